@@ -1,0 +1,91 @@
+package events
+
+import "github.com/google/uuid"
+
+// SectionExtracted holds one section of a document's text, or one part of a
+// section that is longer than 64 KiB. It counts for nothing until an event of
+// a document names its stream.
+type SectionExtracted struct {
+	Index     int      `json:"index"`                // of the section in the document, from 0
+	Part      int      `json:"part,omitempty"`       // of the section's text, from 0
+	Level     int      `json:"level"`                // depth of its title from 1; 0 for text before any title
+	Title     string   `json:"title,omitempty"`      //
+	Path      []string `json:"path,omitempty"`       // titles from the outermost to this one
+	StartPage int      `json:"start_page,omitempty"` // of this part, from 1; 0 where there are no pages
+	EndPage   int      `json:"end_page,omitempty"`   //
+	// PageBreaks[i] is the byte offset in Text at which page StartPage+1+i
+	// begins.
+	PageBreaks []int  `json:"page_breaks,omitempty"`
+	Text       string `json:"text"` // Markdown, without the title's own line
+}
+
+// Content is what a document's file holds, as far as it was read.
+type Content struct {
+	SHA256     string `json:"sha256"`          // of the original, in hex
+	Size       int64  `json:"size"`            // of the original, in bytes
+	MediaType  string `json:"media_type"`      //
+	Title      string `json:"title"`           //
+	Pages      int    `json:"pages,omitempty"` // 0 where there are no pages
+	TextStream string `json:"text_stream"`     // the sections' stream; events of it that came before count
+	Sections   int    `json:"sections"`        // number of sections, not of parts
+	Extractor  int    `json:"extractor"`       // version of what read the file
+	// Description is one line and Summary a few sentences, both taken from
+	// the text.
+	Description string   `json:"description,omitempty"`
+	Summary     string   `json:"summary,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"` // what could not be read, as sentences
+}
+
+// DocumentImported makes a document exist, with its text, in one step.
+type DocumentImported struct {
+	Version int       `json:"version"` // 1
+	Folder  uuid.UUID `json:"folder"`
+	Name    string    `json:"name"` // the file's name
+	Tags    []string  `json:"tags,omitempty"`
+	Content
+}
+
+// DocumentRenamed says that a document got a new name.
+type DocumentRenamed struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+}
+
+// DocumentMoved says that a document was filed in another folder.
+type DocumentMoved struct {
+	Version int       `json:"version"`
+	Folder  uuid.UUID `json:"folder"`
+}
+
+// DocumentTagged holds the full list of a document's tags from now on.
+type DocumentTagged struct {
+	Version int      `json:"version"`
+	Tags    []string `json:"tags"`
+}
+
+// DocumentRevised gives a document new content.
+type DocumentRevised struct {
+	Version int `json:"version"`
+	Content
+}
+
+// DocumentReread says that the same content was read again, by a better
+// extractor.
+type DocumentReread struct {
+	Version int `json:"version"`
+	Content
+}
+
+// DocumentDeleted ends a document. Its story stays.
+type DocumentDeleted struct {
+	Version int `json:"version"`
+}
+
+func (SectionExtracted) eventType() string { return "SectionExtracted" }
+func (DocumentImported) eventType() string { return "DocumentImported" }
+func (DocumentRenamed) eventType() string  { return "DocumentRenamed" }
+func (DocumentMoved) eventType() string    { return "DocumentMoved" }
+func (DocumentTagged) eventType() string   { return "DocumentTagged" }
+func (DocumentRevised) eventType() string  { return "DocumentRevised" }
+func (DocumentReread) eventType() string   { return "DocumentReread" }
+func (DocumentDeleted) eventType() string  { return "DocumentDeleted" }

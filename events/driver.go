@@ -1,0 +1,77 @@
+package events
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// Position is a place in the whole log. Positions rise but have gaps; 0 is
+// before the first event. A reader who has seen position p never later finds
+// an event below p.
+type Position int64
+
+// Expected revisions of an append that are not revisions themselves.
+const (
+	NoStream    int64 = -1 // the stream must not exist yet
+	AnyRevision int64 = -2 // wherever the stream ends
+)
+
+// Limits that hold for every driver.
+const (
+	MaxBatchBytes  = 4 << 20   // a read returns no further record once it holds this much
+	MaxAppendBytes = 896 << 10 // payload and metadata of one append; EventStoreDB takes about 1 MiB
+)
+
+// Record is an event as engines see it: names and bytes.
+type Record struct {
+	ID       uuid.UUID
+	Stream   string
+	Revision int64 // from 0, gapless within the stream; set by the driver on append
+	Position Position
+	Type     string
+	Data     []byte // JSON
+	Metadata []byte // JSON
+}
+
+// Driver stores records. What it promises is what eventstest checks, no more;
+// everything that drivers share lives in Log.
+type Driver interface {
+	// Append adds records to one stream, all or none, durable when it
+	// returns, and returns the position of the last. expected is the
+	// revision of the stream's last record, NoStream or AnyRevision.
+	//
+	// Where expected is not met, but the stream holds records of the same
+	// ids, in order, directly after expected, the append was made before:
+	// the position of the last of them is returned and nothing is added.
+	// Otherwise the error is of kind fault.Conflict. With AnyRevision every
+	// append is new. An append of more than MaxAppendBytes, or of no
+	// records, is fault.Invalid.
+	Append(ctx context.Context, stream string, expected int64, records []Record) (Appended, error)
+
+	// ReadStream returns up to limit records of a stream from a revision
+	// on, in order; none when there are no more or no such stream.
+	ReadStream(ctx context.Context, stream string, from int64, limit int) ([]Record, error)
+
+	// ReadAll returns up to limit records after a position in order of
+	// position: those of the given types only, or all where types is empty.
+	// Everything up to and including through has been looked at: the next
+	// read goes on after it. through equals after when nothing new is there.
+	ReadAll(ctx context.Context, after Position, limit int, types []string) (records []Record, through Position, err error)
+
+	// Head returns the position of the last record, 0 for an empty log.
+	Head(ctx context.Context) (Position, error)
+
+	// Wait returns nil once the log's head is beyond after, whoever appended,
+	// or ctx's error.
+	Wait(ctx context.Context, after Position) error
+
+	// Close ends all calls and frees what the driver holds.
+	Close() error
+}
+
+// Appended tells where the last record of an append stands.
+type Appended struct {
+	Revision int64
+	Position Position
+}

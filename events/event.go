@@ -1,0 +1,92 @@
+// Package events holds what happened: the types of all events with their
+// upgrades from older versions, and the append-only log that keeps them.
+//
+// A Log is concrete and knows Go types; a Driver under it is small, moves
+// bytes, and comes in several kinds (events/sqlite, events/memory). Only this
+// package knows old versions of an event: whoever reads sees today's form.
+// It imports schema and events/fault, nothing else of ours.
+package events
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Event is one thing that happened, as it is read from the log.
+type Event struct {
+	ID       uuid.UUID
+	Stream   string
+	Revision int64 // from 0, gapless within the stream
+	Position Position
+	Type     string
+	Data     Data // nil where Err is set
+	Metadata Metadata
+
+	// Err says why the stored bytes could not be read as an event of Type.
+	// Position, stream and type are right all the same.
+	Err error
+}
+
+// Data is the payload of an event: one of the structs of this package.
+type Data interface{ eventType() string }
+
+// Metadata is what is known of every event, whatever its type.
+type Metadata struct {
+	Time        time.Time `json:"time"`                     // UTC, to the microsecond, written by Log
+	Actor       Principal `json:"actor,omitempty"`          // the person who asked
+	Via         string    `json:"via,omitempty"`            // the part of Annals that acted
+	Correlation string    `json:"correlation_id,omitempty"` // the request
+	Causation   string    `json:"causation_id,omitempty"`   // the event or command that led to this one
+	Schema      int       `json:"schema"`                   // version of the type's schema
+}
+
+// Cause is the part of the metadata that the caller knows.
+type Cause struct {
+	Actor       Principal
+	Via         string
+	Correlation string
+	Causation   string
+}
+
+// New is an event that is about to be appended. The zero ID becomes a random
+// one.
+type New struct {
+	ID   uuid.UUID
+	Data Data
+}
+
+// Folders is the one stream that holds the whole folder tree.
+const Folders = "folders"
+
+// Streams of the things that have one each.
+const (
+	documentPrefix = "document-"
+	jobPrefix      = "job-"
+	textPrefix     = "text-"
+)
+
+// DocumentStream returns the name of a document's stream.
+func DocumentStream(id uuid.UUID) string { return documentPrefix + id.String() }
+
+// JobStream returns the name of an import job's stream.
+func JobStream(id uuid.UUID) string { return jobPrefix + id.String() }
+
+// TextStream returns the name of the stream that holds the sections of one
+// attempt at reading a document.
+func TextStream(document uuid.UUID, attempt int) string {
+	return textPrefix + document.String() + "-" + strconv.Itoa(attempt)
+}
+
+// StreamID returns the id in the name of a document's, job's or text's
+// stream, and uuid.Nil for other names.
+func StreamID(stream string) uuid.UUID {
+	for _, prefix := range []string{documentPrefix, jobPrefix, textPrefix} {
+		if len(stream) >= len(prefix)+36 && stream[:len(prefix)] == prefix {
+			id, _ := uuid.Parse(stream[len(prefix) : len(prefix)+36])
+			return id
+		}
+	}
+	return uuid.Nil
+}

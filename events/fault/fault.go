@@ -1,0 +1,73 @@
+// Package fault gives every error the kind that decides how it is told: to
+// an HTTP client as a status, to an agent as a tool error, to an operator as
+// an exit code. Any package may import it; it imports nothing of ours.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Kind says what sort of failure an error is, whatever its cause.
+type Kind uint8
+
+// The kinds. Internal is the zero value: an error that nobody gave a kind is
+// our own fault until shown otherwise, and its text is never sent to clients.
+const (
+	Internal Kind = iota
+	Invalid
+	Unauthenticated
+	Forbidden
+	NotFound
+	Conflict
+	TooLarge
+	Unavailable
+	Canceled
+)
+
+var names = [...]string{"internal", "invalid", "unauthenticated", "forbidden", "not found", "conflict", "too large", "unavailable", "canceled"}
+
+// String returns the kind's name, in lower case.
+func (k Kind) String() string {
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Error is an error with a kind. Its message may be shown to the person who
+// made the request, unless the kind is Internal.
+type Error struct {
+	Kind Kind
+	text string
+	err  error
+}
+
+func (e *Error) Error() string { return e.text }
+
+// Unwrap returns the errors that were wrapped with %w.
+func (e *Error) Unwrap() error { return e.err }
+
+// Errorf formats an error of the given kind. The verb %w wraps, as in
+// fmt.Errorf; the new kind hides the kind of what it wraps.
+func Errorf(kind Kind, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, text: err.Error(), err: err}
+}
+
+// KindOf returns the kind of the outermost error in err's tree that has one.
+// Errors of an ended context are Canceled; all others are Internal.
+func KindOf(err error) Kind {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e.Kind
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Canceled
+	}
+	return Internal
+}
+
+// Is reports whether err has the given kind. A nil error has none.
+func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }

@@ -1,0 +1,69 @@
+package events
+
+import "github.com/google/uuid"
+
+// FileAccepted says that an uploaded file is stored and waits to be read. It
+// counts once ImportRequested follows in the same stream.
+type FileAccepted struct {
+	File      int      `json:"file"` // index in the upload, from 0
+	Name      string   `json:"name"`
+	Folder    string   `json:"folder"` // path of the folder to file it in
+	Tags      []string `json:"tags,omitempty"`
+	SHA256    string   `json:"sha256,omitempty"` // none where the file was refused
+	Size      int64    `json:"size"`
+	MediaType string   `json:"media_type,omitempty"`
+	// Refused says why the file will not be read, as a sentence: an
+	// unsupported type, an empty file.
+	Refused string `json:"refused,omitempty"`
+}
+
+// ImportRequested makes an import job exist: all its files are accepted.
+type ImportRequested struct {
+	Files int       `json:"files"`
+	User  Principal `json:"user"`
+	// Groups and Admin are what the user's token said, by which access is
+	// judged while the job works.
+	Groups []Principal `json:"groups,omitempty"`
+	Admin  bool        `json:"admin,omitempty"`
+}
+
+// FileStarted says that a worker took a file up.
+type FileStarted struct {
+	File int `json:"file"`
+}
+
+// FileStepped tells how far the work on a file is; at most one a second.
+type FileStepped struct {
+	File    int    `json:"file"`
+	Step    string `json:"step"` // reading, ocr, splitting, summarising, filing, indexing
+	Message string `json:"message,omitempty"`
+}
+
+// FileImported says that a file's work ended well.
+type FileImported struct {
+	File      int       `json:"file"`
+	Document  uuid.UUID `json:"document"`
+	Title     string    `json:"title"`
+	Duplicate bool      `json:"duplicate,omitempty"` // the user could read the same bytes already
+	Warnings  []string  `json:"warnings,omitempty"`
+}
+
+// FileFailed says that a file could not be imported.
+type FileFailed struct {
+	File  int    `json:"file"`
+	Error string `json:"error"` // a sentence for the user
+}
+
+// JobFinished says that every file's work has ended.
+type JobFinished struct {
+	Successful int `json:"successful"`
+	Failed     int `json:"failed"`
+}
+
+func (FileAccepted) eventType() string    { return "FileAccepted" }
+func (ImportRequested) eventType() string { return "ImportRequested" }
+func (FileStarted) eventType() string     { return "FileStarted" }
+func (FileStepped) eventType() string     { return "FileStepped" }
+func (FileImported) eventType() string    { return "FileImported" }
+func (FileFailed) eventType() string      { return "FileFailed" }
+func (JobFinished) eventType() string     { return "JobFinished" }
