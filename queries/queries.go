@@ -1,0 +1,141 @@
+// Package queries is the read side: it answers every read of the REST
+// interface and of the agent tools from projections alone, for one user at a
+// time, and never tells what that user may not read. It imports projections
+// and events.
+package queries
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Folder is a folder as the vault lists it.
+type Folder struct {
+	ID        uuid.UUID
+	Name      string
+	Parent    uuid.UUID // uuid.Nil at the top level, or where the caller may not read the parent
+	DocFolder bool      // it directly holds documents
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// FolderDetail is a folder with what is around it.
+type FolderDetail struct {
+	Folder
+	Ancestors       []Folder   // from the top level down to the parent; only ID and Name are set
+	Documents       []Document // directly in it
+	Subfolders      []Folder   // directly in it
+	ParentDocuments []Document // directly in its parent
+}
+
+// Document is a document as the vault lists it.
+type Document struct {
+	ID          uuid.UUID
+	Name        string // the file's name
+	Title       string
+	Description string // one line
+	MediaType   string
+	Size        int64
+	SHA256      string
+	Folder      uuid.UUID
+	FolderPath  string
+	Version     int
+	Pages       int // 0 where there are no pages
+	Tags        []string
+	Owner       string // who imported it
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	// Content is the Markdown of a text document, with front matter; nil for
+	// others and in listings.
+	Content *string
+}
+
+// DocumentFilter chooses the documents of a listing.
+type DocumentFilter struct {
+	Folder *uuid.UUID // nil: the top level, or with Tag all folders
+	Tag    string
+	Limit  int    // 0: all
+	Cursor string // where the last page ended
+}
+
+// Job is an import job as its user sees it.
+type Job struct {
+	ID         uuid.UUID
+	Status     string // processing, complete or error
+	Message    string
+	Percent    float64
+	Total      int
+	Successful int
+	Failed     int
+	Error      string
+	Done       bool
+	Results    []JobResult // one per file, in the upload's order; those still in work have neither Success nor Error
+}
+
+// JobResult tells what became of one file.
+type JobResult struct {
+	Filename   string
+	Done       bool
+	Success    bool
+	FolderName string
+	Document   uuid.UUID // uuid.Nil while there is none
+	Title      string
+	Error      string
+	Warnings   []string
+	Tags       []string
+	Duplicate  bool
+}
+
+// JobUpdate is one step of a job's progress: of one file, or, where Job is
+// set, the end.
+type JobUpdate struct {
+	File      string
+	Step      string // reading, ocr, splitting, summarising, filing, indexing; "" for a file that ended
+	Message   string
+	Document  uuid.UUID
+	Duplicate bool
+	Failed    string // why the file failed
+	Job       *Job   // the finished job
+}
+
+// Search is a question with its limits.
+type Search struct {
+	Query    string
+	Folder   string    // path; "" for everywhere
+	Document uuid.UUID // uuid.Nil for all
+	Tags     []string
+	AnyTag   bool // one of Tags is enough
+	Limit    int  // 0: the configured limit
+}
+
+// Source is a passage that answers.
+type Source struct {
+	Document  uuid.UUID
+	Title     string // of the document
+	LeafTitle string // of the section
+	Path      []string
+	StartPage int // 0 where there are no pages
+	EndPage   int
+	Text      string
+	Score     float64
+	DeepLink  string // /documents/<id>.<ext>#page=<n>
+}
+
+// Answer is what Ask found.
+type Answer struct {
+	Text       string
+	Reasoning  string
+	Confidence float64 // 0 to 1; under 0.3 it abstains
+}
+
+// FolderSummary describes what a folder holds.
+type FolderSummary struct {
+	Status      string // ok, none or unavailable
+	Folder      string // path
+	Document    uuid.UUID
+	Title       string
+	Description string
+	Content     string // Markdown list
+	Truncated   bool
+}
