@@ -1,0 +1,80 @@
+// Package searchindex is the port to the engines that find passages: what
+// they are given, what they are asked, and what they promise. Engines live in
+// folders below it, and searchindextest holds the one suite that each of them
+// passes. It may import events.
+package searchindex
+
+import (
+	"context"
+
+	"annals/events"
+)
+
+// Passage is one piece of a section, as the index sees it.
+type Passage struct {
+	ID       string   // document, version, section, number
+	Document string   // uuid as text
+	Folders  []string // ids of its folder and of all folders above it
+	Tags     []string
+	Title    string // of the document
+	Section  string // titles of the section's path, joined by " > "
+	Text     string
+}
+
+// Batch is a change of the index. It is applied in one step, together with
+// the position in the log that it brings the index to: first the deletions,
+// then the passages to put. A passage whose id the index holds is replaced;
+// an id that it does not hold is deleted without complaint.
+type Batch struct {
+	Put      []Passage
+	Delete   []string // ids
+	Position events.Position
+}
+
+// Query asks for passages. Fields that are empty do not limit, except
+// Granted.
+type Query struct {
+	Text     string
+	All      bool     // the caller may read everything: Granted is ignored
+	Granted  []string // ids of folders granted to the caller; none and !All: no hits
+	Folder   string   // id of a folder; those below it are included
+	Document string   // uuid as text
+	Tags     []string // all of them are wanted, unless AnyTag
+	AnyTag   bool     // one of Tags is enough
+	Limit    int      // 0 means 10; at most MaxLimit
+	Offset   int      // at most MaxOffset
+}
+
+// Bounds of a query. A greater limit or offset is an error.
+const (
+	MaxLimit  = 1_000
+	MaxOffset = 10_000
+)
+
+// Hit is a passage that was found. Scores are positive and compare within
+// the answer to one query only.
+type Hit struct {
+	ID    string
+	Score float64
+}
+
+// Engine keeps passages and finds them.
+//
+// What it finds depends on the passages it holds alone: two engines of one
+// kind that were brought to the same passages, in whatever batches, give the
+// same ids in the same order, with scores that differ by less than 1e-6.
+// Filters act before ranking and do not change a score. All methods may be
+// called at the same time, except that calls of Apply are made one after
+// another and Close is the last.
+type Engine interface {
+	// Apply makes the change durable before it returns: searches see all of
+	// it from then on, and none of it before or after an error.
+	Apply(ctx context.Context, b Batch) error
+	// Position returns the position of the last batch, 0 for a new index.
+	Position(ctx context.Context) (events.Position, error)
+	// Count returns the number of passages.
+	Count(ctx context.Context) (passages uint64, err error)
+	// Search returns the best passages first; ties are broken by id.
+	Search(ctx context.Context, q Query) ([]Hit, error)
+	Close() error
+}
