@@ -1,0 +1,214 @@
+package extract
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events/fault"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	maxTitle = 1 << 10 // bytes of a section's title; what is longer is cut
+	maxLevel = 16      // deepest section level; what is deeper becomes a sibling there
+)
+
+// sectionWriter turns a stream of headings, text and page starts into
+// sections, and hands each part to emit as soon as it is full. It never holds
+// more than one part and one write. The parts of a section, put together,
+// are its text byte for byte.
+//
+// A caller starts pages with Page, sections with Begin, and adds text with
+// Write; text before the first Begin makes an untitled section of level 0.
+// Close ends the last section. After an error it must not be used again.
+type sectionWriter struct {
+	emit     func(Section) error
+	maxBytes int64 // of all text; 0 is no limit
+
+	written int64
+	count   int       // sections begun
+	page    int       // the page that the next text is on; 0 for formats without pages
+	cur     Section   // the open part, without its text
+	path    []heading // titles above and of the open section
+	open    bool
+	buf     []byte // text of the open part
+	blank   int    // line ends that count only if more text follows
+}
+
+type heading struct {
+	level int
+	title string
+}
+
+// newSectionWriter returns a writer that emits at most maxBytes of text; 0 is
+// no limit.
+func newSectionWriter(emit func(Section) error, maxBytes int64) *sectionWriter {
+	return &sectionWriter{emit: emit, maxBytes: maxBytes}
+}
+
+// Sections returns the number of sections so far, the open one included.
+func (w *sectionWriter) Sections() int { return w.count }
+
+// Page says that what comes next stands on page n, counted from 1. Pages
+// only rise; others are ignored. A page nothing is written on leaves no trace
+// at the end of a section.
+func (w *sectionWriter) Page(n int) {
+	if n > w.page {
+		w.page = n
+	}
+}
+
+// Begin ends the open section and starts one with this title, level levels
+// deep, from 1. An empty title keeps the text of the open section together
+// and starts nothing.
+func (w *sectionWriter) Begin(level int, title string) error {
+	title = cleanTitle(title)
+	if title == "" {
+		return nil
+	}
+	if err := w.end(); err != nil {
+		return err
+	}
+	level = min(max(level, 1), maxLevel)
+	for len(w.path) > 0 && w.path[len(w.path)-1].level >= level {
+		w.path = w.path[:len(w.path)-1]
+	}
+	w.path = append(w.path, heading{level, title})
+	w.start(level, title)
+	return nil
+}
+
+func (w *sectionWriter) start(level int, title string) {
+	w.cur = Section{Index: w.count, Level: level, Title: title, StartPage: w.page}
+	for _, h := range w.path {
+		w.cur.Path = append(w.cur.Path, h.title)
+	}
+	w.count++
+	w.open, w.buf, w.blank = true, w.buf[:0], 0
+}
+
+// Write adds text to the open section, normalised to NFC and "\n" line ends.
+// Line ends at the beginning and the end of a section are left out.
+func (w *sectionWriter) Write(text string) error {
+	text = cleanText(text)
+	body := strings.TrimLeft(text, "\n")
+	w.blank += len(text) - len(body)
+	if body == "" {
+		return nil
+	}
+	if !w.open {
+		w.start(0, "")
+	}
+	if len(w.buf) > 0 {
+		for range min(w.blank, 64) {
+			w.buf = append(w.buf, '\n')
+		}
+	}
+	pages := len(w.cur.PageBreaks)
+	for w.cur.StartPage+len(w.cur.PageBreaks) < w.page {
+		w.cur.PageBreaks = append(w.cur.PageBreaks, len(w.buf))
+	}
+	trimmed := strings.TrimRight(body, "\n")
+	w.blank = len(body) - len(trimmed)
+	if w.written += int64(len(trimmed)); w.maxBytes > 0 && w.written > w.maxBytes {
+		return fault.Errorf(fault.Invalid, "the file holds more than %d bytes of text", w.maxBytes)
+	}
+	if pages == len(w.cur.PageBreaks) {
+		w.buf = norm.NFC.AppendString(w.buf, trimmed)
+	} else { // a mark must not move onto the letter before the page's beginning
+		w.buf = append(w.buf, norm.NFC.String(trimmed)...)
+	}
+	return w.cut()
+}
+
+// cut emits full parts until what is left fits into one.
+func (w *sectionWriter) cut() error {
+	rest := w.buf
+	for len(rest) > MaxPart {
+		n := cutPoint(rest[:MaxPart])
+		if err := w.part(rest[:n], n); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	if len(rest) < len(w.buf) {
+		w.buf = append(w.buf[:0], rest...)
+	}
+	return nil
+}
+
+// part emits text, the first n bytes of what is open, and leaves the open
+// part beginning after it.
+func (w *sectionWriter) part(text []byte, n int) error {
+	out, next := w.cur, w.cur
+	next.Part++
+	next.PageBreaks = nil
+	out.PageBreaks = nil
+	for _, b := range w.cur.PageBreaks {
+		switch {
+		case b < n:
+			out.PageBreaks = append(out.PageBreaks, b)
+			next.StartPage++
+		case b == n:
+			next.StartPage++
+		default:
+			next.PageBreaks = append(next.PageBreaks, b-n)
+		}
+	}
+	out.EndPage = out.StartPage + len(out.PageBreaks)
+	out.Text = string(text)
+	w.cur = next
+	return w.emit(out)
+}
+
+// end emits what is open.
+func (w *sectionWriter) end() error {
+	if !w.open {
+		return nil
+	}
+	w.open = false
+	return w.part(w.buf, len(w.buf))
+}
+
+// Close ends the last section.
+func (w *sectionWriter) Close() error { return w.end() }
+
+// cutPoint returns where to end a part within b: after the last paragraph,
+// line, sentence or word in its second half, whichever is the first to exist.
+func cutPoint(b []byte) int {
+	half := len(b) / 2
+	for _, sep := range []string{"\n\n", "\n", ". ", " "} {
+		if i := bytes.LastIndex(b[half:], []byte(sep)); i >= 0 {
+			return half + i + len(sep)
+		}
+	}
+	n := len(b) - 1
+	for !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
+}
+
+// cleanText makes text valid UTF-8 with "\n" line ends and without NUL.
+func cleanText(text string) string {
+	if strings.ContainsAny(text, "\r\x00") {
+		text = textCleaner.Replace(text)
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}
+
+var textCleaner = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "")
+
+// cleanTitle makes a title one line of bounded length.
+func cleanTitle(title string) string {
+	title = strings.Join(strings.Fields(norm.NFC.String(cleanText(title))), " ")
+	if len(title) <= maxTitle {
+		return title
+	}
+	n := maxTitle
+	for !utf8.RuneStart(title[n]) {
+		n--
+	}
+	return strings.TrimSpace(title[:n])
+}
