@@ -1,0 +1,58 @@
+package projections
+
+import (
+	"context"
+
+	"annals/events"
+)
+
+// Jobs is the read model of import jobs and their files.
+type Jobs struct{}
+
+// Name is "jobs".
+func (Jobs) Name() string { return "jobs" }
+
+// Version of the jobs' tables.
+func (Jobs) Version() int { return 1 }
+
+// Types are the events of jobs.
+func (Jobs) Types() []string {
+	return []string{"FileAccepted", "ImportRequested", "FileStarted", "FileStepped", "FileImported", "FileFailed", "JobFinished"}
+}
+
+// Apply changes a job as e says.
+func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
+	job, at := events.StreamID(e.Stream).String(), int64(e.Position)
+	switch d := e.Data.(type) {
+	case events.FileAccepted:
+		state := "waiting"
+		if d.Refused != "" {
+			state = "failed"
+		}
+		return tx.Exec(ctx, `INSERT INTO files (job, file, name, folder, tags, state, error, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			job, d.File, d.Name, d.Folder, jsonText(d.Tags), state, d.Refused, at)
+	case events.ImportRequested:
+		return tx.Exec(ctx, `INSERT INTO jobs (id, owner, files, failed) VALUES ($1, $2, $3, (SELECT count(*) FROM files WHERE job = $1 AND state = 'failed')) ON CONFLICT DO NOTHING`,
+			job, string(d.User), d.Files)
+	case events.FileStarted:
+		return tx.Exec(ctx, `UPDATE files SET state = 'working', step = 'reading', changed = $3 WHERE job = $1 AND file = $2 AND changed < $3`, job, d.File, at)
+	case events.FileStepped:
+		return tx.Exec(ctx, `UPDATE files SET step = $3, message = $4, changed = $5 WHERE job = $1 AND file = $2 AND changed < $5`, job, d.File, d.Step, d.Message, at)
+	case events.FileImported:
+		n, err := tx.Changed(ctx, `UPDATE files SET state = 'imported', step = '', message = '', document = $3, title = $4, duplicate = $5, warnings = $6, changed = $7 WHERE job = $1 AND file = $2 AND changed < $7`,
+			job, d.File, d.Document.String(), d.Title, d.Duplicate, jsonText(d.Warnings), at)
+		if err != nil || n == 0 {
+			return err
+		}
+		return tx.Exec(ctx, `UPDATE jobs SET successful = successful + 1 WHERE id = $1`, job)
+	case events.FileFailed:
+		n, err := tx.Changed(ctx, `UPDATE files SET state = 'failed', step = '', message = '', error = $3, changed = $4 WHERE job = $1 AND file = $2 AND changed < $4`, job, d.File, d.Error, at)
+		if err != nil || n == 0 {
+			return err
+		}
+		return tx.Exec(ctx, `UPDATE jobs SET failed = failed + 1 WHERE id = $1`, job)
+	case events.JobFinished:
+		return tx.Exec(ctx, `UPDATE jobs SET finished = $2 WHERE id = $1`, job, at)
+	}
+	return nil
+}

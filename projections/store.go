@@ -1,0 +1,200 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"annals/events"
+	"annals/schema"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// store is one generation of a read model: an SQLite file with one writer and
+// many readers. It is not synced at every commit, because the log can always
+// make it again; a commit that a power cut undoes takes its checkpoint along.
+type store struct {
+	write *sql.Conn
+	wdb   *sql.DB
+	read  *sql.DB
+	stmts map[string]*sql.Stmt
+}
+
+const readers = 8
+
+func dsn(path string, pragmas ...string) string {
+	s := "file:" + path + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=temp_store(MEMORY)"
+	for _, p := range pragmas {
+		s += "&_pragma=" + p
+	}
+	return s
+}
+
+// openStore opens the file at path, which it makes, with the tables of name,
+// where it is not there.
+func openStore(ctx context.Context, path, name string) (*store, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of read models: %w", err)
+	}
+	s := &store{stmts: make(map[string]*sql.Stmt)}
+	if err := s.open(ctx, path, name); err != nil {
+		return nil, errors.Join(fmt.Errorf("open read model %s: %w", path, err), s.close())
+	}
+	return s, nil
+}
+
+func (s *store) open(ctx context.Context, path, name string) (err error) {
+	if s.wdb, err = sql.Open("sqlite", dsn(path, "cache_size(-16000)", "wal_autocheckpoint(2000)", "journal_size_limit(33554432)")); err != nil {
+		return err
+	}
+	s.wdb.SetMaxOpenConns(1)
+	if s.write, err = s.wdb.Conn(ctx); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx, name); err != nil {
+		return err
+	}
+	if s.read, err = sql.Open("sqlite", dsn(path, "query_only(1)", "cache_size(-4000)")); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(readers)
+	s.read.SetMaxIdleConns(readers)
+	return s.read.PingContext(ctx)
+}
+
+func (s *store) migrate(ctx context.Context, name string) error {
+	var tables int
+	err := s.write.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 'checkpoint'`).Scan(&tables)
+	if err != nil || tables > 0 {
+		return err
+	}
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, file := range []string{"base", name} {
+		text, err := schema.SQL.ReadFile("sql/sqlite/" + file + ".sql")
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+			return fmt.Errorf("make the tables of %s: %w", file, err)
+		}
+	}
+	return tx.Commit()
+}
+
+func (s *store) close() error {
+	var errs []error
+	for _, stmt := range s.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
+	}
+	if s.wdb != nil {
+		errs = append(errs, s.wdb.Close())
+	}
+	if s.read != nil {
+		errs = append(errs, s.read.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *store) checkpoint(ctx context.Context) (p events.Position, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
+	return p, err
+}
+
+// parkedStreams returns the streams of which events wait.
+func (s *store) parkedStreams(ctx context.Context) (map[string]bool, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT stream FROM parked`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	streams := make(map[string]bool)
+	for rows.Next() {
+		var stream string
+		if err := rows.Scan(&stream); err != nil {
+			return nil, err
+		}
+		streams[stream] = true
+	}
+	return streams, rows.Err()
+}
+
+// transaction runs fn in one transaction of the writer. It is begun by hand,
+// not by database/sql, whose transactions prepare every statement anew.
+func (s *store) transaction(ctx context.Context, fn func(Tx) error) (err error) {
+	if _, err := s.write.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, undo := s.write.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			err = errors.Join(err, undo)
+		}
+	}()
+	if err := fn(s); err != nil {
+		return err
+	}
+	_, err = s.write.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// stmt returns the prepared form of query.
+func (s *store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	stmt, ok := s.stmts[query]
+	if !ok {
+		var err error
+		if stmt, err = s.write.PrepareContext(ctx, query); err != nil {
+			return nil, err
+		}
+		s.stmts[query] = stmt
+	}
+	return stmt, nil
+}
+
+// Exec is Tx.Exec. The store itself is the Tx: it has one writer, and the
+// methods are called from within transaction alone.
+func (s *store) Exec(ctx context.Context, query string, args ...any) error {
+	_, err := s.Changed(ctx, query, args...)
+	return err
+}
+
+// Changed is Tx.Changed.
+func (s *store) Changed(ctx context.Context, query string, args ...any) (int64, error) {
+	stmt, err := s.stmt(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := stmt.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// Query is Tx.Query.
+func (s *store) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := s.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// QueryRow is Tx.QueryRow.
+func (s *store) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	stmt, err := s.stmt(ctx, query)
+	if err != nil {
+		return s.write.QueryRowContext(ctx, query, args...) // which meets the same error and tells it on Scan
+	}
+	return stmt.QueryRowContext(ctx, args...)
+}

@@ -1,0 +1,15 @@
+-- What every read model has, whatever it holds.
+CREATE TABLE checkpoint (
+	one      INTEGER PRIMARY KEY CHECK (one = 1),
+	position INTEGER NOT NULL
+);
+INSERT INTO checkpoint VALUES (1, 0);
+
+-- Events that could not be applied, and what waits behind them in their streams.
+CREATE TABLE parked (
+	position INTEGER PRIMARY KEY,
+	stream   TEXT NOT NULL,
+	revision INTEGER NOT NULL,
+	reason   TEXT NOT NULL
+);
+CREATE INDEX parked_stream ON parked (stream);

@@ -1,0 +1,28 @@
+CREATE TABLE jobs (
+	id         TEXT PRIMARY KEY,
+	owner      TEXT NOT NULL,
+	files      INTEGER NOT NULL,
+	successful INTEGER NOT NULL DEFAULT 0,
+	failed     INTEGER NOT NULL DEFAULT 0,
+	-- position of its last event once every file's work has ended, else 0
+	finished   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE files (
+	job       TEXT NOT NULL,
+	file      INTEGER NOT NULL,
+	name      TEXT NOT NULL,
+	folder    TEXT NOT NULL,
+	tags      TEXT NOT NULL,
+	state     TEXT NOT NULL, -- waiting, working, imported, failed
+	step      TEXT NOT NULL DEFAULT '',
+	message   TEXT NOT NULL DEFAULT '',
+	document  TEXT NOT NULL DEFAULT '',
+	title     TEXT NOT NULL DEFAULT '',
+	error     TEXT NOT NULL DEFAULT '',
+	warnings  TEXT NOT NULL DEFAULT '[]',
+	duplicate INTEGER NOT NULL DEFAULT 0,
+	changed   INTEGER NOT NULL, -- position of its last event
+	PRIMARY KEY (job, file)
+) WITHOUT ROWID;
+CREATE INDEX files_changed ON files (job, changed);

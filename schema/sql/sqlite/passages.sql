@@ -1,0 +1,49 @@
+CREATE TABLE folders (
+	id     TEXT PRIMARY KEY,
+	parent TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX folders_parent ON folders (parent);
+
+CREATE TABLE documents (
+	id         TEXT PRIMARY KEY,
+	folder     TEXT NOT NULL,
+	title      TEXT NOT NULL,
+	media_type TEXT NOT NULL,
+	version    INTEGER NOT NULL, -- at which the content was last made
+	tags       TEXT NOT NULL,    -- JSON array
+	text       INTEGER NOT NULL  -- its text
+) WITHOUT ROWID;
+CREATE INDEX documents_folder ON documents (folder);
+
+-- One text for each stream of sections.
+CREATE TABLE texts (
+	id     INTEGER PRIMARY KEY,
+	stream TEXT NOT NULL UNIQUE,
+	named  INTEGER NOT NULL DEFAULT 0 -- 1 once a document event named it
+);
+
+CREATE TABLE sections (
+	id         INTEGER PRIMARY KEY,
+	text_id    INTEGER NOT NULL,
+	section    INTEGER NOT NULL,
+	part       INTEGER NOT NULL,
+	level      INTEGER NOT NULL,
+	title      TEXT NOT NULL,
+	path       TEXT NOT NULL, -- JSON array
+	start_page INTEGER NOT NULL,
+	breaks     TEXT NOT NULL, -- JSON array: where in text the pages after start_page begin
+	text       BLOB NOT NULL  -- UTF-8; a blob, so that offsets are bytes
+);
+CREATE UNIQUE INDEX sections_text ON sections (text_id, section, part);
+
+CREATE TABLE passages (
+	document   TEXT NOT NULL,
+	section    INTEGER NOT NULL,
+	number     INTEGER NOT NULL, -- within the section
+	row        INTEGER NOT NULL, -- of sections: the part that holds it
+	start      INTEGER NOT NULL, -- bytes
+	length     INTEGER NOT NULL,
+	start_page INTEGER NOT NULL, -- 0 where there are no pages
+	end_page   INTEGER NOT NULL,
+	PRIMARY KEY (document, section, number)
+) WITHOUT ROWID;

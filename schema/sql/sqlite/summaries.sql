@@ -1,0 +1,27 @@
+CREATE TABLE folders (
+	id      TEXT PRIMARY KEY,
+	parent  TEXT NOT NULL,
+	name    TEXT NOT NULL,
+	deleted INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX folders_parent ON folders (parent, name);
+
+CREATE TABLE documents (
+	id          TEXT PRIMARY KEY,
+	folder      TEXT NOT NULL,
+	name        TEXT NOT NULL,
+	title       TEXT NOT NULL,
+	description TEXT NOT NULL,
+	summary     TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX documents_folder ON documents (folder, title, id);
+
+-- Files that jobs still work on, by the path of the folder they go to.
+CREATE TABLE busy (
+	job    TEXT NOT NULL,
+	file   INTEGER NOT NULL,
+	folder TEXT NOT NULL,
+	owner  TEXT NOT NULL DEFAULT '', -- none until the job is requested
+	PRIMARY KEY (job, file)
+) WITHOUT ROWID;
+CREATE INDEX busy_folder ON busy (folder);

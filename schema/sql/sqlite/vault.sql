@@ -1,0 +1,45 @@
+CREATE TABLE folders (
+	id         TEXT PRIMARY KEY,
+	parent     TEXT NOT NULL, -- '' at the top level
+	name       TEXT NOT NULL,
+	created_at TEXT NOT NULL,
+	updated_at TEXT NOT NULL,
+	deleted    INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX folders_parent ON folders (parent, name);
+
+CREATE TABLE permissions (
+	principal TEXT NOT NULL,
+	folder    TEXT NOT NULL,
+	access    INTEGER NOT NULL, -- 1 read, 2 write, 3 own
+	owner     INTEGER NOT NULL, -- 1 for whoever created a top-level folder: sharing does not replace it
+	PRIMARY KEY (principal, folder, owner)
+) WITHOUT ROWID;
+CREATE INDEX permissions_folder ON permissions (folder);
+
+CREATE TABLE documents (
+	id          TEXT PRIMARY KEY,
+	folder      TEXT NOT NULL,
+	name        TEXT NOT NULL,
+	sort_name   TEXT NOT NULL, -- lower case, for listings
+	title       TEXT NOT NULL,
+	description TEXT NOT NULL,
+	media_type  TEXT NOT NULL,
+	sha256      TEXT NOT NULL,
+	size        INTEGER NOT NULL,
+	pages       INTEGER NOT NULL,
+	version     INTEGER NOT NULL,
+	owner       TEXT NOT NULL,
+	created_at  TEXT NOT NULL,
+	updated_at  TEXT NOT NULL,
+	tags        TEXT NOT NULL -- JSON array
+) WITHOUT ROWID;
+CREATE INDEX documents_folder ON documents (folder, sort_name, id);
+CREATE INDEX documents_sha256 ON documents (sha256);
+
+CREATE TABLE tags (
+	tag      TEXT NOT NULL,
+	document TEXT NOT NULL,
+	PRIMARY KEY (tag, document)
+) WITHOUT ROWID;
+CREATE INDEX tags_document ON tags (document);
