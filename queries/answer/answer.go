@@ -1,0 +1,123 @@
+// Package answer finds the words that answer a question in the passages that
+// a search found, and says how sure it is. It reads nothing but what it is
+// given: no index, no store, no statistics of other documents, so an answer
+// can tell a caller nothing beyond the passages that they may read.
+//
+// A question is cut into terms (question.go), the passages into sentences,
+// table rows, list items and code (units.go). A conditional logit ranks these
+// units (rank.go), another one the word spans inside the best unit (span.go),
+// and a logistic regression turns what both saw into a probability that the
+// answer is right (confidence.go). The weights of all three (weights.go) are
+// fitted by `go test ./queries/answer -run TestFit -fit`.
+//
+// The package may import libraries only.
+package answer
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Passage is what the search found, best first.
+type Passage struct {
+	Document string   // its title
+	Section  string   // innermost section title, or ""
+	Path     []string // titles of the sections above, outermost first
+	Pages    [2]int   // start, end; 0 where none
+	Text     string   // Markdown, about 100-250 words
+	Score    float64  // of the search: BM25-like, comparable within one query only
+}
+
+// Answer is extractive: Text stands in the passages, word for word, with runs
+// of white space made one space. A table row is written "Header: value; …".
+type Answer struct {
+	Text       string  // what answers; or, when Found is false, a sentence saying that the documents hold no answer
+	Reasoning  string  // the section, document and page it rests on, and why, in plain words
+	Confidence float64 // 0..1, calibrated: of the answers given at 0.8, about 80 % are right
+	Found      bool    // false: abstained, with Confidence below AbstainBelow
+	Used       []int   // indexes of the passages it rests on
+}
+
+// AbstainBelow is the confidence under which Find gives no answer.
+const AbstainBelow = 0.3
+
+// What is read at most; the rest is left out, so that no input makes Find slow.
+const (
+	maxQuestion = 2000 // bytes
+	maxTerms    = 40
+	maxPassages = 20
+	maxPassage  = 8 << 10 // bytes
+	maxTitle    = 500     // bytes
+)
+
+// Find answers the question from the passages, best first, and from nothing
+// else. It is a pure function: same input, same answer.
+func Find(question string, passages []Passage) Answer {
+	f := look(question, passages)
+	if f.question.empty() {
+		return Answer{Text: "The question names nothing to look for.", Reasoning: "The question holds no word that could be looked for in the documents."}
+	}
+	if len(f.units) == 0 {
+		return Answer{Text: notFound, Reasoning: "No passage was found for the question."}
+	}
+	f.rank()
+	confidence := f.confidence()
+	if confidence < AbstainBelow {
+		return Answer{Text: notFound, Reasoning: f.whyNot(), Confidence: confidence}
+	}
+	return Answer{
+		Text: f.text(), Reasoning: f.why(), Confidence: confidence,
+		Found: true, Used: []int{f.units[f.best].passage},
+	}
+}
+
+const notFound = "The documents hold no answer to this question."
+
+// finding is one question at work: what Find has read and worked out so far.
+type finding struct {
+	question question
+	passages []passage
+	units    []unit
+	chances  []float64 // of each unit, that it answers; they sum to 1
+	best     int       // index of the unit with the highest chance
+	window   span      // the words of the best unit that are told
+	sure     float64   // chance of the best span among those of the best unit
+}
+
+// look reads question and passages, within the limits.
+func look(text string, passages []Passage) *finding {
+	f := &finding{question: ask(cut(text, maxQuestion))}
+	for i, p := range passages[:min(len(passages), maxPassages)] {
+		read := newPassage(&f.question, p)
+		f.passages = append(f.passages, read)
+		f.units = appendUnits(f.units, i, &read)
+	}
+	f.question.weigh(f.units, f.passages)
+	return f
+}
+
+// text returns the told words of the best unit.
+func (f *finding) text() string {
+	u := &f.units[f.best]
+	p := &f.passages[u.passage]
+	if u.kind == row {
+		return p.rowText(u)
+	}
+	if u.kind == code {
+		return strings.TrimSpace(p.text[u.start:u.end])
+	}
+	start, end := p.bounds(u, f.window)
+	return strings.Join(strings.Fields(p.text[start:end]), " ")
+}
+
+// cut returns the first n bytes of s, less if they end inside a character,
+// and always valid UTF-8.
+func cut(s string, n int) string {
+	if len(s) > n {
+		for n > 0 && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	return strings.ToValidUTF8(s, " ")
+}

@@ -1,0 +1,263 @@
+package answer
+
+import (
+	"math"
+	"strings"
+)
+
+// sought is the sort of answer that a question asks for.
+type sought uint8
+
+const (
+	anything sought = iota
+	aPerson
+	aTime
+	aPlace
+	aNumber
+	aReason
+	sorts = 6
+)
+
+var soughtNames = [sorts]string{"", "a person or a group", "a time", "a place", "a number or an amount", "a reason or a manner"}
+
+// term is a word of the question that is worth looking for.
+type term struct {
+	word   string // as asked, in lower case
+	asked  string // as asked
+	stem   string
+	rarity float64 // of the word in general, and shape of the word
+	weight float64 // rarity, lessened by how many of the units have it
+	name   bool    // a proper name
+	number bool
+}
+
+// variant is a stem that counts as a term.
+type variant struct {
+	stem   string
+	term   int
+	credit float64
+}
+
+// question is a question as the ranking sees it.
+type question struct {
+	tokens   []token
+	terms    []term
+	variants [256][]variant // by first byte of the stem
+	sought   sought
+	focus    int     // index of the term that names what is asked for ("which river"), or -1
+	denied   bool    // it says "not", "never" or the like
+	bare     bool    // all its words are function words
+	total    float64 // sum of the terms' weights
+}
+
+func (q *question) empty() bool { return len(q.terms) == 0 }
+
+// ask reads a question.
+func ask(text string) question {
+	q := question{focus: -1}
+	q.tokens = tokenize(text, 0, len(text), nil)
+	q.classify()
+	seen := map[string]int{}
+	for i := range q.tokens {
+		t := &q.tokens[i]
+		if t.class != content {
+			q.denied = q.denied || negative(t.lower)
+			continue
+		}
+		q.denied = q.denied || negative(t.lower)
+		s := stem(t.lower)
+		if at, ok := seen[s]; ok {
+			t.term = at
+			continue
+		}
+		if len(q.terms) == maxTerms {
+			break
+		}
+		seen[s] = len(q.terms)
+		t.term = len(q.terms)
+		q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: s, name: t.capital && i > 0, number: t.digit, rarity: rarity(t, i)})
+	}
+	if len(q.terms) == 0 { // nothing but function words: better these than nothing
+		q.bare = true
+		for i := range q.tokens[:min(len(q.tokens), maxTerms)] {
+			t := &q.tokens[i]
+			t.term = len(q.terms)
+			q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: t.lower, rarity: 0.1})
+		}
+	}
+	q.findFocus()
+	for i := range q.terms {
+		q.addVariants(i)
+	}
+	return q
+}
+
+func negative(word string) bool {
+	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
+}
+
+// rarity guesses from a word's form how much it says that a text has it.
+func rarity(t *token, at int) float64 {
+	switch {
+	case common[t.lower]:
+		return 0.4
+	case t.digit:
+		return 1.3
+	case t.capital && at > 0:
+		return 1.2
+	}
+	return 0.7 + 0.05*math.Min(float64(len(t.lower)), 8)
+}
+
+func (q *question) addVariants(i int) {
+	t := &q.terms[i]
+	add := func(stem string, credit float64) {
+		if stem != "" {
+			q.variants[stem[0]] = append(q.variants[stem[0]], variant{stem, i, credit})
+		}
+	}
+	add(t.stem, 1)
+	for _, s := range synonyms[t.word] {
+		if s := stem(s); s != t.stem {
+			add(s, 0.6)
+		}
+	}
+}
+
+// match marks a passage's token with the term that it stands for.
+func (q *question) match(t *token) {
+	if t.lower == "" || t.class != content && !q.bare {
+		return
+	}
+	var stemmed string
+	for _, v := range q.variants[t.lower[0]] {
+		if len(t.lower) > 1 && len(v.stem) > 1 && t.lower[1] != v.stem[1] || v.credit <= t.credit {
+			continue
+		}
+		if stemmed == "" {
+			stemmed = stem(t.lower)
+		}
+		c := alike(stemmed, v.stem)
+		if v.credit < 1 && c < 1 {
+			continue
+		}
+		if c *= v.credit; c > t.credit {
+			t.term, t.credit = v.term, c
+		}
+	}
+}
+
+// Nouns that tell what sort of answer is sought.
+var (
+	timeNouns   = set("year years date day month decade century time period era age season")
+	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
+	numberNouns = set("percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
+	personNouns = set("person man woman president leader king queen emperor author writer actor scientist artist architect philosopher engineer director minister character individual people physicist mathematician astronaut")
+	vague       = set("type types kind kinds sort sorts name names form forms term example examples")
+	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late")
+)
+
+// classify finds the sort of answer that is sought.
+func (q *question) classify() {
+	word := func(i int) string {
+		if i < len(q.tokens) {
+			return q.tokens[i].lower
+		}
+		return ""
+	}
+	for i := range q.tokens {
+		switch word(i) {
+		case "who", "whom", "whose":
+			q.sought = aPerson
+		case "when":
+			q.sought = aTime
+		case "where":
+			q.sought = aPlace
+		case "why":
+			q.sought = aReason
+		case "how":
+			q.sought = aReason
+			if measured[word(i+1)] {
+				q.sought = aNumber
+			}
+		case "what", "which":
+			q.sought = q.ofNoun(i + 1)
+		default:
+			continue
+		}
+		if q.tokens[i].class == asking {
+			q.focus = i // provisional: findFocus turns it into a term
+			return
+		}
+	}
+}
+
+// ofNoun judges "what" and "which" by the noun that follows.
+func (q *question) ofNoun(i int) sought {
+	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
+		t := q.tokens[i]
+		if t.class == auxiliary && n == 0 {
+			continue
+		}
+		if t.class != content && t.class != determiner && t.lower != "of" && t.lower != "many" {
+			return anything
+		}
+		switch {
+		case timeNouns[t.lower]:
+			return aTime
+		case numberNouns[t.lower]:
+			return aNumber
+		case placeNouns[t.lower]:
+			return aPlace
+		case personNouns[t.lower]:
+			return aPerson
+		}
+	}
+	return anything
+}
+
+// findFocus finds the noun after "what" or "which", skipping "type of".
+func (q *question) findFocus() {
+	at := q.focus
+	q.focus = -1
+	if at < 0 || at >= len(q.tokens) {
+		return
+	}
+	if w := q.tokens[at].lower; w != "what" && w != "which" && w != "how" && w != "whose" {
+		return
+	}
+	for i := at + 1; i < len(q.tokens); i++ {
+		t := q.tokens[i]
+		if t.class == content && !vague[t.lower] {
+			q.focus = t.term
+		} else if t.class != content && t.lower != "of" && t.class != determiner && t.lower != "many" && t.lower != "much" || t.lower == "of" && q.focus >= 0 {
+			return
+		}
+		if i-at > 4 {
+			return
+		}
+	}
+}
+
+// weigh lessens the weight of terms that many of the units have: they tell
+// little about which one answers.
+func (q *question) weigh(units []unit, passages []passage) {
+	n := float64(len(units))
+	counts := make([]float64, len(q.terms))
+	for i := range units {
+		for t, c := range units[i].credits {
+			if c > 0.5 {
+				counts[t]++
+			}
+		}
+	}
+	q.total = 0
+	for i := range q.terms {
+		t := &q.terms[i]
+		t.weight = t.rarity * (0.25 + 0.75*math.Log(1+n/(counts[i]+1))/math.Log(2+n))
+		if vague[t.word] {
+			t.weight *= 0.3
+		}
+		q.total += t.weight
+	}
+}

@@ -1,0 +1,118 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+)
+
+// why says what the answer rests on.
+func (f *finding) why() string {
+	u := &f.units[f.best]
+	p := &f.passages[u.passage]
+	var b strings.Builder
+	fmt.Fprintf(&b, "It rests on a %s in %s", formNames[u.kind], p.where())
+	here, near, missing := f.found(u, p)
+	if len(here) > 0 {
+		fmt.Fprintf(&b, ", which speaks of %s", list(here))
+	}
+	if len(near) > 0 {
+		fmt.Fprintf(&b, "; %s %s near it or in its titles", list(near), verb(near, "stands", "stand"))
+	}
+	b.WriteString(". ")
+	if s := soughtNames[f.question.sought]; s != "" {
+		fmt.Fprintf(&b, "The question asks for %s", s)
+		if v := f.rankVector(f.best); v[rankMisfits] > 0 {
+			b.WriteString(", and none stands there. ")
+		} else {
+			b.WriteString(". ")
+		}
+	}
+	if len(missing) > 0 {
+		fmt.Fprintf(&b, "That passage does not mention %s.", list(missing))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// whyNot says why nothing was answered.
+func (f *finding) whyNot() string {
+	u := &f.units[f.best]
+	p := &f.passages[u.passage]
+	here, near, missing := f.found(u, p)
+	if len(here)+len(near) == 0 {
+		return "No passage speaks of what the question asks for."
+	}
+	why := fmt.Sprintf("The nearest %s is in %s", formNames[u.kind], p.where())
+	if len(missing) > 0 {
+		return fmt.Sprintf("%s, but that passage does not mention %s.", why, list(missing))
+	}
+	return why + ", but it does not say clearly what the question asks for."
+}
+
+var formNames = [...]string{sentence: "sentence", item: "list item", row: "table row", code: "code block"}
+
+// found sorts the question's terms: in the unit, elsewhere in its passage, missing.
+func (f *finding) found(u *unit, p *passage) (here, near, missing []string) {
+	for i, t := range f.question.terms {
+		switch {
+		case len(t.asked) > 60:
+		case u.credits[i] > 0:
+			here = append(here, t.asked)
+		case p.credits[i] > 0:
+			near = append(near, t.asked)
+		default:
+			missing = append(missing, t.asked)
+		}
+	}
+	return here, near, missing
+}
+
+// where names section, document and pages of a passage.
+func (p *passage) where() string {
+	var b strings.Builder
+	document := strings.TrimSpace(cut(p.source.Document, maxTitle))
+	section := strings.TrimSpace(cut(p.source.Section, maxTitle))
+	switch {
+	case section != "" && section != document && document != "":
+		fmt.Fprintf(&b, "the section “%s” of “%s”", section, document)
+	case document != "" || section != "":
+		fmt.Fprintf(&b, "“%s”", document+section[:len(section)*btoi(document == "")])
+	default:
+		b.WriteString("an untitled document")
+	}
+	switch first, last := p.source.Pages[0], p.source.Pages[1]; {
+	case first > 0 && last > first:
+		fmt.Fprintf(&b, ", pages %d–%d", first, last)
+	case first > 0:
+		fmt.Fprintf(&b, ", page %d", first)
+	}
+	return b.String()
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// list joins quoted words, at most eight of them.
+func list(words []string) string {
+	quoted := make([]string, 0, len(words))
+	for _, w := range words[:min(len(words), 8)] {
+		quoted = append(quoted, "“"+w+"”")
+	}
+	if len(words) > 8 {
+		return strings.Join(quoted, ", ") + " and more"
+	}
+	if len(quoted) == 1 {
+		return quoted[0]
+	}
+	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
+}
+
+func verb(words []string, one, many string) string {
+	if len(words) == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,355 @@
+package answer
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// span is a run of a unit's words: from is the first, to the one after the
+// last, counted in the tokens of the passage.
+type span struct{ from, to int }
+
+// maxSpan is how many words a short answer has at most.
+const maxSpan = 12
+
+// maxUnit is how many words a unit has at most to be narrowed.
+const maxUnit = 120
+
+// Features of a span, by which the spans of a unit are ranked.
+const (
+	spanLong       = iota // logarithm of its length
+	spanLength            // its length
+	spanAfterPause        // it follows the unit's start or a punctuation mark
+	spanAfterDeterminer
+	spanAfterPreposition
+	spanAfterAuxiliary
+	spanAfterConjunction
+	spanAfterContent
+	spanAfterTerm // it follows a word of the question
+	spanBeforePause
+	spanBeforePreposition
+	spanBeforeConjunction
+	spanBeforeAuxiliary
+	spanBeforeContent
+	spanBeforeTerm
+	spanStartsDeterminer
+	spanStartsPreposition
+	spanStartsOther // it starts with another function word
+	spanEndsFunction
+	spanPause      // it has a punctuation mark inside
+	spanTerms      // weight of the question's terms inside, as a share of the span
+	spanOnlyTerms  // it says nothing that the question did not
+	spanFits       // it has what is sought
+	spanFitsShare  // share of its words that are of that sort
+	spanMisfits    // a sort is sought, and it has none
+	spanNames      // share of its words that are capitalised, where no sort is sought
+	spanNumbers    // it has a number, where none is sought
+	spanNear       // weight of the question's terms around it, by distance
+	spanFocus      // nearness of the noun after "which"
+	spanSplitsName // it starts or ends inside a run of capitalised words
+	spanSplitsNumber
+	spanLongReason // logarithm of its length, where a reason or manner is sought
+	spanContent    // share of content words
+	spanEnd        // it ends the unit
+	spanFeatures
+)
+
+type spanVector [spanFeatures]float64
+
+// spanMass is the share of the chance that the told words keep. The less it is,
+// the shorter the answers and the more often they miss.
+const spanMass = 0.85
+
+// narrow finds the shortest run of the best unit's words that holds a span
+// with a chance of spanMass.
+func (f *finding) narrow() {
+	u := &f.units[f.best]
+	f.window = span{u.from, u.to}
+	f.sure = 0
+	if u.kind == row || u.kind == code || u.to-u.from > maxUnit {
+		return
+	}
+	spans := f.spans()
+	if len(spans) == 0 {
+		return
+	}
+	chances := make([]float64, len(spans))
+	for i, s := range spans {
+		v := f.spanVector(s)
+		chances[i] = dot(spanWeights[:], v[:])
+	}
+	softmax(chances)
+	for _, c := range chances {
+		f.sure = max(f.sure, c)
+	}
+	f.window = shortest(spans, chances, span{u.from, u.to})
+}
+
+// spans lists the candidates of the best unit, by start and length.
+func (f *finding) spans() []span {
+	u := &f.units[f.best]
+	tokens := f.passages[u.passage].tokens
+	out := make([]span, 0, (u.to-u.from)*maxSpan)
+	for i := u.from; i < u.to; i++ {
+		for j := i + 1; j <= min(i+maxSpan, u.to); j++ {
+			if c := tokens[j-1].class; c == determiner || c == preposition && j-i > 1 || c == conjunction {
+				continue
+			}
+			if c := tokens[i].class; c == conjunction {
+				continue
+			}
+			out = append(out, span{i, j})
+		}
+	}
+	return out
+}
+
+// shortest returns the shortest window whose spans' chances sum to spanMass;
+// of equally short ones, the likeliest.
+func shortest(spans []span, chances []float64, whole span) span {
+	n := whole.to - whole.from
+	// held[i][j] is the chance of spans within [i, j), built up by length.
+	held := make([]float64, (n+1)*(n+1))
+	at := func(i, j int) *float64 { return &held[i*(n+1)+j] }
+	for k, s := range spans {
+		*at(s.from-whole.from, s.to-whole.from) += chances[k]
+	}
+	for length := 1; length <= n; length++ {
+		best, found := whole, -1.0
+		for i := 0; i+length <= n; i++ {
+			j := i + length
+			h := at(i, j)
+			if length > 1 {
+				*h += *at(i+1, j) + *at(i, j-1)
+				if length > 2 {
+					*h -= *at(i+1, j-1)
+				}
+			}
+			if *h >= spanMass && *h > found {
+				best, found = span{whole.from + i, whole.from + j}, *h
+			}
+		}
+		if found >= 0 {
+			return best
+		}
+	}
+	return whole
+}
+
+// spanVector measures one span of the best unit.
+func (f *finding) spanVector(s span) spanVector {
+	var v spanVector
+	q, u := &f.question, &f.units[f.best]
+	tokens := f.passages[u.passage].tokens
+	n := float64(s.to - s.from)
+	v[spanLong], v[spanLength] = math.Log(n), n/10
+	f.edges(&v, tokens, s, u)
+	var terms, fit, names, numbers, words float64
+	for i := s.from; i < s.to; i++ {
+		t := &tokens[i]
+		if i > s.from && t.pause {
+			v[spanPause] = 1
+		}
+		if t.term >= 0 {
+			terms += t.credit
+		} else if fits(tokens[u.from:u.to], i-u.from, q.sought) {
+			fit++
+		}
+		if t.class == content {
+			words++
+			if t.term < 0 && t.capital && i > u.from {
+				names++
+			}
+		}
+		if t.digit {
+			numbers++
+		}
+	}
+	v[spanTerms] = terms / n
+	if terms > 0 && words <= terms+0.5 {
+		v[spanOnlyTerms] = 1
+	}
+	v[spanContent] = words / n
+	switch q.sought {
+	case anything, aReason:
+		v[spanNames] = names / n
+		if numbers > 0 {
+			v[spanNumbers] = 1
+		}
+		if q.sought == aReason {
+			v[spanLongReason] = math.Log(n)
+		}
+	default:
+		v[spanFitsShare] = fit / n
+		if fit > 0 {
+			v[spanFits] = 1
+		} else {
+			v[spanMisfits] = 1
+		}
+	}
+	v[spanNear], v[spanFocus] = q.nearness(tokens, s, u)
+	return v
+}
+
+// edges measures where a span starts and ends.
+func (f *finding) edges(v *spanVector, tokens []token, s span, u *unit) {
+	first, last := &tokens[s.from], &tokens[s.to-1]
+	if s.from == u.from || first.pause {
+		v[spanAfterPause] = 1
+	} else {
+		before := &tokens[s.from-1]
+		switch before.class {
+		case determiner:
+			v[spanAfterDeterminer] = 1
+		case preposition:
+			v[spanAfterPreposition] = 1
+		case auxiliary:
+			v[spanAfterAuxiliary] = 1
+		case conjunction:
+			v[spanAfterConjunction] = 1
+		case content:
+			v[spanAfterContent] = 1
+			if before.term >= 0 {
+				v[spanAfterTerm] = 1
+			}
+			if before.capital && first.capital && first.class == content {
+				v[spanSplitsName]++
+			}
+			if number(before) && (number(first) || measures[first.lower]) {
+				v[spanSplitsNumber]++
+			}
+		}
+	}
+	if s.to == u.to {
+		v[spanEnd] = 1
+		v[spanBeforePause] = 1
+	} else if after := &tokens[s.to]; after.pause {
+		v[spanBeforePause] = 1
+	} else {
+		switch after.class {
+		case preposition:
+			v[spanBeforePreposition] = 1
+		case auxiliary:
+			v[spanBeforeAuxiliary] = 1
+		case conjunction:
+			v[spanBeforeConjunction] = 1
+		case content:
+			v[spanBeforeContent] = 1
+			if after.term >= 0 {
+				v[spanBeforeTerm] = 1
+			}
+			if after.capital && last.capital && last.class == content {
+				v[spanSplitsName]++
+			}
+			if number(last) && (number(after) || measures[after.lower]) {
+				v[spanSplitsNumber]++
+			}
+		}
+	}
+	switch first.class {
+	case content:
+	case determiner:
+		v[spanStartsDeterminer] = 1
+	case preposition:
+		v[spanStartsPreposition] = 1
+	default:
+		v[spanStartsOther] = 1
+	}
+	if last.class != content {
+		v[spanEndsFunction] = 1
+	}
+}
+
+func number(t *token) bool { return t.digit || numerals[t.lower] }
+
+// nearness returns the weight of the question's terms around a span, less for
+// each word and more for each punctuation mark between, and that of the focus.
+func (q *question) nearness(tokens []token, s span, u *unit) (near, focus float64) {
+	add := func(i, distance int) {
+		t := &tokens[i]
+		if t.term < 0 {
+			return
+		}
+		c := t.credit / (1 + float64(distance)/3)
+		near += c * q.terms[t.term].weight
+		if t.term == q.focus {
+			focus = max(focus, c)
+		}
+	}
+	for i, d := s.from-1, 0; i >= u.from; i, d = i-1, d+1 {
+		if tokens[i+1].pause {
+			d += 3
+		}
+		add(i, d)
+	}
+	for i, d := s.to, 0; i < u.to; i, d = i+1, d+1 {
+		if tokens[i].pause {
+			d += 3
+		}
+		add(i, d)
+	}
+	for i := s.from; i < s.to; i++ {
+		if tokens[i].term == q.focus && q.focus >= 0 {
+			focus = 1
+		}
+	}
+	return near / q.total, focus
+}
+
+// bounds returns the bytes of a window of a unit's words, widened to what
+// belongs to its first and last word: signs, quotes, brackets, the full stop.
+func (p *passage) bounds(u *unit, w span) (start, end int) {
+	start, end = u.start, u.end
+	if w.from > u.from {
+		start = p.tokens[w.from].start
+		for start > u.start && !isSpace(p.text[start-1]) {
+			start--
+		}
+	}
+	if w.to < u.to {
+		end = p.tokens[w.to-1].end
+		for end < u.end && !isSpace(p.text[end]) {
+			end++
+		}
+	}
+	if w.from > u.from || w.to < u.to {
+		start, end = trimmed(p.text, start, end)
+	}
+	return start, end
+}
+
+// trimmed drops the marks at the edges of a cut-out that make no sense without
+// the rest: commas, and brackets or quotes whose other half is missing.
+func trimmed(text string, start, end int) (int, int) {
+	for start < end {
+		r, n := utf8.DecodeRuneInString(text[start:end])
+		if !strings.ContainsRune(`,;:)]}–—.`, r) && !unpaired(text[start:end], r) {
+			break
+		}
+		start += n
+	}
+	for end > start {
+		r, n := utf8.DecodeLastRuneInString(text[start:end])
+		if !strings.ContainsRune(`,;:([{–—.`, r) && !unpaired(text[start:end], r) {
+			break
+		}
+		end -= n
+	}
+	return start, end
+}
+
+// unpaired says whether r is a bracket, quote or emphasis mark whose other
+// half is not in s.
+func unpaired(s string, r rune) bool {
+	for _, pair := range [...]string{"()", "[]", "“”", "«»"} {
+		if strings.ContainsRune(pair, r) {
+			open, shut := []rune(pair)[0], []rune(pair)[1]
+			return strings.Count(s, string(open)) != strings.Count(s, string(shut))
+		}
+	}
+	if strings.ContainsRune("\"*_`", r) {
+		return strings.Count(s, string(r))%2 == 1
+	}
+	return false
+}

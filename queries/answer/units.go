@@ -1,0 +1,308 @@
+package answer
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// form is what a unit is in its passage.
+type form uint8
+
+const (
+	sentence form = iota
+	item
+	row
+	code
+)
+
+// unit is the smallest text that can be an answer on its own.
+type unit struct {
+	passage    int
+	kind       form
+	start, end int    // bytes of the passage's text
+	from, to   int    // tokens of the passage
+	leads      [2]int // tokens of the lead-in: a table's header, a list's introduction, a heading
+	header     [2]int // bytes of the table's header
+	previous   int    // index of the unit before it in the passage, or -1
+	credits    []float64
+	context    []float64 // credits of its lead-in and titles
+}
+
+// passage is a passage as read.
+type passage struct {
+	text     string
+	source   Passage
+	tokens   []token
+	credits  []float64 // best credit of each term anywhere in the passage or its titles
+	titles   []float64 // in its titles
+	relative float64   // its score as a share of the best
+}
+
+func newPassage(q *question, p Passage) passage {
+	read := passage{text: cut(p.Text, maxPassage), source: p}
+	read.tokens = tokenize(read.text, 0, len(read.text), make([]token, 0, len(read.text)/5))
+	read.credits = make([]float64, len(q.terms))
+	read.titles = make([]float64, len(q.terms))
+	for i := range read.tokens {
+		t := &read.tokens[i]
+		q.match(t)
+		raise(read.credits, t)
+	}
+	titles := append([]string{p.Document, p.Section}, p.Path[:min(len(p.Path), 10)]...)
+	for _, title := range titles {
+		title = cut(title, maxTitle)
+		for _, t := range tokenize(title, 0, len(title), nil) {
+			q.match(&t)
+			raise(read.titles, &t)
+			raise(read.credits, &t)
+		}
+	}
+	return read
+}
+
+func raise(credits []float64, t *token) {
+	if t.term >= 0 {
+		credits[t.term] = max(credits[t.term], t.credit)
+	}
+}
+
+// line is one line of a passage.
+type line struct{ start, end int }
+
+var (
+	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}(\s|$)`)
+	itemLine    = regexp.MustCompile(`^\s*([-*+]|\d{1,9}[.)])\s+`)
+	ruleLine    = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
+	fenceLine   = regexp.MustCompile("^ {0,3}(```|~~~)")
+)
+
+// cutter walks over a passage's lines and collects its units.
+type cutter struct {
+	p       *passage
+	passage int
+	units   []unit
+	first   int // index of the passage's first unit
+	token   int // next token
+	leads   [2]int
+	header  [2]int // bytes of the header of the table it is in, empty outside
+	columns [2]int // tokens of that header
+}
+
+// appendUnits cuts a passage into units.
+func appendUnits(units []unit, index int, p *passage) []unit {
+	c := &cutter{p: p, passage: index, units: units, first: len(units)}
+	lines := split(p.text)
+	for i := 0; i < len(lines); {
+		i = c.block(lines, i)
+	}
+	for i := c.first; i < len(c.units); i++ {
+		u := &c.units[i]
+		u.credits = make([]float64, len(p.credits))
+		for t := u.from; t < u.to; t++ {
+			raise(u.credits, &p.tokens[t])
+		}
+		u.context = append([]float64(nil), p.titles...)
+		for t := u.leads[0]; t < u.leads[1]; t++ {
+			raise(u.context, &p.tokens[t])
+		}
+	}
+	return c.units
+}
+
+func split(text string) []line {
+	var lines []line
+	for start := 0; start < len(text); {
+		n := strings.IndexByte(text[start:], '\n')
+		if n < 0 {
+			n = len(text) - start
+		}
+		lines = append(lines, line{start, start + n})
+		start += n + 1
+	}
+	return lines
+}
+
+// block takes the block of lines that starts at i and returns where the next starts.
+func (c *cutter) block(lines []line, i int) int {
+	text := func(i int) string { return c.p.text[lines[i].start:lines[i].end] }
+	l := lines[i]
+	switch s := text(i); {
+	case strings.TrimSpace(s) == "":
+		c.header = [2]int{}
+		return i + 1
+	case fenceLine.MatchString(s):
+		end := i + 1
+		for end < len(lines) && !fenceLine.MatchString(text(end)) {
+			end++
+		}
+		if end > i+1 {
+			c.add(code, lines[i+1].start, lines[end-1].end)
+		}
+		return min(end+1, len(lines))
+	case headingLine.MatchString(s):
+		c.leads = c.take(l.start, l.end)
+		return i + 1
+	case c.header[1] > 0 && strings.Contains(s, "|"):
+		if !ruleLine.MatchString(s) {
+			c.add(row, l.start, l.end)
+		}
+		return i + 1
+	case strings.Contains(s, "|") && i+1 < len(lines) && strings.Contains(text(i+1), "-") && ruleLine.MatchString(text(i+1)):
+		c.header, c.columns = [2]int{l.start, l.end}, c.take(l.start, l.end)
+		return i + 2
+	case itemLine.MatchString(s):
+		return c.paragraph(lines, i, item, l.start+len(itemLine.FindString(s)))
+	}
+	return c.paragraph(lines, i, sentence, l.start)
+}
+
+// paragraph takes lines up to a blank one or the start of another block.
+func (c *cutter) paragraph(lines []line, i int, kind form, start int) int {
+	end := i + 1
+	for end < len(lines) {
+		s := c.p.text[lines[end].start:lines[end].end]
+		if strings.TrimSpace(s) == "" || headingLine.MatchString(s) || fenceLine.MatchString(s) || itemLine.MatchString(s) || strings.HasPrefix(strings.TrimSpace(s), "|") {
+			break
+		}
+		end++
+	}
+	stop := lines[end-1].end
+	from := c.token
+	for start < stop {
+		next := sentenceEnd(c.p.text, start, stop)
+		c.add(kind, start, next)
+		start = next
+	}
+	if strings.HasSuffix(strings.TrimSpace(c.p.text[:stop]), ":") {
+		c.leads = [2]int{from, c.token}
+	}
+	return end
+}
+
+// add makes a unit of text[start:end], unless it has no word.
+func (c *cutter) add(kind form, start, end int) {
+	tokens := c.take(start, end)
+	if tokens[0] == tokens[1] {
+		return
+	}
+	for start < end && isSpace(c.p.text[start]) {
+		start++
+	}
+	for end > start && isSpace(c.p.text[end-1]) {
+		end--
+	}
+	u := unit{passage: c.passage, kind: kind, start: start, end: end, from: tokens[0], to: tokens[1], leads: c.leads, previous: len(c.units) - 1}
+	if len(c.units) == c.first {
+		u.previous = -1
+	}
+	if kind == row {
+		u.header, u.leads = c.header, c.columns
+	}
+	c.units = append(c.units, u)
+}
+
+// take passes over the tokens that end within text[:end] and start at or after start.
+func (c *cutter) take(start, end int) [2]int {
+	for c.token < len(c.p.tokens) && c.p.tokens[c.token].start < start {
+		c.token++
+	}
+	from := c.token
+	for c.token < len(c.p.tokens) && c.p.tokens[c.token].end <= end {
+		c.token++
+	}
+	return [2]int{from, c.token}
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
+
+// abbreviations end in a point that ends no sentence.
+var abbreviations = set("mr mrs ms dr prof st sr jr gen col lt sgt rev hon gov sen rep no vol vs etc e.g i.e cf ca c al fig inc ltd co corp dept approx u.s u.k p pp ed eds mt ft")
+
+// sentenceEnd returns where the sentence that starts at start ends, white
+// space after it included.
+func sentenceEnd(text string, start, stop int) int {
+	for i := start; i < stop; {
+		r, n := utf8.DecodeRuneInString(text[i:stop])
+		i += n
+		switch r {
+		case '。', '！', '？':
+			return i
+		case '.', '!', '?', '…':
+		default:
+			continue
+		}
+		dot := i - n
+		for i < stop { // closing quotes, brackets and note marks belong to the sentence
+			if r, n := utf8.DecodeRuneInString(text[i:stop]); strings.ContainsRune(`"'”’)]*_.!?`, r) {
+				i += n
+			} else if r == '[' {
+				close := strings.IndexByte(text[i:min(stop, i+20)], ']')
+				if close < 0 {
+					break
+				}
+				i += close + 1
+			} else {
+				break
+			}
+		}
+		if i < stop && !isSpace(text[i]) {
+			continue
+		}
+		next := i
+		for next < stop && isSpace(text[next]) {
+			next++
+		}
+		if next == stop || r != '.' {
+			return next
+		}
+		if first, _ := utf8.DecodeRuneInString(text[next:stop]); unicode.IsLower(first) || abbreviated(text[start:dot]) {
+			continue
+		}
+		return next
+	}
+	return stop
+}
+
+// abbreviated says whether the point after s belongs to its last word.
+func abbreviated(s string) bool {
+	word := s[strings.LastIndexAny(s, " \t\n([\"")+1:]
+	if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.IsUpper(r) && len(s) > 2 {
+		return true // an initial
+	}
+	return abbreviations[strings.ToLower(word)]
+}
+
+// cells cuts a table line into its cells.
+func cells(line string) []string {
+	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
+	var out []string
+	start := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '|':
+			out = append(out, strings.TrimSpace(line[start:i]))
+			start = i + 1
+		}
+	}
+	return append(out, strings.TrimSpace(line[start:]))
+}
+
+// rowText writes a table row as "Header: value; Header: value".
+func (p *passage) rowText(u *unit) string {
+	headers := cells(p.text[u.header[0]:u.header[1]])
+	var parts []string
+	for i, value := range cells(p.text[u.start:u.end]) {
+		switch {
+		case value == "":
+		case i < len(headers) && headers[i] != "":
+			parts = append(parts, headers[i]+": "+value)
+		default:
+			parts = append(parts, value)
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,237 @@
+package answer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/english"
+)
+
+// class is what a word does in a sentence, as far as a short list can tell.
+type class uint8
+
+const (
+	content class = iota
+	determiner
+	preposition
+	conjunction
+	auxiliary
+	pronoun
+	asking
+	particle // other words that name nothing
+)
+
+// classes lists the English words that carry no topic of their own.
+var classes = func() map[string]class {
+	m := map[string]class{}
+	for c, words := range map[class]string{
+		determiner:  "a an the this that these those each every some any no its his her their our my your another such both",
+		preposition: "of in on at by for from with to into onto over under between among during against through about above below after before since until upon within without near toward towards across around behind beside along per via as like than out off up down",
+		conjunction: "and or but nor so yet if because while although though whereas unless whether",
+		auxiliary:   "is are was were be been being am do does did done doing has have had having will would can could may might shall should must isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't hasn't haven't hadn't cannot",
+		pronoun:     "he she it they them him we us i you me himself herself itself themselves one's hers theirs there here",
+		asking:      "who whom whose what which when where why how",
+		particle:    "not also then only just very too more most less much many own same other s t re ll ve d m 's ever even still rather quite",
+	} {
+		for w := range strings.FieldsSeq(words) {
+			m[w] = c
+		}
+	}
+	return m
+}()
+
+// common holds words that are frequent in any English text: sharing them says
+// less than sharing others.
+var common = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(`
+		name names named call called kind type types sort form part parts thing things way ways time times year years day days
+		people person man men woman women group groups member members place places area areas number numbers amount
+		world country state city work works use uses used using make makes made making take takes took taken give gives given gave
+		get gets got go goes went gone come comes came say says said see seen saw know known knew think thought
+		become becomes became begin began begun start started end ended first second last next new old good great big large small
+		long short high low many several few main major important different similar certain general common early late later
+		example term terms word words fact result results reason reasons case cases cause caused causes change changes changed
+		able happen happened happens find found show shown shows help helped need needed want wanted try tried put set
+		follow following followed include included includes including consider considered believe believed allow allowed
+		keep kept lead led hold held bring brought provide provided require required occur occurred occurs lot
+		people's two three one once current currently original originally according due along another mean means meant
+		describe described refer referred say state states often usually today now still well back another`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// synonyms are families of words that questions and texts use for each other.
+var synonyms = func() map[string][]string {
+	m := map[string][]string{}
+	for _, family := range []string{
+		"die died death dead", "born birth", "begin began begun start started beginning onset", "end ended finish finished",
+		"found founded establish established create created creation founder", "build built construct constructed building construction",
+		"big large great largest biggest", "buy bought purchase purchased acquire acquired", "win won winner", "lead led leader head headed",
+		"make made produce produced", "think thought believe believed", "write wrote written author writer", "teach taught teacher",
+		"kill killed killing", "war battle", "city town", "country nation", "movie film", "cost price paid pay", "job occupation career profession",
+		"rule ruled ruler reign reigned", "king emperor monarch", "law act legislation statute", "school college university", "student pupil",
+		"people population inhabitants", "name named called call known", "choose chose chosen select selected elect elected", "speak spoke spoken",
+		"rise rose risen increase increased grow grew grown", "fall fell fallen decrease decreased decline declined", "say said state stated",
+		"give gave given grant granted", "get got receive received obtain obtained", "begin start launch launched", "leave left depart departed",
+		"child children", "man men", "woman women", "percentage percent proportion share", "near close nearby", "company firm corporation business",
+		"doctor physician", "allow permit permitted enable", "require need", "show demonstrate demonstrated", "use utilize employ", "old ancient age",
+		"happen occur occurred", "see saw seen", "break broke broken", "meet met meeting", "join joined member", "run ran operate", "argue argued claim claimed",
+		"reason cause because", "invent invented inventor", "discover discovered discovery", "fight fought", "flee fled", "lose lost loss", "sell sold sale",
+		"describe described description", "come came", "go went gone", "take took taken", "locate located location", "originate origin originated",
+	} {
+		words := strings.Fields(family)
+		for _, w := range words {
+			for _, o := range words {
+				if o != w {
+					m[w] = append(m[w], o)
+				}
+			}
+		}
+	}
+	return m
+}()
+
+// opposites are pairs that turn a question into another one.
+var opposites = func() map[string]string {
+	m := map[string]string{}
+	for _, pair := range []string{
+		"largest smallest", "large small", "big small", "high low", "highest lowest", "higher lower", "more less", "most least", "increase decrease",
+		"increased decreased", "first last", "before after", "north south", "east west", "northern southern", "eastern western", "always never",
+		"above below", "early late", "earliest latest", "oldest youngest", "old new", "older newer", "strong weak", "stronger weaker", "rich poor", "longest shortest",
+		"long short", "internal external", "public private", "win lose", "won lost", "support oppose", "supported opposed", "accept reject", "accepted rejected",
+		"allowed forbidden", "allow prevent", "include exclude", "begin end", "began ended", "inside outside", "best worst", "majority minority", "same different",
+		"positive negative", "hot cold", "male female", "legal illegal", "possible impossible", "common rare", "many few", "near far", "left right", "top bottom", "upper lower",
+		"success failure", "encourage discourage", "encouraged discouraged", "agree disagree", "agreed disagreed", "add remove", "rise fall", "rose fell", "open closed",
+	} {
+		a, b, _ := strings.Cut(pair, " ")
+		m[a], m[b] = b, a
+	}
+	return m
+}()
+
+// numerals are numbers in words.
+var numerals = set(`one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+	nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions billion billions
+	trillion dozen dozens half third thirds quarter quarters twice double triple once zero none`)
+
+// measures are words that complete a number.
+var measures = set(`percent percentage per cent million billion trillion thousand hundred years year days day months month weeks week hours hour
+	minutes seconds km mi miles mile metres meters metre meter feet foot ft inches cm mm kg kilograms pounds pound tons tonnes acres hectares
+	dollars pence euros people students members times square degrees`)
+
+// calendar are words of dates and eras.
+var calendar = set(`january february march april may june july august september october november december monday tuesday wednesday thursday
+	friday saturday sunday century centuries decade bc ad bce ce spring summer autumn winter today`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// token is one word of a passage or question.
+type token struct {
+	start, end int // bytes of the text
+	lower      string
+	class      class
+	capital    bool // starts with a capital letter or is written in capitals
+	digit      bool // has a digit
+	pause      bool // a punctuation mark stands between it and the word before
+	joined     bool // nothing stands between it and the word before, or a dash only
+	term       int  // index of the question's term that it matches, or -1
+	credit     float64
+}
+
+// tokenize cuts text[from:to] into words: runs of letters and digits with the
+// apostrophes, hyphens, points and commas inside them. Scripts that write
+// without spaces give a word per character.
+func tokenize(text string, from, to int, dst []token) []token {
+	last := from
+	for i := from; i < to; {
+		r, n := utf8.DecodeRuneInString(text[i:to])
+		if !wordRune(r) {
+			i += n
+			continue
+		}
+		t := token{start: i, term: -1, capital: unicode.IsUpper(r), digit: unicode.IsDigit(r)}
+		i += n
+		for i < to && !unspaced(r) {
+			next, n := utf8.DecodeRuneInString(text[i:to])
+			if !wordRune(next) || unspaced(next) {
+				if !inside(r, next) || i+n >= to {
+					break
+				}
+				after, _ := utf8.DecodeRuneInString(text[i+n : to])
+				if !wordRune(after) || unspaced(after) || (next == ',' || next == '.') && !(unicode.IsDigit(r) && unicode.IsDigit(after) || next == '.' && unicode.IsUpper(r) && unicode.IsUpper(after)) {
+					break
+				}
+				t.digit = t.digit || unicode.IsDigit(after)
+			}
+			t.digit = t.digit || unicode.IsDigit(next)
+			r = next
+			i += n
+		}
+		t.end = i
+		t.lower = strings.ToLower(text[t.start:t.end])
+		t.lower = strings.TrimSuffix(strings.TrimSuffix(t.lower, "'s"), "’s")
+		t.class = classes[t.lower]
+		t.pause, t.joined = between(text[last:t.start])
+		last = i
+		dst = append(dst, t)
+	}
+	return dst
+}
+
+func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+func unspaced(r rune) bool {
+	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r < 0x0F00
+}
+
+// inside says whether r may stand inside a word, after the letter before.
+func inside(before, r rune) bool {
+	switch r {
+	case '\'', '’', '-', '.', ',':
+		return before != r
+	}
+	return false
+}
+
+// between judges what stands between two words.
+func between(gap string) (pause, joined bool) {
+	joined = true
+	for _, r := range gap {
+		switch {
+		case unicode.IsSpace(r):
+			joined = false
+		case r == '–' || r == '-' || r == '/' || r == '*' || r == '_' || r == '$' || r == '£' || r == '€':
+		default:
+			pause = true
+		}
+	}
+	return pause, joined && !pause
+}
+
+// stem returns the English stem of a word in lower case.
+func stem(word string) string { return english.Stem(word, true) }
+
+// alike says how much two stems share: 1 for equal ones, less for one that
+// continues the other's beginning, 0 for the rest.
+func alike(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if n >= 5 && 5*n >= 3*max(len(a), len(b)) {
+		return 0.6
+	}
+	return 0
+}
