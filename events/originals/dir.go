@@ -1,0 +1,225 @@
+package originals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"annals/events/fault"
+)
+
+// Dir is a Store in a folder: originals as ab/cd/<sha256>, by the first four
+// digits of their names, and what is not committed yet in staging/.
+type Dir struct {
+	root string
+}
+
+const (
+	stagingDir = "staging"
+	// leftover is the age at which a staged file that nobody wrote to is
+	// taken for one that a crash left behind.
+	leftover = 24 * time.Hour
+)
+
+// OpenDir opens the store in a folder, which is made if it is missing, and
+// removes what was staged there more than a day ago.
+func OpenDir(root string) (*Dir, error) {
+	d := &Dir{root: root}
+	if err := os.MkdirAll(d.staging(), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of originals: %w", err)
+	}
+	for i := range 256 {
+		err := os.Mkdir(filepath.Join(root, fmt.Sprintf("%02x", i)), 0o700)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make the folders of originals: %w", err)
+		}
+	}
+	if err := errors.Join(syncPath(root), syncPath(filepath.Dir(root))); err != nil {
+		return nil, err
+	}
+	return d, d.sweep(time.Now().Add(-leftover))
+}
+
+// sweep removes what was last written to staging before a time. What another
+// process stages now is younger.
+func (d *Dir) sweep(before time.Time) error {
+	entries, err := os.ReadDir(d.staging())
+	if err != nil {
+		return fmt.Errorf("read the staged uploads: %w", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.ModTime().Before(before) {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(filepath.Join(d.staging(), e.Name()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove an abandoned upload: %w", err)
+		}
+	}
+	return nil
+}
+
+func (d *Dir) staging() string             { return filepath.Join(d.root, stagingDir) }
+func (d *Dir) folder(sha256 string) string { return filepath.Join(d.root, sha256[:2], sha256[2:4]) }
+func (d *Dir) path(sha256 string) string   { return filepath.Join(d.folder(sha256), sha256) }
+
+// Stage streams r to a file while hashing it.
+func (d *Dir) Stage(ctx context.Context, r io.Reader, limit int64) (Staged, error) {
+	f, err := os.CreateTemp(d.staging(), "")
+	if err != nil {
+		return nil, diskError(err)
+	}
+	s := &stagedFile{dir: d, path: f.Name()}
+	hash := sha256.New()
+	s.size, err = copyBounded(ctx, io.MultiWriter(f, hash), r, limit)
+	if err = errors.Join(err, diskError(f.Close())); err != nil {
+		return nil, errors.Join(err, s.Discard())
+	}
+	s.sha256 = hex.EncodeToString(hash.Sum(nil))
+	return s, nil
+}
+
+// copyBounded copies up to limit bytes until src ends, and tells errors of
+// reading from those of writing.
+func copyBounded(ctx context.Context, dst io.Writer, src io.Reader, limit int64) (size int64, err error) {
+	buf := make([]byte, 64<<10)
+	for {
+		if err := ctx.Err(); err != nil {
+			return size, fmt.Errorf("store an upload: %w", err)
+		}
+		n, err := src.Read(buf)
+		if size += int64(n); size > limit {
+			return size, fault.Errorf(fault.TooLarge, "the file is larger than %d bytes", limit)
+		}
+		if _, werr := dst.Write(buf[:n]); werr != nil {
+			return size, diskError(werr)
+		}
+		switch {
+		case err == io.EOF:
+			return size, nil
+		case err != nil:
+			return size, fmt.Errorf("read an upload: %w", err)
+		}
+	}
+}
+
+// Open opens the file of an original.
+func (d *Dir) Open(_ context.Context, sha256 string) (Original, error) {
+	if err := checkName(sha256); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(d.path(sha256))
+	if err != nil {
+		return nil, missing(sha256, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(diskError(err), f.Close())
+	}
+	return original{f, info.Size()}, nil
+}
+
+type original struct {
+	*os.File
+	size int64
+}
+
+func (o original) Size() int64 { return o.size }
+
+// Path returns the path of the original itself; release has nothing to do.
+func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
+	if err := checkName(sha256); err != nil {
+		return "", nil, err
+	}
+	path := d.path(sha256)
+	if _, err := os.Stat(path); err != nil {
+		return "", nil, missing(sha256, err)
+	}
+	return path, func() {}, nil
+}
+
+// Delete removes the file of an original.
+func (d *Dir) Delete(_ context.Context, sha256 string) error {
+	if err := checkName(sha256); err != nil {
+		return err
+	}
+	err := os.Remove(d.path(sha256))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return diskError(err)
+	}
+	return syncPath(d.folder(sha256))
+}
+
+// List walks the folders.
+func (d *Dir) List(ctx context.Context, each func(sha256 string, size int64, modified time.Time) error) error {
+	for i := range 256 {
+		first := filepath.Join(d.root, fmt.Sprintf("%02x", i))
+		seconds, err := os.ReadDir(first)
+		if err != nil {
+			return diskError(err)
+		}
+		for _, second := range seconds {
+			if err := listFolder(ctx, filepath.Join(first, second.Name()), each); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func listFolder(ctx context.Context, path string, each func(string, int64, time.Time) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("list originals: %w", err)
+	}
+	files, err := os.ReadDir(path)
+	if err != nil {
+		return diskError(err)
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		if errors.Is(err, fs.ErrNotExist) || checkName(file.Name()) != nil {
+			continue
+		}
+		if err != nil {
+			return diskError(err)
+		}
+		if err := each(file.Name(), info.Size(), info.ModTime()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing says that there is no such original, where that is what err means.
+func missing(sha256 string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Errorf(fault.NotFound, "no original %s", sha256)
+	}
+	return diskError(err)
+}
+
+// diskError gives an error of the file system its kind: a full disk can be
+// helped and is told; everything else names paths and stays internal.
+func diskError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Errorf(fault.Unavailable, "the store of originals is full")
+	}
+	return fmt.Errorf("store of originals: %w", err)
+}

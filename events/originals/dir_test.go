@@ -1,0 +1,195 @@
+package originals_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"annals/events/originals"
+	"annals/events/originals/originalstest"
+)
+
+func openDir(t testing.TB, root string) *originals.Dir {
+	t.Helper()
+	d, err := originals.OpenDir(root)
+	if err != nil {
+		t.Fatalf("OpenDir: %v", err)
+	}
+	return d
+}
+
+func TestDir(t *testing.T) {
+	originalstest.Run(t, func(t *testing.T) func() originals.Store {
+		root := filepath.Join(t.TempDir(), "originals")
+		return func() originals.Store { return openDir(t, root) }
+	})
+}
+
+func TestOpenDirRemovesOnlyAbandonedUploads(t *testing.T) {
+	root := t.TempDir()
+	d := openDir(t, root)
+	var staged []originals.Staged
+	for _, text := range []string{"abandoned", "in work"} {
+		s, err := d.Stage(t.Context(), strings.NewReader(text), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		staged = append(staged, s)
+	}
+	old := time.Now().Add(-25 * time.Hour)
+	for _, path := range stagedFiles(t, root) {
+		if data, _ := os.ReadFile(path); string(data) == "abandoned" {
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	openDir(t, root)
+	if err := staged[1].Commit(t.Context()); err != nil {
+		t.Errorf("Commit of an upload in work: %v", err)
+	}
+	if err := staged[0].Commit(t.Context()); err == nil {
+		t.Error("Commit of a swept upload succeeded")
+	}
+}
+
+func TestNothingIsLeftInStaging(t *testing.T) {
+	root := t.TempDir()
+	d := openDir(t, root)
+	_, err := d.Stage(t.Context(), strings.NewReader("too long"), 3)
+	if err == nil {
+		t.Error("Stage over the limit succeeded")
+	}
+	if _, err := d.Stage(t.Context(), iotest.ErrReader(errors.New("broken")), 3); err == nil {
+		t.Error("Stage of a broken upload succeeded")
+	}
+	kept, err := d.Stage(t.Context(), strings.NewReader("kept"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := stagedFiles(t, root); len(left) > 0 {
+		t.Errorf("staging holds %v", left)
+	}
+}
+
+func TestCommitHealsADamagedOriginal(t *testing.T) {
+	d := openDir(t, t.TempDir())
+	for range 2 {
+		s, err := d.Stage(t.Context(), strings.NewReader("whole"), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		path, release, err := d.Path(t.Context(), s.SHA256())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		if got, _ := os.ReadFile(path); string(got) != "whole" {
+			t.Errorf("original holds %q", got)
+		}
+		if err := os.Truncate(path, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func stagedFiles(t *testing.T, root string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, "staging", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// BenchmarkSmallFiles stores 1,000 files of 4 KiB: by CommitAll, one by one,
+// and beside them a raw loop of write and fsync into one folder.
+func BenchmarkSmallFiles(b *testing.B) {
+	const files = 1000
+	content := func(round, i int) []byte {
+		return bytes.Repeat(fmt.Appendf(nil, "%d %d %7d\n", round, i, time.Now().Nanosecond()), 256)
+	}
+	stage := func(b *testing.B, d *originals.Dir, round, i int) originals.Staged {
+		s, err := d.Stage(b.Context(), bytes.NewReader(content(round, i)), 1<<20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	perSecond := func(b *testing.B) {
+		b.ReportMetric(float64(files*b.N)/b.Elapsed().Seconds(), "files/s")
+	}
+	b.Run("CommitAll", func(b *testing.B) {
+		d := openDir(b, b.TempDir())
+		for round := 0; b.Loop(); round++ {
+			var group []originals.Staged
+			for i := range files {
+				group = append(group, stage(b, d, round, i))
+			}
+			if err := originals.CommitAll(b.Context(), group); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perSecond(b)
+	})
+	b.Run("Commit", func(b *testing.B) {
+		d := openDir(b, b.TempDir())
+		for round := 0; b.Loop(); round++ {
+			for i := range files {
+				if err := stage(b, d, round, i).Commit(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		perSecond(b)
+	})
+	b.Run("yardstick=write+fsync", func(b *testing.B) {
+		root := b.TempDir()
+		for round := 0; b.Loop(); round++ {
+			for i := range files {
+				f, err := os.Create(filepath.Join(root, fmt.Sprint(round, "-", i)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, err = f.Write(content(round, i))
+				if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		perSecond(b)
+	})
+}
+
+// BenchmarkStage streams 256 MiB into the staging folder.
+func BenchmarkStage(b *testing.B) {
+	const size = 256 << 20
+	d := openDir(b, b.TempDir())
+	b.SetBytes(size)
+	for b.Loop() {
+		s, err := d.Stage(b.Context(), io.LimitReader(zeros{}, size), size)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Discard(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

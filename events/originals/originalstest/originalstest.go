@@ -1,0 +1,350 @@
+// Package originalstest holds the one suite that every store of originals
+// passes. A store's whole test is one call of Run.
+package originalstest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// Run checks everything that a store promises. open returns the store under
+// test, empty at first; called again within one test it returns another
+// handle on the same originals, as another process would have.
+func Run(t *testing.T, open func(t *testing.T) func() originals.Store) {
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, open func() originals.Store)
+	}{
+		{"a committed upload is read back by its hash", readBack},
+		{"what is not committed is not there", uncommitted},
+		{"the same bytes are one original", sameBytes},
+		{"an upload over the limit is refused", overLimit},
+		{"an upload that breaks off leaves nothing", brokenOff},
+		{"an ended context ends the staging", endedContext},
+		{"a name that is no hash leads nowhere", badNames},
+		{"a deleted original is gone", deleted},
+		{"the list is complete and in order", listed},
+		{"many are committed at once", manyAtOnce},
+		{"racing commits leave one whole original", racing},
+		{"a path gives the bytes", pathed},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
+	}
+}
+
+const mib = 1 << 20
+
+func stage(t *testing.T, s originals.Store, data []byte) originals.Staged {
+	t.Helper()
+	staged, err := s.Stage(t.Context(), bytes.NewReader(data), 64*mib)
+	if err != nil {
+		t.Fatalf("Stage: %v", err)
+	}
+	return staged
+}
+
+func put(t *testing.T, s originals.Store, data []byte) string {
+	t.Helper()
+	staged := stage(t, s, data)
+	if err := staged.Commit(t.Context()); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	return staged.SHA256()
+}
+
+func get(t *testing.T, s originals.Store, name string) []byte {
+	t.Helper()
+	o, err := s.Open(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Open(%s): %v", name, err)
+	}
+	data, err := io.ReadAll(o)
+	if err := errors.Join(err, o.Close()); err != nil {
+		t.Fatalf("read %s: %v", name, err)
+	}
+	if o.Size() != int64(len(data)) {
+		t.Errorf("Size() = %d, read %d bytes", o.Size(), len(data))
+	}
+	return data
+}
+
+func wantKind(t *testing.T, call string, err error, want fault.Kind) {
+	t.Helper()
+	if !fault.Is(err, want) {
+		t.Errorf("%s: error %v, want one of kind %v", call, err, want)
+	}
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func list(t *testing.T, s originals.Store) (names []string) {
+	t.Helper()
+	err := s.List(t.Context(), func(name string, _ int64, _ time.Time) error {
+		names = append(names, name)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("List: %v", err)
+	}
+	return names
+}
+
+func readBack(t *testing.T, open func() originals.Store) {
+	s, other := open(), open()
+	for _, data := range [][]byte{{}, []byte("one"), bytes.Repeat([]byte("0123456789abcdef"), mib/8)} {
+		name := put(t, s, data)
+		if want := hash(data); name != want {
+			t.Errorf("SHA256() = %s, want %s", name, want)
+		}
+		for _, from := range []originals.Store{s, other} {
+			if got := get(t, from, name); !bytes.Equal(got, data) {
+				t.Errorf("read %d other bytes than the %d that were stored", len(got), len(data))
+			}
+		}
+	}
+	name := put(t, s, []byte("a story with a middle"))
+	o, err := s.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if _, err := o.Seek(-6, io.SeekEnd); err != nil {
+		t.Fatalf("Seek: %v", err)
+	}
+	if got, _ := io.ReadAll(o); string(got) != "middle" {
+		t.Errorf("after Seek read %q", got)
+	}
+}
+
+func uncommitted(t *testing.T, open func() originals.Store) {
+	s := open()
+	staged := stage(t, s, []byte("maybe"))
+	if staged.Size() != 5 {
+		t.Errorf("Size() = %d, want 5", staged.Size())
+	}
+	_, err := s.Open(t.Context(), staged.SHA256())
+	wantKind(t, "Open before Commit", err, fault.NotFound)
+	_, _, err = s.Path(t.Context(), staged.SHA256())
+	wantKind(t, "Path before Commit", err, fault.NotFound)
+	if got := list(t, s); len(got) != 0 {
+		t.Errorf("List before Commit gives %v", got)
+	}
+	for range 2 {
+		if err := staged.Discard(); err != nil {
+			t.Fatalf("Discard: %v", err)
+		}
+	}
+	if err := staged.Commit(t.Context()); err == nil {
+		t.Error("Commit after Discard succeeded")
+	}
+	_, err = s.Open(t.Context(), staged.SHA256())
+	wantKind(t, "Open after Discard", err, fault.NotFound)
+}
+
+func sameBytes(t *testing.T, open func() originals.Store) {
+	s := open()
+	data := []byte("twice")
+	first, second := stage(t, s, data), stage(t, s, data)
+	for _, staged := range []originals.Staged{first, second, first} {
+		if err := staged.Commit(t.Context()); err != nil {
+			t.Fatalf("Commit: %v", err)
+		}
+	}
+	if err := second.Discard(); err != nil {
+		t.Fatalf("Discard after Commit: %v", err)
+	}
+	if got := list(t, s); len(got) != 1 || got[0] != hash(data) {
+		t.Errorf("List = %v, want one original", got)
+	}
+	if got := get(t, s, hash(data)); !bytes.Equal(got, data) {
+		t.Errorf("read %q", got)
+	}
+}
+
+func overLimit(t *testing.T, open func() originals.Store) {
+	s := open()
+	data := make([]byte, mib)
+	staged, err := s.Stage(t.Context(), bytes.NewReader(data), mib)
+	if err != nil {
+		t.Fatalf("Stage of as many bytes as the limit: %v", err)
+	}
+	if err := staged.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Stage(t.Context(), bytes.NewReader(data), mib-1)
+	wantKind(t, "Stage of one byte more", err, fault.TooLarge)
+}
+
+func brokenOff(t *testing.T, open func() originals.Store) {
+	s := open()
+	hangUp := errors.New("the client hung up")
+	_, err := s.Stage(t.Context(), io.MultiReader(strings.NewReader("half"), iotest.ErrReader(hangUp)), mib)
+	if !errors.Is(err, hangUp) {
+		t.Errorf("Stage: error %v, want %v", err, hangUp)
+	}
+	if got := list(t, s); len(got) != 0 {
+		t.Errorf("List = %v", got)
+	}
+}
+
+func endedContext(t *testing.T, open func() originals.Store) {
+	s := open()
+	ctx, cancel := context.WithCancel(t.Context())
+	endless := readerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
+	_, err := s.Stage(ctx, endless, 1<<40)
+	wantKind(t, "Stage", err, fault.Canceled)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func badNames(t *testing.T, open func() originals.Store) {
+	s := open()
+	good := hash(nil)
+	for _, name := range []string{
+		"", "ab", good[:63], good + "0", strings.ToUpper(good),
+		"../" + good[3:], "../../../../../../../../../../../../../../../../../../../etc/shadow",
+		"/" + good[1:], good[:62] + "/.", good[:62] + "\x00a", strings.Repeat("g", 64),
+	} {
+		_, err := s.Open(t.Context(), name)
+		wantKind(t, fmt.Sprintf("Open(%q)", name), err, fault.Invalid)
+		_, _, err = s.Path(t.Context(), name)
+		wantKind(t, fmt.Sprintf("Path(%q)", name), err, fault.Invalid)
+		wantKind(t, fmt.Sprintf("Delete(%q)", name), s.Delete(t.Context(), name), fault.Invalid)
+	}
+}
+
+func deleted(t *testing.T, open func() originals.Store) {
+	s := open()
+	name, kept := put(t, s, []byte("going")), put(t, s, []byte("staying"))
+	for range 2 {
+		if err := s.Delete(t.Context(), name); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+	}
+	_, err := s.Open(t.Context(), name)
+	wantKind(t, "Open after Delete", err, fault.NotFound)
+	if got := list(t, s); !slices.Equal(got, []string{kept}) {
+		t.Errorf("List = %v, want %s alone", got, kept)
+	}
+	if again := put(t, s, []byte("going")); string(get(t, s, again)) != "going" {
+		t.Error("what was deleted cannot be stored again")
+	}
+}
+
+func listed(t *testing.T, open func() originals.Store) {
+	s := open()
+	before := time.Now().Add(-time.Minute) // clocks of stores need not be ours
+	var want []string
+	for i := range 50 {
+		want = append(want, put(t, s, bytes.Repeat([]byte{'x'}, i)))
+	}
+	slices.Sort(want)
+	if got := list(t, s); !slices.Equal(got, want) {
+		t.Errorf("List gives %d names %v, want %d", len(got), got, len(want))
+	}
+	stop := errors.New("enough")
+	calls := 0
+	err := s.List(t.Context(), func(name string, size int64, modified time.Time) error {
+		if calls++; size != int64(len(get(t, s, name))) || modified.Before(before) {
+			t.Errorf("List gives size %d and time %v for %s", size, modified, name)
+		}
+		return stop
+	})
+	if !errors.Is(err, stop) || calls != 1 {
+		t.Errorf("List ended with %v after %d calls, want %v after one", err, calls, stop)
+	}
+}
+
+func manyAtOnce(t *testing.T, open func() originals.Store) {
+	s := open()
+	if err := originals.CommitAll(t.Context(), nil); err != nil {
+		t.Errorf("CommitAll of none: %v", err)
+	}
+	var staged []originals.Staged
+	for i := range 100 {
+		staged = append(staged, stage(t, s, fmt.Append(nil, i%90)))
+	}
+	if err := originals.CommitAll(t.Context(), staged); err != nil {
+		t.Fatalf("CommitAll: %v", err)
+	}
+	for i := range 90 {
+		data := fmt.Append(nil, i)
+		if got := get(t, s, hash(data)); !bytes.Equal(got, data) {
+			t.Errorf("read %q, want %q", got, data)
+		}
+	}
+	if got := list(t, s); len(got) != 90 {
+		t.Errorf("List gives %d originals, want 90", len(got))
+	}
+	gone := stage(t, s, []byte("gone"))
+	if err := gone.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := originals.CommitAll(t.Context(), []originals.Staged{stage(t, s, []byte("here")), gone}); err == nil {
+		t.Error("CommitAll with a discarded upload succeeded")
+	}
+}
+
+func racing(t *testing.T, open func() originals.Store) {
+	stores := []originals.Store{open(), open()}
+	data := bytes.Repeat([]byte("race"), 50_000)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			staged, err := stores[i%2].Stage(t.Context(), bytes.NewReader(data), mib)
+			if err == nil {
+				err = staged.Commit(t.Context())
+			}
+			if err != nil {
+				t.Errorf("racing upload: %v", err)
+				return
+			}
+			o, err := stores[(i+1)%2].Open(t.Context(), staged.SHA256())
+			if err != nil {
+				t.Errorf("Open after Commit: %v", err)
+				return
+			}
+			got, err := io.ReadAll(o)
+			if err := errors.Join(err, o.Close()); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("read %d bytes (%v), want %d", len(got), err, len(data))
+			}
+		})
+	}
+	wg.Wait()
+	if got := list(t, stores[0]); len(got) != 1 {
+		t.Errorf("List gives %d originals, want 1", len(got))
+	}
+}
+
+func pathed(t *testing.T, open func() originals.Store) {
+	s := open()
+	name := put(t, s, []byte("on disk"))
+	path, release, err := s.Path(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Path: %v", err)
+	}
+	defer release()
+	if got, err := os.ReadFile(path); err != nil || string(got) != "on disk" {
+		t.Errorf("file at path holds %q (%v)", got, err)
+	}
+}
