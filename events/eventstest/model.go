@@ -1,0 +1,103 @@
+package eventstest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// model is a log as simple as can be: what was appended, in order.
+type model struct {
+	log []events.Record
+}
+
+func (m *model) stream(name string) (held []events.Record) {
+	for _, r := range m.log {
+		if r.Stream == name {
+			held = append(held, r)
+		}
+	}
+	return held
+}
+
+// append does what Driver.Append promises; ok is false for a conflict.
+func (m *model) append(stream string, expected int64, records []events.Record) (revision int64, ok bool) {
+	held := m.stream(stream)
+	last := int64(len(held)) - 1
+	if expected != events.AnyRevision && expected != last {
+		revision = expected + int64(len(records))
+		return revision, revision <= last && slices.EqualFunc(held[expected+1:revision+1], records,
+			func(a, b events.Record) bool { return a.ID == b.ID })
+	}
+	for _, r := range records {
+		last++
+		r.Stream, r.Revision = stream, last
+		m.log = append(m.log, r)
+	}
+	return last, true
+}
+
+// testModel appends and reads at random. All runs share the one log: each has
+// streams and types of its own and begins at the head.
+func testModel(t *testing.T, d events.Driver) {
+	run := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		start, err := d.Head(t.Context())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var m model
+		var used [][]events.Record
+		rt.Repeat(map[string]func(*rapid.T){
+			"append": func(rt *rapid.T) {
+				stream := fmt.Sprintf("%d-%d", run, rapid.IntRange(0, 2).Draw(rt, "stream"))
+				expected := int64(rapid.IntRange(-2, 6).Draw(rt, "expected"))
+				batch := records(rapid.IntRange(1, 3).Draw(rt, "records"))
+				for i := range batch {
+					batch[i].Type = fmt.Sprintf("T%d", rapid.IntRange(0, 2).Draw(rt, "type"))
+				}
+				if len(used) > 0 && rapid.Bool().Draw(rt, "repeat") {
+					batch = rapid.SampledFrom(used).Draw(rt, "batch")
+				}
+				used = append(used, batch)
+				got, err := d.Append(t.Context(), stream, expected, batch)
+				want, ok := m.append(stream, expected, batch)
+				if ok && (err != nil || got.Revision != want) || !ok && !fault.Is(err, fault.Conflict) {
+					rt.Fatalf("Append(%s, %d, %d records): got %+v, %v, want revision %d, taken %t", stream, expected, len(batch), got, err, want, ok)
+				}
+			},
+			"read": func(rt *rapid.T) {
+				types := []string{"T0", "T1", "T2"}[:rapid.IntRange(0, 3).Draw(rt, "types")]
+				limit := rapid.IntRange(1, 9).Draw(rt, "limit")
+				var want []events.Record
+				for _, r := range m.log {
+					if len(types) == 0 || slices.Contains(types, r.Type) {
+						want = append(want, r)
+					}
+				}
+				got := readAll(t, d, start, limit, types...)
+				if !slices.EqualFunc(got, want, same) {
+					rt.Fatalf("ReadAll(%d, %d, %v): got %d records, want %d, or others", start, limit, types, len(got), len(want))
+				}
+			},
+			"": func(rt *rapid.T) {
+				for i := range 3 {
+					stream := fmt.Sprintf("%d-%d", run, i)
+					if got, want := readStream(t, d, stream, 0), m.stream(stream); !slices.EqualFunc(got, want, same) {
+						rt.Fatalf("stream %s: got %d records, want %d, or others", stream, len(got), len(want))
+					}
+				}
+			},
+		})
+	})
+}
+
+func same(a, b events.Record) bool {
+	return a.ID == b.ID && a.Stream == b.Stream && a.Revision == b.Revision && a.Type == b.Type && string(a.Data) == string(b.Data)
+}

@@ -1,0 +1,134 @@
+package eventstest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"annals/events"
+)
+
+func testEmpty(t *testing.T, d events.Driver) {
+	if head, err := d.Head(t.Context()); err != nil || head != 0 {
+		t.Errorf("Head: got %d, %v, want 0", head, err)
+	}
+	batch, through, err := d.ReadAll(t.Context(), 0, 10, nil)
+	if err != nil || len(batch) != 0 || through != 0 {
+		t.Errorf("ReadAll: got %d records through %d, %v, want none through 0", len(batch), through, err)
+	}
+	if batch, err := d.ReadStream(t.Context(), "a", 0, 10); err != nil || len(batch) != 0 {
+		t.Errorf("ReadStream: got %d records, %v, want none", len(batch), err)
+	}
+}
+
+func testTypes(t *testing.T, d events.Driver) {
+	var want, both []events.Record
+	var last events.Appended
+	for i := range 40 {
+		name := []string{"Common", "Common", "Rare", "Common", "Other"}[i%5]
+		r := record(name, i)
+		last = mustAppend(t, d, fmt.Sprintf("s%d", i), events.NoStream, r)
+		if name == "Rare" {
+			want = append(want, r)
+		}
+		if name != "Common" {
+			both = append(both, r)
+		}
+	}
+	check := func(got, want []events.Record, limit int) {
+		t.Helper()
+		if len(got) != len(want) {
+			t.Fatalf("reading %d at a time: got %d records, want %d", limit, len(got), len(want))
+		}
+		for i := range got {
+			if got[i].ID != want[i].ID {
+				t.Fatalf("reading %d at a time: record %d is %s %s, want %s", limit, i, got[i].Type, got[i].Data, want[i].Data)
+			}
+		}
+	}
+	for _, limit := range []int{1, 3, 8, 100} {
+		check(readAll(t, d, 0, limit, "Rare"), want, limit)
+		check(readAll(t, d, 0, limit, "Rare", "Other"), both, limit)
+		check(readAll(t, d, 0, limit, "Other", "Rare", "Other", "Never"), both, limit)
+	}
+	// Where nothing of the type follows, the next read goes on at the head.
+	batch, through, err := d.ReadAll(t.Context(), 0, 10, []string{"Never"})
+	if err != nil || len(batch) != 0 || through != last.Position {
+		t.Errorf("ReadAll of a type that is not there: got %d records through %d, %v, want none through %d", len(batch), through, err, last.Position)
+	}
+	// Where the limit ends a read, what lies behind its last record was not
+	// looked at.
+	batch, through, err = d.ReadAll(t.Context(), 0, 1, []string{"Other"})
+	if err != nil || len(batch) != 1 || through < batch[0].Position || through >= last.Position {
+		t.Errorf("ReadAll of one of a type: got %d records through %d, %v", len(batch), through, err)
+	}
+	for _, after := range []events.Position{last.Position, last.Position + 1000} {
+		batch, through, err = d.ReadAll(t.Context(), after, 10, []string{"Other"})
+		if err != nil || len(batch) != 0 || through != after {
+			t.Errorf("ReadAll after %d, the head being %d: got %d records through %d, %v", after, last.Position, len(batch), through, err)
+		}
+	}
+}
+
+func testLimit(t *testing.T, d events.Driver) {
+	want := records(10)
+	mustAppend(t, d, "a", events.NoStream, want...)
+	for _, limit := range []int{1, 4, 10} {
+		batch, err := d.ReadStream(t.Context(), "a", 0, limit)
+		if err != nil {
+			t.Fatalf("ReadStream of %d: %v", limit, err)
+		}
+		wantRecords(t, batch, "a", 0, want[:limit])
+		batch, through, err := d.ReadAll(t.Context(), 0, limit, nil)
+		if err != nil {
+			t.Fatalf("ReadAll of %d: %v", limit, err)
+		}
+		wantRecords(t, batch, "a", 0, want[:limit])
+		wantRecords(t, readAll(t, d, through, 100), "a", int64(limit), want[limit:])
+	}
+	batch, err := d.ReadStream(t.Context(), "a", 0, 0)
+	if err != nil || len(batch) != 0 {
+		t.Errorf("ReadStream of 0: got %d records, %v", len(batch), err)
+	}
+	batch, through, err := d.ReadAll(t.Context(), 0, 0, nil)
+	if err != nil || len(batch) != 0 || through != 0 {
+		t.Errorf("ReadAll of 0: got %d records through %d, %v", len(batch), through, err)
+	}
+}
+
+func testBatchBytes(t *testing.T, d events.Driver) {
+	const n = 12
+	var want []events.Record
+	for i := range n {
+		r := record("Happened", i)
+		r.Data = append(r.Data, bytes.Repeat([]byte(" "), 800<<10)...)
+		mustAppend(t, d, "a", events.AnyRevision, r)
+		want = append(want, r)
+	}
+	check := func(call string, batch []events.Record, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", call, err)
+		}
+		size := 0
+		for i := range batch {
+			if size >= events.MaxBatchBytes {
+				t.Fatalf("%s: got a record after %d bytes", call, size)
+			}
+			size += batch[i].Size()
+		}
+		if len(batch) == 0 || len(batch) == n {
+			t.Fatalf("%s: got %d of %d records", call, len(batch), n)
+		}
+	}
+	batch, err := d.ReadStream(t.Context(), "a", 0, 1000)
+	check("ReadStream", batch, err)
+	batch, _, err = d.ReadAll(t.Context(), 0, 1000, nil)
+	check("ReadAll", batch, err)
+	batch, _, err = d.ReadAll(t.Context(), 0, 1000, []string{"Happened"})
+	check("ReadAll of a type", batch, err)
+	// What was cut off comes with the next reads.
+	wantRecords(t, readStream(t, d, "a", 0), "a", 0, want)
+	wantRecords(t, readAll(t, d, 0, 1000), "a", 0, want)
+	wantRecords(t, readAll(t, d, 0, 1000, "Happened"), "a", 0, want)
+}

@@ -1,0 +1,74 @@
+package eventstest
+
+import (
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// RunShared checks what holds for a log that outlives its driver and may have
+// several at once. start makes an empty log and returns what opens a driver
+// over it, each time another one.
+func RunShared(t *testing.T, start func(t *testing.T) (open func() events.Driver)) {
+	t.Run("what was appended is there after reopening", func(t *testing.T) {
+		open := start(t)
+		d := open()
+		want := records(5)
+		mustAppend(t, d, "a", events.NoStream, want[:2]...)
+		before := mustAppend(t, d, "a", 1, want[2:4]...)
+		closeDriver(t, d)
+		d = open()
+		defer closeDriver(t, d)
+		wantRecords(t, readAll(t, d, 0, 10), "a", 0, want[:4])
+		if got := mustAppend(t, d, "a", 1, want[2:4]...); got != before {
+			t.Errorf("append repeated after reopening: got %+v, want %+v", got, before)
+		}
+		if after := mustAppend(t, d, "a", 3, want[4:]...); after.Position <= before.Position {
+			t.Errorf("append after reopening: got position %d, not above %d", after.Position, before.Position)
+		}
+		wantRecords(t, readStream(t, d, "a", 0), "a", 0, want)
+	})
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, a, b events.Driver)
+	}{
+		{"one driver reads what another appended", testForeignReads},
+		{"Wait wakes for what another driver appends", func(t *testing.T, a, b events.Driver) { wakes(t, a, b) }},
+		{"one of racing writers wins over all drivers", race},
+		{"no reader passes a position that another driver fills later", func(t *testing.T, a, b events.Driver) {
+			order(t, []events.Driver{a, b})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			open := start(t)
+			a, b := open(), open()
+			defer closeDriver(t, a)
+			defer closeDriver(t, b)
+			c.test(t, a, b)
+		})
+	}
+}
+
+func testForeignReads(t *testing.T, a, b events.Driver) {
+	want := records(4)
+	mustAppend(t, a, "a", events.NoStream, want[0])
+	wantRecords(t, readAll(t, b, 0, 10), "a", 0, want[:1])
+	mustAppend(t, b, "a", 0, want[1])
+	mustAppend(t, a, "a", 1, want[2])
+	_, err := b.Append(t.Context(), "a", 1, records(1))
+	wantKind(t, err, fault.Conflict, "Append at a revision that the other driver took")
+	if got := mustAppend(t, b, "a", 1, want[2]); got.Revision != 2 {
+		t.Errorf("repeated append of the other driver: got revision %d, want 2", got.Revision)
+	}
+	mustAppend(t, b, "a", events.AnyRevision, want[3])
+	wantRecords(t, readStream(t, a, "a", 0), "a", 0, want)
+	wantRecords(t, readAll(t, b, 0, 3), "a", 0, want)
+}
+
+func closeDriver(t *testing.T, d events.Driver) {
+	t.Helper()
+	if err := d.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}

@@ -1,0 +1,179 @@
+// Package memory keeps a log in memory, for tests of what is built on a log.
+// It passes the same conformance suite as the drivers that keep theirs, and
+// imports events and events/fault only.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sort"
+	"sync"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// step is the distance of two positions. It is not 1, so that nobody comes to
+// count on positions that follow each other.
+const step = 3
+
+// Driver is an events.Driver in memory. Make one with New.
+type Driver struct {
+	mu      sync.RWMutex
+	log     []events.Record  // by position
+	streams map[string][]int // indexes in log, by revision
+	moved   chan struct{}    // closed and replaced when the head moves
+	closed  chan struct{}
+}
+
+// New returns an empty log.
+func New() *Driver {
+	return &Driver{
+		streams: make(map[string][]int),
+		moved:   make(chan struct{}),
+		closed:  make(chan struct{}),
+	}
+}
+
+// Append implements events.Driver.
+func (d *Driver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if err := events.CheckAppend(stream, expected, records); err != nil {
+		return events.Appended{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(ctx); err != nil {
+		return events.Appended{}, err
+	}
+	held := d.streams[stream]
+	last := int64(len(held)) - 1
+	if expected != events.AnyRevision && expected != last {
+		return d.repeated(stream, expected, records)
+	}
+	for _, r := range records {
+		last++
+		r.Stream, r.Revision, r.Position = stream, last, d.head()+step
+		d.streams[stream] = append(d.streams[stream], len(d.log))
+		d.log = append(d.log, clone(r))
+	}
+	close(d.moved)
+	d.moved = make(chan struct{})
+	return events.Appended{Revision: last, Position: d.head()}, nil
+}
+
+// repeated tells an append that was made before from a conflict.
+func (d *Driver) repeated(stream string, expected int64, records []events.Record) (events.Appended, error) {
+	held := d.streams[stream]
+	last := expected + int64(len(records))
+	if last >= int64(len(held)) {
+		return events.Appended{}, conflict(stream, expected, len(held))
+	}
+	for i, r := range records {
+		if d.log[held[expected+1+int64(i)]].ID != r.ID {
+			return events.Appended{}, conflict(stream, expected, len(held))
+		}
+	}
+	return events.Appended{Revision: last, Position: d.log[held[last]].Position}, nil
+}
+
+func conflict(stream string, expected int64, held int) error {
+	return fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, held-1, expected)
+}
+
+// ReadStream implements events.Driver.
+func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if err := d.usable(ctx); err != nil {
+		return nil, err
+	}
+	var batch []events.Record
+	held := d.streams[stream]
+	for i, size := max(from, 0), 0; i < int64(len(held)) && len(batch) < limit && size < events.MaxBatchBytes; i++ {
+		r := clone(d.log[held[i]])
+		batch = append(batch, r)
+		size += r.Size()
+	}
+	return batch, nil
+}
+
+// ReadAll implements events.Driver.
+func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, types []string) ([]events.Record, events.Position, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if err := d.usable(ctx); err != nil {
+		return nil, after, err
+	}
+	if limit <= 0 {
+		return nil, after, nil
+	}
+	var batch []events.Record
+	size := 0
+	start := sort.Search(len(d.log), func(i int) bool { return d.log[i].Position > after })
+	for _, r := range d.log[start:] {
+		if len(types) > 0 && !slices.Contains(types, r.Type) {
+			continue
+		}
+		batch = append(batch, clone(r))
+		if size += r.Size(); len(batch) == limit || size >= events.MaxBatchBytes {
+			return batch, r.Position, nil
+		}
+	}
+	return batch, max(after, d.head()), nil
+}
+
+// Head implements events.Driver.
+func (d *Driver) Head(ctx context.Context) (events.Position, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.head(), d.usable(ctx)
+}
+
+func (d *Driver) head() events.Position { return events.Position(len(d.log) * step) }
+
+// Wait implements events.Driver.
+func (d *Driver) Wait(ctx context.Context, after events.Position) error {
+	for {
+		d.mu.RLock()
+		head, moved, err := d.head(), d.moved, d.usable(ctx)
+		d.mu.RUnlock()
+		if err != nil || head > after {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-d.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Close implements events.Driver. What was in the log is gone.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.closed:
+	default:
+		close(d.closed)
+		d.log, d.streams = nil, nil
+	}
+	return nil
+}
+
+// usable returns the error of a call that must not go on.
+func (d *Driver) usable(ctx context.Context) error {
+	select {
+	case <-d.closed:
+		return fault.Errorf(fault.Unavailable, "the log is closed")
+	default:
+		return ctx.Err()
+	}
+}
+
+// clone keeps the log's bytes apart from the caller's.
+func clone(r events.Record) events.Record {
+	r.Data, r.Metadata = bytes.Clone(r.Data), bytes.Clone(r.Metadata)
+	return r
+}

@@ -1,0 +1,117 @@
+// Package sqlite keeps a log in one SQLite file. Several processes may have
+// the file open at once. It imports events and events/fault, nothing else of
+// ours.
+//
+// Appends go through one goroutine, which commits all that wait at that moment
+// in one transaction, so that they share its one sync to the disk.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// Driver is an events.Driver over a file. Open makes one.
+type Driver struct {
+	path  string
+	write *sql.DB // one connection, the writer's
+	read  *sql.DB // a few that only read
+	reads statements
+
+	writer *writer
+	waits  *waiters
+
+	mu     sync.RWMutex  // held for reading by every read, for writing by Close
+	closed chan struct{} // closed by Close
+}
+
+// Open opens the log in the file at path and makes the file where there is
+// none; its folder must exist. A file that is not a log, or one that a newer
+// Annals wrote, is fault.Invalid and stays as it was; one that cannot be
+// reached is fault.Unavailable.
+func Open(ctx context.Context, path string) (*Driver, error) {
+	if err := prepare(ctx, path); err != nil {
+		return nil, err
+	}
+	d := &Driver{path: path, closed: make(chan struct{})}
+	if err := d.start(ctx); err != nil {
+		return nil, explain(ctx, err, "open the log %s", path)
+	}
+	return d, nil
+}
+
+// start opens the connections and sets the goroutines to work; after an error
+// nothing is left open.
+func (d *Driver) start(ctx context.Context) (err error) {
+	var opened []interface{ Close() error }
+	defer func() {
+		if err != nil {
+			for _, c := range opened {
+				c.Close()
+			}
+		}
+	}()
+	if d.write, err = connect(d.path, "rw", 1, "synchronous(FULL)", "journal_size_limit(67108864)"); err != nil {
+		return err
+	}
+	opened = append(opened, d.write)
+	if d.read, err = connect(d.path, "rw", readers+1, "query_only(1)"); err != nil {
+		return err
+	}
+	opened = append(opened, d.read)
+	if d.reads, err = prepareReads(ctx, d.read); err != nil {
+		return err
+	}
+	watch, err := d.read.Conn(ctx) // one of the pool's connections for good
+	if err != nil {
+		return err
+	}
+	opened = append(opened, watch)
+	if d.writer, err = newWriter(ctx, d.write, d.path); err != nil {
+		return err
+	}
+	d.waits = newWaiters()
+	d.writer.moved = d.waits.advance
+	go d.writer.run()
+	go d.waits.poll(watch)
+	return nil
+}
+
+// Close implements events.Driver. Appends that were waiting are still made;
+// reads under way come to their end.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.closed:
+		return nil
+	default:
+	}
+	close(d.closed)
+	err := d.writer.close()
+	d.waits.close()
+	return errors.Join(err, d.reads.close(), d.read.Close(), d.write.Close())
+}
+
+// hold keeps the driver open until release is called.
+func (d *Driver) hold() (release func(), err error) {
+	d.mu.RLock()
+	select {
+	case <-d.closed:
+		d.mu.RUnlock()
+		return nil, errClosed(d.path)
+	default:
+		return d.mu.RUnlock, nil
+	}
+}
+
+func errClosed(path string) error {
+	return fault.Errorf(fault.Unavailable, "the log %s is closed", path)
+}
+
+var _ events.Driver = (*Driver)(nil)

@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"annals/events"
+)
+
+// pollEvery is how long an append of another process may go unnoticed.
+const pollEvery = 50 * time.Millisecond
+
+// waiters are the calls of Wait. While there are any, one goroutine looks for
+// what other processes append.
+type waiters struct {
+	mu    sync.Mutex
+	count int
+	head  events.Position // the highest that was seen
+	err   error           // of the last look at the file
+	moved chan struct{}   // closed and replaced when head or err changes
+	wake  chan struct{}   // holds a token when a waiter came
+	stop  chan struct{}   // closed to end the polling
+	ended chan struct{}
+}
+
+func newWaiters() *waiters {
+	return &waiters{
+		moved: make(chan struct{}), wake: make(chan struct{}, 1),
+		stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// Wait implements events.Driver.
+func (d *Driver) Wait(ctx context.Context, after events.Position) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.waits.leave()
+	for {
+		head, moved, err := d.waits.seen()
+		switch {
+		case head > after:
+			return nil
+		case err != nil:
+			return explain(ctx, err, "wait for the log %s", d.path)
+		}
+		select {
+		case <-moved:
+		case <-d.closed:
+			return errClosed(d.path)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// enter counts a waiter, unless the driver is closed.
+func (d *Driver) enter() error {
+	release, err := d.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	w := d.waits
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count++
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (w *waiters) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count--
+}
+
+func (w *waiters) seen() (events.Position, <-chan struct{}, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.head, w.moved, w.err
+}
+
+func (w *waiters) waiting() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count > 0
+}
+
+// advance tells the waiters that the log reaches up to head.
+func (w *waiters) advance(head events.Position) { w.tell(head, nil) }
+
+// tell wakes the waiters if there is news for them: a higher head, or that
+// the log cannot be looked at.
+func (w *waiters) tell(head events.Position, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	if head > w.head || err != nil {
+		w.head = max(w.head, head)
+		close(w.moved)
+		w.moved = make(chan struct{})
+	}
+}
+
+// close ends the polling. Nobody enters any more.
+func (w *waiters) close() {
+	close(w.stop)
+	<-w.ended
+}
+
+// poll looks for new events while somebody waits, until close. Asking whether
+// the file changed costs next to nothing, so the head is read only then.
+func (w *waiters) poll(conn *sql.Conn) {
+	defer close(w.ended)
+	defer conn.Close()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	known := int64(-1)
+	for {
+		select {
+		case <-w.wake:
+		case <-w.stop:
+			return
+		}
+		for w.waiting() {
+			head, version, err := look(conn, known)
+			if known = version; head > 0 || err != nil {
+				w.tell(head, err)
+			}
+			select {
+			case <-tick.C:
+			case <-w.stop:
+				return
+			}
+		}
+	}
+}
+
+// look returns the head of the log, or 0 where the file is as it was at the
+// known version.
+func look(conn *sql.Conn, known int64) (head events.Position, version int64, err error) {
+	ctx := context.Background()
+	if err := conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&version); err != nil || version == known {
+		return 0, known, err
+	}
+	var highest sql.Null[events.Position]
+	if err := conn.QueryRowContext(ctx, `SELECT max(position) FROM events`).Scan(&highest); err != nil {
+		return 0, known, err
+	}
+	return highest.V, version, nil
+}

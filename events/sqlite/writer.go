@@ -1,0 +1,259 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// maxGroup is how many bytes of appends one transaction takes at most, give or
+// take one append; it bounds how long the first of them waits.
+const maxGroup = 8 << 20
+
+// writer makes all appends of this process. Its goroutine is the only one
+// that touches the connection.
+type writer struct {
+	path               string
+	conn               *sql.Conn
+	begin, end, undo   *sql.Stmt
+	last, ids, insert  *sql.Stmt
+	moved              func(events.Position) // told the position of each commit
+	transactions, made int                   // counted for benchmarks
+
+	mu     sync.Mutex
+	queue  []*pending
+	closed bool
+	wake   chan struct{} // holds a token when the queue got something
+	ended  chan struct{}
+}
+
+// pending is an append that waits. It can be withdrawn until the writer takes
+// it, inside a transaction that has begun; from then on its outcome is near.
+type pending struct {
+	stream   string
+	expected int64
+	records  []events.Record
+	done     chan outcome // has room for the one outcome
+}
+
+type outcome struct {
+	appended events.Appended
+	err      error
+}
+
+func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
+	w := &writer{path: path, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	var err error
+	if w.conn, err = db.Conn(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range []struct {
+		to    **sql.Stmt
+		query string
+	}{
+		{&w.begin, `BEGIN IMMEDIATE`},
+		{&w.end, `COMMIT`},
+		{&w.undo, `ROLLBACK`},
+		{&w.last, `SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1`},
+		{&w.ids, `SELECT position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?`},
+		{&w.insert, `INSERT INTO events (type, stream, revision, id, metadata, data) VALUES (?, ?, ?, ?, ?, ?)`},
+	} {
+		if *p.to, err = w.conn.PrepareContext(ctx, p.query); err != nil {
+			return nil, errors.Join(err, w.conn.Close())
+		}
+	}
+	return w, nil
+}
+
+// Append implements events.Driver. When ctx ends while the append is still
+// waiting it is taken back; when its transaction is under way already, Append
+// waits for it and tells what came of it.
+func (d *Driver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if err := events.CheckAppend(stream, expected, records); err != nil {
+		return events.Appended{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return events.Appended{}, err
+	}
+	p := &pending{stream: stream, expected: expected, records: records, done: make(chan outcome, 1)}
+	if !d.writer.add(p) {
+		return events.Appended{}, errClosed(d.path)
+	}
+	select {
+	case o := <-p.done:
+		return o.appended, o.err
+	case <-ctx.Done():
+	}
+	if d.writer.withdraw(p) {
+		return events.Appended{}, ctx.Err()
+	}
+	o := <-p.done
+	return o.appended, o.err
+}
+
+// add queues an append; false means that the writer is closed.
+func (w *writer) add(p *pending) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.queue = append(w.queue, p)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// withdraw reports whether p was still waiting; then it never happens.
+func (w *writer) withdraw(p *pending) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.Index(w.queue, p)
+	if i >= 0 {
+		w.queue = slices.Delete(w.queue, i, i+1)
+	}
+	return i >= 0
+}
+
+// take removes from the queue what the next transaction makes.
+func (w *writer) take() []*pending {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for size := 0; n < len(w.queue) && size < maxGroup; n++ {
+		for i := range w.queue[n].records {
+			size += w.queue[n].records[i].Size()
+		}
+	}
+	group := w.queue[:n:n]
+	w.queue = slices.Clone(w.queue[n:])
+	return group
+}
+
+func (w *writer) waiting() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue) > 0
+}
+
+// run makes appends until close is called and none is left.
+func (w *writer) run() {
+	defer close(w.ended)
+	for range w.wake {
+		for w.waiting() {
+			w.commit()
+		}
+	}
+}
+
+// close refuses further appends, and returns when those before are made.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.wake)
+	w.mu.Unlock()
+	<-w.ended
+	return errors.Join(w.begin.Close(), w.end.Close(), w.undo.Close(),
+		w.last.Close(), w.ids.Close(), w.insert.Close(), w.conn.Close())
+}
+
+// commit makes the appends that wait in one transaction, and then tells each
+// what came of it. An append is judged before anything of it is inserted, so
+// that a conflict leaves nothing to undo; an error of the database undoes all.
+func (w *writer) commit() {
+	ctx := context.Background() // the group's, not one caller's
+	_, err := w.begin.ExecContext(ctx)
+	group := w.take()
+	outcomes := make([]outcome, len(group))
+	if err == nil {
+		err = w.appendAll(ctx, group, outcomes)
+	}
+	if err == nil {
+		_, err = w.end.ExecContext(ctx)
+	}
+	if err != nil {
+		w.undo.ExecContext(ctx) // fails where SQLite has undone it all by itself
+		err = explain(ctx, err, "append to the log %s", w.path)
+	}
+	var head events.Position
+	for i, p := range group {
+		if err != nil {
+			outcomes[i] = outcome{err: err}
+		}
+		head = max(head, outcomes[i].appended.Position)
+		p.done <- outcomes[i]
+	}
+	if err == nil {
+		w.transactions++
+		w.made += len(group)
+		w.moved(head)
+	}
+}
+
+func (w *writer) appendAll(ctx context.Context, group []*pending, outcomes []outcome) error {
+	for i, p := range group {
+		appended, err := w.append(ctx, p)
+		if err != nil && !fault.Is(err, fault.Conflict) {
+			return err
+		}
+		outcomes[i] = outcome{appended, err}
+	}
+	return nil
+}
+
+// append judges one append and inserts its records.
+func (w *writer) append(ctx context.Context, p *pending) (events.Appended, error) {
+	last := events.NoStream
+	if err := w.last.QueryRowContext(ctx, p.stream).Scan(&last); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return events.Appended{}, err
+	}
+	if p.expected != events.AnyRevision && p.expected != last {
+		return w.repeated(ctx, p, last)
+	}
+	var position int64
+	for i := range p.records {
+		r := &p.records[i]
+		last++
+		made, err := w.insert.ExecContext(ctx, r.Type, p.stream, last, r.ID[:], r.Metadata, r.Data)
+		if err != nil {
+			return events.Appended{}, err
+		}
+		if position, err = made.LastInsertId(); err != nil {
+			return events.Appended{}, err
+		}
+	}
+	return events.Appended{Revision: last, Position: events.Position(position)}, nil
+}
+
+// repeated tells an append that was made before from a conflict.
+func (w *writer) repeated(ctx context.Context, p *pending, last int64) (events.Appended, error) {
+	conflict := fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", p.stream, last, p.expected)
+	made := events.Appended{Revision: p.expected + int64(len(p.records))}
+	if made.Revision > last {
+		return events.Appended{}, conflict
+	}
+	rows, err := w.ids.QueryContext(ctx, p.stream, p.expected, len(p.records))
+	if err != nil {
+		return events.Appended{}, err
+	}
+	defer rows.Close()
+	for i := 0; rows.Next(); i++ {
+		var held uuid.UUID
+		if err := rows.Scan(&made.Position, (*id)(&held)); err != nil {
+			return events.Appended{}, err
+		}
+		if held != p.records[i].ID {
+			return events.Appended{}, conflict
+		}
+	}
+	return made, rows.Err()
+}
