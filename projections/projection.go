@@ -38,17 +38,20 @@ type Tx interface {
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Follower is a Projection that keeps a second store, such as a search index,
-// in step with its tables.
+// Follower is a Projection with a second store, such as a search index, that
+// is brought in step with the tables after each batch.
 type Follower interface {
 	Projection
 	// Position returns up to where the second store holds everything.
 	Position(ctx context.Context) (events.Position, error)
-	// Flush is called after a batch was committed: it brings the second store
-	// up to through. What a crash cut off is applied again.
-	Flush(ctx context.Context, through events.Position) error
-	// Discard forgets what Apply has gathered since the last Flush, because
-	// the batch was rolled back.
-	Discard()
+	// Flush brings the second store up to through, to where the tables are.
+	// What is left to do stands in the tables, so that a crash loses nothing.
+	Flush(ctx context.Context, tables Tables, through events.Position) error
 	Close() error
+}
+
+// Tables is the store of a read model, as Flush sees it.
+type Tables interface {
+	Tx // statements outside of any transaction
+	Transaction(ctx context.Context, fn func(Tx) error) error
 }

@@ -202,7 +202,7 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if f, ok := r.Projection.(Follower); ok {
-		if err := f.Flush(ctx, through); err != nil {
+		if err := f.Flush(ctx, r.store, through); err != nil {
 			return false, fmt.Errorf("second store of %s: %w", r.Name(), err)
 		}
 	}
@@ -213,7 +213,7 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 // applyAll applies a batch in one transaction, or, where an event of it fails,
 // event by event, so that the one that fails is parked alone.
 func (r *Runner) applyAll(ctx context.Context, batch []events.Event, through events.Position) error {
-	err := r.store.transaction(ctx, func(tx Tx) error {
+	err := r.store.Transaction(ctx, func(tx Tx) error {
 		for _, e := range batch {
 			if err := r.applyOne(ctx, tx, e); err != nil {
 				return err
@@ -224,9 +224,6 @@ func (r *Runner) applyAll(ctx context.Context, batch []events.Event, through eve
 	var poison *poisonError
 	if !errors.As(err, &poison) || ctx.Err() != nil {
 		return err
-	}
-	if f, ok := r.Projection.(Follower); ok {
-		f.Discard()
 	}
 	return r.applySingly(ctx, batch, through)
 }
@@ -270,7 +267,7 @@ func (r *Runner) applySingly(ctx context.Context, batch []events.Event, through 
 	for _, e := range batch {
 		var err error
 		for attempt := range applyAttempts {
-			err = r.store.transaction(ctx, func(tx Tx) error {
+			err = r.store.Transaction(ctx, func(tx Tx) error {
 				if err := r.applyOne(ctx, tx, e); err != nil {
 					return err
 				}
@@ -279,9 +276,6 @@ func (r *Runner) applySingly(ctx context.Context, batch []events.Event, through 
 			var poison *poisonError
 			if !errors.As(err, &poison) || ctx.Err() != nil {
 				break
-			}
-			if f, ok := r.Projection.(Follower); ok {
-				f.Discard()
 			}
 			r.logger.Warn("event cannot be applied", "attempt", attempt+1, "error", err)
 		}
@@ -292,7 +286,7 @@ func (r *Runner) applySingly(ctx context.Context, batch []events.Event, through 
 			return err
 		default:
 			reason := poison.err.Error()
-			err := r.store.transaction(ctx, func(tx Tx) error {
+			err := r.store.Transaction(ctx, func(tx Tx) error {
 				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position))
 			})
 			if err != nil {
@@ -301,13 +295,8 @@ func (r *Runner) applySingly(ctx context.Context, batch []events.Event, through 
 			r.parked[e.Stream] = true
 			r.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "reason", reason)
 		}
-		if f, ok := r.Projection.(Follower); ok {
-			if err := f.Flush(ctx, e.Position); err != nil {
-				return err
-			}
-		}
 	}
-	return r.store.transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })
+	return r.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })
 }
 
 func moveCheckpoint(ctx context.Context, tx Tx, p events.Position) error {

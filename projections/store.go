@@ -129,9 +129,9 @@ func (s *store) parkedStreams(ctx context.Context) (map[string]bool, error) {
 	return streams, rows.Err()
 }
 
-// transaction runs fn in one transaction of the writer. It is begun by hand,
+// Transaction runs fn in one transaction of the writer. It is begun by hand,
 // not by database/sql, whose transactions prepare every statement anew.
-func (s *store) transaction(ctx context.Context, fn func(Tx) error) (err error) {
+func (s *store) Transaction(ctx context.Context, fn func(Tx) error) (err error) {
 	if _, err := s.write.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}

@@ -47,3 +47,13 @@ CREATE TABLE passages (
 	end_page   INTEGER NOT NULL,
 	PRIMARY KEY (document, section, number)
 ) WITHOUT ROWID;
+
+-- What the search index does not show yet: documents whose passages it must
+-- take anew, and ids of passages that it must forget.
+CREATE TABLE unindexed (
+	id       INTEGER PRIMARY KEY,
+	document TEXT NOT NULL UNIQUE
+);
+CREATE TABLE forgotten (
+	passage TEXT PRIMARY KEY
+) WITHOUT ROWID;
