@@ -1,0 +1,136 @@
+package extract
+
+import (
+	"encoding/xml"
+	"strings"
+)
+
+func startOf(t xml.Token) (xml.StartElement, bool) {
+	start, ok := t.(xml.StartElement)
+	return start, ok
+}
+
+const maxChartPoints = 10_000 // texts and values that are read of a chart or diagram
+
+// drawing looks through the open drawing for what can be read: text boxes,
+// charts and diagrams.
+func (d *docx) drawing(x *xmlPart, p *paragraph) error {
+	return x.children(func(e *element) error { return d.drawingElement(x, e, p) })
+}
+
+func (d *docx) drawingElement(x *xmlPart, e *element, p *paragraph) error {
+	hang := func(b block) error { p.asides = append(p.asides, b); return nil }
+	switch e.name {
+	case "w:txbxContent":
+		return d.blocks(x, func(b block) error {
+			if b.breaks = nil; b.text == "" {
+				return nil
+			}
+			if b.level > 0 {
+				b.level = 0
+			}
+			if len(p.asides) > 100_000 {
+				return tooLong(maxBlockBytes + 1)
+			}
+			return hang(b)
+		})
+	case "mc:AlternateContent":
+		return d.choose(x, func(e *element) error { return d.drawingElement(x, e, p) })
+	case "c:chart":
+		if err := d.chart(d.rels[e.attr("id")].target, hang); err != nil {
+			return err
+		}
+	case "dgm:relIds":
+		if err := d.diagram(d.rels[e.attr("dm")].target, hang); err != nil {
+			return err
+		}
+	}
+	return d.drawing(x, p)
+}
+
+// chart reads the title, the series and the categories of a chart part, and
+// hands them on as a table.
+func (d *docx) chart(part string, out sink) error {
+	var title []string
+	header, rows := []string{""}, [][]string{}
+	err := d.eachElement(part, "title", func(x *xmlPart, _ *element) error {
+		return d.texts(x, "t", &title)
+	})
+	if err != nil {
+		return err
+	}
+	err = d.eachElement(part, "ser", func(x *xmlPart, _ *element) error {
+		var name, categories, values []string
+		err := x.children(func(e *element) error {
+			switch e.local {
+			case "tx":
+				return d.texts(x, "v", &name)
+			case "cat", "xVal":
+				return d.texts(x, "v", &categories)
+			case "val", "yVal":
+				return d.texts(x, "v", &values)
+			}
+			return x.skip()
+		})
+		header = append(header, strings.Join(name, " "))
+		for i := range max(len(categories), len(values)) {
+			if i == len(rows) {
+				rows = append(rows, make([]string, 1, len(header)))
+			}
+			if rows[i][0] == "" && i < len(categories) {
+				rows[i][0] = categories[i]
+			}
+			if i < len(values) && len(header) <= maxColumns {
+				for len(rows[i]) < len(header)-1 {
+					rows[i] = append(rows[i], "")
+				}
+				rows[i] = append(rows[i], values[i])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(title) > 0 {
+		if err := out(block{text: notMarkup(strings.Join(title, " "))}); err != nil {
+			return err
+		}
+	}
+	if len(header) == 1 || len(header) > maxColumns {
+		return nil
+	}
+	t := &table{d: d, out: out, grid: len(header)}
+	for _, cells := range append([][]string{header}, rows...) {
+		if err := t.emit(&row{cells: cells}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// diagram reads the texts of a diagram's data part as a list.
+func (d *docx) diagram(part string, out sink) error {
+	return d.eachElement(part, "pt", func(x *xmlPart, _ *element) error {
+		var texts []string
+		if err := d.texts(x, "t", &texts); err != nil || len(texts) == 0 {
+			return err
+		}
+		return out(block{kind: listItem, text: "- " + strings.Join(texts, " ")})
+	})
+}
+
+// texts appends the characters of all elements with this local name in the
+// open one.
+func (d *docx) texts(x *xmlPart, local string, to *[]string) error {
+	return x.children(func(e *element) error {
+		if e.local != local {
+			return d.texts(x, local, to)
+		}
+		text, err := x.text()
+		if text = strings.Join(strings.Fields(text), " "); text != "" && len(*to) < maxChartPoints {
+			*to = append(*to, text)
+		}
+		return err
+	})
+}

@@ -1,0 +1,140 @@
+package extract
+
+import (
+	"archive/zip"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"annals/events/fault"
+)
+
+// Bounds on a DOCX file. Sizes are counted while inflating; what the archive
+// says of itself is never believed.
+const (
+	maxDirectory  = 8 << 20  // bytes of the archive's directory
+	maxEntries    = 20_000   // of the archive
+	maxPartBytes  = 64 << 20 // inflated, of any part but the document itself
+	maxPackage    = 2 << 30  // inflated, of all parts that are read
+	maxXMLDepth   = 400      // elements inside each other
+	maxTokenBytes = 16 << 20 // of XML without a tag
+	maxBlockBytes = 16 << 20 // of text in a paragraph, a table row or a note
+	maxNotesBytes = 32 << 20 // of text in footnotes, endnotes and comments
+	maxRelations  = 100_000  // of a part
+	maxStyles     = 50_000   // and of list definitions
+)
+
+// docxPackage is the archive that a DOCX file is.
+type docxPackage struct {
+	parts    map[string]*zip.File // by lower-case name
+	inflated int64                // by all parts so far
+}
+
+// relation points from a part to another.
+type relation struct {
+	kind     string // last segment of the type
+	target   string // name of a part
+	external bool
+}
+
+func openPackage(f *file) (*docxPackage, error) {
+	directory := &boundedReaderAt{r: f, left: maxDirectory}
+	archive, err := zip.NewReader(directory, f.size)
+	if directory.left < 0 || err == nil && len(archive.File) > maxEntries {
+		return nil, fault.Errorf(fault.Invalid, "the Word document has more than %d parts", maxEntries)
+	}
+	if err != nil {
+		return nil, fault.Errorf(fault.Invalid, "the file is no Word document or is damaged: it cannot be opened as a ZIP archive")
+	}
+	directory.left = 1 << 62 // from here on each part is bounded by itself
+	p := &docxPackage{parts: make(map[string]*zip.File, len(archive.File))}
+	for _, entry := range archive.File {
+		name := partName("", entry.Name)
+		if p.parts[name] == nil {
+			p.parts[name] = entry
+		}
+	}
+	return p, nil
+}
+
+// boundedReaderAt fails once more than left bytes were read.
+type boundedReaderAt struct {
+	r    io.ReaderAt
+	left int64
+}
+
+func (b *boundedReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := b.r.ReadAt(p, off)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errors.New("the directory of the archive is too long")
+	}
+	return n, err
+}
+
+// partName resolves a target against the folder of the part that names it.
+func partName(folder, target string) string {
+	target = strings.ReplaceAll(target, `\`, "/")
+	if !strings.HasPrefix(target, "/") {
+		target = folder + "/" + target
+	}
+	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+target), "/"))
+}
+
+// open opens a part; nil means that there is none. limit is the most bytes
+// it may inflate to.
+func (p *docxPackage) open(name string, limit int64) (io.ReadCloser, error) {
+	entry := p.parts[name]
+	if entry == nil {
+		return nil, nil
+	}
+	r, err := entry.Open()
+	if err != nil {
+		return nil, damaged(name)
+	}
+	return &partReader{ReadCloser: r, p: p, name: name, left: limit}, nil
+}
+
+func damaged(part string) error {
+	return fault.Errorf(fault.Invalid, "the Word document is damaged: its part %s cannot be read", part)
+}
+
+// partReader inflates one part within its own bound and that of its package.
+type partReader struct {
+	io.ReadCloser
+	p    *docxPackage
+	name string
+	left int64
+}
+
+func (r *partReader) Read(b []byte) (int, error) {
+	n, err := r.ReadCloser.Read(b)
+	r.left -= int64(n)
+	r.p.inflated += int64(n)
+	if r.left < 0 || r.p.inflated > maxPackage {
+		return 0, fault.Errorf(fault.Invalid, "the Word document inflates to more than can be read (part %s)", r.name)
+	}
+	if err != nil && err != io.EOF {
+		err = damaged(r.name)
+	}
+	return n, err
+}
+
+// relations reads what a part points to, by id; "" is the package itself.
+func (d *docx) relations(part string) (map[string]relation, error) {
+	folder, base := path.Split(part)
+	rels := map[string]relation{}
+	err := d.eachElement(partName("", folder+"_rels/"+base+".rels"), "Relationship", func(x *xmlPart, e *element) error {
+		if len(rels) >= maxRelations {
+			return fault.Errorf(fault.Invalid, "the Word document has too many relations")
+		}
+		kind := e.attr("Type")
+		r := relation{kind: kind[strings.LastIndexByte(kind, '/')+1:], external: e.attr("TargetMode") == "External"}
+		if !r.external {
+			r.target = partName(folder, e.attr("Target"))
+		}
+		rels[e.attr("Id")] = r
+		return x.skip()
+	})
+	return rels, err
+}

@@ -1,0 +1,261 @@
+package extract
+
+import (
+	"bufio"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+
+	"annals/events/fault"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// namespaces gives the usual prefix of each namespace that matters, in its
+// transitional and its strict edition.
+var namespaces = map[string]string{
+	"http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
+	"http://purl.oclc.org/ooxml/wordprocessingml/main":             "w",
+	"http://schemas.openxmlformats.org/officeDocument/2006/math":   "m",
+	"http://purl.oclc.org/ooxml/officeDocument/math":               "m",
+	"http://schemas.openxmlformats.org/drawingml/2006/main":        "a",
+	"http://purl.oclc.org/ooxml/drawingml/main":                    "a",
+	"http://schemas.openxmlformats.org/drawingml/2006/chart":       "c",
+	"http://purl.oclc.org/ooxml/drawingml/chart":                   "c",
+	"http://schemas.openxmlformats.org/drawingml/2006/diagram":     "dgm",
+	"http://purl.oclc.org/ooxml/drawingml/diagram":                 "dgm",
+	"http://schemas.openxmlformats.org/markup-compatibility/2006":  "mc",
+	"http://purl.org/dc/elements/1.1/":                             "dc",
+	"http://schemas.openxmlformats.org/package/2006/relationships": "rel",
+	"http://schemas.microsoft.com/office/word/2003/wordml":         "w",
+	"http://schemas.microsoft.com/office/word/2010/wordml":         "w14",
+}
+
+// element is the start of an XML element.
+type element struct {
+	name  string // with the usual prefix of its namespace, as "w:p"
+	local string
+	attrs []xml.Attr
+}
+
+// attr returns an attribute by its local name, whatever its namespace.
+func (e *element) attr(local string) string {
+	for _, a := range e.attrs {
+		if a.Name.Local == local {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// on reads a switch such as <w:vanish/>: there and not off.
+func (e *element) on() bool {
+	switch e.attr("val") {
+	case "0", "false", "off":
+		return false
+	}
+	return true
+}
+
+// xmlPart reads the XML of one part, bounded in depth and in what is held of
+// it. Elements are consumed by the function that is given them: by children,
+// text or skip, called once.
+type xmlPart struct {
+	ctx    context.Context
+	d      *xml.Decoder
+	source *tokenSource
+	name   string
+	depth  int
+	count  int
+	names  map[xml.Name]string
+}
+
+// part opens a part as XML; nil means that there is none.
+func (d *docx) part(name string, limit int64) (*xmlPart, io.Closer, error) {
+	r, err := d.pkg.open(name, limit)
+	if r == nil || err != nil {
+		return nil, nil, err
+	}
+	source := &tokenSource{r: bufio.NewReaderSize(withoutMark(r), 32<<10)}
+	x := &xmlPart{ctx: d.ctx, d: xml.NewDecoder(source), source: source, name: name, names: map[xml.Name]string{}}
+	x.d.CharsetReader = charsetReader
+	return x, r, nil
+}
+
+// withoutMark decodes XML in UTF-16, which has a byte order mark.
+func withoutMark(r io.Reader) io.Reader {
+	return transform.NewReader(r, unicode.BOMOverride(transform.Nop))
+}
+
+func charsetReader(label string, r io.Reader) (io.Reader, error) {
+	if strings.HasPrefix(strings.ToLower(label), "utf-16") || strings.HasPrefix(strings.ToLower(label), "ucs-2") {
+		return r, nil // decoded by its mark already
+	}
+	enc, err := htmlindex.Get(label)
+	if err != nil {
+		return nil, err
+	}
+	return transform.NewReader(r, enc.NewDecoder()), nil
+}
+
+var errToken = errors.New("too much text without a tag")
+
+// tokenSource fails when the decoder reads too much for one token, which it
+// would hold in memory.
+type tokenSource struct {
+	r    *bufio.Reader
+	read int
+}
+
+func (s *tokenSource) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if s.read += n; s.read > maxTokenBytes {
+		return 0, errToken
+	}
+	return n, err
+}
+
+func (s *tokenSource) ReadByte() (byte, error) {
+	if s.read++; s.read > maxTokenBytes {
+		return 0, errToken
+	}
+	return s.r.ReadByte()
+}
+
+// next returns the next token; io.EOF only outside of all elements.
+func (x *xmlPart) next() (xml.Token, error) {
+	if x.count++; x.count&255 == 0 {
+		if err := x.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	x.source.read = 0
+	t, err := x.d.Token()
+	switch t.(type) {
+	case xml.StartElement:
+		x.depth++
+	case xml.EndElement:
+		x.depth--
+	}
+	if x.depth > maxXMLDepth {
+		return nil, fault.Errorf(fault.Invalid, "the Word document has more than %d elements inside each other (part %s)", maxXMLDepth, x.name)
+	}
+	if err == nil || err == io.EOF {
+		return t, err
+	}
+	if fault.Is(err, fault.Invalid) {
+		return nil, err
+	}
+	return nil, damaged(x.name)
+}
+
+func (x *xmlPart) element(t xml.StartElement) *element {
+	name, ok := x.names[t.Name]
+	if !ok {
+		prefix, known := namespaces[t.Name.Space]
+		if !known {
+			prefix = t.Name.Space
+		}
+		name = prefix + ":" + t.Name.Local
+		if len(x.names) < 4096 {
+			x.names[t.Name] = name
+		}
+	}
+	return &element{name: name, local: t.Name.Local, attrs: t.Attr}
+}
+
+// children calls visit with each child of the open element, up to its end.
+func (x *xmlPart) children(visit func(*element) error) error {
+	for {
+		t, err := x.next()
+		if err == io.EOF {
+			return damaged(x.name)
+		}
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if err := visit(x.element(t)); err != nil {
+				return err
+			}
+		case xml.EndElement:
+			return nil
+		}
+	}
+}
+
+// skip reads to the end of the open element.
+func (x *xmlPart) skip() error {
+	for depth := x.depth; x.depth >= depth; {
+		if _, err := x.next(); err == io.EOF {
+			return damaged(x.name)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text returns the characters of the open element, those of its children
+// left out.
+func (x *xmlPart) text() (string, error) {
+	depth := x.depth
+	var one string
+	var more []byte
+	for {
+		t, err := x.next()
+		if err == io.EOF {
+			return "", damaged(x.name)
+		}
+		if err != nil {
+			return "", err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			if x.depth != depth {
+				continue
+			}
+			if one == "" && more == nil {
+				one = string(t)
+			} else {
+				more = append(more, t...)
+			}
+			if len(more) > maxTokenBytes {
+				return "", fault.Errorf(fault.Invalid, "the Word document has too much text in one piece (part %s)", x.name)
+			}
+		case xml.EndElement:
+			if x.depth < depth {
+				return one + string(more), nil
+			}
+		}
+	}
+}
+
+// eachElement calls visit with every element of a part that has this local
+// name and is in no other such element; visit consumes it. A part that is
+// not there has none.
+func (d *docx) eachElement(part, local string, visit func(*xmlPart, *element) error) error {
+	x, closer, err := d.part(part, maxPartBytes)
+	if x == nil || err != nil {
+		return err
+	}
+	defer closer.Close()
+	for {
+		t, err := x.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if start, ok := t.(xml.StartElement); ok && start.Name.Local == local {
+			if err := visit(x, x.element(start)); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events/fault"
+	"github.com/saintfish/chardet"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+	"golang.org/x/text/transform"
+)
+
+const encodingSample = 64 << 10 // bytes that an encoding is guessed from
+
+// marks are the byte order marks, longest first where one begins another.
+var marks = []struct {
+	mark string
+	enc  encoding.Encoding // nil: UTF-8
+}{
+	{"\xef\xbb\xbf", nil},
+	{"\x00\x00\xfe\xff", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)},
+	{"\xff\xfe\x00\x00", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
+	{"\xfe\xff", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
+	{"\xff\xfe", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
+}
+
+// decoded returns the file's text as UTF-8, without its byte order mark; bytes
+// that mean nothing in the file's encoding come out as U+FFFD or as they are.
+// The encoding is told by, in this order: a byte order mark, NULs at every
+// other byte (UTF-16 without a mark), being valid UTF-8 from end to end, the
+// statistics of a sample; failing all, it is windows-1252. What is no text at
+// all is refused.
+func (f *file) decoded(ctx context.Context) (io.Reader, error) {
+	head := make([]byte, min(f.size, encodingSample))
+	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	for _, m := range marks {
+		if bytes.HasPrefix(head, []byte(m.mark)) {
+			return f.decode(m.enc, int64(len(m.mark))), nil
+		}
+	}
+	if enc := utf16WithoutMark(head); enc != nil {
+		return f.decode(enc, 0), nil
+	}
+	if isBinary(head) {
+		return nil, fault.Errorf(fault.Invalid, "the file is named %s but holds no text", extension(f.name))
+	}
+	bad, err := f.firstInvalidUTF8(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if bad < 0 {
+		return f.decode(nil, 0), nil
+	}
+	sample := make([]byte, encodingSample)
+	n, err := f.ReadAt(sample, max(0, bad-encodingSample/8))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return f.decode(guess(sample[:n]), 0), nil
+}
+
+func (f *file) decode(enc encoding.Encoding, from int64) io.Reader {
+	r := io.Reader(io.NewSectionReader(f, from, f.size-from))
+	if enc != nil {
+		r = transform.NewReader(r, enc.NewDecoder())
+	}
+	return r
+}
+
+// firstInvalidUTF8 returns the offset of the first byte of the file that is
+// not UTF-8, or -1.
+func (f *file) firstInvalidUTF8(ctx context.Context) (int64, error) {
+	buf := make([]byte, 256<<10)
+	kept := 0
+	for offset := int64(0); ; {
+		n, err := f.ReadAt(buf[kept:], offset+int64(kept))
+		b := buf[:kept+n]
+		end := len(b) - incompleteRune(b)
+		if err == io.EOF {
+			end = len(b)
+		}
+		if !utf8.Valid(b[:end]) {
+			return offset + int64(validPrefix(b[:end])), nil
+		}
+		if err == io.EOF {
+			return -1, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, err
+		}
+		kept = copy(buf, b[end:])
+		offset += int64(end)
+	}
+}
+
+// incompleteRune returns how many bytes at the end of b begin a rune that b
+// does not hold to its end.
+func incompleteRune(b []byte) int {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+func validPrefix(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}
+
+// utf16WithoutMark tells UTF-16 by its NULs: in text of any script spaces
+// and line ends have one, and always in the same half of their two bytes.
+func utf16WithoutMark(b []byte) encoding.Encoding {
+	b = b[:len(b)&^1]
+	var nul [2]int
+	for i, c := range b {
+		if c == 0 {
+			nul[i&1]++
+		}
+	}
+	few, many := min(nul[0], nul[1]), max(nul[0], nul[1])
+	isText := many*5 >= len(b)/2 || (many*50 >= len(b)/2 && !utf8.Valid(b[:len(b)-incompleteRune(b)]))
+	if many == 0 || few*20 > many || !isText {
+		return nil
+	}
+	order := unicode.LittleEndian
+	if nul[0] > nul[1] {
+		order = unicode.BigEndian
+	}
+	enc := unicode.UTF16(order, unicode.IgnoreBOM)
+	if text, err := enc.NewDecoder().Bytes(b); err != nil || isBinary(text) {
+		return nil
+	}
+	return enc
+}
+
+// isBinary reports whether b has too many control characters for a text.
+// NULs do not count: files that were being written when the power failed have
+// runs of them.
+func isBinary(b []byte) bool {
+	control, rest := 0, 0
+	for _, c := range b {
+		switch {
+		case c == 0:
+		case c < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b\x1a", rune(c)), c == 0x7f:
+			control++
+			rest++
+		default:
+			rest++
+		}
+	}
+	return control*20 > rest || rest == 0
+}
+
+// guess returns the encoding of a sample that is not UTF-8. nil is UTF-8 all
+// the same: a few broken bytes in a text that otherwise is.
+func guess(sample []byte) encoding.Encoding {
+	good, bad := 0, 0
+	for i := 0; i < len(sample); {
+		r, n := utf8.DecodeRune(sample[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			bad++
+		case n > 1:
+			good++
+		}
+		i += n
+	}
+	if good > 10*bad {
+		return nil
+	}
+	result, err := chardet.NewTextDetector().DetectBest(sample)
+	if err != nil || result.Confidence < 25 {
+		return charmap.Windows1252
+	}
+	name := result.Charset
+	if name == "GB-18030" {
+		name = "gb18030"
+	}
+	if strings.HasPrefix(name, "UTF") { // ruled out above
+		return charmap.Windows1252
+	}
+	enc, err := htmlindex.Get(name)
+	if err != nil {
+		return charmap.Windows1252
+	}
+	return enc
+}

@@ -1,0 +1,285 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+const (
+	maxParsed  = 8 << 20 // bytes of Markdown that are parsed whole; longer files are read line by line
+	maxNesting = 100     // quotes and lists in each other that are parsed
+)
+
+// readMarkdown cuts Markdown at its headings; sections keep the source as it
+// is. Headings inside quotes, lists and code are no sections.
+func readMarkdown(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
+	r, err := f.decoded(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	source, err := io.ReadAll(io.LimitReader(r, maxParsed+1))
+	if err != nil {
+		return Info{}, err
+	}
+	title, length := frontMatter(source)
+	whole := len(source) <= maxParsed
+	source = source[length:]
+	m := markdown{w: w, title: title}
+	if whole && !deeplyNested(source) {
+		err = m.parse(ctx, source)
+	} else {
+		err = m.scan(ctx, io.MultiReader(bytes.NewReader(source), r))
+	}
+	return Info{Title: orElse(title, orElse(m.top, m.first))}, err
+}
+
+type markdown struct {
+	w     *sectionWriter
+	title string
+	top   string // the first heading of level 1
+	first string // the first heading
+}
+
+// begin starts a section, unless there are too many: then ok is false.
+func (m *markdown) begin(level int, title string) (ok bool, err error) {
+	if title == "" || m.w.Sections() >= maxSections {
+		return false, nil
+	}
+	m.first = orElse(m.first, title)
+	if level == 1 {
+		m.top = orElse(m.top, title)
+	}
+	return true, m.w.Begin(level, title)
+}
+
+// blocks parses blocks only: headings need no more, and whatever is slow or
+// deep in inline Markdown cannot hurt.
+var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
+
+func (m *markdown) parse(ctx context.Context, source []byte) error {
+	source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
+	doc := blocks.Parse(text.NewReader(source))
+	written := 0
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok || h.Lines().Len() == 0 {
+			continue
+		}
+		start, end := headingSpan(h, source)
+		if start < written {
+			continue
+		}
+		title := inlineText(headingSource(h, source))
+		if title == "" || m.w.Sections() >= maxSections {
+			continue
+		}
+		if err := m.write(ctx, source[written:start]); err != nil {
+			return err
+		}
+		if _, err := m.begin(h.Level, title); err != nil {
+			return err
+		}
+		written = end
+	}
+	return m.write(ctx, source[written:])
+}
+
+// write hands text on in blocks, so that none of them is copied at once.
+func (m *markdown) write(ctx context.Context, b []byte) error {
+	for len(b) > 0 {
+		n := len(b)
+		if n > blockBytes {
+			n = blockBytes - incompleteRune(b[:blockBytes])
+		}
+		if err := m.w.Write(withoutControls(b[:n])); err != nil {
+			return err
+		}
+		b = b[n:]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headingSpan returns where the lines of a heading begin and end in the
+// source, the underline of a setext heading included.
+func headingSpan(h *ast.Heading, source []byte) (start, end int) {
+	first, last := h.Lines().At(0), h.Lines().At(h.Lines().Len()-1)
+	start = bytes.LastIndexByte(source[:first.Start], '\n') + 1
+	end = lineEnd(source, max(last.Start, last.Stop-1))
+	if line := bytes.TrimLeft(source[start:], " "); !bytes.HasPrefix(line, []byte("#")) || h.Lines().Len() > 1 {
+		end = lineEnd(source, end)
+	}
+	return start, end
+}
+
+// lineEnd returns the offset after the line that holds offset i.
+func lineEnd(source []byte, i int) int {
+	if n := bytes.IndexByte(source[min(i, len(source)):], '\n'); n >= 0 {
+		return i + n + 1
+	}
+	return len(source)
+}
+
+func headingSource(h *ast.Heading, source []byte) []byte {
+	var b bytes.Buffer
+	for i := range h.Lines().Len() {
+		line := h.Lines().At(i)
+		b.Write(bytes.TrimSpace(line.Value(source)))
+		b.WriteByte(' ')
+	}
+	return b.Bytes()
+}
+
+// titles parses the one line that a heading's text is.
+var titles = parser.NewParser(
+	parser.WithBlockParsers(util.Prioritized(parser.NewATXHeadingParser(parser.WithHeadingAttribute()), 100), util.Prioritized(parser.NewParagraphParser(), 200)),
+	parser.WithInlineParsers(parser.DefaultInlineParsers()...))
+
+// inlineText returns the plain text of a heading: no emphasis, no links, no
+// trailing attributes. At most maxTitle bytes of it are looked at.
+func inlineText(b []byte) string {
+	if len(b) > maxTitle {
+		b = b[:maxTitle-incompleteRune(b[:maxTitle])]
+	}
+	b = bytes.ReplaceAll(bytes.TrimSpace(b), []byte("\n"), []byte(" "))
+	if bytes.IndexAny(b, "\\`*_[]<>&{!") < 0 {
+		return cleanTitle(withoutControls(b))
+	}
+	source := append([]byte("# "), b...)
+	var out strings.Builder
+	_ = ast.Walk(titles.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.CodeSpan:
+			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+				if t, ok := c.(*ast.Text); ok {
+					out.Write(t.Segment.Value(source))
+				}
+			}
+			return ast.WalkSkipChildren, nil
+		case *ast.AutoLink:
+			out.Write(n.Label(source))
+		case *ast.Text:
+			out.Write(unescaped(n.Segment.Value(source)))
+		case *ast.String:
+			out.Write(n.Value)
+		}
+		return ast.WalkContinue, nil
+	})
+	return cleanTitle(withoutControls([]byte(out.String())))
+}
+
+func unescaped(b []byte) []byte {
+	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
+}
+
+// deeplyNested reports whether a line opens more quotes and lists than a
+// parser should be given.
+func deeplyNested(source []byte) bool {
+	for len(source) > 0 {
+		line := source[:lineEnd(source, 0)]
+		source = source[len(line):]
+		depth := 0
+	prefix:
+		for _, c := range line {
+			switch {
+			case c == '>' || c == '-' || c == '*' || c == '+' || c == ')' || c == '.':
+				depth++
+			case c != ' ' && c != '\t' && (c < '0' || c > '9'):
+				break prefix
+			}
+		}
+		if depth > maxNesting && len(bytes.Trim(line, "-*+. \t\r\n")) > 0 || depth > maxNesting && bytes.Contains(line, []byte("- -")) {
+			return true
+		}
+	}
+	return false
+}
+
+// scan reads Markdown line by line: it knows headings that begin with "#"
+// and code between fences, and no other structure.
+func (m *markdown) scan(ctx context.Context, r io.Reader) error {
+	lines := newLines(ctx, r)
+	out := textBlock{w: m.w}
+	fence := []byte(nil)
+	for begun := true; lines.next(); begun = lines.whole {
+		line := lines.text
+		if begun {
+			mark := fenceMark(line)
+			switch {
+			case fence == nil && mark != nil:
+				fence = bytes.Clone(mark)
+			case fence != nil && mark != nil && mark[0] == fence[0] && len(mark) >= len(fence) && len(bytes.Trim(line, "`~ \t\r")) == 0:
+				fence = nil
+			case fence == nil && lines.whole:
+				if level, title := atxHeading(line); level > 0 {
+					if err := out.flush(); err != nil {
+						return err
+					}
+					ok, err := m.begin(level, inlineText(title))
+					if err != nil {
+						return err
+					}
+					if ok {
+						continue
+					}
+				}
+			}
+		}
+		if err := out.line(line, lines.whole); err != nil {
+			return err
+		}
+	}
+	if err := lines.err(); err != nil {
+		return err
+	}
+	return out.flush()
+}
+
+// unindented returns the line without up to three spaces before it.
+func unindented(line []byte) []byte {
+	for i := 0; i < 3 && len(line) > 0 && line[0] == ' '; i++ {
+		line = line[1:]
+	}
+	return line
+}
+
+// fenceMark returns the backticks or tildes that begin a line, if at least
+// three.
+func fenceMark(line []byte) []byte {
+	line = unindented(line)
+	if len(line) < 3 || line[0] != '`' && line[0] != '~' {
+		return nil
+	}
+	n := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
+	if n < 3 || line[0] == '`' && bytes.IndexByte(line[n:], '`') >= 0 {
+		return nil
+	}
+	return line[:n]
+}
+
+// atxHeading reads "## Title ##"; level 0 says that the line is none.
+func atxHeading(line []byte) (level int, title []byte) {
+	line = unindented(line)
+	rest := bytes.TrimLeft(line, "#")
+	level = len(line) - len(rest)
+	if level == 0 || level > 6 || len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' {
+		return 0, nil
+	}
+	rest = bytes.TrimSpace(rest)
+	if closing := bytes.TrimRight(rest, "#"); len(closing) == 0 || closing[len(closing)-1] == ' ' {
+		rest = bytes.TrimSpace(closing)
+	}
+	return level, rest
+}

@@ -1,0 +1,248 @@
+package extract
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxLine    = 64 << 10 // bytes of a line that are looked at together
+	blockBytes = 32 << 10 // bytes of text that are written together
+)
+
+// readText reads plain text in any usual encoding, in constant memory.
+func readText(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
+	r, err := f.decoded(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	lines := newLines(ctx, r)
+	t := textReader{out: textBlock{w: w}, blankBefore: 1}
+	for lines.next() {
+		if err := t.line(lines.text, lines.whole); err != nil {
+			return Info{}, err
+		}
+	}
+	if err := lines.err(); err != nil {
+		return Info{}, err
+	}
+	if err := t.finish(); err != nil {
+		return Info{}, err
+	}
+	return Info{Title: t.title}, nil
+}
+
+// textReader finds the headings of a plain text. It holds back one line, the
+// candidate, until the next one tells whether it is a heading.
+type textReader struct {
+	out         textBlock
+	title       string
+	lines       int    // seen so far
+	blankBefore int    // blank lines before this one
+	candidate   []byte // with no line end; empty: none
+	level       int    // of the candidate, if a blank line follows; 0: only an underline makes it a heading
+}
+
+func (t *textReader) line(b []byte, whole bool) error {
+	t.lines++
+	trimmed := bytes.TrimSpace(b)
+	if len(t.candidate) > 0 {
+		level := t.level
+		under := underline(trimmed, len(t.candidate))
+		if under > 0 {
+			level = under
+		} else if len(trimmed) > 0 {
+			level = 0
+		}
+		heading := string(t.candidate)
+		t.candidate = t.candidate[:0]
+		if level > 0 && t.out.w.Sections() < maxSections {
+			if t.out.w.Sections() == 0 && t.out.empty() { // what a text begins with is its name
+				t.title, level = orElse(t.title, heading), 1
+			}
+			if err := t.out.begin(level, heading); err != nil {
+				return err
+			}
+			t.blankBefore = 1
+			if under > 0 {
+				return nil
+			}
+		} else if err := t.out.line([]byte(heading), true); err != nil {
+			return err
+		}
+	}
+	if len(trimmed) == 0 {
+		t.blankBefore++
+		return t.out.line(nil, true)
+	}
+	after := t.blankBefore
+	t.blankBefore = 0
+	if t.title == "" && t.lines <= 40 {
+		t.title = titleField(trimmed)
+	}
+	if whole && after > 0 && len(trimmed) <= maxTextHeading {
+		if level, possible := textHeading(b, trimmed); possible {
+			t.candidate, t.level = append(t.candidate, trimmed...), level
+			return nil
+		}
+	}
+	return t.out.line(b, whole)
+}
+
+// finish writes what is held back.
+func (t *textReader) finish() error {
+	if len(t.candidate) > 0 {
+		if err := t.out.line(t.candidate, true); err != nil {
+			return err
+		}
+	}
+	return t.out.flush()
+}
+
+// titleField reads the line "Title: …" that electronic texts name themselves
+// with in their first lines.
+func titleField(line []byte) string {
+	if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(name), "title") {
+		return strings.TrimSpace(string(value))
+	}
+	return ""
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// lines reads a text line by line; a line longer than maxLine comes in
+// pieces, cut after a space where there is one. Lines end in "\n", in "\r\n",
+// or in "\r" in a text that has no "\n" near its beginning.
+type lines struct {
+	ctx     context.Context
+	scanner *bufio.Scanner
+	end     byte // of a line
+	count   int
+	stopped error
+	text    []byte // the line without its end, valid until the next
+	whole   bool   // false: the line goes on
+}
+
+func newLines(ctx context.Context, r io.Reader) *lines {
+	buffered := bufio.NewReaderSize(r, 256<<10)
+	head, _ := buffered.Peek(maxLine)
+	l := &lines{ctx: ctx, scanner: bufio.NewScanner(buffered), end: '\n'}
+	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
+		l.end = '\r'
+	}
+	l.scanner.Buffer(make([]byte, 4*maxLine), 4*maxLine)
+	l.scanner.Split(l.split)
+	return l
+}
+
+func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(data[:min(len(data), maxLine)], l.end); i >= 0 {
+		l.whole = true
+		return i + 1, data[:i], nil
+	}
+	if len(data) > maxLine {
+		l.whole = false
+		n := bytes.LastIndexByte(data[maxLine/2:maxLine], ' ') + maxLine/2 + 1
+		if n == maxLine/2 {
+			n = maxLine - incompleteRune(data[:maxLine])
+		}
+		return n, data[:n], nil
+	}
+	if atEOF && len(data) > 0 {
+		l.whole = true
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+func (l *lines) next() bool {
+	if l.count++; l.count&1023 == 0 {
+		if l.stopped = l.ctx.Err(); l.stopped != nil {
+			return false
+		}
+	}
+	if !l.scanner.Scan() {
+		return false
+	}
+	l.text = l.scanner.Bytes()
+	if n := len(l.text); n > 0 && l.whole && l.text[n-1] == '\r' {
+		l.text = l.text[:n-1]
+	}
+	return true
+}
+
+func (l *lines) err() error {
+	if l.stopped != nil {
+		return l.stopped
+	}
+	return l.scanner.Err()
+}
+
+// textBlock gathers lines into blocks for a sectionWriter.
+type textBlock struct {
+	w   *sectionWriter
+	buf []byte
+}
+
+func (b *textBlock) empty() bool { return len(bytes.TrimSpace(b.buf)) == 0 }
+
+func (b *textBlock) line(text []byte, whole bool) error {
+	b.buf = append(b.buf, text...)
+	if whole {
+		b.buf = append(b.buf, '\n')
+	}
+	if len(b.buf) < blockBytes {
+		return nil
+	}
+	return b.flush()
+}
+
+func (b *textBlock) begin(level int, title string) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	return b.w.Begin(level, title)
+}
+
+func (b *textBlock) flush() error {
+	err := b.w.Write(withoutControls(b.buf))
+	b.buf = b.buf[:0]
+	return err
+}
+
+// withoutControls returns the text without control characters other than
+// tabs and line ends; a form feed counts as a line end.
+func withoutControls(b []byte) string {
+	clean := true
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return string(b)
+	}
+	var out strings.Builder
+	out.Grow(len(b))
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		switch {
+		case r == '\f' || r == '\v':
+			out.WriteByte('\n')
+		case r == '\n', r == '\t', r == '\r', r >= ' ' && r != 0x7f:
+			out.Write(b[i : i+n])
+		}
+		i += n
+	}
+	return out.String()
+}
