@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"annals/http/signin"
+)
+
+// tokenCommand prints an ID token of one hour for a user of the built-in
+// provider, and nothing else, so that a script can use it as it is.
+func tokenCommand(dataDir func() string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "token NAME",
+		Short: "Print an ID token of one hour for a user",
+		Long: "Print an ID token of one hour for a user of the built-in sign-in. Whoever may read the data folder may do so.\n" +
+			"A program sends it as \"Authorization: Bearer TOKEN\".",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := dataDir()
+			return withAccounts(cmd, dir, func(ctx context.Context, accounts *signin.Accounts) error {
+				urls, err := signin.ReadURLs(dir)
+				if err != nil {
+					return err
+				}
+				issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience})
+				if err != nil {
+					return err
+				}
+				token, _, err := issuer.Issue(ctx, args[0])
+				if err != nil {
+					return helpUnknown(err)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), token)
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"annals/events/fault"
+	"annals/http/signin"
+)
+
+// userCommand manages the accounts of the built-in provider in the data
+// folder that dataDir names once flags are parsed. It works beside a running
+// server, which notices at once.
+func userCommand(dataDir func() string) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "user",
+		Short: "Manage the accounts of the built-in sign-in",
+	}
+	command.AddCommand(
+		userAddCommand(dataDir),
+		userListCommand(dataDir),
+		userChangeCommand(dataDir, "disable", "Refuse a user at once, tokens that are out included", (*signin.Accounts).Disable),
+		userChangeCommand(dataDir, "enable", "Let a disabled user in again", (*signin.Accounts).Enable),
+		userPasswdCommand(dataDir),
+	)
+	return command
+}
+
+func userAddCommand(dataDir func() string) *cobra.Command {
+	var account signin.NewAccount
+	command := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Create a user; the password is read from standard input",
+		Long: "Create a user. The password, of at least 8 characters, is asked for on a terminal, or else is the first\n" +
+			"line of standard input. A name is never given twice.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
+				var err error
+				account.Name = args[0]
+				if account.Password, err = readPassword(cmd); err != nil {
+					return err
+				}
+				created, err := accounts.Create(ctx, account)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "created user %s\n", created.Name)
+				return nil
+			})
+		},
+	}
+	command.Flags().BoolVar(&account.Admin, "admin", false, "the user may do everything")
+	command.Flags().StringArrayVar(&account.Groups, "group", nil, "put the user in this group (repeatable)")
+	return command
+}
+
+func userListCommand(dataDir func() string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the users",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
+				all, err := accounts.List(ctx)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(table, "NAME\tROLE\tSTATE\tCREATED\tGROUPS")
+				for _, a := range all {
+					role, state := "user", "enabled"
+					if a.Admin {
+						role = "admin"
+					}
+					if a.Disabled {
+						state = "disabled"
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Name, role, state, a.Created.Format("2006-01-02"), strings.Join(a.Groups, ", "))
+				}
+				return table.Flush()
+			})
+		},
+	}
+}
+
+func userChangeCommand(dataDir func() string, verb, short string, change func(*signin.Accounts, context.Context, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " NAME",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
+				if err := change(accounts, ctx, args[0]); err != nil {
+					return helpUnknown(err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%sd user %s\n", verb, args[0])
+				return nil
+			})
+		},
+	}
+}
+
+func userPasswdCommand(dataDir func() string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "passwd NAME",
+		Short: "Give a user another password, read from standard input",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
+				if _, err := accounts.Get(ctx, args[0]); err != nil {
+					return helpUnknown(err) // before asking for a password
+				}
+				password, err := readPassword(cmd)
+				if err != nil {
+					return err
+				}
+				if err := accounts.SetPassword(ctx, args[0], password); err != nil {
+					return helpUnknown(err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "changed the password of user %s\n", args[0])
+				return nil
+			})
+		},
+	}
+}
+
+// withAccounts runs f on the account store of the data folder dir, which a
+// server must have made.
+func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signin.Accounts) error) (err error) {
+	if _, err := os.Stat(filepath.Join(dir, signin.AccountsFile)); errors.Is(err, fs.ErrNotExist) {
+		return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", dir)
+	} else if err != nil {
+		return fmt.Errorf("look for the data folder: %w", err)
+	}
+	ctx := cmd.Context()
+	accounts, err := signin.OpenAccounts(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, accounts.Close()) }()
+	return f(ctx, accounts)
+}
+
+func helpUnknown(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Errorf(fault.NotFound, "%w; \"annals user list\" shows who there is", err)
+	}
+	return err
+}
+
+// readPassword asks twice without echo on a terminal, and reads one line
+// otherwise.
+func readPassword(cmd *cobra.Command) (string, error) {
+	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return askPassword(f, cmd.ErrOrStderr())
+	}
+	line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the password from standard input: %w", err)
+	}
+	password := strings.TrimRight(line, "\r\n")
+	if password == "" {
+		return "", fault.Errorf(fault.Invalid, "there is no password on standard input")
+	}
+	return password, nil
+}
+
+func askPassword(terminal *os.File, prompts io.Writer) (string, error) {
+	var typed [2]string
+	for i, prompt := range []string{"Password: ", "Again: "} {
+		fmt.Fprint(prompts, prompt)
+		text, err := term.ReadPassword(int(terminal.Fd()))
+		fmt.Fprintln(prompts)
+		if err != nil {
+			return "", fmt.Errorf("read the password from the terminal: %w", err)
+		}
+		typed[i] = string(text)
+	}
+	if typed[0] != typed[1] {
+		return "", fault.Errorf(fault.Invalid, "the two passwords differ")
+	}
+	return typed[0], nil
+}

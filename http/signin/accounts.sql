@@ -1,0 +1,22 @@
+-- The built-in provider's store. A deleted user's row stays, emptied, so that
+-- a name is never given twice.
+BEGIN IMMEDIATE;
+
+CREATE TABLE IF NOT EXISTS users (
+	name     TEXT    NOT NULL PRIMARY KEY,
+	password TEXT    NOT NULL, -- argon2id in PHC notation, '' once deleted
+	admin    INTEGER NOT NULL,
+	groups   TEXT    NOT NULL, -- JSON array of names, sorted
+	disabled INTEGER NOT NULL DEFAULT 0,
+	deleted  INTEGER NOT NULL DEFAULT 0,
+	created  INTEGER NOT NULL  -- microseconds since 1970, UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS keys (
+	id      TEXT    NOT NULL PRIMARY KEY, -- RFC 7638 thumbprint
+	private BLOB    NOT NULL,             -- PKCS #8
+	created INTEGER NOT NULL              -- microseconds since 1970, UTC
+) STRICT;
+
+PRAGMA user_version = 1;
+COMMIT;

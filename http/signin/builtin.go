@@ -1,0 +1,49 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"annals/events"
+)
+
+// builtIn judges the tokens of the built-in issuer by its own store.
+type builtIn struct{ *Issuer }
+
+func (b builtIn) audiences() []string { return []string{b.audience} }
+
+func (b builtIn) open(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
+	key, found, err := b.accounts.key(ctx, token.Headers[0].KeyID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return refuse("the token's key is unknown")
+	}
+	if err := decode(token, key.Public(), c); err != nil {
+		return refuse("the token's signature is wrong")
+	}
+	return nil
+}
+
+// user reads the account, so that what was changed since the token was signed
+// holds: the token itself proves the name alone.
+func (b builtIn) user(ctx context.Context, t verified) (events.User, error) {
+	account, keyExists, found, err := b.accounts.standing(ctx, t.claims.Subject, t.keyID)
+	switch {
+	case err != nil:
+		return events.User{}, err
+	case !found:
+		return events.User{}, refuse("the token's user does not exist")
+	case account.Disabled:
+		return events.User{}, refuse("the token's user is disabled")
+	case !keyExists:
+		return events.User{}, refuse("the token's key is unknown")
+	}
+	user := events.User{Principal: events.Principal("user:" + account.Name), Admin: account.Admin}
+	for _, g := range account.Groups {
+		user.Groups = append(user.Groups, events.Principal("group:"+g))
+	}
+	return user, nil
+}

@@ -1,0 +1,147 @@
+package signin
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+
+	"annals/events/fault"
+)
+
+// Key is a signing key of the built-in issuer.
+type Key struct {
+	ID        string // RFC 7638 thumbprint, the tokens' kid
+	Algorithm jose.SignatureAlgorithm
+	Private   *ecdsa.PrivateKey
+	Created   time.Time // UTC, microseconds
+}
+
+// Public returns the half that is published.
+func (k Key) Public() jose.JSONWebKey {
+	return jose.JSONWebKey{Key: k.Private.Public(), KeyID: k.ID, Algorithm: string(k.Algorithm), Use: "sig"}
+}
+
+// SigningKey returns the newest key, and makes the first one.
+func (a *Accounts) SigningKey(ctx context.Context) (Key, error) {
+	for range 2 {
+		keys, err := a.readKeys(ctx, ` ORDER BY created DESC, rowid DESC LIMIT 1`)
+		if err != nil {
+			return Key{}, err
+		}
+		if len(keys) > 0 {
+			return keys[0], nil
+		}
+		// Another process may make one at the same moment: one is enough.
+		if _, err := a.insertKey(ctx, `NOT EXISTS (SELECT 1 FROM keys)`); err != nil {
+			return Key{}, err
+		}
+	}
+	return Key{}, fmt.Errorf("make a signing key: it vanished at once")
+}
+
+// AddKey makes a key that signs from now on; the older ones stay published
+// and their tokens valid until DeleteKey.
+func (a *Accounts) AddKey(ctx context.Context) (Key, error) {
+	return a.insertKey(ctx, `true`)
+}
+
+// DeleteKey forgets a key and with it every token that it signed. An unknown
+// one is NotFound.
+func (a *Accounts) DeleteKey(ctx context.Context, id string) error {
+	result, err := a.db.ExecContext(ctx, `DELETE FROM keys WHERE id = $1`, id)
+	if err != nil {
+		return fmt.Errorf("delete signing key %s: %w", id, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return fault.Errorf(fault.NotFound, "there is no signing key %q", id)
+}
+
+// Keys returns all keys, newest first.
+func (a *Accounts) Keys(ctx context.Context) ([]Key, error) {
+	return a.readKeys(ctx, ` ORDER BY created DESC, rowid DESC`)
+}
+
+// key returns the key of that id; found is false if there is none.
+func (a *Accounts) key(ctx context.Context, id string) (key Key, found bool, err error) {
+	keys, err := a.readKeys(ctx, ` WHERE id = $1`, id)
+	if err != nil || len(keys) == 0 {
+		return Key{}, false, err
+	}
+	return keys[0], true, nil
+}
+
+func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Key{}, fmt.Errorf("generate a signing key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return Key{}, fmt.Errorf("encode a signing key: %w", err)
+	}
+	key, err := newKey(private, time.Now().UTC().Truncate(time.Microsecond))
+	if err != nil {
+		return Key{}, err
+	}
+	_, err = a.db.ExecContext(ctx, `INSERT INTO keys (id, private, created) SELECT $1, $2, $3 WHERE `+condition,
+		key.ID, der, key.Created.UnixMicro())
+	if err != nil {
+		return Key{}, fmt.Errorf("store a signing key: %w", err)
+	}
+	return key, nil
+}
+
+func (a *Accounts) readKeys(ctx context.Context, rest string, args ...any) ([]Key, error) {
+	rows, err := a.db.QueryContext(ctx, `SELECT private, created FROM keys`+rest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the signing keys: %w", err)
+	}
+	defer rows.Close()
+	var keys []Key
+	for rows.Next() {
+		var der sql.RawBytes
+		var created int64
+		if err := rows.Scan(&der, &created); err != nil {
+			return nil, fmt.Errorf("read the signing keys: %w", err)
+		}
+		parsed, err := x509.ParsePKCS8PrivateKey(der)
+		if err != nil {
+			return nil, fmt.Errorf("decode a signing key: %w", err)
+		}
+		private, ok := parsed.(*ecdsa.PrivateKey)
+		if !ok {
+			return nil, errors.New("decode a signing key: it is no elliptic-curve key")
+		}
+		key, err := newKey(private, time.UnixMicro(created).UTC())
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the signing keys: %w", err)
+	}
+	return keys, nil
+}
+
+func newKey(private *ecdsa.PrivateKey, created time.Time) (Key, error) {
+	public := jose.JSONWebKey{Key: private.Public()}
+	thumbprint, err := public.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return Key{}, fmt.Errorf("name a signing key: %w", err)
+	}
+	id := base64.RawURLEncoding.EncodeToString(thumbprint)
+	return Key{ID: id, Algorithm: jose.ES256, Private: private, Created: created}, nil
+}

@@ -1,0 +1,64 @@
+package signin
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"sync"
+)
+
+// tokenCache remembers the tokens verified last, by their hash: a copy of the
+// memory holds no token that could be used.
+type tokenCache struct {
+	mu    sync.Mutex
+	max   int
+	order *list.List // of *cachedToken, used last first
+	byKey map[tokenHash]*list.Element
+}
+
+type tokenHash = [sha256.Size]byte
+
+type cachedToken struct {
+	hash  tokenHash
+	token verified
+}
+
+func newTokenCache(max int) *tokenCache {
+	return &tokenCache{max: max, order: list.New(), byKey: map[tokenHash]*list.Element{}}
+}
+
+func (c *tokenCache) get(hash tokenHash) (verified, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byKey[hash]
+	if !ok {
+		return verified{}, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cachedToken).token, true
+}
+
+func (c *tokenCache) put(hash tokenHash, token verified) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byKey[hash]; ok {
+		e.Value.(*cachedToken).token = token
+		c.order.MoveToFront(e)
+		return
+	}
+	c.byKey[hash] = c.order.PushFront(&cachedToken{hash, token})
+	if c.order.Len() > c.max {
+		c.remove(c.order.Back())
+	}
+}
+
+func (c *tokenCache) drop(hash tokenHash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byKey[hash]; ok {
+		c.remove(e)
+	}
+}
+
+func (c *tokenCache) remove(e *list.Element) {
+	delete(c.byKey, c.order.Remove(e).(*cachedToken).hash)
+}

@@ -1,0 +1,74 @@
+package signin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// URLsFile is the name, within the data folder, of the file that tells other
+// commands how to reach the server.
+const URLsFile = "urls.json"
+
+// DefaultIssuer is the built-in issuer's URL where nothing else is configured.
+const DefaultIssuer = "http://127.0.0.1:8080/signin"
+
+// URLs are the addresses at which a server is reached, and whom its tokens
+// are meant for.
+type URLs struct {
+	Core     string `json:"core"`
+	Vault    string `json:"vault"`
+	MCP      string `json:"mcp"`
+	Issuer   string `json:"issuer"`
+	Audience string `json:"audience,omitempty"` // DefaultAudience if empty
+}
+
+// ReadURLs returns what the last server left in the data folder dir, or the
+// addresses of a server with default settings if none did.
+func ReadURLs(dir string) (URLs, error) {
+	path := filepath.Join(dir, URLsFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return URLs{
+			Core: "http://127.0.0.1:8080/core", Vault: "http://127.0.0.1:8080/vault",
+			MCP: "http://127.0.0.1:8080/mcp", Issuer: DefaultIssuer,
+		}, nil
+	}
+	if err != nil {
+		return URLs{}, fmt.Errorf("read the server's addresses: %w", err)
+	}
+	defer f.Close()
+	var urls URLs
+	if err := json.NewDecoder(io.LimitReader(f, 64<<10)).Decode(&urls); err != nil {
+		return URLs{}, fmt.Errorf("read the server's addresses from %s: %w", path, err)
+	}
+	if urls.Issuer == "" {
+		return URLs{}, fmt.Errorf("read the server's addresses from %s: it names no issuer", path)
+	}
+	return urls, nil
+}
+
+// WriteURLs leaves urls in the data folder dir, in one step.
+func WriteURLs(dir string, urls URLs) error {
+	text, err := json.MarshalIndent(urls, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the server's addresses: %w", err)
+	}
+	f, err := os.CreateTemp(dir, URLsFile+".*")
+	if err != nil {
+		return fmt.Errorf("write the server's addresses: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, URLsFile))
+	}
+	if err != nil {
+		return fmt.Errorf("write the server's addresses: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
