@@ -5,10 +5,74 @@
 package queries
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
 
 	"github.com/google/uuid"
 )
+
+// Queries answers reads. All methods may be called at the same time.
+type Queries struct {
+	Models *projections.Set
+	// SearchLimit is the number of passages that a search returns: 10 where
+	// it is 0.
+	SearchLimit int
+	// Start is the log's head when the service started: it is ready once
+	// every read model has passed it.
+	Start events.Position
+}
+
+// Ready returns nil once every read model has caught up with what the log held
+// at the start, or an error of kind fault.Unavailable that says what is waited
+// for.
+func (q *Queries) Ready(context.Context) error {
+	for _, m := range q.Models.All() {
+		if err := m.Err(); err != nil {
+			return err
+		}
+		if p := m.Position(); p < q.Start {
+			return fault.Errorf(fault.Unavailable, "the read model %s is at position %d of %d", m.Name(), p, q.Start)
+		}
+	}
+	return nil
+}
+
+// WaitJob returns once the jobs' read model has passed p.
+func (q *Queries) WaitJob(ctx context.Context, p events.Position) error {
+	return q.Models.Jobs.Wait(ctx, p)
+}
+
+// WaitVault returns once the vault's read model has passed p.
+func (q *Queries) WaitVault(ctx context.Context, p events.Position) error {
+	return q.Models.Vault.Wait(ctx, p)
+}
+
+// trusted returns an error where a read model that permissions hang on can no
+// longer be trusted.
+func (q *Queries) trusted() error {
+	if err := q.Models.Vault.Err(); err != nil {
+		return fault.Errorf(fault.Unavailable, "the vault cannot be read at the moment: %w", err)
+	}
+	return nil
+}
+
+// notFound hides whether a thing does not exist or may not be read.
+func notFound(what string, id any) error {
+	return fault.Errorf(fault.NotFound, "no %s %v", what, id)
+}
+
+func wrap(err error, what string) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("read %s: %w", what, err)
+}
 
 // Folder is a folder as the vault lists it.
 type Folder struct {

@@ -1,0 +1,144 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"annals/events"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// viewer judges what one user may read, within one request: what it has found
+// out about a folder it does not ask again.
+type viewer struct {
+	db         *sql.DB
+	user       events.User
+	principals string // JSON
+	known      map[string]folderAccess
+}
+
+type folderAccess struct {
+	access events.Access
+	path   string
+}
+
+func (q *Queries) viewer(user events.User) (*viewer, error) {
+	if err := q.trusted(); err != nil {
+		return nil, err
+	}
+	principals, err := json.Marshal(user.Principals())
+	if err != nil {
+		return nil, err
+	}
+	return &viewer{db: q.Models.Vault.DB(), user: user, principals: string(principals), known: make(map[string]folderAccess)}, nil
+}
+
+// folder returns what the user may do in a folder, and its path from the top
+// level: permissions add up on the way down, and nothing below a deleted
+// folder can be seen by anyone.
+func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
+	if a, ok := v.known[id]; ok {
+		return a, nil
+	}
+	const up = `WITH RECURSIVE up (id, parent, name, deleted, depth) AS (
+			SELECT id, parent, name, deleted, 0 FROM folders WHERE id = $1
+			UNION ALL SELECT f.id, f.parent, f.name, f.deleted, up.depth + 1 FROM folders f JOIN up ON f.id = up.parent WHERE up.depth < 100)
+		SELECT up.parent, up.name, up.deleted, coalesce((SELECT max(access) FROM permissions p WHERE p.folder = up.id AND p.principal IN (SELECT value FROM json_each($2))), 0)
+		FROM up ORDER BY depth DESC`
+	rows, err := v.db.QueryContext(ctx, up, id, v.principals)
+	if err != nil {
+		return folderAccess{}, err
+	}
+	defer rows.Close()
+	var a folderAccess
+	var names []string
+	whole := true
+	for rows.Next() {
+		var parent, name string
+		var deleted bool
+		var granted events.Access
+		if err := rows.Scan(&parent, &name, &deleted, &granted); err != nil {
+			return folderAccess{}, err
+		}
+		whole = whole && !deleted && (len(names) > 0 || parent == "")
+		names = append(names, name)
+		a.access = max(a.access, granted)
+	}
+	if err := rows.Err(); err != nil {
+		return folderAccess{}, err
+	}
+	if v.user.Admin {
+		a.access = events.Own
+	}
+	if !whole || len(names) == 0 {
+		a.access = events.NoAccess
+	}
+	a.path = strings.Join(names, "/")
+	v.known[id] = a
+	return a, nil
+}
+
+// may reports whether the user may read a folder and what is in it.
+func (v *viewer) may(ctx context.Context, folder string) (bool, error) {
+	a, err := v.folder(ctx, folder)
+	return a.access >= events.Read, err
+}
+
+// granted returns the folders that were granted to the user one by one; what
+// is below them comes on top. It is of no account for an admin.
+func (v *viewer) granted(ctx context.Context) ([]string, error) {
+	return strs(ctx, v.db, `SELECT DISTINCT p.folder FROM permissions p JOIN folders f ON f.id = p.folder
+		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.principals)
+}
+
+// resolve returns the id of the folder at a path that the user may read, ""
+// where there is none.
+func (v *viewer) resolve(ctx context.Context, path string) (string, error) {
+	id := ""
+	for name := range strings.SplitSeq(norm.NFC.String(path), "/") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		err := v.db.QueryRowContext(ctx, `SELECT id FROM folders WHERE parent = $1 AND name = $2 AND deleted = 0`, id, name).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if id == "" {
+		return "", nil
+	}
+	if ok, err := v.may(ctx, id); !ok || err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// strs reads the one text column of all rows.
+func strs(ctx context.Context, db *sql.DB, query string, args ...any) ([]string, error) {
+	return list(ctx, db, func(s *string) []any { return []any{s} }, query, args...)
+}
+
+// list reads all rows of a query; fields gives the destinations of one.
+func list[T any](ctx context.Context, db *sql.DB, fields func(*T) []any, query string, args ...any) ([]T, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var one T
+		if err := rows.Scan(fields(&one)...); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,31 @@
+package queries
+
+import (
+	"context"
+
+	"annals/events"
+	"annals/queries/answer"
+)
+
+// askPassages is how many passages an answer is looked for in.
+const askPassages = 10
+
+// Ask answers a question from the passages that Search finds for the user, and
+// from nothing else. Where they hold no answer it says so, with a confidence
+// under 0.3.
+func (q *Queries) Ask(ctx context.Context, user events.User, s Search) (Answer, error) {
+	s.Limit = askPassages
+	sources, err := q.Search(ctx, user, s)
+	if err != nil {
+		return Answer{}, err
+	}
+	passages := make([]answer.Passage, len(sources))
+	for i, src := range sources {
+		passages[i] = answer.Passage{
+			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
+			Pages: [2]int{src.StartPage, src.EndPage}, Text: src.Text, Score: src.Score,
+		}
+	}
+	a := answer.Find(s.Query, passages)
+	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}, nil
+}

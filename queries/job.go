@@ -1,0 +1,233 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"annals/events"
+	"annals/projections"
+
+	"github.com/google/uuid"
+)
+
+type jobRow struct {
+	id, owner                 string
+	files, successful, failed int
+	finished                  events.Position
+}
+
+func (q *Queries) job(ctx context.Context, user events.User, id string) (j jobRow, err error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return j, notFound("job", id)
+	}
+	j.id = parsed.String()
+	err = q.Models.Jobs.DB().QueryRowContext(ctx, `SELECT owner, files, successful, failed, finished FROM jobs WHERE id = $1`, j.id).
+		Scan(&j.owner, &j.files, &j.successful, &j.failed, &j.finished)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && j.owner != string(user.Principal) && !user.Admin {
+		return j, notFound("job", id)
+	}
+	return j, wrap(err, "job")
+}
+
+// fileRow is one file of a job.
+type fileRow struct {
+	file                                                           int
+	name, folder, tags, state, step, message, document, title, err string
+	warnings                                                       string
+	duplicate                                                      bool
+	changed                                                        events.Position
+}
+
+func (f *fileRow) fields() []any {
+	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.warnings, &f.duplicate, &f.changed}
+}
+
+const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, warnings, duplicate, changed FROM files `
+
+func (f *fileRow) result() (JobResult, error) {
+	r := JobResult{
+		Filename: f.name, FolderName: f.folder, Title: f.title, Error: f.err, Duplicate: f.duplicate,
+		Done: f.state == "imported" || f.state == "failed", Success: f.state == "imported",
+	}
+	err := errors.Join(json.Unmarshal([]byte(f.tags), &r.Tags), json.Unmarshal([]byte(f.warnings), &r.Warnings))
+	if f.document != "" && err == nil {
+		r.Document, err = uuid.Parse(f.document)
+	}
+	return r, err
+}
+
+// readers are the read models that a finished job must have reached before it
+// says so: its documents are then listed, readable and found.
+func (q *Queries) readers() []*projections.Runner {
+	return []*projections.Runner{q.Models.Vault, q.Models.Summaries, q.Models.Passages}
+}
+
+// behind returns the first read model that has not passed p yet, and lets all
+// of them hurry.
+func (q *Queries) behind(p events.Position) (late *projections.Runner) {
+	for _, m := range q.readers() {
+		if m.Position() < p || m.Err() != nil {
+			m.Hurry(p)
+			if late == nil {
+				late = m
+			}
+		}
+	}
+	return late
+}
+
+// Job returns an import job of the user's, as far as it is. One that is
+// unknown, or another user's, is fault.NotFound.
+func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, error) {
+	row, err := q.job(ctx, user, id)
+	if err != nil {
+		return Job{}, err
+	}
+	files, err := list(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 ORDER BY file`, row.id)
+	if err != nil {
+		return Job{}, wrap(err, "files of job "+row.id)
+	}
+	j := Job{Status: "processing", Total: row.files, Successful: row.successful, Failed: row.failed, Results: make([]JobResult, 0, len(files))}
+	if j.ID, err = uuid.Parse(row.id); err != nil {
+		return j, err
+	}
+	working := ""
+	for _, f := range files {
+		r, err := f.result()
+		if err != nil {
+			return j, wrap(err, "file of job "+row.id)
+		}
+		j.Results = append(j.Results, r)
+		if f.state == "working" {
+			working = f.name
+		}
+	}
+	q.conclude(&j, row, working)
+	return j, nil
+}
+
+// conclude fills in what the whole of a job's files comes to.
+func (q *Queries) conclude(j *Job, row jobRow, working string) {
+	ended := j.Successful + j.Failed
+	if j.Total > 0 {
+		j.Percent = float64(int(1000*float64(ended)/float64(j.Total))) / 10
+	}
+	if row.finished == 0 {
+		j.Message = fmt.Sprintf("%d of %d files done", ended, j.Total)
+		if working != "" {
+			j.Message += "; working on " + working
+		}
+		return
+	}
+	if late := q.behind(row.finished); late != nil {
+		j.Message = "all files are read; waiting for the read model " + late.Name()
+		if late.Err() != nil {
+			j.Message += ", which is not available at the moment"
+		}
+		return
+	}
+	j.Done, j.Percent = true, 100
+	if j.Successful == 0 {
+		j.Status = "error"
+		j.Message = "no file was imported"
+		j.Error = j.Message
+		for _, r := range j.Results {
+			if r.Error != "" {
+				j.Error = r.Filename + ": " + r.Error
+				break
+			}
+		}
+		return
+	}
+	j.Status = "complete"
+	j.Message = fmt.Sprintf("%d of %d files imported", j.Successful, j.Total)
+	if j.Failed > 0 {
+		j.Message += fmt.Sprintf("; %d failed", j.Failed)
+	}
+}
+
+// FollowJob calls each with every step of a job as it happens, from its
+// beginning, and returns nil after the update that carries the finished job.
+func (q *Queries) FollowJob(ctx context.Context, user events.User, id string, each func(JobUpdate) error) error {
+	var seen events.Position
+	for {
+		_, moved := q.Models.Jobs.Moved()
+		row, err := q.job(ctx, user, id)
+		if err != nil {
+			return err
+		}
+		files, err := list(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 AND changed > $2 ORDER BY changed, file`, row.id, seen)
+		if err != nil {
+			return wrap(err, "files of job "+row.id)
+		}
+		for _, f := range files {
+			seen = max(seen, f.changed)
+			if u, tell := f.update(); tell {
+				if err := each(u); err != nil {
+					return err
+				}
+			}
+		}
+		if row.finished > 0 {
+			return q.finish(ctx, user, row, each)
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// update tells a file's state as a step; those that wait have none.
+func (f *fileRow) update() (u JobUpdate, tell bool) {
+	u = JobUpdate{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate}
+	switch f.state {
+	case "working":
+		if u.Message == "" {
+			u.Message = f.step + " " + f.name
+		}
+	case "imported":
+		u.Document, _ = uuid.Parse(f.document) // the projection wrote it
+		u.Message = "imported " + f.name
+		if f.duplicate {
+			u.Message = f.name + " was imported before"
+		}
+	case "failed":
+		u.Failed, u.Message = f.err, f.name+": "+f.err
+	default:
+		return u, false
+	}
+	return u, true
+}
+
+// finish waits until what the job made can be read, and tells its end.
+func (q *Queries) finish(ctx context.Context, user events.User, row jobRow, each func(JobUpdate) error) error {
+	if err := each(JobUpdate{Step: "indexing", Message: "bringing the search index up to date"}); err != nil {
+		return err
+	}
+	for {
+		late := q.behind(row.finished)
+		if late == nil {
+			break
+		}
+		_, moved := late.Moved()
+		if q.behind(row.finished) == nil {
+			break
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	j, err := q.Job(ctx, user, row.id)
+	if err != nil {
+		return err
+	}
+	return each(JobUpdate{Job: &j})
+}

@@ -1,0 +1,149 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// Bounds of the text that one reply carries in memory. What is longer is cut
+// and says so; WriteMarkdown has no bound.
+const (
+	maxContent      = 8 << 20
+	maxBatchContent = 32 << 20
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// isText reports whether a document's text is shown as its content.
+func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
+
+// addContent gives a text document its Markdown, up to limit bytes.
+func (q *Queries) addContent(ctx context.Context, d *Document, limit int) error {
+	if !isText(d.MediaType) || d.Content != nil {
+		return nil
+	}
+	var b strings.Builder
+	w := &capped{w: &b, left: limit}
+	err := q.writeMarkdown(ctx, *d, w)
+	if errors.Is(err, errCapped) {
+		fmt.Fprintf(&b, "\n\n[The text is cut here. All of it: GET /documents/%s/markdown]\n", d.ID)
+		err = nil
+	}
+	text := b.String()
+	d.Content = &text
+	return wrap(err, "text of document "+d.ID.String())
+}
+
+var errCapped = errors.New("longer than the reply may be")
+
+// capped writes up to left bytes and then fails.
+type capped struct {
+	w    io.Writer
+	left int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if len(p) > c.left {
+		keep := p[:c.left]
+		for len(keep) > 0 && keep[len(keep)-1]&0xC0 == 0x80 {
+			keep = keep[:len(keep)-1] // not within a character
+		}
+		if len(keep) > 0 && keep[len(keep)-1]&0xC0 == 0xC0 {
+			keep = keep[:len(keep)-1]
+		}
+		n, err := c.w.Write(keep)
+		c.left = 0
+		return n, errors.Join(err, errCapped)
+	}
+	c.left -= len(p)
+	return c.w.Write(p)
+}
+
+// WriteMarkdown writes the extracted Markdown of a document that the user may
+// read, whatever its type, with a front matter that names its type and title.
+func (q *Queries) WriteMarkdown(ctx context.Context, user events.User, id uuid.UUID, w io.Writer) error {
+	v, err := q.viewer(user)
+	if err != nil {
+		return err
+	}
+	d, err := q.find(ctx, v, id)
+	if err != nil {
+		return err
+	}
+	if d.Content != nil {
+		_, err = io.WriteString(w, *d.Content)
+		return err
+	}
+	return q.writeMarkdown(ctx, d, w)
+}
+
+func frontMatter(kind, title string) string {
+	return "---\ntype: " + kind + "\ntitle: " + strconv.Quote(title) + "\n---\n\n"
+}
+
+type sectionRow struct {
+	section, part, level int
+	title                string
+	text                 []byte
+}
+
+func (q *Queries) writeMarkdown(ctx context.Context, d Document, w io.Writer) error {
+	if _, err := io.WriteString(w, frontMatter("document", d.Title)); err != nil {
+		return err
+	}
+	db := q.Models.Passages.DB()
+	var text int64
+	err := db.QueryRowContext(ctx, `SELECT text FROM documents WHERE id = $1`, d.ID.String()).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // not there yet
+	}
+	if err != nil {
+		return err
+	}
+	at := sectionRow{section: -1, part: -1}
+	for {
+		rows, err := list(ctx, db, func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
+			`SELECT section, part, level, title, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, text, at.section, at.part)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, s := range rows {
+			if err := s.write(w, at.section >= 0); err != nil {
+				return err
+			}
+			at = s
+		}
+	}
+}
+
+// write writes a part as Markdown: its heading, where it is a section's first,
+// and its text, set off from what came before.
+func (s sectionRow) write(w io.Writer, more bool) error {
+	var b strings.Builder
+	if s.part == 0 {
+		if more {
+			b.WriteString("\n\n")
+		}
+		if s.title != "" {
+			b.WriteString(strings.Repeat("#", min(max(s.level, 1), 6)) + " " + s.title)
+			if len(s.text) > 0 {
+				b.WriteString("\n\n")
+			}
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	_, err := w.Write(s.text)
+	return err
+}
+

@@ -1,0 +1,238 @@
+package queries
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
+	"annals/projections/searchindex"
+
+	"github.com/google/uuid"
+)
+
+const (
+	defaultSearchLimit = 10
+	// candidates is how many passages are fetched for each one that is
+	// wanted: ranking takes texts into account that the engine does not hold.
+	candidates = 5
+	// searchRounds bounds how often more are fetched because those that came
+	// may no longer be read.
+	searchRounds = 20
+)
+
+// Search returns the passages that answer best, best first, of those that the
+// user may read. An unknown or unreadable folder gives none. While the search
+// engine is down the error is fault.Unavailable.
+func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Source, error) {
+	if s.Limit <= 0 {
+		s.Limit = q.SearchLimit
+	}
+	if s.Limit <= 0 {
+		s.Limit = defaultSearchLimit
+	}
+	v, err := q.viewer(user)
+	if err != nil {
+		return nil, err
+	}
+	query, ok, err := v.engineQuery(ctx, s)
+	if !ok || err != nil {
+		return []Source{}, wrap(err, "folders")
+	}
+	var found []candidate
+	for range searchRounds {
+		hits, err := q.Models.Search.Search(ctx, query)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		some, err := q.readable(ctx, v, hits)
+		if err != nil {
+			return nil, wrap(err, "passages")
+		}
+		found = append(found, some...)
+		if len(found) >= s.Limit || len(hits) < query.Limit {
+			break
+		}
+		query.Offset += len(hits)
+	}
+	return rank(s, found), nil
+}
+
+func unavailable(err error) error {
+	if k := fault.KindOf(err); k != fault.Internal {
+		return err
+	}
+	return fault.Errorf(fault.Unavailable, "the search engine does not answer at the moment: %w", err)
+}
+
+// engineQuery tells the engine what the user asks and may read; ok is false
+// where that is nothing.
+func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Query, ok bool, err error) {
+	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag, Limit: s.Limit * candidates}
+	if strings.TrimSpace(s.Query) == "" {
+		return query, false, nil
+	}
+	if s.Document != uuid.Nil {
+		query.Document = s.Document.String()
+	}
+	if strings.Trim(s.Folder, "/ ") != "" {
+		if query.Folder, err = v.resolve(ctx, s.Folder); err != nil || query.Folder == "" {
+			return query, false, err
+		}
+		// Who may read a folder may read all below it: no other grant
+		// matters within it.
+		query.All = true
+		return query, true, nil
+	}
+	if !query.All {
+		if query.Granted, err = v.granted(ctx); err != nil || len(query.Granted) == 0 {
+			return query, false, err
+		}
+	}
+	return query, true, nil
+}
+
+// candidate is a passage that was found and may be read.
+type candidate struct {
+	hit    searchindex.Hit
+	source Source
+}
+
+// passageText is what the read model knows of a passage.
+type passageText struct {
+	document                                 string
+	section, number, version, sectionVersion int
+	title, path                              string
+	startPage, endPage                       int
+	text                                     []byte
+}
+
+func (p *passageText) fields() []any {
+	return []any{&p.document, &p.section, &p.number, &p.version, &p.title, &p.path, &p.startPage, &p.endPage, &p.text}
+}
+
+// readable looks hits up in the read models, and drops those that the user may
+// not read (any more) or whose document has other content by now.
+func (q *Queries) readable(ctx context.Context, v *viewer, hits []searchindex.Hit) ([]candidate, error) {
+	texts, err := q.passages(ctx, hits)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(texts))
+	for _, t := range texts {
+		ids = append(ids, t.document)
+	}
+	docs, err := v.documentsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var found []candidate
+	for _, h := range hits {
+		t, ok := texts[h.ID]
+		if !ok {
+			continue
+		}
+		d, ok := docs[t.document]
+		if !ok {
+			continue
+		}
+		source, err := t.source(d)
+		if err != nil {
+			return nil, err
+		}
+		source.Score = h.Score
+		found = append(found, candidate{h, source})
+	}
+	return found, nil
+}
+
+// passages returns what the read model knows of hits, by their ids.
+func (q *Queries) passages(ctx context.Context, hits []searchindex.Hit) (map[string]*passageText, error) {
+	var keys [][3]any
+	for _, h := range hits {
+		if document, _, section, number, ok := projections.ParsePassageID(h.ID); ok {
+			keys = append(keys, [3]any{document, section, number})
+		}
+	}
+	b, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := list(ctx, q.Models.Passages.DB(), (*passageText).fields,
+		`SELECT p.document, p.section, p.number, d.version, s.title, s.path, p.start_page, p.end_page, substr(s.text, p.start + 1, p.length)
+		 FROM json_each($1) k
+		 CROSS JOIN passages p ON p.document = k.value ->> 0 AND p.section = k.value ->> 1 AND p.number = k.value ->> 2
+		 JOIN documents d ON d.id = p.document JOIN sections s ON s.id = p.row`, string(b))
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string]*passageText, len(rows))
+	for i := range rows {
+		t := &rows[i]
+		// The id names the version that made the content: a passage of
+		// another version is not the one that was found.
+		texts[projections.PassageID(t.document, t.version, t.section, t.number)] = t
+	}
+	return texts, nil
+}
+
+// documentsByID returns those of the documents that the user may read.
+func (v *viewer) documentsByID(ctx context.Context, ids []string) (map[string]Document, error) {
+	b, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := list(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id IN (SELECT value FROM json_each($1))`, string(b))
+	if err != nil {
+		return nil, err
+	}
+	visible, err := v.visible(ctx, rows)
+	docs := make(map[string]Document, len(visible))
+	for _, d := range visible {
+		docs[d.ID.String()] = d
+	}
+	return docs, err
+}
+
+func (t *passageText) source(d Document) (Source, error) {
+	s := Source{
+		Document: d.ID, Title: d.Title, LeafTitle: t.title, StartPage: t.startPage, EndPage: t.endPage,
+		Text: string(t.text), DeepLink: d.DeepLink(t.startPage),
+	}
+	if err := json.Unmarshal([]byte(t.path), &s.Path); err != nil {
+		return s, err
+	}
+	if s.Text == "" {
+		s.Text = t.title // a section that is nothing but its title
+	}
+	if s.LeafTitle == "" {
+		s.LeafTitle = d.Title
+	}
+	return s, nil
+}
+
+// rank puts what was found into its final order.
+func rank(s Search, found []candidate) []Source {
+	sources := make([]Source, 0, min(len(found), s.Limit))
+	for _, c := range found[:min(len(found), s.Limit)] {
+		sources = append(sources, c.source)
+	}
+	return sources
+}
+
+// visibleFolder returns the id of the folder at path, uuid.Nil where the user
+// may read none there.
+func (q *Queries) visibleFolder(ctx context.Context, user events.User, path string) (*viewer, uuid.UUID, error) {
+	v, err := q.viewer(user)
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	id, err := v.resolve(ctx, path)
+	if err != nil || id == "" {
+		return v, uuid.Nil, wrap(err, "folder")
+	}
+	folder, err := uuid.Parse(id)
+	return v, folder, err
+}

@@ -1,0 +1,175 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// summaryEntries is the most documents, and the most subfolders, that a
+// folder's summary lists.
+const summaryEntries = 100
+
+// FolderSummary describes what the folder at a path holds, composed from what
+// the user may read. Its status is none where that is nothing, and unavailable
+// while a job works in the folder.
+func (q *Queries) FolderSummary(ctx context.Context, user events.User, path string) (FolderSummary, error) {
+	v, folder, err := q.visibleFolder(ctx, user, path)
+	if err != nil {
+		return FolderSummary{}, err
+	}
+	busy, err := q.busy(ctx, v, folder, path)
+	if err != nil {
+		return FolderSummary{}, wrap(err, "jobs in folder "+path)
+	}
+	switch {
+	case busy:
+		return FolderSummary{Status: "unavailable"}, nil
+	case folder == uuid.Nil:
+		return FolderSummary{Status: "none"}, nil
+	}
+	return q.summarise(ctx, v, folder)
+}
+
+// busy reports whether a job works in a folder: anyone's in a folder that the
+// user may read, the user's own in one that is yet to be made.
+func (q *Queries) busy(ctx context.Context, v *viewer, folder uuid.UUID, path string) (bool, error) {
+	owner := string(v.user.Principal)
+	if folder != uuid.Nil {
+		a, err := v.folder(ctx, folder.String())
+		if err != nil {
+			return false, err
+		}
+		owner, path = "", a.path
+	}
+	var n int
+	err := q.Models.Summaries.DB().QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM busy WHERE folder = $1 AND owner <> '' AND ($2 = '' OR owner = $2) LIMIT 1)`, path, owner).Scan(&n)
+	return n > 0, err
+}
+
+type summaryEntry struct{ id, name, title, description string }
+
+func (e *summaryEntry) fields() []any { return []any{&e.id, &e.name, &e.title, &e.description} }
+
+// summarise composes the summary of a folder that the user may read.
+func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s FolderSummary, err error) {
+	db := q.Models.Summaries.DB()
+	docs, err := list(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT $2`, folder.String(), summaryEntries+1)
+	if err != nil {
+		return s, wrap(err, "documents of the summary")
+	}
+	folders, err := list(ctx, db, (*summaryEntry).fields, `SELECT id, name, '', (SELECT count(*) FROM documents d WHERE d.folder = f.id) FROM folders f
+		WHERE parent = $1 AND deleted = 0 ORDER BY name, id LIMIT $2`, folder.String(), summaryEntries+1)
+	if err != nil {
+		return s, wrap(err, "subfolders of the summary")
+	}
+	if len(docs) == 0 && len(folders) == 0 {
+		return FolderSummary{Status: "none"}, nil
+	}
+	a, err := v.folder(ctx, folder.String())
+	if err != nil {
+		return s, wrap(err, "folder")
+	}
+	s = FolderSummary{
+		Status: "ok", Folder: a.path, Document: events.SummaryID(folder), Title: "Summary of " + a.path,
+		Truncated: len(docs) > summaryEntries || len(folders) > summaryEntries,
+	}
+	s.Description = describe(len(docs), len(folders), docs)
+	s.Content = summaryList(docs[:min(len(docs), summaryEntries)], folders[:min(len(folders), summaryEntries)])
+	return s, nil
+}
+
+// describe says in a line what a folder holds.
+func describe(docs, folders int, entries []summaryEntry) string {
+	var parts []string
+	if docs > 0 {
+		parts = append(parts, count(docs, "document"))
+	}
+	if folders > 0 {
+		parts = append(parts, count(folders, "folder"))
+	}
+	text := "Holds " + strings.Join(parts, " and ")
+	const named = 3
+	var titles []string
+	for _, e := range entries[:min(len(entries), named)] {
+		titles = append(titles, e.title)
+	}
+	if len(titles) > 0 {
+		text += ", among them " + strings.Join(titles, "; ")
+	}
+	return text + "."
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case n > summaryEntries:
+		return fmt.Sprintf("more than %d %ss", summaryEntries, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func summaryList(docs, folders []summaryEntry) string {
+	var b strings.Builder
+	for _, d := range docs {
+		fmt.Fprintf(&b, "- **%s**", oneLine(d.title))
+		if d.name != d.title {
+			fmt.Fprintf(&b, " (%s)", oneLine(d.name))
+		}
+		if d.description != "" {
+			b.WriteString(": " + oneLine(d.description))
+		}
+		b.WriteByte('\n')
+	}
+	for _, f := range folders {
+		fmt.Fprintf(&b, "- **%s/**: a folder", oneLine(f.name))
+		switch f.description { // the number of its documents
+		case "0":
+		case "1":
+			b.WriteString(" with 1 document")
+		default:
+			b.WriteString(" with " + f.description + " documents")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// summaryDocument returns a folder's summary as a document of its own, or
+// fault.NotFound.
+func (q *Queries) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) (Document, error) {
+	var folder string
+	err := q.Models.Summaries.DB().QueryRowContext(ctx, `SELECT id FROM folders WHERE summary = $1`, id.String()).Scan(&folder)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Document{}, notFound("document", id)
+	}
+	if err != nil {
+		return Document{}, wrap(err, "document")
+	}
+	parsed, err := uuid.Parse(folder)
+	if err != nil {
+		return Document{}, err
+	}
+	f, err := v.one(ctx, parsed)
+	if err != nil {
+		return Document{}, notFound("document", id)
+	}
+	s, err := q.summarise(ctx, v, parsed)
+	if err != nil || s.Status != "ok" {
+		return Document{}, orNotFound(err, "document", id)
+	}
+	text := frontMatter("folder-summary", s.Title) + s.Content
+	return Document{
+		ID: id, Name: "summary.md", Title: s.Title, Description: s.Description, MediaType: "text/markdown", Size: int64(len(text)),
+		Folder: f.ID, FolderPath: s.Folder, Version: 1, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Content: &text,
+	}, nil
+}
