@@ -9,3 +9,9 @@ import "embed"
 //
 //go:embed sql
 var SQL embed.FS
+
+// Events holds events/<Type>.v<N>.json, the JSON Schema (draft 2020-12) of
+// version N of an event type's payload.
+//
+//go:embed events/*.json
+var Events embed.FS

@@ -20,12 +20,12 @@ const maxGroup = 8 << 20
 // writer makes all appends of this process. Its goroutine is the only one
 // that touches the connection.
 type writer struct {
-	path               string
-	conn               *sql.Conn
-	begin, end, undo   *sql.Stmt
-	last, ids, insert  *sql.Stmt
-	moved              func(events.Position) // told the position of each commit
-	transactions, made int                   // counted for benchmarks
+	path              string
+	conn              *sql.Conn
+	begin, end, undo  *sql.Stmt
+	last, ids, insert *sql.Stmt
+	moved             func(events.Position) // told the position of each commit
+	transactions      int                   // committed, each with one sync of the log's file
 
 	mu     sync.Mutex
 	queue  []*pending
@@ -184,6 +184,9 @@ func (w *writer) commit() {
 		w.undo.ExecContext(ctx) // fails where SQLite has undone it all by itself
 		err = explain(ctx, err, "append to the log %s", w.path)
 	}
+	if err == nil {
+		w.transactions++
+	}
 	var head events.Position
 	for i, p := range group {
 		if err != nil {
@@ -193,8 +196,6 @@ func (w *writer) commit() {
 		p.done <- outcomes[i]
 	}
 	if err == nil {
-		w.transactions++
-		w.made += len(group)
 		w.moved(head)
 	}
 }

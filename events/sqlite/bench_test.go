@@ -1,0 +1,252 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"annals/events"
+)
+
+// pair times two ways of doing the same, in turns, so that a noisy machine
+// hurts both alike, and reports how many times as fast the first is.
+type pair struct{ ratios []float64 }
+
+func (p *pair) add(ours, yardstick time.Duration) {
+	p.ratios = append(p.ratios, yardstick.Seconds()/ours.Seconds())
+}
+
+func (p *pair) report(b *testing.B) {
+	slices.Sort(p.ratios)
+	b.ReportMetric(p.ratios[len(p.ratios)/2], "ratio") // the median
+}
+
+func timed(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+const (
+	writers  = 64
+	perRound = 100 // events of each writer
+	rawBatch = 100 // rows of one transaction of the raw loop
+)
+
+// BenchmarkAppend64Writers compares writers that append one event at a time,
+// each durable when it is acknowledged, with a bare loop that inserts the same
+// number of rows in transactions of 100.
+func BenchmarkAppend64Writers(b *testing.B) {
+	const round = writers * perRound
+	b.Run("annals", func(b *testing.B) {
+		d := openBench(b)
+		log, raw := events.NewLog(d), openRaw(b)
+		streams := make([]string, writers)
+		for i := range streams {
+			streams[i] = events.DocumentStream(uuid.New())
+		}
+		var p pair
+		rounds := 0
+		for b.Loop() {
+			b.StopTimer()
+			yardstick := timed(func() { raw.insert(b, round) })
+			b.StartTimer()
+			p.add(timed(func() { appendRound(b, log, streams, rounds) }), yardstick)
+			rounds++
+		}
+		p.report(b)
+		b.ReportMetric(float64(rounds*round)/float64(d.writer.transactions), "events/sync")
+		b.ReportMetric(float64(rounds*round)/b.Elapsed().Seconds(), "events/s")
+	})
+	b.Run("raw", func(b *testing.B) {
+		raw := openRaw(b)
+		rounds := 0
+		for b.Loop() {
+			raw.insert(b, round)
+			rounds++
+		}
+		b.ReportMetric(rawBatch, "events/sync")
+		b.ReportMetric(float64(rounds*round)/b.Elapsed().Seconds(), "events/s")
+	})
+}
+
+// appendRound lets each writer append its events, one by one.
+func appendRound(b *testing.B, log *events.Log, streams []string, round int) {
+	var all sync.WaitGroup
+	for _, stream := range streams {
+		all.Go(func() {
+			for i := range perRound {
+				_, err := log.Append(context.Background(), stream, int64(round*perRound+i-1), benchCause, events.New{Data: benchEvent(i)})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+var benchCause = events.Cause{Actor: "user:alice", Via: "vault", Correlation: "4f1c7a52-6f0e-4a57-9f0a-0d3f5b1c2e11"}
+
+// benchEvent returns events as the log mostly holds them, under 300 bytes.
+func benchEvent(i int) events.Data {
+	switch i % 4 {
+	case 0:
+		return events.DocumentRenamed{Version: i, Name: "Annual report, second draft.pdf"}
+	case 1:
+		return events.FileStepped{File: i, Step: "reading", Message: "page 12 of 30"}
+	case 2:
+		return events.DocumentTagged{Version: i, Tags: []string{"finance", "2025", "board"}}
+	}
+	return events.FileStarted{File: i}
+}
+
+func openBench(b *testing.B) *Driver {
+	d, err := Open(b.Context(), filepath.Join(b.TempDir(), "log.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { d.Close() })
+	return d
+}
+
+// rawLog writes to a log's table without any of this package's machinery.
+type rawLog struct {
+	db      *sql.DB
+	streams []string
+	made    int
+}
+
+func openRaw(b *testing.B) *rawLog {
+	d := openBench(b) // makes the file
+	db, err := connect(d.path, "rw", 1, "synchronous(FULL)", "journal_size_limit(67108864)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	raw := &rawLog{db: db}
+	for range writers {
+		raw.streams = append(raw.streams, events.DocumentStream(uuid.New()))
+	}
+	return raw
+}
+
+func (r *rawLog) insert(b *testing.B, n int) {
+	insert, err := r.db.Prepare(`INSERT INTO events (type, stream, revision, id, metadata, data) VALUES (?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer insert.Close()
+	metadata := []byte(`{"time":"2026-01-02T03:04:05.000006Z","actor":"user:alice","via":"vault","correlation_id":"4f1c7a52-6f0e-4a57-9f0a-0d3f5b1c2e11","schema":1}`)
+	data := []byte(`{"version":12,"name":"Annual report, second draft.pdf"}`)
+	for done := 0; done < n; done += rawBatch {
+		tx, err := r.db.Begin()
+		if err != nil {
+			b.Fatal(err)
+		}
+		stmt := tx.Stmt(insert)
+		for range rawBatch {
+			id := uuid.New()
+			if _, err := stmt.Exec("DocumentRenamed", r.streams[r.made%writers], r.made/writers, id[:], metadata, data); err != nil {
+				b.Fatal(err)
+			}
+			r.made++
+		}
+		if err := tx.Commit(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkReadAll compares reading and decoding a whole log through
+// events.Log with a bare scan of the same columns of the same table.
+func BenchmarkReadAll(b *testing.B) {
+	const n = 200_000
+	d := openBench(b)
+	log := events.NewLog(d)
+	fill(b, log, n)
+	db, err := connect(d.path, "rw", 1, "query_only(1)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	b.Run("annals", func(b *testing.B) {
+		var p pair
+		for b.Loop() {
+			b.StopTimer()
+			yardstick := timed(func() { scanRaw(b, db, n) })
+			b.StartTimer()
+			p.add(timed(func() { readLog(b, log, n) }), yardstick)
+		}
+		p.report(b)
+		b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "events/s")
+	})
+	b.Run("raw", func(b *testing.B) {
+		for b.Loop() {
+			scanRaw(b, db, n)
+		}
+		b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "events/s")
+	})
+}
+
+func fill(b *testing.B, log *events.Log, n int) {
+	const batch = 1000
+	for i := 0; i < n; i += batch {
+		news := make([]events.New, batch)
+		for j := range news {
+			news[j].Data = benchEvent(i + j)
+		}
+		if _, err := log.Append(b.Context(), fmt.Sprintf("document-%d", i), events.NoStream, benchCause, news...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func readLog(b *testing.B, log *events.Log, n int) {
+	got := 0
+	for after := events.Position(0); ; {
+		batch, through, err := log.Read(context.Background(), after, 5000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range batch {
+			if batch[i].Err != nil {
+				b.Fatal(batch[i].Err)
+			}
+		}
+		if got += len(batch); through == after {
+			break
+		}
+		after = through
+	}
+	if got != n {
+		b.Fatalf("read %d events, want %d", got, n)
+	}
+}
+
+func scanRaw(b *testing.B, db *sql.DB, n int) {
+	rows, err := db.Query(`SELECT ` + columns + ` FROM events ORDER BY position`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer rows.Close()
+	got := 0
+	for rows.Next() {
+		var r events.Record
+		if err := rows.Scan(&r.Position, &r.Type, &r.Stream, &r.Revision, (*id)(&r.ID), &r.Metadata, &r.Data); err != nil {
+			b.Fatal(err)
+		}
+		got++
+	}
+	if err := rows.Err(); err != nil || got != n {
+		b.Fatalf("scanned %d rows, %v, want %d", got, err, n)
+	}
+}
