@@ -168,8 +168,9 @@ func spanChoices(qs []asked) []choice {
 		c := choice{fold: q.fold()}
 		best := 0.0
 		var f1s []float64
-		for _, s := range f.spans() {
-			v := f.spanVector(s)
+		near := f.question.nearness(p.tokens[u.from:u.to])
+		for _, s := range spans(p.tokens, u) {
+			v := f.spanVector(u, s, &near)
 			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
 			f1 := bestF1(p.text[p.tokens[s.from].start:p.tokens[s.to-1].end], q.Answers)
 			f1s = append(f1s, f1)
@@ -182,6 +183,36 @@ func spanChoices(qs []asked) []choice {
 			c.right = append(c.right, f1 == best)
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+// closeChoices lists the units that are read closely, under the weights of now.
+func closeChoices(qs []asked) []choice {
+	var out []choice
+	for i := range qs {
+		q := &qs[i]
+		if !q.Answerable {
+			continue
+		}
+		f := look(q.Question, q.passages)
+		if f.question.empty() || len(f.units) == 0 {
+			continue
+		}
+		f.rankUnits()
+		c := choice{fold: q.fold()}
+		any := false
+		for k, i := range f.likeliest(readClosely) {
+			u := &f.units[i]
+			v := f.closeVector(k, i, f.read(u))
+			ok := q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
+			any = any || ok
+			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
+			c.right = append(c.right, ok)
+		}
+		if any {
+			out = append(out, c)
+		}
 	}
 	return out
 }
@@ -225,11 +256,12 @@ func TestFit(t *testing.T) {
 	was := struct {
 		rank rankVector
 		span spanVector
+		near closeVector
 		sure sureVector
-	}{rankWeights, spanWeights, sureWeights}
-	defer func() { rankWeights, spanWeights, sureWeights = was.rank, was.span, was.sure }()
+	}{rankWeights, spanWeights, closeWeights, sureWeights}
+	defer func() { rankWeights, spanWeights, closeWeights, sureWeights = was.rank, was.span, was.near, was.sure }()
 	ranks := rankChoices(qs)
-	var rankBy, spanBy [folds + 1][]float64
+	var rankBy, spanBy, closeBy [folds + 1][]float64
 	for k := range folds + 1 {
 		rankBy[k] = fitChoice(ranks, rankFeatures, foldOf(k), 0.002, 150)
 	}
@@ -238,18 +270,25 @@ func TestFit(t *testing.T) {
 	for k := range folds + 1 {
 		spanBy[k] = fitChoice(spans, spanFeatures, foldOf(k), 0.002, 120)
 	}
+	for k := range folds + 1 {
+		copy(rankWeights[:], rankBy[k])
+		copy(spanWeights[:], spanBy[k])
+		closeBy[k] = fitChoice(closeChoices(qs), closeFeatures, foldOf(k), 0.002, 150)
+	}
 	// The features of confidence come from weights that have not seen the
 	// question, as they will in use.
 	var examples []example
 	for k := range folds {
 		copy(rankWeights[:], rankBy[k])
 		copy(spanWeights[:], spanBy[k])
+		copy(closeWeights[:], closeBy[k])
 		examples = append(examples, sureExamples(qs, k)...)
 	}
 	answers := make([]Answer, len(qs))
 	for k := range folds {
 		copy(rankWeights[:], rankBy[k])
 		copy(spanWeights[:], spanBy[k])
+		copy(closeWeights[:], closeBy[k])
 		copy(sureWeights[:], fitLogistic(examples, sureFeatures, k, 0.001, 400))
 		for i := range qs {
 			if qs[i].fold() == k {
@@ -260,9 +299,11 @@ func TestFit(t *testing.T) {
 	t.Logf("on articles not seen: %v", tally(qs, answers))
 	copy(rankWeights[:], rankBy[folds])
 	copy(spanWeights[:], spanBy[folds])
+	copy(closeWeights[:], closeBy[folds])
 	copy(sureWeights[:], fitLogistic(examples, sureFeatures, -1, 0.001, 400))
 	fmt.Println(source("rankWeights", "rankFeatures", rankWeights[:]))
 	fmt.Println(source("spanWeights", "spanFeatures", spanWeights[:]))
+	fmt.Println(source("closeWeights", "closeFeatures", closeWeights[:]))
 	fmt.Println(source("sureWeights", "sureFeatures", sureWeights[:]))
 }
 

@@ -1,6 +1,9 @@
 package answer
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Features of a unit, by which units are ranked.
 const (
@@ -20,6 +23,12 @@ const (
 	rankShort           // it has fewer than five words
 	rankNames           // share of the question's names that are in unit or context
 	rankNew             // share of its words that are not the question's
+	rankDense             // share of the question's weight within twelve words
+	rankPhrases           // share of the question's neighbouring words that are neighbours here, function words too
+	rankSquare            // square of rankCovered
+	rankMissing           // share of the heaviest term that neither passage nor titles have
+	rankStart             // it starts its passage
+	rankStem              // share of matched weight that matched by a whole stem
 	rankFeatures
 )
 
@@ -27,6 +36,13 @@ type rankVector [rankFeatures]float64
 
 // rank gives every unit its chance, and finds and narrows the best one.
 func (f *finding) rank() {
+	f.rankUnits()
+	f.readBest()
+}
+
+// rankUnits gives every unit its chance by the words that it shares with the
+// question.
+func (f *finding) rankUnits() {
 	top := 0.0
 	for _, p := range f.passages {
 		top = max(top, p.source.Score)
@@ -46,12 +62,74 @@ func (f *finding) rank() {
 		f.chances[i] = dot(rankWeights[:], v[:])
 	}
 	softmax(f.chances)
-	for i, c := range f.chances {
-		if c > f.chances[f.best] {
-			f.best = i
+}
+
+// readClosely is how many of the likeliest units are read word by word.
+const readClosely = 6
+
+// Features of a unit that was read word by word.
+const (
+	closeChance = iota // logarithm of its chance so far
+	closeMass          // what the span model makes of it in all, less what its length gives
+	closeTop           // and of its best span
+	closeFirst         // it was the likeliest so far
+	closeFeatures
+)
+
+type closeVector [closeFeatures]float64
+
+// readBest reads the likeliest units word by word, ranks them anew, and
+// narrows the one that comes out best.
+func (f *finding) readBest() {
+	order := f.likeliest(readClosely)
+	readings := make([]reading, len(order))
+	again := make([]float64, len(order))
+	kept := 0.0
+	for k, i := range order {
+		readings[k] = f.read(&f.units[i])
+		v := f.closeVector(k, i, readings[k])
+		again[k] = dot(closeWeights[:], v[:])
+		kept += f.chances[i]
+	}
+	softmax(again)
+	best := 0
+	for k, i := range order {
+		f.chances[i] = kept * again[k]
+		if again[k] > again[best] {
+			best = k
 		}
 	}
-	f.narrow()
+	f.best = order[best]
+	f.narrow(readings[best])
+}
+
+func (f *finding) closeVector(k, i int, r reading) closeVector {
+	var v closeVector
+	v[closeChance] = math.Log(max(f.chances[i], 1e-6))
+	if len(r.spans) > 0 {
+		v[closeMass] = r.mass - math.Log(float64(len(r.spans)))
+		v[closeTop] = r.top
+	}
+	if k == 0 {
+		v[closeFirst] = 1
+	}
+	return v
+}
+
+// likeliest returns the indexes of the n likeliest units, best first.
+func (f *finding) likeliest(n int) []int {
+	order := make([]int, 0, n+1)
+	for i, c := range f.chances {
+		k := len(order)
+		for k > 0 && c > f.chances[order[k-1]] {
+			k--
+		}
+		if k < n {
+			order = slices.Insert(order, k, i)
+			order = order[:min(n, len(order))]
+		}
+	}
+	return order
 }
 
 // rankVector measures one unit.
@@ -79,7 +157,19 @@ func (f *finding) rankVector(i int) rankVector {
 			named += max(here, context)
 		}
 	}
+	for t := range q.terms {
+		v[rankMissing] = max(v[rankMissing], q.terms[t].weight/q.total*(1-p.credits[t]))
+		if u.credits[t] == 1 {
+			v[rankStem] += q.terms[t].weight / q.total
+		}
+	}
+	v[rankSquare] = v[rankCovered] * v[rankCovered]
+	if u.previous < 0 {
+		v[rankStart] = 1
+	}
 	tokens := p.tokens[u.from:u.to]
+	v[rankDense] = q.dense(tokens)
+	v[rankPhrases] = q.phrases(tokens)
 	if refersBack(tokens) {
 		v[rankAfterRef] = v[rankBefore]
 	}
@@ -216,4 +306,64 @@ func softmax(x []float64) {
 	for i := range x {
 		x[i] /= sum
 	}
+}
+
+// dense returns the highest share of the question's weight that any twelve
+// neighbouring words have.
+func (q *question) dense(tokens []token) float64 {
+	const window = 12
+	best := 0.0
+	var credits [maxTerms]float64
+	for i := range tokens {
+		if tokens[i].term < 0 {
+			continue
+		}
+		clear(credits[:len(q.terms)])
+		sum := 0.0
+		for k := i; k < min(i+window, len(tokens)); k++ {
+			if t := &tokens[k]; t.term >= 0 && t.credit > credits[t.term] {
+				sum += (t.credit - credits[t.term]) * q.terms[t.term].weight
+				credits[t.term] = t.credit
+			}
+		}
+		best = max(best, sum)
+	}
+	return best / q.total
+}
+
+// phrases returns the share of the question's pairs of neighbouring words, one
+// of them a term, that stand side by side in tokens.
+func (q *question) phrases(tokens []token) float64 {
+	var all, have float64
+	for i := 1; i < len(q.tokens); i++ {
+		a, b := &q.tokens[i-1], &q.tokens[i]
+		w := 0.0
+		for _, t := range [2]*token{a, b} {
+			if t.term >= 0 {
+				w += q.terms[t.term].weight
+			}
+		}
+		if w == 0 || a.class == asking || b.class == asking {
+			continue
+		}
+		all += w
+		for k := 1; k < len(tokens); k++ {
+			if same(a, &tokens[k-1]) && same(b, &tokens[k]) {
+				have += w
+				break
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return have / all
+}
+
+// same says whether a passage's token is the question's.
+func same(asked, t *token) bool {
+	if asked.term >= 0 {
+		return asked.term == t.term
+	}
+	return asked.lower == t.lower
 }

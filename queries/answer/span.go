@@ -61,42 +61,87 @@ type spanVector [spanFeatures]float64
 // the shorter the answers and the more often they miss.
 const spanMass = 0.85
 
-// narrow finds the shortest run of the best unit's words that holds a span
-// with a chance of spanMass.
-func (f *finding) narrow() {
-	u := &f.units[f.best]
-	f.window = span{u.from, u.to}
-	f.sure = 0
-	if u.kind == row || u.kind == code || u.to-u.from > maxUnit {
-		return
-	}
-	spans := f.spans()
-	if len(spans) == 0 {
-		return
-	}
-	chances := make([]float64, len(spans))
-	for i, s := range spans {
-		v := f.spanVector(s)
-		chances[i] = dot(spanWeights[:], v[:])
-	}
-	softmax(chances)
-	for _, c := range chances {
-		f.sure = max(f.sure, c)
-	}
-	f.window = shortest(spans, chances, span{u.from, u.to})
+// reading is what the span model says of one unit.
+type reading struct {
+	spans   []span
+	chances []float64
+	mass    float64 // logarithm of the sum of the spans' exponentiated scores
+	top     float64 // highest score
 }
 
-// spans lists the candidates of the best unit, by start and length.
-func (f *finding) spans() []span {
-	u := &f.units[f.best]
+// read ranks the spans of a unit. Rows, code and overlong units have none.
+func (f *finding) read(u *unit) reading {
+	if u.kind == row || u.kind == code || u.to-u.from > maxUnit {
+		return reading{}
+	}
 	tokens := f.passages[u.passage].tokens
+	r := reading{spans: spans(tokens, u), top: math.Inf(-1)}
+	if len(r.spans) == 0 {
+		return reading{}
+	}
+	near := f.question.nearness(tokens[u.from:u.to])
+	r.chances = make([]float64, len(r.spans))
+	for i, s := range r.spans {
+		v := f.spanVector(u, s, &near)
+		r.chances[i] = dot(spanWeights[:], v[:])
+		r.top = max(r.top, r.chances[i])
+	}
+	for _, c := range r.chances {
+		r.mass += math.Exp(c - r.top)
+	}
+	r.mass = r.top + math.Log(r.mass)
+	softmax(r.chances)
+	return r
+}
+
+// narrow finds the shortest run of the best unit's words that holds a span
+// with a chance of spanMass.
+func (f *finding) narrow(r reading) {
+	u := &f.units[f.best]
+	f.window, f.sure = span{u.from, u.to}, 0
+	if len(r.spans) == 0 {
+		return
+	}
+	for _, c := range r.chances {
+		f.sure = max(f.sure, c)
+	}
+	f.window = readable(f.passages[u.passage].tokens, u, shortest(r.spans, r.chances, f.window))
+}
+
+// readable widens a window of more than a few words to a clause: to the
+// punctuation marks around it, where they are near. What is then most of the
+// unit becomes all of it.
+func readable(tokens []token, u *unit, w span) span {
+	const short, reach = 6, 5
+	if w.to-w.from > short {
+		for i := w.from; i >= max(u.from, w.from-reach); i-- {
+			if i == u.from || tokens[i].pause {
+				w.from = i
+				break
+			}
+		}
+		for i := w.to; i <= min(u.to, w.to+reach); i++ {
+			if i == u.to || tokens[i].pause {
+				w.to = i
+				break
+			}
+		}
+	}
+	if 4*(w.to-w.from) >= 3*(u.to-u.from) {
+		return span{u.from, u.to}
+	}
+	return w
+}
+
+// spans lists the candidates of a unit, by start and length.
+func spans(tokens []token, u *unit) []span {
 	out := make([]span, 0, (u.to-u.from)*maxSpan)
 	for i := u.from; i < u.to; i++ {
+		if tokens[i].class == conjunction {
+			continue
+		}
 		for j := i + 1; j <= min(i+maxSpan, u.to); j++ {
 			if c := tokens[j-1].class; c == determiner || c == preposition && j-i > 1 || c == conjunction {
-				continue
-			}
-			if c := tokens[i].class; c == conjunction {
 				continue
 			}
 			out = append(out, span{i, j})
@@ -137,15 +182,15 @@ func shortest(spans []span, chances []float64, whole span) span {
 	return whole
 }
 
-// spanVector measures one span of the best unit.
-func (f *finding) spanVector(s span) spanVector {
+// spanVector measures one span of a unit.
+func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	var v spanVector
-	q, u := &f.question, &f.units[f.best]
+	q := &f.question
 	tokens := f.passages[u.passage].tokens
 	n := float64(s.to - s.from)
 	v[spanLong], v[spanLength] = math.Log(n), n/10
-	f.edges(&v, tokens, s, u)
-	var terms, fit, names, numbers, words float64
+	edges(&v, tokens, s, u)
+	var terms, fit, names, numbers, words, focus float64
 	for i := s.from; i < s.to; i++ {
 		t := &tokens[i]
 		if i > s.from && t.pause {
@@ -153,6 +198,9 @@ func (f *finding) spanVector(s span) spanVector {
 		}
 		if t.term >= 0 {
 			terms += t.credit
+			if t.term == q.focus {
+				focus = 1
+			}
 		} else if fits(tokens[u.from:u.to], i-u.from, q.sought) {
 			fit++
 		}
@@ -188,12 +236,14 @@ func (f *finding) spanVector(s span) spanVector {
 			v[spanMisfits] = 1
 		}
 	}
-	v[spanNear], v[spanFocus] = q.nearness(tokens, s, u)
+	from, to := s.from-u.from, s.to-u.from
+	v[spanNear] = near.left[from] + near.right[to]
+	v[spanFocus] = max(focus, near.focusLeft[from], near.focusRight[to])
 	return v
 }
 
 // edges measures where a span starts and ends.
-func (f *finding) edges(v *spanVector, tokens []token, s span, u *unit) {
+func edges(v *spanVector, tokens []token, s span, u *unit) {
 	first, last := &tokens[s.from], &tokens[s.to-1]
 	if s.from == u.from || first.pause {
 		v[spanAfterPause] = 1
@@ -263,38 +313,42 @@ func (f *finding) edges(v *spanVector, tokens []token, s span, u *unit) {
 
 func number(t *token) bool { return t.digit || numerals[t.lower] }
 
-// nearness returns the weight of the question's terms around a span, less for
-// each word and more for each punctuation mark between, and that of the focus.
-func (q *question) nearness(tokens []token, s span, u *unit) (near, focus float64) {
-	add := func(i, distance int) {
+// nearness holds, for each word of a unit, the weight of the question's terms
+// to its left and to its right, less for each word and punctuation mark
+// between, as a share of the question's weight; and the same for its focus.
+type nearness struct{ left, right, focusLeft, focusRight []float64 }
+
+func (q *question) nearness(tokens []token) nearness {
+	n := len(tokens)
+	flat := make([]float64, 4*(n+1))
+	s := nearness{flat[:n+1], flat[n+1 : 2*n+2], flat[2*n+2 : 3*n+3], flat[3*n+3:]}
+	for i := range tokens {
 		t := &tokens[i]
 		if t.term < 0 {
-			return
+			continue
 		}
-		c := t.credit / (1 + float64(distance)/3)
-		near += c * q.terms[t.term].weight
-		if t.term == q.focus {
-			focus = max(focus, c)
+		w := t.credit * q.terms[t.term].weight / q.total
+		add := func(sum, focus []float64, at, d int) {
+			nearer := 1 / (1 + float64(d)/3)
+			sum[at] += w * nearer
+			if t.term == q.focus {
+				focus[at] = max(focus[at], t.credit*nearer)
+			}
 		}
-	}
-	for i, d := s.from-1, 0; i >= u.from; i, d = i-1, d+1 {
-		if tokens[i+1].pause {
-			d += 3
+		for at, d := i+1, 0; at < n; at, d = at+1, d+1 { // spans that start at at
+			if tokens[at].pause {
+				d += 3
+			}
+			add(s.left, s.focusLeft, at, d)
 		}
-		add(i, d)
-	}
-	for i, d := s.to, 0; i < u.to; i, d = i+1, d+1 {
-		if tokens[i].pause {
-			d += 3
-		}
-		add(i, d)
-	}
-	for i := s.from; i < s.to; i++ {
-		if tokens[i].term == q.focus && q.focus >= 0 {
-			focus = 1
+		for at, d := i, 0; at > 0; at, d = at-1, d+1 { // spans that end before at
+			if tokens[at].pause {
+				d += 3
+			}
+			add(s.right, s.focusRight, at, d)
 		}
 	}
-	return near / q.total, focus
+	return s
 }
 
 // bounds returns the bytes of a window of a unit's words, widened to what

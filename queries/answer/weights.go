@@ -1,7 +1,24 @@
 package answer
 
-var rankWeights = [rankFeatures]float64{rankCovered: 8, rankContext: 3, rankBefore: 2, rankPassage: 2, rankPairs: 2, rankFits: 1, rankScore: 2}
+var rankWeights = [rankFeatures]float64{
+	3.037, 0.474, 0.943, 0.869, 1.949, 2.536, 0.887, 1.067,
+	1.169, -1.169, 1.947, 1.453, 0.128, -0.311, 0.437, -2.188,
+}
 
-var spanWeights = [spanFeatures]float64{}
+var spanWeights = [spanFeatures]float64{
+	-0.144, -1.535, 0.859, 0.440, 0.783, 0.288, -0.439, -0.383,
+	0.451, 1.257, 0.006, -0.332, 1.250, -0.742, 0.777, 0.426,
+	-1.254, -1.056, -1.784, -1.317, -1.989, -1.310, 0.726, 2.759,
+	-0.726, 1.115, -0.643, 5.104, 2.522, -2.045, -1.212, 0.760,
+	1.988, 0.397,
+}
 
-var sureWeights = [sureFeatures]float64{}
+var closeWeights = [closeFeatures]float64{
+	0.937, 0.546, -0.215, 0.142,
+}
+
+var sureWeights = [sureFeatures]float64{
+	-1.982, 1.532, 2.059, -0.209, -0.662, -0.007, -1.116, 0.193,
+	-0.268, -0.167, -0.124, -0.123, 1.266, -0.012, -0.489, -1.593,
+	0.777, 0.517, -0.486, -0.255,
+}

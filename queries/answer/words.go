@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kljensen/snowball/english"
+	"golang.org/x/text/unicode/norm"
 )
 
 // class is what a word does in a sentence, as far as a short list can tell.
@@ -177,7 +178,7 @@ func tokenize(text string, from, to int, dst []token) []token {
 			i += n
 		}
 		t.end = i
-		t.lower = strings.ToLower(text[t.start:t.end])
+		t.lower = plain(text[t.start:t.end])
 		t.lower = strings.TrimSuffix(strings.TrimSuffix(t.lower, "'s"), "’s")
 		t.class = classes[t.lower]
 		t.pause, t.joined = between(text[last:t.start])
@@ -185,6 +186,21 @@ func tokenize(text string, from, to int, dst []token) []token {
 		dst = append(dst, t)
 	}
 	return dst
+}
+
+// plain returns a word in lower case and without accents, as many will type it.
+func plain(word string) string {
+	for i := range len(word) {
+		if word[i] >= utf8.RuneSelf {
+			return strings.Map(func(r rune) rune {
+				if unicode.Is(unicode.Mn, r) && r < 0x370 {
+					return -1
+				}
+				return r
+			}, norm.NFKD.String(strings.ToLower(word)))
+		}
+	}
+	return strings.ToLower(word)
 }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
