@@ -1,0 +1,194 @@
+// Package commands is the write side: a file for each aggregate (folder.go,
+// document.go, job.go) with its state, its commands, and for each command a
+// pure decide from state to events. Handler does the rest, in one place. It
+// imports events and events/fault, and knows nothing of projections, queries
+// and http.
+package commands
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// Handler carries out commands on a log. Set its fields before the first
+// call. It is safe for use by several goroutines; other handlers, in other
+// processes too, may work on the same log.
+type Handler struct {
+	Log        *events.Log
+	Duplicates Duplicates   // nil: no file is known from elsewhere
+	Logger     *slog.Logger // nil: slog.Default()
+
+	once      sync.Once
+	folders   *cache[*tree]
+	documents *cache[*document]
+	jobs      *cache[*job]
+}
+
+// Duplicates is what commands ask of the read side.
+type Duplicates interface {
+	// DuplicateOf returns a document with these bytes that the user may read,
+	// anywhere, if there is one.
+	DuplicateOf(ctx context.Context, user events.User, sha256 string) (document uuid.UUID, found bool, err error)
+}
+
+// Bounds of what is kept folded between commands.
+const (
+	keptDocuments = 4096
+	keptFiles     = 200_000 // of all jobs; 300 bytes each
+)
+
+func (h *Handler) init() {
+	h.once.Do(func() {
+		h.folders = newCache(newTree, 1, func(*tree) int { return 1 })
+		h.documents = newCache(func() *document { return &document{} }, keptDocuments, func(*document) int { return 1 })
+		h.jobs = newCache(func() *job { return &job{} }, keptFiles, (*job).weight)
+		if h.Logger == nil {
+			h.Logger = slog.Default()
+		}
+	})
+}
+
+// state is an aggregate as its stream tells it.
+type state interface {
+	// apply folds the stream's next event in.
+	apply(events.Event)
+}
+
+// action is one command on one stream.
+type action[S state] struct {
+	name   string
+	stream string
+	cause  events.Cause
+	// allow checks access; nil where decide does.
+	allow func(context.Context, S) error
+	// decide judges the command on the state alone. No events and no error
+	// means that there is nothing to do.
+	decide func(S) ([]events.Data, error)
+	// id names the event that is to stand at a revision; nil for random ids.
+	id func(revision int64, data events.Data) uuid.UUID
+	// seen looks at the state as the command left it; may be nil. It must
+	// not keep it.
+	seen func(S)
+}
+
+// Retries of an append that met another one: 12 times, with pauses that
+// double from 2 ms to 250 ms, about two seconds in all.
+const (
+	maxConflicts = 12
+	firstPause   = 2 * time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
+
+// do reads what is new in the stream, folds it, checks access, decides, and
+// appends at the revision that was read; all of it again where another append
+// came first. It returns the position of what was appended, or where nothing
+// was, of what was decided on.
+func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (events.Position, error) {
+	started := time.Now()
+	pause := firstPause
+	for try := 1; ; try++ {
+		position, appended, err := attempt(ctx, h, c, a)
+		if !errors.Is(err, errRaced) {
+			h.Logger.LogAttrs(ctx, slog.LevelDebug, "command", slog.String("name", a.name), slog.String("stream", a.stream),
+				slog.Int("events", appended), slog.Int("tries", try), slog.Duration("took", time.Since(started)), slog.Any("error", err))
+			return position, err
+		}
+		if try == maxConflicts {
+			return 0, fault.Errorf(fault.Unavailable, "too many changes to %s at once: try again", a.stream)
+		}
+		if err := sleep(ctx, pause/2+rand.N(pause)); err != nil {
+			return 0, err
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// errRaced says that an append was made to the stream since it was read.
+var errRaced = errors.New("another append came first")
+
+func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (at events.Position, appended int, err error) {
+	f := c.get(a.stream)
+	if err := f.acquire(ctx); err != nil {
+		return 0, 0, err
+	}
+	defer c.release(f)
+	if err := f.refresh(ctx, h.Log); err != nil {
+		return 0, 0, err
+	}
+	if a.allow != nil {
+		if err := a.allow(ctx, f.state); err != nil {
+			return 0, 0, err
+		}
+	}
+	data, err := a.decide(f.state)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(data) > 0 {
+		if err := f.append(ctx, h.Log, a, data); err != nil {
+			return 0, 0, err
+		}
+	}
+	if a.seen != nil {
+		a.seen(f.state)
+	}
+	return f.position, len(data), nil
+}
+
+// append adds events to the stream and folds them in.
+func (f *folded[S]) append(ctx context.Context, log *events.Log, a action[S], batch []events.Data) error {
+	added := make([]events.New, len(batch))
+	for i, d := range batch {
+		id := uuid.Nil
+		if a.id != nil {
+			id = a.id(f.next+int64(i), d)
+		}
+		added[i] = events.New{ID: id, Data: d}
+	}
+	got, err := log.Append(ctx, a.stream, f.next-1, a.cause, added...)
+	if fault.Is(err, fault.Conflict) {
+		return errRaced
+	}
+	if err != nil {
+		return err
+	}
+	meta := events.Metadata{Actor: a.cause.Actor, Via: a.cause.Via, Correlation: a.cause.Correlation, Causation: a.cause.Causation}
+	for _, n := range added {
+		f.fold(events.Event{ID: n.ID, Stream: a.stream, Revision: f.next, Position: got.Position, Type: events.TypeOf(n.Data), Data: n.Data, Metadata: meta})
+	}
+	return nil
+}
+
+// view calls look with the state of a stream, up to date. look must not keep
+// it.
+func view[S state](ctx context.Context, h *Handler, c *cache[S], stream string, look func(S) error) error {
+	f := c.get(stream)
+	if err := f.acquire(ctx); err != nil {
+		return err
+	}
+	defer c.release(f)
+	if err := f.refresh(ctx, h.Log); err != nil {
+		return err
+	}
+	return look(f.state)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

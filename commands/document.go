@@ -1,0 +1,170 @@
+package commands
+
+import (
+	"context"
+	"slices"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// document is one document, folded from its stream.
+type document struct {
+	exists  bool
+	deleted bool
+	version int
+	folder  uuid.UUID
+	name    string
+	tags    []string
+
+	sha256   string
+	title    string
+	warnings []string
+
+	causation string // of DocumentImported: what made the document
+}
+
+func (d *document) apply(e events.Event) {
+	switch data := e.Data.(type) {
+	case events.DocumentImported:
+		d.exists, d.version, d.causation = true, data.Version, e.Metadata.Causation
+		d.folder, d.name, d.tags = data.Folder, data.Name, data.Tags
+		d.read(data.Content)
+	case events.DocumentRenamed:
+		d.version, d.name = data.Version, data.Name
+	case events.DocumentMoved:
+		d.version, d.folder = data.Version, data.Folder
+	case events.DocumentTagged:
+		d.version, d.tags = data.Version, data.Tags
+	case events.DocumentRevised:
+		d.version = data.Version
+		d.read(data.Content)
+	case events.DocumentReread:
+		d.version = data.Version
+		d.read(data.Content)
+	case events.DocumentDeleted:
+		d.version, d.deleted = data.Version, true
+	}
+}
+
+func (d *document) read(c events.Content) {
+	d.sha256, d.title, d.warnings = c.SHA256, c.Title, c.Warnings
+}
+
+// holds reports whether the document is in a folder, with these bytes, now.
+func (d *document) holds(folder uuid.UUID, sha256 string) bool {
+	return d.exists && !d.deleted && d.folder == folder && d.sha256 == sha256
+}
+
+// Claim tells what an upload becomes in a folder: a new document, or one that
+// is there already.
+type Claim struct {
+	Document uuid.UUID
+	// Filed says that the document exists: there is nothing left to make.
+	Filed bool
+	// Own says that the document exists because of this very upload.
+	Own      bool
+	Title    string   // of the document that exists
+	Warnings []string //
+}
+
+// claim judges whether an upload may become this document, or is it. ok is
+// false where another one took its place.
+func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
+	claim.Document = c.ID
+	if !d.exists {
+		return claim, true
+	}
+	claim.Filed, claim.Own = true, d.causation == c.Cause.Causation && c.Cause.Causation != ""
+	claim.Title, claim.Warnings = d.title, slices.Clone(d.warnings)
+	return claim, claim.Own || d.holds(c.Folder, c.SHA256)
+}
+
+// ImportDocument files an upload as a document.
+type ImportDocument struct {
+	ID     uuid.UUID // as ClaimDocument gave it
+	Folder uuid.UUID
+	Name   string
+	Tags   []string
+	events.Content
+
+	User events.User
+	// Cause is who and what led to it. Its Causation names the upload: by it
+	// an import that was cut off knows its own document again.
+	Cause events.Cause
+	// EventID names the event, so that an append which is repeated is
+	// recognised. Nil: a random id.
+	EventID func(stream string, revision int64, data events.Data) uuid.UUID
+}
+
+func (c ImportDocument) decide(d *document) ([]events.Data, error) {
+	claim, ok := d.claim(c)
+	switch {
+	case !ok:
+		return nil, fault.Errorf(fault.Conflict, "document %s is taken", c.ID)
+	case claim.Filed:
+		return nil, nil
+	}
+	return []events.Data{events.DocumentImported{Version: 1, Folder: c.Folder, Name: c.Name, Tags: c.Tags, Content: c.Content}}, nil
+}
+
+// maxClaims bounds how often the same bytes are filed in one folder after
+// they were moved, revised or deleted there.
+const maxClaims = 10_000
+
+// ClaimDocument returns what an upload, of which Folder, SHA256 and Cause are
+// set, becomes: the document that it is already, or that has the same bytes
+// in the same folder, or else a new one. Nothing is appended: two uploads may
+// be given the same id, and one of them will file it.
+func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
+	h.init()
+	for n := range maxClaims {
+		var ok bool
+		c.ID = events.DocumentID(c.Folder, c.SHA256, n)
+		err = view(ctx, h, h.documents, events.DocumentStream(c.ID), func(d *document) error {
+			claim, ok = d.claim(c)
+			return nil
+		})
+		if err != nil || ok {
+			return claim, err
+		}
+	}
+	return Claim{}, fault.Errorf(fault.Unavailable, "the same file was filed and removed %d times in this folder", maxClaims)
+}
+
+// ImportDocument makes a document of an upload, and tells what it became: one
+// that came first with the same bytes may stand in its place. The user must
+// have write access to the folder: else the error is fault.Forbidden. Where
+// the id is taken by another document it is fault.Conflict: claim again.
+func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
+	h.init()
+	stream := events.DocumentStream(c.ID)
+	a := action[*document]{
+		name: "import document", stream: stream, cause: c.Cause,
+		allow: func(ctx context.Context, d *document) error {
+			if claim, _ := d.claim(c); claim.Own {
+				return nil // it was filed when the user could
+			}
+			return h.mayWrite(ctx, c.User, c.Folder)
+		},
+		decide: c.decide,
+		seen:   func(d *document) { claim, _ = d.claim(c) },
+	}
+	if c.EventID != nil {
+		a.id = func(revision int64, data events.Data) uuid.UUID { return c.EventID(stream, revision, data) }
+	}
+	_, err = do(ctx, h, h.documents, a)
+	return claim, err
+}
+
+// mayWrite returns an error unless a user has write access to a folder.
+func (h *Handler) mayWrite(ctx context.Context, user events.User, folder uuid.UUID) error {
+	return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		if t.access(user, folder) >= events.Write {
+			return nil
+		}
+		return fault.Errorf(fault.Forbidden, "you may not write in this folder")
+	})
+}

@@ -1,0 +1,254 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"annals/commands"
+	"annals/commands/importer/extract"
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+var (
+	// errUnknownFile says that there is no such job, or file in it.
+	errUnknownFile = errors.New("no such file to import")
+	// errFiled ends the reading of a file that turns out to be filed.
+	errFiled = errors.New("the file is filed already")
+)
+
+// maxRuns bounds how often a file is read because others got in its way.
+const maxRuns = 5
+
+// importFile does the work on a file from the start, going over what was
+// done before. It returns nil once the file's work has ended, by this call or
+// before it.
+func (i *Importer) importFile(ctx context.Context, w Work) error {
+	file, err := i.Handler.FileToImport(ctx, w.Job, w.File)
+	if fault.Is(err, fault.NotFound) {
+		return fmt.Errorf("%w: %w", errUnknownFile, err)
+	}
+	if err != nil || file.Ended {
+		return err
+	}
+	progress := newProgress(i.Handler, file)
+	for attempt, runs := 0, 1; ; runs++ {
+		r := run{Importer: i, file: file, progress: progress, text: textWriter{log: i.Handler.Log, file: file, attempt: attempt}}
+		became, err := r.do(ctx)
+		switch {
+		case err == nil:
+			return i.Handler.FinishFile(ctx, file, became)
+		case runs < maxRuns && errors.Is(err, errOtherText):
+			attempt = r.text.attempt + 1
+		case runs < maxRuns && fault.Is(err, fault.Conflict):
+			attempt = 0 // for another document
+		default:
+			return err
+		}
+	}
+}
+
+// run is one reading of a file.
+type run struct {
+	*Importer
+	file     commands.ImportFile
+	progress *progress
+
+	located bool
+	folder  uuid.UUID
+	claim   commands.Claim // what the file becomes, once located
+	text    textWriter
+
+	// elsewhere says that the user could read the same bytes in another
+	// document; asked, that this was looked up.
+	elsewhere, asked bool
+}
+
+// do files the upload, if it is not filed yet.
+func (r *run) do(ctx context.Context) (events.FileImported, error) {
+	folder, found, err := r.Handler.FindFolder(ctx, r.file.User, r.file.Accepted.Folder)
+	if err != nil {
+		return events.FileImported{}, err
+	}
+	if found {
+		err = r.locate(ctx, folder)
+	}
+	var content events.Content
+	if err == nil {
+		content, err = r.read(ctx)
+	}
+	if err == nil {
+		err = r.fileAs(ctx, content)
+	}
+	if err != nil && !errors.Is(err, errFiled) {
+		return events.FileImported{}, err
+	}
+	return r.became(ctx)
+}
+
+// locate finds what the file becomes in its folder; errFiled if that exists.
+func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
+	r.claim, err = r.Handler.ClaimDocument(ctx, r.document(folder, events.Content{SHA256: r.file.Accepted.SHA256}))
+	if err != nil {
+		return err
+	}
+	if r.claim.Filed {
+		return errFiled
+	}
+	r.located, r.folder, r.text.document = true, folder, r.claim.Document
+	return nil
+}
+
+// ensureLocated makes the folder, if need be. It is made as late as this, so
+// that a file that cannot be read leaves none.
+func (r *run) ensureLocated(ctx context.Context) error {
+	if r.located {
+		return nil
+	}
+	folder, err := r.Handler.EnsureFolder(ctx, r.file.User, r.file.Cause, r.file.Accepted.Folder)
+	if err != nil {
+		return err
+	}
+	return r.locate(ctx, folder)
+}
+
+// read reads the file and appends its text as it comes.
+func (r *run) read(ctx context.Context) (events.Content, error) {
+	accepted := r.file.Accepted
+	if err := r.progress.step(ctx, "reading", ""); err != nil {
+		return events.Content{}, err
+	}
+	path, release, err := r.Originals.Path(ctx, accepted.SHA256)
+	if err != nil { // not even a missing one is the file's own fault
+		return events.Content{}, fault.Errorf(fault.Internal, "the original of file %d: %w", accepted.File, err)
+	}
+	defer release()
+	summary := r.summariser(accepted.Name)
+	info, err := r.Reader.Read(ctx, path, accepted.Name, func(s extract.Section) error {
+		if err := r.ensureLocated(ctx); err != nil {
+			return err
+		}
+		summary.Add(s.Title, s.Text)
+		if err := r.text.add(ctx, s); err != nil {
+			return err
+		}
+		return r.progress.step(ctx, "splitting", "")
+	}, r.progress.reading(ctx))
+	if err == nil {
+		err = ctx.Err() // a reader that was stopped may take it for the end
+	}
+	if err == nil {
+		err = r.ensureLocated(ctx)
+	}
+	if err == nil {
+		err = r.progress.step(ctx, "summarising", "")
+	}
+	if err == nil {
+		err = r.text.flush(ctx)
+	}
+	if err != nil {
+		return events.Content{}, err
+	}
+	description, text := summary.Result()
+	return events.Content{
+		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: first(info.MediaType, accepted.MediaType),
+		Title: first(shorten(info.Title), accepted.Name), Pages: info.Pages,
+		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version,
+		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
+	}, nil
+}
+
+// fileAs makes the document. Access is judged again here: it may have been
+// withdrawn since the upload.
+func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
+	if err := r.progress.step(ctx, "filing", ""); err != nil {
+		return err
+	}
+	if err := r.lookElsewhere(ctx); err != nil {
+		return err
+	}
+	r.claim, err = r.Handler.ImportDocument(ctx, r.document(r.folder, content))
+	if fault.Is(err, fault.Forbidden) {
+		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
+	}
+	return err
+}
+
+// document is the command that files the upload in a folder.
+func (r *run) document(folder uuid.UUID, content events.Content) commands.ImportDocument {
+	return commands.ImportDocument{
+		ID: r.claim.Document, Folder: folder, Name: r.file.Accepted.Name, Tags: r.file.Accepted.Tags, Content: content,
+		User: r.file.User, Cause: r.file.Cause, EventID: r.file.EventID,
+	}
+}
+
+// lookElsewhere asks whether the user can read the same bytes in another
+// document. It is asked before the document is made: of several the answer
+// names one.
+func (r *run) lookElsewhere(ctx context.Context) error {
+	if r.asked || r.Handler.Duplicates == nil {
+		return nil
+	}
+	other, found, err := r.Handler.Duplicates.DuplicateOf(ctx, r.file.User, r.file.Accepted.SHA256)
+	r.elsewhere, r.asked = found && other != r.claim.Document, true
+	return err
+}
+
+// became tells the outcome. The file is a duplicate if it became a document
+// that another upload made, or if the user can read the same bytes elsewhere.
+func (r *run) became(ctx context.Context) (events.FileImported, error) {
+	if r.claim.Own {
+		if err := r.lookElsewhere(ctx); err != nil {
+			return events.FileImported{}, err
+		}
+	}
+	return events.FileImported{
+		Document: r.claim.Document, Title: r.claim.Title, Warnings: r.claim.Warnings,
+		Duplicate: !r.claim.Own || r.elsewhere,
+	}, nil
+}
+
+// maxWarnings is how many warnings of a file are kept.
+const maxWarnings = 20
+
+func (r *run) warnings(warnings []string) []string {
+	if !r.text.words && len(warnings) == 0 {
+		return []string{"no text was found in the file"}
+	}
+	if n := len(warnings); n > maxWarnings {
+		warnings = append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("there are %d more warnings like these", n-maxWarnings))
+	}
+	return warnings
+}
+
+type noSummary struct{}
+
+func (noSummary) Add(string, string)       {}
+func (noSummary) Result() (string, string) { return "", "" }
+
+func (i *Importer) summariser(title string) Summariser {
+	if i.Summarise == nil {
+		return noSummary{}
+	}
+	return i.Summarise(title)
+}
+
+func first(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// shorten cuts a title that is too long for a line.
+func shorten(title string) string {
+	const maxTitle = 1 << 10
+	if len(title) <= maxTitle {
+		return title
+	}
+	return strings.ToValidUTF8(title[:maxTitle], "")
+}

@@ -1,0 +1,215 @@
+// Package importer carries out import jobs: it reads each accepted file,
+// appends its text as it comes, files it as a document and ends its work in
+// the job. Work comes as messages and is done again from the start wherever
+// it was cut off; what was appended before is recognised. It imports commands
+// and events.
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"annals/commands"
+	"annals/commands/importer/extract"
+	"annals/events/fault"
+	"annals/events/originals"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
+	"github.com/google/uuid"
+)
+
+// Topic is where the work comes from.
+const Topic = "import.files"
+
+// Work is the payload of a message: one file of one job.
+type Work struct {
+	Job  uuid.UUID `json:"job"`
+	File int       `json:"file"`
+}
+
+// Importer works on the files of import jobs. Set its fields before Run; those
+// that may be zero say what they mean then.
+type Importer struct {
+	Handler   *commands.Handler
+	Originals originals.Store
+	Reader    extract.Reader
+	// Summarise starts the summary of a document. Nil: there is none.
+	Summarise func(title string) Summariser
+
+	Workers     int           // files side by side; 0: as many as cores
+	FileTimeout time.Duration // for one try at a file; 0: 15 minutes
+	// Retries of a file after a failure that is not its own: 0: 4, negative:
+	// none. Pauses go from RetryPause (0: 200 ms) to 10 s.
+	Retries    int
+	RetryPause time.Duration
+	Drain      time.Duration // for files in work when Run is to end; 0: 10 s
+	Logger     *slog.Logger  // nil: slog.Default()
+}
+
+// Summariser composes a document's summary from its text as it comes. It
+// holds a bounded part of it.
+type Summariser interface {
+	Add(sectionTitle, text string)
+	Result() (description, summary string)
+}
+
+func (i *Importer) logger() *slog.Logger {
+	if i.Logger != nil {
+		return i.Logger
+	}
+	return slog.Default()
+}
+
+func or[T int | time.Duration](value, otherwise T) T {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+func (i *Importer) timeout() time.Duration { return or(i.FileTimeout, 15*time.Minute) }
+
+// Run works on what sub delivers on Topic until ctx ends. Each message is
+// acknowledged once the work on its file has ended, well or badly, and given
+// back (nack) where it could not be ended: because ctx or the message's own
+// context did. When ctx ends, no more messages are taken, and those in work
+// have the Drain time to end before their contexts do. Run closes sub, and
+// returns once nothing of its own is running.
+func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	source := &source{Subscriber: sub, work: work}
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: or(i.Drain, 10*time.Second)}, watermill.NewSlogLoggerWithLevelMapping(i.logger(), map[slog.Level]slog.Level{
+		slog.LevelInfo: slog.LevelDebug, // the router tells each of its steps
+	}))
+	if err != nil {
+		return fmt.Errorf("make the importer's router: %w", err)
+	}
+	router.AddConsumerHandler("importer", Topic, source, i.work).AddMiddleware(
+		source.tracked, limited(or(i.Workers, runtime.NumCPU())), middleware.CorrelationID,
+		i.conclude, keepContext, i.retry(), middleware.Timeout(i.timeout()), middleware.Recoverer)
+	err = router.Run(ctx)
+	stop() // the drain is over: whatever is still in work ends with its context
+	source.running.Wait()
+	err = errors.Join(err, sub.Close())
+	source.pumped.Wait()
+	if err == nil && ctx.Err() == nil {
+		return fault.Errorf(fault.Unavailable, "the importer's source of work ended")
+	}
+	return err
+}
+
+// work does the work of one message, once.
+func (i *Importer) work(msg *message.Message) error {
+	w, err := decodeWork(msg)
+	if err != nil {
+		return err
+	}
+	return i.importFile(msg.Context(), w)
+}
+
+func decodeWork(msg *message.Message) (w Work, err error) {
+	if err := json.Unmarshal(msg.Payload, &w); err != nil {
+		return w, fmt.Errorf("%w: %w", errNoWork, err)
+	}
+	return w, nil
+}
+
+// errNoWork says that a message names no file.
+var errNoWork = errors.New("the message is no work")
+
+// conclude is what a poison queue is elsewhere: it ends the work on a file
+// that failed for good, by an event, so that a failure is told to whoever
+// waits for it. Work whose context ended is given back instead.
+func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		_, err := next(msg)
+		ctx := msg.Context()
+		if err == nil {
+			return nil, nil
+		}
+		if ctx.Err() != nil {
+			i.logger().InfoContext(ctx, "gave a file back", "work", string(msg.Payload), "error", err)
+			return nil, context.Canceled
+		}
+		w, bad := decodeWork(msg)
+		if bad != nil || errors.Is(err, errUnknownFile) {
+			// No job to tell it to; the same message would fail for ever.
+			i.logger().ErrorContext(ctx, "dropped a message that is no work", "payload", string(msg.Payload), "error", err)
+			return nil, nil
+		}
+		i.logger().WarnContext(ctx, "a file was not imported", "job", w.Job, "file", w.File, "error", err)
+		return nil, i.fail(ctx, w, i.sentence(err))
+	}
+}
+
+func (i *Importer) fail(ctx context.Context, w Work, sentence string) error {
+	file, err := i.Handler.FileToImport(ctx, w.Job, w.File)
+	if err != nil {
+		return err
+	}
+	return i.Handler.FailFile(ctx, file, sentence)
+}
+
+// sentence tells the user why a file was not imported.
+func (i *Importer) sentence(err error) string {
+	switch kind := fault.KindOf(err); kind {
+	case fault.Canceled:
+		return fmt.Sprintf("importing the file took longer than %v", i.timeout())
+	case fault.Internal, fault.Unavailable, fault.Conflict:
+		return "the file could not be imported because of an internal fault; please try again later"
+	default:
+		return err.Error()
+	}
+}
+
+// retry does the work again after failures that are not the file's own.
+func (i *Importer) retry() message.HandlerMiddleware {
+	return middleware.Retry{
+		MaxRetries:      max(0, or(i.Retries, 4)),
+		InitialInterval: or(i.RetryPause, 200*time.Millisecond), MaxInterval: 10 * time.Second,
+		Multiplier: 3, RandomizationFactor: 0.3,
+		ResetContextOnRetry: true,
+		Logger:              watermill.NewSlogLogger(i.logger()),
+		ShouldRetry: func(p middleware.RetryParams) bool {
+			switch fault.KindOf(p.Err) {
+			case fault.Internal, fault.Unavailable, fault.Conflict:
+				return !errors.Is(p.Err, errNoWork)
+			}
+			return false
+		},
+	}.Middleware
+}
+
+// keepContext gives a message its own context back after the work: Timeout
+// leaves one behind that has ended.
+func keepContext(next message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		ctx := msg.Context()
+		defer msg.SetContext(ctx)
+		return next(msg)
+	}
+}
+
+// limited lets so many messages in at once.
+func limited(workers int) message.HandlerMiddleware {
+	places := make(chan struct{}, workers)
+	return func(next message.HandlerFunc) message.HandlerFunc {
+		return func(msg *message.Message) ([]*message.Message, error) {
+			select {
+			case places <- struct{}{}:
+				defer func() { <-places }()
+				return next(msg)
+			case <-msg.Context().Done():
+				return nil, msg.Context().Err()
+			}
+		}
+	}
+}

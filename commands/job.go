@@ -1,0 +1,294 @@
+package commands
+
+import (
+	"context"
+	"strconv"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// job is one import job, folded from its stream. What is told of a file is
+// forgotten once its work has ended, so that a finished job weighs nothing.
+type job struct {
+	accepted []*events.FileAccepted // by index; nil once ended
+	uploads  int                    // FileAccepted so far
+	// exists says that all files are accepted.
+	exists      bool
+	user        events.User
+	correlation string
+
+	open               int // files whose work has not ended
+	successful, failed int
+	finished           bool
+}
+
+func (j *job) apply(e events.Event) {
+	switch d := e.Data.(type) {
+	case events.FileAccepted:
+		j.uploads++
+		if d.Refused != "" {
+			j.accepted = append(j.accepted, nil)
+			j.failed++
+			return
+		}
+		j.accepted = append(j.accepted, &d)
+		j.open++
+	case events.ImportRequested:
+		j.exists, j.correlation = true, e.Metadata.Correlation
+		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin}
+	case events.FileImported:
+		if j.end(d.File) {
+			j.successful++
+		}
+	case events.FileFailed:
+		if j.end(d.File) {
+			j.failed++
+		}
+	case events.JobFinished:
+		j.finished, j.accepted = true, nil
+	}
+}
+
+// end forgets a file, and reports whether its work was open.
+func (j *job) end(file int) bool {
+	if f, _ := j.file(file); f == nil {
+		return false
+	}
+	j.accepted[file] = nil
+	j.open--
+	return true
+}
+
+// file returns an accepted file, nil once its work has ended.
+func (j *job) file(index int) (*events.FileAccepted, error) {
+	if !j.exists || index < 0 || index >= j.uploads {
+		return nil, fault.Errorf(fault.NotFound, "no file %d in this job", index)
+	}
+	if index >= len(j.accepted) {
+		return nil, nil
+	}
+	return j.accepted[index], nil
+}
+
+func (j *job) weight() int { return 1 + len(j.accepted) }
+
+// Upload is a file that was uploaded, or refused.
+type Upload struct {
+	Name      string
+	Folder    string // path of the folder to file it in
+	Tags      []string
+	SHA256    string // of an original that is committed; none where the file is refused
+	Size      int64
+	MediaType string
+	// Refused says why the file will not be read, as a sentence for the user.
+	Refused string
+}
+
+// startImport accepts uploads as a job.
+type startImport struct {
+	user    events.User
+	uploads []Upload
+}
+
+// decide gives all events of the new job, the one that makes it exist after
+// those that tell its files. A job without a file to read is finished at once.
+func (c startImport) decide() ([]events.Data, error) {
+	if len(c.uploads) == 0 {
+		return nil, fault.Errorf(fault.Invalid, "an import needs at least one file")
+	}
+	data := make([]events.Data, 0, len(c.uploads)+2)
+	refused := 0
+	for i, u := range c.uploads {
+		accepted, err := u.accept(i)
+		if err != nil {
+			return nil, err
+		}
+		if u.Refused != "" {
+			refused++
+		}
+		data = append(data, accepted)
+	}
+	data = append(data, events.ImportRequested{Files: len(c.uploads), User: c.user.Principal, Groups: c.user.Groups, Admin: c.user.Admin})
+	if refused == len(c.uploads) {
+		data = append(data, events.JobFinished{Failed: refused})
+	}
+	return data, nil
+}
+
+func (u Upload) accept(index int) (events.FileAccepted, error) {
+	name, err := normalizeName(u.Name)
+	if err != nil {
+		return events.FileAccepted{}, fault.Errorf(fault.Invalid, "file %d: %w", index+1, err)
+	}
+	folder, err := NormalizeFolder(u.Folder)
+	if err != nil {
+		return events.FileAccepted{}, err
+	}
+	tags, err := NormalizeTags(u.Tags)
+	if err != nil {
+		return events.FileAccepted{}, fault.Errorf(fault.Invalid, "file %q: %w", name, err)
+	}
+	return events.FileAccepted{
+		File: index, Name: name, Folder: folder, Tags: tags,
+		SHA256: u.SHA256, Size: u.Size, MediaType: u.MediaType, Refused: u.Refused,
+	}, nil
+}
+
+// Started tells of a job that was accepted.
+type Started struct {
+	Job      uuid.UUID
+	Position events.Position // of its last event
+}
+
+// StartImport accepts uploads, whose originals must be committed, as one job.
+// Folder paths, tags and names that cannot be are fault.Invalid, folders in
+// which the user may not write fault.Forbidden. After an error no job exists.
+func (h *Handler) StartImport(ctx context.Context, user events.User, correlation string, uploads []Upload) (Started, error) {
+	data, err := startImport{user: user, uploads: uploads}.decide()
+	if err != nil {
+		return Started{}, err
+	}
+	folders := make([]string, len(uploads))
+	for i, u := range uploads {
+		folders[i] = u.Folder
+	}
+	if err := h.CheckImport(ctx, user, folders); err != nil {
+		return Started{}, err
+	}
+	started := Started{Job: uuid.New()}
+	cause := events.Cause{Actor: user.Principal, Via: "import", Correlation: correlation}
+	expected := events.NoStream
+	for _, batch := range batches(data) {
+		added := make([]events.New, len(batch))
+		for i, d := range batch {
+			added[i] = events.New{Data: d}
+		}
+		at, err := h.Log.Append(ctx, events.JobStream(started.Job), expected, cause, added...)
+		if err != nil {
+			return Started{}, err
+		}
+		expected, started.Position = at.Revision, at.Position
+	}
+	return started, nil
+}
+
+// ImportFile is a file of a job, as whoever works on it needs it.
+type ImportFile struct {
+	Job      uuid.UUID
+	Accepted events.FileAccepted // only File is set where Ended
+	Ended    bool                // its work is done
+	User     events.User         // for whom it is imported
+	Cause    events.Cause        // of what is done for it
+}
+
+// FileToImport returns a file of a job. An unknown one is fault.NotFound.
+func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (ImportFile, error) {
+	h.init()
+	f := ImportFile{Job: jobID}
+	err := view(ctx, h, h.jobs, events.JobStream(jobID), func(j *job) error {
+		accepted, err := j.file(file)
+		if err != nil {
+			return err
+		}
+		f.Ended = accepted == nil
+		if !f.Ended {
+			f.Accepted = *accepted
+		}
+		f.Accepted.File, f.User = file, j.user
+		f.Cause = events.Cause{
+			Actor: j.user.Principal, Via: "importer", Correlation: j.correlation,
+			// FileAccepted of a file stands at the revision of its index.
+			Causation: events.JobStream(jobID) + "@" + strconv.Itoa(file),
+		}
+		return nil
+	})
+	return f, err
+}
+
+// EventID names an event that is appended for the file, so that the same one
+// appended again is recognised.
+func (f ImportFile) EventID(stream string, revision int64, data events.Data) uuid.UUID {
+	return events.EventID(stream, revision, f.Job, f.Accepted.File, data)
+}
+
+// stepFile tells how far the work on a file is.
+type stepFile struct {
+	file    int
+	first   bool // nothing was told of this work yet
+	step    string
+	message string
+}
+
+func (c stepFile) decide(j *job) ([]events.Data, error) {
+	f, err := j.file(c.file)
+	if err != nil || f == nil {
+		return nil, err
+	}
+	stepped := events.FileStepped{File: c.file, Step: c.step, Message: c.message}
+	if c.first {
+		return []events.Data{events.FileStarted{File: c.file}, stepped}, nil
+	}
+	return []events.Data{stepped}, nil
+}
+
+// StepFile tells how far the work on a file is; first, that it was taken up.
+// It does nothing for a file whose work has ended. Whoever calls it sees to
+// it that this is at most once a second for a file.
+func (h *Handler) StepFile(ctx context.Context, f ImportFile, first bool, step, message string) error {
+	return h.doJob(ctx, f, "step file", stepFile{file: f.Accepted.File, first: first, step: step, message: message}.decide, nil)
+}
+
+// finishFile ends the work on a file, by outcome: FileImported or FileFailed.
+// The job ends with its last file, in the same append.
+type finishFile struct {
+	file    int
+	outcome events.Data
+}
+
+func (c finishFile) decide(j *job) ([]events.Data, error) {
+	f, err := j.file(c.file)
+	if err != nil || f == nil {
+		return nil, err
+	}
+	data := []events.Data{c.outcome}
+	if j.open > 1 {
+		return data, nil
+	}
+	finished := events.JobFinished{Successful: j.successful, Failed: j.failed}
+	if _, failed := c.outcome.(events.FileFailed); failed {
+		finished.Failed++
+	} else {
+		finished.Successful++
+	}
+	return append(data, finished), nil
+}
+
+// FinishFile ends the work on a file that became a document. It does nothing
+// for a file whose work has ended already.
+func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported) error {
+	became.File = f.Accepted.File
+	return h.doJob(ctx, f, "finish file", finishFile{file: became.File, outcome: became}.decide, f.EventID)
+}
+
+// FailFile ends the work on a file that cannot be imported, with a sentence
+// for the user that says why. It does nothing for a file whose work has ended
+// already.
+func (h *Handler) FailFile(ctx context.Context, f ImportFile, sentence string) error {
+	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
+	return h.doJob(ctx, f, "fail file", finishFile{file: failed.File, outcome: failed}.decide, f.EventID)
+}
+
+type eventID func(stream string, revision int64, data events.Data) uuid.UUID
+
+func (h *Handler) doJob(ctx context.Context, f ImportFile, name string, decide func(*job) ([]events.Data, error), id eventID) error {
+	h.init()
+	a := action[*job]{name: name, stream: events.JobStream(f.Job), cause: f.Cause, decide: decide}
+	if id != nil {
+		a.id = func(revision int64, data events.Data) uuid.UUID { return id(a.stream, revision, data) }
+	}
+	_, err := do(ctx, h, h.jobs, a)
+	return err
+}
