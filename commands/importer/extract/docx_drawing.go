@@ -2,6 +2,7 @@ package extract
 
 import (
 	"encoding/xml"
+	"errors"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ func startOf(t xml.Token) (xml.StartElement, bool) {
 const maxChartPoints = 10_000 // texts and values that are read of a chart or diagram
 
 // drawing looks through the open drawing for what can be read: text boxes,
-// charts and diagrams.
+// charts, diagrams, and the descriptions of pictures.
 func (d *docx) drawing(x *xmlPart, p *paragraph) error {
 	return x.children(func(e *element) error { return d.drawingElement(x, e, p) })
 }
@@ -36,6 +37,10 @@ func (d *docx) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 		})
 	case "mc:AlternateContent":
 		return d.choose(x, func(e *element) error { return d.drawingElement(x, e, p) })
+	case "wp:docPr":
+		if text := cleanTitle(e.attr("descr")); strings.Contains(text, " ") { // else the name of a file
+			return errors.Join(d.add(p, " [Image: "+text+"] "), x.skip())
+		}
 	case "c:chart":
 		if err := d.chart(d.rels[e.attr("id")].target, hang); err != nil {
 			return err

@@ -176,6 +176,11 @@ func (d *docx) label(numID, level int) string {
 
 // count moves the counters on to the next item at this level of list l.
 func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
+	for i := range level { // a level that was left out counts as begun
+		if !a.counted[i] {
+			a.counts[i], a.counted[i] = at(i).start, true
+		}
+	}
 	start := at(level).start
 	switch {
 	case l.starts[level] >= 0 && !l.used[level]:

@@ -105,6 +105,10 @@ func (d *docx) chain(id string, visit func(*paragraphStyle) bool) {
 func (d *docx) headingLevel(id string) int {
 	level := 0
 	d.chain(id, func(s *paragraphStyle) bool {
+		if s.name == "toc heading" { // no part of the outline, but the end of what stood before
+			level = 1
+			return false
+		}
 		if s.outline >= 0 && s.outline <= 9 {
 			level = (s.outline + 1) % 10
 			return false

@@ -17,21 +17,23 @@ import (
 // namespaces gives the usual prefix of each namespace that matters, in its
 // transitional and its strict edition.
 var namespaces = map[string]string{
-	"http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
-	"http://purl.oclc.org/ooxml/wordprocessingml/main":             "w",
-	"http://schemas.openxmlformats.org/officeDocument/2006/math":   "m",
-	"http://purl.oclc.org/ooxml/officeDocument/math":               "m",
-	"http://schemas.openxmlformats.org/drawingml/2006/main":        "a",
-	"http://purl.oclc.org/ooxml/drawingml/main":                    "a",
-	"http://schemas.openxmlformats.org/drawingml/2006/chart":       "c",
-	"http://purl.oclc.org/ooxml/drawingml/chart":                   "c",
-	"http://schemas.openxmlformats.org/drawingml/2006/diagram":     "dgm",
-	"http://purl.oclc.org/ooxml/drawingml/diagram":                 "dgm",
-	"http://schemas.openxmlformats.org/markup-compatibility/2006":  "mc",
-	"http://purl.org/dc/elements/1.1/":                             "dc",
-	"http://schemas.openxmlformats.org/package/2006/relationships": "rel",
-	"http://schemas.microsoft.com/office/word/2003/wordml":         "w",
-	"http://schemas.microsoft.com/office/word/2010/wordml":         "w14",
+	"http://schemas.openxmlformats.org/wordprocessingml/2006/main":           "w",
+	"http://purl.oclc.org/ooxml/wordprocessingml/main":                       "w",
+	"http://schemas.openxmlformats.org/officeDocument/2006/math":             "m",
+	"http://purl.oclc.org/ooxml/officeDocument/math":                         "m",
+	"http://schemas.openxmlformats.org/drawingml/2006/main":                  "a",
+	"http://purl.oclc.org/ooxml/drawingml/main":                              "a",
+	"http://schemas.openxmlformats.org/drawingml/2006/chart":                 "c",
+	"http://purl.oclc.org/ooxml/drawingml/chart":                             "c",
+	"http://schemas.openxmlformats.org/drawingml/2006/diagram":               "dgm",
+	"http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing": "wp",
+	"http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing":             "wp",
+	"http://purl.oclc.org/ooxml/drawingml/diagram":                           "dgm",
+	"http://schemas.openxmlformats.org/markup-compatibility/2006":            "mc",
+	"http://purl.org/dc/elements/1.1/":                                       "dc",
+	"http://schemas.openxmlformats.org/package/2006/relationships":           "rel",
+	"http://schemas.microsoft.com/office/word/2003/wordml":                   "w",
+	"http://schemas.microsoft.com/office/word/2010/wordml":                   "w14",
 }
 
 // element is the start of an XML element.

@@ -17,7 +17,10 @@ import (
 	"golang.org/x/text/transform"
 )
 
-const encodingSample = 64 << 10 // bytes that an encoding is guessed from
+const (
+	encodingSample = 64 << 10  // bytes that an encoding is guessed from
+	readBytes      = 256 << 10 // bytes that are read of a large file at a time
+)
 
 // marks are the byte order marks, longest first where one begins another.
 var marks = []struct {
@@ -53,7 +56,7 @@ func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 	if isBinary(head) {
 		return nil, fault.Errorf(fault.Invalid, "the file is named %s but holds no text", extension(f.name))
 	}
-	bad, err := f.firstInvalidUTF8(ctx)
+	bad, err := f.firstInvalidUTF8(ctx, head)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +80,12 @@ func (f *file) decode(enc encoding.Encoding, from int64) io.Reader {
 }
 
 // firstInvalidUTF8 returns the offset of the first byte of the file that is
-// not UTF-8, or -1.
-func (f *file) firstInvalidUTF8(ctx context.Context) (int64, error) {
-	buf := make([]byte, 256<<10)
+// not UTF-8, or -1. head is what the file begins with.
+func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error) {
+	if int64(len(head)) == f.size && utf8.Valid(head) {
+		return -1, nil
+	}
+	buf := make([]byte, min(f.size+1, readBytes))
 	kept := 0
 	for offset := int64(0); ; {
 		n, err := f.ReadAt(buf[kept:], offset+int64(kept))

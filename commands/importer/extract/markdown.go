@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -24,25 +25,42 @@ func readMarkdown(ctx context.Context, f *file, w *sectionWriter) (Info, error) 
 	if err != nil {
 		return Info{}, err
 	}
-	source, err := io.ReadAll(io.LimitReader(r, maxParsed+1))
-	if err != nil {
+	if f.size > maxParsed {
+		return scanMarkdown(ctx, f, r, w)
+	}
+	var source bytes.Buffer
+	source.Grow(int(f.size) + bytes.MinRead)
+	if _, err := source.ReadFrom(r); err != nil {
 		return Info{}, err
 	}
-	title, length := frontMatter(source)
-	whole := len(source) <= maxParsed
-	source = source[length:]
-	m := markdown{w: w, title: title}
-	if whole && !deeplyNested(source) {
-		err = m.parse(ctx, source)
+	title, length := frontMatter(source.Bytes())
+	source.Next(length)
+	m := markdown{w: w}
+	if deeplyNested(source.Bytes()) {
+		err = m.scan(ctx, &source, f.size)
 	} else {
-		err = m.scan(ctx, io.MultiReader(bytes.NewReader(source), r))
+		err = m.parse(ctx, source.Bytes())
 	}
+	return Info{Title: orElse(title, orElse(m.top, m.first))}, err
+}
+
+func scanMarkdown(ctx context.Context, f *file, r io.Reader, w *sectionWriter) (Info, error) {
+	buffered := bufio.NewReaderSize(r, maxFrontMatter)
+	head, err := buffered.Peek(maxFrontMatter)
+	if err != nil && err != io.EOF {
+		return Info{}, err
+	}
+	title, length := frontMatter(head)
+	if _, err := buffered.Discard(length); err != nil {
+		return Info{}, err
+	}
+	m := markdown{w: w}
+	err = m.scan(ctx, buffered, f.size)
 	return Info{Title: orElse(title, orElse(m.top, m.first))}, err
 }
 
 type markdown struct {
 	w     *sectionWriter
-	title string
 	top   string // the first heading of level 1
 	first string // the first heading
 }
@@ -64,7 +82,10 @@ func (m *markdown) begin(level int, title string) (ok bool, err error) {
 var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 
 func (m *markdown) parse(ctx context.Context, source []byte) error {
-	source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
+	if bytes.IndexByte(source, '\r') >= 0 {
+		source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
+		source = bytes.ReplaceAll(source, []byte("\r"), []byte("\n"))
+	}
 	doc := blocks.Parse(text.NewReader(source))
 	written := 0
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
@@ -209,8 +230,8 @@ func deeplyNested(source []byte) bool {
 
 // scan reads Markdown line by line: it knows headings that begin with "#"
 // and code between fences, and no other structure.
-func (m *markdown) scan(ctx context.Context, r io.Reader) error {
-	lines := newLines(ctx, r)
+func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
+	lines := newLines(ctx, r, size)
 	out := textBlock{w: m.w}
 	fence := []byte(nil)
 	for begun := true; lines.next(); begun = lines.whole {

@@ -20,7 +20,7 @@ func readText(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	lines := newLines(ctx, r)
+	lines := newLines(ctx, r, f.size)
 	t := textReader{out: textBlock{w: w}, blankBefore: 1}
 	for lines.next() {
 		if err := t.line(lines.text, lines.whole); err != nil {
@@ -125,26 +125,35 @@ func orElse(a, b string) string {
 type lines struct {
 	ctx     context.Context
 	scanner *bufio.Scanner
-	end     byte // of a line
+	end     byte // of a line; 0: not known yet
 	count   int
 	stopped error
 	text    []byte // the line without its end, valid until the next
 	whole   bool   // false: the line goes on
 }
 
-func newLines(ctx context.Context, r io.Reader) *lines {
-	buffered := bufio.NewReaderSize(r, 256<<10)
-	head, _ := buffered.Peek(maxLine)
-	l := &lines{ctx: ctx, scanner: bufio.NewScanner(buffered), end: '\n'}
-	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
-		l.end = '\r'
-	}
-	l.scanner.Buffer(make([]byte, 4*maxLine), 4*maxLine)
+// newLines reads lines of r, which holds about size bytes.
+func newLines(ctx context.Context, r io.Reader, size int64) *lines {
+	l := &lines{ctx: ctx, scanner: bufio.NewScanner(r)}
+	buffer := min(max(size+1, 512), readBytes)
+	l.scanner.Buffer(make([]byte, buffer), readBytes)
 	l.scanner.Split(l.split)
 	return l
 }
 
 func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
+	if l.end == 0 {
+		switch {
+		case bytes.IndexByte(data, '\n') >= 0:
+			l.end = '\n'
+		case !atEOF && len(data) < maxLine:
+			return 0, nil, nil
+		case bytes.IndexByte(data, '\r') >= 0:
+			l.end = '\r'
+		default:
+			l.end = '\n'
+		}
+	}
 	if i := bytes.IndexByte(data[:min(len(data), maxLine)], l.end); i >= 0 {
 		l.whole = true
 		return i + 1, data[:i], nil

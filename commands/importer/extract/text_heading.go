@@ -138,7 +138,7 @@ func isCapitals(text string) bool {
 		}
 	}
 	return letters*3 >= len(text)*2 && longest >= 4 && len(text) <= 70 && len(strings.Fields(text)) <= 10 &&
-		!strings.ContainsAny(text[len(text)-1:], ",;!?")
+		!strings.ContainsAny(text[len(text)-1:], ".,;!?")
 }
 
 // underline returns the level that a line of "=" (1) or "-" (2) gives to the
