@@ -85,11 +85,7 @@ func (l *Log) Read(ctx context.Context, after Position, limit int, types ...stri
 	if err != nil {
 		return nil, after, fmt.Errorf("read log after %d: %w", after, err)
 	}
-	batch = make([]Event, len(records))
-	for i, r := range records {
-		batch[i] = Decode(r)
-	}
-	return batch, through, nil
+	return decodeAll(records), through, nil
 }
 
 // Head returns the position of the last event.
