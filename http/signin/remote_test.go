@@ -1,0 +1,378 @@
+package signin
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// provider is a small OpenID server: discovery and a key set that can change,
+// fail, or be held up.
+type provider struct {
+	*httptest.Server
+	fetches atomic.Int32 // of the key set
+	down    atomic.Bool
+
+	mu   sync.Mutex
+	keys []any // entries of the key set
+
+	// If not nil, a request for the key set closes held and waits for hold.
+	held, hold chan struct{}
+}
+
+func newProvider(t testing.TB, keys ...any) *provider {
+	t.Helper()
+	p := &provider{keys: keys}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *provider) publish(keys ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = keys
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.down.Load() {
+		http.Error(w, strings.Repeat("broken ", 1000), http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration":
+		json.NewEncoder(w).Encode(map[string]any{"issuer": p.URL, "jwks_uri": p.URL + "/keys"})
+	case "/keys":
+		p.fetches.Add(1)
+		p.mu.Lock()
+		keys := p.keys
+		p.mu.Unlock()
+		if p.hold != nil {
+			close(p.held)
+			<-p.hold
+		}
+		json.NewEncoder(w).Encode(map[string]any{"keys": keys})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// pair is a key of the test's provider.
+type pair struct {
+	id        string
+	algorithm jose.SignatureAlgorithm
+	private   any
+	public    any
+}
+
+func newPair(t testing.TB, id string) pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{id, jose.ES256, key, key.Public()}
+}
+
+func (k pair) jwk() jose.JSONWebKey {
+	return jose.JSONWebKey{Key: k.public, KeyID: k.id, Use: "sig"}
+}
+
+func (p *provider) token(t testing.TB, k pair, c *clock, extra map[string]any) string {
+	t.Helper()
+	now := c.now().Unix()
+	claims := map[string]any{"iss": p.URL, "sub": "u-1", "aud": "client", "iat": now, "exp": now + 3600}
+	for k, v := range extra {
+		claims[k] = v
+	}
+	return sign(t, k.algorithm, k.private, k.id, claims)
+}
+
+func newRemoteVerifier(t testing.TB, p *provider, c *clock, change func(*IssuerConfig)) *Verifier {
+	t.Helper()
+	config := IssuerConfig{URL: p.URL, Alias: "company", Audiences: []string{"other", "client"}}
+	if change != nil {
+		change(&config)
+	}
+	v, err := NewVerifier(Options{Issuers: []IssuerConfig{config}, Admins: []string{"company/root"}, Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Close)
+	return v
+}
+
+func TestExternalTokenTellsItsUser(t *testing.T) {
+	key, c := newPair(t, "k1"), &clock{}
+	p := newProvider(t, key.jwk())
+	long := strings.Repeat("x", 300)
+	for name, test := range map[string]struct {
+		claims map[string]any
+		config func(*IssuerConfig)
+		want   events.User
+	}{
+		"defaults": {
+			claims: map[string]any{"groups": []any{"staff", 7, "", long, "a/b"}},
+			want:   events.User{Principal: "user:company/u-1", Groups: []events.Principal{"group:company/staff", "group:company/a/b"}},
+		},
+		"one group as text": {
+			claims: map[string]any{"groups": "staff"},
+			want:   events.User{Principal: "user:company/u-1", Groups: []events.Principal{"group:company/staff"}},
+		},
+		"other claims": {
+			claims: map[string]any{"email": "a@b.test", "roles": []any{"r"}, "groups": []any{"g"}},
+			config: func(i *IssuerConfig) { i.UserClaim, i.GroupsClaim = "email", "roles" },
+			want:   events.User{Principal: "user:company/a@b.test", Groups: []events.Principal{"group:company/r"}},
+		},
+		"admin by role": {
+			claims: map[string]any{"roles": []any{"x", "boss"}},
+			config: func(i *IssuerConfig) { i.AdminClaim, i.AdminValue = "roles", "boss" },
+			want:   events.User{Principal: "user:company/u-1", Admin: true},
+		},
+		"no admin by another role": {
+			claims: map[string]any{"roles": []any{"bosses"}, "annals_admin": true},
+			config: func(i *IssuerConfig) { i.AdminClaim, i.AdminValue = "roles", "boss" },
+			want:   events.User{Principal: "user:company/u-1"},
+		},
+		"admin by a true claim": {
+			claims: map[string]any{"boss": true},
+			config: func(i *IssuerConfig) { i.AdminClaim = "boss" },
+			want:   events.User{Principal: "user:company/u-1", Admin: true},
+		},
+		"admin by configuration": {
+			claims: map[string]any{"sub": "root"},
+			want:   events.User{Principal: "user:company/root", Admin: true},
+		},
+	} {
+		v := newRemoteVerifier(t, p, c, test.config)
+		got, _, err := v.Verify(t.Context(), p.token(t, key, c, test.claims))
+		if err != nil || got.Principal != test.want.Principal || got.Admin != test.want.Admin || !slices.Equal(got.Groups, test.want.Groups) {
+			t.Errorf("%s: Verify = %+v, %v; want %+v", name, got, err, test.want)
+		}
+	}
+	v := newRemoteVerifier(t, p, c, nil)
+	for name, claims := range map[string]map[string]any{
+		"audience": {"aud": "another"},
+		"subject":  {"sub": ""},
+		"long":     {"sub": long},
+		"control":  {"sub": "a\nb"},
+		"expired":  {"exp": 1},
+	} {
+		_, _, err := v.Verify(t.Context(), p.token(t, key, c, claims))
+		wantKind(t, name, err, fault.Unauthenticated)
+	}
+}
+
+func TestEveryAsymmetricAlgorithm(t *testing.T) {
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edPublic, edPrivate, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clock{}
+	// Entries that cannot be used are passed over: a secret, an unknown kind,
+	// one for encryption.
+	keys := []any{
+		map[string]any{"kty": "oct", "kid": "secret", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyYnl0ZXM"},
+		map[string]any{"kty": "future", "kid": "future"},
+		jose.JSONWebKey{Key: rsaKey.Public(), KeyID: "enc", Use: "enc"},
+	}
+	var pairs []pair
+	for _, a := range []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512} {
+		pairs = append(pairs, pair{string(a), a, rsaKey, rsaKey.Public()})
+	}
+	for a, curve := range map[jose.SignatureAlgorithm]elliptic.Curve{jose.ES256: elliptic.P256(), jose.ES384: elliptic.P384(), jose.ES512: elliptic.P521()} {
+		key, err := ecdsa.GenerateKey(curve, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, pair{string(a), a, key, key.Public()})
+	}
+	pairs = append(pairs, pair{"EdDSA", jose.EdDSA, edPrivate, edPublic})
+	for _, k := range pairs {
+		keys = append(keys, k.jwk())
+	}
+	p := newProvider(t, keys...)
+	v := newRemoteVerifier(t, p, c, nil)
+	for _, k := range pairs {
+		if _, _, err := v.Verify(t.Context(), p.token(t, k, c, nil)); err != nil {
+			t.Errorf("%s: %v", k.algorithm, err)
+		}
+	}
+	anonymous := pairs[0]
+	anonymous.id = ""
+	if _, _, err := v.Verify(t.Context(), p.token(t, anonymous, c, nil)); err != nil {
+		t.Errorf("without a key id: %v", err)
+	}
+	secret := []byte("secret-secret-secret-secret-32bytes")
+	_, _, err = v.Verify(t.Context(), p.token(t, pair{"secret", jose.HS256, secret, nil}, c, nil))
+	wantKind(t, "HMAC with a published secret", err, fault.Unauthenticated)
+	_, _, err = v.Verify(t.Context(), p.token(t, pair{"enc", jose.RS256, rsaKey, nil}, c, nil))
+	wantKind(t, "a key for encryption", err, fault.Unauthenticated)
+}
+
+func TestExternalKeysRotate(t *testing.T) {
+	first, second, c := newPair(t, "k1"), newPair(t, "k2"), &clock{}
+	p := newProvider(t, first.jwk())
+	v := newRemoteVerifier(t, p, c, nil)
+	old := p.token(t, first, c, nil)
+	verify := func(token string) error {
+		_, _, err := v.Verify(t.Context(), token)
+		return err
+	}
+	if err := verify(old); err != nil {
+		t.Fatal(err)
+	}
+	c.advance(fetchPause)
+	p.publish(second.jwk())
+	if err := verify(p.token(t, second, c, nil)); err != nil {
+		t.Errorf("a token of the new key: %v", err)
+	}
+	if got := p.fetches.Load(); got != 2 {
+		t.Errorf("the key set was fetched %d times, want 2", got)
+	}
+	// The withdrawn key is believed no longer than its remembered token.
+	wantKind(t, "another token of the withdrawn key", verify(p.token(t, first, c, map[string]any{"n": 2})), fault.Unauthenticated)
+	c.advance(recheck)
+	wantKind(t, "remembered token of the withdrawn key", verify(old), fault.Unauthenticated)
+}
+
+func TestMadeUpKeyIDsCauseNoFlood(t *testing.T) {
+	key, stranger, c := newPair(t, "k1"), newPair(t, ""), &clock{}
+	p := newProvider(t, key.jwk())
+	v := newRemoteVerifier(t, p, c, nil)
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			forged := stranger
+			forged.id = fmt.Sprint("made-up-", i)
+			_, _, err := v.Verify(t.Context(), p.token(t, forged, c, nil))
+			wantKind(t, "a made-up key id", err, fault.Unauthenticated)
+			forged.id = "k1"
+			_, _, err = v.Verify(t.Context(), p.token(t, forged, c, map[string]any{"n": i}))
+			wantKind(t, "a known key id", err, fault.Unauthenticated)
+		})
+	}
+	group.Wait()
+	if got := p.fetches.Load(); got != 1 {
+		t.Errorf("100 forged tokens fetched the key set %d times, want once", got)
+	}
+	if _, _, err := v.Verify(t.Context(), p.token(t, key, c, nil)); err != nil {
+		t.Errorf("a good token after them: %v", err)
+	}
+}
+
+func TestOutageOfAnExternalIssuer(t *testing.T) {
+	key, c := newPair(t, "k1"), &clock{}
+	p := newProvider(t, key.jwk())
+	v := newRemoteVerifier(t, p, c, nil)
+	verify := func(k pair) error {
+		_, _, err := v.Verify(t.Context(), p.token(t, k, c, nil))
+		return err
+	}
+	p.down.Store(true)
+	err := verify(key)
+	wantKind(t, "before discovery", err, fault.Unavailable)
+	if err != nil && len(err.Error()) > 400 {
+		t.Errorf("the error repeats the issuer's answer: %d bytes", len(err.Error()))
+	}
+	p.down.Store(false)
+	wantKind(t, "at once after a failure", verify(key), fault.Unavailable)
+	c.advance(fetchPause)
+	if err := verify(key); err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+
+	p.down.Store(true)
+	c.advance(keysFresh + time.Second)
+	if err := verify(key); err != nil {
+		t.Errorf("with keys of ten minutes: %v, want them used", err)
+	}
+	c.advance(fetchPause)
+	wantKind(t, "a key that may be new", verify(newPair(t, "k2")), fault.Unavailable)
+	c.advance(keysUsable)
+	wantKind(t, "with keys of an hour", verify(key), fault.Unavailable)
+	p.down.Store(false)
+	c.advance(fetchPause)
+	if err := verify(key); err != nil {
+		t.Errorf("after the outage: %v", err)
+	}
+	p.Close()
+	c.advance(2 * keysUsable)
+	wantKind(t, "nobody listens", verify(key), fault.Unavailable)
+}
+
+func TestCallerWhoHangsUpIsLetGo(t *testing.T) {
+	key, c := newPair(t, "k1"), &clock{}
+	p := newProvider(t, key.jwk())
+	p.held, p.hold = make(chan struct{}), make(chan struct{})
+	v := newRemoteVerifier(t, p, c, nil)
+	first := make(chan error)
+	go func() {
+		_, _, err := v.Verify(t.Context(), p.token(t, key, c, nil))
+		first <- err
+	}()
+	<-p.held
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := v.Verify(ctx, p.token(t, key, c, nil))
+	wantKind(t, "a caller who hangs up while another fetches", err, fault.Canceled)
+	close(p.hold)
+	if err := <-first; err != nil {
+		t.Errorf("the first caller: %v", err)
+	}
+}
+
+func TestAnswersOfAnIssuerAreBounded(t *testing.T) {
+	key, c := newPair(t, "k1"), &clock{}
+	p := newProvider(t, key.jwk(), map[string]any{"kty": "future", "x": strings.Repeat("x", maxAnswer)})
+	_, _, err := newRemoteVerifier(t, p, c, nil).Verify(t.Context(), p.token(t, key, c, nil))
+	wantKind(t, "a key set of more than 1 MiB", err, fault.Unavailable)
+}
+
+func TestConfigurationsThatCannotBe(t *testing.T) {
+	good := IssuerConfig{URL: "https://a.test", Alias: "a", Audiences: []string{"x"}}
+	with := func(change func(*IssuerConfig)) []IssuerConfig {
+		c := good
+		change(&c)
+		return []IssuerConfig{c}
+	}
+	for name, issuers := range map[string][]IssuerConfig{
+		"no URL":         with(func(c *IssuerConfig) { c.URL = "" }),
+		"other scheme":   with(func(c *IssuerConfig) { c.URL = "file:///x" }),
+		"query":          with(func(c *IssuerConfig) { c.URL += "?x" }),
+		"no alias":       with(func(c *IssuerConfig) { c.Alias = "" }),
+		"alias with /":   with(func(c *IssuerConfig) { c.Alias = "a/b" }),
+		"no audience":    with(func(c *IssuerConfig) { c.Audiences = nil }),
+		"empty audience": with(func(c *IssuerConfig) { c.Audiences = []string{""} }),
+		"twice":          {good, {URL: good.URL, Alias: "b", Audiences: good.Audiences}},
+		"alias twice":    {good, {URL: "https://b.test", Alias: "a", Audiences: good.Audiences}},
+	} {
+		_, err := NewVerifier(Options{Issuers: issuers})
+		wantKind(t, name, err, fault.Invalid)
+	}
+	_, err := NewVerifier(Options{Admins: []string{"user:"}})
+	wantKind(t, "nameless administrator", err, fault.Invalid)
+}
