@@ -15,3 +15,9 @@ var SQL embed.FS
 //
 //go:embed events/*.json
 var Events embed.FS
+
+// OpenAPI holds core.openapi.yaml and vault.openapi.yaml, which describe the
+// two services.
+//
+//go:embed *.openapi.yaml
+var OpenAPI embed.FS

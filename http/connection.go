@@ -1,0 +1,122 @@
+package http
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// connect wraps every request: it gives it an id, watches that its bytes keep
+// moving, and tells the access log how it ended.
+func (s *Server) connect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		id := requestID(r.Header.Get("X-Request-Id"))
+		w.Header().Set("X-Request-Id", id)
+		out := &response{ResponseWriter: w, control: http.NewResponseController(w), silence: s.Silence}
+		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &body{ReadCloser: r.Body, out: out}
+		}
+		defer func() {
+			s.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request",
+				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status),
+				slog.Int64("bytes", out.written), slog.Duration("took", time.Since(began)), slog.String("request", id))
+		}()
+		next.ServeHTTP(out, r)
+	})
+}
+
+type requestIDKey struct{}
+
+// correlation returns the id of the request that ctx belongs to.
+func correlation(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// requestID returns the client's own id for a request where it is a plain
+// token, since it goes into logs and events, and a new one otherwise.
+func requestID(given string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+="
+	if given != "" && len(given) <= 128 && strings.Trim(given, plain) == "" {
+		return given
+	}
+	return uuid.NewString()
+}
+
+// response remembers what was written, and gives every write the time that
+// silence allows: a whole download may take hours, a client that takes nothing
+// may not.
+type response struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	silence time.Duration
+	status  int
+	written int64
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.allow()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.allow()
+	n, err := w.ResponseWriter.Write(p)
+	w.written += int64(n)
+	return n, err
+}
+
+// allow is best effort: writers of tests have no connection.
+func (w *response) allow() { _ = w.control.SetWriteDeadline(time.Now().Add(w.silence)) }
+
+// Unwrap lets an http.ResponseController find the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// body gives every read of an upload the time that silence allows.
+type body struct {
+	io.ReadCloser
+	out     *response
+	touched time.Time
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(b.touched) > time.Second {
+		b.touched = now
+		_ = b.out.control.SetReadDeadline(now.Add(b.out.silence))
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		// From here on net/http reads ahead to notice that the client left;
+		// an old deadline would look like that.
+		_ = b.out.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// drain reads what is left of a body whose request is answered early, within
+// bounds: many clients read no reply before they have sent everything. One
+// that waits for "100 Continue" sends nothing and is not asked to.
+func drain(w http.ResponseWriter, r *http.Request) {
+	const bytes, patience = 32 << 20, 5 * time.Second
+	if r.Header.Get("Expect") != "" || r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	if b, ok := r.Body.(*body); ok {
+		b.touched = time.Now().Add(patience) // so that the deadline below holds
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+	_, _ = io.CopyN(io.Discard, r.Body, bytes)
+}

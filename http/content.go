@@ -1,0 +1,104 @@
+package http
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"annals/events/fault"
+	"annals/queries"
+)
+
+// What a browser may do with an uploaded file: show it, and nothing else. PDF
+// viewers are not started in a sandbox, and a PDF cannot reach this origin,
+// so it is held by the other rules alone.
+const (
+	contentPolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+	sandboxPolicy = "sandbox; " + contentPolicy
+	pdfPolicy     = contentPolicy + "; object-src 'self'"
+)
+
+// content answers GET /documents/{id}/content.
+func (s *Server) content(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Queries.Document(c.Context(), c.user, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.original(c, d)
+}
+
+// deepLink answers GET /documents/{id}.{ext}, where ext is that of the
+// document.
+func (s *Server) deepLink(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Queries.Document(c.Context(), c.user, id)
+	if err != nil {
+		return nil, err
+	}
+	ext := strings.TrimPrefix(path.Ext(d.Name), ".")
+	if ext == "" && strings.HasPrefix(d.MediaType, "text/markdown") {
+		ext = "md" // summaries have names without one
+	}
+	if !strings.EqualFold(ext, c.path("ext")) {
+		return nil, fault.Errorf(fault.NotFound, "document %s is no .%s file", id, c.path("ext"))
+	}
+	return s.original(c, d)
+}
+
+// original answers with a document's stored bytes, or with the text of one
+// that was never a file.
+func (s *Server) original(c *call, d queries.Document) (any, error) {
+	if d.SHA256 == "" {
+		if d.Content == nil {
+			return nil, fmt.Errorf("document %s has neither an original nor a text", d.ID)
+		}
+		sum := sha256.Sum256([]byte(*d.Content))
+		return serveContent(d, hex.EncodeToString(sum[:]), strings.NewReader(*d.Content), nil), nil
+	}
+	o, err := s.Originals.Open(c.Context(), d.SHA256)
+	if err != nil {
+		// The log says that it was stored, so its absence is our fault.
+		return nil, fmt.Errorf("open the original of document %s: %v", d.ID, err)
+	}
+	return serveContent(d, d.SHA256, o, o), nil
+}
+
+// serveContent sends a file, whole or the ranges that were asked for.
+func serveContent(d queries.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if closer != nil {
+			defer closer.Close()
+		}
+		media := d.MediaType
+		if media == "" {
+			media = "application/octet-stream"
+		}
+		policy := sandboxPolicy
+		if media == "application/pdf" {
+			policy = pdfPolicy
+		}
+		h := w.Header()
+		h.Set("Content-Type", media)
+		h.Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": d.Name}))
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "private, no-cache")
+		h.Set("ETag", `"`+sum+`"`)
+		http.ServeContent(w, r, "", time.Time{}, content)
+		return nil
+	}
+}

@@ -1,0 +1,131 @@
+package http
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"annals/events/fault"
+)
+
+// statuses is where kinds of errors meet status codes, for both services.
+var statuses = map[fault.Kind]int{
+	fault.Internal:        http.StatusInternalServerError,
+	fault.Invalid:         http.StatusUnprocessableEntity,
+	fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Forbidden:       http.StatusForbidden,
+	fault.NotFound:        http.StatusNotFound,
+	fault.Conflict:        http.StatusConflict,
+	fault.TooLarge:        http.StatusRequestEntityTooLarge,
+	fault.Unavailable:     http.StatusServiceUnavailable,
+	fault.Canceled:        http.StatusServiceUnavailable,
+}
+
+// statusError is an error that HTTP itself knows and fault does not: an
+// unknown path, a wrong method, an unreadable body.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// dialect is how one of the services writes a fault.
+type dialect struct {
+	contentType string
+	// fault returns the body that tells err, whose status is given. text is
+	// the part of err that may be shown.
+	fault func(status int, text string, err error) any
+}
+
+// coreDialect is that of FastAPI.
+var coreDialect = dialect{"application/json", func(status int, text string, err error) any {
+	type detail struct {
+		Detail any `json:"detail"`
+	}
+	var invalid *invalid
+	switch {
+	case status == http.StatusUnauthorized:
+		return detail{"Not authenticated"}
+	case errors.As(err, &invalid):
+		return detail{invalid.faults}
+	case status == http.StatusUnprocessableEntity:
+		return detail{[]validationFault{valueError([]any{"body"}, text, nil)}}
+	}
+	return detail{text}
+}}
+
+// vaultDialect is that of NestJS.
+var vaultDialect = dialect{"application/json; charset=utf-8", func(status int, text string, err error) any {
+	type failure struct {
+		StatusCode int    `json:"statusCode"`
+		Message    any    `json:"message"`
+		Error      string `json:"error"`
+	}
+	var rejected rejected
+	switch {
+	case status == http.StatusUnauthorized:
+		return struct {
+			Error string `json:"error"`
+		}{"unauthenticated"}
+	case status == http.StatusNotFound:
+		return failure{status, "not_found", http.StatusText(status)}
+	case errors.As(err, &rejected):
+		return failure{status, []string(rejected), http.StatusText(status)}
+	case status == http.StatusUnprocessableEntity:
+		return failure{status, []string{text}, http.StatusText(status)}
+	}
+	return failure{status, text, http.StatusText(status)}
+}}
+
+// describe returns the status of an error and the text of it that may be
+// shown: the words of its outermost fault, and none of an internal one.
+func describe(err error) (status int, text string) {
+	var (
+		own      *statusError
+		invalid  *invalid
+		rejected rejected
+		told     *fault.Error
+		tooLong  *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own.status, own.text
+	case errors.As(err, &invalid), errors.As(err, &rejected):
+		return http.StatusUnprocessableEntity, err.Error()
+	case errors.As(err, &told) && told.Kind != fault.Internal:
+		return statuses[told.Kind], told.Error()
+	case errors.As(err, &tooLong):
+		return http.StatusRequestEntityTooLarge, "the body is too large"
+	}
+	status = statuses[fault.KindOf(err)]
+	return status, http.StatusText(status)
+}
+
+// write sends a value as JSON.
+func (d dialect) write(w http.ResponseWriter, status int, value any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // nothing here is HTML, and texts stay readable
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", d.contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) // the client may be gone
+	return nil
+}
+
+// fail sends an error.
+func (d dialect) fail(w http.ResponseWriter, err error) {
+	status, text := describe(err)
+	switch status {
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "5")
+	}
+	_ = d.write(w, status, d.fault(status, text, err)) // faults can always be encoded
+}

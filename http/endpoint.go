@@ -1,0 +1,111 @@
+package http
+
+import (
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/gorilla/mux"
+)
+
+// call is one request of a known user.
+type call struct {
+	*http.Request
+	user events.User
+}
+
+// path returns a variable of the route's path.
+func (c *call) path(name string) string { return mux.Vars(c.Request)[name] }
+
+// endpoint answers a call with a value to be sent as JSON, or with a reply
+// that writes itself.
+type endpoint func(s *Server, c *call) (any, error)
+
+// reply is an answer other than 200 with JSON.
+type reply func(w http.ResponseWriter, r *http.Request) error
+
+// withStatus answers with JSON under another status than 200.
+func (d dialect) withStatus(status int, value any) reply {
+	return func(w http.ResponseWriter, r *http.Request) error { return d.write(w, status, value) }
+}
+
+// serve makes a handler of an endpoint: it knows the user before anything of
+// the body is read, and tells every fault in the service's dialect.
+func (s *Server) serve(d dialect, answer endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.answer(w, r, d, answer); err != nil {
+			s.log(r, err)
+			drain(w, r)
+			d.fail(w, err)
+		}
+	})
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answer endpoint) error {
+	token, err := bearer(r)
+	if err != nil {
+		return err
+	}
+	user, _, err := s.Verify(r.Context(), token)
+	if err != nil {
+		return err
+	}
+	value, err := answer(s, &call{r, user})
+	if err != nil {
+		return err
+	}
+	if write, ok := value.(reply); ok {
+		return write(w, r)
+	}
+	return d.write(w, http.StatusOK, value)
+}
+
+// bearer returns the token of a request's Authorization header.
+func bearer(r *http.Request) (string, error) {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return "", fault.Errorf(fault.Unauthenticated, "there must be one Authorization header")
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", fault.Errorf(fault.Unauthenticated, "the Authorization header must carry a bearer token")
+	}
+	return token, nil
+}
+
+// log tells operators what clients are not told.
+func (s *Server) log(r *http.Request, err error) {
+	status, _ := describe(err)
+	if status < 500 || r.Context().Err() != nil {
+		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", err, "request", correlation(r.Context()))
+		return
+	}
+	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err, "request", correlation(r.Context()))
+}
+
+// guard answers 500 for a panic below it, or cuts the connection where a reply
+// has begun, and goes on serving.
+func (s *Server) guard(d dialect, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			s.Logger.ErrorContext(r.Context(), "request panicked", "method", r.Method, "path", r.URL.Path,
+				"panic", v, "stack", string(debug.Stack()), "request", correlation(r.Context()))
+			if out, ok := w.(*response); !ok || out.status != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			d.fail(w, &statusError{http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError)})
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

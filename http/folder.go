@@ -1,0 +1,141 @@
+package http
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+type folder struct {
+	ID        uuid.UUID  `json:"id"`
+	Name      string     `json:"name"`
+	Parent    *uuid.UUID `json:"parentFolderId"`
+	DocFolder bool       `json:"docFolder"`
+	CreatedAt moment     `json:"createdAt"`
+	UpdatedAt moment     `json:"updatedAt"`
+}
+
+type folderDetail struct {
+	folder
+	Ancestors       []named        `json:"ancestors"`
+	Documents       []documentItem `json:"documents"`
+	Subfolders      []subfolder    `json:"subfolders"`
+	ParentDocuments []documentItem `json:"parentDocuments"`
+}
+
+type named struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+}
+
+type subfolder struct {
+	named
+	DocFolder bool `json:"docFolder"`
+}
+
+func folderBody(f queries.Folder) folder {
+	return folder{f.ID, f.Name, parentOrNull(f.Parent), f.DocFolder, moment(f.CreatedAt), moment(f.UpdatedAt)}
+}
+
+func parentOrNull(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+// folders answers GET /folders.
+func (s *Server) folders(c *call) (any, error) {
+	f := newFilter(c.Request)
+	parent, limit, after := f.id("parentFolderId"), f.limit(s.Limits.PageSize), f.cursor()
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	all, err := s.Queries.Folders(c.Context(), c.user, parent)
+	if err != nil {
+		return nil, err
+	}
+	all, next := pageOf(all, limit, after)
+	return s.listing(c, each(all, folderBody), next), nil
+}
+
+// folder answers GET /folders/{id}.
+func (s *Server) folder(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	f := newFilter(c.Request)
+	include := f.isTrue("include")
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	if !include {
+		found, err := s.Queries.Folder(c.Context(), c.user, id)
+		return folderBody(found), err
+	}
+	d, err := s.Queries.FolderDetail(c.Context(), c.user, id)
+	return folderDetail{
+		folder:          folderBody(d.Folder),
+		Ancestors:       each(d.Ancestors, func(a queries.Folder) named { return named{a.ID, a.Name} }),
+		Documents:       each(d.Documents, documentItemBody),
+		Subfolders:      each(d.Subfolders, func(b queries.Folder) subfolder { return subfolder{named{b.ID, b.Name}, b.DocFolder} }),
+		ParentDocuments: each(d.ParentDocuments, documentItemBody),
+	}, err
+}
+
+// each returns what f makes of every entry, never nil.
+func each[A, B any](list []A, f func(A) B) []B {
+	out := make([]B, len(list))
+	for i, a := range list {
+		out[i] = f(a)
+	}
+	return out
+}
+
+// mark is the place of a folder in a listing, by name and then by id.
+type mark struct{ name, id string }
+
+func markOf(f queries.Folder) mark { return mark{strings.ToLower(f.Name), f.ID.String()} }
+
+// cursor returns where the page of folders before this one ended.
+func (f *filter) cursor() *mark {
+	text, given := f.one("cursor", "cursor must be a string")
+	if !given {
+		return nil
+	}
+	plain, err := base64.RawURLEncoding.DecodeString(text)
+	id, name, ok := strings.Cut(string(plain), " ")
+	if _, isID := parseID(id); err != nil || !ok || !isID {
+		f.wrong = append(f.wrong, "cursor must be one that a Link header gave")
+	}
+	return &mark{name, id}
+}
+
+// pageOf returns the folders behind a mark, at most limit unless it is 0, and
+// the cursor of the next page, "" at the end. A listing has as many folders
+// as one folder holds, so it is cut here and not in the read model.
+func pageOf(all []queries.Folder, limit int, after *mark) (page []queries.Folder, next string) {
+	if after != nil {
+		at := slices.IndexFunc(all, func(f queries.Folder) bool { return f.ID.String() == after.id })
+		if at < 0 { // deleted since, or renamed away: go on where it stood
+			at = slices.IndexFunc(all, func(f queries.Folder) bool {
+				m := markOf(f)
+				return m.name > after.name || m.name == after.name && m.id > after.id
+			}) - 1
+			if at == -2 {
+				at = len(all) - 1
+			}
+		}
+		all = all[at+1:]
+	}
+	if limit == 0 || len(all) <= limit {
+		return all, ""
+	}
+	last := markOf(all[limit-1])
+	return all[:limit], base64.RawURLEncoding.EncodeToString([]byte(last.id + " " + last.name))
+}

@@ -1,0 +1,80 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"annals/commands"
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// ingest answers POST /ingest: once the reply begins, the upload is in the
+// log and survives whatever happens to this process; before that, nothing of
+// it counts.
+func (s *Server) ingest(c *call) (any, error) {
+	u := &upload{Server: s, call: c}
+	defer u.discard()
+	stream := queryBool(c.Request, "stream", &u.inQuery)
+	if err := u.read(); err != nil {
+		return nil, err
+	}
+	if err := u.check(); err != nil {
+		return nil, err
+	}
+	started, err := u.accept()
+	if err != nil {
+		return nil, err
+	}
+	if stream {
+		return s.progress(c, started.Job.String(), len(u.files)), nil
+	}
+	return s.accepted(c, started, len(u.files)), nil
+}
+
+// accept makes the upload count.
+func (u *upload) accept() (commands.Started, error) {
+	if err := u.Context().Err(); err != nil {
+		return commands.Started{}, err
+	}
+	// A client that leaves now has sent everything, so the import goes on.
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.Context()), patience)
+	defer cancel()
+	if err := originals.CommitAll(ctx, u.staged); err != nil {
+		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(u.staged), err)
+	}
+	return u.Commands.StartImport(ctx, u.user, correlation(ctx), u.files)
+}
+
+// accepted answers with the job, or with what is known of it where the read
+// model takes too long. From here on no fault may look as if the upload had
+// failed, or the client would send it again.
+func (s *Server) accepted(c *call, started commands.Started, files int) any {
+	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
+	defer cancel()
+	err := s.Queries.WaitJob(ctx, started.Position)
+	if err == nil {
+		j, err := s.Queries.Job(ctx, c.user, started.Job.String())
+		if err == nil {
+			return jobBody(j)
+		}
+		s.log(c.Request, fmt.Errorf("read job %s after accepting it: %w", started.Job, err))
+	} else if !fault.Is(err, fault.Canceled) {
+		s.log(c.Request, fmt.Errorf("wait for job %s after accepting it: %w", started.Job, err))
+	}
+	return coreDialect.withStatus(http.StatusAccepted, job{
+		JobID: started.Job.String(), Status: "processing", TotalFiles: files,
+		Message: fmt.Sprintf("%s accepted, waiting to be read", count(files, "file")),
+	})
+}
+
+// count names a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,77 @@
+package http
+
+import (
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+type job struct {
+	JobID           string      `json:"job_id"`
+	Status          string      `json:"status"`
+	Message         string      `json:"message"`
+	ProgressPercent float64     `json:"progress_percent"`
+	TotalFiles      int         `json:"total_files"`
+	Successful      int         `json:"successful"`
+	Failed          int         `json:"failed"`
+	Error           *string     `json:"error"`
+	Done            bool        `json:"done"`
+	Results         []jobResult `json:"results"`
+}
+
+type jobResult struct {
+	Filename   string   `json:"filename"`
+	Success    bool     `json:"success"`
+	FolderName string   `json:"folder_name"`
+	DocumentID *string  `json:"document_id"`
+	Title      *string  `json:"title"`
+	Error      *string  `json:"error"`
+	Tags       []string `json:"tags"`
+	Duplicate  bool     `json:"duplicate"`
+}
+
+// job answers GET /jobs/{job_id}.
+func (s *Server) job(c *call) (any, error) {
+	j, err := s.Queries.Job(c.Context(), c.user, c.path("job_id"))
+	return jobBody(j), err
+}
+
+func jobBody(j queries.Job) job {
+	out := job{
+		JobID: j.ID.String(), Status: j.Status, Message: j.Message, ProgressPercent: j.Percent,
+		TotalFiles: j.Total, Successful: j.Successful, Failed: j.Failed,
+		Error: orNull(j.Error), Done: j.Done, Results: make([]jobResult, len(j.Results)),
+	}
+	for i, r := range j.Results {
+		out.Results[i] = jobResult{
+			Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, DocumentID: idOrNull(r.Document),
+			Title: orNull(r.Title), Error: orNull(r.Error), Tags: orEmpty(r.Tags), Duplicate: r.Duplicate,
+		}
+	}
+	return out
+}
+
+// orNull returns nil for an empty text.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// idOrNull returns nil for no id.
+func idOrNull(id uuid.UUID) *string {
+	if id == uuid.Nil {
+		return nil
+	}
+	s := id.String()
+	return &s
+}
+
+// orEmpty returns a list that is never null.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,152 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+// progressEvent is one event of a progress stream. What does not apply is
+// left out.
+type progressEvent struct {
+	EventType       string `json:"event_type"`
+	JobID           string `json:"job_id"`
+	CurrentFile     string `json:"current_file,omitempty"`
+	CurrentStep     string `json:"current_step,omitempty"`
+	Message         string `json:"message,omitempty"`
+	DocumentID      string `json:"document_id,omitempty"`
+	Duplicate       *bool  `json:"duplicate,omitempty"`
+	SuccessfulFiles *int   `json:"successful_files,omitempty"`
+	Error           string `json:"error,omitempty"`
+}
+
+// stalled is the error of a stream that ends before its job does.
+const stalled = "stream_stalled"
+
+// progress answers with the job's events until it ends, the client leaves, or
+// nothing happens for too long. It never touches the job.
+func (s *Server) progress(c *call, job string, files int) reply {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no") // of proxies
+		h.Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(http.StatusOK)
+		out := &eventStream{w: w, flush: http.NewResponseController(w).Flush, job: job}
+		out.send(progressEvent{EventType: "processing", Message: count(files, "file") + " accepted"})
+		s.follow(c, job, out)
+		return nil
+	}
+}
+
+// follow passes the job's updates on.
+func (s *Server) follow(c *call, job string, out *eventStream) {
+	ctx, cancel := context.WithCancel(c.Context())
+	updates, ended := make(chan queries.JobUpdate), make(chan error, 1)
+	go func() {
+		ended <- s.Queries.FollowJob(ctx, c.user, job, func(u queries.JobUpdate) error {
+			select {
+			case updates <- u:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		close(ended)
+	}()
+	defer func() {
+		cancel()
+		for range ended { // wait for it
+		}
+	}()
+	comments := time.NewTicker(s.KeepAlive)
+	defer comments.Stop()
+	stall := time.NewTimer(s.Stall)
+	defer stall.Stop()
+	stopping := closing(c.Context())
+	for out.err == nil {
+		select {
+		case u := <-updates:
+			out.send(eventOf(u))
+			stall.Reset(s.Stall)
+		case err := <-ended:
+			if err != nil && ctx.Err() == nil {
+				s.log(c.Request, fmt.Errorf("follow job %s: %w", job, err))
+				out.send(progressEvent{EventType: "error", Error: stalled, Message: "the progress cannot be followed now; the import goes on"})
+			}
+			return
+		case <-stall.C:
+			out.send(progressEvent{EventType: "error", Error: stalled, Message: "nothing happened for " + s.Stall.String() + "; the import goes on"})
+			return
+		case <-comments.C:
+			out.comment("keep-alive")
+		case <-stopping.Done():
+			out.comment("the server stops; the import goes on")
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// eventOf returns the event that tells an update.
+func eventOf(u queries.JobUpdate) progressEvent {
+	if j := u.Job; j != nil {
+		if j.Status == "error" {
+			e := progressEvent{EventType: "error", Error: j.Error, Message: j.Message}
+			if e.Error == "" {
+				e.Error = j.Message
+			}
+			return e
+		}
+		return progressEvent{EventType: "complete", Message: j.Message, SuccessfulFiles: &j.Successful}
+	}
+	e := progressEvent{EventType: "processing", CurrentFile: u.File, CurrentStep: u.Step, Message: u.Message}
+	if u.Document != uuid.Nil {
+		e.DocumentID, e.Duplicate = u.Document.String(), &u.Duplicate
+	}
+	if u.Failed != "" {
+		e.Message = u.Failed
+	}
+	return e
+}
+
+// eventStream writes server-sent events, each flushed at once. After an error
+// it writes no more.
+type eventStream struct {
+	w     io.Writer
+	flush func() error
+	job   string
+	err   error
+}
+
+// send writes an event as one data line: JSON has no line ends of its own.
+func (s *eventStream) send(e progressEvent) {
+	e.JobID = s.job
+	b, err := json.Marshal(e)
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.write("data: " + string(b) + "\n\n")
+}
+
+// comment writes a line that clients go over.
+func (s *eventStream) comment(text string) { s.write(": " + text + "\n\n") }
+
+func (s *eventStream) write(text string) {
+	if s.err == nil {
+		_, s.err = io.WriteString(s.w, text)
+	}
+	if s.err == nil {
+		s.err = s.flush()
+	}
+}

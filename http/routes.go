@@ -1,0 +1,142 @@
+package http
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+)
+
+// coreRoutes are paths under CoreURL.
+var coreRoutes = []route{
+	{"POST", "/ingest", (*Server).ingest},
+	{"GET", "/jobs/{job_id}", (*Server).job},
+	{"POST", "/search", (*Server).search},
+	{"POST", "/ask", (*Server).ask},
+	{"GET", "/folders/summary", (*Server).folderSummary},
+}
+
+// vaultRoutes are paths under VaultURL. The deep link comes before the
+// document, whose id has no dot.
+var vaultRoutes = []route{
+	{"GET", "/folders", (*Server).folders},
+	{"GET", "/folders/{id}", (*Server).folder},
+	{"GET", "/documents", (*Server).documents},
+	{"POST", "/documents/batch", (*Server).documentBatch},
+	{"GET", deepLink, (*Server).deepLink},
+	{"GET", "/documents/{id}", (*Server).document},
+	{"GET", "/documents/{id}/content", (*Server).content},
+	{"GET", "/documents/{id}/markdown", (*Server).markdown},
+	{"GET", "/documents/{id}/tags", (*Server).documentTags},
+	{"GET", "/tags", (*Server).tags},
+}
+
+// deepLink is the path that passages name, on the vault and at the root.
+const deepLink = "/documents/{id:[^/.]+}.{ext:[^/]+}"
+
+type route struct {
+	method, path string
+	answer       endpoint
+}
+
+// router returns the routes of both services and of what is beside them.
+func (s *Server) router() *mux.Router {
+	root := mux.NewRouter().SkipClean(true) // a redirect would lose an upload
+	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
+	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
+	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
+	if s.SignIn != nil {
+		s.at(root, s.IssuerURL).PathPrefix("/").Handler(s.SignIn)
+	}
+	core, vault := s.at(root, s.CoreURL), s.at(root, s.VaultURL)
+	s.mount(core, coreDialect, coreRoutes)
+	s.mount(vault, vaultDialect, vaultRoutes)
+	core.Handle("/openapi.yaml", openAPI("core.openapi.yaml")).Methods("GET", "HEAD")
+	vault.Handle("/openapi.yaml", openAPI("vault.openapi.yaml")).Methods("GET", "HEAD")
+	root.Handle(deepLink, s.guard(vaultDialect, s.serve(vaultDialect, (*Server).deepLink))).Methods("GET", "HEAD")
+	s.refuse(root, coreDialect)
+	return root
+}
+
+// at returns the routes below a configured URL: of its host alone where no
+// other URL has the same.
+func (s *Server) at(root *mux.Router, u *url.URL) *mux.Router {
+	r := root.NewRoute()
+	shared := 0
+	for _, other := range []*url.URL{s.CoreURL, s.VaultURL, s.IssuerURL} {
+		if strings.EqualFold(other.Host, u.Host) {
+			shared++
+		}
+	}
+	if u.Host != "" && shared == 1 {
+		r = r.MatcherFunc(func(q *http.Request, _ *mux.RouteMatch) bool { return sameHost(u, q.Host) })
+	}
+	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
+		r = r.PathPrefix(path)
+	}
+	return r.Subrouter()
+}
+
+// sameHost compares a URL's host with a request's, either of which may leave
+// out the scheme's own port.
+func sameHost(u *url.URL, host string) bool {
+	own := ":80"
+	if u.Scheme == "https" {
+		own = ":443"
+	}
+	return strings.EqualFold(strings.TrimSuffix(u.Host, own), strings.TrimSuffix(host, own))
+}
+
+// mount adds a service's routes. Those of the vault answer HEAD like GET, as
+// its clients' other servers do; those of the core do not.
+func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
+	for _, e := range routes {
+		methods := []string{e.method}
+		if e.method == "GET" && d.contentType == vaultDialect.contentType {
+			methods = append(methods, "HEAD")
+		}
+		r.Handle(e.path, s.guard(d, s.serve(d, e.answer))).Methods(methods...)
+	}
+	s.refuse(r, d)
+}
+
+// refuse answers unknown paths and wrong methods below r.
+func (s *Server) refuse(r *mux.Router, d dialect) {
+	r.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		drain(w, q)
+		d.fail(w, &statusError{http.StatusNotFound, "Not Found"})
+	})
+	r.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		drain(w, q)
+		w.Header().Set("Allow", strings.Join(s.allowed(r, q), ", "))
+		d.fail(w, &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"})
+	})
+}
+
+// methods are those that any route answers.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
+
+// allowed returns the methods that r's routes have for a request's path.
+func (s *Server) allowed(r *mux.Router, q *http.Request) []string {
+	return slices.DeleteFunc(slices.Clone(methods), func(method string) bool {
+		try := q.Clone(q.Context())
+		try.Method = method
+		return !hasRoute(r, try)
+	})
+}
+
+// hasRoute goes by the walk rather than r.Match, which takes the handlers for
+// unknown paths for routes as well.
+func hasRoute(r *mux.Router, q *http.Request) bool {
+	found := false
+	_ = r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		var m mux.RouteMatch
+		if route.GetHandler() != nil && route.Match(q, &m) && m.MatchErr == nil {
+			found = true
+		}
+		return nil
+	})
+	return found
+}

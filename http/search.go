@@ -1,0 +1,109 @@
+package http
+
+import (
+	"strings"
+
+	"annals/queries"
+)
+
+type source struct {
+	DocID         string  `json:"doc_id"`
+	DocumentTitle string  `json:"document_title"`
+	LeafTitle     string  `json:"leaf_title"`
+	StartPage     *int    `json:"start_page"`
+	EndPage       *int    `json:"end_page"`
+	Text          string  `json:"text"`
+	Score         float64 `json:"score"`
+	DeepLink      string  `json:"deep_link"`
+}
+
+// search answers POST /search. A question without a word has no passages.
+func (s *Server) search(c *call) (any, error) {
+	var found faults
+	o, err := s.readObject(c.Request, &found)
+	if err != nil {
+		return nil, err
+	}
+	q := queries.Search{
+		Query:  o.text("query", s.Limits.QueryLength),
+		Folder: o.optionalText("folder_name"),
+		Tags:   o.texts("tags", s.Limits.Tags, false),
+		AnyTag: o.oneOf("tag_mode", "all", "any") == "any",
+	}
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	out := struct {
+		Sources []source `json:"sources"`
+	}{[]source{}}
+	if strings.TrimSpace(q.Query) == "" {
+		return out, nil
+	}
+	sources, err := s.Queries.Search(c.Context(), c.user, q)
+	for _, p := range sources {
+		out.Sources = append(out.Sources, source{
+			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
+			StartPage: page(p.StartPage), EndPage: page(p.EndPage),
+			Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
+		})
+	}
+	return out, err
+}
+
+// page returns a page number, nil where there are no pages.
+func page(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// ask answers POST /ask.
+func (s *Server) ask(c *call) (any, error) {
+	var found faults
+	o, err := s.readObject(c.Request, &found)
+	if err != nil {
+		return nil, err
+	}
+	q := queries.Search{
+		Query:  o.text("query", s.Limits.QueryLength),
+		Folder: o.optionalText("folder_name"),
+		Tags:   o.texts("tags", s.Limits.Tags, true),
+	}
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	a, err := s.Queries.Ask(c.Context(), c.user, q)
+	return struct {
+		Answer     string  `json:"answer"`
+		Reasoning  string  `json:"reasoning"`
+		Confidence float64 `json:"confidence"`
+	}{a.Text, a.Reasoning, a.Confidence}, err
+}
+
+type folderSummary struct {
+	Folder      string `json:"folder"`
+	DocumentID  string `json:"document_id"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Content     string `json:"content"`
+	Truncated   bool   `json:"truncated"`
+}
+
+// folderSummary answers GET /folders/summary.
+func (s *Server) folderSummary(c *call) (any, error) {
+	var found faults
+	path := queryText(c.Request, "folder_name", &found)
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	f, err := s.Queries.FolderSummary(c.Context(), c.user, path)
+	out := struct {
+		Status  string         `json:"status"`
+		Summary *folderSummary `json:"folder_summary"`
+	}{Status: f.Status}
+	if f.Status == "ok" {
+		out.Summary = &folderSummary{f.Folder, f.Document.String(), f.Title, f.Description, f.Content, f.Truncated}
+	}
+	return out, err
+}

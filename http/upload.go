@@ -1,0 +1,263 @@
+package http
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"annals/commands"
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// upload is one request to import files, while it is read. Files go to the
+// store as they come; no more than file_metadata is held in memory.
+type upload struct {
+	*Server
+	*call
+
+	inQuery, inFiles, inMetadata faults
+
+	body     io.LimitedReader
+	parts    int
+	texts    int // entries of the field "files" that are no files
+	files    []commands.Upload
+	staged   []originals.Staged
+	metadata []entry
+	given    bool // there was file_metadata
+	checked  bool // the folders of metadata may be written to
+}
+
+// Bounds of a multipart body beside the configured ones.
+const (
+	maxExtraParts = 1000    // fields that mean nothing to us
+	maxEpilogue   = 1 << 20 // bytes behind the last part
+	leniency      = 64 << 20
+)
+
+// errMultipart is what FastAPI tells of a body that cannot be read.
+var errMultipart = &statusError{http.StatusBadRequest, "There was an error parsing the body"}
+
+// read takes the whole body in.
+func (u *upload) read() error {
+	media, params, _ := mime.ParseMediaType(u.Header.Get("Content-Type"))
+	if media != "multipart/form-data" {
+		return nil // so that there are no files, which check tells
+	}
+	if params["boundary"] == "" {
+		return &statusError{http.StatusBadRequest, "Missing boundary in multipart."}
+	}
+	u.body = io.LimitedReader{R: u.Body, N: u.Limits.UploadBytes}
+	parts := multipart.NewReader(&u.body, params["boundary"])
+	for {
+		p, err := parts.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = u.part(p)
+		}
+		if err != nil && u.refused() {
+			return nil // enough was read for check to tell why
+		}
+		if err != nil {
+			return u.because(err)
+		}
+	}
+	// Until the end was read nobody notices that the client left.
+	if n, err := io.CopyN(io.Discard, &u.body, maxEpilogue); err != io.EOF {
+		return fmt.Errorf("%w: %d bytes behind the last part", errMultipart, n)
+	}
+	return nil
+}
+
+// because returns the fault behind an error of reading the body.
+func (u *upload) because(err error) error {
+	var network interface{ Timeout() bool }
+	switch {
+	case u.Context().Err() != nil:
+		return u.Context().Err()
+	case u.body.N <= 0:
+		return fault.Errorf(fault.TooLarge, "one upload may have at most %d bytes", u.Limits.UploadBytes)
+	case errors.As(err, new(*readError)), errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), strings.HasPrefix(err.Error(), "multipart: "):
+		return fmt.Errorf("%w: %w", errMultipart, err)
+	}
+	return err
+}
+
+// refused reports whether it is known that the request will not do. Then no
+// more is stored, and little more is read, to find its other faults.
+func (u *upload) refused() bool {
+	return len(u.inQuery)+len(u.inFiles)+len(u.inMetadata) > 0
+}
+
+func (u *upload) part(p *multipart.Part) error {
+	if u.refused() {
+		u.body.N = min(u.body.N, leniency)
+	}
+	if u.parts++; u.parts > u.Limits.Files+maxExtraParts {
+		return fault.Errorf(fault.TooLarge, "one upload may have at most %d fields", u.Limits.Files+maxExtraParts)
+	}
+	_, params, err := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
+	if err != nil {
+		return fmt.Errorf("%w: content disposition: %w", errMultipart, err)
+	}
+	name, isFile := params["filename"]
+	switch field := params["name"]; {
+	case field == "files" && isFile:
+		return u.file(name, p)
+	case field == "files":
+		return u.text(p)
+	case field == "file_metadata" && isFile:
+		u.inMetadata.add("string_type", "Input should be a valid string", map[string]any{"filename": name}, nil, metadataLoc...)
+	case field == "file_metadata":
+		return u.describe(p)
+	}
+	return nil // the next part goes over it
+}
+
+// text takes an entry of "files" that has no file name.
+func (u *upload) text(p *multipart.Part) error {
+	b, err := io.ReadAll(io.LimitReader(p, maxEcho))
+	if err != nil {
+		return &readError{err}
+	}
+	u.inFiles.add("value_error", "Value error, Expected UploadFile, received: <class 'str'>", strings.ToValidUTF8(string(b), "\uFFFD"),
+		map[string]any{"error": map[string]any{}}, "body", "files", len(u.files)+u.texts)
+	u.texts++
+	return nil
+}
+
+// file stores one file, or notes why it will not be read; then it is gone
+// over, and the others go on.
+func (u *upload) file(name string, p *multipart.Part) error {
+	if len(u.files) == u.Limits.Files {
+		return fault.Errorf(fault.TooLarge, "one upload may have at most %s", count(u.Limits.Files, "file"))
+	}
+	content := &partReader{r: p}
+	if name == "" { // a form without a file chosen
+		_, err := io.Copy(io.Discard, content)
+		return err
+	}
+	f := commands.Upload{Name: fileName(name)}
+	f.MediaType = mediaTypes[extension(f.Name)]
+	switch {
+	case u.refused(): // the next part goes over it
+	case f.MediaType == "":
+		f.Refused = "files of this type cannot be imported; these can: " + supported
+	default:
+		if err := u.store(&f, content); err != nil {
+			return err
+		}
+	}
+	u.files = append(u.files, f)
+	return nil
+}
+
+func (u *upload) store(f *commands.Upload, content *partReader) error {
+	staged, err := u.Originals.Stage(u.Context(), content, u.Limits.FileBytes)
+	switch {
+	case content.err != nil:
+		if err == nil {
+			_ = staged.Discard() // it goes away by itself as well
+		}
+		return content.err
+	case fault.Is(err, fault.TooLarge):
+		f.Refused = fmt.Sprintf("the file is larger than the %d bytes that are allowed", u.Limits.FileBytes)
+		return nil
+	case err != nil:
+		return fmt.Errorf("store %q: %w", f.Name, err)
+	}
+	f.Size = staged.Size()
+	if f.Size == 0 {
+		f.Refused = "the file is empty"
+		return staged.Discard()
+	}
+	f.SHA256 = staged.SHA256()
+	u.staged = append(u.staged, staged)
+	return nil
+}
+
+// discard throws away what was stored and not accepted.
+func (u *upload) discard() {
+	for _, s := range u.staged {
+		if err := s.Discard(); err != nil {
+			u.log(u.Request, fmt.Errorf("discard an upload: %w", err))
+		}
+	}
+}
+
+// check judges the upload as a whole, once everything of it is known, and
+// files every file where it belongs.
+func (u *upload) check() error {
+	if len(u.files)+u.texts == 0 {
+		u.inFiles.add("missing", "Field required", nil, nil, "body", "files")
+	}
+	if u.given && len(u.inFiles)+len(u.inMetadata) == 0 {
+		u.inMetadata.length(len(u.metadata), len(u.files))
+	}
+	all := append(append(u.inQuery, u.inFiles...), u.inMetadata...)
+	if err := all.err(); err != nil {
+		return err
+	}
+	if !u.given {
+		u.metadata = make([]entry, len(u.files))
+		for i := range u.metadata {
+			u.metadata[i].folder = commands.InboxFolder(u.user)
+		}
+	}
+	if err := u.checkAccess(); err != nil {
+		return err
+	}
+	for i, e := range u.metadata {
+		u.files[i].Folder, u.files[i].Tags = e.folder, e.tags
+	}
+	return nil
+}
+
+// checkAccess asks once whether the caller may write to every folder.
+func (u *upload) checkAccess() error {
+	if u.checked {
+		return nil
+	}
+	seen := map[string]bool{}
+	var folders []string
+	for _, e := range u.metadata {
+		if !seen[e.folder] {
+			seen[e.folder] = true
+			folders = append(folders, e.folder)
+		}
+	}
+	err := u.Commands.CheckImport(u.Context(), u.user, folders)
+	if fault.Is(err, fault.Invalid) {
+		_, text := describe(err)
+		err = &invalid{[]validationFault{valueError(metadataLoc, text, nil)}}
+	}
+	u.checked = err == nil
+	return err
+}
+
+// readError is a failure of the client's connection or of the body's form.
+type readError struct{ error }
+
+func (e *readError) Unwrap() error { return e.error }
+
+// partReader remembers how reading failed, so that this is told from a
+// failure of the store that reads it.
+type partReader struct {
+	r   io.Reader
+	err error
+}
+
+func (r *partReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = &readError{err}
+		err = r.err
+	}
+	return n, err
+}
