@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"annals/events"
+	"annals/events/originals"
+	"annals/events/sqlite"
+	"annals/projections"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+)
+
+// Whether a log that is not there is made.
+const (
+	mustExist = false
+	mayCreate = true
+)
+
+// place reads an engine's URL: its scheme and, for embedded engines, the path.
+// An empty one means name in the data folder.
+func place(flag, text, dataDir, scheme, name string) (path string, err error) {
+	if text == "" {
+		return filepath.Join(dataDir, name), nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("--%s: %w", flag, err)
+	}
+	if u.Scheme != scheme {
+		return "", fmt.Errorf("--%s %s: this version knows %s:///path alone", flag, u.Redacted(), scheme)
+	}
+	if u.Host != "" || u.Path == "" {
+		return "", fmt.Errorf("--%s %s: write the path as %s:///path, with three slashes", flag, u.Redacted(), scheme)
+	}
+	return filepath.FromSlash(u.Path), nil
+}
+
+func openLog(ctx context.Context, text, dataDir string, create bool) (events.Driver, error) {
+	path, err := place("log", text, dataDir, "sqlite", "log.db")
+	if err != nil {
+		return nil, err
+	}
+	if !create {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("there is no log at %s: name the data folder by --data, or run annals serve first", path)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the log: %w", err)
+	}
+	return sqlite.Open(ctx, path)
+}
+
+func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, error) {
+	path, err := place("originals", text, dataDir, "file", "originals")
+	if err != nil {
+		return nil, err
+	}
+	return originals.OpenDir(path)
+}
+
+// openModels opens the read models and their search index.
+func openModels(ctx context.Context, c *serveConfig, o projections.Options) (*projections.Set, error) {
+	dir, errModels := place("read-models", c.readModels, c.data, "sqlite", "read-models")
+	search, errSearch := place("search", c.search, c.data, "bleve", "search")
+	if err := errors.Join(errModels, errSearch); err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
+		return bleve.Open(filepath.Join(search, generation))
+	}
+	o.RemoveSearch = func(_ context.Context, generation string) error {
+		return os.RemoveAll(filepath.Join(search, generation))
+	}
+	return projections.Open(ctx, o)
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"annals/commands/importer/extract"
+
+	"github.com/spf13/cobra"
+)
+
+// extractCommand is the process in which PDFs are read, apart from the server,
+// so that a file that hangs or eats memory can be stopped by killing it.
+func extractCommand() *cobra.Command {
+	var cache string
+	command := &cobra.Command{
+		Use:    "extract-pdf",
+		Short:  "Read PDFs for a server, which asks on standard input",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return extract.ServePDF(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cache)
+		},
+	}
+	command.Flags().StringVar(&cache, "cache", "", "folder of compiled code")
+	return command
+}

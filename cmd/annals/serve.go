@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/http/signin"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+)
+
+// serveConfig is everything that serve can be told.
+type serveConfig struct {
+	data, listen                         string
+	log, readModels, search, originals   string
+	coreURL, vaultURL, mcpURL, issuerURL string
+	issuers, admins, origins             []string
+	audience                             string
+
+	workers, searchLimit, files int
+	fileBytes, uploadBytes      int64
+	extract                     extract.Limits
+	fileTimeout, stall          time.Duration
+	logLevel, logFormat         string
+}
+
+func serveCommand(dataDir func() string) *cobra.Command {
+	c := new(serveConfig)
+	command := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: "Run the service. On an empty data folder it makes the folder and the user admin, and prints how to go on.\n" +
+			"An interrupt ends it in order: requests and files in work finish, and what was accepted goes on at the next start.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.data = dataDir()
+			logger, err := newLogger(c, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), c, logger, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address to listen on")
+	flags.StringVar(&c.log, "log", "", "URL of the log, sqlite:///path (default: in the data folder)")
+	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
+	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
+	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder (default: in the data folder)")
+	flags.StringVar(&c.coreURL, "core-url", "", "URL at which clients reach the core (default: follows --listen)")
+	flags.StringVar(&c.vaultURL, "vault-url", "", "URL at which clients reach the vault (default: follows --listen)")
+	flags.StringVar(&c.mcpURL, "mcp-url", "", "URL at which agents reach the tools (default: follows --listen)")
+	flags.StringVar(&c.issuerURL, "issuer-url", "", "URL of the built-in sign-in (default: follows --listen)")
+	flags.StringVar(&c.audience, "audience", signin.DefaultAudience, "audience of the built-in sign-in's tokens")
+	flags.StringArrayVar(&c.issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")
+	flags.StringSliceVar(&c.admins, "admin", nil, "principals who may do everything, such as user:corp/alice")
+	flags.StringSliceVar(&c.origins, "cors-origin", nil, "origins whose web pages may call the service")
+	flags.IntVar(&c.workers, "workers", runtime.NumCPU(), "files that are imported side by side")
+	flags.IntVar(&c.searchLimit, "search-limit", 10, "passages that a search returns")
+	flags.IntVar(&c.files, "max-files", 10_000, "files in one upload")
+	flags.Int64Var(&c.fileBytes, "max-file-bytes", 1<<30, "bytes of one uploaded file")
+	flags.Int64Var(&c.uploadBytes, "max-upload-bytes", 64<<30, "bytes of one upload")
+	flags.IntVar(&c.extract.Pages, "max-pages", 5000, "pages of a PDF")
+	flags.Int64Var(&c.extract.TextBytes, "max-text-bytes", 1<<30, "bytes of text read from one file")
+	flags.DurationVar(&c.extract.Time, "extract-time", 10*time.Minute, "time for reading one file")
+	flags.Int64Var(&c.extract.Memory, "extract-memory", 512<<20, "bytes of memory of one PDF reader")
+	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
+	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
+	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
+	return command
+}
+
+func newLogger(c *serveConfig, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level %s: must be debug, info, warn or error", c.logLevel)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch c.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %s: must be text or json", c.logFormat)
+}
+
+// serve runs the service until ctx ends, and prints to out how to use it.
+func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writer) (err error) {
+	if err := os.MkdirAll(c.data, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	lock := flock.New(filepath.Join(c.data, "serve.lock"))
+	if held, err := lock.TryLock(); err != nil {
+		return fmt.Errorf("lock the data folder %s: %w", c.data, err)
+	} else if !held {
+		return fmt.Errorf("another server runs on the data folder %s", c.data)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", c.listen, err)
+	}
+	urls, err := c.urls(listener.Addr())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s, err := openService(ctx, c, urls, logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := signin.WriteURLs(c.data, urls.signin()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	s.run(ctx, g, listener)
+	g.Go(func() error { return s.welcome(ctx, out) })
+	return g.Wait()
+}
+
+// addresses are the URLs at which clients reach the service.
+type addresses struct {
+	core, vault, mcp, issuer *url.URL
+	audience                 string
+}
+
+func (a addresses) signin() signin.URLs {
+	return signin.URLs{Core: a.core.String(), Vault: a.vault.String(), MCP: a.mcp.String(), Issuer: a.issuer.String(), Audience: a.audience}
+}
+
+// urls returns the configured addresses; those that are not follow the
+// address that is listened on.
+func (c *serveConfig) urls(listening net.Addr) (a addresses, err error) {
+	host, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return a, err
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	a.audience = c.audience
+	for _, u := range []struct {
+		to         **url.URL
+		flag, text string
+		path       string
+	}{
+		{&a.core, "core-url", c.coreURL, "/core"},
+		{&a.vault, "vault-url", c.vaultURL, "/vault"},
+		{&a.mcp, "mcp-url", c.mcpURL, "/mcp"},
+		{&a.issuer, "issuer-url", c.issuerURL, "/signin"},
+	} {
+		if u.text == "" {
+			u.text = "http://" + net.JoinHostPort(host, port) + u.path
+		}
+		parsed, err := url.Parse(strings.TrimSuffix(u.text, "/"))
+		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+			return a, fmt.Errorf("--%s %s: must be an http or https URL with a host", u.flag, u.text)
+		}
+		*u.to = parsed
+	}
+	return a, nil
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"annals/commands"
+	"annals/commands/importer"
+	"annals/commands/importer/extract"
+	"annals/commands/importer/summarise"
+	"annals/events"
+	"annals/events/originals"
+	httpd "annals/http"
+	"annals/http/signin"
+	"annals/projections"
+	"annals/queries"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// service is all the parts of a running server, in the order in which they
+// are opened; they are closed in the opposite one.
+type service struct {
+	config *serveConfig
+	urls   addresses
+	logger *slog.Logger
+
+	log       *events.Log
+	control   *projections.Control
+	originals originals.Store
+	models    *projections.Set
+	queue     *projections.Queue
+	reader    extract.Reader
+	accounts  *signin.Accounts
+	verifier  *signin.Verifier
+	queries   *queries.Queries
+	importer  *importer.Importer
+	server    *httpd.Server
+
+	password string // of the user admin, where this start created it
+	closers  []func() error
+}
+
+// holder names the one process that serves an embedded data folder. It is the
+// same after a restart, so that what a killed server had in work is free at
+// once.
+const holder = "embedded"
+
+func openService(ctx context.Context, c *serveConfig, urls addresses, logger *slog.Logger) (_ *service, err error) {
+	s := &service{config: c, urls: urls, logger: logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for _, open := range []func(context.Context) error{s.openStores, s.openSignIn, s.openImporter} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.openServer()
+	return s, nil
+}
+
+func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
+
+// openStores opens the log, the originals, and the read models.
+func (s *service) openStores(ctx context.Context) error {
+	driver, err := openLog(ctx, s.config.log, s.config.data, mayCreate)
+	if err != nil {
+		return err
+	}
+	s.log = events.NewLog(driver)
+	s.closing(s.log.Close)
+	if s.originals, err = openOriginals(ctx, s.config.originals, s.config.data); err != nil {
+		return err
+	}
+	if s.control, err = projections.OpenControl(ctx, filepath.Join(s.config.data, "control.db")); err != nil {
+		return err
+	}
+	s.closing(s.control.Close)
+	if err := s.control.ReleaseAll(ctx, holder); err != nil {
+		return fmt.Errorf("release what was in work: %w", err)
+	}
+	s.models, err = openModels(ctx, s.config, projections.Options{Log: s.log, Control: s.control, Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	s.closing(s.models.Close)
+	head, err := s.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	s.queries = &queries.Queries{Models: s.models, SearchLimit: s.config.searchLimit, Start: head}
+	return nil
+}
+
+func (s *service) openSignIn(ctx context.Context) (err error) {
+	if s.accounts, err = signin.OpenAccounts(ctx, s.config.data); err != nil {
+		return err
+	}
+	s.closing(s.accounts.Close)
+	if s.password, _, err = s.accounts.EnsureAdmin(ctx); err != nil {
+		return fmt.Errorf("create the user admin: %w", err)
+	}
+	issuer, err := signin.NewIssuer(s.accounts, signin.IssuerOptions{URL: s.urls.issuer.String(), Audience: s.urls.audience})
+	if err != nil {
+		return err
+	}
+	options := signin.Options{BuiltIn: issuer, Admins: s.config.admins}
+	for _, text := range s.config.issuers {
+		trusted, err := parseIssuer(text)
+		if err != nil {
+			return err
+		}
+		options.Issuers = append(options.Issuers, trusted)
+	}
+	if s.verifier, err = signin.NewVerifier(options); err != nil {
+		return err
+	}
+	s.closing(func() error { s.verifier.Close(); return nil })
+	s.server = &httpd.Server{SignIn: issuer, Verify: s.verifier.Verify}
+	return nil
+}
+
+func (s *service) openImporter(context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, to start PDF readers: %w", err)
+	}
+	cache := filepath.Join(s.config.data, "cache")
+	s.reader = extract.New(extract.Options{
+		Limits: s.config.extract, PDFCommand: []string{program, "extract-pdf"}, CacheDir: cache, Workers: s.config.workers,
+	})
+	s.closing(s.reader.Close)
+	s.importer = &importer.Importer{
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Logger: s.logger},
+		Originals: s.originals,
+		Reader:    s.reader,
+		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
+		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger,
+	}
+	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: holder, Workers: s.config.workers, Logger: s.logger}
+	return nil
+}
+
+func (s *service) openServer() {
+	s.server.Queries = s.queries
+	s.server.Commands = s.importer.Handler
+	s.server.Originals = s.originals
+	s.server.CoreURL, s.server.VaultURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.issuer
+	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
+	s.server.Origins = s.config.origins
+	s.server.Version = version()
+	s.server.Stall = s.config.stall
+	s.server.Logger = s.logger
+}
+
+// run starts every part. Read models go on until both the server, whose last
+// requests read them, and the importer have ended.
+func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
+	models, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var writers errgroup.Group
+	writers.Go(func() error { return s.server.Serve(ctx, l) })
+	writers.Go(func() error { return s.importer.Run(ctx, s.queue) })
+	g.Go(func() error {
+		defer stop()
+		return writers.Wait()
+	})
+	g.Go(func() error { return s.models.Run(models) })
+}
+
+// close closes what was opened, the last first.
+func (s *service) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// welcome says how to use the service.
+func (s *service) welcome(_ context.Context, out io.Writer) error {
+	program := programName()
+	data := ""
+	if s.config.data != "annals-data" {
+		data = " --data " + s.config.data
+	}
+	fmt.Fprintf(out, "Annals %s serves %s\n\n", version(), s.config.data)
+	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.issuer)
+	if s.password != "" {
+		fmt.Fprintf(out, "The user admin was created. The password is shown this once: %s\n\n", s.password)
+	}
+	_, err := fmt.Fprintf(out, `Import something and ask, in another terminal:
+
+  TOKEN=$(%[1]s token admin%[2]s)
+  printf '# Lighthouses\n\nThe lighthouse at Eddystone was finished in 1759 by John Smeaton.\n' |
+    curl -sN -H "Authorization: Bearer $TOKEN" -F 'files=@-;filename=lighthouses.md' '%[3]s/ingest?stream=true'
+  curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+    -d '{"query": "Who finished the lighthouse at Eddystone?"}' %[3]s/ask
+
+`, program, data, s.urls.core)
+	return err
+}
+
+// programName is how the person who started this program would call it again.
+func programName() string {
+	path, err := os.Executable()
+	if err == nil && filepath.Base(filepath.Dir(path)) == "exe" {
+		return "go run ./cmd/annals"
+	}
+	return os.Args[0]
+}
