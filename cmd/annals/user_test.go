@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"annals/events/fault"
+	"annals/http/signin"
+)
+
+// account runs the user or the token command on a data folder.
+func account(t *testing.T, dir, input string, args ...string) (string, error) {
+	t.Helper()
+	root := &cobra.Command{SilenceUsage: true, SilenceErrors: true}
+	dataDir := func() string { return dir }
+	root.AddCommand(userCommand(dataDir), tokenCommand(dataDir))
+	var out bytes.Buffer
+	root.SetIn(strings.NewReader(input))
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// signinFolder is a data folder as a server leaves it.
+func signinFolder(t *testing.T) (dir string, verifier *signin.Verifier) {
+	t.Helper()
+	dir = t.TempDir()
+	accounts, err := signin.OpenAccounts(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := accounts.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	urls := signin.URLs{Issuer: "http://annals.test/signin", Audience: "tests"}
+	if err := signin.WriteURLs(dir, urls); err != nil {
+		t.Fatal(err)
+	}
+	issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verifier, err = signin.NewVerifier(signin.Options{BuiltIn: issuer}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(verifier.Close)
+	return dir, verifier
+}
+
+func TestUserAndTokenCommands(t *testing.T) {
+	dir, verifier := signinFolder(t)
+	if _, err := account(t, dir, "correct horse\n", "user", "add", "alice", "--admin", "--group", "staff", "--group", "board"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := account(t, dir, "", "token", "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSuffix(out, "\n")
+	user, _, err := verifier.Verify(t.Context(), token)
+	if err != nil || user.Principal != "user:alice" || !user.Admin || len(user.Groups) != 2 {
+		t.Errorf("what token prints is verified as %+v, %v; want the administrator alice with two groups", user, err)
+	}
+	if out, err = account(t, dir, "", "user", "list"); err != nil || !strings.Contains(out, "alice") || !strings.Contains(out, "board, staff") {
+		t.Errorf("user list = %q, %v; want alice with her groups", out, err)
+	}
+	if _, err := account(t, dir, "", "user", "disable", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := verifier.Verify(t.Context(), token); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("the token of a disabled user: %v, want it refused", err)
+	}
+	if _, err := account(t, dir, "", "token", "alice"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("token of a disabled user: %v, want forbidden", err)
+	}
+	if _, err := account(t, dir, "", "user", "enable", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := account(t, dir, "battery staple\r\n", "user", "passwd", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	accounts, err := signin.OpenAccounts(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accounts.Close()
+	if _, err := accounts.Authenticate(t.Context(), "alice", "battery staple"); err != nil {
+		t.Errorf("Authenticate with the new password: %v", err)
+	}
+}
+
+func TestUserCommandsSayWhatIsWrong(t *testing.T) {
+	dir, _ := signinFolder(t)
+	if _, err := account(t, dir, "correct horse", "user", "add", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(t.TempDir(), "nowhere")
+	for _, c := range []struct {
+		dir, input string
+		args       string
+		kind       fault.Kind
+		says       string
+	}{
+		{missing, "correct horse", "user add bob", fault.NotFound, "run serve first, or pass --data"},
+		{missing, "", "token alice", fault.NotFound, "run serve first, or pass --data"},
+		{dir, "short", "user add bob", fault.Invalid, "at least 8 characters"},
+		{dir, "", "user add bob", fault.Invalid, "no password on standard input"},
+		{dir, "correct horse", "user add alice", fault.Conflict, "taken"},
+		{dir, "correct horse", "user add a/b", fault.Invalid, `cannot hold "/"`},
+		{dir, "", "user disable bob", fault.NotFound, `no user "bob"`},
+		{dir, "", "user enable bob", fault.NotFound, "annals user list"},
+		{dir, "correct horse", "user passwd bob", fault.NotFound, `no user "bob"`},
+		{dir, "", "token bob", fault.NotFound, `no user "bob"`},
+	} {
+		out, err := account(t, c.dir, c.input, strings.Fields(c.args)...)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v (%v), want %v saying %q", c.args, err, fault.KindOf(err), c.kind, c.says)
+		}
+		if out != "" {
+			t.Errorf("%s prints %q, want nothing beside the error", c.args, out)
+		}
+	}
+}
