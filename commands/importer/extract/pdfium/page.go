@@ -1,0 +1,202 @@
+package pdfium
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+)
+
+// hyphenMark stands in PDFium's text for a hyphen at the end of a line; no
+// line end follows it. In Line.Text it becomes softHyphen, and the line ends.
+const (
+	hyphenMark = '\ufffe'
+	softHyphen = "\u00ad"
+)
+
+// page reads page n, counted from 1. A fault of the page alone marks it
+// broken; the error is that of an engine that must not be used again.
+func (d *document) page(n int) (*Page, error) {
+	out := &Page{Number: n}
+	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: n - 1})
+	if err != nil {
+		out.Broken = true
+		return out, trapped(err)
+	}
+	page := requests.Page{ByReference: &loaded.Page}
+	defer d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
+	if err := d.lines(page, out); err != nil {
+		out.Broken = true
+		return out, trapped(err)
+	}
+	return out, trapped(d.notes(page, out))
+}
+
+// trapped returns err if it says that WebAssembly stopped in the middle, which
+// leaves PDFium in an unknown state, and nil for the errors that PDFium returns.
+func trapped(err error) error {
+	if err != nil && (strings.Contains(err.Error(), "wasm") || strings.Contains(err.Error(), "panic")) {
+		return err
+	}
+	return nil
+}
+
+// textPage is the text of one page, with all that turns its places on the
+// page into places of what is shown.
+type textPage struct {
+	*document
+	ref      references.FPDF_TEXTPAGE
+	w, h     float32 // unrotated
+	rotation int     // quarter turns clockwise
+	mapped   bool    // indices of runes are indices of characters
+}
+
+func (d *document) lines(page requests.Page, out *Page) error {
+	text, err := d.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
+	if err != nil {
+		return err
+	}
+	t := &textPage{document: d, ref: text.TextPage}
+	defer d.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: t.ref})
+	if err := t.measure(page, out); err != nil {
+		return err
+	}
+	count, err := d.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.ref})
+	if err != nil || count.Count == 0 {
+		return err
+	}
+	all, err := d.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.ref, StartIndex: 0, Count: count.Count})
+	if err != nil {
+		return err
+	}
+	t.mapped = utf8.RuneCountInString(all.Text) == count.Count
+	return t.split(all.Text, out)
+}
+
+func (t *textPage) measure(page requests.Page, out *Page) error {
+	width, err := t.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: page})
+	if err != nil {
+		return err
+	}
+	height, err := t.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: page})
+	if err != nil {
+		return err
+	}
+	rotation, err := t.FPDFPage_GetRotation(&requests.FPDFPage_GetRotation{Page: page})
+	if err != nil {
+		return err
+	}
+	out.Width, out.Height = width.PageWidth, height.PageHeight
+	t.rotation = int(rotation.PageRotation)
+	t.w, t.h = out.Width, out.Height
+	if t.rotation%2 == 1 {
+		t.w, t.h = t.h, t.w
+	}
+	return nil
+}
+
+// split cuts a page's text into lines and places each by its first and last letter.
+func (t *textPage) split(text string, out *Page) error {
+	index := 0 // of the rune at the beginning of text
+	for text != "" {
+		end := strings.IndexAny(text, "\r\n"+string(hyphenMark))
+		line, rest, suffix := text, "", ""
+		if end >= 0 {
+			r, size := utf8.DecodeRuneInString(text[end:])
+			line, rest = text[:end], text[end+size:]
+			if r == hyphenMark {
+				suffix = softHyphen
+			}
+		}
+		runes := utf8.RuneCountInString(line)
+		if clean := strings.Map(printable, line); strings.TrimSpace(clean) != "" {
+			l := Line{Text: strings.TrimSpace(clean) + suffix}
+			first := index + utf8.RuneCountInString(line) - utf8.RuneCountInString(strings.TrimLeftFunc(line, blank))
+			last := index + utf8.RuneCountInString(strings.TrimRightFunc(line, blank)) - 1
+			if err := t.place(&l, first, last); err != nil {
+				return err
+			}
+			out.Lines = append(out.Lines, l)
+		}
+		index += runes + 1
+		text = rest
+	}
+	return nil
+}
+
+func blank(r rune) bool { return unicode.IsSpace(r) || r == 0 }
+
+// printable drops what is no text: NUL padding, other controls, and the marks
+// that say nothing once text is out of its layout.
+func printable(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case r < ' ', r >= 0x7f && r < 0xa0, r == '\u00ad', r == '\ufeff', r == '\uffff', r == utf8.RuneError:
+		return -1
+	}
+	return r
+}
+
+// place sets where a line is, by its first and last letter, and its font.
+func (t *textPage) place(l *Line, first, last int) error {
+	if !t.mapped {
+		first, last = t.charIndex(first), t.charIndex(last)
+	}
+	if first < 0 || last < first {
+		return nil
+	}
+	x, top, right, bottom, err := t.box(first)
+	if err != nil {
+		return trapped(err)
+	}
+	l.X, l.Y, l.Right, l.Size = x, top, right, bottom-top
+	if last > first {
+		if _, _, right, _, err := t.box(last); err == nil {
+			l.Right = right
+		}
+	}
+	if l.Size < 1 {
+		size, err := t.FPDFText_GetFontSize(&requests.FPDFText_GetFontSize{TextPage: t.ref, Index: first})
+		if err != nil {
+			return trapped(err)
+		}
+		l.Size = float32(size.FontSize)
+	}
+	weight, err := t.FPDFText_GetFontWeight(&requests.FPDFText_GetFontWeight{TextPage: t.ref, Index: first})
+	if err == nil {
+		l.Weight = float32(weight.FontWeight)
+	}
+	return trapped(err)
+}
+
+// charIndex returns the character that the nth rune of the text is, or -1.
+func (t *textPage) charIndex(n int) int {
+	i, err := t.FPDFText_GetCharIndexFromTextIndex(&requests.FPDFText_GetCharIndexFromTextIndex{TextPage: t.ref, NTextIndex: n})
+	if err != nil {
+		return -1
+	}
+	return i.CharIndex
+}
+
+// box returns where a character is on the page as it is shown. Its height is
+// that of its font, whatever the letter.
+func (t *textPage) box(index int) (left, top, right, bottom float32, err error) {
+	got, err := t.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.ref, Index: index})
+	if err != nil {
+		return 0, 0, 0, 0, errors.Join(errors.New("placing a character"), err)
+	}
+	r := got.Rect
+	switch t.rotation {
+	case 1:
+		return r.Bottom, r.Left, r.Top, r.Right, nil
+	case 2:
+		return t.w - r.Right, r.Bottom, t.w - r.Left, r.Top, nil
+	case 3:
+		return t.h - r.Top, t.w - r.Right, t.h - r.Bottom, t.w - r.Left, nil
+	}
+	return r.Left, t.h - r.Top, r.Right, t.h - r.Bottom, nil
+}

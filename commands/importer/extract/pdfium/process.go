@@ -1,0 +1,187 @@
+package pdfium
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"annals/events/fault"
+)
+
+// process is one running reader. It is used by one file at a time.
+type process struct {
+	cmd      *exec.Cmd
+	stdin    io.Closer
+	frames   *frames
+	stderr   tail
+	killed   atomic.Bool // by its watchdog
+	files    int         // read so far
+	resident int         // KiB, after the last file
+	spoilt   bool        // must not be used again
+	timer    *time.Timer // ends it when idle
+}
+
+// start starts a process and waits until it is ready.
+func start(ctx context.Context, config *Config) (*process, error) {
+	if len(config.Command) == 0 {
+		return nil, errors.New("no command is configured")
+	}
+	p := &process{cmd: exec.Command(config.Command[0], config.Command[1:]...)}
+	p.cmd.Env = append(os.Environ(), memoryEnv+"="+strconv.FormatInt(config.Memory, 10), "GOTRACEBACK=none")
+	if config.CacheDir != "" {
+		p.cmd.Env = append(p.cmd.Env, cacheEnv+"="+config.CacheDir)
+	}
+	p.cmd.Stderr = &p.stderr
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.stdin = stdin
+	p.frames = &frames{r: bufio.NewReaderSize(stdout, 64<<10), w: bufio.NewWriter(stdin)}
+	k, _, err := p.await(ctx, startTime)
+	if err == nil && k != readyFrame {
+		err = fmt.Errorf("it said %d first", k)
+	}
+	if err != nil {
+		p.end()
+		return nil, fmt.Errorf("%w: %s", err, p.stderr.last())
+	}
+	return p, nil
+}
+
+// await reads the next frame. When it does not come in time, or ctx ends, the
+// process is killed.
+func (p *process) await(ctx context.Context, patience time.Duration) (kind, []byte, error) {
+	watchdog := time.AfterFunc(patience, func() {
+		p.killed.Store(true)
+		p.cmd.Process.Kill()
+	})
+	defer watchdog.Stop()
+	k, payload, err := p.frames.read()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return k, payload, err
+}
+
+// end ends the process, whatever it is doing, and waits for it.
+func (p *process) end() error {
+	p.stdin.Close()
+	p.cmd.Process.Kill()
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		return fmt.Errorf("ending a reader of PDF files: %w", err)
+	}
+	return nil
+}
+
+// reading is the reading of one file by one process.
+type reading struct {
+	*process
+	config *Config
+	visit  Visitor
+	doc    Document
+	pages  int // visited
+}
+
+// run asks for a file and passes on what comes. It leaves the process spoilt
+// unless it came to the end of its answer.
+func (r *reading) run(ctx context.Context, req request) error {
+	stop := context.AfterFunc(ctx, func() { r.cmd.Process.Kill() })
+	defer stop()
+	r.files++
+	r.spoilt = true
+	if err := r.frames.write(requestFrame, req.encode()); err != nil {
+		return fault.Errorf(fault.Unavailable, "asking the reader of PDF files: %w", err)
+	}
+	left := r.config.Time
+	for {
+		begun := time.Now()
+		k, payload, err := r.await(ctx, max(min(left, r.config.PageTime), time.Millisecond))
+		left -= time.Since(begun) // what the visitor takes is not the file's fault
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return r.broken(left)
+		}
+		done, err := r.answer(k, payload)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// answer takes one frame and tells whether it was the last.
+func (r *reading) answer(k kind, payload []byte) (bool, error) {
+	var err error
+	switch k {
+	case openedFrame:
+		if r.doc, err = decodeDocument(payload); err == nil {
+			return false, r.visit.Document(r.doc)
+		}
+	case pageFrame:
+		var page Page
+		if page, err = decodePage(payload); err == nil && page.Number == r.pages+1 {
+			r.pages++
+			return false, r.visit.Page(page)
+		}
+	case doneFrame:
+		d := decoder{b: payload}
+		r.resident = d.int()
+		r.spoilt = d.end() != nil
+		return true, nil
+	case failedFrame:
+		var f failure
+		if f, err = decodeFailure(payload); err == nil {
+			r.spoilt = f.fatal
+			return true, fault.Errorf(fault.Invalid, "%s", f.text)
+		}
+	}
+	return true, r.broken(r.config.Time)
+}
+
+// broken says why a process stopped in the middle of a file.
+func (r *reading) broken(left time.Duration) error {
+	where := "before its first page was read"
+	if r.pages > 0 {
+		where = fmt.Sprintf("after page %d of %d", r.pages, r.doc.Pages)
+	}
+	switch {
+	case r.killed.Load() && left <= 0:
+		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v and was stopped %s", r.config.Time, where)
+	case r.killed.Load():
+		return fault.Errorf(fault.Invalid, "a page of the PDF took longer than %v and its reading was stopped %s", min(r.config.PageTime, r.config.Time), where)
+	}
+	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs too much memory; its reading stopped %s", where)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 2 << 10
+	t.b = append(t.b, p[max(0, len(p)-most):]...)
+	if len(t.b) > most {
+		t.b = append(t.b[:0], t.b[len(t.b)-most:]...)
+	}
+	return len(p), nil
+}
+
+// last returns it as one line. The process must have ended.
+func (t *tail) last() string { return strings.Join(strings.Fields(string(t.b)), " ") }

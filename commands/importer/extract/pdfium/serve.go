@@ -1,0 +1,125 @@
+package pdfium
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+)
+
+// memoryEnv names the environment variable by which Readers tells a process
+// how many bytes of memory PDFium may use.
+const memoryEnv = "ANNALS_PDF_MEMORY"
+
+// cacheEnv names the one that holds Config.CacheDir.
+const cacheEnv = "ANNALS_PDF_CACHE"
+
+// Serve reads the files that in asks for, one after the other, and writes
+// their pages to out. It is what a process started by Readers runs, and ends
+// without an error when in does; should that happen in the middle of a file,
+// the process exits, because nobody is left to end it. The compiled PDFium is
+// kept in cacheDir or, where that is empty, in Config.CacheDir.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, cacheDir string) error {
+	memory := int64(DefaultMemory)
+	if n, err := strconv.ParseInt(os.Getenv(memoryEnv), 10, 64); err == nil && n > 0 {
+		memory = n
+	}
+	if cacheDir == "" {
+		cacheDir = os.Getenv(cacheEnv)
+	}
+	debug.SetMemoryLimit(memory + overhead)
+	e, err := newEngine(cacheDir, memory)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	f := &frames{w: bufio.NewWriterSize(out, 64<<10)}
+	if err := f.write(readyFrame, nil); err != nil {
+		return err
+	}
+	requests := make(chan request)
+	var busy atomic.Bool
+	failed := make(chan error, 1)
+	go func() {
+		defer close(requests)
+		failed <- receive(ctx, in, requests)
+		if busy.Load() {
+			os.Exit(1)
+		}
+	}()
+	for req := range requests {
+		busy.Store(true)
+		if err := e.serve(ctx, req, f); err != nil {
+			return err
+		}
+		busy.Store(false)
+	}
+	return <-failed
+}
+
+// receive passes on the requests that it reads, until the end of in or ctx.
+func receive(ctx context.Context, in io.Reader, requests chan<- request) error {
+	f := &frames{r: bufio.NewReader(in)}
+	for {
+		k, payload, err := f.read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading a request: %w", err)
+		}
+		req, err := decodeRequest(payload)
+		if k != requestFrame || err != nil {
+			return errors.New("reading a request: not a request")
+		}
+		select {
+		case requests <- req:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// serve answers one request. An error ends the process.
+func (e *engine) serve(ctx context.Context, req request, f *frames) error {
+	doc, err := e.open(req.path)
+	var u unreadable
+	if errors.As(err, &u) {
+		return f.write(failedFrame, failure{text: string(u)}.encode())
+	}
+	if err != nil {
+		f.write(failedFrame, failure{text: "the PDF is damaged in a way that stops its reading", fatal: true}.encode())
+		return fmt.Errorf("opening %s: %w", req.path, err)
+	}
+	if req.maxPages > 0 && doc.pages > req.maxPages {
+		text := fmt.Sprintf("the PDF has %d pages; the limit is %d", doc.pages, req.maxPages)
+		return errors.Join(f.write(failedFrame, failure{text: text}.encode()), doc.close())
+	}
+	if err := f.write(openedFrame, doc.describe().encode()); err != nil {
+		return err
+	}
+	doc.forms = doc.form()
+	var enc encoder
+	for n := 1; n <= doc.pages && ctx.Err() == nil; n++ {
+		page, err := doc.page(n)
+		enc.b = enc.b[:0]
+		page.encode(&enc)
+		if err := f.write(pageFrame, enc.b); err != nil {
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("reading page %d of %s: %w", n, req.path, err)
+		}
+	}
+	if err := doc.close(); err != nil {
+		return fmt.Errorf("closing %s: %w", req.path, err)
+	}
+	enc.b = enc.b[:0]
+	enc.int(residentKiB())
+	return f.write(doneFrame, enc.b)
+}
