@@ -123,8 +123,11 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		return events.Content{}, err
 	}
 	path, release, err := r.Originals.Path(ctx, accepted.SHA256)
-	if err != nil { // not even a missing one is the file's own fault
-		return events.Content{}, fault.Errorf(fault.Internal, "the original of file %d: %w", accepted.File, err)
+	if fault.Is(err, fault.NotFound) { // not the file's own fault
+		return events.Content{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
+	}
+	if err != nil {
+		return events.Content{}, err
 	}
 	defer release()
 	summary := r.summariser(accepted.Name)

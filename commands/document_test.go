@@ -1,0 +1,153 @@
+package commands
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/memory"
+
+	"github.com/google/uuid"
+)
+
+var (
+	shaA = strings.Repeat("a", 64)
+	shaB = strings.Repeat("b", 64)
+)
+
+func importInto(folder uuid.UUID, sha256, causation string) ImportDocument {
+	return ImportDocument{
+		ID: events.DocumentID(folder, sha256, 0), Folder: folder, Name: "a.md", Tags: []string{"t"},
+		Content: events.Content{SHA256: sha256, Title: "A", TextStream: "text"},
+		User:    alice, Cause: events.Cause{Actor: "user:alice", Causation: causation},
+	}
+}
+
+func TestImportDocument(t *testing.T) {
+	imported := events.DocumentImported{Version: 1, Folder: id(1), Name: "a.md", Tags: []string{"t"}, Content: events.Content{SHA256: shaA, Title: "A", TextStream: "text"}}
+	for _, test := range []struct {
+		name      string
+		given     []events.Data // caused by upload "first"
+		causation string
+		then      []events.Data
+		kind      fault.Kind
+	}{
+		{"a new document is made", nil, "second", []events.Data{imported}, 0},
+		{"the same bytes are made once", []events.Data{imported}, "second", nil, 0},
+		{"an upload meets its own document", []events.Data{imported}, "first", nil, 0},
+		{"its own even when it is deleted", []events.Data{imported, events.DocumentDeleted{Version: 2}}, "first", nil, 0},
+		{"a renamed one holds the bytes still", []events.Data{imported, events.DocumentRenamed{Version: 2, Name: "b.md"}}, "second", nil, 0},
+		{"so does a tagged one", []events.Data{imported, events.DocumentTagged{Version: 2}}, "second", nil, 0},
+		{"so does one read again", []events.Data{imported, events.DocumentReread{Version: 2, Content: imported.Content}}, "second", nil, 0},
+		{"a moved one has taken the id", []events.Data{imported, events.DocumentMoved{Version: 2, Folder: id(2)}}, "second", nil, fault.Conflict},
+		{"one that came back holds it", []events.Data{imported, events.DocumentMoved{Version: 2, Folder: id(2)}, events.DocumentMoved{Version: 3, Folder: id(1)}}, "second", nil, 0},
+		{"a revised one has taken it", []events.Data{imported, events.DocumentRevised{Version: 2, Content: events.Content{SHA256: shaB}}}, "second", nil, fault.Conflict},
+		{"a deleted one has taken it", []events.Data{imported, events.DocumentDeleted{Version: 2}}, "second", nil, fault.Conflict},
+	} {
+		var d document
+		for i, data := range test.given {
+			d.apply(events.Event{Revision: int64(i), Data: data, Metadata: events.Metadata{Causation: "first"}})
+		}
+		got, err := importInto(id(1), shaA, test.causation).decide(&d)
+		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
+			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+		}
+	}
+}
+
+func TestDocumentFoldsItsStory(t *testing.T) {
+	d := fold(&document{}, []events.Data{
+		events.DocumentImported{Version: 1, Folder: id(1), Name: "a", Content: events.Content{SHA256: shaA, Title: "A"}},
+		events.DocumentRenamed{Version: 2, Name: "b"},
+		events.DocumentMoved{Version: 3, Folder: id(2)},
+		events.DocumentTagged{Version: 4, Tags: []string{"x"}},
+		events.DocumentRevised{Version: 5, Content: events.Content{SHA256: shaB, Title: "B"}},
+		events.DocumentReread{Version: 6, Content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}}},
+		events.DocumentDeleted{Version: 7},
+	})
+	want := &document{exists: true, deleted: true, version: 7, folder: id(2), name: "b", tags: []string{"x"}, sha256: shaB, title: "B2", warnings: []string{"w"}}
+	if !reflect.DeepEqual(d, want) {
+		t.Errorf("folded to %+v, want %+v", d, want)
+	}
+}
+
+// library is a handler with one folder of alice's.
+func library(t *testing.T) (*Handler, uuid.UUID) {
+	t.Helper()
+	h := &Handler{Log: events.NewLog(memory.New())}
+	t.Cleanup(func() { h.Log.Close() })
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "Library")
+	if err != nil {
+		t.Fatalf("EnsureFolder: %v", err)
+	}
+	return h, folder
+}
+
+func TestSameBytesAtOnceMakeOneDocument(t *testing.T) {
+	h, folder := library(t)
+	other := &Handler{Log: h.Log}
+	var mu sync.Mutex
+	own, documents := 0, make(map[uuid.UUID]bool)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			c := importInto(folder, shaA, "upload "+string(rune('a'+i)))
+			claim, err := []*Handler{h, other}[i%2].ImportDocument(t.Context(), c)
+			if err != nil {
+				t.Errorf("ImportDocument: %v", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			documents[claim.Document] = true
+			if claim.Own {
+				own++
+			}
+		})
+	}
+	wg.Wait()
+	if own != 1 || len(documents) != 1 {
+		t.Errorf("%d uploads made a document of their own, among %d documents; want 1 and 1", own, len(documents))
+	}
+}
+
+func TestClaimGoesPastTakenDocuments(t *testing.T) {
+	h, folder := library(t)
+	for n := range 3 {
+		c := importInto(folder, shaA, "upload")
+		c.Cause.Causation += string(rune('0' + n))
+		claim, err := h.ClaimDocument(t.Context(), c)
+		if want := events.DocumentID(folder, shaA, n); err != nil || claim.Filed || claim.Document != want {
+			t.Fatalf("ClaimDocument = %+v, %v; want %v, not filed", claim, err, want)
+		}
+		c.ID = claim.Document
+		if _, err := h.ImportDocument(t.Context(), c); err != nil {
+			t.Fatalf("ImportDocument: %v", err)
+		}
+		c.Cause.Causation = "another"
+		if claim, err = h.ClaimDocument(t.Context(), c); err != nil || !claim.Filed || claim.Own || claim.Document != c.ID || claim.Title != "A" {
+			t.Errorf("ClaimDocument of the same bytes = %+v, %v; want %v, filed", claim, err, c.ID)
+		}
+		if _, err := h.Log.Append(t.Context(), events.DocumentStream(c.ID), 0, events.Cause{}, events.New{Data: events.DocumentDeleted{Version: 2}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestImportDocumentNeedsWriteAccess(t *testing.T) {
+	h, folder := library(t)
+	c := importInto(folder, shaA, "upload")
+	c.User = bob
+	if _, err := h.ImportDocument(t.Context(), c); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("ImportDocument into a folder of another: %v, want forbidden", err)
+	}
+	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}}); err != nil {
+		t.Fatal(err)
+	}
+	c.User = admin
+	if _, err := h.ImportDocument(t.Context(), c); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("ImportDocument into a deleted folder: %v, want forbidden", err)
+	}
+}

@@ -1,0 +1,210 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/memory"
+
+	"github.com/google/uuid"
+)
+
+func upload(n int) Upload {
+	return Upload{Name: fmt.Sprintf("%d.md", n), Folder: "Library", SHA256: fmt.Sprintf("%064x", n), Size: 1, MediaType: "text/markdown"}
+}
+
+func TestStartImport(t *testing.T) {
+	refused := Upload{Name: "x.exe", Folder: "A", Refused: "files of type .exe are not read"}
+	for _, test := range []struct {
+		name    string
+		uploads []Upload
+		then    []string
+		kind    fault.Kind
+	}{
+		{"files come before the request", []Upload{upload(1), upload(2)}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
+		{"a refused file is told among the others", []Upload{upload(1), refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
+		{"a job without work ends at once", []Upload{refused, refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested", "JobFinished"}, 0},
+		{"no file is no job", nil, nil, fault.Invalid},
+		{"a name that cannot be", []Upload{{Name: "a/b.md", Folder: "A"}}, nil, fault.Invalid},
+		{"a folder that cannot be", []Upload{{Name: "b.md", Folder: "A//B"}}, nil, fault.Invalid},
+		{"tags that cannot be", []Upload{{Name: "b.md", Folder: "A", Tags: []string{""}}}, nil, fault.Invalid},
+	} {
+		got, err := startImport{user: alice, uploads: test.uploads}.decide()
+		var types []string
+		for _, d := range got {
+			types = append(types, events.TypeOf(d))
+		}
+		if !reflect.DeepEqual(types, test.then) || fault.KindOf(err) != test.kind {
+			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, types, err, test.then, test.kind)
+		}
+	}
+}
+
+func TestFilesOfAJob(t *testing.T) {
+	requested := []events.Data{
+		events.FileAccepted{File: 0, Name: "0"}, events.FileAccepted{File: 1, Name: "1"}, events.FileAccepted{File: 2, Name: "2", Refused: "no"},
+		events.ImportRequested{Files: 3, User: "user:alice"},
+	}
+	imported, failed := events.FileImported{File: 1, Document: id(1)}, events.FileFailed{File: 0, Error: "broken"}
+	after := func(more ...events.Data) []events.Data { return append(requested[:4:4], more...) }
+	for _, test := range []struct {
+		name  string
+		given []events.Data
+		when  func(*job) ([]events.Data, error)
+		then  []events.Data
+		kind  fault.Kind
+	}{
+		{"a file is imported", requested, finishFile{1, imported}.decide, []events.Data{imported}, 0},
+		{"the last file ends the job", after(failed), finishFile{1, imported}.decide, []events.Data{imported, events.JobFinished{Successful: 1, Failed: 2}}, 0},
+		{"whatever became of it", after(imported), finishFile{0, failed}.decide, []events.Data{failed, events.JobFinished{Successful: 1, Failed: 2}}, 0},
+		{"a file ends once", after(imported), finishFile{1, imported}.decide, nil, 0},
+		{"and a job once", after(imported, failed, events.JobFinished{Successful: 1, Failed: 2}), finishFile{0, failed}.decide, nil, 0},
+		{"a refused file has ended", requested, finishFile{2, events.FileFailed{File: 2}}.decide, nil, 0},
+		{"there is no file 3", requested, finishFile{3, imported}.decide, nil, fault.NotFound},
+		{"nor a file -1", requested, finishFile{-1, imported}.decide, nil, fault.NotFound},
+		{"files that were not requested do not count", requested[:3], finishFile{1, imported}.decide, nil, fault.NotFound},
+		{"the first step starts the file", requested, stepFile{1, true, "reading", "page 1"}.decide,
+			[]events.Data{events.FileStarted{File: 1}, events.FileStepped{File: 1, Step: "reading", Message: "page 1"}}, 0},
+		{"others do not", after(events.FileStarted{File: 1}), stepFile{1, false, "filing", ""}.decide, []events.Data{events.FileStepped{File: 1, Step: "filing"}}, 0},
+		{"a file that ended takes no step", after(imported), stepFile{1, true, "reading", ""}.decide, nil, 0},
+	} {
+		got, err := test.when(fold(&job{}, test.given))
+		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
+			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+		}
+	}
+}
+
+func TestALargeImportIsAcceptedInAppendsThatFit(t *testing.T) {
+	h, _ := library(t)
+	uploads := make([]Upload, 10_000)
+	for i := range uploads {
+		uploads[i] = upload(i)
+		uploads[i].Tags = []string{strings.Repeat("<", 100), "two"}
+	}
+	started, err := h.StartImport(t.Context(), alice, "request-1", uploads)
+	if err != nil {
+		t.Fatalf("StartImport: %v", err)
+	}
+	if head, err := h.Log.Head(t.Context()); err != nil || head != started.Position {
+		t.Errorf("Started.Position = %d, the log's head is %d (%v)", started.Position, head, err)
+	}
+	f, err := h.FileToImport(t.Context(), started.Job, 9_999)
+	if err != nil {
+		t.Fatalf("FileToImport: %v", err)
+	}
+	if f.Ended || f.Accepted.Name != "9999.md" || f.User.Principal != alice.Principal || len(f.User.Groups) != 1 || f.Cause.Correlation != "request-1" ||
+		f.Cause.Causation != events.JobStream(started.Job)+"@9999" {
+		t.Errorf("FileToImport = %+v", f)
+	}
+	err = h.Log.ReadStream(t.Context(), events.JobStream(started.Job), 9_999, func(e events.Event) error {
+		if accepted, ok := e.Data.(events.FileAccepted); ok && accepted.File != int(e.Revision) {
+			t.Errorf("file %d stands at revision %d", accepted.File, e.Revision)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStartImportJudgesAccess(t *testing.T) {
+	h, _ := library(t)
+	before, _ := h.Log.Head(t.Context())
+	if _, err := h.StartImport(t.Context(), bob, "", []Upload{upload(1)}); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("StartImport into a folder of another: %v, want forbidden", err)
+	}
+	if head, _ := h.Log.Head(t.Context()); head != before {
+		t.Error("a forbidden import left events")
+	}
+}
+
+func TestAJobEndsWithItsLastFileAmongRacingWorkers(t *testing.T) {
+	h, _ := library(t)
+	workers := []*Handler{h, {Log: h.Log}}
+	const files = 40
+	var uploads []Upload
+	for i := range files {
+		uploads = append(uploads, upload(i))
+	}
+	started, err := h.StartImport(t.Context(), alice, "", uploads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for i := range 2 * files { // every file is worked on twice
+		go func() {
+			errs <- finish(t.Context(), workers[i%2], started.Job, i/2)
+		}()
+	}
+	for range 2 * files {
+		if err := <-errs; err != nil {
+			t.Errorf("FinishFile: %v", err)
+		}
+	}
+	ended, finished := 0, 0
+	err = h.Log.ReadStream(t.Context(), events.JobStream(started.Job), 0, func(e events.Event) error {
+		switch d := e.Data.(type) {
+		case events.FileImported, events.FileFailed:
+			ended++
+		case events.JobFinished:
+			if finished++; d.Successful+d.Failed != files || ended != files {
+				t.Errorf("%+v after %d files", d, ended)
+			}
+		}
+		return nil
+	})
+	if err != nil || ended != files || finished != 1 {
+		t.Errorf("%d files ended and %d times the job (%v), want %d and once", ended, finished, err, files)
+	}
+}
+
+func finish(ctx context.Context, h *Handler, jobID uuid.UUID, file int) error {
+	f, err := h.FileToImport(ctx, jobID, file)
+	if err != nil || f.Ended {
+		return err
+	}
+	if file%3 == 0 {
+		return h.FailFile(ctx, f, "broken")
+	}
+	return h.FinishFile(ctx, f, events.FileImported{Document: id(byte(file))})
+}
+
+// BenchmarkFinishFile ends the files of one job of 10,000: what a file costs
+// must not rise with their number.
+func BenchmarkFinishFile(b *testing.B) {
+	for _, files := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) {
+			h := &Handler{Log: events.NewLog(memory.New())}
+			defer h.Log.Close()
+			uploads := make([]Upload, files)
+			for i := range uploads {
+				uploads[i] = upload(i)
+			}
+			next, started := files, Started{}
+			for b.Loop() {
+				if next == files {
+					b.StopTimer()
+					var err error
+					if started, err = h.StartImport(b.Context(), alice, "", uploads); err != nil {
+						b.Fatal(err)
+					}
+					next = 0
+					if _, err := h.FileToImport(b.Context(), started.Job, 0); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+				}
+				if err := finish(b.Context(), h, started.Job, next); err != nil {
+					b.Fatal(err)
+				}
+				next++
+			}
+		})
+	}
+}
