@@ -1,0 +1,217 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/memory"
+
+	"github.com/google/uuid"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// started runs a projection over a log until the test ends.
+func started(t *testing.T, log *events.Log, p Projection) *Runner {
+	t.Helper()
+	r, err := newRunner(t.Context(), log, p, filepath.Join(t.TempDir(), p.Name()+".db"), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, r.close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func newLog(t *testing.T) *events.Log {
+	t.Helper()
+	log := events.NewLog(memory.New())
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return log
+}
+
+// add appends events to a stream, wherever it ends.
+func add(t *testing.T, log *events.Log, stream string, data ...events.Data) events.Position {
+	t.Helper()
+	all := make([]events.New, len(data))
+	for i, d := range data {
+		all[i].Data = d
+	}
+	at, err := log.Append(t.Context(), stream, events.AnyRevision, events.Cause{Actor: "user:alice"}, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Position
+}
+
+func wait(t *testing.T, r *Runner, p events.Position) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := r.Wait(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func number(t *testing.T, r *Runner, query string, args ...any) (n int) {
+	t.Helper()
+	if err := r.DB().QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func imported(folder uuid.UUID, name string) events.DocumentImported {
+	return events.DocumentImported{Version: 1, Folder: folder, Name: name, Content: events.Content{Title: name, MediaType: "text/markdown", SHA256: strings.Repeat("ab", 32)}}
+}
+
+func TestAReaderWhoWaitsForAPositionSeesWhatStandsThere(t *testing.T) {
+	log := newLog(t)
+	r := started(t, log, Vault{})
+	for i := range 50 {
+		folder := uuid.New()
+		p := add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: folder.String(), Owner: "user:alice"})
+		begun := time.Now()
+		wait(t, r, p)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("waited %v for one event", took)
+		}
+		if got := number(t, r, `SELECT count(*) FROM folders`); got != i+1 {
+			t.Fatalf("after %d folders the vault holds %d", i+1, got)
+		}
+	}
+}
+
+// poisoned applies everything but documents of one name.
+type poisoned struct {
+	Vault
+	name string
+}
+
+func (p poisoned) Apply(ctx context.Context, tx Tx, e events.Event) error {
+	if d, ok := e.Data.(events.DocumentImported); ok && d.Name == p.name {
+		// What it changed before it failed must not stay.
+		if err := tx.Exec(ctx, `INSERT INTO tags (tag, document) VALUES ('half', 'done')`); err != nil {
+			return err
+		}
+		return errors.New("this document cannot be applied")
+	}
+	if d, ok := e.Data.(events.FolderRenamed); ok && d.Name == p.name {
+		return errors.New("this folder cannot be renamed")
+	}
+	return p.Vault.Apply(ctx, tx, e)
+}
+
+func TestAnEventThatCannotBeAppliedIsParkedWithItsStream(t *testing.T) {
+	log := newLog(t)
+	folder := uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	bad, good := events.DocumentStream(uuid.New()), events.DocumentStream(uuid.New())
+	add(t, log, bad, imported(folder, "bad.md"))
+	add(t, log, good, imported(folder, "good.md"))
+	add(t, log, bad, events.DocumentRenamed{Version: 2, Name: "worse.md"})
+	last := add(t, log, good, events.DocumentRenamed{Version: 2, Name: "better.md"})
+	r := started(t, log, poisoned{name: "bad.md"})
+	wait(t, r, last)
+	if got := number(t, r, `SELECT count(*) FROM documents WHERE name = 'better.md'`); got != 1 {
+		t.Errorf("the document behind the parked one was applied %d times, want once", got)
+	}
+	if got := number(t, r, `SELECT count(*) FROM parked WHERE stream = $1`, bad); got != 2 {
+		t.Errorf("%d events of the bad stream are parked, want both", got)
+	}
+	if got := number(t, r, `SELECT count(*) FROM tags WHERE tag = 'half'`); got != 0 {
+		t.Error("what the parked event changed before it failed has stayed")
+	}
+}
+
+func TestAFolderEventThatCannotBeAppliedStopsReads(t *testing.T) {
+	log := newLog(t)
+	folder := uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	last := add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "poison"})
+	r := started(t, log, poisoned{name: "poison"})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := r.Wait(ctx, last); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Wait = %v, want an error of kind unavailable", err)
+	}
+	if r.Position() >= last {
+		t.Error("the projection passed an event of the folder tree that it could not apply")
+	}
+}
+
+func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
+	log := newLog(t)
+	folder, doc, job := uuid.New(), uuid.New(), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F", Owner: "user:alice"},
+		events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: "group:g", Access: "read"}}})
+	add(t, log, events.JobStream(job), events.FileAccepted{File: 0, Name: "a.md", Folder: "F", SHA256: "aa", Size: 1},
+		events.FileAccepted{File: 1, Name: "b.xyz", Folder: "F", Refused: "not supported"},
+		events.ImportRequested{Files: 2, User: "user:alice"}, events.FileStarted{File: 0})
+	add(t, log, events.DocumentStream(doc), imported(folder, "a.md"), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
+	add(t, log, events.JobStream(job), events.FileImported{File: 0, Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
+	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}} {
+		r, err := newRunner(t.Context(), log, p, filepath.Join(t.TempDir(), "m.db"), quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, through, err := log.Read(t.Context(), 0, 100, p.Types()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before string
+		for range 2 {
+			if err := r.applyAll(t.Context(), batch, through); err != nil {
+				t.Fatal(err)
+			}
+			after := dump(t, r)
+			if before != "" && after != before {
+				t.Errorf("%s after a second time:\n%s\nbefore:\n%s", p.Name(), after, before)
+			}
+			before = after
+		}
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// dump writes all rows of all tables.
+func dump(t *testing.T, r *Runner) string {
+	t.Helper()
+	var b strings.Builder
+	tables, err := column(t.Context(), r.DB(), `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		columns, err := column(t.Context(), r.DB(), `SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('`+table+`')`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := column(t.Context(), r.DB(), `SELECT `+columns[0]+` FROM `+table+` ORDER BY 1`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(table + "\n" + strings.Join(rows, "\n") + "\n")
+	}
+	return b.String()
+}
