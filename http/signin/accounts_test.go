@@ -80,8 +80,11 @@ func wantKind(t testing.TB, what string, err error, want fault.Kind) {
 }
 
 func TestAccountIsReadBackAsCreated(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a b?c#d%41&e")
 	accounts := openAccounts(t, dir)
+	if _, err := os.Stat(filepath.Join(dir, AccountsFile+"-wal")); err != nil {
+		t.Fatal(err)
+	}
 	made := addUser(t, accounts, NewAccount{Name: " Zoe\u0308 ", Admin: true, Groups: []string{"staff", "archive", "staff"}})
 	if want := "Zo\u00eb"; made.Name != want {
 		t.Errorf("Create stored the name %q, want %q", made.Name, want)

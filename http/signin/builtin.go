@@ -27,10 +27,15 @@ func (b builtIn) open(ctx context.Context, token *jwt.JSONWebToken, c *claims) e
 	return nil
 }
 
-// user reads the account, so that what was changed since the token was signed
+// identify takes no more than the name from the claims; current does the rest.
+func (b builtIn) identify(c *claims) (events.User, error) {
+	return events.User{Principal: events.Principal("user:" + c.Subject)}, nil
+}
+
+// current reads the account, so that what was changed since the token was signed
 // holds: the token itself proves the name alone.
-func (b builtIn) user(ctx context.Context, t verified) (events.User, error) {
-	account, keyExists, found, err := b.accounts.standing(ctx, t.claims.Subject, t.keyID)
+func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
+	account, keyExists, found, err := b.accounts.standing(ctx, t.user.Principal.Name(), t.keyID)
 	switch {
 	case err != nil:
 		return events.User{}, err
@@ -41,7 +46,7 @@ func (b builtIn) user(ctx context.Context, t verified) (events.User, error) {
 	case !keyExists:
 		return events.User{}, refuse("the token's key is unknown")
 	}
-	user := events.User{Principal: events.Principal("user:" + account.Name), Admin: account.Admin}
+	user := events.User{Principal: t.user.Principal, Admin: account.Admin}
 	for _, g := range account.Groups {
 		user.Groups = append(user.Groups, events.Principal("group:"+g))
 	}

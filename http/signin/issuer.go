@@ -25,6 +25,11 @@ const TokenLifetime = time.Hour
 // AdminClaim is the claim, true for administrators, in built-in ID tokens.
 const AdminClaim = "annals_admin"
 
+// maxGroupsClaim is how many bytes of groups a token carries; with more of
+// them it carries none, to stay below MaxToken. The verifier here reads groups
+// from the store anyway.
+const maxGroupsClaim = 4 << 10
+
 // Issuer is the built-in OpenID issuer: it signs ID tokens with the store's
 // newest key and serves its discovery document and public keys.
 type Issuer struct {
@@ -104,6 +109,10 @@ func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires 
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("prepare to sign a token: %w", err)
 	}
+	groups := account.Groups
+	if len(encodeGroups(groups)) > maxGroupsClaim {
+		groups = nil
+	}
 	now := i.now().UTC().Truncate(time.Second)
 	expires = now.Add(TokenLifetime)
 	token, err = jwt.Signed(signer).Claims(jwt.Claims{
@@ -113,7 +122,7 @@ func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires 
 		IssuedAt:  jwt.NewNumericDate(now),
 		NotBefore: jwt.NewNumericDate(now),
 		Expiry:    jwt.NewNumericDate(expires),
-	}).Claims(identity{Name: account.Name, Groups: account.Groups, Admin: account.Admin}).Serialize()
+	}).Claims(identity{Name: account.Name, Groups: groups, Admin: account.Admin}).Serialize()
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign a token for user %q: %w", account.Name, err)
 	}

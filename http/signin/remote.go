@@ -3,6 +3,7 @@ package signin
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -90,8 +91,8 @@ func decodeAny(token *jwt.JSONWebToken, keys []jose.JSONWebKey, c *claims) bool 
 	return false
 }
 
-func (r *remote) user(_ context.Context, t verified) (events.User, error) {
-	all := t.claims.all
+func (r *remote) identify(c *claims) (events.User, error) {
+	all := c.all
 	subject, _ := all[r.config.UserClaim].(string)
 	if !usable(subject) {
 		return events.User{}, fault.Errorf(fault.Unauthenticated, "the token's claim %q names no user", r.config.UserClaim)
@@ -111,6 +112,13 @@ func (r *remote) user(_ context.Context, t verified) (events.User, error) {
 			user.Admin = user.Admin || s == r.config.AdminValue
 		}
 	}
+	return user, nil
+}
+
+// current is what the token said: its issuer answers for it until it expires.
+func (r *remote) current(_ context.Context, t verified) (events.User, error) {
+	user := t.user
+	user.Groups = slices.Clone(user.Groups) // the remembered ones stay ours
 	return user, nil
 }
 

@@ -77,8 +77,10 @@ type issuer interface {
 	// open checks the signature by one of the issuer's keys and decodes the
 	// claims.
 	open(ctx context.Context, token *jwt.JSONWebToken, claims *claims) error
-	// user tells who the bearer is at this moment.
-	user(ctx context.Context, t verified) (events.User, error)
+	// identify tells whom the claims name.
+	identify(claims *claims) (events.User, error)
+	// current tells who the bearer is at this moment.
+	current(ctx context.Context, t verified) (events.User, error)
 }
 
 // claims are what a token says: the registered claims, and all of them.
@@ -91,7 +93,7 @@ type claims struct {
 type verified struct {
 	issuer  issuer
 	keyID   string
-	claims  claims
+	user    events.User
 	expires time.Time
 	checked time.Time
 }
@@ -163,7 +165,7 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 		v.seen.drop(hash)
 		return events.User{}, time.Time{}, refuse("the token has expired")
 	}
-	user, err := token.issuer.user(ctx, token)
+	user, err := token.issuer.current(ctx, token)
 	if err != nil {
 		return events.User{}, time.Time{}, err
 	}
@@ -201,7 +203,11 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	if err := c.ValidateWithLeeway(expected, leeway); err != nil {
 		return verified{}, refuse(reason(err))
 	}
-	return verified{issuer: issuer, keyID: header.KeyID, claims: c, expires: c.Expiry.Time(), checked: now}, nil
+	user, err := issuer.identify(&c)
+	if err != nil {
+		return verified{}, err
+	}
+	return verified{issuer: issuer, keyID: header.KeyID, user: user, expires: c.Expiry.Time(), checked: now}, nil
 }
 
 // checkForm refuses what is no compact JWS (RFC 7515 §3.1) in the one way

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -207,6 +208,22 @@ func TestRefusedTokens(t *testing.T) {
 	}
 }
 
+func TestUserOfManyGroups(t *testing.T) {
+	s := newBuiltIn(t)
+	var groups []string
+	for i := range maxGroups {
+		groups = append(groups, fmt.Sprintf("%0*d", maxNameBytes, i))
+	}
+	if err := s.accounts.SetGroups(t.Context(), "alice", groups); err != nil {
+		t.Fatal(err)
+	}
+	user, _, err := s.verifier.Verify(t.Context(), s.issue(t, "alice"))
+	if err != nil || len(user.Groups) != maxGroups {
+		t.Errorf("Verify = a user of %d groups, %v; want all %d", len(user.Groups), err, maxGroups)
+	}
+	wantKind(t, "SetGroups with one too many", s.accounts.SetGroups(t.Context(), "alice", append(groups, "x")), fault.Invalid)
+}
+
 func TestTokenExpiresWhileRemembered(t *testing.T) {
 	s := newBuiltIn(t)
 	token := s.issue(t, "alice")
@@ -386,8 +403,9 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// BenchmarkVerify measures a token that was seen before, beside one that was
-// not: signature and all.
+// BenchmarkVerify measures a token that was seen before, beside its yardstick,
+// the bare look-up of the account, and beside a token that was not: signature
+// and all.
 func BenchmarkVerify(b *testing.B) {
 	s := newBuiltIn(b)
 	token := s.issue(b, "alice")
@@ -400,6 +418,14 @@ func BenchmarkVerify(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			verify(b)
+		}
+	})
+	b.Run("yardstick: bare look-up", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, _, err := s.accounts.standing(b.Context(), "alice", ""); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("new", func(b *testing.B) {
