@@ -1,0 +1,277 @@
+// Package summarise writes the one-line description and the short summary
+// of a document from its own sentences. It imports nothing of ours.
+package summarise
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on what is looked at of one document. Past the head, only the
+// beginning of each section is.
+const (
+	headBytes     = 200 << 10
+	sampleBytes   = 64 << 10
+	sectionBytes  = 2 << 10 // of each section past the head
+	headSentences = 2_500   // of them in the head
+	maxSentences  = 3_000
+	maxTitles     = 12
+
+	maxDescription = 160 // bytes of a description
+	maxSummary     = 800 // bytes of a summary
+	maxPicked      = 4   // sentences of a summary
+)
+
+// Summariser gathers the text of one document. Its memory and work are
+// bounded whatever is added.
+type Summariser struct {
+	title     string
+	section   string   // that was added to last
+	titles    []string // of the first sections
+	head      int      // bytes left of the head
+	sample    int      // bytes left of the sample
+	inSection int      // bytes sampled of the section
+	sentences []sentence
+}
+
+// sentence is one of the document, with what it is judged by.
+type sentence struct {
+	text    string
+	opening bool // of its paragraph
+	item    bool // of a list
+	words   []int
+	count   int // of words, repeated ones and stop words included
+}
+
+// New returns a Summariser of a document so named.
+func New(title string) *Summariser {
+	return &Summariser{title: title, head: headBytes, sample: sampleBytes}
+}
+
+// Add takes the next piece of the document, in Markdown; pieces of one
+// section follow each other under the same title.
+func (s *Summariser) Add(sectionTitle, text string) {
+	if sectionTitle != s.section {
+		s.section, s.inSection = sectionTitle, 0
+		if len(s.titles) < maxTitles {
+			s.titles = append(s.titles, oneLine(sectionTitle))
+		}
+	}
+	switch {
+	case len(s.sentences) >= maxSentences:
+		return
+	case s.head > 0 && len(s.sentences) < headSentences:
+		text = cut(text, s.head)
+		s.head -= len(text)
+	default:
+		text = cut(text, min(s.sample, sectionBytes-s.inSection))
+		s.sample -= len(text)
+		s.inSection += len(text)
+	}
+	paragraphs(text, func(paragraph string, item bool) {
+		opening := true
+		sentences(paragraph, func(text string) {
+			if len(s.sentences) < maxSentences {
+				s.sentences = append(s.sentences, sentence{text: text, opening: opening, item: item})
+			}
+			opening = false
+		})
+	})
+}
+
+// Result returns the description, one line of at most 160 bytes that ends at
+// a word's end, and the summary, two to four sentences of at most 800 bytes
+// in their order in the document; a document with less text gives less.
+func (s *Summariser) Result() (description, summary string) {
+	scores := s.scores()
+	description = s.description(scores)
+	var picked []int
+	size := 0
+	for _, i := range byScore(scores) {
+		text := s.sentences[i].text
+		if len(picked) == maxPicked || size+len(text)+1 > maxSummary && len(picked) > 1 {
+			break
+		}
+		if size+len(text)+1 > maxSummary || scores[i] <= 0 || s.repeats(picked, i) {
+			continue
+		}
+		picked = append(picked, i)
+		size += len(text) + 1
+	}
+	slices.Sort(picked)
+	var out []string
+	for _, i := range picked {
+		out = append(out, s.sentences[i].text)
+	}
+	if summary = strings.Join(out, " "); summary == "" {
+		summary = description
+	}
+	return description, summary
+}
+
+// description picks the best of the first sentences that say something.
+func (s *Summariser) description(scores []float64) string {
+	best, found := -1, 0
+	for i, sentence := range s.sentences {
+		if found == 4 || i == 50 {
+			break
+		}
+		if !sentence.complete() {
+			continue
+		}
+		if found++; best < 0 || scores[i] > 1.2*scores[best] {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return shorten(s.sentences[best].text)
+	}
+	for _, sentence := range s.sentences {
+		if !sentence.item {
+			return shorten(sentence.text)
+		}
+	}
+	titles := slices.DeleteFunc(slices.Clone(s.titles), func(t string) bool { return t == "" || t == s.title })
+	if len(titles) > 0 {
+		return shorten(strings.Join(titles, "; "))
+	}
+	if len(s.sentences) > 0 {
+		return shorten(s.sentences[0].text)
+	}
+	return ""
+}
+
+// complete reports whether the sentence looks like one: it has an end, and
+// more than a word.
+func (s sentence) complete() bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(s.text, `"'”’)»」』`))
+	return s.count >= 2 && strings.ContainsRune(".!?…。！？", last) && !s.item
+}
+
+// scores rates the sentences: by the weight of their words, as tf-idf over
+// the document's own sentences, by their place, and by their length. Lead
+// sentences of a document tell most of what it is about (Edmundson, "New
+// Methods in Automatic Extracting", 1969), so place counts as much as words.
+func (s *Summariser) scores() []float64 {
+	words := newVocabulary(s.sentences)
+	for i := range s.sentences {
+		s.sentences[i].words, s.sentences[i].count = words.of(s.sentences[i].text)
+	}
+	title, _ := words.of(s.title + " " + s.section0())
+	inTitle := map[int]bool{}
+	for _, w := range title {
+		inTitle[w] = true
+	}
+	weights := words.weights(s.sentences)
+	scores := make([]float64, len(s.sentences))
+	for i, sentence := range s.sentences {
+		var sum float64
+		for _, w := range sentence.words {
+			sum += weights[w]
+			if inTitle[w] {
+				sum += weights[w] / 2
+			}
+		}
+		if len(sentence.words) == 0 {
+			continue
+		}
+		sum /= math.Sqrt(float64(len(sentence.words)) * float64(len(sentence.words)+4))
+		place := 1 + 1.5/(1+float64(i)/2)
+		if sentence.opening {
+			place += .3
+		}
+		scores[i] = sum * place * length(sentence)
+	}
+	return scores
+}
+
+func (s *Summariser) section0() string {
+	if len(s.titles) > 0 {
+		return s.titles[0]
+	}
+	return ""
+}
+
+// length favours sentences of eight to forty words that are complete.
+func length(s sentence) float64 {
+	factor := 1.0
+	switch {
+	case s.count < 4:
+		factor = .3
+	case s.count < 8:
+		factor = .7
+	case s.count > 60:
+		factor = .3
+	case s.count > 40:
+		factor = .7
+	}
+	if s.item {
+		factor *= .4
+	} else if !s.complete() {
+		factor *= .5
+	}
+	return factor
+}
+
+// repeats reports whether sentence i says what one of the picked ones says.
+func (s *Summariser) repeats(picked []int, i int) bool {
+	for _, p := range picked {
+		common := 0
+		for _, w := range s.sentences[i].words {
+			if slices.Contains(s.sentences[p].words, w) {
+				common++
+			}
+		}
+		if 2*common > min(len(s.sentences[i].words), len(s.sentences[p].words)) {
+			return true
+		}
+	}
+	return false
+}
+
+func byScore(scores []float64) []int {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case scores[a] > scores[b]:
+			return -1
+		case scores[a] < scores[b]:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// shorten cuts a line at a word's end.
+func shorten(line string) string {
+	if len(line) <= maxDescription {
+		return line
+	}
+	line = cut(line, maxDescription-len("…"))
+	if i := strings.LastIndexAny(line, " \u3000、，"); i > maxDescription/2 {
+		line = line[:i]
+	}
+	return strings.TrimRight(line, " ,;:-–—、，\u3000") + "…"
+}
+
+// cut returns at most n bytes of text, and no part of a rune.
+func cut(text string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
