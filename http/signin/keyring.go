@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ const (
 	maxAnswer = 1 << 20
 	// maxKeys bounds how many keys of an issuer are kept.
 	maxKeys = 100
+	// maxRSABytes bounds the modulus, and so the work of checking a signature.
+	maxRSABytes = 1024
 )
 
 // keyring holds the public keys of one external issuer. They are found by
@@ -174,6 +177,9 @@ func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	for _, entry := range entries {
 		var key jose.JSONWebKey
 		if key.UnmarshalJSON(entry) != nil || !key.IsPublic() || !key.Valid() || (key.Use != "" && key.Use != "sig") {
+			continue
+		}
+		if k, ok := key.Key.(*rsa.PublicKey); ok && k.Size() > maxRSABytes {
 			continue
 		}
 		if list = append(list, key); len(list) == maxKeys {

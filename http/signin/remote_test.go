@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"annals/events"
 	"annals/events/fault"
@@ -375,4 +377,43 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 	}
 	_, err := NewVerifier(Options{Admins: []string{"user:"}})
 	wantKind(t, "nameless administrator", err, fault.Invalid)
+}
+
+// FuzzPublicKeys holds that whatever a key set says, only public keys of a
+// bounded number come of it, and a signature can be held against each.
+func FuzzPublicKeys(f *testing.F) {
+	key, c := newPair(f, "k1"), &clock{}
+	text, err := json.Marshal(key.jwk())
+	if err != nil {
+		f.Fatal(err)
+	}
+	private, err := json.Marshal(jose.JSONWebKey{Key: key.private, KeyID: "k1"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{string(text), string(private), `{"kty":"oct","k":"AA"}`, `{"kty":"RSA","n":"AQAB","e":"AQAB"}`,
+		`{"kty":"OKP","crv":"Ed25519","x":"AA"}`, `{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}`, `{"kty":"RSA","x5c":["AA"]}`, `[]`, `null`} {
+		f.Add(seed)
+	}
+	p := &provider{Server: &httptest.Server{URL: "http://provider.test"}}
+	token, err := jwt.ParseSigned(p.token(f, key, c, nil), algorithms)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, entry string) {
+		list := publicKeys(slices.Repeat([]json.RawMessage{json.RawMessage(entry)}, maxKeys+1))
+		if len(list) > maxKeys {
+			t.Fatalf("%d keys, want %d at most", len(list), maxKeys)
+		}
+		for _, k := range list[:min(1, len(list))] {
+			if !k.IsPublic() {
+				t.Fatalf("%s gives a key that is not public", entry)
+			}
+			var got claims
+			good := k.Key.(interface{ Equal(crypto.PublicKey) bool }).Equal(key.public)
+			if err := decode(token, k, &got); err == nil && !good {
+				t.Fatalf("%s checks a signature by another key", entry)
+			}
+		}
+	})
 }
