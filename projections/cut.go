@@ -87,9 +87,9 @@ func (s seam) cost(want, slack int) int {
 type seamFinder struct {
 	text   string
 	seams  []seam
-	length int // half words so far
-	last   int // length at the last seam
-	word   int // offset at which the current word began, or was counted again; -1 between words
+	length int  // half words so far
+	last   int  // length at the last seam
+	word   int  // offset at which the current word began, or was counted again; -1 between words
 	row    bool // the current line is a row
 	fenced bool // it is in a fenced block of code
 }
