@@ -67,7 +67,7 @@ func Find(question string, passages []Passage) Answer {
 	}
 	return Answer{
 		Text: f.text(), Reasoning: f.why(), Confidence: confidence,
-		Found: true, Used: []int{f.units[f.best].passage},
+		Found: true, Used: f.used(),
 	}
 }
 
@@ -81,6 +81,8 @@ type finding struct {
 	chances  []float64 // of each unit, that it answers; they sum to 1
 	best     int       // index of the unit with the highest chance
 	window   span      // the words of the best unit that are told
+	mass     float64   // what the span model makes of the best unit in all
+	also     int       // index of a unit to be told beside the best one, or -1
 	sure     float64   // chance of the best span among those of the best unit
 }
 
@@ -96,18 +98,60 @@ func look(text string, passages []Passage) *finding {
 	return f
 }
 
-// text returns the told words of the best unit.
+// text returns what is told: words of the best unit, what it introduces, or a
+// second unit where that is nearly as likely.
 func (f *finding) text() string {
-	u := &f.units[f.best]
-	p := &f.passages[u.passage]
-	if u.kind == row {
-		return p.rowText(u)
+	best := f.told(f.best, f.window)
+	if strings.HasSuffix(best, ":") {
+		return best + f.introduced()
 	}
-	if u.kind == code {
+	if f.also < 0 {
+		return best
+	}
+	also := &f.units[f.also]
+	other := f.told(f.also, span{also.from, also.to})
+	if also.passage == f.units[f.best].passage && f.also < f.best {
+		return other + " " + best
+	}
+	return best + " " + other
+}
+
+// introduced returns the code, list items or rows that follow the best unit.
+func (f *finding) introduced() string {
+	const most = 12
+	var b strings.Builder
+	kind := sentence
+	for i := f.best + 1; i < min(f.best+1+most, len(f.units)); i++ {
+		u := &f.units[i]
+		if u.passage != f.units[f.best].passage || u.kind == sentence || kind != sentence && u.kind != kind {
+			break
+		}
+		kind = u.kind
+		b.WriteString("\n" + f.told(i, span{u.from, u.to}))
+	}
+	return b.String()
+}
+
+// told returns the words of a window of a unit.
+func (f *finding) told(i int, w span) string {
+	u := &f.units[i]
+	p := &f.passages[u.passage]
+	switch u.kind {
+	case row:
+		return p.rowText(u)
+	case code:
 		return strings.TrimSpace(p.text[u.start:u.end])
 	}
-	start, end := p.bounds(u, f.window)
+	start, end := p.bounds(u, w)
 	return strings.Join(strings.Fields(p.text[start:end]), " ")
+}
+
+func (f *finding) used() []int {
+	used := []int{f.units[f.best].passage}
+	if f.also >= 0 && f.units[f.also].passage != used[0] {
+		used = append(used, f.units[f.also].passage)
+	}
+	return used
 }
 
 // cut returns the first n bytes of s, less if they end inside a character,

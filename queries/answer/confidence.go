@@ -16,7 +16,7 @@ const (
 	surePairs    // share of the question's neighbouring words that are close there
 	sureFits     // the unit has an answer of the sort that is sought
 	sureMisfits  // a sort is sought, and the unit has none
-	sureChance   // logarithm of the unit's chance among all units
+	sureChance   // logarithm of the chance of what is told among all units
 	sureSpan     // logarithm of the best span's chance among those of the unit
 	sureDenied   // the question denies and the unit does not, or the other way round
 	sureOpposite // the unit has the opposite of a word of the question
@@ -24,6 +24,13 @@ const (
 	sureGap      // how far the second passage's score is behind the first's
 	sureRank     // 1 over the rank of its passage
 	sureFocus    // the noun after "which" is in the passage
+	sureLogit    // the unit's score before it was set against the others
+	sureMass     // what the span model makes of the unit in all
+	surePhrases  // share of the question's neighbouring words that are neighbours there
+	sureDense    // share of the question's weight within twelve words
+	sureMatched  // logarithm of the number of terms that its passage has
+	sureWhole    // square of surePassage
+	sureAlso     // a second unit is told
 	sureFeatures
 )
 
@@ -68,8 +75,21 @@ func (f *finding) sureVector() sureVector {
 	tokens := p.tokens[u.from:u.to]
 	r := f.rankVector(f.best)
 	v[surePairs], v[sureFits], v[sureMisfits] = r[rankPairs], r[rankFits], r[rankMisfits]
-	v[sureChance] = math.Log(max(f.chances[f.best], 1e-4))
+	chance := f.chances[f.best]
+	if f.also >= 0 {
+		chance += f.chances[f.also]
+		v[sureAlso] = 1
+	}
+	v[sureChance] = math.Log(max(chance, 1e-4))
 	v[sureSpan] = math.Log(max(f.sure, 1e-3))
+	v[sureLogit] = dot(rankWeights[:], r[:]) / 10
+	v[sureMass] = f.mass / 10
+	v[surePhrases], v[sureDense], v[sureWhole] = r[rankPhrases], r[rankDense], v[surePassage]*v[surePassage]
+	matched := 1.0
+	for _, c := range p.credits {
+		matched += c
+	}
+	v[sureMatched] = math.Log(matched)
 	v[sureDenied], v[sureOpposite] = q.contradicts(tokens)
 	v[sureTerms] = math.Log(float64(len(q.terms)))
 	if len(f.passages) > 1 {

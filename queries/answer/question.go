@@ -2,6 +2,7 @@ package answer
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -42,10 +43,12 @@ type variant struct {
 type question struct {
 	tokens   []token
 	terms    []term
-	variants [256][]variant // by first byte of the stem
+	known    map[string]variant // passages' words that were matched before
+	variants [256][]variant     // by first byte of the stem
 	sought   sought
 	focus    int     // index of the term that names what is asked for ("which river"), or -1
 	denied   bool    // it says "not", "never" or the like
+	naming   bool    // it asks what something is called
 	bare     bool    // all its words are function words
 	total    float64 // sum of the terms' weights
 }
@@ -54,17 +57,17 @@ func (q *question) empty() bool { return len(q.terms) == 0 }
 
 // ask reads a question.
 func ask(text string) question {
-	q := question{focus: -1}
+	q := question{focus: -1, known: map[string]variant{}}
 	q.tokens = tokenize(text, 0, len(text), nil)
 	q.classify()
 	seen := map[string]int{}
 	for i := range q.tokens {
 		t := &q.tokens[i]
+		q.denied = q.denied || negative(t.lower)
 		if t.class != content {
-			q.denied = q.denied || negative(t.lower)
 			continue
 		}
-		q.denied = q.denied || negative(t.lower)
+		q.naming = q.naming || namingCues[t.lower] || t.lower == "name"
 		s := stem(t.lower)
 		if at, ok := seen[s]; ok {
 			t.term = at
@@ -129,22 +132,34 @@ func (q *question) match(t *token) {
 	if t.lower == "" || t.class != content && !q.bare {
 		return
 	}
-	var stemmed string
-	for _, v := range q.variants[t.lower[0]] {
-		if len(t.lower) > 1 && len(v.stem) > 1 && t.lower[1] != v.stem[1] || v.credit <= t.credit {
+	vs := q.variants[t.lower[0]]
+	if !slices.ContainsFunc(vs, func(v variant) bool {
+		return len(t.lower) < 2 || len(v.stem) < 2 || t.lower[1] == v.stem[1]
+	}) {
+		return // spares it the stemming: stems keep the first two letters
+	}
+	m, known := q.known[t.lower]
+	if !known {
+		m = likeness(vs, stem(t.lower))
+		q.known[t.lower] = m
+	}
+	t.term, t.credit = m.term, m.credit
+}
+
+// likeness returns the variant that a stem comes nearest to, with its credit
+// lessened by how near that is; term -1 if it is like none.
+func likeness(vs []variant, stem string) variant {
+	best := variant{term: -1}
+	for _, v := range vs {
+		c := alike(stem, v.stem)
+		if c < 1 && v.credit < 1 { // not like a synonym: too far from the question
 			continue
 		}
-		if stemmed == "" {
-			stemmed = stem(t.lower)
-		}
-		c := alike(stemmed, v.stem)
-		if v.credit < 1 && c < 1 {
-			continue
-		}
-		if c *= v.credit; c > t.credit {
-			t.term, t.credit = v.term, c
+		if c *= v.credit; c > best.credit {
+			best = variant{term: v.term, credit: c}
 		}
 	}
+	return best
 }
 
 // Nouns that tell what sort of answer is sought.

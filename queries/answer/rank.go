@@ -23,12 +23,13 @@ const (
 	rankShort           // it has fewer than five words
 	rankNames           // share of the question's names that are in unit or context
 	rankNew             // share of its words that are not the question's
-	rankDense             // share of the question's weight within twelve words
-	rankPhrases           // share of the question's neighbouring words that are neighbours here, function words too
-	rankSquare            // square of rankCovered
-	rankMissing           // share of the heaviest term that neither passage nor titles have
-	rankStart             // it starts its passage
-	rankStem              // share of matched weight that matched by a whole stem
+	rankDense           // share of the question's weight within twelve words
+	rankPhrases         // share of the question's neighbouring words that are neighbours here, function words too
+	rankSquare          // square of rankCovered
+	rankMissing         // share of the heaviest term that neither passage nor titles have
+	rankStart           // it starts its passage
+	rankStem            // share of matched weight that matched by a whole stem
+	rankCue             // it has a word that often leads to an answer of the sort that is sought
 	rankFeatures
 )
 
@@ -99,8 +100,35 @@ func (f *finding) readBest() {
 			best = k
 		}
 	}
-	f.best = order[best]
+	f.best, f.mass = order[best], 0
+	if r := readings[best]; len(r.spans) > 0 {
+		f.mass = r.mass - math.Log(float64(len(r.spans)))
+	}
 	f.narrow(readings[best])
+	f.also = f.second(order)
+}
+
+// A second sentence is told where the best one's chance is below doubtful and
+// the second's at least nearly of it.
+var doubtful, nearly = 0.6, 0.4
+
+// second returns the sentence to be told beside the best one, or -1.
+func (f *finding) second(order []int) int {
+	u := &f.units[f.best]
+	if f.chances[f.best] >= doubtful || u.kind != sentence {
+		return -1
+	}
+	second := -1
+	for _, i := range order {
+		if i != f.best && (second < 0 || f.chances[i] > f.chances[second]) {
+			second = i
+		}
+	}
+	if second < 0 || f.units[second].kind != sentence || f.chances[second] < nearly*f.chances[f.best] {
+		return -1
+	}
+	f.window = span{u.from, u.to}
+	return second
 }
 
 func (f *finding) closeVector(k, i int, r reading) closeVector {
@@ -168,6 +196,9 @@ func (f *finding) rankVector(i int) rankVector {
 		v[rankStart] = 1
 	}
 	tokens := p.tokens[u.from:u.to]
+	if q.cued(tokens) {
+		v[rankCue] = 1
+	}
 	v[rankDense] = q.dense(tokens)
 	v[rankPhrases] = q.phrases(tokens)
 	if refersBack(tokens) {
@@ -306,6 +337,31 @@ func softmax(x []float64) {
 	for i := range x {
 		x[i] /= sum
 	}
+}
+
+// Words that often lead to an answer.
+var (
+	reasonCues = set("because due since reason reasons cause caused causes therefore thus hence order so thereby by through resulted result means")
+	namingCues = set("called known termed named dubbed referred titled nicknamed")
+)
+
+// cued says whether a unit has such a word.
+func (q *question) cued(tokens []token) bool {
+	var cues map[string]bool
+	switch {
+	case q.sought == aReason:
+		cues = reasonCues
+	case q.naming:
+		cues = namingCues
+	default:
+		return false
+	}
+	for i := range tokens {
+		if cues[tokens[i].lower] {
+			return true
+		}
+	}
+	return false
 }
 
 // dense returns the highest share of the question's weight that any twelve

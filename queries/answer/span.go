@@ -59,7 +59,7 @@ type spanVector [spanFeatures]float64
 
 // spanMass is the share of the chance that the told words keep. The less it is,
 // the shorter the answers and the more often they miss.
-const spanMass = 0.85
+var spanMass = 0.88
 
 // reading is what the span model says of one unit.
 type reading struct {

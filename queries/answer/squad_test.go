@@ -298,6 +298,9 @@ func tally(qs []asked, answers []Answer) score {
 				s.abstained++
 			}
 		}
+		if !q.Answerable && !q.foreign {
+			continue // made to mislead: the calibration is for ordinary questions
+		}
 		b := &s.buckets[min(9, int(a.Confidence*10))]
 		b.all++
 		if ok {

@@ -103,6 +103,11 @@ func appendUnits(units []unit, index int, p *passage) []unit {
 		for t := u.from; t < u.to; t++ {
 			raise(u.credits, &p.tokens[t])
 		}
+		if u.kind == row { // told with its header
+			for t := u.leads[0]; t < u.leads[1]; t++ {
+				raise(u.credits, &p.tokens[t])
+			}
+		}
 		u.context = append([]float64(nil), p.titles...)
 		for t := u.leads[0]; t < u.leads[1]; t++ {
 			raise(u.context, &p.tokens[t])
@@ -234,9 +239,15 @@ func sentenceEnd(text string, start, stop int) int {
 			continue
 		}
 		dot := i - n
+		if i < stop && text[i] == ']' { // "[who?]" ends no sentence
+			continue
+		}
 		for i < stop { // closing quotes, brackets and note marks belong to the sentence
 			if r, n := utf8.DecodeRuneInString(text[i:stop]); strings.ContainsRune(`"'”’)]*_.!?`, r) {
 				i += n
+			} else if r == ':' && i+1 < stop && text[i+1] >= '0' && text[i+1] <= '9' { // a page number of a reference
+				for i++; i < stop && !isSpace(text[i]); i++ {
+				}
 			} else if r == '[' {
 				close := strings.IndexByte(text[i:min(stop, i+20)], ']')
 				if close < 0 {

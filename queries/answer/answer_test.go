@@ -1,0 +1,231 @@
+package answer
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/quick"
+)
+
+// library is what a search might find: prose, a table, a list, code.
+var library = []Passage{
+	{Document: "Bridges of Norland", Section: "The Harbour Bridge", Path: []string{"Bridges of Norland"}, Pages: [2]int{12, 13}, Score: 9, Text: "The Harbour Bridge was designed by Ingrid Solheim and built by the Vestre company. " +
+		"It was opened on 14 June 1931, after six years of work. About 4,200 workers took part in its construction. " +
+		"Because the river bed is soft clay, its pillars were sunk forty metres deep. The bridge stands in Aldmouth, near the old fish market."},
+	{Document: "Bridges of Norland", Section: "Tolls", Pages: [2]int{20, 20}, Score: 6, Text: "Tolls are collected by the harbour office.\n\n| Vehicle | Toll | Discount |\n|---|---|---|\n| Bicycle | free | none |\n| Motorcycle | 3 crowns | 10 % |\n| Lorry | 25 crowns | none |\n"},
+	{Document: "Bridges of Norland", Section: "Upkeep", Score: 4, Text: "The following work is done on the bridge every spring:\n\n- painting of the railings in grey\n- grease on the bearings\n- a check of every cable by divers\n\nInstall the sensor program with:\n\n```\nbridgectl install --sensor strain\n```\n"},
+}
+
+func TestAnswersByQuestionType(t *testing.T) {
+	for _, c := range []struct{ question, want string }{
+		{"Who designed the Harbour Bridge?", "Ingrid Solheim"},
+		{"When was the Harbour Bridge opened?", "14 June 1931"},
+		{"How many workers took part in the construction of the bridge?", "4,200"},
+		{"Where does the Harbour Bridge stand?", "Aldmouth"},
+		{"Why were the pillars of the bridge sunk so deep?", "the river bed is soft clay"},
+		{"Which company built the Harbour Bridge?", "Vestre"},
+		{"What is the toll for a lorry?", "Vehicle: Lorry; Toll: 25 crowns"},
+		{"Which toll does a motorcycle pay?", "Toll: 3 crowns"},
+		{"Which work on the cables is done by divers?", "check of every cable"},
+		{"How do you install the sensor program?", "bridgectl install"},
+		{"WHO DESIGNED THE HARBOUR BRIDGE", "Ingrid Solheim"},
+	} {
+		got := Find(c.question, library)
+		if !got.Found || !strings.Contains(got.Text, c.want) {
+			t.Errorf("Find(%q): got %q (%.2f, %s), want %q in it", c.question, got.Text, got.Confidence, got.Reasoning, c.want)
+		}
+	}
+}
+
+func TestPronounIsReadWithTheSentenceBefore(t *testing.T) {
+	passages := []Passage{{Document: "Lives", Section: "Ada Brun", Score: 5, Text: "Ada Brun was a chemist from Skane. She discovered brunite in 1902. Her brother Karl painted ships."}}
+	got := Find("When did Ada Brun discover brunite?", passages)
+	if !strings.Contains(got.Text, "1902") {
+		t.Errorf("got %q, want 1902 in it", got.Text)
+	}
+}
+
+func TestReasoningNamesSectionDocumentAndPage(t *testing.T) {
+	got := Find("Who designed the Harbour Bridge?", library)
+	for _, want := range []string{"The Harbour Bridge", "Bridges of Norland", "pages 12–13", "designed", "a person"} {
+		if !strings.Contains(got.Reasoning, want) {
+			t.Errorf("reasoning %q: want %q in it", got.Reasoning, want)
+		}
+	}
+	if !reflect.DeepEqual(got.Used, []int{0}) {
+		t.Errorf("used: got %v, want the first passage", got.Used)
+	}
+}
+
+func TestAbstains(t *testing.T) {
+	for _, q := range []string{
+		"What is the melting point of tungsten?", "Who won the chess championship in Reykjavik?", "How do plants turn light into sugar?",
+	} {
+		got := Find(q, library)
+		if got.Found || got.Confidence >= AbstainBelow || got.Text != notFound || got.Used != nil || got.Reasoning == "" {
+			t.Errorf("Find(%q): got %+v, want an abstention with its reason", q, got)
+		}
+	}
+}
+
+func TestNothingToReadOrToAsk(t *testing.T) {
+	for _, c := range []struct {
+		question string
+		passages []Passage
+	}{
+		{"", library}, {"?!", library}, {"\xff\xfe", library}, {"Who?", nil}, {"Who designed it?", []Passage{{}}}, {"who is it", []Passage{{Text: "# only a heading"}}},
+		{"a", []Passage{{Text: "|"}}}, {"b", []Passage{{Text: "|\n|-|\n|"}}}, {"c", []Passage{{Text: "```"}}},
+		{"Who designed it?", []Passage{{Text: "Someone designed it.", Score: math.NaN()}, {Text: "No one.", Score: math.Inf(1)}}},
+	} {
+		got := Find(c.question, c.passages)
+		if got.Text == "" || got.Reasoning == "" || math.IsNaN(got.Confidence) {
+			t.Errorf("Find(%q, %d passages): got %+v, want a sentence and a number", c.question, len(c.passages), got)
+		}
+	}
+}
+
+func TestOtherLanguagesWorkByOverlap(t *testing.T) {
+	passages := []Passage{
+		{Document: "Brücken", Score: 3, Text: "Die Hafenbrücke wurde 1931 eröffnet. Der Entwurf der Hafenbrücke stammt von Ingrid Solheim."},
+		{Document: "橋", Score: 2, Text: "港の橋は一九三一年に開通した。設計者は田中である。"},
+	}
+	if got := Find("Wann wurde die Hafenbrücke eröffnet?", passages); !strings.Contains(got.Text, "1931") {
+		t.Errorf("got %q, want 1931 in it", got.Text)
+	}
+	if got := Find("橋の設計者は誰ですか", passages); !strings.Contains(got.Text, "田中") {
+		t.Errorf("got %q, want the designer in it", got.Text)
+	}
+}
+
+func TestAccentsMayBeLeftOut(t *testing.T) {
+	passages := []Passage{{Document: "Lives", Text: "Zoë Müller-Ångström founded the observatory in Tromsø in 1911. Others came later.", Score: 2}}
+	if got := Find("When did Zoe Muller-Angstrom found the observatory?", passages); !got.Found || !strings.Contains(got.Text, "1911") {
+		t.Errorf("got %+v, want 1911", got)
+	}
+}
+
+func TestSameInputGivesSameAnswer(t *testing.T) {
+	first := Find("When was the Harbour Bridge opened?", library)
+	for range 20 {
+		if again := Find("When was the Harbour Bridge opened?", library); !reflect.DeepEqual(first, again) {
+			t.Fatalf("got %+v, then %+v", first, again)
+		}
+	}
+}
+
+// verbatim says what of an answer does not stand in its passages.
+func verbatim(a Answer, passages []Passage) error {
+	if !a.Found {
+		return nil
+	}
+	var all []string
+	for _, i := range a.Used {
+		all = append(all, strings.Join(strings.Fields(cut(passages[i].Text, maxPassage)), " "))
+	}
+	text := strings.Join(all, "\n")
+	if strings.Contains(text, a.Text) || strings.Contains(text, strings.Join(strings.Fields(a.Text), " ")) {
+		return nil
+	}
+	for _, w := range strings.Fields(a.Text) { // table rows and pairs of sentences: word by word
+		if !strings.Contains(text, strings.TrimRight(w, ":;")) {
+			return fmt.Errorf("%q of %q does not stand in the passages", w, a.Text)
+		}
+	}
+	return nil
+}
+
+func TestAnswersStandInThePassages(t *testing.T) {
+	words := strings.Fields("Who When Harbour Bridge toll lorry painting The a of 1931 \n \n\n | |---| - ``` # . ? ! “ ” ( ) , ; : ** Solheim opened designed by in Dr. e.g. ")
+	pick := func(picks []uint8) string {
+		var b strings.Builder
+		for _, p := range picks {
+			b.WriteString(words[int(p)%len(words)])
+			b.WriteString([]string{" ", "\n", " ", ""}[p%4])
+		}
+		return b.String()
+	}
+	err := quick.Check(func(question, one, two []uint8) bool {
+		passages := []Passage{{Document: "One", Text: pick(one), Score: 2}, {Section: "Two", Text: pick(two), Score: 1}}
+		a := Find(pick(question), passages)
+		if err := verbatim(a, passages); err != nil {
+			t.Log(err)
+			return false
+		}
+		return a.Found == (a.Confidence >= AbstainBelow)
+	}, &quick.Config{MaxCount: 3000})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCorpusAnswersStandInThePassages(t *testing.T) {
+	qs := corpus(t)
+	for i := 0; i < len(qs); i += 7 {
+		if err := verbatim(Find(qs[i].Question, qs[i].passages), qs[i].passages); err != nil {
+			t.Errorf("%s: %v", qs[i].Question, err)
+		}
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	for _, p := range library {
+		f.Add("Who designed the Harbour Bridge?", p.Text, p.Section)
+	}
+	f.Add("What's Dr. O'Neil's e.g. 3,5-toll?", "Dr. O'Neil (b. 1900) said: “No.”[1] He left.:12–14 Then 港の橋。", "")
+	f.Add("how many", "| a | b\n|-|-\n|\\| 1|", "# x")
+	f.Fuzz(func(t *testing.T, question, text, section string) {
+		passages := []Passage{{Document: section, Section: section, Text: text, Score: 1}, {Text: section}}
+		a := Find(question, passages)
+		if a.Text == "" || a.Reasoning == "" || a.Confidence < 0 || a.Confidence > 1 || math.IsNaN(a.Confidence) {
+			t.Errorf("got %+v", a)
+		}
+	})
+}
+
+// wide is a question's worth of passages: ten of 250 words.
+func wide() []Passage {
+	var passages []Passage
+	for i := range 10 {
+		var b strings.Builder
+		for k := 0; b.Len() < 1500; k++ {
+			fmt.Fprintf(&b, "In %d the harbour office of district %d counted %d ships, and Captain Holm wrote that trade in timber had grown since the bridge was opened. ", 1900+k, i, 10*k+i)
+		}
+		passages = append(passages, Passage{Document: "Harbour Annals", Section: fmt.Sprint("District ", i), Text: b.String(), Score: 10 - float64(i)})
+	}
+	return passages
+}
+
+func TestHugeInputIsBounded(t *testing.T) {
+	text := strings.Repeat("the bridge of bridges was opened ", 100_000)
+	passages := make([]Passage, 200)
+	for i := range passages {
+		passages[i] = Passage{Document: text, Section: text, Path: []string{text}, Text: text, Score: 1}
+	}
+	f := look(text, passages)
+	if len(f.passages) != maxPassages || len(f.passages[0].text) > maxPassage || len(f.question.terms) > maxTerms {
+		t.Errorf("read %d passages of %d bytes and %d terms", len(f.passages), len(f.passages[0].text), len(f.question.terms))
+	}
+	if a := Find(text, passages); a.Text == "" || len(a.Reasoning) > 4000 {
+		t.Errorf("got an answer of %d bytes with a reasoning of %d", len(a.Text), len(a.Reasoning))
+	}
+}
+
+// The budget is 2 ms a question.
+func BenchmarkFind(b *testing.B) {
+	passages := wide()
+	b.ReportAllocs()
+	for b.Loop() {
+		Find("How many ships did the harbour office count when Captain Holm wrote about timber in 1905?", passages)
+	}
+}
+
+func BenchmarkFindInCorpus(b *testing.B) {
+	qs := corpus(b)
+	i := 0
+	for b.Loop() {
+		Find(qs[i%len(qs)].Question, qs[i%len(qs)].passages)
+		i++
+	}
+}
