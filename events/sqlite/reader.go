@@ -137,6 +137,7 @@ func scan(ctx context.Context, read *sql.Stmt, limit int, args ...any) (batch []
 		return nil, false, err
 	}
 	defer rows.Close()
+	batch = make([]events.Record, 0, min(limit, 1024))
 	var r events.Record
 	to := []any{&r.Position, &r.Type, &r.Stream, &r.Revision, (*id)(&r.ID), (*blob)(&r.Metadata), (*blob)(&r.Data)}
 	for size := 0; rows.Next(); {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -20,12 +21,15 @@ const maxGroup = 8 << 20
 // writer makes all appends of this process. Its goroutine is the only one
 // that touches the connection.
 type writer struct {
-	path              string
-	conn              *sql.Conn
-	begin, end, undo  *sql.Stmt
-	last, ids, insert *sql.Stmt
-	moved             func(events.Position) // told the position of each commit
-	transactions      int                   // committed, each with one sync of the log's file
+	path             string
+	conn             *sql.Conn
+	begin, end, undo *sql.Stmt
+	version, last    *sql.Stmt
+	ids, insert      *sql.Stmt
+	ends             ends
+	moved            func(events.Position) // told the position of each commit
+	active           int                   // number of appends that were made or waiting at the last commit
+	transactions     int                   // committed, each with one sync of the log's file
 
 	mu     sync.Mutex
 	queue  []*pending
@@ -61,6 +65,7 @@ func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 		{&w.begin, `BEGIN IMMEDIATE`},
 		{&w.end, `COMMIT`},
 		{&w.undo, `ROLLBACK`},
+		{&w.version, `PRAGMA data_version`},
 		{&w.last, `SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1`},
 		{&w.ids, `SELECT position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?`},
 		{&w.insert, `INSERT INTO events (type, stream, revision, id, metadata, data) VALUES (?, ?, ?, ?, ?, ?)`},
@@ -139,19 +144,33 @@ func (w *writer) take() []*pending {
 	return group
 }
 
-func (w *writer) waiting() bool {
+func (w *writer) waiting() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.queue) > 0
+	return len(w.queue)
 }
 
 // run makes appends until close is called and none is left.
 func (w *writer) run() {
 	defer close(w.ended)
 	for range w.wake {
-		for w.waiting() {
+		for w.waiting() > 0 {
+			w.gather()
 			w.commit()
 		}
+	}
+}
+
+// gather lets those go first who are about to append again, as everyone whom
+// the last commit answered may be: until as many wait as were active then, or
+// it has stepped back often enough. That takes microseconds; a sync for each
+// half of them in turn takes far longer.
+func (w *writer) gather() {
+	for range 100 {
+		if w.waiting() >= w.active {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 
@@ -163,7 +182,7 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	<-w.ended
 	return errors.Join(w.begin.Close(), w.end.Close(), w.undo.Close(),
-		w.last.Close(), w.ids.Close(), w.insert.Close(), w.conn.Close())
+		w.version.Close(), w.last.Close(), w.ids.Close(), w.insert.Close(), w.conn.Close())
 }
 
 // commit makes the appends that wait in one transaction, and then tells each
@@ -182,11 +201,13 @@ func (w *writer) commit() {
 	}
 	if err != nil {
 		w.undo.ExecContext(ctx) // fails where SQLite has undone it all by itself
+		w.ends = ends{}
 		err = explain(ctx, err, "append to the log %s", w.path)
 	}
 	if err == nil {
 		w.transactions++
 	}
+	w.active = len(group) + w.waiting()
 	var head events.Position
 	for i, p := range group {
 		if err != nil {
@@ -201,6 +222,11 @@ func (w *writer) commit() {
 }
 
 func (w *writer) appendAll(ctx context.Context, group []*pending, outcomes []outcome) error {
+	var version int64
+	if err := w.version.QueryRowContext(ctx).Scan(&version); err != nil {
+		return err
+	}
+	w.ends.refresh(version)
 	for i, p := range group {
 		appended, err := w.append(ctx, p)
 		if err != nil && !fault.Is(err, fault.Conflict) {
@@ -213,9 +239,12 @@ func (w *writer) appendAll(ctx context.Context, group []*pending, outcomes []out
 
 // append judges one append and inserts its records.
 func (w *writer) append(ctx context.Context, p *pending) (events.Appended, error) {
-	last := events.NoStream
-	if err := w.last.QueryRowContext(ctx, p.stream).Scan(&last); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return events.Appended{}, err
+	last, known := w.ends.revision[p.stream]
+	if !known {
+		last = events.NoStream
+		if err := w.last.QueryRowContext(ctx, p.stream).Scan(&last); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return events.Appended{}, err
+		}
 	}
 	if p.expected != events.AnyRevision && p.expected != last {
 		return w.repeated(ctx, p, last)
@@ -232,7 +261,24 @@ func (w *writer) append(ctx context.Context, p *pending) (events.Appended, error
 			return events.Appended{}, err
 		}
 	}
+	w.ends.revision[p.stream] = last
 	return events.Appended{Revision: last, Position: events.Position(position)}, nil
+}
+
+// ends remembers the last revisions of streams that were appended to, for as
+// long as no other connection has written to the file.
+type ends struct {
+	version  int64
+	revision map[string]int64
+}
+
+// refresh forgets what may be outdated in a transaction that sees the file at
+// this version, and all when it has become much.
+func (e *ends) refresh(version int64) {
+	const much = 10_000
+	if e.revision == nil || e.version != version || len(e.revision) > much {
+		*e = ends{version, make(map[string]int64)}
+	}
 }
 
 // repeated tells an append that was made before from a conflict.
