@@ -1,7 +1,9 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"annals/events"
@@ -26,4 +28,47 @@ func TestDriver(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "log.db")
 		return func() events.Driver { return open(t, path) }
 	})
+}
+
+func openWith(t *testing.T, path, pragma string) *sqlite.Driver {
+	t.Helper()
+	d, err := sqlite.OpenWith(t.Context(), path, pragma)
+	if err != nil {
+		t.Fatalf("OpenWith(%s, %s): %v", path, pragma, err)
+	}
+	return d
+}
+
+// TestTypesAreReadFromTheirIndex looks at SQLite's plan: events of other types
+// are not visited, and nothing is sorted.
+func TestTypesAreReadFromTheirIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	d := open(t, path)
+	defer d.Close()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for n := 1; n <= 3; n++ {
+		args := append([]any{0, 100, 10}, []any{"A", "B", "C"}[:n]...)
+		rows, err := db.Query(`EXPLAIN QUERY PLAN `+sqlite.QueryOfTypes(n), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plan []string
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			plan = append(plan, detail)
+		}
+		rows.Close()
+		all := strings.Join(plan, "\n")
+		if strings.Count(all, "SEARCH events USING INDEX events_by_type (type=? AND rowid>? AND rowid<?)") != n || strings.Contains(all, "TEMP B-TREE") || strings.Contains(all, "SCAN") {
+			t.Errorf("plan for %d types:\n%s", n, all)
+		}
+	}
 }
