@@ -7,12 +7,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// source stands between the router and a subscriber, so that closing ends
-// the delivery of work before it ends the work: the router's context ends
-// both at once.
+// source stands between the router and a subscriber, so that delivery ends
+// first and what was delivered has time to end by itself. Subscribers differ
+// in this: with some the messages' contexts end with the subscription, with
+// others never.
 type source struct {
 	message.Subscriber
-	work    context.Context // of the messages
+	work    context.Context // ends when the time to drain is over
 	pumped  sync.WaitGroup  // deliveries
 	running sync.WaitGroup  // messages delivered whose work has not ended
 }
@@ -26,6 +27,7 @@ func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	out := make(chan *message.Message)
 	s.pumped.Go(func() {
 		s.pump(ctx, in, out)
+		<-s.work.Done()       // nothing is claimed meanwhile, to be given back at once
 		for msg := range in { // until the subscriber is closed
 			msg.Nack()
 		}
@@ -58,11 +60,15 @@ func (s *source) pump(ctx context.Context, in <-chan *message.Message, out chan<
 // Close does nothing: the subscriber is closed when the work has ended.
 func (s *source) Close() error { return nil }
 
-// tracked counts a message out again. The router itself stops waiting for
-// what is in work when the drain is over.
+// tracked ends a message's context when the time to drain is over, and counts
+// the message out again: the router itself stops waiting for it then.
 func (s *source) tracked(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		defer s.running.Done()
+		ctx, cancel := context.WithCancel(msg.Context())
+		defer cancel()
+		defer context.AfterFunc(s.work, cancel)()
+		msg.SetContext(ctx)
 		return next(msg)
 	}
 }
