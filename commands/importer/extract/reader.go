@@ -137,7 +137,7 @@ func (r *reader) Read(ctx context.Context, path, name string, emit func(Section)
 		info.Title = titleOfName(name)
 	}
 	if info.Sections == 0 && len(info.Warnings) == 0 {
-		info.Warnings = append(info.Warnings, "The file holds no text.")
+		info.Warnings = append(info.Warnings, "No text was found in the file.")
 	}
 	return info, nil
 }
@@ -214,8 +214,4 @@ func titleOfName(name string) string {
 		title = strings.ReplaceAll(title, "_", " ")
 	}
 	return cmp.Or(cleanTitle(title), base)
-}
-
-func pdfFormat(Options) (format, func() error) {
-	return func(context.Context, *file, *sectionWriter) (Info, error) { return Info{}, nil }, func() error { return nil }
 }

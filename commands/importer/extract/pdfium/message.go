@@ -23,17 +23,19 @@ type Page struct {
 	// Notes are what stands on the page beside its text: filled-in form
 	// fields as "name: value", comments, and names of attached files.
 	Notes []string
+	Blank bool // nothing at all is on the page
 	// Broken tells that the page could not be read, or only in part.
 	Broken bool
 }
 
 // Line is one line of a page. X, Y and Right are measured in points from the
-// left and the top of the page as it is shown; Y is where the line's box begins.
+// left and the top of the page as it is shown; Y is its baseline.
 type Line struct {
 	Text        string
 	X, Y, Right float32
-	Size        float32 // of its first letter's font, in points; 0 if unknown
+	Size        float32 // of its first letter's font as it is shown, in points; 0 if unknown
 	Weight      float32 // of that font, 400 is regular and 700 bold; 0 if unknown
+	Turned      bool    // it does not run from left to right
 }
 
 // request asks for one file.
@@ -82,6 +84,7 @@ func (p *Page) encode(e *encoder) {
 	e.int(p.Number)
 	e.float(p.Width)
 	e.float(p.Height)
+	e.bool(p.Blank)
 	e.bool(p.Broken)
 	e.int(len(p.Lines))
 	for _, l := range p.Lines {
@@ -91,6 +94,7 @@ func (p *Page) encode(e *encoder) {
 		e.float(l.Right)
 		e.float(l.Size)
 		e.float(l.Weight)
+		e.bool(l.Turned)
 	}
 	e.int(len(p.Notes))
 	for _, n := range p.Notes {
@@ -100,11 +104,11 @@ func (p *Page) encode(e *encoder) {
 
 func decodePage(b []byte) (Page, error) {
 	d := decoder{b: b}
-	p := Page{Number: d.int(), Width: d.float(), Height: d.float(), Broken: d.bool()}
-	if n := d.count(21); n > 0 {
+	p := Page{Number: d.int(), Width: d.float(), Height: d.float(), Blank: d.bool(), Broken: d.bool()}
+	if n := d.count(22); n > 0 {
 		p.Lines = make([]Line, 0, n)
 		for range n {
-			p.Lines = append(p.Lines, Line{Text: d.text(), X: d.float(), Y: d.float(), Right: d.float(), Size: d.float(), Weight: d.float()})
+			p.Lines = append(p.Lines, Line{Text: d.text(), X: d.float(), Y: d.float(), Right: d.float(), Size: d.float(), Weight: d.float(), Turned: d.bool()})
 		}
 	}
 	for range d.count(1) {

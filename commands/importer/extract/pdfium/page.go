@@ -1,7 +1,7 @@
 package pdfium
 
 import (
-	"errors"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,6 +66,8 @@ func (d *document) lines(page requests.Page, out *Page) error {
 	}
 	count, err := d.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.ref})
 	if err != nil || count.Count == 0 {
+		objects, _ := d.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
+		out.Blank = objects != nil && objects.Count == 0
 		return err
 	}
 	all, err := d.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.ref, StartIndex: 0, Count: count.Count})
@@ -149,26 +151,31 @@ func (t *textPage) place(l *Line, first, last int) error {
 	if first < 0 || last < first {
 		return nil
 	}
-	x, top, right, bottom, err := t.box(first)
+	size, err := t.FPDFText_GetFontSize(&requests.FPDFText_GetFontSize{TextPage: t.ref, Index: first})
 	if err != nil {
 		return trapped(err)
-	}
-	l.X, l.Y, l.Right, l.Size = x, top, right, bottom-top
-	if last > first {
-		if _, _, right, _, err := t.box(last); err == nil {
-			l.Right = right
-		}
-	}
-	if l.Size < 1 {
-		size, err := t.FPDFText_GetFontSize(&requests.FPDFText_GetFontSize{TextPage: t.ref, Index: first})
-		if err != nil {
-			return trapped(err)
-		}
-		l.Size = float32(size.FontSize)
 	}
 	weight, err := t.FPDFText_GetFontWeight(&requests.FPDFText_GetFontWeight{TextPage: t.ref, Index: first})
 	if err == nil {
 		l.Weight = float32(weight.FontWeight)
+	}
+	// The matrix has all at once: where the text begins, how much it is
+	// enlarged, and which way it runs.
+	matrix, err := t.FPDFText_GetMatrix(&requests.FPDFText_GetMatrix{TextPage: t.ref, Index: first})
+	if err != nil {
+		return trapped(err)
+	}
+	m := matrix.Matrix
+	l.Size = float32(size.FontSize * math.Hypot(float64(m.C), float64(m.D)))
+	dx, dy := t.turn(m.A, m.B)
+	l.Turned = dx <= 0 || float32(math.Abs(float64(dy))) > dx/4
+	l.X, l.Y = t.shown(m.E, m.F)
+	l.Right = l.X
+	box, err := t.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.ref, Index: last})
+	if err == nil {
+		x0, _ := t.shown(box.Rect.Left, box.Rect.Bottom)
+		x1, _ := t.shown(box.Rect.Right, box.Rect.Top)
+		l.Right = max(x0, x1)
 	}
 	return trapped(err)
 }
@@ -182,21 +189,29 @@ func (t *textPage) charIndex(n int) int {
 	return i.CharIndex
 }
 
-// box returns where a character is on the page as it is shown. Its height is
-// that of its font, whatever the letter.
-func (t *textPage) box(index int) (left, top, right, bottom float32, err error) {
-	got, err := t.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.ref, Index: index})
-	if err != nil {
-		return 0, 0, 0, 0, errors.Join(errors.New("placing a character"), err)
-	}
-	r := got.Rect
+// shown turns a point of the page's own coordinates into one of the page as it
+// is shown, measured from its top left.
+func (t *textPage) shown(x, y float32) (float32, float32) {
 	switch t.rotation {
 	case 1:
-		return r.Bottom, r.Left, r.Top, r.Right, nil
+		return y, x
 	case 2:
-		return t.w - r.Right, r.Bottom, t.w - r.Left, r.Top, nil
+		return t.w - x, y
 	case 3:
-		return t.h - r.Top, t.w - r.Right, t.h - r.Bottom, t.w - r.Left, nil
+		return t.h - y, t.w - x
 	}
-	return r.Left, t.h - r.Top, r.Right, t.h - r.Bottom, nil
+	return x, t.h - y
+}
+
+// turn does the same for a direction.
+func (t *textPage) turn(dx, dy float32) (float32, float32) {
+	switch t.rotation {
+	case 1:
+		return dy, dx
+	case 2:
+		return -dx, dy
+	case 3:
+		return -dy, -dx
+	}
+	return dx, -dy
 }

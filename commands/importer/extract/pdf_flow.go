@@ -1,0 +1,225 @@
+package extract
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// softHyphen ends a line whose last word goes on in the next.
+const softHyphen = "\u00ad"
+
+// pdfFlow writes lines as paragraphs: lines that fill their column are joined
+// to the next, others stay lines, so that lists and tables keep their rows.
+type pdfFlow struct {
+	w         *sectionWriter
+	compounds map[string]bool
+	last      pdfLine // written
+	full      bool    // it fills its column
+	lead      float32 // from line to line within its paragraph
+	begun     bool    // there is text in the open section
+	heading   []string
+	level     int
+}
+
+// page writes one page: its lines, then its notes.
+func (f *pdfFlow) page(p pdfPage) error {
+	f.w.Page(p.Number)
+	fresh := true // nothing of this page was written
+	for i := range p.lines {
+		l := &p.lines[i]
+		if l.furniture {
+			continue
+		}
+		if err := f.line(p.lines, i, fresh); err != nil {
+			return err
+		}
+		fresh = false
+	}
+	if err := f.flushHeading(); err != nil {
+		return err
+	}
+	return f.notes(p)
+}
+
+func (f *pdfFlow) line(lines []pdfLine, i int, fresh bool) error {
+	l := &lines[i]
+	if !l.continues || l.level != f.level {
+		if err := f.flushHeading(); err != nil {
+			return err
+		}
+	}
+	if l.level > 0 {
+		title := l.title
+		if title == "" {
+			title = l.Text
+		}
+		f.heading, f.level = append(f.heading, title), l.level
+		if l.title == "" {
+			return nil
+		}
+		if err := f.flushHeading(); err != nil {
+			return err
+		}
+	}
+	right := columnRight(lines, i)
+	sep, hyphen := "", false
+	if f.begun {
+		sep, hyphen = f.separator(l, fresh)
+	}
+	text := strings.TrimSuffix(l.Text, softHyphen)
+	if sep == "\n" || sep == "\n\n" || !f.begun {
+		text = markdownRow(text)
+	}
+	if hyphen {
+		sep = f.hyphen(text)
+	}
+	if !fresh && sep == " " {
+		f.lead = l.Y - f.last.Y
+	}
+	f.last, f.begun = *l, true
+	f.full = l.Right >= right-0.12*(right-l.X)
+	if err := f.w.Write(sep + text); err != nil {
+		return err
+	}
+	return nil
+}
+
+// flushHeading begins the section whose heading was gathered.
+func (f *pdfFlow) flushHeading() error {
+	if len(f.heading) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for i, part := range f.heading {
+		if i > 0 && !strings.HasSuffix(f.heading[i-1], softHyphen) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strings.TrimSuffix(part, softHyphen))
+	}
+	f.heading, f.begun, f.lead = f.heading[:0], false, 0
+	return f.w.Begin(f.level, b.String())
+}
+
+// separator returns what stands between the last line and l, and whether a
+// word goes on from one to the other.
+func (f *pdfFlow) separator(l *pdfLine, fresh bool) (string, bool) {
+	last := &f.last
+	down := l.Y - last.Y
+	size := max(last.Size, l.Size, 1)
+	if strings.HasSuffix(last.Text, softHyphen) {
+		return "", true
+	}
+	if l.Turned != last.Turned {
+		return "\n\n", false
+	}
+	if !fresh && absf(down) < size*0.5 { // the same line, or a note above it
+		switch gap := l.X - last.Right; {
+		case gap < -size: // back to the left: another column, or a line drawn out of order
+			return "\n", false
+		case gap < size*0.12 && gap > -size:
+			return "", false
+		}
+		return " ", false
+	}
+	if fresh || down < 0 || down > size*4 { // another page or column
+		if f.full && !endsSentence(last.Text) && beginsLower(l.Text) {
+			return " ", false
+		}
+		return "\n\n", false
+	}
+	same := absf(last.Size-l.Size) <= size*0.15
+	switch {
+	case isItem(l.Text):
+		return "\n", false
+	case down > size*1.9 || f.lead > 0 && down > f.lead*1.35:
+		return "\n\n", false
+	case same && f.full && !(l.X > last.X+size*0.8 && l.X < last.X+size*4 && endsSentence(last.Text)):
+		return " ", false
+	case !same:
+		return "\n\n", false
+	}
+	return "\n", false
+}
+
+// hyphen returns what joins the halves of a word divided at a line's end:
+// nothing, or the hyphen where the word has one of its own.
+func (f *pdfFlow) hyphen(next string) string {
+	left := strings.TrimSuffix(f.last.Text, softHyphen)
+	left = left[strings.LastIndexByte(left, ' ')+1:]
+	right, _, _ := strings.Cut(next, " ")
+	whole := strings.ToLower(strings.TrimFunc(left+"-"+right, func(r rune) bool { return !unicode.IsLetter(r) }))
+	if f.compounds[whole] || !beginsLower(right) {
+		return "-"
+	}
+	return ""
+}
+
+// notes writes what stands on a page beside its text, unless the text says it.
+func (f *pdfFlow) notes(p pdfPage) error {
+	if len(p.Notes) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for i := range p.lines {
+		text.WriteString(p.lines[i].Text)
+		text.WriteByte('\n')
+	}
+	sep := "\n\n"
+	for _, note := range p.Notes {
+		if strings.Contains(text.String(), note) {
+			continue
+		}
+		if err := f.w.Write(sep + strings.ReplaceAll(plainText(note), "\r", "\n")); err != nil {
+			return err
+		}
+		sep, f.begun, f.full, f.last.Text = "\n", true, false, note
+	}
+	return nil
+}
+
+// columnRight returns how far right the lines around i reach that begin where
+// it does: the right edge of its column.
+func columnRight(lines []pdfLine, i int) float32 {
+	right := lines[i].Right
+	for j := max(0, i-6); j < min(len(lines), i+7); j++ {
+		if absf(lines[j].X-lines[i].X) < 40 && !lines[j].Turned && lines[j].X < lines[i].Right {
+			right = max(right, lines[j].Right)
+		}
+	}
+	return right
+}
+
+func endsSentence(s string) bool {
+	s = strings.TrimRight(s, `"'”’)]`)
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(".!?:;。！？", r)
+}
+
+func beginsLower(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLower(r)
+}
+
+var (
+	bullet = regexp.MustCompile(`^[•‣◦▪▫■□●○∙·⁃–—*►➢✓❖\x{f0b7}\x{f0a7}-] +`)
+	item   = regexp.MustCompile(`^(?:\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[0-9]{1,4}\]) +\S`)
+)
+
+func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }
+
+// markdownRow writes a line so that Markdown takes it for what it is: bullets
+// of every shape become list items, and nothing else turns into markup.
+func markdownRow(s string) string {
+	if m := bullet.FindString(s); m != "" {
+		return "- " + s[len(m):]
+	}
+	switch {
+	case s == "":
+	case s[0] == '#', s[0] == '>', strings.HasPrefix(s, "```"), strings.HasPrefix(s, "~~~"),
+		strings.Trim(s, "=") == "", strings.Trim(s, "-") == "":
+		return `\` + s
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+package extract
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const longestTitle = 250 // runes
+
+var (
+	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|title$|no title|slide 1$|doc\d*$|layout \d|print|draft$|new document)`)
+	fileEnding     = regexp.MustCompile(`(?i)\.(docx?|pdf|tex|dvi|ps|eps|rtf|odt|pptx?|xlsx?|html?|indd|qxd|pmd?|fm|wpd|txt|md|cdr|ai|jpe?g|png|tiff?)$`)
+	machineName    = regexp.MustCompile(`^\S*[\d_/\\]\S*$`)
+)
+
+// documentTitle returns the title of a document's own metadata, or "" where
+// that is plainly what a program filled in: a file name, "untitled", a number.
+func documentTitle(title string) string {
+	title = cleanTitle(plainText(title))
+	n := utf8.RuneCountInString(title)
+	switch {
+	case n < 3 || n > longestTitle,
+		producerPrefix.MatchString(title),
+		fileEnding.MatchString(title),
+		machineName.MatchString(title),
+		strings.ContainsRune(title, '\ufffd'),
+		filepath.Base(title) != title && !strings.Contains(title, " "),
+		!strings.ContainsFunc(title, isWord):
+		return ""
+	}
+	return title
+}
+
+// largestText returns what stands in the largest letters on the first page
+// that has text, if they are larger than the text's, and "" otherwise.
+func largestText(pages []pdfPage, style pdfStyle) string {
+	for _, p := range pages {
+		best := -1
+		for i := range p.lines {
+			if l := &p.lines[i]; style.isLarge(l) && (best < 0 || sizeOf(l) > sizeOf(&p.lines[best])) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			return titleFrom(p.lines, best)
+		}
+		if len(p.lines) > 0 {
+			return ""
+		}
+	}
+	return ""
+}
+
+func titleFrom(lines []pdfLine, i int) string {
+	title := lines[i].Text
+	for ; i+1 < len(lines) && goesOn(&lines[i], &lines[i+1]) && len(title) < longestTitle; i++ {
+		title += " " + lines[i+1].Text
+	}
+	if utf8.RuneCountInString(title) > longestTitle {
+		return ""
+	}
+	return title
+}
