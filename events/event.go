@@ -84,7 +84,10 @@ func TextStream(document uuid.UUID, attempt int) string {
 func StreamID(stream string) uuid.UUID {
 	for _, prefix := range []string{documentPrefix, jobPrefix, textPrefix} {
 		if len(stream) >= len(prefix)+36 && stream[:len(prefix)] == prefix {
-			id, _ := uuid.Parse(stream[len(prefix) : len(prefix)+36])
+			id, err := uuid.Parse(stream[len(prefix) : len(prefix)+36])
+			if err != nil {
+				return uuid.Nil // Parse returns what it read before the error
+			}
 			return id
 		}
 	}
