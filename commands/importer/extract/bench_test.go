@@ -44,7 +44,7 @@ func proseLine(i int) string {
 	return fmt.Sprintf("Line %d of a long text that goes on and on, as such texts do.\n", i)
 }
 
-func markdownLine(i int) string {
+func headedLine(i int) string {
 	if i%1000 == 0 {
 		return fmt.Sprintf("\n## Part %d of *many*\n\n", i/1000)
 	}
@@ -52,7 +52,7 @@ func markdownLine(i int) string {
 }
 
 func BenchmarkText(b *testing.B)     { benchmarkLarge(b, "a.txt", proseLine) }
-func BenchmarkMarkdown(b *testing.B) { benchmarkLarge(b, "a.md", markdownLine) }
+func BenchmarkMarkdown(b *testing.B) { benchmarkLarge(b, "a.md", headedLine) }
 func BenchmarkUTF16(b *testing.B) {
 	benchmarkLarge(b, "a.txt", func(i int) string {
 		var out strings.Builder
@@ -159,7 +159,7 @@ func TestLargeTextsAreReadInLittleMemory(t *testing.T) {
 		"lines.txt":    proseLine,
 		"one-line.txt": func(int) string { return "word " },
 		"no-space.txt": func(int) string { return "世界" },
-		"headings.md":  markdownLine,
+		"headings.md":  headedLine,
 		"one-line.md":  func(int) string { return "word " },
 	} {
 		path := largeFile(t, name, size, line)

@@ -184,8 +184,11 @@ func (d *docx) readMain(part string) error {
 		return err
 	}
 	defer closer.Close()
-	for {
+	for bodies := 0; ; {
 		t, err := x.next()
+		if err == io.EOF && bodies == 0 {
+			return damaged(part)
+		}
 		if err == io.EOF {
 			return d.closeFence()
 		}
@@ -193,6 +196,7 @@ func (d *docx) readMain(part string) error {
 			return err
 		}
 		if start, ok := startOf(t); ok && start.Name.Local == "body" {
+			bodies++
 			if err := d.blocks(x, d.write); err != nil {
 				return err
 			}

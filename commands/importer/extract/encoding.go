@@ -19,7 +19,7 @@ import (
 
 const (
 	encodingSample = 64 << 10  // bytes that an encoding is guessed from
-	readBytes      = 256 << 10 // bytes that are read of a large file at a time
+	bufferBytes    = 256 << 10 // bytes that are read of a large file at a time
 )
 
 // marks are the byte order marks, longest first where one begins another.
@@ -85,7 +85,7 @@ func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error)
 	if int64(len(head)) == f.size && utf8.Valid(head) {
 		return -1, nil
 	}
-	buf := make([]byte, min(f.size+1, readBytes))
+	buf := make([]byte, min(f.size+1, bufferBytes))
 	kept := 0
 	for offset := int64(0); ; {
 		n, err := f.ReadAt(buf[kept:], offset+int64(kept))
@@ -147,7 +147,7 @@ func utf16WithoutMark(b []byte) encoding.Encoding {
 		}
 	}
 	few, many := min(nul[0], nul[1]), max(nul[0], nul[1])
-	isText := many*5 >= len(b)/2 || (many*50 >= len(b)/2 && !utf8.Valid(b[:len(b)-incompleteRune(b)]))
+	isText := many*5 >= len(b)/2 || many*50 >= len(b)/2 && (isBinary(b) || !utf8.Valid(b[:len(b)-incompleteRune(b)]))
 	if many == 0 || few*20 > many || !isText {
 		return nil
 	}

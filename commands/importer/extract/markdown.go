@@ -15,6 +15,7 @@ import (
 
 const (
 	maxParsed  = 8 << 20 // bytes of Markdown that are parsed whole; longer files are read line by line
+	maxLines   = 150_000 // of Markdown that are parsed whole; each may become a node
 	maxNesting = 100     // quotes and lists in each other that are parsed
 )
 
@@ -36,7 +37,7 @@ func readMarkdown(ctx context.Context, f *file, w *sectionWriter) (Info, error) 
 	title, length := frontMatter(source.Bytes())
 	source.Next(length)
 	m := markdown{w: w}
-	if deeplyNested(source.Bytes()) {
+	if tooHard(source.Bytes()) {
 		err = m.scan(ctx, &source, f.size)
 	} else {
 		err = m.parse(ctx, source.Bytes())
@@ -205,10 +206,13 @@ func unescaped(b []byte) []byte {
 	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 }
 
-// deeplyNested reports whether a line opens more quotes and lists than a
-// parser should be given.
-func deeplyNested(source []byte) bool {
-	for len(source) > 0 {
+// tooHard reports whether the source has more lines, or in one of them more
+// quotes and lists, than a parser that builds a tree should be given.
+func tooHard(source []byte) bool {
+	for lines := 0; len(source) > 0; lines++ {
+		if lines > maxLines {
+			return true
+		}
 		line := source[:lineEnd(source, 0)]
 		source = source[len(line):]
 		depth := 0

@@ -135,8 +135,8 @@ type lines struct {
 // newLines reads lines of r, which holds about size bytes.
 func newLines(ctx context.Context, r io.Reader, size int64) *lines {
 	l := &lines{ctx: ctx, scanner: bufio.NewScanner(r)}
-	buffer := min(max(size+1, 512), readBytes)
-	l.scanner.Buffer(make([]byte, buffer), readBytes)
+	buffer := min(max(size+1, 512), bufferBytes)
+	l.scanner.Buffer(make([]byte, buffer), bufferBytes)
 	l.scanner.Split(l.split)
 	return l
 }

@@ -83,8 +83,9 @@ func isNumeral(s string) bool {
 	return strings.Trim(s, "0123456789.") == "" || strings.Trim(s, "IVXLC") == "" || strings.Trim(s, "ivxlc") == ""
 }
 
-// numberedLevel reads "1.2 Title" and "3  Title" (not "3. do this", which is
-// as likely an item of a list).
+// numberedLevel reads "1.2 Title", and "3  Title" with the two spaces that
+// typists set there ("3. Do this" is as likely an item of a list, and "3 June"
+// a date).
 func numberedLevel(text string) int {
 	number, title, ok := strings.Cut(text, " ")
 	title = strings.TrimSpace(title)
@@ -102,7 +103,7 @@ func numberedLevel(text string) int {
 	if !unicode.IsUpper(first) || len(words) > 12 || strings.ContainsAny(title[len(title)-1:], ".,;:!?") {
 		return 0
 	}
-	if len(parts) == 1 && (len(words) > 8 || lowerWords(words) > len(words)/3 || strings.HasSuffix(number, ".") && !strings.Contains(text, ".  ")) {
+	if len(parts) == 1 && (len(words) > 8 || lowerWords(words) > len(words)/3 || !strings.HasPrefix(text, number+"  ")) {
 		return 0
 	}
 	return min(len(parts), 6)

@@ -1,0 +1,355 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+)
+
+func TestTextsOfTheUsualEncodingsAreRead(t *testing.T) {
+	const (
+		western  = "Le café est à l’étage; Müller für größere Stühle, naïve Schülerinnen und ein Zwölf-Euro-Schein.\n"
+		russian  = "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему.\n"
+		japanese = "これは日本語の文章です。文字コードを判定するために、十分な長さが必要です。\n"
+		chinese  = "所有的幸福家庭都是相似的，而每个不幸的家庭各有各的不幸。这是一个很长的句子。\n"
+	)
+	utf16le := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	utf16be := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	for name, c := range map[string]struct {
+		text string
+		enc  encoding.Encoding
+		mark string
+	}{
+		"UTF-8":                 {western, nil, ""},
+		"UTF-8 with mark":       {western, nil, "\xef\xbb\xbf"},
+		"UTF-16LE with mark":    {russian, utf16le, "\xff\xfe"},
+		"UTF-16BE with mark":    {chinese, utf16be, "\xfe\xff"},
+		"UTF-32LE with mark":    {western, utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), "\xff\xfe\x00\x00"},
+		"UTF-16LE":              {western, utf16le, ""},
+		"UTF-16BE":              {western, utf16be, ""},
+		"UTF-16LE, Russian":     {russian, utf16le, ""},
+		"windows-1252":          {western, charmap.Windows1252, ""},
+		"windows-1251":          {russian, charmap.Windows1251, ""},
+		"KOI8-R":                {russian, charmap.KOI8R, ""},
+		"Shift JIS":             {japanese, japaneseShiftJIS, ""},
+		"EUC-JP":                {japanese, japaneseEUC, ""},
+		"GB18030":               {chinese, simplifiedchinese.GB18030, ""},
+		"windows-1252 at depth": {strings.Repeat("plain text, line after line\n", 10_000) + western, charmap.Windows1252, ""},
+	} {
+		want := strings.TrimSpace(strings.Repeat(c.text, 5))
+		content := []byte(strings.Repeat(c.text, 5))
+		if c.enc != nil {
+			var err error
+			if content, err = c.enc.NewEncoder().Bytes(content); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		got, _, err := readBytes(t, "a.txt", append([]byte(c.mark), content...))
+		var all strings.Builder
+		for _, s := range got {
+			all.WriteString(s.Text)
+		}
+		if err != nil || all.String() != want {
+			t.Errorf("%s: %v\n got %.150q\nwant %.150q", name, err, all.String(), want)
+		}
+	}
+}
+
+var japaneseShiftJIS, japaneseEUC = japanese.ShiftJIS, japanese.EUCJP
+
+func TestTextIsCleaned(t *testing.T) {
+	for content, want := range map[string]string{
+		"one\r\ntwo\rthree": "one\ntwo\nthree",
+		"old\rMac\rlines":   "old\nMac\nlines",
+		"a\x00b\x07c\x7f\fd" + strings.Repeat(" word", 50): "abc\nd" + strings.Repeat(" word", 50),
+		"e\u0301": "é",
+		"caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 br\xffken": strings.Repeat("café ", 11) + "br\ufffdken",
+	} {
+		got, _, err := readBytes(t, "a.txt", []byte(content))
+		if err != nil || len(got) != 1 || got[0].Text != want {
+			t.Errorf("%q: %+v, %v, want %q", content, got, err, want)
+		}
+	}
+}
+
+func TestWhatIsNoTextIsRefused(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	for name, c := range map[string]struct{ content, want string }{
+		"empty.txt":  {"", "is empty"},
+		"binary.txt": {strings.Repeat(string(all), 400), "holds no text"},
+		"nul.md":     {strings.Repeat("\x00", 100), "holds no text"},
+		"a.txt":      {"%PDF-1.7\nbinary", "named .txt but is a PDF"},
+		"a.md":       {"\x89PNG\r\n\x1a\n", "is a PNG image"},
+		"a.pdf":      {"PK\x03\x04", "named .pdf but is a ZIP archive"},
+		"a.exe":      {"MZ", `files of type ".exe" cannot be read`},
+		"noext":      {"text", `files of type "" cannot be read`},
+	} {
+		if _, _, err := readBytes(t, name, []byte(c.content)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an invalid file: %q", name, err, c.want)
+		}
+	}
+}
+
+func TestExtensionsTellTheMediaType(t *testing.T) {
+	for name, want := range map[string]string{
+		"a.PDF": "application/pdf", "b/c.Markdown": "text/markdown", "x.md": "text/markdown", "x.TEXT": "text/plain", "a.b.txt": "text/plain",
+		"a.docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "a.doc": "", "md": "", ".md": "text/markdown",
+	} {
+		if got, ok := Supported(name); got != want || ok != (want != "") {
+			t.Errorf("Supported(%q) = %q, %t, want %q", name, got, ok, want)
+		}
+	}
+}
+
+func TestTitlesComeFromTheFileThenItsName(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"a.txt", "Some words.\n\nTitle: The Name\n", "The Name"},
+		{"a.txt", "A TALE OF TITLES\n\nIt was.", "A TALE OF TITLES"},
+		{"annual_report_2024.txt", "Text.", "annual report 2024"},
+		{"my plan_b.txt", "Text.", "my plan_b"},
+		{"x/y\\z.txt", "Text.", "z"},
+		{"a.md", "---\ntitle: \"From: matter\"\n---\n# Heading\n", "From: matter"},
+		{"a.md", "## Second\n\n# *First* `of` [all](x)\n", "First of all"},
+		{"a.md", "## Second\n\n### Third\n", "Second"},
+	} {
+		if _, info, err := readBytes(t, c.name, []byte(c.content)); err != nil || info.Title != c.want {
+			t.Errorf("title of %q: %q, %v, want %q", c.content, info.Title, err, c.want)
+		}
+	}
+}
+
+func TestPlainTextIsCutAtHeadingsThatAreSure(t *testing.T) {
+	body := "\n\nIt was the best of times, it was the worst of times.\nIt went on.\n\n"
+	for line, level := range map[string]int{
+		"CHAPTER IV":                         2,
+		"Chapter 12. Of Whales":              2,
+		"Chapter One":                        2,
+		"PART TWO":                           1,
+		"BOOK III: THE RETURN":               1,
+		"Kapitel 3":                          2,
+		"THE RED-HEADED LEAGUE":              2,
+		"VII. THE BLUE CARBUNCLE":            2,
+		"2.1 Scope of This Document":         2,
+		"3  Results":                         1,
+		"4.  Security Considerations":        1,
+		"Underlined\n==========":             1,
+		"Also underlined\n---":               0,
+		"Also underlined\n---------":         2,
+		"Chapter 3 shows that whales sleep.": 0,
+		"Just a short line":                  0,
+		"10 Downing Street":                  0,
+		"1. buy milk and eggs":               0,
+		"2. Call the office":                 0,
+		"3 Apples were eaten by them.":       0,
+		"NASA":                               2,
+		"USA, UK;":                           0,
+		"|  TABLE  |":                        0,
+		"I":                                  0,
+		"15 June":                            0,
+		"1999 Annual Report":                 0,
+	} {
+		got, _, err := readBytes(t, "a.txt", []byte("The text begins."+body+line+body))
+		title, _, _ := strings.Cut(line, "\n")
+		if err != nil || level == 0 && len(got) != 1 || level > 0 && (len(got) != 2 || got[1].Title != strings.Join(strings.Fields(title), " ") || got[1].Level != level) {
+			t.Errorf("%q: %+v, %v, want level %d", line, got, err, level)
+		}
+	}
+}
+
+func TestMarkdownIsCutAtItsHeadings(t *testing.T) {
+	source := "Before\n\n# One *two* ##\nText\n```\n# no heading\n```\n> # quoted\n\nTitle\nover lines\n===\n\n- # listed\n\n    # code\n\n### `C#` &amp; \\*more\\* [link](x) ![alt](y) {#id}\nlast\n#\n#hashtag\n<!--\n# comment\n-->\n## \n"
+	for name, big := range map[string]string{"parsed": "", "scanned": strings.Repeat("> ", 101) + "deep\n"} {
+		got, _, err := readBytes(t, "a.md", []byte(source+big))
+		var titles []string
+		for _, s := range got {
+			titles = append(titles, fmt.Sprintf("%d %s", s.Level, s.Title))
+		}
+		want := []string{"0 ", "1 One two", "1 Title over lines", "3 C# & *more* link alt"}
+		if name == "scanned" { // knows only ATX headings and fences
+			want = []string{"0 ", "1 One two", "3 C# & *more* link alt", "1 comment"}
+		}
+		if err != nil || !reflect.DeepEqual(titles, want) {
+			t.Errorf("%s: titles %q, %v, want %q", name, titles, err, want)
+		}
+	}
+	got, _, _ := readBytes(t, "a.md", []byte(source))
+	if got[1].Text != "Text\n```\n# no heading\n```\n> # quoted" || got[2].Text != "- # listed\n\n    # code" || !strings.HasPrefix(got[3].Text, "last\n#\n#hashtag\n<!--") {
+		t.Errorf("texts %+v", got)
+	}
+}
+
+func TestFrontMatterIsNoText(t *testing.T) {
+	for _, c := range []struct{ content, title, text string }{
+		{"---\ntitle: A\ntags: [x]\n---\nText", "A", "Text"},
+		{"\ufeff---\nTitle: 2024\n---\n\nText", "2024", "Text"},
+		{"+++\ntitle = \"B\"\n+++\nText", "B", "Text"},
+		{"<!--{\n  \"Title\": \"C\"\n}-->\n\nText", "C", "Text"},
+		{"---\r\ntitle: D\r\n---\r\nText", "D", "Text"},
+		{"---\ntitle: E: broken: yaml\n  - x\n---\nText", "E: broken: yaml", "Text"},
+		{"---\n---\nText", "a", "Text"},
+		{"---\njust a rule and a text\n\n---\nText", "a", "---\njust a rule and a text\n\n---\nText"},
+		{"---\ntitle: no end\n", "a", "---\ntitle: no end"},
+		{"---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n---\nText", "a", "Text"},
+	} {
+		got, info, err := readBytes(t, "a.md", []byte(c.content))
+		var text string
+		for _, s := range got {
+			text += s.Text
+		}
+		if err != nil || info.Title != c.title || text != c.text {
+			t.Errorf("%q: title %q, text %q, %v, want %q, %q", c.content, info.Title, text, err, c.title, c.text)
+		}
+	}
+}
+
+func TestHostileMarkdownIsReadInTime(t *testing.T) {
+	for name, source := range map[string]string{
+		"quotes":       strings.Repeat(">", 20_000) + " deep\n" + strings.Repeat("- ", 5_000),
+		"lists":        strings.Repeat("- ", 5_000) + "deep",
+		"growing":      growing(300),
+		"brackets":     strings.Repeat("[", 200_000) + "\n# " + strings.Repeat("[", 200_000),
+		"emphasis":     strings.Repeat("*a _b ", 100_000) + "\n# " + strings.Repeat("*a _b ", 100_000),
+		"backticks":    backticks(2_000),
+		"sections":     strings.Repeat("# a\n", 140_000),
+		"headings":     strings.Repeat("# a\n", 500_000),
+		"underlines":   strings.Repeat("a\n=\n", 300_000),
+		"references":   strings.Repeat("[a]: b\n", 200_000),
+		"html":         strings.Repeat("<div>\n\n", 200_000),
+		"long line":    strings.Repeat("word ", 1_000_000),
+		"tables":       strings.Repeat("|", 500_000) + "\n" + strings.Repeat("-|", 250_000),
+		"blank quotes": strings.Repeat(">\n", 500_000),
+	} {
+		start := time.Now()
+		var got []Section
+		var err error
+		if peak := peakHeap(func() { got, _, err = readBytes(t, "a.md", []byte(source)) }); peak > 200<<20 {
+			t.Errorf("%s: the heap grew by %d MiB", name, peak>>20)
+		}
+		if took := time.Since(start); err != nil || took > 20*time.Second {
+			t.Errorf("%s: %v after %s", name, err, took)
+		} else {
+			t.Logf("%s: %d parts in %s", name, len(got), took.Round(time.Millisecond))
+		}
+		if n := len(got); n > 0 && got[n-1].Index >= maxSections {
+			t.Errorf("%s: section %d", name, got[n-1].Index)
+		}
+	}
+}
+
+// growing nests each list one deeper by indentation, over many lines.
+func growing(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(strings.Repeat("  ", i) + "- item\n")
+	}
+	return out.String()
+}
+
+// backticks has runs of every length, so that none finds its end.
+func backticks(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(strings.Repeat("`", i) + " ")
+	}
+	return out.String()
+}
+
+func TestNovelsHaveChapters(t *testing.T) {
+	dir := corpora(t)
+	for name, c := range map[string]struct {
+		title, chapter string
+		sections       int
+	}{
+		"pride_and_prejudice.txt": {"Pride and Prejudice", "Chapter 61", 61},
+		"sherlock_holmes.txt":     {"The Adventures of Sherlock Holmes", "XII. THE ADVENTURE OF THE COPPER BEECHES", 12},
+	} {
+		content, err := exec.Command("zstd", "-dcq", filepath.Join(dir, "gutenberg", name+".zst")).Output()
+		if err != nil {
+			t.Skip("zstd: ", err)
+		}
+		got, info, err := readBytes(t, name, content)
+		found := false
+		for _, s := range got {
+			found = found || s.Title == c.chapter && len(s.Text) > 5000
+		}
+		if err != nil || info.Title != c.title || !found || info.Sections < c.sections || info.Sections > c.sections+12 {
+			t.Errorf("%s: %+v, %v, chapter found: %t", name, info, err, found)
+		}
+	}
+}
+
+func TestTreesOfMarkdownAreReadWhole(t *testing.T) {
+	dir := corpora(t)
+	r := New(Options{})
+	defer r.Close()
+	for _, name := range []string{"rust-book", "golang-website", "tldr-en"} {
+		root := t.TempDir()
+		unpack := exec.Command("sh", "-c", `zstd -dcq "$1" | tar -x -C "$2"`, "sh", filepath.Join(dir, "trees", name+".tar.zst"), root)
+		if out, err := unpack.CombinedOutput(); err != nil {
+			t.Skipf("unpack %s: %v, %s", name, err, out)
+		}
+		files, bytesIn, bytesOut := 0, 0, 0
+		var took time.Duration
+		err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+			if _, ok := Supported(path); err != nil || e.IsDir() || !ok {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			text, _, err := markdownOf(t, r, path, path)
+			took += time.Since(start)
+			if err != nil && len(content) > 0 {
+				t.Errorf("%s: %v", path, err)
+			}
+			files, bytesIn, bytesOut = files+1, bytesIn+len(content), bytesOut+len(text)
+			_, matter := frontMatter(content)
+			if content = content[matter:]; len(squashed(text)) < len(squashed(string(bytes.TrimSpace(content))))*95/100 {
+				t.Errorf("%s: %d bytes of text from %d", path, len(text), len(content))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d files, %d bytes, %d of text, %s a file", name, files, bytesIn, bytesOut, took/time.Duration(max(files, 1)))
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	f.Add([]byte("# One\n\ntext\n\nTwo\n===\n```\n# no\n```\n"))
+	f.Add([]byte("---\ntitle: x\n---\n#\n## \n### a ###\n"))
+	f.Add([]byte("\xff\xfe#\x00 \x00a\x00"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		got, info, err := readBytes(t, "a.md", content)
+		checkSections(t, got, info, err)
+	})
+}
+
+func FuzzText(f *testing.F) {
+	f.Add([]byte("CHAPTER I\n\nIt was.\n\nTitle\n=====\n\r\n1.2 More\n\nend"))
+	f.Add([]byte("a\rb\rc\x00\x0c\xe9\xe8"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		got, info, err := readBytes(t, "a.txt", content)
+		checkSections(t, got, info, err)
+	})
+}
