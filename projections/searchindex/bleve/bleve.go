@@ -1,0 +1,188 @@
+// Package bleve is the embedded search engine: a scorch index in a folder.
+//
+// bleve keeps the terms, makes batches durable and merges segments. The
+// ranking is BM25 over bleve's posting lists, with this package's own scorer:
+// bleve's takes the square root of a term's frequency and the square of its
+// rareness, and averages over what its segments happen to hold, deleted
+// passages included. Here every figure is counted from the passages that are
+// there, so that scores do not depend on how they came in.
+//
+// It may import events and projections/searchindex.
+package bleve
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	"github.com/blevesearch/bleve/v2/mapping"
+	index "github.com/blevesearch/bleve_index_api"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+)
+
+// Index is a search index in a folder. One process has it open at a time.
+type Index struct {
+	dir     string
+	index   bleve.Index
+	columns columns
+	close   func() error
+}
+
+var _ searchindex.Engine = (*Index)(nil)
+
+// config bounds what scorch holds in memory: small segments are merged
+// early, a merge does not grow a segment without limit, and a folder that
+// another process has open is an error after a second.
+func config() map[string]any {
+	return map[string]any{
+		"bolt_timeout": "1s",
+		"scorchMergePlanOptions": map[string]any{
+			"MaxSegmentsPerTier": 4, "MaxSegmentSize": 1_000_000, "TierGrowth": 10.0, "SegmentsPerMergeTask": 6,
+			"FloorSegmentSize": 4000, "ReclaimDeletesWeight": 2.0, "MaxSegmentFileSize": 1 << 32,
+		},
+	}
+}
+
+// Open opens the index in a folder, or makes a new one if there is none. A
+// damaged index is an error of kind Internal, after which the folder may be
+// removed and the index built again.
+func Open(dir string) (x *Index, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			x, err = nil, damaged(dir, r)
+		}
+	}()
+	var opened bleve.Index
+	if isNew, err := missing(dir); err != nil {
+		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
+	} else if isNew {
+		m := mapping.NewIndexMapping()
+		m.ScoringModel = index.BM25Scoring
+		if opened, err = bleve.NewUsing(dir, m, scorch.Name, scorch.Name, config()); err != nil {
+			return nil, fault.Errorf(fault.Internal, "make search index %s: %w", dir, err)
+		}
+	} else if opened, err = bleve.OpenUsing(dir, config()); err != nil {
+		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
+	}
+	x = &Index{dir: dir, index: opened, close: sync.OnceValue(opened.Close)}
+	if err := x.check(); err != nil {
+		x.Close()
+		return nil, damaged(dir, err)
+	}
+	return x, nil
+}
+
+// missing reports whether there is no index in dir yet: no folder, or an
+// empty one.
+func missing(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return true, os.MkdirAll(filepath.Dir(dir), 0o700)
+	}
+	return len(entries) == 0, err
+}
+
+func damaged(dir string, cause any) error {
+	return fault.Errorf(fault.Internal, "search index %s is damaged: %v", dir, cause)
+}
+
+// check reads what every search needs of each segment.
+func (x *Index) check() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	s, err := x.snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.GetInternal(positionKey); err != nil {
+		return err
+	}
+	_, err = x.columns.of(s)
+	return err
+}
+
+// snapshot returns the index as it is now; it must be closed.
+func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
+	advanced, err := x.index.Advanced()
+	if err != nil {
+		return nil, fmt.Errorf("search index %s: %w", x.dir, err)
+	}
+	reader, err := advanced.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("read search index %s: %w", x.dir, err)
+	}
+	s, ok := reader.(*scorch.IndexSnapshot)
+	if !ok || s == nil {
+		return nil, fault.Errorf(fault.Internal, "search index %s is closed", x.dir)
+	}
+	return s, nil
+}
+
+var positionKey = []byte("position")
+
+// Apply makes the change and moves the position in one durable step.
+func (x *Index) Apply(ctx context.Context, b searchindex.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	batch := x.index.NewBatch()
+	for _, id := range b.Delete {
+		batch.Delete(id)
+	}
+	for _, p := range b.Put {
+		if err := batch.IndexAdvanced(document(p)); err != nil {
+			return fmt.Errorf("index passage %s: %w", p.ID, err)
+		}
+	}
+	batch.SetInternal(positionKey, binary.BigEndian.AppendUint64(nil, uint64(b.Position)))
+	if err := x.index.Batch(batch); err != nil {
+		return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)
+	}
+	return nil
+}
+
+// Position returns the position of the last batch, 0 for a new index.
+func (x *Index) Position(ctx context.Context) (events.Position, error) {
+	s, err := x.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	value, err := s.GetInternal(positionKey)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("read the position of search index %s: %w", x.dir, err)
+	case len(value) == 0:
+		return 0, nil
+	case len(value) != 8:
+		return 0, damaged(x.dir, "its position is not a number")
+	}
+	return events.Position(binary.BigEndian.Uint64(value)), nil
+}
+
+// Count returns the number of passages.
+func (x *Index) Count(ctx context.Context) (uint64, error) {
+	s, err := x.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	return s.DocCount()
+}
+
+// Close waits for what is being written and closes the index. Closing it
+// again does nothing.
+func (x *Index) Close() error { return x.close() }

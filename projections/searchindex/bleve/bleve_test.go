@@ -1,0 +1,89 @@
+package bleve_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"annals/events/fault"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+	"annals/projections/searchindex/searchindextest"
+)
+
+func open(t testing.TB, dir string) *bleve.Index {
+	t.Helper()
+	x, err := bleve.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func TestEngine(t *testing.T) {
+	root := t.TempDir()
+	searchindextest.Run(t, func(t testing.TB, name string) searchindex.Engine {
+		return open(t, filepath.Join(root, strings.ReplaceAll(t.Name(), "/", "-"), name))
+	})
+}
+
+// TestDamage opens indexes that were torn in several ways. Each is an error, or
+// an earlier state of the index that says so by its position.
+func TestDamage(t *testing.T) {
+	for name, harm := range map[string]func(dir string) error{
+		"no catalogue":     func(dir string) error { return os.Remove(filepath.Join(dir, "index_meta.json")) },
+		"a torn catalogue": func(dir string) error { return os.Truncate(filepath.Join(dir, "index_meta.json"), 5) },
+		"a torn root":      func(dir string) error { return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 100) },
+		"a torn segment":   func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 50) }) },
+		"an empty segment": func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 0) }) },
+		"a lost segment":   func(dir string) error { return eachSegment(dir, os.Remove) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "index")
+			x := open(t, dir)
+			if err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{{ID: "1", Text: "lighthouse"}}, Position: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(dir); err != nil {
+				t.Fatal(err)
+			}
+			x, err := bleve.Open(dir)
+			if err != nil {
+				if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("Open: %v, want an internal error that names the folder", err)
+				}
+				return
+			}
+			defer x.Close()
+			position, err := x.Position(t.Context())
+			count, err2 := x.Count(t.Context())
+			if err != nil || err2 != nil || position != 0 || count != 0 {
+				t.Errorf("a damaged index opens with %d passages at position %d (%v, %v)", count, position, err, err2)
+			}
+		})
+	}
+}
+
+func eachSegment(dir string, f func(string) error) error {
+	segments, err := filepath.Glob(filepath.Join(dir, "store", "*.zap"))
+	for _, s := range segments {
+		if err := f(s); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func TestOneProcessAtATime(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	open(t, dir)
+	if x, err := bleve.Open(dir); err == nil {
+		x.Close()
+		t.Fatal("an index that is open opens again")
+	}
+}

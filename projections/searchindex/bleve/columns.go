@@ -1,0 +1,119 @@
+package bleve
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// columns holds, for each segment of the newest snapshot that was asked for,
+// what a search needs of every passage in it. Segments do not change, so the
+// work is done once for each.
+type columns struct {
+	mu        sync.Mutex
+	bySegment map[uint64]*column
+}
+
+// column is what is known of the passages of one segment, by their numbers
+// in it.
+type column struct {
+	lengths []uint32 // in terms
+	total   uint64   // of lengths, deleted passages included
+	place   []uint32 // index into places
+	places  [][]uint32
+	folders map[string]uint32 // numbers in places
+}
+
+// of returns the columns of a snapshot's segments, in their order.
+func (c *columns) of(s *scorch.IndexSnapshot) ([]*column, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	segments := s.Segments()
+	found := make([]*column, len(segments))
+	current := make(map[uint64]*column, len(segments))
+	for i, seg := range segments {
+		found[i] = c.bySegment[seg.Id()]
+		if found[i] == nil {
+			var err error
+			if found[i], err = newColumn(seg.Segment()); err != nil {
+				return nil, fmt.Errorf("read segment %d of the search index: %w", seg.Id(), err)
+			}
+		}
+		current[seg.Id()] = found[i]
+	}
+	c.bySegment = current
+	return found, nil
+}
+
+func newColumn(seg segment.Segment) (*column, error) {
+	n := seg.Count()
+	c := &column{lengths: make([]uint32, n), place: make([]uint32, n), places: [][]uint32{nil}, folders: make(map[string]uint32)}
+	words, err := seg.Dictionary(wordsField)
+	if err != nil {
+		return nil, err
+	}
+	err = visit(words, everyPassage, true, func(p segment.Posting) {
+		c.lengths[p.Number()] = fieldLength(p.Norm())
+		c.total += uint64(c.lengths[p.Number()])
+	})
+	if err != nil {
+		return nil, err
+	}
+	folders, err := seg.Dictionary(foldersField)
+	if err != nil {
+		return nil, err
+	}
+	entries := folders.AutomatonIterator(nil, nil, nil)
+	for {
+		entry, err := entries.Next()
+		if err != nil || entry == nil {
+			return c, err
+		}
+		c.places = append(c.places, c.numbers(entry.Term))
+		if err := visit(folders, entry.Term, false, func(p segment.Posting) { c.place[p.Number()] = uint32(len(c.places) - 1) }); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// numbers returns the numbers of the folders in a term of foldersField.
+func (c *column) numbers(term string) []uint32 {
+	var numbers []uint32
+	for id := range strings.SplitSeq(term, folderSeparator) {
+		n, known := c.folders[id]
+		if !known {
+			n = uint32(len(c.folders))
+			c.folders[strings.Clone(id)] = n
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// fieldLength is the number of terms that bleve made a norm of.
+func fieldLength(norm float64) uint32 {
+	if norm <= 0 || math.IsInf(norm, 0) {
+		return 0
+	}
+	return uint32(math.Round(1 / (norm * norm)))
+}
+
+// visit calls f with each posting of a term, deleted passages included.
+func visit(d segment.TermDictionary, term string, counted bool, f func(segment.Posting)) error {
+	list, err := d.PostingsList([]byte(term), nil, nil)
+	if err != nil {
+		return err
+	}
+	postings := list.Iterator(counted, counted, false, nil)
+	for {
+		p, err := postings.Next()
+		if err != nil || p == nil {
+			return err
+		}
+		f(p)
+	}
+}

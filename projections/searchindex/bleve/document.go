@@ -1,0 +1,88 @@
+package bleve
+
+import (
+	"strings"
+
+	blevedoc "github.com/blevesearch/bleve/v2/document"
+	index "github.com/blevesearch/bleve_index_api"
+
+	"annals/projections/searchindex"
+)
+
+// Fields of a passage in the index. Nothing is stored but its id.
+const (
+	wordsField    = "words"    // terms of heading and text, and everyPassage
+	documentField = "document" // the document's id
+	foldersField  = "folders"  // the ids of its folders as one term, joined by folderSeparator
+	tagField      = "tag"
+)
+
+const (
+	// everyPassage is a term that analysis never gives and every passage
+	// has: its postings hold the lengths of all of them.
+	everyPassage    = "\x00"
+	folderSeparator = "\x00"
+)
+
+func document(p searchindex.Passage) *blevedoc.Document {
+	d := blevedoc.NewDocument(p.ID)
+	d.AddField(&field{name: wordsField, heading: p.Heading(), text: p.Text})
+	d.AddField(&field{name: documentField, terms: []string{p.Document}})
+	if len(p.Folders) > 0 {
+		d.AddField(&field{name: foldersField, terms: []string{strings.Join(p.Folders, folderSeparator)}})
+	}
+	if len(p.Tags) > 0 {
+		d.AddField(&field{name: tagField, terms: p.Tags})
+	}
+	return d
+}
+
+// field is a field of a document whose terms are given, or made of a text
+// when the index asks for them, which it does on several cores.
+type field struct {
+	name          string
+	heading, text string
+	terms         []string
+	frequencies   index.TokenFrequencies
+	length        int
+}
+
+var _ blevedoc.Field = (*field)(nil)
+
+// Analyze counts the terms.
+func (f *field) Analyze() {
+	terms := f.terms
+	if f.name == wordsField {
+		terms = append(append(searchindex.Terms(f.heading), searchindex.Terms(f.text)...), everyPassage)
+		f.length = len(terms) - 1
+	}
+	f.frequencies = make(index.TokenFrequencies, len(terms))
+	counts := make([]index.TokenFreq, 0, len(terms))
+	for _, t := range terms {
+		if c := f.frequencies[t]; c != nil {
+			c.SetFrequency(c.Frequency() + 1)
+			continue
+		}
+		counts = append(counts, index.TokenFreq{Term: []byte(t)})
+		c := &counts[len(counts)-1]
+		c.SetFrequency(1)
+		f.frequencies[t] = c
+	}
+}
+
+func (f *field) Name() string                                     { return f.name }
+func (f *field) ArrayPositions() []uint64                         { return nil }
+func (f *field) Value() []byte                                    { return nil }
+func (f *field) NumPlainTextBytes() uint64                        { return uint64(len(f.heading) + len(f.text)) }
+func (f *field) Size() int                                        { return len(f.heading) + len(f.text) }
+func (f *field) EncodedFieldType() byte                           { return 't' }
+func (f *field) AnalyzedLength() int                              { return f.length }
+func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
+
+// Options say that terms are indexed, and counted only where it matters.
+func (f *field) Options() index.FieldIndexingOptions {
+	if f.name == wordsField {
+		return index.IndexField
+	}
+	return index.IndexField | index.SkipFreqNorm
+}

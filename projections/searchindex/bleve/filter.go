@@ -1,0 +1,97 @@
+package bleve
+
+import (
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"annals/projections/searchindex"
+)
+
+// filter tells which passages of a segment a query may find.
+type filter struct {
+	column *column
+	places []bool            // by place, whether its folders pass; nil: all
+	sets   []*roaring.Bitmap // passages, each of which must hold it
+}
+
+func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
+	f := &filter{column: c}
+	if !q.All || q.Folder != "" {
+		f.places = c.passing(q)
+	}
+	if q.Document != "" {
+		set, err := holding(seg, documentField, []string{q.Document}, false)
+		if err != nil {
+			return nil, err
+		}
+		f.sets = append(f.sets, set)
+	}
+	if len(q.Tags) > 0 {
+		set, err := holding(seg, tagField, q.Tags, !q.AnyTag)
+		if err != nil {
+			return nil, err
+		}
+		f.sets = append(f.sets, set)
+	}
+	return f, nil
+}
+
+// passing reports of each place whether one of its folders is granted and
+// one is the folder asked for. The ids are compared once for each folder, not
+// for each place or passage.
+func (c *column) passing(q searchindex.Query) []bool {
+	granted := make([]bool, len(c.folders))
+	for _, id := range q.Granted {
+		if n, known := c.folders[id]; known {
+			granted[n] = true
+		}
+	}
+	scope, known := c.folders[q.Folder]
+	pass := make([]bool, len(c.places))
+	for i, folders := range c.places {
+		allowed, inside := q.All, q.Folder == ""
+		for _, n := range folders {
+			allowed = allowed || granted[n]
+			inside = inside || known && n == scope
+		}
+		pass[i] = allowed && inside
+	}
+	return pass
+}
+
+func (f *filter) passes(number uint32) bool {
+	if f.places != nil && !f.places[f.column.place[number]] {
+		return false
+	}
+	for _, set := range f.sets {
+		if !set.Contains(number) {
+			return false
+		}
+	}
+	return true
+}
+
+// holding returns the passages that hold one of the terms, or all of them.
+func holding(seg *scorch.SegmentSnapshot, field string, terms []string, all bool) (*roaring.Bitmap, error) {
+	d, err := seg.Segment().Dictionary(field)
+	if err != nil {
+		return nil, err
+	}
+	var set *roaring.Bitmap
+	for _, t := range terms {
+		one := roaring.New()
+		if err := visit(d, t, false, func(p segment.Posting) { one.Add(uint32(p.Number())) }); err != nil {
+			return nil, err
+		}
+		switch {
+		case set == nil:
+			set = one
+		case all:
+			set.And(one)
+		default:
+			set.Or(one)
+		}
+	}
+	return set, nil
+}

@@ -1,0 +1,191 @@
+package bleve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"annals/projections/searchindex"
+)
+
+// BM25's parameters, chosen on collections of abstracts, articles, manual
+// pages and novels: passages are of even length, so b is below the usual 0.75.
+const (
+	k1 = 1.2
+	b  = 0.6
+)
+
+// rankedTerms bounds the terms of a query that are ranked: the rarest ones.
+const rankedTerms = 32
+
+// Search returns the best passages first; ties are broken by id.
+func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	terms := searchindex.QueryTerms(q.Text)
+	if len(terms) == 0 || !q.All && len(q.Granted) == 0 {
+		return nil, nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			hits, err = nil, damaged(x.dir, r)
+		}
+	}()
+	s, err := x.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	found, err := x.columns.of(s)
+	if err != nil {
+		return nil, err
+	}
+	r := &ranking{snapshot: s, columns: found, keep: cmp.Or(q.Limit, 10) + q.Offset}
+	if err := r.lookUp(terms); err != nil {
+		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
+	}
+	for i := range s.Segments() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.segment(i, q); err != nil {
+			return nil, fmt.Errorf("search in %s: %w", x.dir, err)
+		}
+	}
+	hits, err = r.hits()
+	return hits[min(q.Offset, len(hits)):], err
+}
+
+// ranking is one search under way.
+type ranking struct {
+	snapshot *scorch.IndexSnapshot
+	columns  []*column
+	terms    []rankedTerm
+	average  float64 // length of a passage in terms
+	keep     int
+	best     []candidate // a heap, the worst first
+}
+
+// rankedTerm is a term of the query with its postings in each segment.
+type rankedTerm struct {
+	weight   float64 // of the term in the query, times its rareness
+	found    uint64  // passages that hold it
+	postings []segment.PostingsList
+}
+
+// candidate is a passage with its score. Its id is read when it matters.
+type candidate struct {
+	score   float64
+	segment int
+	number  uint32
+	id      string
+}
+
+// lookUp finds the terms in all segments and weighs them.
+func (r *ranking) lookUp(terms []searchindex.Term) error {
+	segments := r.snapshot.Segments()
+	dictionaries := make([]segment.TermDictionary, len(segments))
+	var passages, total uint64
+	for i, seg := range segments {
+		var err error
+		if dictionaries[i], err = seg.Segment().Dictionary(wordsField); err != nil {
+			return err
+		}
+		passages += seg.Count()
+		total += r.columns[i].total
+		if deleted := seg.Deleted(); deleted != nil {
+			for d := deleted.Iterator(); d.HasNext(); {
+				total -= uint64(r.columns[i].lengths[d.Next()])
+			}
+		}
+	}
+	r.average = float64(total) / float64(max(passages, 1))
+	for _, t := range terms {
+		ranked := rankedTerm{postings: make([]segment.PostingsList, len(segments))}
+		for i, d := range dictionaries {
+			list, err := d.PostingsList([]byte(t.Text), segments[i].Deleted(), nil)
+			if err != nil {
+				return err
+			}
+			ranked.postings[i] = list
+			ranked.found += list.Count()
+		}
+		if ranked.found > 0 {
+			n, f := float64(passages), float64(ranked.found)
+			ranked.weight = t.Weight * math.Log(1+(n-f+0.5)/(f+0.5))
+			r.terms = append(r.terms, ranked)
+		}
+	}
+	if len(r.terms) > rankedTerms {
+		slices.SortStableFunc(r.terms, func(a, b rankedTerm) int { return cmp.Compare(b.weight, a.weight) })
+		r.terms = r.terms[:rankedTerms]
+	}
+	return nil
+}
+
+// segment ranks the passages of one segment that pass the query's filters.
+func (r *ranking) segment(i int, q searchindex.Query) error {
+	pass, err := newFilter(r.snapshot.Segments()[i], r.columns[i], q)
+	if err != nil {
+		return err
+	}
+	lengths := r.columns[i].lengths
+	sum := takeScores(len(lengths))
+	defer sum.giveBack()
+	for _, t := range r.terms {
+		postings := t.postings[i].Iterator(true, false, false, nil)
+		for {
+			p, err := postings.Next()
+			if err != nil {
+				return err
+			}
+			if p == nil {
+				break
+			}
+			number := uint32(p.Number())
+			frequency := float64(p.Frequency())
+			sum.add(number, t.weight*(k1+1)*frequency/(frequency+k1*(1-b+b*float64(lengths[number])/r.average)))
+		}
+	}
+	for _, number := range sum.touched {
+		if score := sum.scores[number]; pass.passes(number) {
+			if err := r.offer(candidate{score: score, segment: i, number: number}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hits returns what was kept, best first.
+func (r *ranking) hits() ([]searchindex.Hit, error) {
+	hits := make([]searchindex.Hit, len(r.best))
+	for i := range r.best {
+		id, err := r.id(&r.best[i])
+		if err != nil {
+			return nil, err
+		}
+		hits[i] = searchindex.Hit{ID: id, Score: r.best[i].score}
+	}
+	slices.SortFunc(hits, func(a, b searchindex.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return hits, nil
+}
+
+func (r *ranking) id(c *candidate) (string, error) {
+	if c.id == "" {
+		id, err := r.snapshot.Segments()[c.segment].DocID(uint64(c.number))
+		if err != nil {
+			return "", err
+		}
+		c.id = string(id)
+	}
+	return c.id, nil
+}

@@ -1,0 +1,192 @@
+package searchindex
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/blevesearch/go-porterstemmer"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxTerm bounds a term in bytes; the rest of a longer word is ignored.
+const maxTerm = 64
+
+// Terms returns the terms of a text in order: its words, folded (case, width,
+// diacritics) and, where they are written in plain Latin letters, stemmed as
+// English ones. Characters of scripts that are written without spaces between
+// words give one term each and one for each pair of neighbours.
+func Terms(text string) []string { return appendTerms(make([]string, 0, len(text)/6), text, true) }
+
+// queryTerms is Terms for a query: pairs of neighbours stand for their
+// characters.
+func queryTerms(text string) []string { return appendTerms(nil, text, false) }
+
+func appendTerms(terms []string, text string, single bool) []string {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf && !wordByte[c] {
+			i++
+			continue
+		}
+		end, plain := wordEnd(text, i)
+		if end > i {
+			if term := wordTerm(text[i:end], plain); term != "" {
+				terms = append(terms, term)
+			}
+			i = end
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if syllabic(r) {
+			i, terms = appendSyllables(terms, text, i, single)
+		} else {
+			i += n
+		}
+	}
+	return terms
+}
+
+// wordByte holds the ASCII letters and digits.
+var wordByte = func() (is [utf8.RuneSelf]bool) {
+	for c := range is {
+		is[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	return is
+}()
+
+// wordEnd returns the end of the word that begins at offset i, or i if none
+// does, and whether it is made of ASCII alone. A full stop or comma between
+// digits and an apostrophe between letters are inside a word.
+func wordEnd(text string, i int) (end int, plain bool) {
+	plain = true
+	for i < len(text) {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			if !wordByte[c] && !joins(text, i) {
+				return i, plain
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == '’' && i+n < len(text) && text[i+n] < utf8.RuneSelf && wordByte[text[i+n]] && i > 0 && text[i-1] < utf8.RuneSelf && wordByte[text[i-1]]:
+		case syllabic(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
+			return i, plain
+		}
+		plain = false
+		i += n
+	}
+	return i, plain
+}
+
+// joins reports whether the mark at offset i holds a word together.
+func joins(text string, i int) bool {
+	if i == 0 || i+1 >= len(text) || text[i-1] >= utf8.RuneSelf || text[i+1] >= utf8.RuneSelf {
+		return false
+	}
+	before, after := text[i-1], text[i+1]
+	switch text[i] {
+	case '.', ',':
+		return before >= '0' && before <= '9' && after >= '0' && after <= '9'
+	case '\'':
+		return before > '9' && after > '9' && wordByte[before] && wordByte[after]
+	}
+	return false
+}
+
+// syllabic reports whether a character is looked up by itself and by pairs:
+// those of Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer.
+func syllabic(r rune) bool {
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Khmer)
+}
+
+// appendSyllables appends the terms of the run of syllabic characters at
+// offset i and returns the offset after it.
+func appendSyllables(terms []string, text string, i int, single bool) (int, []string) {
+	first, before := true, -1
+	for i < len(text) {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !syllabic(r) {
+			break
+		}
+		next, _ := utf8.DecodeRuneInString(text[i+n:])
+		if single || first && !syllabic(next) {
+			terms = append(terms, norm.NFKC.String(text[i:i+n]))
+		}
+		if !first {
+			terms = append(terms, norm.NFKC.String(text[before:i+n]))
+		}
+		first, before = false, i
+		i += n
+	}
+	return i, terms
+}
+
+// stems remembers the terms of words, since texts repeat theirs: a cache of
+// fixed size in which a newer word takes the place of an older one.
+var (
+	stems    [1 << 15]atomic.Pointer[stemmed]
+	stemSeed = maphash.MakeSeed()
+)
+
+type stemmed struct{ word, term string }
+
+func wordTerm(word string, plain bool) string {
+	if len(word) > 2*maxTerm {
+		return makeTerm(word, plain)
+	}
+	slot := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
+	if s := slot.Load(); s != nil && s.word == word {
+		return s.term
+	}
+	s := &stemmed{word: strings.Clone(word)}
+	s.term = makeTerm(s.word, plain)
+	slot.Store(s)
+	return s.term
+}
+
+func makeTerm(word string, plain bool) string {
+	if !plain {
+		word, plain = fold(word)
+	}
+	word = strings.ToLower(word)
+	if s, found := strings.CutSuffix(word, "'s"); found {
+		word = s
+	}
+	if len(word) > maxTerm {
+		end := maxTerm
+		for end > 0 && !utf8.RuneStart(word[end]) {
+			end--
+		}
+		return strings.Clone(word[:end])
+	}
+	if !plain || len(word) < 3 {
+		return word
+	}
+	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
+}
+
+// unmarked are letters with a mark that Unicode does not take apart.
+var unmarked = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o",
+	"đ", "d", "Đ", "d", "ł", "l", "Ł", "l", "ı", "i", "’", "'", "ς", "σ")
+
+// fold takes width, ligatures and diacritics away. Marks of other kinds,
+// such as the vowels of Indic scripts, stay.
+func fold(word string) (folded string, plain bool) {
+	plain = true
+	folded = strings.Map(func(r rune) rune {
+		if r >= 0x300 && r < 0x370 {
+			return -1
+		}
+		plain = plain && r < utf8.RuneSelf
+		return r
+	}, norm.NFKD.String(unmarked.Replace(word)))
+	if !plain {
+		folded = norm.NFC.String(folded)
+	}
+	return folded, plain
+}
