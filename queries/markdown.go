@@ -146,4 +146,3 @@ func (s sectionRow) write(w io.Writer, more bool) error {
 	_, err := w.Write(s.text)
 	return err
 }
-

@@ -128,4 +128,3 @@ func orDash(s string) string {
 	}
 	return s
 }
-

@@ -1,0 +1,196 @@
+package projections
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+)
+
+func newControl(t *testing.T) *Control {
+	t.Helper()
+	c, err := OpenControl(t.Context(), filepath.Join(t.TempDir(), "control.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// request makes a job of so many files.
+func request(t *testing.T, log *events.Log, user events.Principal, files int) (job uuid.UUID) {
+	t.Helper()
+	job = uuid.New()
+	for i := range files {
+		add(t, log, events.JobStream(job), events.FileAccepted{File: i, Name: "f.md", Folder: "F", SHA256: "aa", Size: 1})
+	}
+	add(t, log, events.JobStream(job), events.ImportRequested{Files: files, User: user})
+	return job
+}
+
+func subscribe(t *testing.T, q *Queue) <-chan *message.Message {
+	t.Helper()
+	q.Logger = quiet
+	out, err := q.Subscribe(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func receive(t *testing.T, out <-chan *message.Message) (*message.Message, Task) {
+	t.Helper()
+	select {
+	case msg, ok := <-out:
+		if !ok {
+			t.Fatal("the queue has ended")
+		}
+		var task Task
+		if err := json.Unmarshal(msg.Payload, &task); err != nil {
+			t.Fatal(err)
+		}
+		return msg, task
+	case <-time.After(20 * time.Second):
+		t.Fatal("no work came")
+		return nil, Task{}
+	}
+}
+
+func TestUsersTakeTurns(t *testing.T) {
+	log := newLog(t)
+	many := request(t, log, "user:alice", 50)
+	few := request(t, log, "user:bob", 2)
+	q := &Queue{Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 1}
+	out := subscribe(t, q)
+	var order []uuid.UUID
+	for range 5 {
+		msg, task := receive(t, out)
+		order = append(order, task.Job)
+		add(t, log, events.JobStream(task.Job), events.FileImported{File: task.File})
+		msg.Ack()
+	}
+	bobs := 0
+	for _, job := range order[:4] {
+		if job == few {
+			bobs++
+		}
+	}
+	if bobs != 2 {
+		t.Errorf("among the first four files %d are of the user with two (jobs %v, alice's is %v)", bobs, order, many)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEachFileGoesToOneOfSeveralProcessesOnce(t *testing.T) {
+	log := newLog(t)
+	job := request(t, log, "user:alice", 200)
+	work, control := started(t, log, Work{}), newControl(t)
+	var mu sync.Mutex
+	times := make(map[int]int)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for _, holder := range []string{"one", "two", "three"} {
+		q := &Queue{Work: work, Control: control, Holder: holder, Workers: 4}
+		out := subscribe(t, q)
+		t.Cleanup(func() { q.Close() })
+		all.Go(func() {
+			for {
+				select {
+				case msg := <-out:
+					var task Task
+					if err := json.Unmarshal(msg.Payload, &task); err != nil {
+						t.Error(err)
+					}
+					add(t, log, events.JobStream(job), events.FileImported{File: task.File})
+					mu.Lock()
+					times[task.File]++
+					if len(times) == 200 {
+						close(done)
+					}
+					mu.Unlock()
+					msg.Ack()
+				case <-done:
+					return
+				case <-time.After(30 * time.Second):
+					t.Error("work stopped coming")
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for file, n := range times {
+		if n != 1 {
+			t.Errorf("file %d was handed out %d times", file, n)
+		}
+	}
+}
+
+func TestAFileThatIsGivenBackComesAgain(t *testing.T) {
+	log := newLog(t)
+	request(t, log, "user:alice", 1)
+	q := &Queue{Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 2}
+	out := subscribe(t, q)
+	msg, first := receive(t, out)
+	ctx := msg.Context()
+	msg.Nack()
+	<-ctx.Done() // whoever still worked on it is called off
+	msg, second := receive(t, out)
+	if first != second {
+		t.Errorf("got %v, want %v again", second, first)
+	}
+	msg.Ack()
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALeaseThatWasLostEndsTheWork(t *testing.T) {
+	log := newLog(t)
+	request(t, log, "user:alice", 1)
+	control := newControl(t)
+	q := &Queue{Work: started(t, log, Work{}), Control: control, Holder: "here", Workers: 1, Logger: quiet}
+	d := &dispatch{Queue: q, taken: make(map[Task]*claim), slots: make(chan struct{}, 1)}
+	wait(t, q.Work, head(t, log))
+	task, ok := d.next(t.Context())
+	if !ok {
+		t.Fatal("no work")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	d.set(task, &claim{cancel: cancel})
+	d.renew(t.Context())
+	if ctx.Err() != nil {
+		t.Fatal("the work was called off while its lease held")
+	}
+	later := time.Now().Add(2 * leaseTime)
+	won, err := control.claim(t.Context(), task.lease(), "elsewhere", later, leaseTime)
+	if err != nil || !won {
+		t.Fatalf("claim of a lease that ran out = %v, %v", won, err)
+	}
+	d.renew(t.Context())
+	if ctx.Err() == nil {
+		t.Error("the work goes on although another process holds its lease")
+	}
+}
+
+func head(t *testing.T, log *events.Log) events.Position {
+	t.Helper()
+	p, err := log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
