@@ -242,7 +242,7 @@ func sureExamples(qs []asked, fold int) []example {
 
 // adversarialWeight is what a question that was made to mislead counts in the
 // fit: such questions are rare in use.
-const adversarialWeight = 0.2
+const adversarialWeight = 0.15
 
 const folds = 5
 

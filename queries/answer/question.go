@@ -41,16 +41,18 @@ type variant struct {
 
 // question is a question as the ranking sees it.
 type question struct {
-	tokens   []token
-	terms    []term
-	known    map[string]variant // passages' words that were matched before
-	variants [256][]variant     // by first byte of the stem
-	sought   sought
-	focus    int     // index of the term that names what is asked for ("which river"), or -1
-	denied   bool    // it says "not", "never" or the like
-	naming   bool    // it asks what something is called
-	bare     bool    // all its words are function words
-	total    float64 // sum of the terms' weights
+	tokens      []token
+	terms       []term
+	known       map[string]variant // passages' words that were matched before
+	variants    [256][]variant     // by first byte of the stem
+	sought      sought
+	focus       int     // index of the term that names what is asked for ("which river"), or -1
+	denied      bool    // it says "not", "never" or the like
+	naming      bool    // it asks what something is called
+	subject     bool    // its question word is the subject: "who built", "which river flows"
+	preposition string  // that it starts or ends with: "named after", "in what"
+	bare        bool    // all its words are function words
+	total       float64 // sum of the terms' weights
 }
 
 func (q *question) empty() bool { return len(q.terms) == 0 }
@@ -89,6 +91,7 @@ func ask(text string) question {
 		}
 	}
 	q.findFocus()
+	q.parse()
 	for i := range q.terms {
 		q.addVariants(i)
 	}
@@ -249,6 +252,34 @@ func (q *question) findFocus() {
 			return
 		}
 		if i-at > 4 {
+			return
+		}
+	}
+}
+
+// parse finds what part of speech the question word is.
+func (q *question) parse() {
+	n := len(q.tokens)
+	if n == 0 {
+		return
+	}
+	for _, t := range [2]*token{&q.tokens[0], &q.tokens[n-1]} {
+		if t.class == preposition {
+			q.preposition = t.lower
+		}
+	}
+	for i := range q.tokens {
+		if q.tokens[i].class == asking {
+			if i > 0 && q.tokens[i-1].class == preposition {
+				q.preposition = q.tokens[i-1].lower
+				return
+			}
+			for k := i + 1; k < min(i+5, n); k++ {
+				if q.tokens[k].class == auxiliary {
+					return
+				}
+			}
+			q.subject = true
 			return
 		}
 	}

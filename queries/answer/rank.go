@@ -108,9 +108,9 @@ func (f *finding) readBest() {
 	f.also = f.second(order)
 }
 
-// A second sentence is told where the best one's chance is below doubtful and
-// the second's at least nearly of it.
-var doubtful, nearly = 0.6, 0.4
+// A second sentence of the same document is told where the best one's chance
+// is below doubtful and the second's at least nearly of it.
+const doubtful, nearly = 0.65, 0.3
 
 // second returns the sentence to be told beside the best one, or -1.
 func (f *finding) second(order []int) int {
@@ -120,7 +120,7 @@ func (f *finding) second(order []int) int {
 	}
 	second := -1
 	for _, i := range order {
-		if i != f.best && (second < 0 || f.chances[i] > f.chances[second]) {
+		if i != f.best && f.sameDocument(i, f.best) && (second < 0 || f.chances[i] > f.chances[second]) {
 			second = i
 		}
 	}
@@ -158,6 +158,10 @@ func (f *finding) likeliest(n int) []int {
 		}
 	}
 	return order
+}
+
+func (f *finding) sameDocument(a, b int) bool {
+	return f.passages[f.units[a].passage].source.Document == f.passages[f.units[b].passage].source.Document
 }
 
 // rankVector measures one unit.

@@ -49,9 +49,14 @@ const (
 	spanFocus      // nearness of the noun after "which"
 	spanSplitsName // it starts or ends inside a run of capitalised words
 	spanSplitsNumber
-	spanLongReason // logarithm of its length, where a reason or manner is sought
-	spanContent    // share of content words
-	spanEnd        // it ends the unit
+	spanLongReason   // logarithm of its length, where a reason or manner is sought
+	spanContent      // share of content words
+	spanEnd          // it ends the unit
+	spanLeftOfVerb   // the question's terms are to its right, where the question word is the subject ("who built")
+	spanLeftOfObject // the same where it is not ("what did he build")
+	spanAsked        // it follows the preposition that the question starts or ends with ("named after")
+	spanPlaced       // it follows a preposition of place, where a place is sought
+	spanCounts       // it stands before the noun after "which" or "how many"
 	spanFeatures
 )
 
@@ -59,7 +64,7 @@ type spanVector [spanFeatures]float64
 
 // spanMass is the share of the chance that the told words keep. The less it is,
 // the shorter the answers and the more often they miss.
-var spanMass = 0.88
+const spanMass = 0.9
 
 // reading is what the span model says of one unit.
 type reading struct {
@@ -238,9 +243,35 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	}
 	from, to := s.from-u.from, s.to-u.from
 	v[spanNear] = near.left[from] + near.right[to]
+	if both := v[spanNear]; both > 0 {
+		if q.subject {
+			v[spanLeftOfVerb] = near.right[to] / both
+		} else {
+			v[spanLeftOfObject] = near.right[to] / both
+		}
+	}
+	if s.from > u.from {
+		before := &tokens[s.from-1]
+		if before.class == determiner && s.from-1 > u.from {
+			before = &tokens[s.from-2]
+		}
+		if before.class == preposition {
+			if before.lower == q.preposition {
+				v[spanAsked] = 1
+			}
+			if q.sought == aPlace && places[before.lower] {
+				v[spanPlaced] = 1
+			}
+		}
+	}
+	if s.to < u.to && q.focus >= 0 && tokens[s.to].term == q.focus {
+		v[spanCounts] = 1
+	}
 	v[spanFocus] = max(focus, near.focusLeft[from], near.focusRight[to])
 	return v
 }
+
+var places = set("in at from to near into within across around on")
 
 // edges measures where a span starts and ends.
 func edges(v *spanVector, tokens []token, s span, u *unit) {

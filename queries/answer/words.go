@@ -81,7 +81,9 @@ var synonyms = func() map[string][]string {
 		"doctor physician", "allow permit permitted enable", "require need", "show demonstrate demonstrated", "use utilize employ", "old ancient age",
 		"happen occur occurred", "see saw seen", "break broke broken", "meet met meeting", "join joined member", "run ran operate", "argue argued claim claimed",
 		"reason cause because", "invent invented inventor", "discover discovered discovery", "fight fought", "flee fled", "lose lost loss", "sell sold sale",
-		"describe described description", "come came", "go went gone", "take took taken", "locate located location", "originate origin originated",
+		"describe described description",
+		"1 one", "2 two", "3 three", "4 four", "5 five", "6 six", "7 seven", "8 eight", "9 nine", "10 ten", "11 eleven", "12 twelve", "100 hundred",
+		"1st first", "2nd second", "3rd third", "4th fourth", "5th fifth", "6th sixth", "7th seventh", "8th eighth", "9th ninth", "10th tenth", "come came", "go went gone", "take took taken", "locate located location", "originate origin originated",
 	} {
 		words := strings.Fields(family)
 		for _, w := range words {
