@@ -29,7 +29,7 @@ func (s *Server) ingest(c *call) (any, error) {
 		return nil, err
 	}
 	if stream {
-		return s.progress(c, started.Job.String(), len(u.files)), nil
+		return s.progress(c, started, len(u.files)), nil
 	}
 	return s.accepted(c, started, len(u.files)), nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"annals/commands"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -32,7 +33,8 @@ const stalled = "stream_stalled"
 
 // progress answers with the job's events until it ends, the client leaves, or
 // nothing happens for too long. It never touches the job.
-func (s *Server) progress(c *call, job string, files int) reply {
+func (s *Server) progress(c *call, started commands.Started, files int) reply {
+	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream")
@@ -42,16 +44,22 @@ func (s *Server) progress(c *call, job string, files int) reply {
 		w.WriteHeader(http.StatusOK)
 		out := &eventStream{w: w, flush: http.NewResponseController(w).Flush, job: job}
 		out.send(progressEvent{EventType: "processing", Message: count(files, "file") + " accepted"})
-		s.follow(c, job, out)
+		s.follow(c, started, out)
 		return nil
 	}
 }
 
 // follow passes the job's updates on.
-func (s *Server) follow(c *call, job string, out *eventStream) {
+func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
+	job := started.Job.String()
 	ctx, cancel := context.WithCancel(c.Context())
 	updates, ended := make(chan queries.JobUpdate), make(chan error, 1)
 	go func() {
+		defer close(ended)
+		if err := s.Queries.WaitJob(ctx, started.Position); err != nil {
+			ended <- err
+			return
+		}
 		ended <- s.Queries.FollowJob(ctx, c.user, job, func(u queries.JobUpdate) error {
 			select {
 			case updates <- u:
@@ -60,7 +68,6 @@ func (s *Server) follow(c *call, job string, out *eventStream) {
 				return ctx.Err()
 			}
 		})
-		close(ended)
 	}()
 	defer func() {
 		cancel()

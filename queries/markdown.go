@@ -146,3 +146,14 @@ func (s sectionRow) write(w io.Writer, more bool) error {
 	_, err := w.Write(s.text)
 	return err
 }
+
+// Markdown returns what WriteMarkdown writes, cut where it is too long for
+// one reply.
+func (q *Queries) Markdown(ctx context.Context, user events.User, id uuid.UUID) (string, error) {
+	var b strings.Builder
+	err := q.WriteMarkdown(ctx, user, id, &capped{w: &b, left: maxContent})
+	if errors.Is(err, errCapped) {
+		err = nil
+	}
+	return b.String(), err
+}

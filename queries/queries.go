@@ -175,6 +175,7 @@ type Search struct {
 
 // Source is a passage that answers.
 type Source struct {
+	id        string // of the passage
 	Document  uuid.UUID
 	Title     string // of the document
 	LeafTitle string // of the section

@@ -15,9 +15,6 @@ import (
 
 const (
 	defaultSearchLimit = 10
-	// candidates is how many passages are fetched for each one that is
-	// wanted: ranking takes texts into account that the engine does not hold.
-	candidates = 5
 	// searchRounds bounds how often more are fetched because those that came
 	// may no longer be read.
 	searchRounds = 20
@@ -41,7 +38,7 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
-	var found []candidate
+	var found []Source
 	for range searchRounds {
 		hits, err := q.Models.Search.Search(ctx, query)
 		if err != nil {
@@ -70,7 +67,7 @@ func unavailable(err error) error {
 // engineQuery tells the engine what the user asks and may read; ok is false
 // where that is nothing.
 func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Query, ok bool, err error) {
-	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag, Limit: s.Limit * candidates}
+	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag, Limit: max(s.Limit, searchindex.Candidates)}
 	if strings.TrimSpace(s.Query) == "" {
 		return query, false, nil
 	}
@@ -94,19 +91,13 @@ func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Q
 	return query, true, nil
 }
 
-// candidate is a passage that was found and may be read.
-type candidate struct {
-	hit    searchindex.Hit
-	source Source
-}
-
 // passageText is what the read model knows of a passage.
 type passageText struct {
-	document                                 string
-	section, number, version, sectionVersion int
-	title, path                              string
-	startPage, endPage                       int
-	text                                     []byte
+	document                 string
+	section, number, version int
+	title, path              string
+	startPage, endPage       int
+	text                     []byte
 }
 
 func (p *passageText) fields() []any {
@@ -115,7 +106,7 @@ func (p *passageText) fields() []any {
 
 // readable looks hits up in the read models, and drops those that the user may
 // not read (any more) or whose document has other content by now.
-func (q *Queries) readable(ctx context.Context, v *viewer, hits []searchindex.Hit) ([]candidate, error) {
+func (q *Queries) readable(ctx context.Context, v *viewer, hits []searchindex.Hit) ([]Source, error) {
 	texts, err := q.passages(ctx, hits)
 	if err != nil {
 		return nil, err
@@ -128,7 +119,7 @@ func (q *Queries) readable(ctx context.Context, v *viewer, hits []searchindex.Hi
 	if err != nil {
 		return nil, err
 	}
-	var found []candidate
+	var found []Source
 	for _, h := range hits {
 		t, ok := texts[h.ID]
 		if !ok {
@@ -142,8 +133,8 @@ func (q *Queries) readable(ctx context.Context, v *viewer, hits []searchindex.Hi
 		if err != nil {
 			return nil, err
 		}
-		source.Score = h.Score
-		found = append(found, candidate{h, source})
+		source.id, source.Score = h.ID, h.Score
+		found = append(found, source)
 	}
 	return found, nil
 }
@@ -213,11 +204,24 @@ func (t *passageText) source(d Document) (Source, error) {
 	return s, nil
 }
 
-// rank puts what was found into its final order.
-func rank(s Search, found []candidate) []Source {
-	sources := make([]Source, 0, min(len(found), s.Limit))
-	for _, c := range found[:min(len(found), s.Limit)] {
-		sources = append(sources, c.source)
+// rank puts what was found into its final order, which heeds what the engine
+// cannot see, and cuts it to what was asked for.
+func rank(s Search, found []Source) []Source {
+	candidates := make([]searchindex.Candidate, len(found))
+	byID := make(map[string]Source, len(found))
+	for i, f := range found {
+		candidates[i] = searchindex.Candidate{
+			Hit:   searchindex.Hit{ID: f.id, Score: f.Score},
+			Title: f.Title, Section: strings.Join(f.Path, " > "), Text: f.Text,
+		}
+		byID[f.id] = f
+	}
+	hits := searchindex.Rerank(s.Query, candidates)
+	sources := make([]Source, 0, s.Limit)
+	for _, h := range hits[:min(len(hits), s.Limit)] {
+		f := byID[h.ID]
+		f.Score = h.Score
+		sources = append(sources, f)
 	}
 	return sources
 }

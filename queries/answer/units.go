@@ -157,6 +157,9 @@ func (c *cutter) block(lines []line, i int) int {
 	case strings.Contains(s, "|") && i+1 < len(lines) && strings.Contains(text(i+1), "-") && ruleLine.MatchString(text(i+1)):
 		c.header, c.columns = [2]int{l.start, l.end}, c.take(l.start, l.end)
 		return i + 2
+	case strings.HasPrefix(strings.TrimSpace(s), "|"): // the rest of a table whose header is in another passage
+		c.add(row, l.start, l.end)
+		return i + 1
 	case itemLine.MatchString(s):
 		return c.paragraph(lines, i, item, l.start+len(itemLine.FindString(s)))
 	}
