@@ -125,12 +125,18 @@ func TestPDFsHoldTheirWordsOnTheirPages(t *testing.T) {
 	}
 }
 
+type pdfCase struct {
+	File, Format string
+	Hard         bool
+	Wanted       []string `json:"must_contain"`
+}
+
 func TestWhatOtherReadersExpectOfPDFsIsFound(t *testing.T) {
 	dir := corpora(t)
 	r := pdfReaderFor(t, Limits{})
 	type tally struct{ normal, squashed, all int }
 	count := map[bool]tally{}
-	for _, c := range jsonLines[[]peerCase](t, dir+"/cases/cases.json")[0] {
+	for _, c := range jsonLines[[]pdfCase](t, dir+"/cases/cases.json")[0] {
 		if c.Format != "pdf" {
 			continue
 		}
@@ -139,7 +145,7 @@ func TestWhatOtherReadersExpectOfPDFsIsFound(t *testing.T) {
 			t.Errorf("%s: %v", c.File, err)
 		}
 		n := count[c.Hard]
-		for _, want := range c.Must_contain {
+		for _, want := range c.Wanted {
 			n.all++
 			inNormal, inSquashed := strings.Contains(normal(text), normal(want)), strings.Contains(squashed(text), squashed(want))
 			if inNormal {
@@ -156,8 +162,8 @@ func TestWhatOtherReadersExpectOfPDFsIsFound(t *testing.T) {
 		t.Logf("%s: title %q, %d sections, %v", c.File, info.Title, info.Sections, info.Warnings)
 	}
 	t.Logf("core %+v, hard %+v", count[false], count[true])
-	if core := count[false]; float64(core.normal) < .9*float64(core.all) {
-		t.Errorf("%d of %d, want .90", core.normal, core.all)
+	if core := count[false]; float64(core.squashed) < .92*float64(core.all) {
+		t.Errorf("%d of %d, want .92", core.squashed, core.all)
 	}
 }
 

@@ -99,7 +99,7 @@ func (f *pdfFlow) flushHeading() error {
 		b.WriteString(strings.TrimSuffix(part, softHyphen))
 	}
 	f.heading, f.begun, f.lead = f.heading[:0], false, 0
-	return f.w.Begin(f.level, b.String())
+	return f.w.Begin(f.level, ornament.ReplaceAllString(b.String(), ""))
 }
 
 // separator returns what stands between the last line and l, and whether a
@@ -129,18 +129,33 @@ func (f *pdfFlow) separator(l *pdfLine, fresh bool) (string, bool) {
 		}
 		return "\n\n", false
 	}
-	same := absf(last.Size-l.Size) <= size*0.15
+	same := absf(last.Size-l.Size) <= size*0.25 // a line may begin with small capitals
 	switch {
-	case isItem(l.Text):
+	case isItem(l.Text), leader.MatchString(last.Text):
 		return "\n", false
 	case down > size*1.9 || f.lead > 0 && down > f.lead*1.35:
 		return "\n\n", false
 	case same && f.full && !(l.X > last.X+size*0.8 && l.X < last.X+size*4 && endsSentence(last.Text)):
+		if hangs(last.Text, l.Text) {
+			return "", false
+		}
 		return " ", false
 	case !same:
 		return "\n\n", false
 	}
 	return "\n", false
+}
+
+// hangs reports whether a line ends with a hyphen or dash that belongs between
+// two halves without a space, as in "2018–" and "19".
+func hangs(last, next string) bool {
+	dash, n := utf8.DecodeLastRuneInString(last)
+	if dash != '-' && dash != '–' && dash != '/' {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(last[:len(last)-n])
+	after, _ := utf8.DecodeRuneInString(next)
+	return isWord(before) && isWord(after) && (dash == '-' || unicode.IsDigit(before) || dash == '/')
 }
 
 // hyphen returns what joins the halves of a word divided at a line's end:
@@ -206,6 +221,12 @@ var (
 	bullet = regexp.MustCompile(`^[•‣◦▪▫■□●○∙·⁃–—*►➢✓❖\x{f0b7}\x{f0a7}-] +`)
 	item   = regexp.MustCompile(`^(?:\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[0-9]{1,4}\]) +\S`)
 )
+
+// ornament is a sign of a symbol font before a title.
+var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
+
+// leader is a row of dots or dashes between a title and its page.
+var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|…{2}`)
 
 func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }
 

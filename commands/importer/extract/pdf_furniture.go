@@ -83,6 +83,7 @@ func (f *furniture) mark(lines []pdfLine, height float32) {
 		if n := f.seen(p); n < 3 || n < 5 && n*10 < f.total*3 {
 			continue
 		}
+		lines[i].running = true
 		lines[i].furniture = f.shown[p] || pageNumber.MatchString(p.text)
 		if len(f.shown) < manyRunning {
 			f.shown[p] = true

@@ -102,16 +102,19 @@ func commonest(counts map[float64]int) float64 {
 // isHeadline reports whether a line can be a heading by its words alone.
 func isHeadline(l *pdfLine) bool {
 	text := l.Text
-	if l.furniture || l.Turned || utf8.RuneCountInString(text) > longestHeading || strings.HasSuffix(text, softHyphen) {
+	if l.furniture || l.running || l.Turned || utf8.RuneCountInString(text) > longestHeading || strings.HasSuffix(text, softHyphen) {
 		return false
 	}
-	letters := 0
+	letters, others := 0, 0
 	for _, r := range text {
-		if unicode.IsLetter(r) {
+		switch {
+		case unicode.IsLetter(r):
 			letters++
+		case !unicode.IsSpace(r):
+			others++
 		}
 	}
-	return letters >= 2 && letters*3 >= utf8.RuneCountInString(text)
+	return letters >= 2 && letters >= others // rows of figures are none
 }
 
 func (s *pdfStyle) isLarge(l *pdfLine) bool {
@@ -120,6 +123,9 @@ func (s *pdfStyle) isLarge(l *pdfLine) bool {
 
 var numbered = regexp.MustCompile(`^(?:(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}\.?|[IVX]{1,5}\.|(?:Chapter|Section|Appendix|Part) [0-9A-Z]{1,4}[.:]?) +\p{L}`)
 
+// innerStop is the end of one sentence and the beginning of another.
+var innerStop = regexp.MustCompile(`\p{Ll}{2}\. \p{Lu}`)
+
 // isBold finds headings in letters of the text's own size: bold, short, and
 // not the beginning of a sentence that goes on.
 func (s *pdfStyle) isBold(l *pdfLine) bool {
@@ -127,9 +133,12 @@ func (s *pdfStyle) isBold(l *pdfLine) bool {
 		return false
 	}
 	n := utf8.RuneCountInString(l.Text)
+	if n < 4 || n > 80 || innerStop.MatchString(l.Text) {
+		return false
+	}
 	last, _ := utf8.DecodeLastRuneInString(l.Text)
 	first, _ := utf8.DecodeRuneInString(l.Text)
-	return n <= 80 && !strings.ContainsRune(".,;", last) && (unicode.IsUpper(first) || unicode.IsDigit(first) || !unicode.IsLower(first)) && (n >= 4)
+	return !strings.ContainsRune(".,;", last) && !unicode.IsLower(first)
 }
 
 // headings marks the lines of a page that are headings by their font.
@@ -150,6 +159,27 @@ func (s *pdfStyle) headings(lines []pdfLine) {
 		if i > 0 && lines[i-1].level == level && lines[i-1].title == "" && goesOn(&lines[i-1], l) {
 			l.continues = true
 		}
+	}
+	s.dropParagraphs(lines)
+}
+
+// dropParagraphs unmarks headings that run on like text: of many lines, or of
+// whole sentences.
+func (s *pdfStyle) dropParagraphs(lines []pdfLine) {
+	for i := 0; i < len(lines); i++ {
+		if lines[i].level == 0 || lines[i].title != "" {
+			continue
+		}
+		end, runes := i+1, utf8.RuneCountInString(lines[i].Text)
+		for ; end < len(lines) && lines[end].continues; end++ {
+			runes += utf8.RuneCountInString(lines[end].Text)
+		}
+		if end-i > 4 || runes > longestHeading || runes > 60 && endsSentence(lines[end-1].Text) {
+			for j := i; j < end; j++ {
+				lines[j].level, lines[j].continues = 0, false
+			}
+		}
+		i = end - 1
 	}
 }
 

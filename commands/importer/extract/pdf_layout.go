@@ -23,7 +23,8 @@ type pdfLine struct {
 	level     int  // of a heading; 0 for text
 	continues bool // the heading of the line before
 	title     string
-	furniture bool // a running head, foot, or page number
+	running   bool // a running head or foot, be it the first
+	furniture bool // one that was seen before, or a page number
 }
 
 type pdfPage struct {
@@ -55,7 +56,7 @@ func newPDFLayout(doc pdfium.Document, w *sectionWriter) *pdfLayout {
 	l := &pdfLayout{doc: doc, w: w, marks: map[int][]pdfium.Bookmark{}, compounds: map[string]bool{}}
 	l.furniture.init()
 	for _, b := range doc.Outline {
-		b.Title = plainText(b.Title)
+		b.Title = cleanTitle(plainText(b.Title))
 		if b.Page > 0 && b.Title != "" {
 			l.marks[b.Page] = append(l.marks[b.Page], b)
 		}
@@ -206,15 +207,18 @@ func findTitle(lines []pdfLine, from int, title string) (at, n int) {
 	if len(title) < 2 {
 		return 0, 0
 	}
-	for i := from; i < len(lines); i++ {
-		if lines[i].furniture || lines[i].level > 0 {
-			continue
-		}
-		var joined string
-		for j := i; j < min(i+5, len(lines)) && len(joined) < len(title); j++ {
-			joined += key(lines[j].Text)
+	for n = 1; n <= 5; n++ { // the fewest lines first, so that no number above joins in
+	start:
+		for i := from; i+n <= len(lines); i++ {
+			var joined string
+			for _, l := range lines[i : i+n] {
+				if l.furniture || l.level > 0 || len(joined) > len(title) {
+					continue start
+				}
+				joined += key(l.Text)
+			}
 			if before, ok := strings.CutSuffix(joined, title); ok && isNumbering(before) {
-				return i, j - i + 1
+				return i, n
 			}
 		}
 	}

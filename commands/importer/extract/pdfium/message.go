@@ -23,7 +23,7 @@ type Page struct {
 	// Notes are what stands on the page beside its text: filled-in form
 	// fields as "name: value", comments, and names of attached files.
 	Notes []string
-	Blank bool // nothing at all is on the page
+	Blank bool // neither text nor image is on the page
 	// Broken tells that the page could not be read, or only in part.
 	Broken bool
 }

@@ -6,9 +6,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/klippa-app/go-pdfium/enums"
 	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
 )
+
+const maxObjects = 500 // looked at for images
 
 // hyphenMark stands in PDFium's text for a hyphen at the end of a line; no
 // line end follows it. In Line.Text it becomes softHyphen, and the line ends.
@@ -66,8 +69,7 @@ func (d *document) lines(page requests.Page, out *Page) error {
 	}
 	count, err := d.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.ref})
 	if err != nil || count.Count == 0 {
-		objects, _ := d.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
-		out.Blank = objects != nil && objects.Count == 0
+		out.Blank = !d.pictured(page)
 		return err
 	}
 	all, err := d.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.ref, StartIndex: 0, Count: count.Count})
@@ -76,6 +78,26 @@ func (d *document) lines(page requests.Page, out *Page) error {
 	}
 	t.mapped = utf8.RuneCountInString(all.Text) == count.Count
 	return t.split(all.Text, out)
+}
+
+// pictured reports whether a page without text shows an image, which may be
+// of text.
+func (d *document) pictured(page requests.Page) bool {
+	objects, err := d.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
+	if err != nil {
+		return false
+	}
+	for i := range min(objects.Count, maxObjects) {
+		object, err := d.FPDFPage_GetObject(&requests.FPDFPage_GetObject{Page: page, Index: i})
+		if err != nil {
+			return false
+		}
+		kind, err := d.FPDFPageObj_GetType(&requests.FPDFPageObj_GetType{PageObject: object.PageObject})
+		if err == nil && (kind.Type == enums.FPDF_PAGEOBJ_IMAGE || kind.Type == enums.FPDF_PAGEOBJ_FORM) {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *textPage) measure(page requests.Page, out *Page) error {
