@@ -90,6 +90,7 @@ type body struct {
 	io.ReadCloser
 	out     *response
 	touched time.Time
+	err     error // of the last read
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -98,7 +99,8 @@ func (b *body) Read(p []byte) (int, error) {
 		_ = b.out.control.SetReadDeadline(now.Add(b.out.silence))
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
+	b.err = err
+	if err == io.EOF {
 		// From here on net/http reads ahead to notice that the client left;
 		// an old deadline would look like that.
 		_ = b.out.control.SetReadDeadline(time.Time{})
@@ -115,6 +117,9 @@ func drain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if b, ok := r.Body.(*body); ok {
+		if b.err != nil {
+			return
+		}
 		b.touched = time.Now().Add(patience) // so that the deadline below holds
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))

@@ -41,8 +41,10 @@ type route struct {
 	answer       endpoint
 }
 
-// router returns the routes of both services and of what is beside them.
-func (s *Server) router() *mux.Router {
+// Routes returns the routes of both services and of what is beside them, to be
+// compared with the documents that describe them. Handler must be called
+// first.
+func (s *Server) Routes() *mux.Router {
 	root := mux.NewRouter().SkipClean(true) // a redirect would lose an upload
 	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
@@ -102,24 +104,26 @@ func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
 	s.refuse(r, d)
 }
 
-// refuse answers unknown paths and wrong methods below r.
+// refuse answers unknown paths and wrong methods below r. The router's own
+// judgement of methods gets lost where routes share a prefix.
 func (s *Server) refuse(r *mux.Router, d dialect) {
-	r.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		drain(w, q)
+		if allowed := allowed(r, q); len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			d.fail(w, &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"})
+			return
+		}
 		d.fail(w, &statusError{http.StatusNotFound, "Not Found"})
 	})
-	r.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		drain(w, q)
-		w.Header().Set("Allow", strings.Join(s.allowed(r, q), ", "))
-		d.fail(w, &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"})
-	})
+	r.NotFoundHandler, r.MethodNotAllowedHandler = h, h
 }
 
 // methods are those that any route answers.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 // allowed returns the methods that r's routes have for a request's path.
-func (s *Server) allowed(r *mux.Router, q *http.Request) []string {
+func allowed(r *mux.Router, q *http.Request) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(method string) bool {
 		try := q.Clone(q.Context())
 		try.Method = method

@@ -105,7 +105,7 @@ func (s *Server) Handler() http.Handler {
 		if s.Logger == nil {
 			s.Logger = slog.Default()
 		}
-		s.handler = s.connect(s.cors(s.guard(coreDialect, s.router())))
+		s.handler = s.connect(s.cors(s.guard(coreDialect, s.Routes())))
 	})
 	return s.handler
 }

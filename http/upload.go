@@ -58,7 +58,9 @@ func (u *upload) read() error {
 		if err == io.EOF {
 			break
 		}
-		if err == nil {
+		if err != nil {
+			err = &readError{err}
+		} else {
 			err = u.part(p)
 		}
 		if err != nil && u.refused() {
@@ -77,13 +79,10 @@ func (u *upload) read() error {
 
 // because returns the fault behind an error of reading the body.
 func (u *upload) because(err error) error {
-	var network interface{ Timeout() bool }
 	switch {
-	case u.Context().Err() != nil:
-		return u.Context().Err()
 	case u.body.N <= 0:
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %d bytes", u.Limits.UploadBytes)
-	case errors.As(err, new(*readError)), errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), strings.HasPrefix(err.Error(), "multipart: "):
+	case errors.As(err, new(*readError)):
 		return fmt.Errorf("%w: %w", errMultipart, err)
 	}
 	return err

@@ -1,0 +1,168 @@
+package http_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	httpd "annals/http"
+	"annals/queries"
+
+	"github.com/google/uuid"
+	"github.com/gorilla/mux"
+)
+
+// Every route is described and every description has a route.
+func TestRoutesAndDocumentsAgree(t *testing.T) {
+	server := &httpd.Server{}
+	server.Handler()
+	pattern := regexp.MustCompile(`\{(\w+):[^}]*\}`)
+	var routes []string
+	err := server.Routes().Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, _ := route.GetPathTemplate()
+		methods, err := route.GetMethods()
+		if err != nil { // a group of routes
+			return nil
+		}
+		for _, m := range methods {
+			if m != http.MethodHead && (strings.HasPrefix(path, "/core/") || strings.HasPrefix(path, "/vault/")) {
+				routes = append(routes, m+" "+pattern.ReplaceAllString(path, "{$1}"))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described []string
+	for _, name := range []string{"core", "vault"} {
+		for path, item := range loadDocument(t, name).Paths.Map() {
+			for method := range item.Operations() {
+				described = append(described, method+" /"+name+path)
+			}
+		}
+	}
+	slices.Sort(routes)
+	slices.Sort(described)
+	if len(routes) < 17 || !slices.Equal(routes, described) {
+		t.Errorf("routes    %q\ndescribed %q", routes, described)
+	}
+}
+
+// Every endpoint wants a token, before anything else of the request is judged.
+func TestEveryEndpointWantsAToken(t *testing.T) {
+	s := start(t, nil)
+	for _, name := range []string{"core", "vault"} {
+		for path, item := range loadDocument(t, name).Paths.Map() {
+			if path == "/openapi.yaml" {
+				continue
+			}
+			path = "/" + name + strings.NewReplacer("{ext}", "pdf", "{id}", "x", "{job_id}", "x").Replace(path)
+			want := `{"detail":"Not authenticated"}`
+			if name == "vault" {
+				want = `{"error":"unauthenticated"}`
+			}
+			for method := range item.Operations() {
+				for _, header := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Basic alice", "alice", "Bearer\talice", "Bearer alice bob"} {
+					resp, body := s.do(method, path, "{not json", "Authorization", header)
+					s.want(resp, body, 401, want)
+					if got := resp.Header.Get("WWW-Authenticate"); got != "Bearer" {
+						t.Errorf("%s %s: WWW-Authenticate %q", method, path, got)
+					}
+				}
+				if resp, body := s.do(method, path, "", "Authorization", "Bearer outage"); resp.StatusCode != 503 {
+					t.Errorf("%s %s without its issuer = %d %s, want 503", method, path, resp.StatusCode, body)
+				}
+			}
+		}
+	}
+}
+
+// testdata/fastapi.json is what a FastAPI 0.165 server with pydantic 2.14
+// answered for the same models.
+func TestCoreSpeaksLikeFastAPI(t *testing.T) {
+	s := start(t, nil)
+	var cases []struct {
+		Path, Type, Body string
+		Status           int
+		Reply            json.RawMessage
+	}
+	if err := json.Unmarshal(readFile(t, "testdata/fastapi.json"), &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		resp, body := s.do("POST", "/core"+c.Path, c.Body, "Content-Type", c.Type)
+		if resp.StatusCode != c.Status || !sameJSON(body, string(c.Reply)) {
+			t.Errorf("%s %q %q = %d %s\nwant %d %s", c.Path, c.Type, c.Body, resp.StatusCode, body, c.Status, c.Reply)
+		}
+		if got := resp.Header.Get("Content-Type"); got != "application/json" {
+			t.Errorf("content type %q", got)
+		}
+	}
+}
+
+func TestSearchPassesTheQuestionOn(t *testing.T) {
+	s := start(t, nil)
+	id := uuid.New()
+	s.library.sources = []queries.Source{
+		{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "<b> & x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2"},
+		{Document: id, DeepLink: "/documents/" + id.String() + ".md"},
+	}
+	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","more":1}`)
+	s.want(resp, body, 200, `{"sources":[
+		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"},
+		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}]}`)
+	if got := s.library.asked; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag {
+		t.Errorf("asked %+v", got)
+	}
+	resp, body = s.do("POST", "/core/search", `{"query":" \n"}`)
+	s.want(resp, body, 200, `{"sources":[]}`)
+	resp, body = s.do("POST", "/core/search", `{"query":"`+strings.Repeat("é", 10_001)+`"}`)
+	s.want(resp, body, 422, `{"detail":[{"type":"string_too_long","loc":["body","query"],"msg":"String should have at most 10000 characters","input":null,"ctx":{"max_length":10000}}]}`)
+	resp, body = s.do("POST", "/core/search", `{"query":"`+strings.Repeat("a", 1<<20)+`"}`)
+	s.want(resp, body, 413, `{"detail":"the body is longer than 1048576 bytes"}`)
+	resp, body = s.do("POST", "/core/search", "{\"query\":\"\xff\"}")
+	s.want(resp, body, 400, `{"detail":"There was an error parsing the body"}`)
+	if _, body = s.do("POST", "/core/search", `{"query":"a","tags":[`+strings.Repeat("1,", 60)+`{}]}`); strings.Count(body, "string_type") != 61 {
+		t.Errorf("61 faults are told as %s", body)
+	}
+	if resp, body = s.do("POST", "/core/search", strings.Repeat("[", 1<<20)); resp.StatusCode != 422 {
+		t.Errorf("deep JSON = %d %.100s", resp.StatusCode, body)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	s := start(t, nil)
+	s.library.answer = queries.Answer{Text: "Yes.", Reasoning: "From A.", Confidence: 0.75}
+	resp, body := s.do("POST", "/core/ask", `{"query":"who?","tags":null,"folder_name":null}`)
+	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75}`)
+}
+
+func TestFolderSummary(t *testing.T) {
+	s := start(t, nil)
+	s.library.summary = queries.FolderSummary{Status: "none"}
+	resp, body := s.do("GET", "/core/folders/summary?folder_name=A%2FB", "")
+	s.want(resp, body, 200, `{"status":"none","folder_summary":null}`)
+	if s.library.asked.Folder != "A/B" {
+		t.Errorf("asked for folder %q", s.library.asked.Folder)
+	}
+	id := uuid.New()
+	s.library.summary = queries.FolderSummary{Status: "ok", Folder: "A", Document: id, Title: "t", Description: "d", Content: "- c", Truncated: true}
+	resp, body = s.do("GET", "/core/folders/summary?folder_name=A", "")
+	s.want(resp, body, 200, `{"status":"ok","folder_summary":{"folder":"A","document_id":"`+id.String()+`","title":"t","description":"d","content":"- c","truncated":true}}`)
+	resp, body = s.do("GET", "/core/folders/summary", "")
+	s.want(resp, body, 422, `{"detail":[{"type":"missing","loc":["query","folder_name"],"msg":"Field required","input":null}]}`)
+}
+
+func TestUnknownJob(t *testing.T) {
+	s := start(t, nil)
+	for _, id := range []string{"x", uuid.NewString(), "%2e%2e"} {
+		resp, _ := s.do("GET", "/core/jobs/"+id, "")
+		if resp.StatusCode != 404 {
+			t.Errorf("job %s = %d, want 404", id, resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package http_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	httpd "annals/http"
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+// stream uploads one file with stream=true and returns the reply's lines that
+// are not empty, as they come.
+func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
+	s.Helper()
+	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
+	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/core/ingest?stream=true", strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer alice")
+	r.Header.Set("Content-Type", contentType)
+	resp, err := s.client.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		defer resp.Body.Close()
+		for scanner := bufio.NewScanner(resp.Body); scanner.Scan(); {
+			if scanner.Text() != "" {
+				lines <- scanner.Text()
+			}
+		}
+	}()
+	return resp, lines
+}
+
+// wantEvent compares the next line with an event whose job_id is the job's.
+func (s *service) wantEvent(lines <-chan string, want string) {
+	s.Helper()
+	line := <-lines
+	data, ok := strings.CutPrefix(line, "data: ")
+	want = strings.Replace(want, "{", `{"job_id":"`+strings.TrimPrefix(lastJob(s), "job-")+`",`, 1)
+	if !ok || !sameJSON(data, want) {
+		s.Errorf("line %s, want event %s", line, want)
+	}
+}
+
+const first = `{"event_type":"processing","message":"1 file accepted"}`
+
+// Each event arrives when it happens, on a line of its own; the last one
+// tells how the job ended.
+func TestProgress(t *testing.T) {
+	document := uuid.New()
+	for _, end := range []struct {
+		job  queries.Job
+		want string
+	}{
+		{queries.Job{Status: "complete", Message: "2 files imported", Successful: 2, Done: true}, `{"event_type":"complete","message":"2 files imported","successful_files":2}`},
+		{queries.Job{Status: "error", Message: "no file was imported", Error: "a.md is unreadable", Done: true}, `{"event_type":"error","message":"no file was imported","error":"a.md is unreadable"}`},
+	} {
+		s := start(t, nil)
+		updates := make(chan queries.JobUpdate)
+		s.library.follow = func(ctx context.Context, each func(queries.JobUpdate) error) error {
+			for u := range updates {
+				if err := each(u); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		resp, lines := s.stream(t.Context())
+		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"} {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("%s %q, want %q", name, got, want)
+			}
+		}
+		s.wantEvent(lines, first)
+		updates <- queries.JobUpdate{File: "a.md", Step: "reading", Message: "page 1\nof 2"}
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","current_step":"reading","message":"page 1\nof 2"}`)
+		updates <- queries.JobUpdate{File: "a.md", Document: document, Message: "imported"}
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","message":"imported","document_id":"`+document.String()+`","duplicate":false}`)
+		updates <- queries.JobUpdate{File: "b.md", Failed: "the file is empty"}
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"b.md","message":"the file is empty"}`)
+		updates <- queries.JobUpdate{Job: &end.job}
+		s.wantEvent(lines, end.want)
+		close(updates)
+		if line, more := <-lines; more {
+			t.Errorf("line %q behind the end", line)
+		}
+	}
+}
+
+// quiet is a job on which nothing happens.
+func quiet(ctx context.Context, _ func(queries.JobUpdate) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestProgressStalls(t *testing.T) {
+	s := start(t, func(h *httpd.Server) { h.KeepAlive, h.Stall = 10*time.Millisecond, 100*time.Millisecond })
+	s.library.follow = quiet
+	_, lines := s.stream(t.Context())
+	s.wantEvent(lines, first)
+	comments, last := 0, ""
+	for line := range lines {
+		if line == ": keep-alive" {
+			comments++
+		}
+		last = line
+	}
+	var event map[string]any
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(last, "data: ")), &event); err != nil || event["event_type"] != "error" || event["error"] != "stream_stalled" || comments == 0 {
+		t.Errorf("%d comments, then %s", comments, last)
+	}
+}
+
+func TestProgressThatCannotBeFollowed(t *testing.T) {
+	s := start(t, nil)
+	s.library.follow = func(context.Context, func(queries.JobUpdate) error) error { return errors.New("secret disk") }
+	_, lines := s.stream(t.Context())
+	s.wantEvent(lines, first)
+	s.wantEvent(lines, `{"event_type":"error","message":"the progress cannot be followed now; the import goes on","error":"stream_stalled"}`)
+}
+
+// A client that leaves ends the following, and the job stays.
+func TestProgressClientLeaves(t *testing.T) {
+	s := start(t, nil)
+	ended := make(chan struct{})
+	s.library.follow = func(ctx context.Context, _ func(queries.JobUpdate) error) error {
+		defer close(ended)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	_, lines := s.stream(ctx)
+	s.wantEvent(lines, first)
+	leave()
+	<-ended
+	for range lines {
+	}
+	if _, jobs := s.accepted(); jobs != 1 {
+		t.Errorf("%d jobs, want 1", jobs)
+	}
+}
