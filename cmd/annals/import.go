@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"annals/http/signin"
+)
+
+// importConfig is everything that import can be told.
+type importConfig struct {
+	folder, server, token, user, state string
+	tags                               []string
+	parallel                           int
+	restart, quiet, json, dryRun       bool
+}
+
+// importCommand imports a folder tree through the REST interface.
+func importCommand(dataDir func() string) *cobra.Command {
+	c := new(importConfig)
+	command := &cobra.Command{
+		Use:   "import DIR",
+		Short: "Import a folder tree, or a file, through a running server",
+		Long: "Import every file below DIR that the service can read (" + strings.Join(importable, " ") + "), into the\n" +
+			"same folders there. Hidden files and links are passed over. What became of each file is noted, so that the same\n" +
+			"command goes on where it stopped; files that failed or changed since are sent again.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd, dataDir(), args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&c.folder, "folder", "", "folder of the service to import into (default: the name of DIR)")
+	flags.StringArrayVar(&c.tags, "tag", nil, "tag for every document (repeatable)")
+	flags.StringVar(&c.server, "server", "", "URL of the core (default: of the server on the data folder)")
+	flags.StringVar(&c.token, "token", "", "ID token to sign in with; better given as ANNALS_TOKEN (default: one for --user)")
+	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to import as, beside its data folder")
+	flags.IntVar(&c.parallel, "parallel", 2, "uploads side by side")
+	flags.StringVar(&c.state, "state", "", "file in which to note what was imported (default: in the user's cache folder)")
+	flags.BoolVar(&c.restart, "restart", false, "forget what was noted and send every file; the server recognises those it has")
+	flags.BoolVar(&c.quiet, "quiet", false, "print failures only")
+	flags.BoolVar(&c.json, "json", false, "print the outcome as a JSON object")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "list what would be imported, and do nothing")
+	return command
+}
+
+func (c *importConfig) run(cmd *cobra.Command, dataDir, name string) error {
+	if c.parallel < 1 || c.parallel > 16 {
+		return fmt.Errorf("--parallel %d: must be from 1 to 16", c.parallel)
+	}
+	t, err := listTree(name)
+	if err != nil {
+		return err
+	}
+	key := importKey{Folder: strings.Trim(c.folder, "/"), Dir: t.dir}
+	if key.Folder == "" && c.folder == "" {
+		key.Folder = filepath.Base(t.dir)
+	}
+	if key.Folder == "" || key.Folder == string(filepath.Separator) || key.Folder == "." {
+		return errors.New("name the folder to import into by --folder")
+	}
+	if key.Server, err = c.core(dataDir); err != nil {
+		return err
+	}
+	if c.state == "" {
+		if c.state, err = statePath(key); err != nil {
+			return err
+		}
+	}
+	if c.dryRun {
+		return c.list(cmd.OutOrStdout(), t, key)
+	}
+	return c.carryOut(cmd, dataDir, t, key)
+}
+
+// core returns the URL of the core.
+func (c *importConfig) core(dataDir string) (string, error) {
+	server := c.server
+	if server == "" {
+		urls, err := signin.ReadURLs(dataDir)
+		if err != nil {
+			return "", err
+		}
+		server = urls.Core
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("--server %s: must be the http or https URL of the core", server)
+	}
+	return strings.TrimSuffix(server, "/"), nil
+}
+
+// list prints what would be imported.
+func (c *importConfig) list(out io.Writer, t tree, key importKey) error {
+	s := &importState{path: c.state, key: key}
+	if err := s.load(c.restart); err != nil {
+		return err
+	}
+	sent := 0
+	for _, f := range t.files {
+		if !s.finished(f) {
+			sent++
+			fmt.Fprintf(out, "%s -> %s\n", printable(f.Path), printable(folderOf(key.Folder, f)))
+		}
+	}
+	fmt.Fprintf(out, "%d files to import, %d imported earlier", sent, len(t.files)-sent)
+	if over := t.passed.String(); over != "" {
+		fmt.Fprintf(out, "; passed over: %s", over)
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// carryOut imports, and tells how that ended.
+func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key importKey) (err error) {
+	state, err := openState(c.state, key, c.restart)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, state.close()) }()
+	m := newMeter(cmd.ErrOrStderr(), len(t.files), c.quiet)
+	if over := t.passed.String(); over != "" && !c.quiet {
+		m.say("passed over: " + over)
+	}
+	f := &folderImport{
+		client: &coreClient{
+			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: 500 * time.Millisecond, tell: m.say,
+			token: c.tokens(cmd, dataDir),
+		},
+		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: 100 * time.Millisecond,
+		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state},
+	}
+	defer f.client.http.CloseIdleConnections()
+	stopped := f.run(cmd.Context())
+	m.end()
+	if err := f.summary.print(cmd.OutOrStdout(), c.json, c.quiet); err != nil {
+		return err
+	}
+	switch {
+	case stopped != nil && f.summary.Left > 0:
+		m.say(fmt.Sprintf("stopped with %d files left: the same command goes on from here", f.summary.Left))
+		return stopped
+	case stopped != nil:
+		return stopped
+	case f.summary.Failed > 0:
+		return fmt.Errorf("%d of %d files failed", f.summary.Failed, f.summary.Files)
+	}
+	return nil
+}
+
+// tokens returns where the import's tokens come from: the one that was given,
+// or the built-in sign-in beside its data folder.
+func (c *importConfig) tokens(cmd *cobra.Command, dataDir string) tokenSource {
+	if c.token != "" {
+		return func(_ context.Context, refused bool) (string, error) { return c.token, nil }
+	}
+	issued := &issuedToken{issue: func(context.Context) (token string, expires time.Time, err error) {
+		err = withIssuer(cmd, dataDir, func(ctx context.Context, issuer *signin.Issuer) error {
+			token, expires, err = issuer.Issue(ctx, c.user)
+			return helpUnknown(err)
+		})
+		if err != nil {
+			err = fmt.Errorf("sign in as %s: %w (or give a token by ANNALS_TOKEN)", c.user, err)
+		}
+		return token, expires, err
+	}}
+	return issued.get
+}

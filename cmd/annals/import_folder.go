@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+)
+
+// folderImport sends the files of a tree and waits for what becomes of them.
+type folderImport struct {
+	client   *coreClient
+	state    *importState
+	meter    *meter
+	tree     tree
+	top      string
+	tags     []string
+	parallel int
+	poll     time.Duration // at first; it grows
+
+	uploads chan struct{} // one for each upload under way
+
+	mu      sync.Mutex
+	wanted  map[string]localFile // not ended yet
+	summary importSummary
+}
+
+// Bounds of one upload.
+const (
+	maxBatchFiles = 100
+	maxBatchBytes = 32 << 20
+	maxPoll       = 2 * time.Second
+	maxResends    = 3 // of a job that the server does not know
+)
+
+// task is files that go together: to be sent, or, with a job, sent already.
+type task struct {
+	job   string
+	files []localFile
+}
+
+// run imports everything that an earlier run did not. The error is why it
+// stopped early; files that failed are in the summary.
+func (f *folderImport) run(ctx context.Context) error {
+	if err := f.greet(ctx); err != nil {
+		return err
+	}
+	f.uploads = make(chan struct{}, f.parallel)
+	f.wanted = map[string]localFile{}
+	f.summary.Files = len(f.tree.files)
+	for _, fault := range f.tree.faults {
+		f.summary.fail(fault)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	// While the server works on one job, the next is uploaded.
+	g.SetLimit(2 * f.parallel)
+	for _, t := range f.plan() {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error { return f.carry(ctx, t) })
+	}
+	err := g.Wait()
+	f.summary.Left = len(f.wanted)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// greet makes sure that the server is there, and that it is the one that the
+// state tells of: with a new data folder it would know none of its jobs.
+func (f *folderImport) greet(ctx context.Context) error {
+	id := f.state.recent
+	if id == "" {
+		id = uuid.Nil.String()
+	}
+	known, err := f.client.reach(ctx, id)
+	switch {
+	case isRefusal(err, http.StatusUnauthorized):
+		return fmt.Errorf("the server %s does not accept the token: %w", f.client.url, err)
+	case err != nil:
+		return fmt.Errorf("reach the server: %w", err)
+	case !known && f.state.recent != "":
+		f.meter.say("the server does not know the earlier import of this folder; starting anew")
+		return f.state.forget()
+	}
+	return nil
+}
+
+// plan decides what is left to do, the jobs in flight first.
+func (f *folderImport) plan() []task {
+	flying := map[localFile]bool{}
+	var tasks []task
+	for id, sent := range f.state.jobs {
+		tasks = append(tasks, task{id, sent})
+		for _, file := range sent {
+			flying[file] = true
+		}
+	}
+	var send []localFile
+	for _, file := range f.tree.files {
+		if f.state.finished(file) {
+			f.summary.Skipped++
+			f.meter.add(1)
+			continue
+		}
+		f.wanted[file.Path] = file
+		if !flying[file] {
+			send = append(send, file)
+		}
+	}
+	for _, files := range batches(send, maxBatchFiles, maxBatchBytes) {
+		tasks = append(tasks, task{"", files})
+	}
+	return tasks
+}
+
+// carry brings files to their end.
+func (f *folderImport) carry(ctx context.Context, t task) error {
+	for range maxResends {
+		if t.job == "" {
+			job, err := f.send(ctx, t.files)
+			if err != nil {
+				return f.divide(ctx, t.files, err)
+			}
+			if err := f.state.sent(job.ID, t.files); err != nil {
+				return err
+			}
+			t.job = job.ID
+		}
+		err := f.follow(ctx, t)
+		if !isRefusal(err, http.StatusNotFound) {
+			return err
+		}
+		if err := f.state.ended(t.job, nil); err != nil {
+			return err
+		}
+		t = task{"", f.stillWanted(t.files)}
+		if len(t.files) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the server forgets every job that it made of %s and other files", t.files[0].Path)
+}
+
+func (f *folderImport) send(ctx context.Context, files []localFile) (importJob, error) {
+	select {
+	case f.uploads <- struct{}{}:
+		defer func() { <-f.uploads }()
+		return f.client.ingest(ctx, f.tree.dir, f.top, f.tags, files)
+	case <-ctx.Done():
+		return importJob{}, ctx.Err()
+	}
+}
+
+// divide goes on after an upload that failed, where that is the fault of some
+// of its files: without the one that cannot be read, or with the halves of
+// what the server refused.
+func (f *folderImport) divide(ctx context.Context, files []localFile, err error) error {
+	var local *fileError
+	var refused *refusal
+	switch {
+	case errors.As(err, &local):
+		rest := make([]localFile, 0, len(files))
+		for _, file := range files {
+			if file != local.file {
+				rest = append(rest, file)
+			}
+		}
+		err := f.fail([]localFile{local.file}, unwrapPath(local.err))
+		if err != nil || len(rest) == 0 {
+			return err
+		}
+		return f.carry(ctx, task{"", rest})
+	case !errors.As(err, &refused) || !refused.blamesFiles():
+		return err
+	case len(files) > 1 && (refused.status != http.StatusForbidden || !f.oneFolder(files)):
+		half := len(files) / 2
+		err := f.carry(ctx, task{"", files[:half]})
+		if err != nil {
+			return err
+		}
+		return f.carry(ctx, task{"", files[half:]})
+	}
+	return f.fail(files, refused.Error())
+}
+
+// blamesFiles reports whether a refusal is due to what was sent, and not to
+// the server's state or the sign-in.
+func (e *refusal) blamesFiles() bool {
+	switch e.status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+func (f *folderImport) oneFolder(files []localFile) bool {
+	for _, file := range files[1:] {
+		if folderOf(f.top, file) != folderOf(f.top, files[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// follow asks for a job until it has ended, and notes what became of its
+// files. A refusal 404 means that the server does not know it.
+func (f *folderImport) follow(ctx context.Context, t task) error {
+	shown := 0
+	show := func(n int) {
+		f.meter.add(n - shown)
+		shown = n
+	}
+	for wait := f.poll; ; wait = min(wait*3/2, maxPoll) {
+		job, err := f.client.job(ctx, t.job)
+		if err != nil {
+			show(0)
+			return err
+		}
+		if job.finished() {
+			show(0)
+			return f.end(t, job)
+		}
+		show(min(job.Successful+job.Failed, len(t.files)))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// end notes the results of a job that has ended.
+func (f *folderImport) end(t task, job importJob) error {
+	if len(job.Results) != len(t.files) {
+		return fmt.Errorf("job %s of %d files has %d results: %s", t.job, len(t.files), len(job.Results), job.Message)
+	}
+	outcomes := make([]fileOutcome, len(t.files))
+	for i, r := range job.Results {
+		outcomes[i] = fileOutcome{localFile: t.files[i], Document: r.Document, Duplicate: r.Duplicate}
+		if !r.Success {
+			outcomes[i].Error = r.Error
+			if r.Error == "" {
+				outcomes[i].Error = "the server tells no reason"
+			}
+		}
+	}
+	return f.note(t.job, outcomes)
+}
+
+// fail notes files that could not even be sent.
+func (f *folderImport) fail(files []localFile, reason string) error {
+	outcomes := make([]fileOutcome, len(files))
+	for i, file := range files {
+		outcomes[i] = fileOutcome{localFile: file, Error: reason}
+	}
+	return f.note("", outcomes)
+}
+
+func (f *folderImport) note(job string, outcomes []fileOutcome) error {
+	if err := f.state.ended(job, outcomes); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range outcomes {
+		if f.wanted[o.Path] != o.localFile {
+			continue // sent by an earlier run, and changed or gone since
+		}
+		delete(f.wanted, o.Path)
+		f.summary.count(o)
+		f.meter.add(1)
+	}
+	return nil
+}
+
+func (f *folderImport) stillWanted(files []localFile) []localFile {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var wanted []localFile
+	for _, file := range files {
+		if f.wanted[file.Path] == file {
+			wanted = append(wanted, file)
+		}
+	}
+	return wanted
+}
