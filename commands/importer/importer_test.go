@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -238,16 +239,18 @@ func (b *bench) outcome(job uuid.UUID) outcome {
 	b.Helper()
 	o := outcome{make(map[int]events.FileImported), make(map[int]string), make(map[uuid.UUID]events.DocumentImported), make(map[string]string), 0}
 	text := make(map[string][]string)
-	folders := make(map[string]bool)
+	folders := make(map[string]uuid.UUID)
 	finished := 0
 	for _, e := range b.all() {
 		switch d := e.Data.(type) {
 		case events.FolderCreated:
-			if key := d.Parent.String() + d.Name; folders[key] {
+			key := d.Parent.String() + d.Name
+			if _, made := folders[key]; made {
 				b.Errorf("folder %s was made twice", d.Name)
-			} else {
-				folders[key] = true
 			}
+			folders[key] = d.Folder
+		case events.FolderDeleted:
+			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
 		case events.SectionExtracted:
 			text[e.Stream] = append(text[e.Stream], d.Title+"\n"+d.Text)
 		case events.DocumentImported:

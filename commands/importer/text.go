@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"unicode/utf8"
 
 	"annals/commands"
 	"annals/commands/importer/extract"
@@ -101,15 +102,18 @@ func (w *textWriter) flush(ctx context.Context) error {
 // jsonSize returns how many bytes a text takes in JSON, as encoding/json
 // writes it, at most.
 func jsonSize(text string) int {
-	n := len(text) + 3
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ', c == '<', c == '>', c == '&', c == 0x7f:
-			n += 5
-		case c == '"', c == '\\':
+	const escaped = 6 // of \u003c
+	n := len(text) + len(`"",`)
+	for _, r := range text {
+		switch r {
+		case '"', '\\':
 			n++
-		case c == 0xe2: // may begin U+2028 or U+2029
-			n += 3
+		case '<', '>', '&', '\u2028', '\u2029', utf8.RuneError:
+			n += escaped - 1
+		default:
+			if r < ' ' || r == 0x7f {
+				n += escaped - 1
+			}
 		}
 	}
 	return n

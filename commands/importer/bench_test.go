@@ -1,0 +1,104 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/events"
+)
+
+func jsonOf(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// BenchmarkSmallFiles imports 1,000 Markdown files of 2 KB in one job.
+func BenchmarkSmallFiles(b *testing.B) {
+	const files = 1000
+	bench := newBench(b)
+	docs := make([]doc, files)
+	for i := range docs {
+		docs[i] = doc{fmt.Sprint(i, ".md"), fmt.Sprint("Library/", i%10), fmt.Sprintf("# Note %d\n\n%s", i, strings.Repeat(fmt.Sprintf("Line %d says a thing or two about it.\n\n", i), 50))}
+	}
+	for b.Loop() {
+		b.StopTimer()
+		fresh := bench.again()
+		_, work := fresh.accept(alice, docs...)
+		i := fresh.importer(fresh.driver)
+		b.StartTimer()
+		if nacked := fresh.deliver(i, work); len(nacked) > 0 {
+			b.Fatalf("gave back %d files", len(nacked))
+		}
+	}
+	b.ReportMetric(float64(files*b.N)/b.Elapsed().Seconds(), "files/s")
+}
+
+// BenchmarkLongText imports one text of 300 MB, and tells the most memory
+// that was in use beyond that of the log.
+func BenchmarkLongText(b *testing.B) {
+	const size = 300 << 20
+	bench := newBench(b)
+	section := strings.Repeat("Line after line of a long text.\n", extract.MaxPart/32)
+	bench.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		for i := range size / len(section) {
+			if err := emit(extract.Section{Index: i, Level: 1, Title: fmt.Sprint("Section ", i), Text: section}); err != nil {
+				return extract.Info{}, err
+			}
+		}
+		return extract.Info{}, nil
+	})
+	b.SetBytes(size)
+	for b.Loop() {
+		fresh := bench.again()
+		_, work := fresh.accept(alice, doc{"long.txt", "Library", "x"})
+		var peak atomic.Uint64
+		stop := watchHeap(&peak)
+		fresh.deliver(fresh.importer(forgetful{Driver: fresh.driver}), work)
+		stop()
+		b.ReportMetric(float64(peak.Load())/(1<<20), "MB-peak")
+	}
+}
+
+// watchHeap notes the most memory in use until the returned func is called.
+func watchHeap(peak *atomic.Uint64) func() {
+	done, ended := make(chan struct{}), make(chan struct{})
+	runtime.GC()
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak.Store(max(peak.Load(), m.HeapInuse))
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// forgetful is a driver that keeps no text, so that what is measured is the
+// import and not a log in memory.
+type forgetful struct{ events.Driver }
+
+func (d forgetful) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if strings.HasPrefix(stream, "text-") {
+		return events.Appended{Revision: expected + int64(len(records))}, nil
+	}
+	return d.Driver.Append(ctx, stream, expected, records)
+}

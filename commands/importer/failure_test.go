@@ -1,0 +1,366 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"annals/commands"
+	"annals/commands/importer/extract"
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+)
+
+// script is a reader that does as it is told.
+type script func(ctx context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error)
+
+func (s script) Read(ctx context.Context, _, _ string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+	return s(ctx, emit, progress)
+}
+
+func (script) Close() error { return nil }
+
+// sections emits so many sections of 64 KiB that begin with a word.
+func sections(emit func(extract.Section) error, word string, count int) error {
+	for i := range count {
+		text := word + strings.Repeat(" and so on", extract.MaxPart/10+1)
+		if err := emit(extract.Section{Index: i, Level: 1, Title: fmt.Sprint("Section ", i), Text: text[:extract.MaxPart]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestFailures(t *testing.T) {
+	b := newBench(t)
+	for _, test := range []struct {
+		name  string
+		read  script
+		tries int
+		want  string // in the sentence; none: the file is imported
+	}{
+		{"what is wrong with the file is told, and not tried again", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+			return extract.Info{}, fault.Errorf(fault.Invalid, "the file is encrypted")
+		}, 1, "the file is encrypted"},
+		{"a panic is tried again, and never told", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+			panic("secret")
+		}, 3, "internal fault"},
+		{"so is an error of no kind", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+			return extract.Info{}, errors.New("secret")
+		}, 3, "internal fault"},
+		{"a file that takes too long fails once", func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			<-ctx.Done()
+			return extract.Info{}, ctx.Err()
+		}, 1, "took longer than 50ms"},
+		{"a reader that takes a timeout for the end imports nothing", func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			<-ctx.Done()
+			return extract.Info{Sections: 1}, nil
+		}, 1, "took longer"},
+		{"many warnings are cut short", func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			return extract.Info{Warnings: make([]string, 1000), Title: strings.Repeat("é", 9000)}, nil
+		}, 1, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := b.again()
+			b.TB = t
+			tries := 0
+			b.reader = script(func(ctx context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+				tries++
+				return test.read(ctx, emit, progress)
+			})
+			job, work := b.accept(alice, doc{"a.md", "Library", "x"})
+			i := b.importer(b.driver)
+			i.Retries, i.FileTimeout = 2, 50*time.Millisecond
+			if nacked := b.deliver(i, work); len(nacked) > 0 {
+				t.Errorf("gave back %v", nacked)
+			}
+			o := b.outcome(job)
+			got := o.failed[0]
+			if test.want == "" && got != "" || !strings.Contains(got, test.want) || strings.Contains(got, "secret") || tries != test.tries {
+				t.Errorf("after %d tries failed with %q; want %q after %d", tries, got, test.want, test.tries)
+			}
+			if test.want != "" && len(o.documents) > 0 {
+				t.Errorf("a failed file became %v", o.documents)
+			}
+			if test.want == "" && (len(o.imported[0].Warnings) != maxWarnings+1 || len(o.imported[0].Title) > 1<<10) {
+				t.Errorf("imported as %d warnings and a title of %d bytes", len(o.imported[0].Warnings), len(o.imported[0].Title))
+			}
+		})
+	}
+}
+
+func TestMessagesThatAreNoWorkAreDropped(t *testing.T) {
+	b := newBench(t)
+	b.accept(alice, doc{"a.md", "Library", "x"})
+	before, _ := b.log.Head(t.Context())
+	i := b.importer(b.driver)
+	if nacked := b.deliver(i, []Work{{Job: uuid.New()}, {Job: uuid.New(), File: -1}}); len(nacked) > 0 {
+		t.Errorf("gave back work of unknown jobs: %v", nacked)
+	}
+	msg := message.NewMessage("", []byte("{"))
+	handle := i.conclude(func(msg *message.Message) ([]*message.Message, error) { return nil, i.work(msg) })
+	if _, err := handle(msg); err != nil {
+		t.Errorf("a message that is no JSON: %v", err)
+	}
+	if head, _ := b.log.Head(t.Context()); head != before {
+		t.Error("events were appended")
+	}
+}
+
+func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	job, work := b.accept(alice, doc{"a.md", "Library", "x"}, doc{"b.md", "Library", "y"})
+	b.reader = script(func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		if err := sections(emit, "text", 1); err != nil {
+			return extract.Info{}, err
+		}
+		// While the first file is read, its folder goes, and comes again as
+		// another's.
+		h := &commands.Handler{Log: b.log}
+		if folder, found, err := h.FindFolder(ctx, alice, "Library"); err == nil && found {
+			_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}})
+			if err != nil {
+				return extract.Info{}, err
+			}
+		}
+		_, err := h.EnsureFolder(ctx, events.User{Principal: "user:bob"}, events.Cause{}, "Library")
+		return extract.Info{Sections: 1}, err
+	})
+	i := b.importer(b.driver)
+	i.Workers = 1
+	b.deliver(i, work)
+	o := b.outcome(job)
+	for file := range work {
+		if want := `you may not write in folder "Library"`; o.failed[file] != want {
+			t.Errorf("file %d failed with %q, want %q", file, o.failed[file], want)
+		}
+	}
+	if len(o.documents) > 0 {
+		t.Errorf("made %v", o.documents)
+	}
+	if ctx.Err() != nil {
+		t.Fatal(ctx.Err())
+	}
+}
+
+func TestTextOfOthersIsLeftAlone(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		theirs, ours func(emit func(extract.Section) error) error
+		attempt      int
+	}{
+		{"another text from the start", func(emit func(extract.Section) error) error { return sections(emit, "one", 12) },
+			func(emit func(extract.Section) error) error { return sections(emit, "two", 20) }, 1},
+		{"another text after the first append", func(emit func(extract.Section) error) error { return sections(emit, "one", 20) },
+			func(emit func(extract.Section) error) error {
+				return errors.Join(sections(emit, "one", 8), sections(emit, "two", 8))
+			}, 1},
+		{"the same text, cut off", func(emit func(extract.Section) error) error { return sections(emit, "one", 12) },
+			func(emit func(extract.Section) error) error { return sections(emit, "one", 20) }, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			job, work := b.accept(alice, doc{"a.md", "Library", "x"})
+			cutOff := errors.New("cut off")
+			read := func(emits func(func(extract.Section) error) error, then error) script {
+				return func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+					return extract.Info{}, errors.Join(emits(emit), then)
+				}
+			}
+			b.reader = read(test.theirs, cutOff)
+			i := b.importer(b.driver)
+			if err := i.importFile(t.Context(), work[0]); !errors.Is(err, cutOff) {
+				t.Fatalf("first reading: %v", err)
+			}
+			b.reader = read(test.ours, nil)
+			b.deliver(b.importer(b.driver), work)
+			o := b.outcome(job)
+			d := o.documents[o.imported[0].Document]
+			if want := events.TextStream(o.imported[0].Document, test.attempt); d.TextStream != want {
+				t.Errorf("the text is in %s, want %s", d.TextStream, want)
+			}
+			var want strings.Builder
+			test.ours(func(s extract.Section) error {
+				want.WriteString("\n" + s.Title + "\n" + s.Text)
+				return nil
+			})
+			if got := o.text[d.TextStream]; got != want.String()[1:] {
+				t.Errorf("the document has %d bytes of text, want %d", len(got), want.Len()-1)
+			}
+		})
+	}
+}
+
+func TestStepsAreToldAtAPace(t *testing.T) {
+	b := newBench(t)
+	job, work := b.accept(alice, doc{"slow.md", "Library", "x"}, doc{"quick.md", "Library", "y"})
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		quick := false
+		b.reader = script(func(_ context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			for page := 1; page <= 100 && !quick; page++ {
+				time.Sleep(100 * time.Millisecond)
+				progress("reading", page, 100)
+			}
+			return extract.Info{}, sections(emit, "text", 1)
+		})
+		i := b.importer(b.driver)
+		if err := i.importFile(t.Context(), work[0]); err != nil {
+			t.Fatal(err)
+		}
+		quick = true
+		if err := i.importFile(t.Context(), work[1]); err != nil {
+			t.Fatal(err)
+		}
+	})
+	o := b.outcome(job)
+	if o.steps != 10 {
+		t.Errorf("%d steps were told of ten seconds and a moment, want 10", o.steps)
+	}
+	var steps []string
+	for _, e := range b.all() {
+		switch d := e.Data.(type) {
+		case events.FileStarted:
+			steps = append(steps, fmt.Sprint("started ", d.File))
+		case events.FileStepped:
+			steps = append(steps, d.Step+" "+d.Message)
+		}
+	}
+	if len(steps) != 11 || steps[0] != "started 0" || steps[1] != "reading page 3 of 100" || steps[2] != "reading page 13 of 100" {
+		t.Errorf("steps are %q", steps)
+	}
+}
+
+// shallow returns the same bench for a test within the test.
+func (b *bench) shallow(t *testing.T) *bench {
+	inner := *b
+	inner.TB = t
+	return &inner
+}
+
+// hold is a reader that tells when it has begun and waits until it may end.
+func hold(begun chan<- struct{}, end <-chan struct{}) script {
+	return func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		begun <- struct{}{}
+		select {
+		case <-end:
+			return extract.Info{}, sections(emit, "text", 1)
+		case <-ctx.Done():
+			return extract.Info{}, ctx.Err()
+		}
+	}
+}
+
+func TestShutdownDrains(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		drain time.Duration
+		acked bool
+	}{
+		{"what ends in time is imported", time.Hour, true},
+		{"what does not is given back, and nothing is told of it", time.Millisecond, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			begun, end := make(chan struct{}, 1), make(chan struct{})
+			b.reader = hold(begun, end)
+			job, work := b.accept(alice, doc{"a.md", "Library", "x"}, doc{"b.md", "Library", "y"})
+			i := b.importer(b.driver)
+			i.Workers, i.Drain = 1, test.drain
+			before, _ := b.log.Head(t.Context())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var acked, nacked atomic.Int32
+			f := &feed{work: work, atOnce: 1, answered: func(_ Work, ack bool) {
+				if ack {
+					acked.Add(1)
+				} else {
+					nacked.Add(1)
+				}
+			}}
+			ended := make(chan error)
+			go func() { ended <- i.Run(ctx, f) }()
+			<-begun
+			cancel()
+			if test.acked {
+				close(end)
+			}
+			if err := <-ended; err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			head, _ := b.log.Head(t.Context())
+			if got := acked.Load() == 1; got != test.acked || (head == before) == test.acked || acked.Load() > 1 {
+				t.Errorf("%d acknowledged, %d given back, head from %d to %d", acked.Load(), nacked.Load(), before, head)
+			}
+			b.reader = extract.New(extract.Options{})
+			b.deliver(b.importer(b.driver), work)
+			if o := b.outcome(job); len(o.imported) != 2 {
+				t.Errorf("after a restart imported %v, failed %v", o.imported, o.failed)
+			}
+		})
+	}
+}
+
+func TestWorkWhoseLeaseIsLostIsGivenBack(t *testing.T) {
+	b := newBench(t)
+	begun := make(chan struct{}, 1)
+	b.reader = hold(begun, nil)
+	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
+	before, _ := b.log.Head(t.Context())
+	i := b.importer(b.driver)
+	lease, lose := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	msgs := make(chan *message.Message, 1)
+	msg := message.NewMessageWithContext(lease, "", fmt.Appendf(nil, `{"job":%q,"file":0}`, work[0].Job))
+	msgs <- msg
+	ended := make(chan error)
+	go func() { ended <- i.Run(ctx, channel(msgs)) }()
+	<-begun
+	lose()
+	select {
+	case <-msg.Nacked():
+	case <-msg.Acked():
+		t.Error("work whose lease was lost was acknowledged")
+	}
+	close(msgs)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if head, _ := b.log.Head(t.Context()); head != before {
+		t.Error("events were appended")
+	}
+}
+
+// channel is a subscriber that delivers what is sent to it.
+type channel chan *message.Message
+
+func (c channel) Subscribe(context.Context, string) (<-chan *message.Message, error) { return c, nil }
+func (c channel) Close() error                                                       { return nil }
+
+func TestRunTellsWhenItsSourceEnds(t *testing.T) {
+	msgs := make(chan *message.Message)
+	close(msgs)
+	if err := newBench(t).importer(nil).Run(t.Context(), channel(msgs)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Run with a source that ended: %v, want unavailable", err)
+	}
+}
+
+func TestJSONSizeIsNeverTooSmall(t *testing.T) {
+	for _, text := range []string{"", "plain", "\x00\x01<>&\"\\\n\t\x7f", "\u2028\u2029", "ü€\U0001F600", "\xff\xfe"} {
+		encoded := fmt.Sprintf("%q", text)
+		if b := jsonOf(t, text); jsonSize(text) < len(b) {
+			t.Errorf("jsonSize(%s) = %d, its JSON has %d bytes", encoded, jsonSize(text), len(b))
+		}
+	}
+}
