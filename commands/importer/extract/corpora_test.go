@@ -141,18 +141,18 @@ func TestEmptyAndHostileWordDocumentsEnd(t *testing.T) {
 }
 
 type peerCase struct {
-	File, Format           string
-	Hard                   bool
-	Must_contain, Headings []string
-	Must_not_contain       []string
+	File, Format     string
+	Hard             bool
+	Must_contain     []string
+	Must_not_contain []string
+	Headings         []string
 }
 
 func TestWhatOtherReadersExpectIsFound(t *testing.T) {
 	dir := corpora(t)
 	r := New(Options{})
 	defer r.Close()
-	var all [][]peerCase
-	all = jsonLines[[]peerCase](t, dir+"/cases/cases.json")
+	all := jsonLines[[]peerCase](t, dir+"/cases/cases.json")
 	count := map[string][2]int{}
 	add := func(key string, ok bool) {
 		c := count[key]

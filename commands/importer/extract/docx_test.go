@@ -53,12 +53,17 @@ func docxOf(t testing.TB, body string, parts map[string]string) []byte {
 // readBytes reads content as a file so named.
 func readBytes(t testing.TB, name string, content []byte) ([]Section, Info, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
+	r := New(Options{})
+	defer r.Close()
+	return readBytesBy(t, r, filepath.Join(t.TempDir(), "file"), name, content)
+}
+
+// readBytesBy does so through the file at path.
+func readBytesBy(t testing.TB, r Reader, path, name string, content []byte) ([]Section, Info, error) {
+	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{})
-	defer r.Close()
 	var got []Section
 	info, err := r.Read(t.Context(), path, name, func(s Section) error { got = append(got, s); return nil }, nil)
 	return got, info, err
@@ -292,10 +297,18 @@ func FuzzDOCX(f *testing.F) {
 	f.Add(p("text")+styled("Heading1", "Title")+listed(1, "x"), testStyles, testNumbering)
 	f.Add(`<w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>`, "", "")
 	f.Add(`<w:p><w:r><w:fldChar w:fldCharType="begin"/><w:br w:type="page"/><w:lastRenderedPageBreak/><w:t>é`+"\u00ad"+`</w:t></w:r></w:p>`, "<", "")
+	r, path := fuzzReader(f)
 	f.Fuzz(func(t *testing.T, body, styles, numbering string) {
-		got, info, err := readBytes(t, "a.docx", docxOf(t, body, map[string]string{"word/styles.xml": styles, "word/numbering.xml": numbering}))
+		got, info, err := readBytesBy(t, r, path, "a.docx", docxOf(t, body, map[string]string{"word/styles.xml": styles, "word/numbering.xml": numbering}))
 		checkSections(t, got, info, err)
 	})
+}
+
+// fuzzReader returns a Reader and a file for all runs of a process.
+func fuzzReader(f *testing.F) (Reader, string) {
+	r := New(Options{})
+	f.Cleanup(func() { r.Close() })
+	return r, filepath.Join(f.TempDir(), "file")
 }
 
 // checkSections holds what is promised of any file to what was read of one.

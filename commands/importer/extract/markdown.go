@@ -173,7 +173,7 @@ func inlineText(b []byte) string {
 		b = b[:maxTitle-incompleteRune(b[:maxTitle])]
 	}
 	b = bytes.ReplaceAll(bytes.TrimSpace(b), []byte("\n"), []byte(" "))
-	if bytes.IndexAny(b, "\\`*_[]<>&{!") < 0 {
+	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") {
 		return cleanTitle(withoutControls(b))
 	}
 	source := append([]byte("# "), b...)

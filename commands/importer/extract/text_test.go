@@ -339,8 +339,9 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add([]byte("# One\n\ntext\n\nTwo\n===\n```\n# no\n```\n"))
 	f.Add([]byte("---\ntitle: x\n---\n#\n## \n### a ###\n"))
 	f.Add([]byte("\xff\xfe#\x00 \x00a\x00"))
+	r, path := fuzzReader(f)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		got, info, err := readBytes(t, "a.md", content)
+		got, info, err := readBytesBy(t, r, path, "a.md", content)
 		checkSections(t, got, info, err)
 	})
 }
@@ -348,8 +349,9 @@ func FuzzMarkdown(f *testing.F) {
 func FuzzText(f *testing.F) {
 	f.Add([]byte("CHAPTER I\n\nIt was.\n\nTitle\n=====\n\r\n1.2 More\n\nend"))
 	f.Add([]byte("a\rb\rc\x00\x0c\xe9\xe8"))
+	r, path := fuzzReader(f)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		got, info, err := readBytes(t, "a.txt", content)
+		got, info, err := readBytesBy(t, r, path, "a.txt", content)
 		checkSections(t, got, info, err)
 	})
 }
