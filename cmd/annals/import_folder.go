@@ -56,14 +56,14 @@ func (f *folderImport) run(ctx context.Context) error {
 	for _, fault := range f.tree.faults {
 		f.summary.fail(fault)
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, whole := errgroup.WithContext(ctx)
 	// While the server works on one job, the next is uploaded.
 	g.SetLimit(2 * f.parallel)
 	for _, t := range f.plan() {
-		if ctx.Err() != nil {
+		if whole.Err() != nil {
 			break
 		}
-		g.Go(func() error { return f.carry(ctx, t) })
+		g.Go(func() error { return f.carry(whole, t) })
 	}
 	err := g.Wait()
 	f.summary.Left = len(f.wanted)

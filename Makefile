@@ -1,0 +1,36 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+.PHONY: build test check bench fuzz crash clean
+
+FUZZTIME ?= 30s
+ROUNDS   ?= 25
+
+# The program, static.
+build:
+	CGO_ENABLED=0 go build -trimpath -o bin/annals ./cmd/annals
+
+# All tests, after installing what they need.
+test:
+	scripts/test-deps
+	scripts/test
+
+# Everything that must be clean before a change goes in.
+check:
+	scripts/check
+
+# Every benchmark; those with a yardstick print it beside their figure.
+bench:
+	scripts/test-deps
+	scripts/bench
+
+# Every Fuzz function for FUZZTIME.
+fuzz:
+	FUZZTIME=$(FUZZTIME) scripts/fuzz
+
+# Kill the program at random moments, ROUNDS times, and look for losses.
+crash:
+	ANNALS_CRASH_ROUNDS=$(ROUNDS) go test -count=1 -timeout=60m -v -run='^TestCrash' ./...
+
+clean:
+	rm -rf bin
