@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,21 +39,20 @@ func timed(f func()) time.Duration {
 
 const (
 	writers  = 64
-	perRound = 100 // events of each writer
-	rawBatch = 100 // rows of one transaction of the raw loop
+	round    = 3200 // events that are timed together
+	rawBatch = 100  // rows of one transaction of the raw loop
 )
 
 // BenchmarkAppend64Writers compares writers that append one event at a time,
 // each durable when it is acknowledged, with a bare loop that inserts the same
 // number of rows in transactions of 100.
 func BenchmarkAppend64Writers(b *testing.B) {
-	const round = writers * perRound
 	b.Run("annals", func(b *testing.B) {
 		d := openBench(b)
 		log, raw := events.NewLog(d), openRaw(b)
-		streams := make([]string, writers)
+		streams := make([]benchStream, writers)
 		for i := range streams {
-			streams[i] = events.DocumentStream(uuid.New())
+			streams[i] = benchStream{events.DocumentStream(uuid.New()), events.NoStream}
 		}
 		var p pair
 		rounds := 0
@@ -60,7 +60,7 @@ func BenchmarkAppend64Writers(b *testing.B) {
 			b.StopTimer()
 			yardstick := timed(func() { raw.insert(b, round) })
 			b.StartTimer()
-			p.add(timed(func() { appendRound(b, log, streams, rounds) }), yardstick)
+			p.add(timed(func() { appendRound(b, log, streams) }), yardstick)
 			rounds++
 		}
 		p.report(b)
@@ -79,14 +79,21 @@ func BenchmarkAppend64Writers(b *testing.B) {
 	})
 }
 
-// appendRound lets each writer append its events, one by one.
-func appendRound(b *testing.B, log *events.Log, streams []string, round int) {
+// benchStream is what one writer appends to.
+type benchStream struct {
+	name string
+	last int64
+}
+
+// appendRound lets the writers append, each one event after the other, until
+// a round is full; all of them are at work up to its end.
+func appendRound(b *testing.B, log *events.Log, streams []benchStream) {
+	var made atomic.Int64
 	var all sync.WaitGroup
-	for _, stream := range streams {
+	for i := range streams {
 		all.Go(func() {
-			for i := range perRound {
-				_, err := log.Append(context.Background(), stream, int64(round*perRound+i-1), benchCause, events.New{Data: benchEvent(i)})
-				if err != nil {
+			for s := &streams[i]; made.Add(1) <= round; s.last++ {
+				if _, err := log.Append(context.Background(), s.name, s.last, benchCause, events.New{Data: benchEvent(int(s.last) + 1)}); err != nil {
 					b.Error(err)
 					return
 				}

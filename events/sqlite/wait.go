@@ -70,10 +70,7 @@ func (d *Driver) enter() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count++
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	signal(w.wake)
 	return nil
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,6 +17,10 @@ import (
 // maxGroup is how many bytes of appends one transaction takes at most, give or
 // take one append; it bounds how long the first of them waits.
 const maxGroup = 8 << 20
+
+// gatherAtMost is how long a transaction is held up so that more appends come
+// into it: not longer than the sync that each of them saves.
+const gatherAtMost = 250 * time.Microsecond
 
 // writer makes all appends of this process. Its goroutine is the only one
 // that touches the connection.
@@ -35,6 +39,8 @@ type writer struct {
 	queue  []*pending
 	closed bool
 	wake   chan struct{} // holds a token when the queue got something
+	goal   int           // how many appends are gathered for
+	full   chan struct{} // holds a token when as many wait
 	ended  chan struct{}
 }
 
@@ -53,7 +59,7 @@ type outcome struct {
 }
 
 func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
-	w := &writer{path: path, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &writer{path: path, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{})}
 	var err error
 	if w.conn, err = db.Conn(ctx); err != nil {
 		return nil, err
@@ -111,11 +117,19 @@ func (w *writer) add(p *pending) bool {
 		return false
 	}
 	w.queue = append(w.queue, p)
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	signal(w.wake)
+	if len(w.queue) >= w.goal {
+		signal(w.full)
 	}
 	return true
+}
+
+// signal leaves a token in c, unless there is one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // withdraw reports whether p was still waiting; then it never happens.
@@ -161,16 +175,26 @@ func (w *writer) run() {
 	}
 }
 
-// gather lets those go first who are about to append again, as everyone whom
-// the last commit answered may be: until as many wait as were active then, or
-// it has stepped back often enough. That takes microseconds; a sync for each
-// half of them in turn takes far longer.
+// gather lets those come who are about to append again, as everyone whom the
+// last commit answered may be: until as many wait as were active then, or
+// gatherAtMost has passed. A sync for each half of them in turn takes longer.
 func (w *writer) gather() {
-	for range 100 {
-		if w.waiting() >= w.active {
-			return
-		}
-		runtime.Gosched()
+	w.mu.Lock()
+	w.goal = w.active
+	reached := len(w.queue) >= w.goal
+	select {
+	case <-w.full: // of an earlier goal
+	default:
+	}
+	w.mu.Unlock()
+	if reached {
+		return
+	}
+	late := time.NewTimer(gatherAtMost)
+	defer late.Stop()
+	select {
+	case <-w.full:
+	case <-late.C:
 	}
 }
 
