@@ -1,0 +1,255 @@
+package searchindextest
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"annals/projections/searchindex"
+)
+
+// floors are what a naive reference reaches, by suite and measure.
+var floors = map[string]float64{
+	"cranfield nDCG@10": .380, "med nDCG@10": .712, "scifact-train nDCG@10": .701,
+	"squad answer in top 1": .882, "squad answer in top 5": .964, "tldr-en MRR@10": .979, "gutenberg quote in top 1": .975,
+}
+
+// Ranking measures how well questions find their passages: it cuts the
+// documents of the development collections with cut, puts all of them into one
+// engine, and asks as the server does, within the collection's folder. It
+// skips where the collections are not there and fails where a measure is not
+// above its floor.
+func Ranking(t *testing.T, e searchindex.Engine, cut func(section string) []string) {
+	r := &ranking{engine: e, cut: cut, passages: make(map[string]searchindex.Passage)}
+	suites := loadSuites(t)
+	for _, s := range suites {
+		r.index(t, s)
+	}
+	for _, s := range suites {
+		plain, reranked := r.measure(t, s, false), r.measure(t, s, true)
+		for _, name := range slices.Sorted(keys(reranked)) {
+			got := reranked[name]
+			before := plain[name]
+			name = s.name + " " + name
+			t.Logf("%-26s engine %.4f  reranked %.4f  floor %.3f  (%d queries)", name, before, got, floors[name], len(s.queries))
+			if got <= floors[name] {
+				t.Errorf("%s is %.4f, want more than %.3f", name, got, floors[name])
+			}
+		}
+	}
+}
+
+func keys(m map[string]float64) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+type ranking struct {
+	engine   searchindex.Engine
+	cut      func(string) []string
+	passages map[string]searchindex.Passage
+}
+
+func (r *ranking) index(t *testing.T, s suite) {
+	var b searchindex.Batch
+	for _, d := range s.documents {
+		for i, section := range d.sections {
+			for j, text := range r.cut(section.text) {
+				p := searchindex.Passage{
+					ID: fmt.Sprintf("%s:%s/%d/%d", s.name, d.name, i, j), Document: d.name, Folders: []string{s.name},
+					Title: d.title, Section: section.path, Text: text,
+				}
+				r.passages[p.ID] = p
+				if b.Put = append(b.Put, p); len(b.Put) == 2000 {
+					apply(t, r.engine, b)
+					b.Put = nil
+				}
+			}
+		}
+	}
+	apply(t, r.engine, b)
+}
+
+// ask returns the passages that the server would show.
+func (r *ranking) ask(t *testing.T, s suite, query string, rerank bool) []searchindex.Passage {
+	hits := search(t, r.engine, searchindex.Query{Text: query, All: true, Folder: s.name, Limit: searchindex.Candidates})
+	if rerank {
+		candidates := make([]searchindex.Candidate, len(hits))
+		for i, h := range hits {
+			p := r.passages[h.ID]
+			candidates[i] = searchindex.Candidate{Hit: h, Title: p.Title, Section: p.Section, Text: p.Text}
+		}
+		hits = searchindex.Rerank(query, candidates)
+	}
+	hits = searchindex.Spread(hits, 10, func(h searchindex.Hit) string { return r.passages[h.ID].Document })
+	shown := make([]searchindex.Passage, len(hits))
+	for i, h := range hits {
+		shown[i] = r.passages[h.ID]
+	}
+	return shown
+}
+
+// measure returns the suite's measures, averaged over its queries.
+func (r *ranking) measure(t *testing.T, s suite, rerank bool) map[string]float64 {
+	sum := make(map[string]float64)
+	add := func(name string, value float64) { sum[name] += value / float64(len(s.queries)) }
+	for _, q := range s.queries {
+		shown := r.ask(t, s, q.text, rerank)
+		switch s.name {
+		case "squad":
+			at := slices.IndexFunc(shown, func(p searchindex.Passage) bool { return p.Document == q.document && containsAny(p.Text, q.answers) })
+			add("answer in top 1", indicate(at == 0))
+			add("answer in top 5", indicate(at >= 0 && at < 5))
+		case "gutenberg":
+			add("quote in top 1", indicate(len(shown) > 0 && strings.Contains(squash(shown[0].Text), squash(q.text))))
+		case "tldr-en":
+			at := slices.Index(distinct(shown), q.document)
+			add("MRR@10", indicate(at >= 0)/float64(max(at, 0)+1))
+		default:
+			add("nDCG@10", ndcg(distinct(shown), q.gains))
+		}
+	}
+	return sum
+}
+
+func indicate(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// distinct returns the documents of passages, each once, in order.
+func distinct(passages []searchindex.Passage) []string {
+	var documents []string
+	for _, p := range passages {
+		if !slices.Contains(documents, p.Document) {
+			documents = append(documents, p.Document)
+		}
+	}
+	return documents
+}
+
+// ndcg is the normalised discounted cumulative gain of the first 10.
+func ndcg(documents []string, gains map[string]float64) float64 {
+	var got, ideal float64
+	for i, d := range documents[:min(10, len(documents))] {
+		got += gains[d] / math.Log2(float64(i+2))
+	}
+	var best []float64
+	for _, g := range gains {
+		best = append(best, g)
+	}
+	slices.Sort(best)
+	slices.Reverse(best)
+	for i, g := range best[:min(10, len(best))] {
+		ideal += g / math.Log2(float64(i+2))
+	}
+	return got / ideal
+}
+
+var articles = regexp.MustCompile(`\b(a|an|the)\b`)
+
+// normal is a text without case, punctuation and articles.
+func normal(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(text))
+	return " " + strings.Join(strings.Fields(articles.ReplaceAllString(text, " ")), " ") + " "
+}
+
+func containsAny(text string, answers []string) bool {
+	text = normal(text)
+	return slices.ContainsFunc(answers, func(a string) bool {
+		a = normal(a)
+		return strings.TrimSpace(a) != "" && strings.Contains(text, a)
+	})
+}
+
+// squash is a text's letters and digits.
+func squash(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+}
+
+// document, section and query are what a suite is made of.
+type document struct {
+	name, title string
+	sections    []section
+}
+
+type section struct{ path, text string }
+
+type query struct {
+	text     string
+	gains    map[string]float64 // by document
+	document string
+	answers  []string
+}
+
+type suite struct {
+	name      string
+	documents []document
+	queries   []query
+}
+
+// markdown cuts a text at its headings. The first one is its title.
+func markdown(name, text string) document {
+	d := document{name: name}
+	path := make([]string, 7)
+	var body strings.Builder
+	flush := func() {
+		var titles []string
+		for _, t := range path {
+			if t != "" {
+				titles = append(titles, t)
+			}
+		}
+		if strings.TrimSpace(body.String()) != "" {
+			d.sections = append(d.sections, section{strings.Join(titles, " > "), body.String()})
+		}
+		body.Reset()
+	}
+	fenced := false
+	for line := range strings.Lines(text) {
+		fenced = fenced != strings.HasPrefix(line, "```")
+		marks := len(line) - len(strings.TrimLeft(line, "#"))
+		if fenced || marks == 0 || marks > 6 || !strings.HasPrefix(line[marks:], " ") {
+			body.WriteString(line)
+			continue
+		}
+		flush()
+		path[marks] = strings.TrimSpace(line[marks:])
+		clear(path[marks+1:])
+		if d.title == "" {
+			d.title = path[marks]
+		}
+	}
+	flush()
+	if d.title == "" {
+		d.title = name
+	}
+	return d
+}
+
+func number(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64)
+	return n
+}
