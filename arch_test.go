@@ -1,0 +1,166 @@
+package annals_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rules says which packages of ours a package may import. The rule with the
+// longest path that covers a package counts; "/..." covers what is below.
+var rules = map[string][]string{
+	"schema":                      {},
+	"events/fault":                {},
+	"events":                      {"schema", "events/fault"},
+	"events/memory":               {"events", "events/fault"},
+	"events/sqlite":               {"events", "events/fault"},
+	"events/eventstest":           {"events", "events/fault"},
+	"events/originals":            {"events/fault"},
+	"events/originals/...":        {"events/fault", "events/originals"},
+	"commands":                    {"events", "events/fault"},
+	"commands/importer":           {"commands", "commands/importer/extract", "events", "events/fault", "events/originals"},
+	"commands/importer/...":       {"events/fault"},
+	"commands/importer/extract":   {"commands/importer/extract/...", "events/fault"},
+	"projections":                 {"events", "events/fault", "projections/searchindex", "schema"},
+	"projections/searchindex":     {"events", "events/fault"},
+	"projections/searchindex/...": {"events", "events/fault", "projections/searchindex"},
+	"queries":                     {"projections", "projections/searchindex", "events", "events/fault", "queries/answer"},
+	"queries/answer":              {"events/fault"},
+	"http":                        {"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema"},
+	"http/mcp":                    {"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema"},
+	"http/signin":                 {"events", "events/fault"},
+	"cmd/...":                     {"..."},
+}
+
+// engines are known to cmd alone, which chooses among them.
+var engines = []string{"events/memory", "events/sqlite", "events/eventstoredb", "projections/searchindex/bleve", "projections/searchindex/meilisearch"}
+
+// folders are the ones that hold code, at the top.
+var folders = []string{"cmd", "commands", "events", "http", "projections", "queries", "schema"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// packages returns every package of this module, and what it imports of it,
+// without the module's name.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(out); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p.ImportPath, _ = strings.CutPrefix(p.ImportPath, "annals/")
+		var ours []string
+		for _, i := range p.Imports {
+			if rest, ok := strings.CutPrefix(i, "annals/"); ok {
+				ours = append(ours, rest)
+			}
+		}
+		p.Imports = ours
+		all = append(all, p)
+	}
+	if err := command.Wait(); err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list finds %d packages only", len(all))
+	}
+	return slices.DeleteFunc(all, func(p listed) bool { return p.ImportPath == "annals" })
+}
+
+// covers reports whether a pattern covers a package.
+func covers(pattern, pkg string) bool {
+	above, below := strings.CutSuffix(pattern, "...")
+	if !below {
+		return pattern == pkg
+	}
+	return strings.HasPrefix(pkg, above)
+}
+
+func ruleFor(pkg string) (allowed []string, found bool) {
+	longest := -1
+	for pattern, may := range rules {
+		exact := len(strings.TrimSuffix(pattern, "..."))
+		if covers(pattern, pkg) && exact > longest {
+			longest, allowed, found = exact, may, true
+		}
+	}
+	return allowed, found
+}
+
+func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
+	for _, p := range packages(t) {
+		allowed, found := ruleFor(p.ImportPath)
+		if !found {
+			t.Errorf("there is no rule for %s: say in rules what it may import", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !slices.ContainsFunc(allowed, func(pattern string) bool { return covers(pattern, imported) }) {
+				t.Errorf("%s imports %s; it may import %v", p.ImportPath, imported, allowed)
+			}
+		}
+	}
+}
+
+// The rules themselves keep to what the design rests on.
+func TestRulesKeepTheSidesApart(t *testing.T) {
+	for pkg, allowed := range rules {
+		for _, apart := range []struct{ from, to string }{
+			{"commands", "projections"}, {"commands", "queries"}, {"commands", "http"},
+			{"projections", "commands"}, {"projections", "queries"}, {"projections", "http"},
+			{"queries", "commands"}, {"queries", "http"},
+			{"http", "projections"},
+			{"events", "commands"}, {"events", "projections"}, {"events", "queries"}, {"events", "http"},
+		} {
+			if within(pkg, apart.from) && slices.ContainsFunc(allowed, func(a string) bool { return within(a, apart.to) }) {
+				t.Errorf("the rule of %s lets it import %s", pkg, apart.to)
+			}
+		}
+		for _, engine := range engines {
+			if !within(pkg, "cmd") && slices.ContainsFunc(allowed, func(a string) bool { return covers(a, engine) }) {
+				t.Errorf("the rule of %s lets it import the engine %s, which cmd alone may know", pkg, engine)
+			}
+		}
+	}
+}
+
+func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+func TestCodeLiesInThePrescribedFolders(t *testing.T) {
+	for _, p := range packages(t) {
+		top := p.ImportPath
+		for path.Dir(top) != "." {
+			top = path.Dir(top)
+		}
+		if !slices.Contains(folders, top) {
+			t.Errorf("%s lies in %s; code lies in %v", p.ImportPath, top, folders)
+		}
+	}
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			t.Errorf("the folder %s is missing", folder)
+		}
+	}
+}
