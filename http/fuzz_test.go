@@ -1,0 +1,124 @@
+package http
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"annals/commands"
+)
+
+var jsonSeeds = []string{
+	`{"query":"a","folder_name":null,"tags":["x"],"tag_mode":"any"}`, `{"query":1,"tags":[1,null],"tag_mode":{}}`, `[{"folder_name":"A/B","tags":["x"]},{}]`,
+	`{`, `[1,]`, `{"a" 1}`, `"\u12"`, `"\x"`, "\"\x01\"", `-`, `01`, `1.`, `1e5`, `[[[[`, `null`, ``, "\xff", "\xef\xbb\xbf{}", `{"a":1}{`, `{"ids":["00000000-0000-0000-0000-000000000000"]}`,
+}
+
+func addSeeds(f *testing.F) {
+	for _, s := range jsonSeeds {
+		f.Add([]byte(s))
+	}
+}
+
+// A text is refused by the decoder exactly where the finder finds a fault, and
+// the place it names is in the text.
+func FuzzJSONFault(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !utf8.Valid(text) {
+			t.Skip()
+		}
+		_, err := decodeJSON(text)
+		finder := jsonFinder{text: []rune(string(text))}
+		end, ok := finder.value(finder.space(0), 0)
+		ok = ok && finder.space(end) == len(finder.text)
+		if ok != (err == nil) {
+			t.Fatalf("%q: the decoder says %v, the finder %v %q", text, err, ok, finder.why)
+		}
+		if position, why := jsonFault(text); err != nil && (why == "" || position < 0 || position > utf8.RuneCount(text)) {
+			t.Fatalf("%q: %q at %d", text, why, position)
+		}
+	})
+}
+
+// Whatever a body holds, it is a search or a fault that can be told.
+func FuzzSearchBody(f *testing.F) {
+	addSeeds(f)
+	s := &Server{Limits: Limits{}.withDefaults()}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(string(text)))
+		r.Header.Set("Content-Type", "application/json")
+		var found faults
+		o, err := s.readObject(r, &found)
+		if err == nil {
+			o.text("query", s.Limits.QueryLength)
+			o.optionalText("folder_name")
+			if tags := o.texts("tags", s.Limits.Tags, false); len(tags) > s.Limits.Tags {
+				t.Fatalf("%d tags", len(tags))
+			}
+			if mode := o.oneOf("tag_mode", "all", "any"); mode != "all" && mode != "any" {
+				t.Fatalf("tag mode %q", mode)
+			}
+			err = found.err()
+		}
+		if err == nil {
+			return
+		}
+		w := httptest.NewRecorder()
+		coreDialect.fail(w, err)
+		if (w.Code != 422 && w.Code != 400) || !json.Valid(w.Body.Bytes()) {
+			t.Fatalf("%q: %d %s", text, w.Code, w.Body)
+		}
+	})
+}
+
+// Whatever file_metadata holds, its entries are folders and tags as they are
+// kept, or there are faults that can be told.
+func FuzzMetadata(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var found faults
+		entries := readEntries(text, 5, "Inbox/alice", &found)
+		if len(entries) > 6 {
+			t.Fatalf("%d entries", len(entries))
+		}
+		if len(found) > 0 {
+			if _, err := json.Marshal(coreDialect.fault(422, "", found.err())); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, e := range entries {
+			if kept, err := commands.NormalizeFolder(e.folder); err != nil || kept != e.folder {
+				t.Fatalf("folder %q: %v", e.folder, err)
+			}
+		}
+	})
+}
+
+// Whatever a client calls a file, it becomes one name that can be kept.
+func FuzzFileName(f *testing.F) {
+	for _, s := range []string{"a.md", `C:\x\a.pdf`, "../../etc/passwd", "", ".", "a/", "e\u0301.txt", "\u202egnp.exe", "\xff.txt", strings.Repeat("é", 200) + ".docx", " \t.md", strings.Repeat("x", 254) + " ."} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, given string) {
+		name := fileName(given)
+		if strings.ContainsAny(name, `/\`) || len(name) > maxFileName || !utf8.ValidString(name) {
+			t.Fatalf("%q becomes %q", given, name)
+		}
+		if _, err := commands.NormalizeFolder(name); err != nil {
+			t.Fatalf("%q becomes %q: %v", given, name, err)
+		}
+	})
+}
+
+// Whatever a batch holds, it is 1 to 100 ids or refused.
+func FuzzBatch(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if ids, err := batchIDs(text, "application/json"); err == nil && (len(ids) == 0 || len(ids) > maxBatch) {
+			t.Fatalf("%d ids", len(ids))
+		}
+	})
+}
