@@ -35,7 +35,9 @@ type Record struct {
 }
 
 // Driver stores records. What it promises is what eventstest checks, no more;
-// everything that drivers share lives in Log.
+// everything that drivers share lives in Log. It is safe for use by several
+// goroutines. A call whose context has ended does nothing and is
+// fault.Canceled; one after Close, or cut off by it, is fault.Unavailable.
 type Driver interface {
 	// Append adds records to one stream, all or none, durable when it
 	// returns, and returns the position of the last. expected is the
@@ -45,8 +47,11 @@ type Driver interface {
 	// ids, in order, directly after expected, the append was made before:
 	// the position of the last of them is returned and nothing is added.
 	// Otherwise the error is of kind fault.Conflict. With AnyRevision every
-	// append is new. An append of more than MaxAppendBytes, or of no
-	// records, is fault.Invalid.
+	// append is new. An append of more than MaxAppendBytes, of no
+	// records, or to an impossible stream or revision is fault.Invalid, as
+	// CheckAppend says. The driver keeps none of the records' memory. When
+	// ctx ends meanwhile, the append is whole or absent; without an error it
+	// is whole.
 	Append(ctx context.Context, stream string, expected int64, records []Record) (Appended, error)
 
 	// ReadStream returns up to limit records of a stream from a revision
@@ -66,7 +71,8 @@ type Driver interface {
 	// or ctx's error.
 	Wait(ctx context.Context, after Position) error
 
-	// Close ends all calls and frees what the driver holds.
+	// Close ends all calls and frees what the driver holds. Closing again
+	// does nothing.
 	Close() error
 }
 
