@@ -61,7 +61,6 @@ func (q *question) empty() bool { return len(q.terms) == 0 }
 func ask(text string) question {
 	q := question{focus: -1, known: map[string]variant{}}
 	q.tokens = tokenize(text, 0, len(text), nil)
-	q.classify()
 	seen := map[string]int{}
 	for i := range q.tokens {
 		t := &q.tokens[i]
@@ -90,8 +89,11 @@ func ask(text string) question {
 			q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: t.lower, rarity: 0.1})
 		}
 	}
-	q.findFocus()
-	q.parse()
+	if at := q.questionWord(); at >= 0 {
+		q.sought = q.classify(at)
+		q.findFocus(at)
+		q.parse(at)
+	}
 	for i := range q.terms {
 		q.addVariants(i)
 	}
@@ -175,39 +177,43 @@ var (
 	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late")
 )
 
-// classify finds the sort of answer that is sought.
-func (q *question) classify() {
-	word := func(i int) string {
-		if i < len(q.tokens) {
-			return q.tokens[i].lower
-		}
-		return ""
-	}
+// questionWord returns the index of the word that asks, or -1. A "when" or
+// "where" in the middle tells a circumstance, if another word asks.
+func (q *question) questionWord() int {
+	first := -1
 	for i := range q.tokens {
-		switch word(i) {
-		case "who", "whom", "whose":
-			q.sought = aPerson
-		case "when":
-			q.sought = aTime
-		case "where":
-			q.sought = aPlace
-		case "why":
-			q.sought = aReason
-		case "how":
-			q.sought = aReason
-			if measured[word(i+1)] {
-				q.sought = aNumber
-			}
-		case "what", "which":
-			q.sought = q.ofNoun(i + 1)
-		default:
+		t := &q.tokens[i]
+		if t.class != asking {
 			continue
 		}
-		if q.tokens[i].class == asking {
-			q.focus = i // provisional: findFocus turns it into a term
-			return
+		if i < 2 || t.lower != "when" && t.lower != "where" {
+			return i
+		}
+		if first < 0 {
+			first = i
 		}
 	}
+	return first
+}
+
+// classify finds the sort of answer that the question word at i seeks.
+func (q *question) classify(i int) sought {
+	switch q.tokens[i].lower {
+	case "who", "whom", "whose":
+		return aPerson
+	case "when":
+		return aTime
+	case "where":
+		return aPlace
+	case "how":
+		if i+1 < len(q.tokens) && measured[q.tokens[i+1].lower] {
+			return aNumber
+		}
+		return aReason
+	case "why":
+		return aReason
+	}
+	return q.ofNoun(i + 1)
 }
 
 // ofNoun judges "what" and "which" by the noun that follows.
@@ -234,14 +240,11 @@ func (q *question) ofNoun(i int) sought {
 	return anything
 }
 
-// findFocus finds the noun after "what" or "which", skipping "type of".
-func (q *question) findFocus() {
-	at := q.focus
-	q.focus = -1
-	if at < 0 || at >= len(q.tokens) {
-		return
-	}
-	if w := q.tokens[at].lower; w != "what" && w != "which" && w != "how" && w != "whose" {
+// findFocus finds the noun after the question word at, skipping "type of".
+func (q *question) findFocus(at int) {
+	switch q.tokens[at].lower {
+	case "what", "which", "how", "whose":
+	default:
 		return
 	}
 	for i := at + 1; i < len(q.tokens); i++ {
@@ -257,30 +260,18 @@ func (q *question) findFocus() {
 	}
 }
 
-// parse finds what part of speech the question word is.
-func (q *question) parse() {
+// parse finds what part the question word at plays in its sentence.
+func (q *question) parse(at int) {
 	n := len(q.tokens)
-	if n == 0 {
-		return
-	}
-	for _, t := range [2]*token{&q.tokens[0], &q.tokens[n-1]} {
-		if t.class == preposition {
+	for _, i := range [3]int{0, n - 1, max(0, at-1)} {
+		if t := &q.tokens[i]; t.class == preposition {
 			q.preposition = t.lower
 		}
 	}
-	for i := range q.tokens {
-		if q.tokens[i].class == asking {
-			if i > 0 && q.tokens[i-1].class == preposition {
-				q.preposition = q.tokens[i-1].lower
-				return
-			}
-			for k := i + 1; k < min(i+5, n); k++ {
-				if q.tokens[k].class == auxiliary {
-					return
-				}
-			}
-			q.subject = true
-			return
+	q.subject = true
+	for i := at + 1; i < min(at+5, n); i++ {
+		if q.tokens[i].class == auxiliary {
+			q.subject = false
 		}
 	}
 }

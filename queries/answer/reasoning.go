@@ -19,6 +19,10 @@ func (f *finding) why() string {
 		fmt.Fprintf(&b, "; %s %s near it or in its titles", list(near), verb(near, "stands", "stand"))
 	}
 	b.WriteString(". ")
+	if f.also >= 0 {
+		other := &f.passages[f.units[f.also].passage]
+		fmt.Fprintf(&b, "A second sentence, in %s, may answer as well. ", other.where())
+	}
 	if s := soughtNames[f.question.sought]; s != "" {
 		fmt.Fprintf(&b, "The question asks for %s", s)
 		if v := f.rankVector(f.best); v[rankMisfits] > 0 {
@@ -68,31 +72,27 @@ func (f *finding) found(u *unit, p *passage) (here, near, missing []string) {
 
 // where names section, document and pages of a passage.
 func (p *passage) where() string {
-	var b strings.Builder
 	document := strings.TrimSpace(cut(p.source.Document, maxTitle))
 	section := strings.TrimSpace(cut(p.source.Section, maxTitle))
+	if section == document {
+		section = ""
+	}
+	place := "an untitled document"
 	switch {
-	case section != "" && section != document && document != "":
-		fmt.Fprintf(&b, "the section “%s” of “%s”", section, document)
-	case document != "" || section != "":
-		fmt.Fprintf(&b, "“%s”", document+section[:len(section)*btoi(document == "")])
-	default:
-		b.WriteString("an untitled document")
+	case section != "" && document != "":
+		place = fmt.Sprintf("the section “%s” of “%s”", section, document)
+	case section != "":
+		place = fmt.Sprintf("the section “%s” of an untitled document", section)
+	case document != "":
+		place = fmt.Sprintf("“%s”", document)
 	}
 	switch first, last := p.source.Pages[0], p.source.Pages[1]; {
 	case first > 0 && last > first:
-		fmt.Fprintf(&b, ", pages %d–%d", first, last)
+		return fmt.Sprintf("%s, pages %d–%d", place, first, last)
 	case first > 0:
-		fmt.Fprintf(&b, ", page %d", first)
+		return fmt.Sprintf("%s, page %d", place, first)
 	}
-	return b.String()
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return place
 }
 
 // list joins quoted words, at most eight of them.

@@ -1,10 +1,6 @@
 package answer
 
-import (
-	"math"
-	"strings"
-	"unicode/utf8"
-)
+import "math"
 
 // span is a run of a unit's words: from is the first, to the one after the
 // last, counted in the tokens of the passage.
@@ -62,10 +58,6 @@ const (
 
 type spanVector [spanFeatures]float64
 
-// spanMass is the share of the chance that the told words keep. The less it is,
-// the shorter the answers and the more often they miss.
-const spanMass = 0.9
-
 // reading is what the span model says of one unit.
 type reading struct {
 	spans   []span
@@ -99,45 +91,6 @@ func (f *finding) read(u *unit) reading {
 	return r
 }
 
-// narrow finds the shortest run of the best unit's words that holds a span
-// with a chance of spanMass.
-func (f *finding) narrow(r reading) {
-	u := &f.units[f.best]
-	f.window, f.sure = span{u.from, u.to}, 0
-	if len(r.spans) == 0 {
-		return
-	}
-	for _, c := range r.chances {
-		f.sure = max(f.sure, c)
-	}
-	f.window = readable(f.passages[u.passage].tokens, u, shortest(r.spans, r.chances, f.window))
-}
-
-// readable widens a window of more than a few words to a clause: to the
-// punctuation marks around it, where they are near. What is then most of the
-// unit becomes all of it.
-func readable(tokens []token, u *unit, w span) span {
-	const short, reach = 6, 5
-	if w.to-w.from > short {
-		for i := w.from; i >= max(u.from, w.from-reach); i-- {
-			if i == u.from || tokens[i].pause {
-				w.from = i
-				break
-			}
-		}
-		for i := w.to; i <= min(u.to, w.to+reach); i++ {
-			if i == u.to || tokens[i].pause {
-				w.to = i
-				break
-			}
-		}
-	}
-	if 4*(w.to-w.from) >= 3*(u.to-u.from) {
-		return span{u.from, u.to}
-	}
-	return w
-}
-
 // spans lists the candidates of a unit, by start and length.
 func spans(tokens []token, u *unit) []span {
 	out := make([]span, 0, (u.to-u.from)*maxSpan)
@@ -153,38 +106,6 @@ func spans(tokens []token, u *unit) []span {
 		}
 	}
 	return out
-}
-
-// shortest returns the shortest window whose spans' chances sum to spanMass;
-// of equally short ones, the likeliest.
-func shortest(spans []span, chances []float64, whole span) span {
-	n := whole.to - whole.from
-	// held[i][j] is the chance of spans within [i, j), built up by length.
-	held := make([]float64, (n+1)*(n+1))
-	at := func(i, j int) *float64 { return &held[i*(n+1)+j] }
-	for k, s := range spans {
-		*at(s.from-whole.from, s.to-whole.from) += chances[k]
-	}
-	for length := 1; length <= n; length++ {
-		best, found := whole, -1.0
-		for i := 0; i+length <= n; i++ {
-			j := i + length
-			h := at(i, j)
-			if length > 1 {
-				*h += *at(i+1, j) + *at(i, j-1)
-				if length > 2 {
-					*h -= *at(i+1, j-1)
-				}
-			}
-			if *h >= spanMass && *h > found {
-				best, found = span{whole.from + i, whole.from + j}, *h
-			}
-		}
-		if found >= 0 {
-			return best
-		}
-	}
-	return whole
 }
 
 // spanVector measures one span of a unit.
@@ -380,61 +301,4 @@ func (q *question) nearness(tokens []token) nearness {
 		}
 	}
 	return s
-}
-
-// bounds returns the bytes of a window of a unit's words, widened to what
-// belongs to its first and last word: signs, quotes, brackets, the full stop.
-func (p *passage) bounds(u *unit, w span) (start, end int) {
-	start, end = u.start, u.end
-	if w.from > u.from {
-		start = p.tokens[w.from].start
-		for start > u.start && !isSpace(p.text[start-1]) {
-			start--
-		}
-	}
-	if w.to < u.to {
-		end = p.tokens[w.to-1].end
-		for end < u.end && !isSpace(p.text[end]) {
-			end++
-		}
-	}
-	if w.from > u.from || w.to < u.to {
-		start, end = trimmed(p.text, start, end)
-	}
-	return start, end
-}
-
-// trimmed drops the marks at the edges of a cut-out that make no sense without
-// the rest: commas, and brackets or quotes whose other half is missing.
-func trimmed(text string, start, end int) (int, int) {
-	for start < end {
-		r, n := utf8.DecodeRuneInString(text[start:end])
-		if !strings.ContainsRune(`,;:)]}–—.`, r) && !unpaired(text[start:end], r) {
-			break
-		}
-		start += n
-	}
-	for end > start {
-		r, n := utf8.DecodeLastRuneInString(text[start:end])
-		if !strings.ContainsRune(`,;:([{–—.`, r) && !unpaired(text[start:end], r) {
-			break
-		}
-		end -= n
-	}
-	return start, end
-}
-
-// unpaired says whether r is a bracket, quote or emphasis mark whose other
-// half is not in s.
-func unpaired(s string, r rune) bool {
-	for _, pair := range [...]string{"()", "[]", "“”", "«»"} {
-		if strings.ContainsRune(pair, r) {
-			open, shut := []rune(pair)[0], []rune(pair)[1]
-			return strings.Count(s, string(open)) != strings.Count(s, string(shut))
-		}
-	}
-	if strings.ContainsRune("\"*_`", r) {
-		return strings.Count(s, string(r))%2 == 1
-	}
-	return false
 }

@@ -260,7 +260,6 @@ type score struct {
 	contains, f1, words                        float64
 	falseAbstained, abstained, foreignAbstains float64
 	foreign, adversarial, correct              float64 // AUROCs
-	brier                                      float64
 	buckets                                    [10]struct{ right, all int }
 	perQuestion                                time.Duration
 }

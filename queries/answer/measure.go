@@ -1,0 +1,167 @@
+package answer
+
+// refersBack says whether a sentence leans on the one before it.
+func refersBack(tokens []token) bool {
+	for i := range tokens[:min(len(tokens), 2)] {
+		switch tokens[i].lower {
+		case "he", "she", "it", "they", "this", "these", "those", "his", "her", "its", "their", "such":
+			return true
+		}
+	}
+	return false
+}
+
+// pairs returns which share of the question's neighbouring terms stand at
+// most four words apart in tokens.
+func (q *question) pairs(tokens []token) float64 {
+	var all, near float64
+	last := -1
+	for i := range q.tokens {
+		t := q.tokens[i].term
+		if t < 0 {
+			continue
+		}
+		if last >= 0 && last != t {
+			w := q.terms[t].weight + q.terms[last].weight
+			all += w
+			if nearby(tokens, last, t) {
+				near += w
+			}
+		}
+		last = t
+	}
+	if all == 0 {
+		return 0
+	}
+	return near / all
+}
+
+// nearby says whether two terms stand at most four words apart.
+func nearby(tokens []token, a, b int) bool {
+	at := -10
+	bt := -10
+	for i := range tokens {
+		switch tokens[i].term {
+		case a:
+			at = i
+		case b:
+			bt = i
+		default:
+			continue
+		}
+		if at >= 0 && bt >= 0 && max(at-bt, bt-at) <= 4 {
+			return true
+		}
+	}
+	return false
+}
+
+// holds says whether the tokens have something of the sort that is sought and
+// that the question did not say itself.
+func holds(tokens []token, s sought) bool {
+	for i := range tokens {
+		if tokens[i].term < 0 && fits(tokens, i, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// fits says whether tokens[i] may belong to an answer of that sort.
+func fits(tokens []token, i int, s sought) bool {
+	t := &tokens[i]
+	switch s {
+	case aTime:
+		return t.digit && len(t.lower) >= 2 || calendar[t.lower]
+	case aNumber:
+		return t.digit || numerals[t.lower]
+	case aPerson, aPlace:
+		return t.capital && t.class == content && (i > 0 || !common[t.lower])
+	}
+	return false
+}
+
+// Words that often lead to an answer.
+var (
+	reasonCues = set("because due since reason reasons cause caused causes therefore thus hence order so thereby by through resulted result means")
+	namingCues = set("called known termed named dubbed referred titled nicknamed")
+)
+
+// cued says whether a unit has such a word.
+func (q *question) cued(tokens []token) bool {
+	var cues map[string]bool
+	switch {
+	case q.sought == aReason:
+		cues = reasonCues
+	case q.naming:
+		cues = namingCues
+	default:
+		return false
+	}
+	for i := range tokens {
+		if cues[tokens[i].lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// dense returns the highest share of the question's weight that any twelve
+// neighbouring words have.
+func (q *question) dense(tokens []token) float64 {
+	const window = 12
+	best := 0.0
+	var credits [maxTerms]float64
+	for i := range tokens {
+		if tokens[i].term < 0 {
+			continue
+		}
+		clear(credits[:len(q.terms)])
+		sum := 0.0
+		for k := i; k < min(i+window, len(tokens)); k++ {
+			if t := &tokens[k]; t.term >= 0 && t.credit > credits[t.term] {
+				sum += (t.credit - credits[t.term]) * q.terms[t.term].weight
+				credits[t.term] = t.credit
+			}
+		}
+		best = max(best, sum)
+	}
+	return best / q.total
+}
+
+// phrases returns the share of the question's pairs of neighbouring words, one
+// of them a term, that stand side by side in tokens.
+func (q *question) phrases(tokens []token) float64 {
+	var all, have float64
+	for i := 1; i < len(q.tokens); i++ {
+		a, b := &q.tokens[i-1], &q.tokens[i]
+		w := 0.0
+		for _, t := range [2]*token{a, b} {
+			if t.term >= 0 {
+				w += q.terms[t.term].weight
+			}
+		}
+		if w == 0 || a.class == asking || b.class == asking {
+			continue
+		}
+		all += w
+		for k := 1; k < len(tokens); k++ {
+			if same(a, &tokens[k-1]) && same(b, &tokens[k]) {
+				have += w
+				break
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return have / all
+}
+
+// same says whether a passage's token is the question's.
+func same(asked, t *token) bool {
+	if asked.term >= 0 {
+		return asked.term == t.term
+	}
+	return asked.lower == t.lower
+}
