@@ -114,9 +114,12 @@ func (w *sectionWriter) Write(text string) error {
 	if w.written += int64(len(trimmed)); w.maxBytes > 0 && w.written > w.maxBytes {
 		return fault.Errorf(fault.Invalid, "the file holds more than %d bytes of text", w.maxBytes)
 	}
-	if pages == len(w.cur.PageBreaks) {
+	switch {
+	case isASCII(trimmed): // is normal already, and the fast way for most text
+		w.buf = append(w.buf, trimmed...)
+	case pages == len(w.cur.PageBreaks):
 		w.buf = norm.NFC.AppendString(w.buf, trimmed)
-	} else { // a mark must not move onto the letter before the page's beginning
+	default: // a mark must not move onto the letter before the page's beginning
 		w.buf = append(w.buf, norm.NFC.String(trimmed)...)
 	}
 	return w.cut()
@@ -192,8 +195,11 @@ func cutPoint(b []byte) int {
 
 // cleanText makes text valid UTF-8 with "\n" line ends and without NUL.
 func cleanText(text string) string {
-	if strings.ContainsAny(text, "\r\x00") {
+	if strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, 0) >= 0 {
 		text = textCleaner.Replace(text)
+	}
+	if utf8.ValidString(text) {
+		return text
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
 }

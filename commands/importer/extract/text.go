@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -231,14 +233,7 @@ func (b *textBlock) flush() error {
 // withoutControls returns the text without control characters other than
 // tabs and line ends; a form feed counts as a line end.
 func withoutControls(b []byte) string {
-	clean := true
-	for _, c := range b {
-		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if !hasControls(b) {
 		return string(b)
 	}
 	var out strings.Builder
@@ -248,10 +243,43 @@ func withoutControls(b []byte) string {
 		switch {
 		case r == '\f' || r == '\v':
 			out.WriteByte('\n')
-		case r == '\n', r == '\t', r == '\r', r >= ' ' && r != 0x7f:
+		case !isControl(b[i]):
 			out.Write(b[i : i+n])
 		}
 		i += n
 	}
 	return out.String()
+}
+
+func isControl(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f }
+
+// hasControls looks at eight bytes at a time: a text is all read by it.
+func hasControls(b []byte) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		del := x ^ 0x7f*ones
+		if ((x-' '*ones)&^x|(del-ones)&^del)&tops == 0 { // no byte below a space, none that is DEL
+			continue
+		}
+		if slices.ContainsFunc(b[:8], isControl) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b, isControl)
+}
+
+// isASCII reports whether all bytes of the text are.
+func isASCII(text string) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if (text[0]|text[1]|text[2]|text[3]|text[4]|text[5]|text[6]|text[7])&0x80 != 0 {
+			return false
+		}
+	}
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
