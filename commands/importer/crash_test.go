@@ -73,12 +73,12 @@ func story(b *bench) (check func(what string), work []Work) {
 		{"a.md", "Library/2026", "# One\n\nA text.\n"},
 		{"same.md", "Library/2026", "# One\n\nA text.\n"},
 		{"elsewhere.md", "Other", "# One\n\nA text.\n"},
-		{"long.md", "Library", long(600 << 10)}, // two appends
+		{"long.md", "Library", long(30 << 10)}, // two appends
 		{"empty.txt", "Library", " \n"},
 		{"broken.docx", "Nowhere", "no zip file"},
 	}
 	job, work := b.accept(alice, docs...)
-	want := strings.Count(long(600<<10), "a thing or two")
+	want := strings.Count(long(30<<10), "a thing or two")
 	return func(what string) {
 		o := b.outcome(job)
 		if len(o.imported) != 5 || len(o.documents) != 4 || o.failed[5] == "" || strings.Contains(o.failed[5], "internal") {
@@ -96,6 +96,14 @@ func story(b *bench) (check func(what string), work []Work) {
 	}, work
 }
 
+// crashable returns an importer that tries nothing again and appends text in
+// small batches.
+func (b *bench) crashable(d events.Driver) *Importer {
+	i := b.importer(d)
+	i.Retries, i.textBatch = -1, 4<<10
+	return i
+}
+
 func TestACrashAroundAnyAppendLosesAndDoublesNothing(t *testing.T) {
 	first := newBench(t)
 	for _, after := range []bool{false, true} {
@@ -103,8 +111,7 @@ func TestACrashAroundAnyAppendLosesAndDoublesNothing(t *testing.T) {
 			b := first.again()
 			check, work := story(b)
 			d := &crashing{Driver: b.driver, after: after, left: n}
-			i := b.importer(d)
-			i.Retries = -1
+			i := b.crashable(d)
 			nacked := b.deliver(i, work)
 			if !d.dead {
 				if n < 11 {
@@ -116,7 +123,7 @@ func TestACrashAroundAnyAppendLosesAndDoublesNothing(t *testing.T) {
 			if len(nacked) == 0 {
 				t.Errorf("%s: nothing was given back", what)
 			}
-			if left := b.deliver(b.importer(b.driver), work); len(left) > 0 {
+			if left := b.deliver(b.crashable(b.driver), work); len(left) > 0 {
 				t.Errorf("%s: gave back %v at the second run", what, left)
 			}
 			check(what)
@@ -136,8 +143,7 @@ func TestACrashAtEveryAppendStillComesToAnEnd(t *testing.T) {
 			if runs == 100 {
 				t.Fatal("no end after 100 crashes")
 			}
-			i := b.importer(&crashing{Driver: b.driver, after: after, left: left})
-			i.Retries = -1
+			i := b.crashable(&crashing{Driver: b.driver, after: after, left: left})
 			work = slices.Clone(b.deliver(i, work))
 		}
 		check(fmt.Sprintf("crash at every append, made %v", after))
@@ -151,7 +157,8 @@ func TestAnUnavailableLogIsTriedAgain(t *testing.T) {
 			b := first.again()
 			check, work := story(b)
 			d := &crashing{Driver: b.driver, after: after, blip: true, left: n}
-			i := b.importer(d)
+			i := b.crashable(d)
+			i.Retries = 4
 			// What was given back could not even be told to have failed.
 			if nacked := b.deliver(i, work); len(nacked) > 1 || len(b.deliver(i, nacked)) > 0 {
 				t.Errorf("gave back %v", nacked)

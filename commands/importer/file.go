@@ -37,7 +37,8 @@ func (i *Importer) importFile(ctx context.Context, w Work) error {
 	}
 	progress := newProgress(i.Handler, file)
 	for attempt, runs := 0, 1; ; runs++ {
-		r := run{Importer: i, file: file, progress: progress, text: textWriter{log: i.Handler.Log, file: file, attempt: attempt}}
+		r := run{Importer: i, file: file, progress: progress}
+		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, limit: or(i.textBatch, maxTextBatch)}
 		became, err := r.do(ctx)
 		switch {
 		case err == nil:

@@ -51,6 +51,8 @@ type Importer struct {
 	RetryPause time.Duration
 	Drain      time.Duration // for files in work when Run is to end; 0: 10 s
 	Logger     *slog.Logger  // nil: slog.Default()
+
+	textBatch int // most bytes of sections in one append; 0: maxTextBatch
 }
 
 // Summariser composes a document's summary from its text as it comes. It

@@ -40,6 +40,7 @@ type textWriter struct {
 	file     commands.ImportFile
 	document uuid.UUID
 	attempt  int
+	limit    int // of bytes in a batch
 
 	next     int64 // revision of the first event of the batch
 	batch    []events.Data
@@ -59,7 +60,7 @@ func (w *textWriter) add(ctx context.Context, s extract.Section) error {
 	for _, title := range s.Path {
 		size += jsonSize(title)
 	}
-	if w.bytes+size > maxTextBatch {
+	if w.bytes+size > w.limit {
 		if err := w.flush(ctx); err != nil {
 			return err
 		}
