@@ -55,6 +55,8 @@ func (f *field) Analyze() {
 	if f.name == wordsField {
 		terms = append(append(searchindex.Terms(f.heading), searchindex.Terms(f.text)...), everyPassage)
 		f.length = len(terms) - 1
+	} else {
+		f.length = len(terms)
 	}
 	f.frequencies = make(index.TokenFrequencies, len(terms))
 	counts := make([]index.TokenFreq, 0, len(terms))
@@ -79,10 +81,8 @@ func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
 
-// Options say that terms are indexed, and counted only where it matters.
-func (f *field) Options() index.FieldIndexingOptions {
-	if f.name == wordsField {
-		return index.IndexField
-	}
-	return index.IndexField | index.SkipFreqNorm
-}
+// Options say that terms are indexed. Their counts and the field's length are
+// kept with them even where only the passage matters: in a merged segment a
+// term of a single passage is stored as that passage's norm and number, and one
+// whose norm is 0 reads back as no passage at all.
+func (f *field) Options() index.FieldIndexingOptions { return index.IndexField }

@@ -31,6 +31,7 @@ func Run(t *testing.T, open Open) {
 		"put, replace, delete":          testChanges,
 		"reopening":                     testReopen,
 		"filters":                       testFilters,
+		"filters of rare things":        testRareFilters,
 		"filters do not change scores":  testFilterScores,
 		"batching does not matter":      testBatching,
 		"ties are broken by id":         testTies,

@@ -1,0 +1,48 @@
+package searchindextest
+
+import (
+	"fmt"
+	"testing"
+
+	"annals/events"
+	"annals/projections/searchindex"
+)
+
+// testRareFilters holds that filters find what they name once only, however
+// many batches came after it: engines store what is rare in ways of its own
+// when they bring their segments together.
+func testRareFilters(t *testing.T, open Open) {
+	e := open(t, "rare")
+	const batches, each = 12, 5
+	name := func(b, i int) string { return fmt.Sprintf("%d-%d", b, i) }
+	for b := range batches {
+		batch := searchindex.Batch{Position: events.Position(b + 1)}
+		for i := range each {
+			id := name(b, i)
+			batch.Put = append(batch.Put, searchindex.Passage{
+				ID: "passage-" + id, Document: "document-" + id, Folders: []string{"folder-" + id, "top"}, Tags: []string{"tag-" + id},
+				Title: "Title", Text: "the number of this passage is " + id,
+			})
+		}
+		apply(t, e, batch)
+	}
+	for b := range batches {
+		for i := range each {
+			id := name(b, i)
+			for what, q := range map[string]searchindex.Query{
+				"folder":   {All: true, Folder: "folder-" + id},
+				"granted":  {Granted: []string{"folder-" + id}},
+				"document": {All: true, Document: "document-" + id},
+				"tag":      {All: true, Tags: []string{"tag-" + id}},
+			} {
+				q.Text, q.Limit = "number", 10
+				if got := ids(search(t, e, q)); got != "passage-"+id {
+					t.Errorf("by its %s, passage-%s was found as %q", what, id, got)
+				}
+			}
+		}
+	}
+	if got := len(search(t, e, searchindex.Query{Text: "number", All: true, Folder: "top", Limit: 100})); got != batches*each {
+		t.Errorf("%d passages below the top folder, want %d", got, batches*each)
+	}
+}
