@@ -95,12 +95,10 @@ func (r *Runner) Err() error {
 // Wait returns nil once the read model has passed position p. It returns
 // ctx's error, or one of kind fault.Unavailable when the loop has stopped.
 func (r *Runner) Wait(ctx context.Context, p events.Position) error {
+	r.Hurry(p)
 	for {
 		r.mu.Lock()
 		position, failure, moved := r.position, r.failure, r.moved
-		if p > r.wanted {
-			r.wanted = p
-		}
 		r.mu.Unlock()
 		switch {
 		case failure != nil:
@@ -109,14 +107,22 @@ func (r *Runner) Wait(ctx context.Context, p events.Position) error {
 			return nil
 		}
 		select {
-		case r.hurry <- struct{}{}:
-		default:
-		}
-		select {
 		case <-moved:
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s to pass position %d: %w", r.Name(), p, ctx.Err())
 		}
+	}
+}
+
+// Hurry tells the loop that somebody waits for position p, so that it does not
+// let more events gather first.
+func (r *Runner) Hurry(p events.Position) {
+	r.mu.Lock()
+	r.wanted = max(r.wanted, p)
+	r.mu.Unlock()
+	select {
+	case r.hurry <- struct{}{}:
+	default:
 	}
 }
 

@@ -30,7 +30,8 @@ func (s Summaries) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	id := events.StreamID(e.Stream).String()
 	switch d := e.Data.(type) {
 	case events.FolderCreated:
-		return tx.Exec(ctx, `INSERT INTO folders (id, parent, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, d.Folder.String(), idText(d.Parent), d.Name)
+		return tx.Exec(ctx, `INSERT INTO folders (id, parent, name, summary) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			d.Folder.String(), idText(d.Parent), d.Name, events.SummaryID(d.Folder).String())
 	case events.FolderRenamed:
 		return tx.Exec(ctx, `UPDATE folders SET name = $2 WHERE id = $1`, d.Folder.String(), d.Name)
 	case events.FolderMoved:
