@@ -2,6 +2,7 @@ CREATE TABLE folders (
 	id      TEXT PRIMARY KEY,
 	parent  TEXT NOT NULL,
 	name    TEXT NOT NULL,
+	summary TEXT NOT NULL UNIQUE, -- id under which its summary is read
 	deleted INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
