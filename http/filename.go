@@ -9,22 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// mediaTypes are those of the files that can be imported, by extension.
-var mediaTypes = map[string]string{
-	".pdf":      "application/pdf",
-	".docx":     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	".md":       "text/markdown",
-	".markdown": "text/markdown",
-	".txt":      "text/plain",
-	".text":     "text/plain",
-}
-
-const supported = ".pdf, .docx, .md, .markdown, .txt and .text"
-
 // maxFileName is the most bytes of a document's name.
 const maxFileName = 255
-
-func extension(name string) string { return strings.ToLower(path.Ext(name)) }
 
 // fileName makes a document's name of what a client calls a file: its last
 // part, whichever way the client's paths are written, in NFC, without control

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"annals/commands"
+	"annals/commands/importer/extract"
 	"annals/events/fault"
 	"annals/events/originals"
 )
@@ -143,11 +144,12 @@ func (u *upload) file(name string, p *multipart.Part) error {
 		return err
 	}
 	f := commands.Upload{Name: fileName(name)}
-	f.MediaType = mediaTypes[extension(f.Name)]
+	var known bool
+	f.MediaType, known = extract.Supported(f.Name)
 	switch {
 	case u.refused(): // the next part goes over it
-	case f.MediaType == "":
-		f.Refused = "files of this type cannot be imported; these can: " + supported
+	case !known:
+		f.Refused = "files of this type cannot be imported; these can: " + strings.Join(extract.Extensions(), ", ")
 	default:
 		if err := u.store(&f, content); err != nil {
 			return err

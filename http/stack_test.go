@@ -1,0 +1,262 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime/multipart"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/commands"
+	"annals/commands/importer"
+	"annals/commands/importer/extract"
+	"annals/commands/importer/summarise"
+	httpd "annals/http"
+	"annals/projections"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+	"annals/queries"
+)
+
+// startStack serves the whole stack over a log in memory: real read models, a
+// real search index and importer, in folders of the test.
+func startStack(t *testing.T) *service {
+	t.Helper()
+	ctx, dir := context.Background(), t.TempDir()
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	return start(t, func(h *httpd.Server) {
+		handler := h.Commands.(*commands.Handler)
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		control, err := projections.OpenControl(ctx, filepath.Join(dir, "control.db"))
+		must(err)
+		models, err := projections.Open(ctx, projections.Options{
+			Log: handler.Log, Control: control, Dir: filepath.Join(dir, "models"), Logger: quiet,
+			OpenSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
+				return bleve.Open(filepath.Join(dir, "search", generation))
+			},
+			RemoveSearch: func(_ context.Context, generation string) error {
+				return os.RemoveAll(filepath.Join(dir, "search", generation))
+			},
+		})
+		must(err)
+		reads := &queries.Queries{Models: models}
+		handler.Duplicates = reads
+		h.Queries = reads
+		reader := extract.New(extract.Options{})
+		work := &importer.Importer{
+			Handler: handler, Originals: h.Originals, Reader: reader, Logger: quiet, Workers: 2,
+			Summarise: func(title string) importer.Summariser { return summarise.New(title) },
+		}
+		queue := &projections.Queue{Work: models.Work, Control: control, Holder: "test", Workers: 2, Logger: quiet}
+		running, stop := context.WithCancel(ctx)
+		imports, stopImports := context.WithCancel(ctx)
+		ended := make(chan error, 2)
+		go func() { ended <- models.Run(running) }()
+		go func() { ended <- work.Run(imports, queue) }()
+		t.Cleanup(func() {
+			stopImports()
+			first := <-ended
+			stop()
+			err := errors.Join(first, <-ended, reader.Close(), models.Close(), control.Close())
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// decode reads a reply's JSON.
+func decode[T any](t *testing.T, body string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	return v
+}
+
+type jobReply struct {
+	JobID      string `json:"job_id"`
+	Status     string
+	Done       bool
+	Successful int
+	Failed     int
+	Results    []struct {
+		Filename   string
+		Success    bool
+		FolderName string `json:"folder_name"`
+		DocumentID string `json:"document_id"`
+		Error      string
+		Duplicate  bool
+	}
+}
+
+// finish polls a job until it is done.
+func (s *service) finish(id string) jobReply {
+	s.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		resp, body := s.do("GET", "/core/jobs/"+id, "")
+		if resp.StatusCode != 200 || time.Now().After(deadline) {
+			s.Fatalf("job %s = %d %s", id, resp.StatusCode, body)
+		}
+		if j := decode[jobReply](s.T, body); j.Done {
+			return j
+		}
+	}
+}
+
+const handbook = "# Handbook\n\n## Notice\n\nThe notice period of the supplier contract is ninety days.\n\n## Holidays\n\nEverybody has thirty days of holidays.\n"
+
+// What a client uploads is listed, read, found and answered from as soon as
+// its job is done, and by nobody else.
+func TestFilesInAnswersOut(t *testing.T) {
+	s := startStack(t)
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		w.WriteField("file_metadata", `[{"folder_name":"Staff/2026","tags":["hr"]},{"folder_name":"Staff"},{}]`)
+		addFile(w, "handbook.md", handbook)
+		addFile(w, "note.txt", "The office closes at noon on Fridays.\n")
+		addFile(w, "virus.exe", "MZ")
+	})
+	j := decode[jobReply](t, body)
+	if resp.StatusCode != 200 || len(j.Results) != 3 {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	j = s.finish(j.JobID)
+	if j.Status != "complete" || j.Successful != 2 || j.Failed != 1 || !j.Results[0].Success || j.Results[2].Success || j.Results[2].Error == "" {
+		t.Fatalf("job %+v", j)
+	}
+	id := j.Results[0].DocumentID
+
+	_, body = s.do("GET", "/vault/folders", "")
+	top := decode[[]struct{ ID, Name string }](t, body)
+	if len(top) != 1 || top[0].Name != "Staff" {
+		t.Fatalf("folders %s", body)
+	}
+	_, body = s.do("GET", "/vault/folders/"+top[0].ID+"?include=true", "")
+	detail := decode[struct {
+		Documents, Subfolders []struct{ ID, Name string }
+	}](t, body)
+	if len(detail.Documents) != 1 || len(detail.Subfolders) != 1 || detail.Subfolders[0].Name != "2026" {
+		t.Errorf("folder %s", body)
+	}
+	for path, want := range map[string]string{
+		"/vault/documents?folderId=" + detail.Subfolders[0].ID: id,
+		"/vault/documents?tag=hr":                              id,
+		"/vault/documents/" + id:                               "ninety days",
+		"/vault/documents/" + id + "/markdown":                 "ninety days",
+		"/vault/documents/" + id + "/tags":                     `["hr"]`,
+		"/vault/tags":                                          `["hr"]`,
+		"/core/folders/summary?folder_name=Staff":              `"status":"ok"`,
+		"/core/folders/summary?folder_name=Nowhere":            `"status":"none"`,
+		"/readyz": "ready",
+	} {
+		if resp, body := s.do("GET", path, ""); resp.StatusCode != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s = %d %s, want %s in it", path, resp.StatusCode, body, want)
+		}
+	}
+	if resp, body := s.do("GET", "/vault/documents/"+id+"/content", ""); resp.StatusCode != 200 || body != handbook {
+		t.Errorf("content = %d %s", resp.StatusCode, body)
+	}
+	resp, body = s.do("POST", "/vault/documents/batch", `{"ids":["`+id+`"]}`)
+	if resp.StatusCode != 200 || !strings.Contains(body, "ninety days") {
+		t.Errorf("batch = %d %s", resp.StatusCode, body)
+	}
+
+	resp, body = s.do("POST", "/core/search", `{"query":"How long is the notice period?","folder_name":"Staff"}`)
+	found := decode[struct {
+		Sources []struct {
+			DocID    string `json:"doc_id"`
+			DeepLink string `json:"deep_link"`
+		}
+	}](t, body)
+	if resp.StatusCode != 200 || len(found.Sources) == 0 || found.Sources[0].DocID != id {
+		t.Fatalf("search = %d %s", resp.StatusCode, body)
+	}
+	link, _, _ := strings.Cut(found.Sources[0].DeepLink, "#")
+	for _, prefix := range []string{"", "/vault"} {
+		if resp, body := s.do("GET", prefix+link, ""); resp.StatusCode != 200 || body != handbook {
+			t.Errorf("%s%s = %d %s", prefix, link, resp.StatusCode, body)
+		}
+	}
+	resp, body = s.do("POST", "/core/ask", `{"query":"How long is the notice period?"}`)
+	if resp.StatusCode != 200 || !strings.Contains(body, "ninety days") {
+		t.Errorf("ask = %d %s", resp.StatusCode, body)
+	}
+
+	bob := []string{"Authorization", "Bearer bob"}
+	for _, path := range []string{"/core/jobs/" + j.JobID, "/vault/folders/" + top[0].ID, "/vault/documents/" + id, "/vault/documents/" + id + "/content", link} {
+		if resp, body := s.do("GET", path, "", bob...); resp.StatusCode != 404 {
+			t.Errorf("%s for bob = %d %s", path, resp.StatusCode, body)
+		}
+	}
+	for path, want := range map[string]string{"/vault/folders": "[]", "/vault/documents?tag=hr": "[]", "/vault/tags": `{"tags":[]}`} {
+		resp, body := s.do("GET", path, "", bob...)
+		s.want(resp, body, 200, want)
+	}
+	resp, body = s.do("POST", "/core/search", `{"query":"notice period"}`, bob...)
+	s.want(resp, body, 200, `{"sources":[]}`)
+	resp, body = s.upload("", func(w *multipart.Writer) {
+		w.WriteField("file_metadata", `[{"folder_name":"Staff/Bob"}]`)
+		addFile(w, "a.md", "# A")
+	}, bob...)
+	if resp.StatusCode != 403 {
+		t.Errorf("bob files into alice's folder: %d %s", resp.StatusCode, body)
+	}
+}
+
+// The stream's last event comes when the documents can be read; the same bytes
+// again are a duplicate with the same id.
+func TestStreamOfARealImport(t *testing.T) {
+	s := startStack(t)
+	var ids []string
+	for round := range 2 {
+		resp, body := s.upload("?stream=true", func(w *multipart.Writer) { addFile(w, "handbook.md", handbook); addFile(w, "empty.txt", "") })
+		if resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+		type event struct {
+			Type       string `json:"event_type"`
+			JobID      string `json:"job_id"`
+			File       string `json:"current_file"`
+			DocumentID string `json:"document_id"`
+			Duplicate  bool
+			Successful int `json:"successful_files"`
+		}
+		var last event
+		for line := range strings.Lines(body) {
+			data, ok := strings.CutPrefix(line, "data: ")
+			if !ok {
+				continue
+			}
+			last = decode[event](t, data)
+			if last.JobID == "" {
+				t.Errorf("event without its job: %s", line)
+			}
+			if last.DocumentID != "" {
+				ids = append(ids, fmt.Sprint(last.DocumentID, last.Duplicate))
+			}
+		}
+		if last.Type != "complete" || last.Successful != 1 || len(ids) != round+1 {
+			t.Fatalf("stream %s", body)
+		}
+	}
+	if id := strings.TrimSuffix(ids[0], "false"); ids[1] != id+"true" {
+		t.Errorf("documents %q, want the same twice, the second a duplicate", ids)
+	}
+	resp, body := s.upload("?stream=true", func(w *multipart.Writer) { addFile(w, "empty.txt", "") })
+	if resp.StatusCode != 200 || !strings.Contains(body, `"event_type":"error"`) || strings.Contains(body, "stream_stalled") {
+		t.Errorf("import of an empty file alone = %d %s", resp.StatusCode, body)
+	}
+}
