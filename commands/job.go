@@ -15,6 +15,7 @@ import (
 type job struct {
 	accepted []*events.FileAccepted // by index; nil once ended
 	uploads  int                    // FileAccepted so far
+	starts   map[int]int            // how often work on a file was taken up, where that was told
 	// exists says that all files are accepted.
 	exists      bool
 	user        events.User
@@ -22,7 +23,6 @@ type job struct {
 
 	open               int // files whose work has not ended
 	successful, failed int
-	finished           bool
 }
 
 func (j *job) apply(e events.Event) {
@@ -39,6 +39,11 @@ func (j *job) apply(e events.Event) {
 	case events.ImportRequested:
 		j.exists, j.correlation = true, e.Metadata.Correlation
 		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin}
+	case events.FileStarted:
+		if j.starts == nil {
+			j.starts = make(map[int]int)
+		}
+		j.starts[d.File]++
 	case events.FileImported:
 		if j.end(d.File) {
 			j.successful++
@@ -48,7 +53,7 @@ func (j *job) apply(e events.Event) {
 			j.failed++
 		}
 	case events.JobFinished:
-		j.finished, j.accepted = true, nil
+		j.accepted = nil
 	}
 }
 
@@ -58,6 +63,7 @@ func (j *job) end(file int) bool {
 		return false
 	}
 	j.accepted[file] = nil
+	delete(j.starts, file)
 	j.open--
 	return true
 }
@@ -180,6 +186,7 @@ type ImportFile struct {
 	Job      uuid.UUID
 	Accepted events.FileAccepted // only File is set where Ended
 	Ended    bool                // its work is done
+	Starts   int                 // how often FileStarted was told of it
 	User     events.User         // for whom it is imported
 	Cause    events.Cause        // of what is done for it
 }
@@ -197,7 +204,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 		if !f.Ended {
 			f.Accepted = *accepted
 		}
-		f.Accepted.File, f.User = file, j.user
+		f.Accepted.File, f.Starts, f.User = file, j.starts[file], j.user
 		f.Cause = events.Cause{
 			Actor: j.user.Principal, Via: "importer", Correlation: j.correlation,
 			// FileAccepted of a file stands at the revision of its index.

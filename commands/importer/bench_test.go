@@ -4,14 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"annals/commands"
 	"annals/commands/importer/extract"
+	"annals/commands/importer/summarise"
 	"annals/events"
+	"annals/events/memory"
+	"annals/events/sqlite"
 )
 
 func jsonOf(t testing.TB, v any) []byte {
@@ -23,7 +28,10 @@ func jsonOf(t testing.TB, v any) []byte {
 	return b
 }
 
-// BenchmarkSmallFiles imports 1,000 Markdown files of 2 KB in one job.
+// BenchmarkSmallFiles imports 1,000 Markdown files of 2 KB in one job: by a
+// log in memory, and by one on disk, where each file takes three durable
+// appends. Beside it, the yardstick reads and summarises the same files one
+// after the other and keeps nothing.
 func BenchmarkSmallFiles(b *testing.B) {
 	const files = 1000
 	bench := newBench(b)
@@ -31,17 +39,54 @@ func BenchmarkSmallFiles(b *testing.B) {
 	for i := range docs {
 		docs[i] = doc{fmt.Sprint(i, ".md"), fmt.Sprint("Library/", i%10), fmt.Sprintf("# Note %d\n\n%s", i, strings.Repeat(fmt.Sprintf("Line %d says a thing or two about it.\n\n", i), 50))}
 	}
-	for b.Loop() {
-		b.StopTimer()
-		fresh := bench.again()
-		_, work := fresh.accept(alice, docs...)
-		i := fresh.importer(fresh.driver)
-		b.StartTimer()
-		if nacked := fresh.deliver(i, work); len(nacked) > 0 {
-			b.Fatalf("gave back %d files", len(nacked))
+	perSecond := func(b *testing.B) { b.ReportMetric(float64(files*b.N)/b.Elapsed().Seconds(), "files/s") }
+	run := func(open func(b *testing.B) events.Driver) func(b *testing.B) {
+		return func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				fresh := bench.on(open(b))
+				_, work := fresh.accept(alice, docs...)
+				i := fresh.importer(fresh.driver)
+				b.StartTimer()
+				if nacked := fresh.deliver(i, work); len(nacked) > 0 {
+					b.Fatalf("gave back %d files", len(nacked))
+				}
+			}
+			perSecond(b)
 		}
 	}
-	b.ReportMetric(float64(files*b.N)/b.Elapsed().Seconds(), "files/s")
+	b.Run("log=memory", run(func(*testing.B) events.Driver { return memory.New() }))
+	b.Run("log=sqlite", run(func(b *testing.B) events.Driver {
+		d, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return d
+	}))
+	b.Run("yardstick=read", func(b *testing.B) {
+		_, work := bench.accept(alice, docs...)
+		h := &commands.Handler{Log: bench.log}
+		for b.Loop() {
+			for _, w := range work {
+				f, err := h.FileToImport(b.Context(), w.Job, w.File)
+				if err != nil {
+					b.Fatal(err)
+				}
+				path, release, err := bench.originals.Path(b.Context(), f.Accepted.SHA256)
+				if err != nil {
+					b.Fatal(err)
+				}
+				s := summarise.New(f.Accepted.Name)
+				_, err = bench.reader.Read(b.Context(), path, f.Accepted.Name, func(e extract.Section) error { s.Add(e.Title, e.Text); return nil }, func(string, int, int) {})
+				release()
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.Result()
+			}
+		}
+		perSecond(b)
+	})
 }
 
 // BenchmarkLongText imports one text of 300 MB, and tells the most memory

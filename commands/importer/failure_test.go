@@ -235,9 +235,36 @@ func TestStepsAreToldAtAPace(t *testing.T) {
 			steps = append(steps, d.Step+" "+d.Message)
 		}
 	}
-	if len(steps) != 11 || steps[0] != "started 0" || steps[1] != "reading page 3 of 100" || steps[2] != "reading page 13 of 100" {
+	if len(steps) != 11 || steps[0] != "started 0" || steps[1] != "reading page 2 of 100" || steps[2] != "reading page 13 of 100" {
 		t.Errorf("steps are %q", steps)
 	}
+}
+
+func TestAFileThatIsNeverReadToItsEndIsGivenUp(t *testing.T) {
+	b := newBench(t)
+	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		for n := 0; ; n++ {
+			ctx, die := context.WithCancel(t.Context())
+			b.reader = script(func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+				time.Sleep(time.Second) // long enough to be told
+				die()
+				return extract.Info{}, ctx.Err()
+			})
+			err := b.importer(b.driver).importFile(ctx, work[0])
+			die()
+			if fault.Is(err, fault.Invalid) {
+				if n != maxStarts || !strings.Contains(err.Error(), "given up") {
+					t.Errorf("after %d starts: %v; want it given up after %d", n, err, maxStarts)
+				}
+				return
+			}
+			if n > maxStarts || !fault.Is(err, fault.Canceled) {
+				t.Fatalf("start %d: %v, want canceled", n, err)
+			}
+		}
+	})
 }
 
 // shallow returns the same bench for a test within the test.

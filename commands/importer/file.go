@@ -21,8 +21,13 @@ var (
 	errFiled = errors.New("the file is filed already")
 )
 
-// maxRuns bounds how often a file is read because others got in its way.
-const maxRuns = 5
+const (
+	// maxRuns bounds how often a file is read because others got in its way.
+	maxRuns = 5
+	// maxStarts bounds how often work on a file is taken up, so that one
+	// which brings the process down does not do so for ever.
+	maxStarts = 20
+)
 
 // importFile does the work on a file from the start, going over what was
 // done before. It returns nil once the file's work has ended, by this call or
@@ -35,7 +40,11 @@ func (i *Importer) importFile(ctx context.Context, w Work) error {
 	if err != nil || file.Ended {
 		return err
 	}
-	progress := newProgress(i.Handler, file)
+	if file.Starts >= maxStarts {
+		return fault.Errorf(fault.Invalid, "the file was given up after work on it was cut off %d times", file.Starts)
+	}
+	progress, stop := watch(ctx, i.Handler, file)
+	defer stop()
 	for attempt, runs := 0, 1; ; runs++ {
 		r := run{Importer: i, file: file, progress: progress}
 		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, limit: or(i.textBatch, maxTextBatch)}
@@ -120,7 +129,7 @@ func (r *run) ensureLocated(ctx context.Context) error {
 // read reads the file and appends its text as it comes.
 func (r *run) read(ctx context.Context) (events.Content, error) {
 	accepted := r.file.Accepted
-	if err := r.progress.step(ctx, "reading", ""); err != nil {
+	if err := r.progress.at(ctx, "reading", ""); err != nil {
 		return events.Content{}, err
 	}
 	path, release, err := r.Originals.Path(ctx, accepted.SHA256)
@@ -140,7 +149,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		if err := r.text.add(ctx, s); err != nil {
 			return err
 		}
-		return r.progress.step(ctx, "splitting", "")
+		return r.progress.at(ctx, "splitting", "")
 	}, r.progress.reading(ctx))
 	if err == nil {
 		err = ctx.Err() // a reader that was stopped may take it for the end
@@ -149,7 +158,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		err = r.ensureLocated(ctx)
 	}
 	if err == nil {
-		err = r.progress.step(ctx, "summarising", "")
+		err = r.progress.at(ctx, "summarising", "")
 	}
 	if err == nil {
 		err = r.text.flush(ctx)
@@ -169,7 +178,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 // fileAs makes the document. Access is judged again here: it may have been
 // withdrawn since the upload.
 func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
-	if err := r.progress.step(ctx, "filing", ""); err != nil {
+	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
 	}
 	if err := r.lookElsewhere(ctx); err != nil {

@@ -147,7 +147,11 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 			i.logger().ErrorContext(ctx, "dropped a message that is no work", "payload", string(msg.Payload), "error", err)
 			return nil, nil
 		}
-		i.logger().WarnContext(ctx, "a file was not imported", "job", w.Job, "file", w.File, "error", err)
+		level := slog.LevelInfo
+		if ours(err) {
+			level = slog.LevelError
+		}
+		i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "error", err)
 		return nil, i.fail(ctx, w, i.sentence(err))
 	}
 }
@@ -162,14 +166,23 @@ func (i *Importer) fail(ctx context.Context, w Work, sentence string) error {
 
 // sentence tells the user why a file was not imported.
 func (i *Importer) sentence(err error) string {
-	switch kind := fault.KindOf(err); kind {
-	case fault.Canceled:
-		return fmt.Sprintf("importing the file took longer than %v", i.timeout())
-	case fault.Internal, fault.Unavailable, fault.Conflict:
+	switch {
+	case ours(err):
 		return "the file could not be imported because of an internal fault; please try again later"
+	case fault.Is(err, fault.Canceled):
+		return fmt.Sprintf("importing the file took longer than %v", i.timeout())
 	default:
 		return err.Error()
 	}
+}
+
+// ours reports whether a failure is not the file's own, and may pass.
+func ours(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.Internal, fault.Unavailable, fault.Conflict:
+		return true
+	}
+	return false
 }
 
 // retry does the work again after failures that are not the file's own.
@@ -181,11 +194,7 @@ func (i *Importer) retry() message.HandlerMiddleware {
 		ResetContextOnRetry: true,
 		Logger:              watermill.NewSlogLogger(i.logger()),
 		ShouldRetry: func(p middleware.RetryParams) bool {
-			switch fault.KindOf(p.Err) {
-			case fault.Internal, fault.Unavailable, fault.Conflict:
-				return !errors.Is(p.Err, errNoWork)
-			}
-			return false
+			return ours(p.Err) && !errors.Is(p.Err, errNoWork)
 		},
 	}.Middleware
 }

@@ -54,9 +54,12 @@ func newBench(t testing.TB) *bench {
 }
 
 // again returns a bench with an empty log and the same originals.
-func (b *bench) again() *bench {
+func (b *bench) again() *bench { return b.on(memory.New()) }
+
+// on returns a bench with another log and the same originals.
+func (b *bench) on(d events.Driver) *bench {
 	fresh := *b
-	fresh.driver = memory.New()
+	fresh.driver = d
 	fresh.log = events.NewLog(fresh.driver)
 	b.Cleanup(func() { fresh.log.Close() })
 	return &fresh

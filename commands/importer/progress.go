@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"annals/commands"
@@ -21,27 +22,59 @@ const (
 type progress struct {
 	handler *commands.Handler
 	file    commands.ImportFile
-	next    time.Time // no step is told before
-	told    bool
-	err     error // of telling; kept for those who cannot return it
+
+	mu            sync.Mutex
+	step, message string    // the latest
+	next          time.Time // nothing is told before
+	told          bool
+	err           error // of telling; kept for those who cannot return it
 }
 
-func newProgress(h *commands.Handler, file commands.ImportFile) *progress {
-	return &progress{handler: h, file: file, next: time.Now().Add(quiet)}
-}
-
-func (p *progress) step(ctx context.Context, step, message string) error {
-	now := time.Now()
-	if p.err != nil || now.Before(p.next) {
-		return p.err
+// watch begins to tell the work on a file: that it was taken up is told even
+// while nothing comes from its reader. stop ends that.
+func watch(ctx context.Context, h *commands.Handler, file commands.ImportFile) (p *progress, stop func()) {
+	p = &progress{handler: h, file: file, step: "reading", next: time.Now().Add(quiet)}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		timer := time.NewTimer(quiet)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.tell(ctx)
+		case <-ctx.Done():
+		}
+	}()
+	return p, func() {
+		cancel()
+		<-ended
 	}
-	p.next = now.Add(pace)
-	p.err = p.handler.StepFile(ctx, p.file, !p.told, step, message)
-	p.told = true
+}
+
+// at notes the step that the work is at, and tells it if it is time to.
+func (p *progress) at(ctx context.Context, step, message string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step, p.message = step, message
+	p.tell(ctx)
 	return p.err
 }
 
-// reading is what a reader of files calls.
+func (p *progress) tell(ctx context.Context) {
+	now := time.Now()
+	if p.err != nil || now.Before(p.next) {
+		return
+	}
+	p.next = now.Add(pace)
+	p.err = p.handler.StepFile(ctx, p.file, !p.told, p.step, p.message)
+	p.told = true
+}
+
+// reading is what a reader of files calls. An error is kept, and met at the
+// next section.
 func (p *progress) reading(ctx context.Context) func(step string, page, pages int) {
 	return func(step string, page, pages int) {
 		message := ""
@@ -51,6 +84,6 @@ func (p *progress) reading(ctx context.Context) func(step string, page, pages in
 		case page > 0:
 			message = fmt.Sprintf("page %d", page)
 		}
-		p.step(ctx, step, message) // its error is kept, and met at the next section
+		_ = p.at(ctx, step, message)
 	}
 }
