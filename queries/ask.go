@@ -23,7 +23,7 @@ func (q *Queries) Ask(ctx context.Context, user events.User, s Search) (Answer, 
 	for i, src := range sources {
 		passages[i] = answer.Passage{
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
-			Pages: [2]int{src.StartPage, src.EndPage}, Text: src.Text, Score: src.Score,
+			Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Score: src.Score,
 		}
 	}
 	a := answer.Find(s.Query, passages)

@@ -125,6 +125,11 @@ func (q *Queries) writeMarkdown(ctx context.Context, d Document, w io.Writer) er
 	}
 }
 
+// heading writes a section's title as a line of Markdown.
+func heading(level int, title string) string {
+	return strings.Repeat("#", min(max(level, 1), 6)) + " " + title
+}
+
 // write writes a part as Markdown: its heading, where it is a section's first,
 // and its text, set off from what came before.
 func (s sectionRow) write(w io.Writer, more bool) error {
@@ -134,7 +139,7 @@ func (s sectionRow) write(w io.Writer, more bool) error {
 			b.WriteString("\n\n")
 		}
 		if s.title != "" {
-			b.WriteString(strings.Repeat("#", min(max(s.level, 1), 6)) + " " + s.title)
+			b.WriteString(heading(s.level, s.title))
 			if len(s.text) > 0 {
 				b.WriteString("\n\n")
 			}

@@ -175,14 +175,14 @@ type Search struct {
 
 // Source is a passage that answers.
 type Source struct {
-	id        string // of the passage
+	id, body  string // of the passage; its text without the heading
 	Document  uuid.UUID
 	Title     string // of the document
 	LeafTitle string // of the section
 	Path      []string
 	StartPage int // 0 where there are no pages
 	EndPage   int
-	Text      string
+	Text      string // Markdown; a section's first passage begins with its heading
 	Score     float64
 	DeepLink  string // /documents/<id>.<ext>#page=<n>
 }

@@ -93,15 +93,15 @@ func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Q
 
 // passageText is what the read model knows of a passage.
 type passageText struct {
-	document                 string
-	section, number, version int
-	title, path              string
-	startPage, endPage       int
-	text                     []byte
+	document                        string
+	section, number, version, level int
+	title, path                     string
+	startPage, endPage              int
+	text                            []byte
 }
 
 func (p *passageText) fields() []any {
-	return []any{&p.document, &p.section, &p.number, &p.version, &p.title, &p.path, &p.startPage, &p.endPage, &p.text}
+	return []any{&p.document, &p.section, &p.number, &p.version, &p.level, &p.title, &p.path, &p.startPage, &p.endPage, &p.text}
 }
 
 // readable looks hits up in the read models, and drops those that the user may
@@ -152,7 +152,7 @@ func (q *Queries) passages(ctx context.Context, hits []searchindex.Hit) (map[str
 		return nil, err
 	}
 	rows, err := list(ctx, q.Models.Passages.DB(), (*passageText).fields,
-		`SELECT p.document, p.section, p.number, d.version, s.title, s.path, p.start_page, p.end_page, substr(s.text, p.start + 1, p.length)
+		`SELECT p.document, p.section, p.number, d.version, s.level, s.title, s.path, p.start_page, p.end_page, substr(s.text, p.start + 1, p.length)
 		 FROM json_each($1) k
 		 CROSS JOIN passages p ON p.document = k.value ->> 0 AND p.section = k.value ->> 1 AND p.number = k.value ->> 2
 		 JOIN documents d ON d.id = p.document JOIN sections s ON s.id = p.row`, string(b))
@@ -190,13 +190,14 @@ func (v *viewer) documentsByID(ctx context.Context, ids []string) (map[string]Do
 func (t *passageText) source(d Document) (Source, error) {
 	s := Source{
 		Document: d.ID, Title: d.Title, LeafTitle: t.title, StartPage: t.startPage, EndPage: t.endPage,
-		Text: string(t.text), DeepLink: d.DeepLink(t.startPage),
+		Text: string(t.text), body: string(t.text), DeepLink: d.DeepLink(t.startPage),
 	}
 	if err := json.Unmarshal([]byte(t.path), &s.Path); err != nil {
 		return s, err
 	}
-	if s.Text == "" {
-		s.Text = t.title // a section that is nothing but its title
+	if t.number == 0 && t.title != "" {
+		// The section begins here, and its heading is part of the text.
+		s.Text = strings.TrimSpace(heading(t.level, t.title) + "\n\n" + s.body)
 	}
 	if s.LeafTitle == "" {
 		s.LeafTitle = d.Title
@@ -212,7 +213,7 @@ func rank(s Search, found []Source) []Source {
 	for i, f := range found {
 		candidates[i] = searchindex.Candidate{
 			Hit:   searchindex.Hit{ID: f.id, Score: f.Score},
-			Title: f.Title, Section: strings.Join(f.Path, " > "), Text: f.Text,
+			Title: f.Title, Section: strings.Join(f.Path, " > "), Text: f.body,
 		}
 		byID[f.id] = f
 	}

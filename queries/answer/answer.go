@@ -5,10 +5,13 @@
 //
 // A question is cut into terms (question.go), the passages into sentences,
 // table rows, list items and code (units.go). A conditional logit ranks these
-// units (rank.go), another one the word spans inside the best unit (span.go),
-// and a logistic regression turns what both saw into a probability that the
-// answer is right (confidence.go). The weights of all three (weights.go) are
-// fitted by `go test ./queries/answer -run TestFit -fit`.
+// units by what they share with the question (rank.go, measure.go), another
+// one the word spans inside the likeliest (span.go); the told words are the
+// shortest window that probably holds the right span (window.go). A logistic
+// regression turns what was seen into the probability that the answer is right
+// (confidence.go). All weights (weights.go) are fitted by
+// `go test ./queries/answer -run TestFit -fit`, which also judges them on
+// articles that the fit has not seen.
 //
 // The package may import libraries only.
 package answer

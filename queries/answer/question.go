@@ -178,7 +178,7 @@ var (
 )
 
 // questionWord returns the index of the word that asks, or -1. A "when" or
-// "where" in the middle tells a circumstance, if another word asks.
+// "where" that no auxiliary follows tells a circumstance, if another word asks.
 func (q *question) questionWord() int {
 	first := -1
 	for i := range q.tokens {
@@ -186,7 +186,7 @@ func (q *question) questionWord() int {
 		if t.class != asking {
 			continue
 		}
-		if i < 2 || t.lower != "when" && t.lower != "where" {
+		if t.lower != "when" && t.lower != "where" || i+1 < len(q.tokens) && q.tokens[i+1].class == auxiliary {
 			return i
 		}
 		if first < 0 {
@@ -240,23 +240,37 @@ func (q *question) ofNoun(i int) sought {
 	return anything
 }
 
-// findFocus finds the noun after the question word at, skipping "type of".
+// findFocus finds the noun after the question word at, skipping "type of". A
+// run of content words that ends without an auxiliary or "of" is taken to end
+// with the verb ("which river flows there").
 func (q *question) findFocus(at int) {
 	switch q.tokens[at].lower {
 	case "what", "which", "how", "whose":
 	default:
 		return
 	}
-	for i := at + 1; i < len(q.tokens); i++ {
-		t := q.tokens[i]
-		if t.class == content && !vague[t.lower] {
-			q.focus = t.term
-		} else if t.class != content && t.lower != "of" && t.class != determiner && t.lower != "many" && t.lower != "much" || t.lower == "of" && q.focus >= 0 {
+	before := -1
+	for i := at + 1; i < min(at+6, len(q.tokens)); i++ {
+		t := &q.tokens[i]
+		switch {
+		case t.class == content && vague[t.lower]:
+		case t.class == content:
+			before, q.focus = q.focus, t.term
+			continue
+		case q.focus < 0 && (t.lower == "of" || t.lower == "many" || t.lower == "much" || t.class == determiner):
+			continue
+		case t.class == auxiliary || t.lower == "of":
 			return
 		}
-		if i-at > 4 {
+		if q.focus >= 0 {
+			break
+		}
+		if t.class != content {
 			return
 		}
+	}
+	if before >= 0 {
+		q.focus = before
 	}
 }
 

@@ -340,12 +340,15 @@ func TestSquadStandsAboveTheNaiveReference(t *testing.T) {
 	s := tally(qs, answers)
 	s.perQuestion = time.Since(start) / time.Duration(len(qs))
 	t.Log(s)
+	// A naive reference (BM25, best overlapping sentence) has .706, .155, .929
+	// and .540; what is asked for here lies between that and what was seen.
 	for _, floor := range []struct {
 		name      string
 		got, want float64
 	}{
-		{"contains", s.contains, 0.706}, {"token F1", s.f1, 0.155},
-		{"AUROC out of corpus", s.foreign, 0.929}, {"AUROC adversarial", s.adversarial, 0.54},
+		{"contains", s.contains, 0.77}, {"token F1", s.f1, 0.22},
+		{"AUROC out of corpus", s.foreign, 0.955}, {"AUROC adversarial", s.adversarial, 0.63},
+		{"AUROC of confidence, right against wrong", s.correct, 0.8}, {"abstained out of corpus", s.foreignAbstains, 0.8},
 	} {
 		if floor.got <= floor.want {
 			t.Errorf("%s: got %.3f, want above %.3f", floor.name, floor.got, floor.want)
