@@ -64,7 +64,7 @@ type Limits struct {
 	UploadBytes   int64 // of a whole upload: 64 GiB
 	MetadataBytes int64 // of file_metadata: 8 MiB
 	JSONBytes     int64 // of any other body: 1 MiB
-	QueryLength   int   // characters of a question: 10,000
+	QueryLength   int   // characters of a question: 100,000
 	Tags          int   // in a search: 64
 	PageSize      int   // entries of a listing's page: 1,000
 	HeaderBytes   int   // of a request's headers: 64 KiB
@@ -76,7 +76,7 @@ func (l Limits) withDefaults() Limits {
 	orElse(&l.UploadBytes, 64<<30)
 	orElse(&l.MetadataBytes, 8<<20)
 	orElse(&l.JSONBytes, 1<<20)
-	orElse(&l.QueryLength, 10_000)
+	orElse(&l.QueryLength, 100_000)
 	orElse(&l.Tags, 64)
 	orElse(&l.PageSize, 1_000)
 	orElse(&l.HeaderBytes, 64<<10)
