@@ -1,0 +1,105 @@
+package answer
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// cutUp returns the units of a text, each with what it is.
+func cutUp(text string) (forms []form, texts []string) {
+	q := ask("What is it?")
+	p := newPassage(&q, Passage{Text: text})
+	for _, u := range appendUnits(nil, 0, &p) {
+		forms = append(forms, u.kind)
+		texts = append(texts, p.text[u.start:u.end])
+	}
+	return forms, texts
+}
+
+func TestTextIsCutIntoUnits(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		forms []form
+		want  []string
+	}{
+		{"One thing. Another\nthing! A third?", []form{0, 0, 0}, []string{"One thing.", "Another\nthing!", "A third?"}},
+		{"Dr. A. B. Smith met Mr. Jones at 3.5 p.m. in the U.S. capital. He left.", []form{0, 0}, []string{"Dr. A. B. Smith met Mr. Jones at 3.5 p.m. in the U.S. capital.", "He left."}},
+		{`He said "Go." Then he went.[2] Nobody[who?] saw.:12–14 End.`, []form{0, 0, 0, 0}, []string{`He said "Go."`, "Then he went.[2]", "Nobody[who?] saw.:12–14", "End."}},
+		{"# Title\n\nText.", []form{sentence}, []string{"Text."}},
+		{"Such as:\n\n- one\n- two\n  more\n1. three", []form{sentence, item, item, item}, []string{"Such as:", "one", "two\n  more", "three"}},
+		{"| A | B |\n|---|:-:|\n| 1 | 2 |\n\n| 3 | 4 |", []form{row, row}, []string{"| 1 | 2 |", "| 3 | 4 |"}},
+		{"```go\nx := 1\n\ny\n```\nafter", []form{code, sentence}, []string{"x := 1\n\ny", "after"}},
+		{"港の橋。設計者は田中！", []form{0, 0}, []string{"港の橋。", "設計者は田中！"}},
+		{"...\n\n---", nil, nil},
+	} {
+		forms, got := cutUp(c.text)
+		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(forms, c.forms) {
+			t.Errorf("%q: got %v %q, want %v %q", c.text, forms, got, c.forms, c.want)
+		}
+	}
+}
+
+func TestRowIsToldWithItsHeader(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"| A | B |\n|---|---|\n| 1 | 2 |", "A: 1; B: 2"},
+		{"A | B\n--|--\n1 |", "A: 1"},
+		{"| A |\n|---|\n| 1 | x\\|y |", "A: 1; x\\|y"},
+		{"| 1 | 2 |", "1; 2"},
+	} {
+		q := ask("What?")
+		p := newPassage(&q, Passage{Text: c.text})
+		units := appendUnits(nil, 0, &p)
+		if got := p.rowText(&units[len(units)-1]); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestWordsAreCutAndFolded(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"Möngke's U.S.A. plan—3,5 or 4.25% of O'Neil-Smith", "mongke u.s.a plan 3,5 or 4.25 of o'neil-smith"},
+		{"橋は 2. Then", "橋 は 2 then"},
+		{"don't stop. Now", "don't stop now"},
+		{"\xff- '", ""},
+	} {
+		var got []string
+		for _, tok := range tokenize(c.text, 0, len(c.text), nil) {
+			got = append(got, tok.lower)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestQuestionTellsWhatIsSought(t *testing.T) {
+	for _, c := range []struct {
+		question string
+		want     sought
+		focus    string
+		subject  bool
+	}{
+		{"Who built it?", aPerson, "", true},
+		{"When did it open?", aTime, "", false},
+		{"In what year was it built?", aTime, "year", false},
+		{"Which river flows there?", aPlace, "river", true},
+		{"How many ships sailed?", aNumber, "ships", true},
+		{"How did it end?", aReason, "", false},
+		{"Why was it shut?", aReason, "", false},
+		{"What type of fish is it?", anything, "fish", false},
+		{"When they met in Rome, who was the host?", aPerson, "", false},
+		{"What South African consul did they meet?", anything, "consul", false},
+		{"What president of the university reformed it?", aPerson, "president", true},
+		{"They were stronger when compared to whom?", aPerson, "", true},
+	} {
+		q := ask(c.question)
+		focus := ""
+		if q.focus >= 0 {
+			focus = q.terms[q.focus].word
+		}
+		if q.sought != c.want || focus != c.focus || q.subject != c.subject {
+			t.Errorf("%q: got sort %d, focus %q, subject %v; want %d, %q, %v", c.question, q.sought, focus, q.subject, c.want, c.focus, c.subject)
+		}
+	}
+}
