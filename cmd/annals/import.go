@@ -21,11 +21,13 @@ type importConfig struct {
 	tags                               []string
 	parallel                           int
 	restart, quiet, json, dryRun       bool
+
+	pause, poll time.Duration // before a second try, and between two looks at a job; both grow
 }
 
 // importCommand imports a folder tree through the REST interface.
 func importCommand(dataDir func() string) *cobra.Command {
-	c := new(importConfig)
+	c := &importConfig{pause: 500 * time.Millisecond, poll: 100 * time.Millisecond}
 	command := &cobra.Command{
 		Use:   "import DIR",
 		Short: "Import a folder tree, or a file, through a running server",
@@ -132,10 +134,10 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 	}
 	f := &folderImport{
 		client: &coreClient{
-			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: 500 * time.Millisecond, tell: m.say,
+			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.say,
 			token: c.tokens(cmd, dataDir),
 		},
-		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: 100 * time.Millisecond,
+		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll,
 		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state},
 	}
 	defer f.client.http.CloseIdleConnections()

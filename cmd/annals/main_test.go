@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary be the program: by its name in scripts, by
+// the environment elsewhere, and as the reader of PDFs that a server starts.
+func TestMain(m *testing.M) {
+	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == "extract-pdf" {
+		main()
+		return
+	}
+	testscript.Main(m, map[string]func(){"annals": main})
+}
+
+// A dry run of an import shows which file goes where.
+func Example_import() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range []string{"handbook/leave.md", "handbook/travel/trains.txt", "handbook/.draft.md"} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			panic(err)
+		}
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	args := []string{"import", "--dry-run", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "handbook")}
+	if err := run(context.Background(), args, os.Stdin, os.Stdout, os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// leave.md -> handbook
+	// travel/trains.txt -> handbook/travel
+	// 2 files to import, 0 imported earlier; passed over: 1 hidden
+}
