@@ -31,6 +31,9 @@ type Handler struct {
 	folders   *cache[*tree]
 	documents *cache[*document]
 	jobs      *cache[*job]
+
+	mu        sync.Mutex
+	finishing map[uuid.UUID]*outcomes // by job
 }
 
 // Duplicates is what commands ask of the read side.
@@ -51,6 +54,7 @@ func (h *Handler) init() {
 		h.folders = newCache(newTree, 1, func(*tree) int { return 1 })
 		h.documents = newCache(func() *document { return &document{} }, keptDocuments, func(*document) int { return 1 })
 		h.jobs = newCache(func() *job { return &job{} }, keptFiles, (*job).weight)
+		h.finishing = make(map[uuid.UUID]*outcomes)
 		if h.Logger == nil {
 			h.Logger = slog.Default()
 		}

@@ -189,6 +189,8 @@ type ImportFile struct {
 	Starts   int                 // how often FileStarted was told of it
 	User     events.User         // for whom it is imported
 	Cause    events.Cause        // of what is done for it
+
+	requested string // names the event that made the job exist
 }
 
 // FileToImport returns a file of a job. An unknown one is fault.NotFound.
@@ -210,6 +212,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 			// FileAccepted of a file stands at the revision of its index.
 			Causation: events.JobStream(jobID) + "@" + strconv.Itoa(file),
 		}
+		f.requested = events.JobStream(jobID) + "@" + strconv.Itoa(j.uploads)
 		return nil
 	})
 	return f, err
@@ -245,57 +248,10 @@ func (c stepFile) decide(j *job) ([]events.Data, error) {
 // It does nothing for a file whose work has ended. Whoever calls it sees to
 // it that this is at most once a second for a file.
 func (h *Handler) StepFile(ctx context.Context, f ImportFile, first bool, step, message string) error {
-	return h.doJob(ctx, f, "step file", stepFile{file: f.Accepted.File, first: first, step: step, message: message}.decide, nil)
-}
-
-// finishFile ends the work on a file, by outcome: FileImported or FileFailed.
-// The job ends with its last file, in the same append.
-type finishFile struct {
-	file    int
-	outcome events.Data
-}
-
-func (c finishFile) decide(j *job) ([]events.Data, error) {
-	f, err := j.file(c.file)
-	if err != nil || f == nil {
-		return nil, err
-	}
-	data := []events.Data{c.outcome}
-	if j.open > 1 {
-		return data, nil
-	}
-	finished := events.JobFinished{Successful: j.successful, Failed: j.failed}
-	if _, failed := c.outcome.(events.FileFailed); failed {
-		finished.Failed++
-	} else {
-		finished.Successful++
-	}
-	return append(data, finished), nil
-}
-
-// FinishFile ends the work on a file that became a document. It does nothing
-// for a file whose work has ended already.
-func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported) error {
-	became.File = f.Accepted.File
-	return h.doJob(ctx, f, "finish file", finishFile{file: became.File, outcome: became}.decide, f.EventID)
-}
-
-// FailFile ends the work on a file that cannot be imported, with a sentence
-// for the user that says why. It does nothing for a file whose work has ended
-// already.
-func (h *Handler) FailFile(ctx context.Context, f ImportFile, sentence string) error {
-	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
-	return h.doJob(ctx, f, "fail file", finishFile{file: failed.File, outcome: failed}.decide, f.EventID)
-}
-
-type eventID func(stream string, revision int64, data events.Data) uuid.UUID
-
-func (h *Handler) doJob(ctx context.Context, f ImportFile, name string, decide func(*job) ([]events.Data, error), id eventID) error {
 	h.init()
-	a := action[*job]{name: name, stream: events.JobStream(f.Job), cause: f.Cause, decide: decide}
-	if id != nil {
-		a.id = func(revision int64, data events.Data) uuid.UUID { return id(a.stream, revision, data) }
-	}
-	_, err := do(ctx, h, h.jobs, a)
+	_, err := do(ctx, h, h.jobs, action[*job]{
+		name: "step file", stream: events.JobStream(f.Job), cause: f.Cause,
+		decide: stepFile{file: f.Accepted.File, first: first, step: step, message: message}.decide,
+	})
 	return err
 }

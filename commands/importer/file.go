@@ -128,19 +128,47 @@ func (r *run) ensureLocated(ctx context.Context) error {
 
 // read reads the file and appends its text as it comes.
 func (r *run) read(ctx context.Context) (events.Content, error) {
-	accepted := r.file.Accepted
-	if err := r.progress.at(ctx, "reading", ""); err != nil {
-		return events.Content{}, err
+	summary := r.summariser(r.file.Accepted.Name)
+	info, err := r.extract(ctx, summary)
+	if err == nil {
+		err = r.ensureLocated(ctx)
 	}
-	path, release, err := r.Originals.Path(ctx, accepted.SHA256)
-	if fault.Is(err, fault.NotFound) { // not the file's own fault
-		return events.Content{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
+	if err == nil {
+		err = r.progress.at(ctx, "summarising", "")
+	}
+	if err == nil {
+		err = r.text.flush(ctx)
 	}
 	if err != nil {
 		return events.Content{}, err
 	}
+	accepted := r.file.Accepted
+	description, text := summary.Result()
+	return events.Content{
+		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: first(info.MediaType, accepted.MediaType),
+		Title: first(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
+		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version,
+		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
+	}, nil
+}
+
+// extract has the file read, as one of few at a time: reading takes a core
+// and memory, while all else waits for the log.
+func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return extract.Info{}, err
+	}
 	defer release()
-	summary := r.summariser(accepted.Name)
+	accepted := r.file.Accepted
+	path, done, err := r.Originals.Path(ctx, accepted.SHA256)
+	if fault.Is(err, fault.NotFound) { // not the file's own fault
+		return extract.Info{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
+	}
+	if err != nil {
+		return extract.Info{}, err
+	}
+	defer done()
 	info, err := r.Reader.Read(ctx, path, accepted.Name, func(s extract.Section) error {
 		if err := r.ensureLocated(ctx); err != nil {
 			return err
@@ -154,25 +182,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	if err == nil {
 		err = ctx.Err() // a reader that was stopped may take it for the end
 	}
-	if err == nil {
-		err = r.ensureLocated(ctx)
-	}
-	if err == nil {
-		err = r.progress.at(ctx, "summarising", "")
-	}
-	if err == nil {
-		err = r.text.flush(ctx)
-	}
-	if err != nil {
-		return events.Content{}, err
-	}
-	description, text := summary.Result()
-	return events.Content{
-		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: first(info.MediaType, accepted.MediaType),
-		Title: first(shorten(info.Title), accepted.Name), Pages: info.Pages,
-		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version,
-		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
-	}, nil
+	return info, err
 }
 
 // fileAs makes the document. Access is judged again here: it may have been
@@ -225,17 +235,25 @@ func (r *run) became(ctx context.Context) (events.FileImported, error) {
 	}, nil
 }
 
-// maxWarnings is how many warnings of a file are kept.
-const maxWarnings = 20
+// Bounds of what is kept of a file besides its text, so that the events of
+// many files fit into one append.
+const (
+	maxTitle    = 1 << 10 // bytes
+	maxWarnings = 10
+	maxSentence = 300 // bytes of a warning
+)
 
-func (r *run) warnings(warnings []string) []string {
+func (r *run) warnings(warnings []string) (kept []string) {
 	if !r.text.words && len(warnings) == 0 {
 		return []string{"no text was found in the file"}
 	}
-	if n := len(warnings); n > maxWarnings {
-		warnings = append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("there are %d more warnings like these", n-maxWarnings))
+	for n, w := range warnings {
+		if n == maxWarnings {
+			return append(kept, fmt.Sprintf("there are %d more warnings like these", len(warnings)-n))
+		}
+		kept = append(kept, shorten(w, maxSentence))
 	}
-	return warnings
+	return kept
 }
 
 type noSummary struct{}
@@ -257,11 +275,10 @@ func first(text, otherwise string) string {
 	return text
 }
 
-// shorten cuts a title that is too long for a line.
-func shorten(title string) string {
-	const maxTitle = 1 << 10
-	if len(title) <= maxTitle {
-		return title
+// shorten cuts a text that is longer than so many bytes.
+func shorten(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
+		return text
 	}
-	return strings.ToValidUTF8(title[:maxTitle], "")
+	return strings.ToValidUTF8(text[:maxBytes], "")
 }

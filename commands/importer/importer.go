@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"annals/commands"
@@ -43,7 +44,10 @@ type Importer struct {
 	// Summarise starts the summary of a document. Nil: there is none.
 	Summarise func(title string) Summariser
 
-	Workers     int           // files side by side; 0: as many as cores
+	// Workers is how many files are read side by side; 0: as many as cores.
+	// The subscriber should deliver several times as many at once: the rest
+	// of the work on a file waits for the log, and many wait together.
+	Workers     int
 	FileTimeout time.Duration // for one try at a file; 0: 15 minutes
 	// Retries of a file after a failure that is not its own: 0: 4, negative:
 	// none. Pauses go from RetryPause (0: 200 ms) to 10 s.
@@ -53,6 +57,9 @@ type Importer struct {
 	Logger     *slog.Logger  // nil: slog.Default()
 
 	textBatch int // most bytes of sections in one append; 0: maxTextBatch
+
+	once    sync.Once
+	readers chan struct{} // a token for each file that is being read
 }
 
 // Summariser composes a document's summary from its text as it comes. It
@@ -60,6 +67,17 @@ type Importer struct {
 type Summariser interface {
 	Add(sectionTitle, text string)
 	Result() (description, summary string)
+}
+
+// acquire waits until a file may be read; release lets the next in.
+func (i *Importer) acquire(ctx context.Context) (release func(), err error) {
+	i.once.Do(func() { i.readers = make(chan struct{}, or(i.Workers, runtime.NumCPU())) })
+	select {
+	case i.readers <- struct{}{}:
+		return func() { <-i.readers }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (i *Importer) logger() *slog.Logger {
@@ -95,7 +113,7 @@ func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
 		return fmt.Errorf("make the importer's router: %w", err)
 	}
 	router.AddConsumerHandler("importer", Topic, source, i.work).AddMiddleware(
-		source.tracked, limited(or(i.Workers, runtime.NumCPU())), middleware.CorrelationID,
+		source.tracked, middleware.CorrelationID,
 		i.conclude, keepContext, i.retry(), middleware.Timeout(i.timeout()), middleware.Recoverer)
 	err = router.Run(ctx)
 	stop() // the drain is over: whatever is still in work ends with its context
@@ -161,7 +179,7 @@ func (i *Importer) fail(ctx context.Context, w Work, sentence string) error {
 	if err != nil {
 		return err
 	}
-	return i.Handler.FailFile(ctx, file, sentence)
+	return i.Handler.FailFile(ctx, file, shorten(sentence, maxTitle))
 }
 
 // sentence tells the user why a file was not imported.
@@ -206,21 +224,5 @@ func keepContext(next message.HandlerFunc) message.HandlerFunc {
 		ctx := msg.Context()
 		defer msg.SetContext(ctx)
 		return next(msg)
-	}
-}
-
-// limited lets so many messages in at once.
-func limited(workers int) message.HandlerMiddleware {
-	places := make(chan struct{}, workers)
-	return func(next message.HandlerFunc) message.HandlerFunc {
-		return func(msg *message.Message) ([]*message.Message, error) {
-			select {
-			case places <- struct{}{}:
-				defer func() { <-places }()
-				return next(msg)
-			case <-msg.Context().Done():
-				return nil, msg.Context().Err()
-			}
-		}
 	}
 }

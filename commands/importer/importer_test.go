@@ -190,7 +190,7 @@ func (b *bench) deliver(i *Importer, work []Work) (nacked []Work) {
 	defer cancel()
 	var mu sync.Mutex
 	open := len(work)
-	f := &feed{work: work, atOnce: 2, answered: func(w Work, acked bool) {
+	f := &feed{work: work, atOnce: 16, answered: func(w Work, acked bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !acked {
