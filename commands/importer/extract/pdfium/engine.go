@@ -39,7 +39,6 @@ func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 			e.Close()
 		}
 	}()
-	// The compiler's own threads would only compete with the other processes'.
 	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(uint32(min(memory/wasmPage, 65536)))
 	if cacheDir != "" {
 		if err := os.MkdirAll(cacheDir, 0o700); err != nil {

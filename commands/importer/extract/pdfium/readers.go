@@ -12,7 +12,7 @@ import (
 
 // The defaults of Config.
 const (
-	DefaultMemory   = 256 << 20
+	DefaultMemory   = 512 << 20
 	DefaultTime     = 10 * time.Minute
 	DefaultPageTime = time.Minute
 	DefaultIdle     = 20 * time.Second
@@ -34,7 +34,7 @@ type Config struct {
 	// 50 ms instead of a second. Empty means that Serve's caller decides.
 	CacheDir  string
 	Processes int           // at most at a time: the number of cores
-	Memory    int64         // bytes that PDFium may use for one file: DefaultMemory
+	Memory    int64         // bytes that one process may hold: DefaultMemory
 	Time      time.Duration // for one file: DefaultTime
 	PageTime  time.Duration // for one page: DefaultPageTime
 	Idle      time.Duration // after which an unused process is ended: DefaultIdle

@@ -13,7 +13,7 @@ import (
 )
 
 // memoryEnv names the environment variable by which Readers tells a process
-// how many bytes of memory PDFium may use.
+// how many bytes of memory it may hold.
 const memoryEnv = "ANNALS_PDF_MEMORY"
 
 // cacheEnv names the one that holds Config.CacheDir.
@@ -32,8 +32,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, cacheDir string) er
 	if cacheDir == "" {
 		cacheDir = os.Getenv(cacheEnv)
 	}
-	debug.SetMemoryLimit(memory + overhead)
-	e, err := newEngine(cacheDir, memory)
+	debug.SetMemoryLimit(memory)
+	// PDFium's memory is copied when it grows, so that for a moment there are two.
+	e, err := newEngine(cacheDir, max(memory-overhead, overhead)/2)
 	if err != nil {
 		return err
 	}

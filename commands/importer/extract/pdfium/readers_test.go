@@ -1,0 +1,240 @@
+package pdfium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+)
+
+// readersOf returns Readers whose processes run the test binary in a mode.
+func readersOf(t *testing.T, mode string, config Config) *Readers {
+	config.Command = []string{os.Args[0], mode}
+	if cache, err := os.UserCacheDir(); err == nil {
+		config.CacheDir = filepath.Join(cache, "annals-test-pdfium")
+	}
+	r := New(config)
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// written is a PDF of pages that each hold one line.
+func written(t *testing.T, lines ...string) string {
+	var b strings.Builder
+	var offsets []int
+	object := func(body string) {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(offsets), body)
+	}
+	b.WriteString("%PDF-1.4\n")
+	kids := ""
+	for i := range lines {
+		kids += fmt.Sprintf("%d 0 R ", 4+2*i)
+	}
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	object(fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", kids, len(lines)))
+	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+	for i, line := range lines {
+		object(fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Rotate %d /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 90*(i%4), 5+2*i))
+		content := "BT /F1 2 Tf 6 0 0 6 100 700 Tm (" + line + ") Tj ET"
+		object(fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
+	}
+	start := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", o)
+	}
+	fmt.Fprintf(&b, "trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, start)
+	path := filepath.Join(t.TempDir(), "test.pdf")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// pagesOf reads a file and returns its pages.
+func pagesOf(ctx context.Context, r *Readers, path string) (pages []Page, err error) {
+	err = r.Read(ctx, path, 10, Visitor{
+		Document: func(Document) error { return nil },
+		Page:     func(p Page) error { pages = append(pages, p); return nil },
+	})
+	return pages, err
+}
+
+func TestLinesStandWhereThePageShowsThem(t *testing.T) {
+	r := readersOf(t, "serve", Config{})
+	pages, err := pagesOf(t.Context(), r, written(t, "upright", "quarter", "half", "three quarters"))
+	if err != nil || len(pages) != 4 {
+		t.Fatalf("Read = %d pages, %v", len(pages), err)
+	}
+	for i, want := range []struct {
+		x, y, width float32
+		turned      bool
+	}{{100, 92, 612, false}, {700, 100, 792, true}, {512, 700, 612, true}, {92, 512, 792, true}} {
+		p := pages[i]
+		if len(p.Lines) != 1 || p.Number != i+1 || p.Width != want.width {
+			t.Fatalf("page %d: %+v", i+1, p)
+		}
+		if l := p.Lines[0]; l.X != want.x || l.Y != want.y || l.Turned != want.turned || l.Size != 12 {
+			t.Errorf("page %d: line at %v, %v, turned %t, size %v, want %+v and 12", i+1, l.X, l.Y, l.Turned, l.Size, want)
+		}
+	}
+}
+
+func TestAProcessServesFileAfterFile(t *testing.T) {
+	r := readersOf(t, "serve", Config{Processes: 1, Files: 3})
+	path := written(t, "one")
+	seen := map[int]int{}
+	for range 6 {
+		if _, err := pagesOf(t.Context(), r, path); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.idle {
+			seen[p.cmd.Process.Pid]++
+		}
+	}
+	if len(seen) != 2 { // the third file of each ends it
+		t.Errorf("6 files were read by processes %v, want 2 of them seen idle twice", seen)
+	}
+}
+
+func TestFilesAreReadSideBySide(t *testing.T) {
+	r := readersOf(t, "serve", Config{Processes: 2})
+	path := written(t, "one", "two")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if pages, err := pagesOf(t.Context(), r, path); err != nil || len(pages) != 2 {
+				t.Errorf("Read = %d pages, %v", len(pages), err)
+			}
+		})
+	}
+	group.Wait()
+	if len(r.idle) > 2 {
+		t.Errorf("%d processes, want 2 at most", len(r.idle))
+	}
+}
+
+func TestAProcessThatFailsLosesOnlyItsFile(t *testing.T) {
+	for mode, want := range map[string]string{
+		"hang":   "a page of the PDF took longer than 300ms and its reading was stopped after page 1 of 3",
+		"crash":  "the PDF is damaged or needs too much memory; its reading stopped after page 1 of 3",
+		"babble": "the PDF is damaged or needs too much memory; its reading stopped after page 1 of 3",
+	} {
+		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
+		for range 2 { // each by a fresh process
+			pages, err := pagesOf(t.Context(), r, "any.pdf")
+			if !fault.Is(err, fault.Invalid) || err.Error() != want || len(pages) != 1 {
+				t.Errorf("%s: Read = %d pages, %v, want 1 and %s", mode, len(pages), err, want)
+			}
+		}
+		if len(r.idle) != 0 {
+			t.Errorf("%s: a failed process is kept", mode)
+		}
+	}
+}
+
+func TestAFileMayTakeItsTimeAndNoMore(t *testing.T) {
+	r := readersOf(t, "hang", Config{Time: 300 * time.Millisecond})
+	_, err := pagesOf(t.Context(), r, "any.pdf")
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "took longer than 300ms") {
+		t.Errorf("Read = %v", err)
+	}
+}
+
+func TestAnEndedContextEndsTheReading(t *testing.T) {
+	r := readersOf(t, "hang", Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	err := r.Read(ctx, "any.pdf", 10, Visitor{
+		Document: func(Document) error { return nil },
+		Page:     func(Page) error { cancel(); return nil },
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Read = %v, want context.Canceled", err)
+	}
+}
+
+func TestAProcessThatDoesNotStartIsNoFaultOfTheFile(t *testing.T) {
+	r := readersOf(t, "stillborn", Config{})
+	_, err := pagesOf(t.Context(), r, "any.pdf")
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "no such subcommand") {
+		t.Errorf("Read = %v, want kind unavailable and what the process said", err)
+	}
+}
+
+func TestAnErrorOfTheVisitorComesBackAsItIs(t *testing.T) {
+	r := readersOf(t, "serve", Config{})
+	want := errors.New("stop")
+	path := written(t, "one", "two")
+	err := r.Read(t.Context(), path, 10, Visitor{
+		Document: func(Document) error { return nil },
+		Page:     func(Page) error { return want },
+	})
+	if err != want {
+		t.Errorf("Read = %v, want %v", err, want)
+	}
+	if pages, err := pagesOf(t.Context(), r, path); err != nil || len(pages) != 2 {
+		t.Errorf("Read after it = %d pages, %v", len(pages), err)
+	}
+}
+
+func TestAnIdleProcessIsEnded(t *testing.T) {
+	r := readersOf(t, "serve", Config{Idle: time.Millisecond})
+	if _, err := pagesOf(t.Context(), r, written(t, "one")); err != nil {
+		t.Fatal(err)
+	}
+	r.timers.Wait() // for the end of it
+	if len(r.idle) != 0 {
+		t.Error("an idle process was kept")
+	}
+}
+
+func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
+	r := readersOf(t, "serve", Config{})
+	dir := t.TempDir()
+	for content, want := range map[string]string{
+		"":              "the file is empty",
+		"no PDF at all": "the file is not a PDF, or too damaged to be opened",
+	} {
+		path := filepath.Join(dir, "file")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pagesOf(t.Context(), r, path); !fault.Is(err, fault.Invalid) || err.Error() != want {
+			t.Errorf("%q: Read = %v, want %s", content, err, want)
+		}
+	}
+	many := written(t, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
+	if _, err := pagesOf(t.Context(), r, many); !fault.Is(err, fault.Invalid) || err.Error() != "the PDF has 11 pages; the limit is 10" {
+		t.Errorf("Read = %v", err)
+	}
+}
+
+// BenchmarkStart measures what the first file waits for: a process of its own,
+// with the compiled PDFium on disk.
+func BenchmarkStart(b *testing.B) {
+	config := Config{Command: []string{os.Args[0], "serve"}, CacheDir: b.TempDir(), Memory: DefaultMemory}
+	p, err := start(b.Context(), &config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p.end()
+	for b.Loop() {
+		p, err := start(b.Context(), &config)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.end()
+	}
+}
