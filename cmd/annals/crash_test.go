@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// crashTest imports from several clients into a server that is killed at
+// random moments.
+type crashTest struct {
+	*testing.T
+	dir, data string
+	server    *serverProcess
+
+	mu   sync.Mutex
+	jobs map[string]bool // whose acceptance a client was told of
+}
+
+const (
+	crashClients = 4
+	crashFiles   = 25 // of each client in each round
+	crashBatch   = 5
+)
+
+// TestCrashWhileImporting holds that what was accepted survives: every job
+// ends, every file becomes one document, and no event is lost or doubled.
+// ANNALS_CRASH_ROUNDS says how often the server is killed.
+func TestCrashWhileImporting(t *testing.T) {
+	rounds := 3
+	if text := os.Getenv("ANNALS_CRASH_ROUNDS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil || rounds < 1 {
+			t.Fatalf("ANNALS_CRASH_ROUNDS is %q, want a number from 1", text)
+		}
+	}
+	c := &crashTest{T: t, dir: t.TempDir(), jobs: map[string]bool{}}
+	c.data = filepath.Join(c.dir, "annals-data")
+	c.start()
+	t.Cleanup(func() { _ = c.server.end(os.Kill) })
+	for round := range rounds {
+		c.round(round)
+	}
+	jobs, _ := c.wantSoundLog()
+	c.wantJobsEnded(jobs)
+	_, finished := c.wantSoundLog()
+	for id := range jobs {
+		if finished[id] != 1 {
+			c.Errorf("job %s is finished %d times in the log, want once", id, finished[id])
+		}
+	}
+	c.wantDocuments(rounds)
+	if err := c.server.end(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	c.start()
+	c.wantDocuments(rounds)
+}
+
+// start starts the server, where it was before if it was.
+func (c *crashTest) start() {
+	c.Helper()
+	var args []string
+	if c.server != nil {
+		args = []string{"--listen", strings.TrimPrefix(c.server.base, "http://")}
+	}
+	server, err := startServer(c.dir, nil, args...)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.server = server
+}
+
+// round lets every client send its files, and kills the server meanwhile.
+func (c *crashTest) round(round int) {
+	c.Helper()
+	g, ctx := errgroup.WithContext(c.Context())
+	for client := range crashClients {
+		g.Go(func() error { return c.send(ctx, round, client) })
+	}
+	moment := time.Duration(rand.Int64N(int64(time.Second)))
+	select {
+	case <-time.After(moment):
+	case <-ctx.Done():
+	}
+	c.Logf("round %d: killed after %s", round, moment)
+	_ = c.server.end(os.Kill) // its error is that it was killed
+	c.start()
+	if err := g.Wait(); err != nil {
+		c.Fatalf("round %d: %v", round, err)
+	}
+}
+
+// send uploads a client's files of one round. The first two clients have the
+// same files and file them in the same folder, at the same time.
+func (c *crashTest) send(ctx context.Context, round, client int) error {
+	folder := fmt.Sprintf("client %d", max(client, 1))
+	dir := filepath.Join(c.dir, "files", strconv.Itoa(client), strconv.Itoa(round))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for n := range crashFiles {
+		text := fmt.Sprintf("# Note %d\n\n%s in round %d.\n", n, folder, round) + strings.Repeat("A sentence that takes some room in the log. ", 20*n)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("note-%d-%d.md", round, n)), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	files, err := listTree(dir)
+	if err != nil {
+		return err
+	}
+	core := c.client()
+	for _, batch := range batches(files.files, crashBatch, maxBatchBytes) {
+		job, err := core.ingest(ctx, dir, folder, nil, batch)
+		if err != nil {
+			return fmt.Errorf("client %d: %w", client, err)
+		}
+		c.mu.Lock()
+		c.jobs[job.ID] = true
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+func (c *crashTest) client() *coreClient {
+	token := &issuedToken{issue: func(context.Context) (string, time.Time, error) {
+		token, err := issueToken(c.data, "admin")
+		return token, time.Now().Add(time.Hour), err
+	}}
+	return &coreClient{
+		url: c.server.base + "/core", http: newHTTPClient(crashClients), token: token.get,
+		tries: 40, pause: 5 * time.Millisecond, tell: func(string) {},
+	}
+}
+
+// wantSoundLog checks every event, and returns the jobs that exist and how
+// often each was finished.
+func (c *crashTest) wantSoundLog() (jobs map[string]bool, finished map[string]int) {
+	c.Helper()
+	var out bytes.Buffer
+	if err := run(c.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
+		c.Fatal(err)
+	}
+	jobs, finished = map[string]bool{}, map[string]int{}
+	ids, next, imported := map[string]bool{}, map[string]int64{}, map[string]bool{}
+	var last int64 = -1
+	for text := range bytes.Lines(out.Bytes()) {
+		var e line
+		if err := json.Unmarshal(text, &e); err != nil {
+			c.Fatal(err)
+		}
+		switch {
+		case ids[e.ID.String()]:
+			c.Errorf("the event %s occurs twice", e.ID)
+		case e.Revision != next[e.Stream]:
+			c.Errorf("revision %d of %s follows %d", e.Revision, e.Stream, next[e.Stream]-1)
+		case int64(e.Position) <= last:
+			c.Errorf("position %d follows %d", e.Position, last)
+		}
+		ids[e.ID.String()] = true
+		next[e.Stream] = e.Revision + 1
+		last = int64(e.Position)
+		switch e.Type {
+		case "ImportRequested":
+			jobs[strings.TrimPrefix(e.Stream, "job-")] = true
+		case "JobFinished":
+			finished[strings.TrimPrefix(e.Stream, "job-")]++
+		case "DocumentImported":
+			if imported[e.Stream] {
+				c.Errorf("%s is imported twice", e.Stream)
+			}
+			imported[e.Stream] = true
+		}
+	}
+	for id := range c.jobs {
+		if !jobs[id] {
+			c.Errorf("the accepted job %s is not in the log", id)
+		}
+	}
+	return jobs, finished
+}
+
+// wantJobsEnded waits for every job, also those whose acceptance no client
+// was told of, and checks that all their files were imported.
+func (c *crashTest) wantJobsEnded(jobs map[string]bool) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
+	defer cancel()
+	core := c.client()
+	for id := range jobs {
+		job, err := core.job(ctx, id)
+		for err == nil && !job.finished() {
+			select {
+			case <-time.After(20 * time.Millisecond):
+				job, err = core.job(ctx, id)
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err != nil {
+			c.Fatalf("job %s: %v; %s", id, err, job.Message)
+		}
+		if job.Status != "complete" || job.Successful != crashBatch || len(job.Results) != crashBatch {
+			c.Errorf("job %s ends as %+v, want %d files imported", id, job, crashBatch)
+		}
+	}
+}
+
+// wantDocuments checks that the vault lists every file once.
+func (c *crashTest) wantDocuments(rounds int) {
+	c.Helper()
+	token, err := issueToken(c.data, "admin")
+	if err != nil {
+		c.Fatal(err)
+	}
+	late := time.After(time.Minute)
+	get := func(path string, into any) {
+		for {
+			status, body, err := c.server.request(token, http.MethodGet, "/vault"+path, "")
+			if err == nil && status == http.StatusServiceUnavailable { // the read models are catching up
+				select {
+				case <-time.After(20 * time.Millisecond):
+					continue
+				case <-late:
+				}
+			}
+			if err == nil && status == http.StatusOK {
+				err = json.Unmarshal(body, into)
+			}
+			if err != nil || status != http.StatusOK {
+				c.Fatalf("GET %s: %d %s %v", path, status, body, err)
+			}
+			return
+		}
+	}
+	var folders []struct{ ID, Name string }
+	get("/folders", &folders)
+	if len(folders) != crashClients-1 {
+		c.Errorf("there are the folders %v, want %d", folders, crashClients-1)
+	}
+	for _, folder := range folders {
+		var documents []struct{ Name string }
+		get("/documents?folderId="+folder.ID, &documents)
+		times := map[string]int{}
+		for _, d := range documents {
+			times[d.Name]++
+		}
+		for round := range rounds {
+			for n := range crashFiles {
+				if name := fmt.Sprintf("note-%d-%d.md", round, n); times[name] != 1 {
+					c.Errorf("%s lists %s %d times, want once", folder.Name, name, times[name])
+				}
+			}
+		}
+		if len(documents) != rounds*crashFiles {
+			c.Errorf("%s lists %d documents, want %d", folder.Name, len(documents), rounds*crashFiles)
+		}
+	}
+}

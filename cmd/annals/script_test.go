@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
+			s := new(scriptServer)
+			e.Values[serverKey{}] = s
+			e.Defer(func() { _ = s.end(os.Kill) })
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve":       serveInScript,
+			"stop":        stopInScript,
+			"kill-server": killInScript,
+			"request":     requestInScript,
+		},
+	})
+}
+
+type serverKey struct{}
+
+// scriptServer is the server that a script has started.
+type scriptServer struct{ *serverProcess }
+
+func (s *scriptServer) end(sig os.Signal) error {
+	if s.serverProcess == nil {
+		return nil
+	}
+	p := s.serverProcess
+	s.serverProcess = nil
+	return p.end(sig)
+}
+
+// serveInScript: serve [flags] starts a server on a free port and waits for
+// its welcome, which becomes stdout.
+func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(serverKey{}).(*scriptServer)
+	if neg || s.serverProcess != nil {
+		ts.Fatalf("usage: serve [flags], once until stop")
+	}
+	dir := ts.MkAbs(".")
+	p, err := startServer(dir, []string{"XDG_CACHE_HOME=" + ts.Getenv("XDG_CACHE_HOME")}, args...)
+	ts.Check(err)
+	s.serverProcess = p
+	_, err = io.WriteString(ts.Stdout(), p.welcome)
+	ts.Check(err)
+}
+
+// stopInScript: stop ends the server as an operator does.
+func stopInScript(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(ts.Value(serverKey{}).(*scriptServer).end(syscall.SIGTERM))
+}
+
+// killInScript: kill-server ends the server without warning.
+func killInScript(ts *testscript.TestScript, _ bool, _ []string) {
+	_ = ts.Value(serverKey{}).(*scriptServer).end(os.Kill)
+}
+
+// requestInScript: request USER METHOD PATH [JSON] prints status and body.
+func requestInScript(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) > 4 {
+		ts.Fatalf("usage: request USER METHOD PATH [JSON]")
+	}
+	token, err := issueToken(ts.MkAbs("annals-data"), args[0])
+	ts.Check(err)
+	var body string
+	if len(args) == 4 {
+		body = args[3]
+	}
+	status, reply, err := ts.Value(serverKey{}).(*scriptServer).request(token, args[1], args[2], body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, bytes.TrimSpace(reply))
+}
+
+// serverProcess is the real program, serving.
+type serverProcess struct {
+	command *exec.Cmd
+	base    string // URL
+	welcome string
+	stderr  bytes.Buffer
+	drained chan struct{}
+}
+
+// startServer starts the program on the folder annals-data in dir, and waits
+// until it says where it listens.
+func startServer(dir string, env []string, args ...string) (*serverProcess, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &serverProcess{drained: make(chan struct{})}
+	p.command = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	p.command.Args[0] = "annals"
+	p.command.Dir = dir
+	p.command.Env = append(os.Environ(), append(env, "ANNALS_TEST_PROGRAM=1")...)
+	p.command.Stderr = &p.stderr
+	out, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(out)
+	for !strings.HasSuffix(p.welcome, "/ask\n") { // its last line
+		line, err := lines.ReadString('\n')
+		p.welcome += line
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "core" {
+			p.base = strings.TrimSuffix(fields[1], "/core")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("serve ends: %w; %s", p.command.Wait(), p.stderr.String())
+		}
+	}
+	go func() {
+		defer close(p.drained)
+		_, _ = io.Copy(io.Discard, lines)
+	}()
+	return p, nil
+}
+
+// end sends a signal and waits for the end; its error is the exit status's.
+func (p *serverProcess) end(sig os.Signal) error {
+	if err := p.command.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = p.command.Process.Kill() })
+	defer late.Stop()
+	<-p.drained
+	if err := p.command.Wait(); err != nil {
+		return fmt.Errorf("serve: %w: %s", err, p.stderr.String())
+	}
+	return nil
+}
+
+// request makes one request.
+func (p *serverProcess) request(token, method, path, body string) (status int, reply []byte, err error) {
+	r, err := http.NewRequest(method, p.base+path, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	reply, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, reply, err
+}
+
+// issueToken returns what annals token prints.
+func issueToken(dataDir, user string) (string, error) {
+	var out bytes.Buffer
+	if err := run(context.Background(), []string{"token", "--data", dataDir, user}, nil, &out, io.Discard); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(out.String()), nil
+}
