@@ -152,7 +152,7 @@ func TestLargeTextsAreReadInLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes large files")
 	}
-	const size = 96 << 20
+	const size = 48 << 20
 	r := New(Options{})
 	defer r.Close()
 	for name, line := range map[string]func(int) string{

@@ -91,7 +91,7 @@ func (d *docx) find(rels map[string]relation, kind, usual string) string {
 // readTitle reads the title from the document's properties. One that
 // programs put there by themselves is none.
 func (d *docx) readTitle(part string) (title string, err error) {
-	err = d.eachElement(part, "title", func(x *xmlPart, _ *element) error {
+	err = d.eachElement(part, maxPartBytes, "title", func(x *xmlPart, _ *element) error {
 		title, err = x.text()
 		return err
 	})
@@ -136,7 +136,7 @@ func (d *docx) readAround(main string) (err error) {
 }
 
 func (d *docx) readNotes(part, kind string) error {
-	return d.eachElement(part, kind, func(x *xmlPart, e *element) error {
+	return d.eachElement(part, maxNotesPart, kind, func(x *xmlPart, e *element) error {
 		id := kind + e.attr("id")
 		if t := e.attr("type"); t != "" && t != "normal" { // a line that separates notes
 			return x.skip()

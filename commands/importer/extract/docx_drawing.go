@@ -58,13 +58,13 @@ func (d *docx) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 func (d *docx) chart(part string, out sink) error {
 	var title []string
 	header, rows := []string{""}, [][]string{}
-	err := d.eachElement(part, "title", func(x *xmlPart, _ *element) error {
+	err := d.eachElement(part, maxPartBytes, "title", func(x *xmlPart, _ *element) error {
 		return d.texts(x, "t", &title)
 	})
 	if err != nil {
 		return err
 	}
-	err = d.eachElement(part, "ser", func(x *xmlPart, _ *element) error {
+	err = d.eachElement(part, maxPartBytes, "ser", func(x *xmlPart, _ *element) error {
 		var name, categories, values []string
 		err := x.children(func(e *element) error {
 			switch e.local {
@@ -116,7 +116,7 @@ func (d *docx) chart(part string, out sink) error {
 
 // diagram reads the texts of a diagram's data part as a list.
 func (d *docx) diagram(part string, out sink) error {
-	return d.eachElement(part, "pt", func(x *xmlPart, _ *element) error {
+	return d.eachElement(part, maxPartBytes, "pt", func(x *xmlPart, _ *element) error {
 		var texts []string
 		if err := d.texts(x, "t", &texts); err != nil || len(texts) == 0 {
 			return err

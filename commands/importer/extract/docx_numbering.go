@@ -40,7 +40,7 @@ type list struct {
 func (d *docx) readNumbering(part string) error {
 	n := &d.lists
 	n.abstracts, n.lists = map[int]*abstractList{}, map[int]*list{}
-	return d.eachElement(part, "numbering", func(x *xmlPart, _ *element) error {
+	return d.eachElement(part, maxPartBytes, "numbering", func(x *xmlPart, _ *element) error {
 		return x.children(func(e *element) error {
 			if len(n.abstracts)+len(n.lists) > maxStyles {
 				return fault.Errorf(fault.Invalid, "the Word document has more than %d list definitions", maxStyles)

@@ -15,7 +15,8 @@ import (
 const (
 	maxDirectory  = 8 << 20  // bytes of the archive's directory
 	maxEntries    = 20_000   // of the archive
-	maxPartBytes  = 64 << 20 // inflated, of any part but the document itself
+	maxPartBytes  = 16 << 20 // inflated, of styles, lists, relations, properties, a chart
+	maxNotesPart  = 64 << 20 // inflated, of all footnotes, endnotes or comments
 	maxPackage    = 2 << 30  // inflated, of all parts that are read
 	maxXMLDepth   = 400      // elements inside each other
 	maxTokenBytes = 16 << 20 // of XML without a tag
@@ -124,7 +125,7 @@ func (r *partReader) Read(b []byte) (int, error) {
 func (d *docx) relations(part string) (map[string]relation, error) {
 	folder, base := path.Split(part)
 	rels := map[string]relation{}
-	err := d.eachElement(partName("", folder+"_rels/"+base+".rels"), "Relationship", func(x *xmlPart, e *element) error {
+	err := d.eachElement(partName("", folder+"_rels/"+base+".rels"), maxPartBytes, "Relationship", func(x *xmlPart, e *element) error {
 		if len(rels) >= maxRelations {
 			return fault.Errorf(fault.Invalid, "the Word document has too many relations")
 		}

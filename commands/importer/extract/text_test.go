@@ -322,6 +322,9 @@ func TestTreesOfMarkdownAreReadWhole(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 			files, bytesIn, bytesOut = files+1, bytesIn+len(content), bytesOut+len(text)
+			if files%20 != 0 && name == "tldr-en" { // comparing takes longer than reading
+				return nil
+			}
 			_, matter := frontMatter(content)
 			if content = content[matter:]; len(squashed(text)) < len(squashed(string(bytes.TrimSpace(content))))*95/100 {
 				t.Errorf("%s: %d bytes of text from %d", path, len(text), len(content))
