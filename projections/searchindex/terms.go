@@ -175,11 +175,12 @@ var unmarked = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "a
 	"đ", "d", "Đ", "d", "ł", "l", "Ł", "l", "ı", "i", "’", "'", "ς", "σ")
 
 // fold takes width, ligatures and diacritics away. Marks of other kinds,
-// such as the vowels of Indic scripts, stay.
+// such as the vowels of Indic scripts, stay. A character that stands for several
+// words becomes one term.
 func fold(word string) (folded string, plain bool) {
 	plain = true
 	folded = strings.Map(func(r rune) rune {
-		if r >= 0x300 && r < 0x370 {
+		if r >= 0x300 && r < 0x370 || unicode.IsSpace(r) {
 			return -1
 		}
 		plain = plain && r < utf8.RuneSelf

@@ -2,6 +2,7 @@ package searchindextest
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -25,30 +26,23 @@ var floors = map[string]float64{
 // skips where the collections are not there and fails where a measure is not
 // above its floor.
 func Ranking(t *testing.T, e searchindex.Engine, cut func(section string) []string) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
 	r := &ranking{engine: e, cut: cut, passages: make(map[string]searchindex.Passage)}
 	suites := loadSuites(t)
 	for _, s := range suites {
 		r.index(t, s)
 	}
 	for _, s := range suites {
-		plain, reranked := r.measure(t, s, false), r.measure(t, s, true)
-		for _, name := range slices.Sorted(keys(reranked)) {
+		plain, reranked := r.measure(t, s)
+		for _, name := range slices.Sorted(maps.Keys(reranked)) {
 			got := reranked[name]
 			before := plain[name]
 			name = s.name + " " + name
 			t.Logf("%-26s engine %.4f  reranked %.4f  floor %.3f  (%d queries)", name, before, got, floors[name], len(s.queries))
 			if got <= floors[name] {
 				t.Errorf("%s is %.4f, want more than %.3f", name, got, floors[name])
-			}
-		}
-	}
-}
-
-func keys(m map[string]float64) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
 			}
 		}
 	}
@@ -80,46 +74,52 @@ func (r *ranking) index(t *testing.T, s suite) {
 	apply(t, r.engine, b)
 }
 
-// ask returns the passages that the server would show.
-func (r *ranking) ask(t *testing.T, s suite, query string, rerank bool) []searchindex.Passage {
-	hits := search(t, r.engine, searchindex.Query{Text: query, All: true, Folder: s.name, Limit: searchindex.Candidates})
-	if rerank {
-		candidates := make([]searchindex.Candidate, len(hits))
-		for i, h := range hits {
-			p := r.passages[h.ID]
-			candidates[i] = searchindex.Candidate{Hit: h, Title: p.Title, Section: p.Section, Text: p.Text}
-		}
-		hits = searchindex.Rerank(query, candidates)
-	}
-	hits = searchindex.Spread(hits, 10, func(h searchindex.Hit) string { return r.passages[h.ID].Document })
-	shown := make([]searchindex.Passage, len(hits))
+// ask returns the passages that the server would show, and those that it
+// would show without reranking.
+func (r *ranking) ask(t *testing.T, s suite, text string) (plain, reranked []searchindex.Passage) {
+	hits := search(t, r.engine, searchindex.Query{Text: text, All: true, Folder: s.name, Limit: searchindex.Candidates})
+	candidates := make([]searchindex.Candidate, len(hits))
 	for i, h := range hits {
-		shown[i] = r.passages[h.ID]
+		p := r.passages[h.ID]
+		candidates[i] = searchindex.Candidate{Hit: h, Title: p.Title, Section: p.Section, Text: p.Text}
+	}
+	return r.show(hits), r.show(searchindex.Rerank(text, candidates))
+}
+
+func (r *ranking) show(hits []searchindex.Hit) []searchindex.Passage {
+	var shown []searchindex.Passage
+	for _, h := range searchindex.Spread(hits, 10, func(h searchindex.Hit) string { return r.passages[h.ID].Document }) {
+		shown = append(shown, r.passages[h.ID])
 	}
 	return shown
 }
 
 // measure returns the suite's measures, averaged over its queries.
-func (r *ranking) measure(t *testing.T, s suite, rerank bool) map[string]float64 {
-	sum := make(map[string]float64)
-	add := func(name string, value float64) { sum[name] += value / float64(len(s.queries)) }
+func (r *ranking) measure(t *testing.T, s suite) (plain, reranked map[string]float64) {
+	plain, reranked = make(map[string]float64), make(map[string]float64)
 	for _, q := range s.queries {
-		shown := r.ask(t, s, q.text, rerank)
-		switch s.name {
-		case "squad":
-			at := slices.IndexFunc(shown, func(p searchindex.Passage) bool { return p.Document == q.document && containsAny(p.Text, q.answers) })
-			add("answer in top 1", indicate(at == 0))
-			add("answer in top 5", indicate(at >= 0 && at < 5))
-		case "gutenberg":
-			add("quote in top 1", indicate(len(shown) > 0 && strings.Contains(squash(shown[0].Text), squash(q.text))))
-		case "tldr-en":
-			at := slices.Index(distinct(shown), q.document)
-			add("MRR@10", indicate(at >= 0)/float64(max(at, 0)+1))
-		default:
-			add("nDCG@10", ndcg(distinct(shown), q.gains))
-		}
+		without, with := r.ask(t, s, q.text)
+		judge(s.name, q, without, plain, 1/float64(len(s.queries)))
+		judge(s.name, q, with, reranked, 1/float64(len(s.queries)))
 	}
-	return sum
+	return plain, reranked
+}
+
+// judge adds the measures of one answer, times share, to sums.
+func judge(suite string, q query, shown []searchindex.Passage, sums map[string]float64, share float64) {
+	switch suite {
+	case "squad":
+		at := slices.IndexFunc(shown, func(p searchindex.Passage) bool { return p.Document == q.document && containsAny(p.Text, q.answers) })
+		sums["answer in top 1"] += share * indicate(at == 0)
+		sums["answer in top 5"] += share * indicate(at >= 0 && at < 5)
+	case "gutenberg":
+		sums["quote in top 1"] += share * indicate(len(shown) > 0 && strings.Contains(squash(shown[0].Text), squash(q.text)))
+	case "tldr-en":
+		at := slices.Index(distinct(shown), q.document)
+		sums["MRR@10"] += share * indicate(at >= 0) / float64(max(at, 0)+1)
+	default:
+		sums["nDCG@10"] += share * ndcg(distinct(shown), q.gains)
+	}
 }
 
 func indicate(b bool) float64 {

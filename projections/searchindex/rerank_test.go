@@ -1,0 +1,95 @@
+package searchindex
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func candidates(texts ...string) []Candidate {
+	var all []Candidate
+	for i, text := range texts {
+		all = append(all, Candidate{Hit: Hit{ID: string(rune('a' + i)), Score: 10}, Text: text})
+	}
+	return all
+}
+
+func order(hits []Hit) string {
+	var ids strings.Builder
+	for _, h := range hits {
+		ids.WriteString(h.ID)
+	}
+	return ids.String()
+}
+
+func TestRerank(t *testing.T) {
+	filler := strings.Repeat("grass grows in every field of this quiet country ", 5)
+	tests := []struct {
+		name, query string
+		candidates  []Candidate
+		want        string
+	}{
+		{"nothing", "ships", nil, ""},
+		{"neighbours come first", "harbour light", candidates("light and far from it a harbour", "a harbour light shone", "the harbour"), "bac"},
+		{"words that stand together come first", "keeper fog ships", candidates("keeper "+filler+" fog "+filler+" ships", "ships in fog, and their keeper "+filler+filler), "ba"},
+		{"without words the order stays", "?", []Candidate{{Hit: Hit{"x", 3}}, {Hit: Hit{"y", 2}}}, "xy"},
+		{"ties are broken by id", "ships", []Candidate{{Hit: Hit{"y", 3}, Text: "ships"}, {Hit: Hit{"x", 3}, Text: "ships"}}, "xy"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := Rerank(test.query, test.candidates)
+			if order(got) != test.want {
+				t.Errorf("order %v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRerankKinship has a candidate that shares the subject of the best ones
+// without sharing more words with the query.
+func TestRerankKinship(t *testing.T) {
+	all := candidates("wing flutter of aircraft at high speed", "flutter of an aircraft wing at supersonic speed", "flutter: a heart that beats irregularly", "flutter: supersonic aircraft speed")
+	for i := range all {
+		all[i].Score -= float64(i) / 100
+	}
+	if got := order(Rerank("flutter", all)); strings.Index(got, "d") > strings.Index(got, "c") {
+		t.Errorf("order %s, want d before c", got)
+	}
+}
+
+func TestRerankIsDeterministic(t *testing.T) {
+	var all []Candidate
+	for i := range Candidates {
+		all = append(all, Candidate{Hit: Hit{fmt.Sprint(i), 10 - float64(i)/10}, Title: "ships", Text: strings.Repeat(fmt.Sprintf("keeper fog ships %d light ", i%7), 20)})
+	}
+	want := Rerank("the fog light of ships and keepers", all)
+	for range 20 {
+		if got := Rerank("the fog light of ships and keepers", all); !slices.Equal(got, want) {
+			t.Fatalf("Rerank = %v, then %v", want, got)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	hits := make([]Hit, 8)
+	documents := map[string]string{"0": "x", "1": "x", "2": "x", "3": "x", "4": "y", "5": "x", "6": "y", "7": "z"}
+	for i := range hits {
+		hits[i] = Hit{fmt.Sprint(i), 10 - float64(i)}
+	}
+	for limit, want := range map[int]string{1: "0", 2: "04", 4: "0147", 6: "012347", 7: "0123457", 8: "01234567", 9: "01234567"} {
+		if got := order(Spread(hits, limit, func(h Hit) string { return documents[h.ID] })); got != want {
+			t.Errorf("Spread to %d picks %s, want %s", limit, got, want)
+		}
+	}
+}
+
+func BenchmarkRerank(b *testing.B) {
+	var all []Candidate
+	for i := range Candidates {
+		all = append(all, Candidate{Hit: Hit{fmt.Sprint(i), 10}, Title: "The lighthouse", Section: "Ships > Fog", Text: strings.Repeat(fmt.Sprintf("The keeper of lighthouse %d counted ships before fog%d came in. ", i, i%9), 15)})
+	}
+	for b.Loop() {
+		Rerank("how did the keeper count ships in the fog?", all)
+	}
+}

@@ -1,0 +1,73 @@
+package searchindex
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestTerms(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "",
+		"The ships were Sailing home!":  "the ship were sail home",
+		"the miller's don't, it’s":      "the miller don't it",
+		"2,500.75 p53, IL-6 (v1.2)":     "2,500.75 p53 il 6 v1.2",
+		"Straße Æther naïve Łódź":       "strass aether naiv lodz",
+		"Ｆｕｌｌ ﬁne":                      "full fine",
+		"МОСКВА Ёлка":                   "москва елка",
+		"東京都 a":                         "東 京 東京 都 京都 a",
+		"snake_case/path.go":            "snake case path go",
+		strings.Repeat("x", 200) + " b": strings.Repeat("x", 64) + " b",
+		"\xff\xfe broken\xff":           "broken",
+	} {
+		if got := strings.Join(Terms(text), " "); got != want {
+			t.Errorf("Terms(%.40q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestQueryTerms(t *testing.T) {
+	got := QueryTerms("Who saw the ships? The ship, 東京都, 水")
+	want := []Term{{"who", stopWeight}, {"saw", 1}, {"the", stopWeight}, {"ship", 1}, {"東京", 1}, {"京都", 1}, {"水", 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("QueryTerms = %v, want %v", got, want)
+	}
+	var long strings.Builder
+	for i := range 40_000 {
+		long.WriteString(string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + " ")
+	}
+	if n := len(QueryTerms(long.String())); n != maxQueryTerms {
+		t.Errorf("a long query has %d terms, want %d", n, maxQueryTerms)
+	}
+}
+
+func FuzzTerms(f *testing.F) {
+	for _, seed := range []string{"", "a's", "1.5,", "’", "東京 x", "e\u0301", "\xff", "ﷺ", "กรุง"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		terms := Terms(text)
+		for _, term := range terms {
+			if term == "" || term == "\x00" || len(term) > 2*maxTerm || strings.ContainsAny(term, " \n\t") || utf8.ValidString(text) && !utf8.ValidString(term) {
+				t.Fatalf("Terms(%q) gives %q", text, term)
+			}
+		}
+		if again := Terms(text); !slices.Equal(terms, again) {
+			t.Fatalf("Terms(%q) gives %q, then %q", text, terms, again)
+		}
+		for _, q := range QueryTerms(text) {
+			if !slices.Contains(terms, q.Text) {
+				t.Fatalf("the query %q asks for %q, which the same text as a passage has not: %q", text, q.Text, terms)
+			}
+		}
+	})
+}
+
+func BenchmarkTerms(b *testing.B) {
+	text := strings.Repeat("The keeper of the lighthouse counted nineteen ships, and no more, before the fog came in at O'Hara's. ", 100)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Terms(text)
+	}
+}
