@@ -10,7 +10,7 @@ import (
 const longestTitle = 250 // runes
 
 var (
-	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|title$|no title|slide 1$|doc\d*$|layout \d|print|draft$|new document)`)
+	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document)`)
 	fileEnding     = regexp.MustCompile(`(?i)\.(docx?|pdf|tex|dvi|ps|eps|rtf|odt|pptx?|xlsx?|html?|indd|qxd|pmd?|fm|wpd|txt|md|cdr|ai|jpe?g|png|tiff?)$`)
 	machineName    = regexp.MustCompile(`^\S*[\d_/\\]\S*$`)
 )
