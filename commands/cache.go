@@ -9,36 +9,53 @@ import (
 )
 
 // folded is an aggregate with the place in its stream up to which it was
-// folded. Whoever holds the lock may use it.
+// folded.
 type folded[S state] struct {
-	stream   string
-	lock     chan struct{} // a channel, so that waiting for it ends with the context
+	stream string
+	// turn is held by a command from its decision to the end of its append,
+	// so that commands of this process do not meet each other's conflicts.
+	// use is held by whoever uses the fields below it, not while an append
+	// waits for the disk.
+	turn, use lock
+
 	state    S
 	next     int64 // revision of the first event that is not folded yet
 	position events.Position
+	read     bool // the stream was read, once at least
 
-	weight int           // as counted in the cache
+	weight int           // as counted in the cache, under its lock
 	place  *list.Element // in the cache; nil once dropped
 }
 
-func (f *folded[S]) acquire(ctx context.Context) error {
+// lock is a mutex for which one can wait until a context ends.
+type lock chan struct{}
+
+func (l lock) acquire(ctx context.Context) error {
 	select {
-	case f.lock <- struct{}{}:
+	case l <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
+func (l lock) release() { <-l }
+
 // refresh folds what is new in the stream.
 func (f *folded[S]) refresh(ctx context.Context, log *events.Log) error {
-	return log.ReadStream(ctx, f.stream, f.next, func(e events.Event) error {
+	err := log.ReadStream(ctx, f.stream, f.next, func(e events.Event) error {
 		f.fold(e)
 		return nil
 	})
+	f.read = f.read || err == nil
+	return err
 }
 
+// fold applies the next event, once.
 func (f *folded[S]) fold(e events.Event) {
+	if e.Revision != f.next {
+		return
+	}
 	f.state.apply(e)
 	f.next, f.position = e.Revision+1, e.Position
 }
@@ -70,17 +87,18 @@ func (c *cache[S]) get(stream string) *folded[S] {
 		c.order.MoveToFront(f.place)
 		return f
 	}
-	f := &folded[S]{stream: stream, lock: make(chan struct{}, 1), state: c.fresh()}
+	f := &folded[S]{stream: stream, turn: make(lock, 1), use: make(lock, 1), state: c.fresh()}
 	f.place = c.order.PushFront(f)
 	c.entries[stream] = f
 	return f
 }
 
-// release unlocks f, and drops those unused for longest while all together
-// weigh more than the limit; never the one used last.
-func (c *cache[S]) release(f *folded[S]) {
+// settle weighs f after it was used, and drops those unused for longest while
+// all together weigh more than the limit; never the one used last.
+func (c *cache[S]) settle(f *folded[S]) {
+	f.use <- struct{}{} // held for moments only
 	weight := c.weigh(f.state)
-	<-f.lock
+	f.use.release()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.place == nil {

@@ -92,15 +92,15 @@ const (
 	longestPause = 250 * time.Millisecond
 )
 
-// do reads what is new in the stream, folds it, checks access, decides, and
-// appends at the revision that was read; all of it again where another append
-// came first. It returns the position of what was appended, or where nothing
-// was, of what was decided on.
+// do folds the stream, checks access, decides, and appends at the revision up
+// to which it folded; all of it again where another append came first. It
+// returns the position of what was appended, or where nothing was, of what
+// was decided on.
 func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (events.Position, error) {
 	started := time.Now()
 	pause := firstPause
 	for try := 1; ; try++ {
-		position, appended, err := attempt(ctx, h, c, a)
+		position, appended, err := attempt(ctx, h, c, a, try > 1)
 		if !errors.Is(err, errRaced) {
 			h.Logger.LogAttrs(ctx, slog.LevelDebug, "command", slog.String("name", a.name), slog.String("stream", a.stream),
 				slog.Int("events", appended), slog.Int("tries", try), slog.Duration("took", time.Since(started)), slog.Any("error", err))
@@ -119,21 +119,18 @@ func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (eve
 // errRaced says that an append was made to the stream since it was read.
 var errRaced = errors.New("another append came first")
 
-func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (at events.Position, appended int, err error) {
+func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S], raced bool) (at events.Position, appended int, err error) {
 	f := c.get(a.stream)
-	if err := f.acquire(ctx); err != nil {
+	defer c.settle(f)
+	if err := f.turn.acquire(ctx); err != nil {
 		return 0, 0, err
 	}
-	defer c.release(f)
-	if err := f.refresh(ctx, h.Log); err != nil {
+	defer f.turn.release()
+	if err := f.use.acquire(ctx); err != nil {
 		return 0, 0, err
 	}
-	if a.allow != nil {
-		if err := a.allow(ctx, f.state); err != nil {
-			return 0, 0, err
-		}
-	}
-	data, err := a.decide(f.state)
+	defer f.use.release()
+	data, err := f.judge(ctx, h.Log, a, raced)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -148,17 +145,43 @@ func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S])
 	return f.position, len(data), nil
 }
 
-// append adds events to the stream and folds them in.
-func (f *folded[S]) append(ctx context.Context, log *events.Log, a action[S], batch []events.Data) error {
-	added := make([]events.New, len(batch))
-	for i, d := range batch {
-		id := uuid.Nil
-		if a.id != nil {
-			id = a.id(f.next+int64(i), d)
+// judge decides on the stream. What is new in it is not looked for at first,
+// where it was folded before: should anything be, the append meets a conflict.
+// Only that there is nothing to append must not be said of an old state.
+func (f *folded[S]) judge(ctx context.Context, log *events.Log, a action[S], raced bool) ([]events.Data, error) {
+	decide := func() ([]events.Data, error) {
+		if a.allow != nil {
+			if err := a.allow(ctx, f.state); err != nil {
+				return nil, err
+			}
 		}
-		added[i] = events.New{ID: id, Data: d}
+		return a.decide(f.state)
 	}
-	got, err := log.Append(ctx, a.stream, f.next-1, a.cause, added...)
+	if f.read && !raced {
+		if data, err := decide(); err == nil && len(data) > 0 {
+			return data, nil
+		}
+	}
+	if err := f.refresh(ctx, log); err != nil {
+		return nil, err
+	}
+	return decide()
+}
+
+// append adds events to the stream and folds them in. Meanwhile the state may
+// be looked at by others, and be refreshed by what is being appended here.
+func (f *folded[S]) append(ctx context.Context, log *events.Log, a action[S], data []events.Data) error {
+	next := f.next
+	added := make([]events.New, len(data))
+	for i, d := range data {
+		added[i].Data = d
+		if a.id != nil {
+			added[i].ID = a.id(next+int64(i), d)
+		}
+	}
+	f.use.release()
+	got, err := log.Append(ctx, a.stream, next-1, a.cause, added...)
+	f.use <- struct{}{} // held for moments only
 	if fault.Is(err, fault.Conflict) {
 		return errRaced
 	}
@@ -166,8 +189,8 @@ func (f *folded[S]) append(ctx context.Context, log *events.Log, a action[S], ba
 		return err
 	}
 	meta := events.Metadata{Actor: a.cause.Actor, Via: a.cause.Via, Correlation: a.cause.Correlation, Causation: a.cause.Causation}
-	for _, n := range added {
-		f.fold(events.Event{ID: n.ID, Stream: a.stream, Revision: f.next, Position: got.Position, Type: events.TypeOf(n.Data), Data: n.Data, Metadata: meta})
+	for i, n := range added {
+		f.fold(events.Event{ID: n.ID, Stream: a.stream, Revision: next + int64(i), Position: got.Position, Type: events.TypeOf(n.Data), Data: n.Data, Metadata: meta})
 	}
 	return nil
 }
@@ -175,13 +198,22 @@ func (f *folded[S]) append(ctx context.Context, log *events.Log, a action[S], ba
 // view calls look with the state of a stream, up to date. look must not keep
 // it.
 func view[S state](ctx context.Context, h *Handler, c *cache[S], stream string, look func(S) error) error {
+	return peek(ctx, h, c, stream, func(S) bool { return false }, look)
+}
+
+// peek is view that does not look for what is new where the state as it was
+// last known will do.
+func peek[S state](ctx context.Context, h *Handler, c *cache[S], stream string, willDo func(S) bool, look func(S) error) error {
 	f := c.get(stream)
-	if err := f.acquire(ctx); err != nil {
+	defer c.settle(f)
+	if err := f.use.acquire(ctx); err != nil {
 		return err
 	}
-	defer c.release(f)
-	if err := f.refresh(ctx, h.Log); err != nil {
-		return err
+	defer f.use.release()
+	if !f.read || !willDo(f.state) {
+		if err := f.refresh(ctx, h.Log); err != nil {
+			return err
+		}
 	}
 	return look(f.state)
 }

@@ -104,11 +104,8 @@ func TestCacheDropsWhatWasUnusedForLongest(t *testing.T) {
 	c := newCache(func() *job { return &job{} }, 10, (*job).weight)
 	use := func(stream string, files int) *folded[*job] {
 		f := c.get(stream)
-		if err := f.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 		f.state.accepted = make([]*events.FileAccepted, files)
-		c.release(f)
+		c.settle(f)
 		return f
 	}
 	use("a", 3) // weighs 4

@@ -197,7 +197,13 @@ type ImportFile struct {
 func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (ImportFile, error) {
 	h.init()
 	f := ImportFile{Job: jobID}
-	err := view(ctx, h, h.jobs, events.JobStream(jobID), func(j *job) error {
+	// What was accepted never changes; that a file was ended elsewhere shows,
+	// at the latest, when its work is to be ended.
+	open := func(j *job) bool {
+		accepted, err := j.file(file)
+		return err == nil && accepted != nil
+	}
+	err := peek(ctx, h, h.jobs, events.JobStream(jobID), open, func(j *job) error {
 		accepted, err := j.file(file)
 		if err != nil {
 			return err
