@@ -20,7 +20,11 @@ func (d *docx) drawing(x *xmlPart, p *paragraph) error {
 }
 
 func (d *docx) drawingElement(x *xmlPart, e *element, p *paragraph) error {
-	hang := func(b block) error { p.asides = append(p.asides, b); return nil }
+	hang := func(b block) error {
+		p.asides = append(p.asides, b)
+		p.hanging += len(b.text) + 64
+		return tooLong(p.hanging)
+	}
 	switch e.name {
 	case "w:txbxContent":
 		return d.blocks(x, func(b block) error {
@@ -29,9 +33,6 @@ func (d *docx) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 			}
 			if b.level > 0 {
 				b.level = 0
-			}
-			if len(p.asides) > 100_000 {
-				return tooLong(maxBlockBytes + 1)
 			}
 			return hang(b)
 		})

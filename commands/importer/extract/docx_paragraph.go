@@ -17,6 +17,7 @@ type paragraph struct {
 	text         []byte
 	breaks       []int
 	asides       []block // text boxes, notes and comments that hang on it
+	hanging      int     // bytes of text boxes, charts and diagrams among them
 }
 
 // paragraph reads the open w:p and hands it to out, followed by what hangs on it.

@@ -260,7 +260,10 @@ func TestHostileWordDocumentsAreRefusedInASentence(t *testing.T) {
 }
 
 func TestALargeWordDocumentIsReadInLittleMemory(t *testing.T) {
-	body := strings.Repeat(p("A paragraph like many others in this long document.")+"<w:tbl><w:tr><w:tc>"+p("a")+"</w:tc><w:tc>"+p("b")+"</w:tc></w:tr></w:tbl>", 20_000)
+	if testing.Short() {
+		t.Skip("reads a large document")
+	}
+	body := strings.Repeat(p("A paragraph like many others in this long document.")+"<w:tbl><w:tr><w:tc>"+p("a")+"</w:tc><w:tc>"+p("b")+"</w:tc></w:tr></w:tbl>", 60_000)
 	content := docxOf(t, body, nil)
 	bytesRead := 0
 	path := filepath.Join(t.TempDir(), "a.docx")
@@ -274,7 +277,8 @@ func TestALargeWordDocumentIsReadInLittleMemory(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if bytesRead < 1_000_000 || peak > 24<<20 {
+	t.Logf("the heap grew by %d MiB", peak>>20)
+	if bytesRead < 3_000_000 || peak > 20<<20 {
 		t.Errorf("%d bytes read, the heap grew by %d MiB", bytesRead, peak>>20)
 	}
 }

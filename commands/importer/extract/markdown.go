@@ -9,7 +9,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
+	goldmarktext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
@@ -87,7 +87,7 @@ func (m *markdown) parse(ctx context.Context, source []byte) error {
 		source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
 		source = bytes.ReplaceAll(source, []byte("\r"), []byte("\n"))
 	}
-	doc := blocks.Parse(text.NewReader(source))
+	doc := blocks.Parse(goldmarktext.NewReader(source))
 	written := 0
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		h, ok := n.(*ast.Heading)
@@ -178,7 +178,7 @@ func inlineText(b []byte) string {
 	}
 	source := append([]byte("# "), b...)
 	var out strings.Builder
-	_ = ast.Walk(titles.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(titles.Parse(goldmarktext.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
