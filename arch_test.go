@@ -32,10 +32,13 @@ var rules = map[string][]string{
 	"projections/searchindex/...": {"events", "events/fault", "projections/searchindex"},
 	"queries":                     {"projections", "projections/searchindex", "events", "events/fault", "queries/answer"},
 	"queries/answer":              {"events/fault"},
-	"http":                        {"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema"},
-	"http/mcp":                    {"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema"},
-	"http/signin":                 {"events", "events/fault"},
-	"cmd/...":                     {"..."},
+	"http": {
+		"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema",
+		"commands/importer/extract", // which files can be read
+	},
+	"http/mcp":    {"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema"},
+	"http/signin": {"events", "events/fault"},
+	"cmd/...":     {"..."},
 }
 
 // engines are known to cmd alone, which chooses among them.

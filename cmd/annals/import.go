@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"annals/commands/importer/extract"
 	"annals/http/signin"
 )
 
@@ -31,7 +32,7 @@ func importCommand(dataDir func() string) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import DIR",
 		Short: "Import a folder tree, or a file, through a running server",
-		Long: "Import every file below DIR that the service can read (" + strings.Join(importable, " ") + "), into the\n" +
+		Long: "Import every file below DIR that the service can read (" + strings.Join(extract.Extensions(), " ") + "), into the\n" +
 			"same folders there. Hidden files and links are passed over. What became of each file is noted, so that the same\n" +
 			"command goes on where it stopped; files that failed or changed since are sent again.",
 		Args: cobra.ExactArgs(1),

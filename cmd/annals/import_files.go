@@ -7,12 +7,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-)
 
-// importable are the extensions that the service can read.
-var importable = []string{".pdf", ".docx", ".md", ".markdown", ".txt", ".text"}
+	"annals/commands/importer/extract"
+)
 
 // localFile is a file to import, as it was when the folder was listed.
 type localFile struct {
@@ -72,7 +70,7 @@ func listTree(name string) (tree, error) {
 	case !info.Mode().IsRegular():
 		return tree{}, fmt.Errorf("%s is neither a folder nor a regular file", name)
 	case !isImportable(abs):
-		return tree{}, fmt.Errorf("%s cannot be imported; files of these types can: %s", name, strings.Join(importable, " "))
+		return tree{}, fmt.Errorf("%s cannot be imported; files of these types can: %s", name, strings.Join(extract.Extensions(), " "))
 	}
 	return tree{dir: filepath.Dir(abs), files: []localFile{describeFile(filepath.Base(abs), info)}}, nil
 }
@@ -122,7 +120,8 @@ func describeFile(rel string, info fs.FileInfo) localFile {
 }
 
 func isImportable(name string) bool {
-	return slices.Contains(importable, strings.ToLower(filepath.Ext(name)))
+	_, known := extract.Supported(name)
+	return known
 }
 
 // folderOf is the folder of the service in which a file belongs.
