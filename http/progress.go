@@ -51,16 +51,16 @@ func (s *Server) progress(c *call, started commands.Started, files int) reply {
 
 // follow passes the job's updates on.
 func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
-	job := started.Job.String()
 	ctx, cancel := context.WithCancel(c.Context())
 	updates, ended := make(chan queries.JobUpdate), make(chan error, 1)
 	go func() {
 		defer close(ended)
+		// Before the read model has the job, it looks unknown.
 		if err := s.Queries.WaitJob(ctx, started.Position); err != nil {
 			ended <- err
 			return
 		}
-		ended <- s.Queries.FollowJob(ctx, c.user, job, func(u queries.JobUpdate) error {
+		ended <- s.Queries.FollowJob(ctx, c.user, out.job, func(u queries.JobUpdate) error {
 			select {
 			case updates <- u:
 				return nil
@@ -86,7 +86,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 			stall.Reset(s.Stall)
 		case err := <-ended:
 			if err != nil && ctx.Err() == nil {
-				s.log(c.Request, fmt.Errorf("follow job %s: %w", job, err))
+				s.log(c.Request, fmt.Errorf("follow job %s: %w", out.job, err))
 				out.send(progressEvent{EventType: "error", Error: stalled, Message: "the progress cannot be followed now; the import goes on"})
 			}
 			return
@@ -120,7 +120,7 @@ func eventOf(u queries.JobUpdate) progressEvent {
 	if u.Document != uuid.Nil {
 		e.DocumentID, e.Duplicate = u.Document.String(), &u.Duplicate
 	}
-	if u.Failed != "" {
+	if e.Message == "" {
 		e.Message = u.Failed
 	}
 	return e

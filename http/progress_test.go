@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -108,8 +109,14 @@ func quiet(ctx context.Context, _ func(queries.JobUpdate) error) error {
 }
 
 func TestProgressStalls(t *testing.T) {
+	for _, lag := range []bool{false, true} {
+		t.Run(fmt.Sprint("read model lags: ", lag), func(t *testing.T) { testStall(t, lag) })
+	}
+}
+
+func testStall(t *testing.T, lag bool) {
 	s := start(t, func(h *httpd.Server) { h.KeepAlive, h.Stall = 10*time.Millisecond, 100*time.Millisecond })
-	s.library.follow = quiet
+	s.library.follow, s.library.lag = quiet, lag
 	_, lines := s.stream(t.Context())
 	s.wantEvent(lines, first)
 	comments, last := 0, ""

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,8 +291,9 @@ type library struct {
 	summary  queries.FolderSummary
 	asked    queries.Search
 	markdown string
-	fail     error // of every read
-	lag      bool  // the jobs read model never catches up
+	fail     error        // of every read
+	lag      bool         // the jobs read model never catches up
+	passed   atomic.Int64 // what was waited for
 	follow   func(ctx context.Context, each func(queries.JobUpdate) error) error
 }
 
@@ -309,6 +311,7 @@ func (l *library) WaitJob(ctx context.Context, after events.Position) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	l.passed.Store(int64(after))
 	return nil
 }
 
@@ -334,7 +337,10 @@ func (l *library) Job(ctx context.Context, u events.User, id string) (queries.Jo
 	return j, err
 }
 
-func (l *library) FollowJob(ctx context.Context, _ events.User, _ string, each func(queries.JobUpdate) error) error {
+func (l *library) FollowJob(ctx context.Context, _ events.User, id string, each func(queries.JobUpdate) error) error {
+	if head, err := l.log.Head(ctx); err != nil || l.passed.Load() < int64(head) {
+		return fault.Errorf(fault.NotFound, "there is no job %s yet", id)
+	}
 	return l.follow(ctx, each)
 }
 
