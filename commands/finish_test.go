@@ -1,0 +1,139 @@
+package commands
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/memory"
+)
+
+// gated is a driver whose appends to jobs wait for a token each.
+type gated struct {
+	events.Driver
+	gate    chan struct{}
+	appends int
+}
+
+func (d *gated) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if d.gate != nil && strings.HasPrefix(stream, "job-") {
+		select {
+		case <-d.gate:
+		case <-ctx.Done():
+			return events.Appended{}, ctx.Err()
+		}
+		d.appends++
+	}
+	return d.Driver.Append(ctx, stream, expected, records)
+}
+
+// waiting starts to end so many files, the first alone and the rest while its
+// append is under way, and returns what each got.
+func waiting(t *testing.T, files int, ctxOf func(file int) context.Context) (d *gated, h *Handler, started Started, got []chan error) {
+	d = &gated{Driver: memory.New()}
+	h = &Handler{Log: events.NewLog(d)}
+	var uploads []Upload
+	for i := range files {
+		uploads = append(uploads, upload(i))
+	}
+	started, err := h.StartImport(t.Context(), alice, "", uploads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.gate = make(chan struct{})
+	for i := range files {
+		f, err := h.FileToImport(t.Context(), started.Job, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error, 1)
+		got = append(got, result)
+		go func() { result <- h.FinishFile(ctxOf(i), f, events.FileImported{Document: id(byte(i))}) }()
+		synctest.Wait()
+	}
+	return d, h, started, got
+}
+
+func TestFilesThatEndWhileAnAppendWaitsEndTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const files = maxOutcomes + 5
+		d, h, started, got := waiting(t, files, func(int) context.Context { return t.Context() })
+		defer h.Log.Close()
+		if f, err := h.FileToImport(t.Context(), started.Job, 3); err != nil || f.Ended {
+			t.Errorf("a file could not be looked at while an append waits: %+v, %v", f, err)
+		}
+		close(d.gate)
+		for i, result := range got {
+			if err := <-result; err != nil {
+				t.Errorf("FinishFile of file %d: %v", i, err)
+			}
+		}
+		if d.appends != 3 {
+			t.Errorf("%d files ended in %d appends, want 3: one, %d, and the rest", files, d.appends, maxOutcomes)
+		}
+		if f, err := h.FileToImport(t.Context(), started.Job, files-1); err != nil || !f.Ended {
+			t.Errorf("the last file is %+v, %v; want it ended", f, err)
+		}
+	})
+}
+
+func TestWhoeverAppendsForAllMayBeCalledOffAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		second, callOff := context.WithCancel(t.Context())
+		d, h, started, got := waiting(t, 5, func(file int) context.Context {
+			if file == 1 { // the first of those that wait
+				return second
+			}
+			return t.Context()
+		})
+		defer h.Log.Close()
+		callOff()
+		synctest.Wait()
+		close(d.gate)
+		for i, result := range got {
+			if err := <-result; fault.Is(err, fault.Canceled) != (i == 1) || i != 1 && err != nil {
+				t.Errorf("FinishFile of file %d: %v; want that of file 1 alone canceled", i, err)
+			}
+		}
+		for i := range got {
+			if f, err := h.FileToImport(t.Context(), started.Job, i); err != nil || f.Ended != (i != 1) {
+				t.Errorf("file %d is %+v, %v", i, f, err)
+			}
+		}
+	})
+}
+
+func TestAnOldStateIsNeverTheReasonForARefusal(t *testing.T) {
+	h := &Handler{Log: events.NewLog(memory.New())}
+	defer h.Log.Close()
+	other := &Handler{Log: h.Log}
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "Library")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/b"); !fault.Is(err, fault.Forbidden) {
+		t.Fatalf("EnsureFolder before sharing: %v, want forbidden", err)
+	}
+	shared := events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: bob.Principal, Access: "write"}}}
+	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: shared}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/b")
+	if err != nil {
+		t.Fatalf("EnsureFolder after sharing: %v", err)
+	}
+	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/b"); err != nil || got != b {
+		t.Errorf("EnsureFolder by another handler = %v, %v; want %v", got, err, b)
+	}
+	// Nor is it ever the reason to allow: the append meets a conflict.
+	withdrawn := events.FolderShared{Folder: folder}
+	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: withdrawn}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/c"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("EnsureFolder after the right was withdrawn: %v, want forbidden", err)
+	}
+}
