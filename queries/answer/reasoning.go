@@ -24,12 +24,7 @@ func (f *finding) why() string {
 		fmt.Fprintf(&b, "A second sentence, in %s, may answer as well. ", other.where())
 	}
 	if s := soughtNames[f.question.sought]; s != "" {
-		fmt.Fprintf(&b, "The question asks for %s", s)
-		if v := f.rankVector(f.best); v[rankMisfits] > 0 {
-			b.WriteString(", and none stands there. ")
-		} else {
-			b.WriteString(". ")
-		}
+		fmt.Fprintf(&b, "The question asks for %s. ", s)
 	}
 	if len(missing) > 0 {
 		fmt.Fprintf(&b, "That passage does not mention %s.", list(missing))

@@ -45,6 +45,9 @@ func readable(tokens []token, u *unit, w span) span {
 	if 4*(w.to-w.from) >= 3*(u.to-u.from) {
 		return span{u.from, u.to}
 	}
+	for w.from > u.from && w.from+1 < w.to && (tokens[w.from].class == auxiliary || tokens[w.from].class == conjunction) {
+		w.from++ // "are located on a campus" reads better without its "are"
+	}
 	return w
 }
 
