@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,17 +50,53 @@ func (s *Server) Routes() *mux.Router {
 	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
 	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
-	if s.SignIn != nil {
-		s.at(root, s.IssuerURL).PathPrefix("/").Handler(s.SignIn)
-	}
-	core, vault := s.at(root, s.CoreURL), s.at(root, s.VaultURL)
-	s.mount(core, coreDialect, coreRoutes)
-	s.mount(vault, vaultDialect, vaultRoutes)
-	core.Handle("/openapi.yaml", openAPI("core.openapi.yaml")).Methods("GET", "HEAD")
-	vault.Handle("/openapi.yaml", openAPI("vault.openapi.yaml")).Methods("GET", "HEAD")
 	root.Handle(deepLink, s.guard(vaultDialect, s.serve(vaultDialect, (*Server).deepLink))).Methods("GET", "HEAD")
+	for _, p := range s.parts() {
+		p.mount(s.at(root, p.url))
+	}
 	s.refuse(root, coreDialect)
 	return root
+}
+
+// part is what is served below one configured URL.
+type part struct {
+	url   *url.URL
+	mount func(*mux.Router)
+}
+
+// parts returns the parts of s, those with longer paths first: one may lie
+// below another's path.
+func (s *Server) parts() []part {
+	all := []part{
+		{s.CoreURL, func(r *mux.Router) {
+			s.mount(r, coreDialect, coreRoutes)
+			r.Handle("/openapi.yaml", openAPI("core.openapi.yaml")).Methods("GET", "HEAD")
+		}},
+		{s.VaultURL, func(r *mux.Router) {
+			s.mount(r, vaultDialect, vaultRoutes)
+			r.Handle("/openapi.yaml", openAPI("vault.openapi.yaml")).Methods("GET", "HEAD")
+		}},
+	}
+	if s.SignIn != nil {
+		all = append(all, part{s.IssuerURL, func(r *mux.Router) { r.PathPrefix("/").Handler(s.SignIn) }})
+	}
+	slices.SortStableFunc(all, func(a, b part) int { return len(b.path()) - len(a.path()) })
+	return all
+}
+
+func (p part) path() string { return strings.TrimSuffix(p.url.Path, "/") }
+
+// apart returns an error where two parts have the same URL.
+func (s *Server) apart() error {
+	all := s.parts()
+	for i, p := range all {
+		for _, q := range all[:i] {
+			if strings.EqualFold(p.url.Host, q.url.Host) && p.path() == q.path() {
+				return fmt.Errorf("%s is the URL of more than one of the core, the vault and the sign-in", p.url)
+			}
+		}
+	}
+	return nil
 }
 
 // at returns the routes below a configured URL: of its host alone where no

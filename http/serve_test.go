@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"strings"
@@ -297,6 +298,67 @@ func TestRefusedUploadIsReadOut(t *testing.T) {
 	}
 	if resp.StatusCode != 401 {
 		t.Errorf("%d, want 401", resp.StatusCode)
+	}
+}
+
+// A connection that idled for longer than silence is allowed is as good as
+// new, to a client that waits for "100 Continue" as well.
+func TestIdleConnection(t *testing.T) {
+	const silence = 30 * time.Millisecond
+	s := start(t, func(h *httpd.Server) { h.Silence = silence })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	<-time.After(2 * silence) // it is the idling that is tested
+	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
+	fmt.Fprintf(conn, "POST /core/ingest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nContent-Type: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", contentType, len(body))
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("reply %q, %v, want 100 Continue", line, err)
+	}
+	in.ReadString('\n')
+	io.WriteString(conn, body)
+	if resp, err = http.ReadResponse(in, nil); err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+}
+
+// URLs may lie below each other, but not be the same.
+func TestNestedURLs(t *testing.T) {
+	s := start(t, func(h *httpd.Server) {
+		h.CoreURL, h.VaultURL, h.IssuerURL = mustURL(t, "http://x.example/"), mustURL(t, "http://x.example/files"), mustURL(t, "http://x.example/files/id")
+		h.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "issuer") })
+	})
+	for path, want := range map[string]string{
+		"/files/tags":    `200 {"tags":[]}`,
+		"/files/id/jwks": `200 issuer`,
+		"/tags":          `404 {"detail":"Not Found"}`,
+		"/healthz":       `200 {"status":"ok"}`,
+		"/jobs/x":        `404 {"detail":"there is no job x"}`,
+		"/documents/00000000-0000-0000-0000-000000000000.pdf": `404 ` + notFound,
+	} {
+		resp, body := s.do("GET", path, "")
+		s.want(resp, body, resp.StatusCode, want[4:])
+		if fmt.Sprint(resp.StatusCode) != want[:3] {
+			t.Errorf("%s = %d, want %s", path, resp.StatusCode, want)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := &httpd.Server{CoreURL: mustURL(t, "http://x.example/a"), VaultURL: mustURL(t, "http://X.example/a/")}
+	if err := same.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "more than one") {
+		t.Errorf("Serve with one URL for two = %v", err)
 	}
 }
 

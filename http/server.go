@@ -112,9 +112,13 @@ func (s *Server) Handler() http.Handler {
 
 // Serve answers requests from l until ctx ends. Then it takes no new ones,
 // ends the progress streams, lets the other requests finish for as long as
-// s.Drain, cuts off the rest, and returns nil. It closes l.
+// s.Drain, cuts off the rest, and returns nil. It closes l. The core, the vault
+// and the sign-in must have URLs of their own.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
+	if err := s.apart(); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	closing, stop := context.WithCancel(context.Background())
 	defer stop()
 	srv := &http.Server{
