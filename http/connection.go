@@ -19,9 +19,6 @@ func (s *Server) connect(next http.Handler) http.Handler {
 		id := requestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
 		out := &response{ResponseWriter: w, control: http.NewResponseController(w), silence: s.Silence}
-		// The connection may have idled past its last deadline, and reading a
-		// body may first have to write "100 Continue".
-		out.allow()
 		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = &body{ReadCloser: r.Body, out: out}
