@@ -75,8 +75,11 @@ func (f *pdfFlow) line(lines []pdfLine, i int, fresh bool) error {
 	if hyphen {
 		sep = f.hyphen(text)
 	}
-	if !fresh && sep == " " {
-		f.lead = l.Y - f.last.Y
+	switch down := l.Y - f.last.Y; {
+	case sep == "\n\n":
+		f.lead = 0 // the next paragraph may be set wider
+	case !fresh && down > l.Size*0.5 && down < l.Size*2.5:
+		f.lead = down
 	}
 	f.last, f.begun = *l, true
 	f.full = l.Right >= right-0.12*(right-l.X)
@@ -165,7 +168,7 @@ func (f *pdfFlow) hyphen(next string) string {
 	left = left[strings.LastIndexByte(left, ' ')+1:]
 	right, _, _ := strings.Cut(next, " ")
 	whole := strings.ToLower(strings.TrimFunc(left+"-"+right, func(r rune) bool { return !unicode.IsLetter(r) }))
-	if f.compounds[whole] || !beginsLower(right) {
+	if f.compounds[whole] || !beginsLower(right) || utf8.RuneCountInString(left) == 1 {
 		return "-"
 	}
 	return ""
