@@ -19,9 +19,9 @@ type Candidate struct {
 // How much each sign of a good passage adds to its score, as a share of the
 // score of the best hit.
 const (
-	pairShare   = 0.2  // all words that are neighbours in the query are neighbours in it
-	windowShare = 0.3  // all words of the query stand within windowTerms of it
-	kinShare    = 0.25 // it is like the best ones as a whole
+	pairShare   = 0.2 // all words that are neighbours in the query are neighbours in it
+	windowShare = 0.3 // all words of the query stand within windowTerms of it
+	kinShare    = 0.4 // it is like the best ones as a whole
 	windowTerms = 15
 	kinModels   = 4 // the best ones
 )

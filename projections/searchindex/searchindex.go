@@ -1,7 +1,9 @@
 // Package searchindex is the port to the engines that find passages: what
 // they are given, what they are asked, and what they promise. Engines live in
 // folders below it, and searchindextest holds the one suite that each of them
-// passes. It may import events.
+// passes. It also holds what engines and those who ask them share: how a text
+// becomes terms (Terms, QueryTerms), and what is done with the best hits once
+// their texts are at hand (Rerank, Spread). It may import events.
 package searchindex
 
 import (
