@@ -7,7 +7,7 @@ type FolderCreated struct {
 	Folder uuid.UUID `json:"folder"`
 	Parent uuid.UUID `json:"parent,omitzero"` // none at the top level
 	Name   string    `json:"name"`            // unique among its siblings
-	Owner  Principal `json:"owner,omitempty"` // at the top level only
+	Owner  Principal `json:"owner,omitempty"` // at the top level, and of a user's own folder in the inbox
 }
 
 // FolderRenamed gives a folder a new name.
