@@ -210,19 +210,18 @@ func (q *Queries) finish(ctx context.Context, user events.User, row jobRow, each
 	if err := each(JobUpdate{Step: "indexing", Message: "bringing the search index up to date"}); err != nil {
 		return err
 	}
-	for {
-		late := q.behind(row.finished)
-		if late == nil {
-			break
-		}
-		_, moved := late.Moved()
-		if q.behind(row.finished) == nil {
-			break
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
+	for _, m := range q.readers() {
+		for {
+			position, moved := m.Moved()
+			if position >= row.finished && m.Err() == nil {
+				break
+			}
+			m.Hurry(row.finished)
+			select {
+			case <-moved:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 	j, err := q.Job(ctx, user, row.id)
