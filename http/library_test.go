@@ -1,0 +1,174 @@
+package http_test
+
+import (
+	"context"
+	"sync/atomic"
+
+	"annals/events"
+	"annals/events/fault"
+	httpd "annals/http"
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+// library answers reads from what a test puts into it, and jobs from the log.
+type library struct {
+	httpd.Queries // what a test does not expect panics
+
+	log      *events.Log
+	folders  map[uuid.UUID]queries.Folder // all of them alice's
+	docs     []queries.Document
+	sources  []queries.Source
+	answer   queries.Answer
+	summary  queries.FolderSummary
+	asked    queries.Search
+	markdown string
+	fail     error        // of every read
+	lag      bool         // the jobs read model never catches up
+	passed   atomic.Int64 // what was waited for
+	follow   func(ctx context.Context, each func(queries.JobUpdate) error) error
+}
+
+func (l *library) check(u events.User) error {
+	if l.fail == nil && u.Principal != "user:alice" {
+		return fault.Errorf(fault.NotFound, "there is no such thing for %s", u.Principal)
+	}
+	return l.fail
+}
+
+func (l *library) Ready(context.Context) error { return l.fail }
+
+func (l *library) WaitJob(ctx context.Context, after events.Position) error {
+	if l.lag {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	l.passed.Store(int64(after))
+	return nil
+}
+
+func (l *library) Job(ctx context.Context, u events.User, id string) (queries.Job, error) {
+	parsed, err := uuid.Parse(id)
+	j := queries.Job{ID: parsed, Status: "processing", Message: "waiting"}
+	if err != nil {
+		return j, fault.Errorf(fault.NotFound, "there is no job %s", id)
+	}
+	owner := events.Principal("")
+	err = l.log.ReadStream(ctx, events.JobStream(parsed), 0, func(e events.Event) error {
+		switch d := e.Data.(type) {
+		case events.FileAccepted:
+			j.Results = append(j.Results, queries.JobResult{Filename: d.Name, FolderName: d.Folder, Tags: d.Tags, Error: d.Refused})
+		case events.ImportRequested:
+			owner, j.Total = d.User, d.Files
+		}
+		return nil
+	})
+	if err == nil && owner != u.Principal {
+		err = fault.Errorf(fault.NotFound, "there is no job %s", id)
+	}
+	return j, err
+}
+
+func (l *library) FollowJob(ctx context.Context, _ events.User, id string, each func(queries.JobUpdate) error) error {
+	if head, err := l.log.Head(ctx); err != nil || l.passed.Load() < int64(head) {
+		return fault.Errorf(fault.NotFound, "there is no job %s yet", id)
+	}
+	return l.follow(ctx, each)
+}
+
+func (l *library) Search(_ context.Context, _ events.User, q queries.Search) ([]queries.Source, error) {
+	l.asked = q
+	return l.sources, l.fail
+}
+
+func (l *library) Ask(_ context.Context, _ events.User, q queries.Search) (queries.Answer, error) {
+	l.asked = q
+	return l.answer, l.fail
+}
+
+func (l *library) FolderSummary(_ context.Context, _ events.User, path string) (queries.FolderSummary, error) {
+	l.asked.Folder = path
+	return l.summary, l.fail
+}
+
+func (l *library) Folders(_ context.Context, u events.User, parent *uuid.UUID) ([]queries.Folder, error) {
+	var in uuid.UUID
+	if parent != nil {
+		in = *parent
+		if _, ok := l.folders[in]; !ok {
+			return nil, fault.Errorf(fault.NotFound, "no folder %s", in)
+		}
+	}
+	var out []queries.Folder
+	for _, f := range l.folders {
+		if f.Parent == in {
+			out = append(out, f)
+		}
+	}
+	sortFolders(out)
+	return out, l.check(u)
+}
+
+func (l *library) Folder(_ context.Context, u events.User, id uuid.UUID) (queries.Folder, error) {
+	f, ok := l.folders[id]
+	if !ok {
+		return f, fault.Errorf(fault.NotFound, "no folder %s", id)
+	}
+	return f, l.check(u)
+}
+
+func (l *library) FolderDetail(ctx context.Context, u events.User, id uuid.UUID) (queries.FolderDetail, error) {
+	f, err := l.Folder(ctx, u, id)
+	d := queries.FolderDetail{Folder: f, Documents: l.docs}
+	d.Subfolders, _ = l.Folders(ctx, u, &id)
+	if parent, ok := l.folders[f.Parent]; ok {
+		d.Ancestors = []queries.Folder{parent}
+	}
+	return d, err
+}
+
+func (l *library) Documents(_ context.Context, u events.User, f queries.DocumentFilter) ([]queries.Document, string, error) {
+	if f.Folder != nil {
+		if _, ok := l.folders[*f.Folder]; !ok {
+			return nil, "", fault.Errorf(fault.NotFound, "no folder %s", f.Folder)
+		}
+	}
+	if f.Cursor == "bad" {
+		return nil, "", fault.Errorf(fault.Invalid, "cursor %q is none of ours", f.Cursor)
+	}
+	if f.Limit > 0 && f.Limit < len(l.docs) {
+		return l.docs[:f.Limit], "next & more", l.check(u)
+	}
+	return l.docs, "", l.check(u)
+}
+
+func (l *library) Document(_ context.Context, u events.User, id uuid.UUID) (queries.Document, error) {
+	for _, d := range l.docs {
+		if d.ID == id {
+			return d, l.check(u)
+		}
+	}
+	return queries.Document{}, fault.Errorf(fault.NotFound, "no document %s", id)
+}
+
+func (l *library) DocumentBatch(ctx context.Context, u events.User, ids []uuid.UUID) (out []queries.Document, err error) {
+	for _, id := range ids {
+		if d, err := l.Document(ctx, u, id); err == nil {
+			out = append(out, d)
+		}
+	}
+	return out, l.fail
+}
+
+func (l *library) Markdown(ctx context.Context, u events.User, id uuid.UUID) (string, error) {
+	_, err := l.Document(ctx, u, id)
+	return l.markdown, err
+}
+
+func (l *library) Tags(ctx context.Context, u events.User, id uuid.UUID) ([]string, error) {
+	d, err := l.Document(ctx, u, id)
+	return d.Tags, err
+}
+
+func (l *library) VisibleTags(context.Context, events.User) ([]string, error) { return nil, l.fail }

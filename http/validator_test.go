@@ -1,0 +1,117 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"annals/schema"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// validator holds every reply of a test to the documents of the services.
+type validator struct {
+	t    *testing.T
+	docs map[string]*openapi3.T // by prefix of the path
+}
+
+func newValidator(t *testing.T) *validator {
+	v := &validator{t, map[string]*openapi3.T{}}
+	for _, name := range []string{"core", "vault"} {
+		doc := loadDocument(t, name)
+		doc.Servers = openapi3.Servers{{URL: "/" + name}}
+		v.docs["/"+name+"/"] = doc
+	}
+	return v
+}
+
+func loadDocument(t *testing.T, name string) *openapi3.T {
+	t.Helper()
+	text, err := schema.OpenAPI.ReadFile(name + ".openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return doc
+}
+
+func init() {
+	openapi3filter.RegisterBodyDecoder("text/markdown", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
+}
+
+// RoundTrip checks a reply once its body was read: progress streams have no
+// end to wait for.
+func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	for prefix, doc := range v.docs {
+		if !strings.HasPrefix(r.URL.Path, prefix) {
+			continue
+		}
+		router, err := gorillamux.NewRouter(doc)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		route, params, err := router.FindRoute(r)
+		if err != nil {
+			if resp.StatusCode != 404 && resp.StatusCode != 405 && r.Method != http.MethodHead && r.Method != http.MethodOptions {
+				v.t.Errorf("%s %s answers %d and is not described: %v", r.Method, r.URL.Path, resp.StatusCode, err)
+			}
+			continue
+		}
+		if item := doc.Paths.Value("/documents/{id}.{ext}"); item != nil && route.Path == "/documents/{id}" && strings.Contains(params["id"], ".") {
+			route = &routers.Route{Spec: doc, Path: "/documents/{id}.{ext}", PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)}
+		}
+		resp.Body = &validated{v.t, resp.Body, bytes.Buffer{}, sync.Once{}, resp, route, params}
+	}
+	return resp, nil
+}
+
+type validated struct {
+	t *testing.T
+	io.ReadCloser
+	read   bytes.Buffer
+	once   sync.Once
+	resp   *http.Response
+	route  *routers.Route
+	params map[string]string
+}
+
+func (b *validated) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read.Write(p[:n])
+	if err == io.EOF {
+		b.once.Do(b.check)
+	}
+	return n, err
+}
+
+func (b *validated) check() {
+	r := b.resp.Request
+	in := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: b.params, Route: b.route},
+		Status:                 b.resp.StatusCode, Header: b.resp.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	}
+	in.SetBodyBytes(b.read.Bytes())
+	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
+		b.t.Errorf("%s %s answers %d %.300s, which is not as described: %v", r.Method, r.URL, b.resp.StatusCode, b.read.String(), err)
+	}
+}
