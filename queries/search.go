@@ -218,8 +218,9 @@ func rank(s Search, found []Source) []Source {
 		byID[f.id] = f
 	}
 	hits := searchindex.Rerank(s.Query, candidates)
-	sources := make([]Source, 0, s.Limit)
-	for _, h := range hits[:min(len(hits), s.Limit)] {
+	hits = searchindex.Spread(hits, s.Limit, func(h searchindex.Hit) string { return byID[h.ID].Document.String() })
+	sources := make([]Source, 0, len(hits))
+	for _, h := range hits {
 		f := byID[h.ID]
 		f.Score = h.Score
 		sources = append(sources, f)
