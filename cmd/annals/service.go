@@ -146,7 +146,8 @@ func (s *service) openImporter(context.Context) error {
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
 		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger,
 	}
-	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: holder, Workers: s.config.workers, Logger: s.logger}
+	// More files are out than are read side by side: the rest wait for the disk.
+	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: holder, Workers: 8 * s.config.workers, Logger: s.logger}
 	return nil
 }
 
