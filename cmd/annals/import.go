@@ -135,7 +135,7 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 	}
 	f := &folderImport{
 		client: &coreClient{
-			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.say,
+			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.waiting,
 			token: c.tokens(cmd, dataDir),
 		},
 		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll,

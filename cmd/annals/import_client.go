@@ -105,7 +105,7 @@ func isRefusal(err error, statuses ...int) bool {
 
 // ingest uploads files and returns the job that was made of them.
 func (c *coreClient) ingest(ctx context.Context, dir, top string, tags []string, files []localFile) (importJob, error) {
-	return c.call(ctx, true, func() (*http.Request, error) {
+	return c.call(ctx, patiently, func() (*http.Request, error) {
 		body, contentType, err := newUploadBody(dir, top, tags, files)
 		if err != nil {
 			return nil, err
@@ -121,13 +121,14 @@ func (c *coreClient) ingest(ctx context.Context, dir, top string, tags []string,
 
 // job asks how a job stands.
 func (c *coreClient) job(ctx context.Context, id string) (importJob, error) {
-	return c.call(ctx, true, c.jobRequest(ctx, id))
+	return c.call(ctx, patiently, c.jobRequest(ctx, id))
 }
 
-// reach asks for a job once, to learn whether the server is there, takes the
-// token and knows the job.
+// reach asks for a job, to learn whether the server is there, takes the token
+// and knows the job. It waits for a server that is starting, and not for one
+// that does not answer at all.
 func (c *coreClient) reach(ctx context.Context, id string) (known bool, err error) {
-	_, err = c.call(ctx, false, c.jobRequest(ctx, id))
+	_, err = c.call(ctx, !patiently, c.jobRequest(ctx, id))
 	if isRefusal(err, http.StatusNotFound, http.StatusUnprocessableEntity) {
 		return false, nil
 	}
@@ -142,39 +143,39 @@ func (c *coreClient) jobRequest(ctx context.Context, id string) func() (*http.Re
 
 // call makes a request, signs it, and tries again while the server or the
 // network fails. Every request of this client may safely be made twice.
-func (c *coreClient) call(ctx context.Context, retry bool, request func() (*http.Request, error)) (importJob, error) {
+func (c *coreClient) call(ctx context.Context, patient bool, request func() (*http.Request, error)) (importJob, error) {
 	intervals := backoff.NewExponentialBackOff()
 	intervals.InitialInterval, intervals.MaxInterval = c.pause, 30*time.Second
-	tries := c.tries
-	if !retry {
-		tries = 1
-	}
 	return backoff.Retry(ctx, func() (importJob, error) {
 		job, err := c.signed(ctx, request)
-		return job, retryable(ctx, err)
-	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
-		c.tell(fmt.Sprintf("%v; trying again in %s", err, wait.Round(100*time.Millisecond)))
+		if isRetryable(ctx, err, patient) {
+			return job, err
+		}
+		return job, backoff.Permanent(err)
+	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(c.tries), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // which request it was tells the user nothing
+		}
+		c.tell(fmt.Sprintf("waiting for the server: %v; trying again in %s", err, wait.Round(100*time.Millisecond)))
 	}))
 }
 
-// retryable marks the errors that a second try would not mend.
-func retryable(ctx context.Context, err error) error {
-	var r *refusal
+// patiently is how requests are made once it is known that the server is
+// there.
+const patiently = true
+
+// isRetryable reports whether a second try may mend err.
+func isRetryable(ctx context.Context, err error, patient bool) bool {
 	var f *fileError
 	var u *url.Error
 	switch {
-	case err == nil:
-		return nil
 	case ctx.Err() != nil, errors.As(err, &f):
-	case errors.As(err, &r):
-		switch r.status {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return err
-		}
-	case errors.As(err, &u), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(net.Error)):
-		return err
+		return false
+	case isRefusal(err, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout):
+		return true
 	}
-	return backoff.Permanent(err)
+	return patient && errors.As(err, &u)
 }
 
 // signed makes a request with a token, and once more with a new one if that

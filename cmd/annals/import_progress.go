@@ -22,6 +22,7 @@ type meter struct {
 	bar   *progressbar.ProgressBar
 	done  int
 	shown time.Time
+	told  time.Time
 }
 
 // meterPause is the time between two lines.
@@ -67,6 +68,20 @@ func (m *meter) say(text string) {
 		_ = m.bar.Clear()
 	}
 	fmt.Fprintln(m.out, text)
+}
+
+// waiting tells what is waited for; now and then, as many requests may wait
+// for the same.
+func (m *meter) waiting(text string) {
+	m.mu.Lock()
+	often := time.Since(m.told) < 2*meterPause
+	if !often {
+		m.told = time.Now()
+	}
+	m.mu.Unlock()
+	if !often {
+		m.say(text)
+	}
 }
 
 // end takes the bar away.
