@@ -13,7 +13,7 @@ type Jobs struct{}
 func (Jobs) Name() string { return "jobs" }
 
 // Version of the jobs' tables.
-func (Jobs) Version() int { return 1 }
+func (Jobs) Version() int { return 2 }
 
 // Types are the events of jobs.
 func (Jobs) Types() []string {
@@ -29,8 +29,8 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		if d.Refused != "" {
 			state = "failed"
 		}
-		return tx.Exec(ctx, `INSERT INTO files (job, file, name, folder, tags, state, error, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-			job, d.File, d.Name, d.Folder, jsonText(d.Tags), state, d.Refused, at)
+		return tx.Exec(ctx, `INSERT INTO files (job, file, name, folder, tags, sha256, state, error, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			job, d.File, d.Name, d.Folder, jsonText(d.Tags), d.SHA256, state, d.Refused, at)
 	case events.ImportRequested:
 		return tx.Exec(ctx, `INSERT INTO jobs (id, owner, files, failed) VALUES ($1, $2, $3, (SELECT count(*) FROM files WHERE job = $1 AND state = 'failed')) ON CONFLICT DO NOTHING`,
 			job, string(d.User), d.Files)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"annals/commands"
 	"annals/commands/importer"
@@ -175,6 +176,33 @@ func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
 		return writers.Wait()
 	})
 	g.Go(func() error { return s.models.Run(models) })
+	g.Go(func() error { s.sweep(ctx); return nil })
+}
+
+// sweep deletes, now and every few hours, uploads that no job accepted within
+// a day. It waits until the read models know of all that was accepted.
+func (s *service) sweep(ctx context.Context) {
+	const age, every = 24 * time.Hour, 6 * time.Hour
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		timer.Reset(every)
+		if err := s.queries.Ready(ctx); err != nil {
+			timer.Reset(time.Minute)
+			continue
+		}
+		n, err := originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
+		if err != nil && ctx.Err() == nil {
+			s.logger.Warn("uploads that no job accepted cannot be deleted", "error", err)
+		} else if n > 0 {
+			s.logger.Info("deleted uploads that no job accepted", "uploads", n)
+		}
+	}
 }
 
 // close closes what was opened, the last first.

@@ -14,6 +14,7 @@ CREATE TABLE files (
 	name      TEXT NOT NULL,
 	folder    TEXT NOT NULL,
 	tags      TEXT NOT NULL,
+	sha256    TEXT NOT NULL, -- '' where the file was refused
 	state     TEXT NOT NULL, -- waiting, working, imported, failed
 	step      TEXT NOT NULL DEFAULT '',
 	message   TEXT NOT NULL DEFAULT '',
@@ -25,4 +26,5 @@ CREATE TABLE files (
 	changed   INTEGER NOT NULL, -- position of its last event
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
+CREATE INDEX files_sha256 ON files (sha256);
 CREATE INDEX files_changed ON files (job, changed);

@@ -1,0 +1,44 @@
+package originals_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+func TestSweepDeletesOldUploadsThatNothingRefersTo(t *testing.T) {
+	store, err := originals.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(text string) string {
+		staged, err := store.Stage(t.Context(), strings.NewReader(text), 100)
+		if err == nil {
+			err = staged.Commit(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return staged.SHA256()
+	}
+	used, unused := commit("used"), commit("unused")
+	referred := func(_ context.Context, sha256 string) (bool, error) { return sha256 == used, nil }
+	if n, err := originals.Sweep(t.Context(), store, time.Now().Add(-time.Hour), referred); n != 0 || err != nil {
+		t.Errorf("a sweep of what is older than an hour deleted %d (%v)", n, err)
+	}
+	if n, err := originals.Sweep(t.Context(), store, time.Now().Add(time.Hour), referred); n != 1 || err != nil {
+		t.Errorf("a sweep deleted %d (%v), want 1", n, err)
+	}
+	if _, err := store.Open(t.Context(), unused); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the unused original: %v", err)
+	}
+	f, err := store.Open(t.Context(), used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
