@@ -190,7 +190,7 @@ func removeDocument(ctx context.Context, tx Tx, document string) error {
 func removeFolder(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	const page = 500
 	for {
-		ids, err := list(ctx, tx, func(s *string) []any { return []any{s} }, below+`SELECT id FROM documents WHERE folder IN below LIMIT $2`, folder.String(), page)
+		ids, err := Column(ctx, tx, below+`SELECT id FROM documents WHERE folder IN below LIMIT $2`, folder.String(), page)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -217,7 +217,7 @@ func cutText(ctx context.Context, tx Tx, document string, text int64) error {
 	section, number := -1, 0
 	after := struct{ section, part int }{-1, -1}
 	for {
-		parts, err := list(ctx, tx, func(p *part) []any {
+		parts, err := List(ctx, tx, func(p *part) []any {
 			return []any{&p.row, &p.section, &p.number, &p.startPage, &p.breaks, &p.text}
 		}, `SELECT id, section, part, start_page, breaks, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT $4`,
 			text, after.section, after.part, page)
@@ -267,22 +267,4 @@ func pageAt(startPage int, breaks []int, offset int) int {
 	}
 	n, _ := slices.BinarySearch(breaks, offset+1)
 	return startPage + n
-}
-
-// list reads all rows of a query; fields gives the destinations of one.
-func list[T any](ctx context.Context, tx Tx, fields func(*T) []any, query string, args ...any) ([]T, error) {
-	rows, err := tx.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		var one T
-		if err := rows.Scan(fields(&one)...); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
 }

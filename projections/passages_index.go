@@ -78,11 +78,11 @@ type flush struct {
 // page takes up some of what waits and reports whether there was any.
 func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500
-	f.batch.Delete, err = list(ctx, f.tables, func(s *string) []any { return []any{s} }, `SELECT passage FROM forgotten LIMIT $1`, page)
+	f.batch.Delete, err = Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT $1`, page)
 	if err != nil {
 		return false, err
 	}
-	waiting, err := list(ctx, f.tables, func(u *unindexed) []any { return []any{&u.row, &u.document} },
+	waiting, err := List(ctx, f.tables, func(u *unindexed) []any { return []any{&u.row, &u.document} },
 		`SELECT id, document FROM unindexed ORDER BY id LIMIT $1`, page)
 	if err != nil {
 		return false, err
@@ -145,7 +145,7 @@ func (f *flush) document(ctx context.Context, id string) error {
 	after := passageRow{section: -1}
 	for {
 		const page = 200
-		rows, err := list(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.path, &p.text} },
+		rows, err := List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.path, &p.text} },
 			`SELECT p.section, p.number, s.path, substr(s.text, p.start + 1, p.length) FROM passages p JOIN sections s ON s.id = p.row
 			 WHERE p.document = $1 AND (p.section, p.number) > ($2, $3) ORDER BY p.section, p.number LIMIT $4`, id, after.section, after.number, page)
 		if err != nil || len(rows) == 0 {
@@ -184,6 +184,6 @@ func (f *flush) add(ctx context.Context, p searchindex.Passage, version int, row
 
 // folderAndAbove returns the ids of a folder and of all folders above it.
 func folderAndAbove(ctx context.Context, tx Tx, folder string) ([]string, error) {
-	return list(ctx, tx, func(s *string) []any { return []any{s} },
+	return Column(ctx, tx,
 		`WITH RECURSIVE up (id) AS (SELECT $1 UNION ALL SELECT folders.parent FROM folders JOIN up ON folders.id = up.id WHERE folders.parent <> '') SELECT id FROM up LIMIT 100`, folder)
 }

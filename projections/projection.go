@@ -34,8 +34,36 @@ type Tx interface {
 	Exec(ctx context.Context, query string, args ...any) error
 	// Changed is Exec that also returns the number of rows it changed.
 	Changed(ctx context.Context, query string, args ...any) (int64, error)
-	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	Queryer
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Queryer is what rows can be read from: a Tx, or the *sql.DB of a Runner.
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// List reads all rows of a query; fields gives the destinations of one.
+func List[T any](ctx context.Context, from Queryer, fields func(*T) []any, query string, args ...any) ([]T, error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var one T
+		if err := rows.Scan(fields(&one)...); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// Column reads the one text column of all rows of a query.
+func Column(ctx context.Context, from Queryer, query string, args ...any) ([]string, error) {
+	return List(ctx, from, func(s *string) []any { return []any{s} }, query, args...)
 }
 
 // Follower is a Projection with a second store, such as a search index, that

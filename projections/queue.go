@@ -175,7 +175,7 @@ func (d *dispatch) waiting() bool {
 // claimOne claims the oldest free file of the user whose turn it is.
 func (d *dispatch) claimOne(ctx context.Context) (Task, bool, error) {
 	d.forget(ctx)
-	owners, err := column(ctx, d.Work.DB(), `SELECT DISTINCT owner FROM files WHERE owner <> '' ORDER BY owner <= $1, owner`, d.last)
+	owners, err := Column(ctx, d.Work.DB(), `SELECT DISTINCT owner FROM files WHERE owner <> '' ORDER BY owner <= $1, owner`, d.last)
 	if err != nil {
 		return Task{}, false, err
 	}
@@ -198,26 +198,21 @@ func (d *dispatch) claimOf(ctx context.Context, owner string) (Task, bool, error
 	d.mu.Unlock()
 	// Among n+1 files at least one is not taken here already; the rest are
 	// for those that other processes hold.
-	rows, err := d.Work.DB().QueryContext(ctx, `SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT $2`, owner, n+16)
+	type row struct {
+		job  string
+		file int
+	}
+	rows, err := List(ctx, d.Work.DB(), func(r *row) []any { return []any{&r.job, &r.file} },
+		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT $2`, owner, n+16)
 	if err != nil {
 		return Task{}, false, err
 	}
-	var tasks []Task
-	for rows.Next() {
-		var job string
-		var t Task
-		if err = rows.Scan(&job, &t.File); err != nil {
-			break
+	for _, r := range rows {
+		job, err := uuid.Parse(r.job)
+		if err != nil {
+			return Task{}, false, err
 		}
-		if t.Job, err = uuid.Parse(job); err != nil {
-			break
-		}
-		tasks = append(tasks, t)
-	}
-	if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
-		return Task{}, false, err
-	}
-	for _, t := range tasks {
+		t := Task{Job: job, File: r.file}
 		if d.isTaken(t) {
 			continue
 		}
@@ -333,22 +328,4 @@ func (d *dispatch) renew(ctx context.Context) {
 			cancel()
 		}
 	}
-}
-
-// column reads the one text column of all rows.
-func column(ctx context.Context, db *sql.DB, query string, args ...any) ([]string, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, rows.Err()
 }

@@ -198,16 +198,16 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 func dump(t *testing.T, r *Runner) string {
 	t.Helper()
 	var b strings.Builder
-	tables, err := column(t.Context(), r.DB(), `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
+	tables, err := Column(t.Context(), r.DB(), `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
-		columns, err := column(t.Context(), r.DB(), `SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('`+table+`')`)
+		columns, err := Column(t.Context(), r.DB(), `SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('`+table+`')`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := column(t.Context(), r.DB(), `SELECT `+columns[0]+` FROM `+table+` ORDER BY 1`)
+		rows, err := Column(t.Context(), r.DB(), `SELECT `+columns[0]+` FROM `+table+` ORDER BY 1`)
 		if err != nil {
 			t.Fatal(err)
 		}

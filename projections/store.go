@@ -113,20 +113,12 @@ func (s *store) checkpoint(ctx context.Context) (p events.Position, err error) {
 
 // parkedStreams returns the streams of which events wait.
 func (s *store) parkedStreams(ctx context.Context) (map[string]bool, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT stream FROM parked`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+	parked, err := Column(ctx, s.read, `SELECT DISTINCT stream FROM parked`)
 	streams := make(map[string]bool)
-	for rows.Next() {
-		var stream string
-		if err := rows.Scan(&stream); err != nil {
-			return nil, err
-		}
+	for _, stream := range parked {
 		streams[stream] = true
 	}
-	return streams, rows.Err()
+	return streams, err
 }
 
 // Transaction runs fn in one transaction of the writer. It is begun by hand,
@@ -181,8 +173,8 @@ func (s *store) Changed(ctx context.Context, query string, args ...any) (int64, 
 	return res.RowsAffected()
 }
 
-// Query is Tx.Query.
-func (s *store) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+// QueryContext is Tx.QueryContext.
+func (s *store) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	stmt, err := s.stmt(ctx, query)
 	if err != nil {
 		return nil, err

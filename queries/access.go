@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/projections"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -91,7 +92,7 @@ func (v *viewer) may(ctx context.Context, folder string) (bool, error) {
 // granted returns the folders that were granted to the user one by one; what
 // is below them comes on top. It is of no account for an admin.
 func (v *viewer) granted(ctx context.Context) ([]string, error) {
-	return strs(ctx, v.db, `SELECT DISTINCT p.folder FROM permissions p JOIN folders f ON f.id = p.folder
+	return projections.Column(ctx, v.db, `SELECT DISTINCT p.folder FROM permissions p JOIN folders f ON f.id = p.folder
 		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.principals)
 }
 
@@ -118,27 +119,4 @@ func (v *viewer) resolve(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	return id, nil
-}
-
-// strs reads the one text column of all rows.
-func strs(ctx context.Context, db *sql.DB, query string, args ...any) ([]string, error) {
-	return list(ctx, db, func(s *string) []any { return []any{s} }, query, args...)
-}
-
-// list reads all rows of a query; fields gives the destinations of one.
-func list[T any](ctx context.Context, db *sql.DB, fields func(*T) []any, query string, args ...any) ([]T, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		var one T
-		if err := rows.Scan(fields(&one)...); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
 }

@@ -9,6 +9,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/projections"
 
 	"github.com/google/uuid"
 )
@@ -67,7 +68,7 @@ func (v *viewer) visible(ctx context.Context, rows []documentRow) ([]Document, e
 const byDocumentName = ` ORDER BY d.sort_name, d.id`
 
 func (v *viewer) documentsIn(ctx context.Context, folder string) ([]Document, error) {
-	rows, err := list(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.folder = $1`+byDocumentName, folder)
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.folder = $1`+byDocumentName, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (v *viewer) page(ctx context.Context, where string, args []any, limit int) 
 		if limit > 0 {
 			query += ` LIMIT 1000`
 		}
-		rows, err := list(ctx, v.db, (*documentRow).fields, query, args...)
+		rows, err := projections.List(ctx, v.db, (*documentRow).fields, query, args...)
 		if err != nil {
 			return nil, "", err
 		}
@@ -172,7 +173,7 @@ func (q *Queries) Document(ctx context.Context, user events.User, id uuid.UUID) 
 
 // find returns a document without content.
 func (q *Queries) find(ctx context.Context, v *viewer, id uuid.UUID) (Document, error) {
-	rows, err := list(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id = $1`, id.String())
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id = $1`, id.String())
 	if err != nil {
 		return Document{}, wrap(err, "document")
 	}
@@ -239,7 +240,7 @@ func (q *Queries) VisibleTags(ctx context.Context, user events.User) ([]string, 
 		return nil, err
 	}
 	type pair struct{ tag, folder string }
-	pairs, err := list(ctx, v.db, func(p *pair) []any { return []any{&p.tag, &p.folder} },
+	pairs, err := projections.List(ctx, v.db, func(p *pair) []any { return []any{&p.tag, &p.folder} },
 		`SELECT DISTINCT t.tag, d.folder FROM tags t JOIN documents d ON d.id = t.document ORDER BY t.tag`)
 	if err != nil {
 		return nil, wrap(err, "tags")
@@ -266,7 +267,7 @@ func (q *Queries) DuplicateOf(ctx context.Context, user events.User, sha256 stri
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	rows, err := list(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.sha256 = $1 ORDER BY d.created_at, d.id`, sha256)
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.sha256 = $1 ORDER BY d.created_at, d.id`, sha256)
 	if err != nil {
 		return uuid.Nil, false, wrap(err, "documents")
 	}

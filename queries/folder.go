@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections"
 
 	"github.com/google/uuid"
 )
@@ -80,7 +81,7 @@ func orNotFound(err error, what string, id any) error {
 }
 
 func (v *viewer) below(ctx context.Context, parent string) ([]Folder, error) {
-	rows, err := list(ctx, v.db, (*folderRow).fields, folderColumns+`WHERE f.parent = $1 AND f.deleted = 0`+byName, parent)
+	rows, err := projections.List(ctx, v.db, (*folderRow).fields, folderColumns+`WHERE f.parent = $1 AND f.deleted = 0`+byName, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (v *viewer) top(ctx context.Context) ([]Folder, error) {
 	if v.user.Admin {
 		return v.below(ctx, "")
 	}
-	rows, err := list(ctx, v.db, (*folderRow).fields, folderColumns+`WHERE f.deleted = 0
+	rows, err := projections.List(ctx, v.db, (*folderRow).fields, folderColumns+`WHERE f.deleted = 0
 		AND f.id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))`+byName, v.principals)
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 	if ok, err := v.may(ctx, id.String()); !ok || err != nil {
 		return Folder{}, orNotFound(err, "folder", id)
 	}
-	rows, err := list(ctx, v.db, (*folderRow).fields, folderColumns+`WHERE f.id = $1`, id.String())
+	rows, err := projections.List(ctx, v.db, (*folderRow).fields, folderColumns+`WHERE f.id = $1`, id.String())
 	if err != nil || len(rows) == 0 {
 		return Folder{}, orNotFound(err, "folder", id)
 	}

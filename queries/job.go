@@ -87,7 +87,7 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 	if err != nil {
 		return Job{}, err
 	}
-	files, err := list(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 ORDER BY file`, row.id)
+	files, err := projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 ORDER BY file`, row.id)
 	if err != nil {
 		return Job{}, wrap(err, "files of job "+row.id)
 	}
@@ -160,7 +160,7 @@ func (q *Queries) FollowJob(ctx context.Context, user events.User, id string, ea
 		if err != nil {
 			return err
 		}
-		files, err := list(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 AND changed > $2 ORDER BY changed, file`, row.id, seen)
+		files, err := projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 AND changed > $2 ORDER BY changed, file`, row.id, seen)
 		if err != nil {
 			return wrap(err, "files of job "+row.id)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/projections"
 
 	"github.com/google/uuid"
 )
@@ -111,7 +112,7 @@ func (q *Queries) writeMarkdown(ctx context.Context, d Document, w io.Writer) er
 	}
 	at := sectionRow{section: -1, part: -1}
 	for {
-		rows, err := list(ctx, db, func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
+		rows, err := projections.List(ctx, db, func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
 			`SELECT section, part, level, title, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, text, at.section, at.part)
 		if err != nil || len(rows) == 0 {
 			return err

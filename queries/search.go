@@ -151,7 +151,7 @@ func (q *Queries) passages(ctx context.Context, hits []searchindex.Hit) (map[str
 	if err != nil {
 		return nil, err
 	}
-	rows, err := list(ctx, q.Models.Passages.DB(), (*passageText).fields,
+	rows, err := projections.List(ctx, q.Models.Passages.DB(), (*passageText).fields,
 		`SELECT p.document, p.section, p.number, d.version, s.level, s.title, s.path, p.start_page, p.end_page, substr(s.text, p.start + 1, p.length)
 		 FROM json_each($1) k
 		 CROSS JOIN passages p ON p.document = k.value ->> 0 AND p.section = k.value ->> 1 AND p.number = k.value ->> 2
@@ -175,7 +175,7 @@ func (v *viewer) documentsByID(ctx context.Context, ids []string) (map[string]Do
 	if err != nil {
 		return nil, err
 	}
-	rows, err := list(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id IN (SELECT value FROM json_each($1))`, string(b))
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id IN (SELECT value FROM json_each($1))`, string(b))
 	if err != nil {
 		return nil, err
 	}
