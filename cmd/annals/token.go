@@ -19,22 +19,13 @@ func tokenCommand(dataDir func() string) *cobra.Command {
 			"A program sends it as \"Authorization: Bearer TOKEN\".",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := dataDir()
-			return withAccounts(cmd, dir, func(ctx context.Context, accounts *signin.Accounts) error {
-				urls, err := signin.ReadURLs(dir)
-				if err != nil {
-					return err
-				}
-				issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience})
-				if err != nil {
-					return err
-				}
+			return withIssuer(cmd, dataDir(), func(ctx context.Context, issuer *signin.Issuer) error {
 				token, _, err := issuer.Issue(ctx, args[0])
 				if err != nil {
 					return helpUnknown(err)
 				}
-				fmt.Fprintln(cmd.OutOrStdout(), token)
-				return nil
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
+				return err
 			})
 		},
 	}
