@@ -26,6 +26,7 @@ type jobResult struct {
 	DocumentID *string  `json:"document_id"`
 	Title      *string  `json:"title"`
 	Error      *string  `json:"error"`
+	Warnings   []string `json:"warnings"`
 	Tags       []string `json:"tags"`
 	Duplicate  bool     `json:"duplicate"`
 }
@@ -45,7 +46,7 @@ func jobBody(j queries.Job) job {
 	for i, r := range j.Results {
 		out.Results[i] = jobResult{
 			Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, DocumentID: idOrNull(r.Document),
-			Title: orNull(r.Title), Error: orNull(r.Error), Tags: orEmpty(r.Tags), Duplicate: r.Duplicate,
+			Title: orNull(r.Title), Error: orNull(r.Error), Warnings: orEmpty(r.Warnings), Tags: orEmpty(r.Tags), Duplicate: r.Duplicate,
 		}
 	}
 	return out
