@@ -35,6 +35,7 @@ type serveConfig struct {
 	extract                     extract.Limits
 	fileTimeout, stall          time.Duration
 	logLevel, logFormat         string
+	profiles                    string // address; none: not served
 }
 
 func serveCommand(dataDir func() string) *cobra.Command {
@@ -81,6 +82,10 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")
+	if err := flags.MarkHidden("pprof"); err != nil {
+		panic(err) // the flag is there
+	}
 	return command
 }
 
@@ -130,6 +135,9 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	s.run(ctx, g, listener)
+	if c.profiles != "" {
+		g.Go(func() error { return profile(ctx, c.profiles) })
+	}
 	g.Go(func() error { return s.welcome(ctx, out) })
 	return g.Wait()
 }

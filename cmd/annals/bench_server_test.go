@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// benchServer is the real program, serving a folder of its own.
+type benchServer struct {
+	*testing.B
+	*serverProcess
+	data string
+	core *coreClient
+}
+
+// serveBench starts a server; fill, where given, writes its log before.
+func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchServer {
+	b.Helper()
+	s := &benchServer{B: b}
+	dir := b.TempDir()
+	s.data = filepath.Join(dir, "annals-data")
+	if fill != nil {
+		fill(s.data)
+	}
+	if address := os.Getenv("ANNALS_BENCH_PPROF"); address != "" {
+		args = append(args, "--pprof", address)
+	}
+	var err error
+	if s.serverProcess, err = startServer(dir, nil, append(args, "--log-level", "warn")...); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.end(os.Interrupt); err != nil {
+			b.Error(err)
+		}
+	})
+	s.core = &coreClient{
+		url: s.base + "/core", http: newHTTPClient(4), tries: 3, pause: 10 * time.Millisecond, tell: func(string) {},
+		token: (&issuedToken{issue: func(context.Context) (string, time.Time, error) {
+			token, err := issueToken(s.data, "admin")
+			return token, time.Now().Add(time.Hour), err
+		}}).get,
+	}
+	return s
+}
+
+// importFiles uploads a folder in requests of a bounded number of files, each
+// of which is done before the next begins, and fails where more files than
+// mayFail are not imported.
+func (s *benchServer) importFiles(dir, folder string, perRequest, mayFail int) (files int) {
+	s.Helper()
+	t, err := listTree(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	failed := 0
+	for _, batch := range batches(t.files, perRequest, 256<<20) {
+		job := s.importBatch(dir, folder, batch)
+		if failed += job.Failed; failed > mayFail {
+			s.Fatalf("%s: %d files were not imported, such as %+v", folder, failed, job.firstFailure())
+		}
+	}
+	return len(t.files)
+}
+
+func (j importJob) firstFailure() (r importResult) {
+	if i := slices.IndexFunc(j.Results, func(r importResult) bool { return !r.Success }); i >= 0 {
+		r = j.Results[i]
+	}
+	return r
+}
+
+// importBatch makes one request and asks for its job until that is done.
+func (s *benchServer) importBatch(dir, folder string, batch []localFile) importJob {
+	s.Helper()
+	job, err := s.core.ingest(s.Context(), dir, folder, nil, batch)
+	for err == nil && !job.Done {
+		select {
+		case <-time.After(20 * time.Millisecond):
+			job, err = s.core.job(s.Context(), job.ID)
+		case <-s.Context().Done():
+			err = s.Context().Err()
+		}
+	}
+	if err != nil {
+		s.Fatalf("import into %s: %v", folder, err)
+	}
+	return job
+}
+
+// family returns the server's process and all below it.
+func (s *benchServer) family() []int {
+	parents := make(map[int]int)
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if fields := processStat(pid); fields != nil {
+				parents[pid], _ = strconv.Atoi(fields[1])
+			}
+		}
+	}
+	family := []int{s.command.Process.Pid}
+	for i := 0; i < len(family); i++ {
+		for pid, parent := range parents {
+			if parent == family[i] {
+				family = append(family, pid)
+			}
+		}
+	}
+	return family
+}
+
+// processStat returns the fields of /proc/PID/stat after the name, nil where
+// there is no such process (any more).
+func processStat(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+}
+
+// cpu returns the processor time that the server and its children have taken.
+func (s *benchServer) cpu() time.Duration {
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
+	var ticks time.Duration
+	for _, pid := range s.family() {
+		if fields := processStat(pid); len(fields) > 14 {
+			for _, field := range fields[11:15] { // own and of children that ended, in user and kernel mode
+				n, _ := strconv.Atoi(field)
+				ticks += time.Duration(n)
+			}
+		}
+	}
+	return ticks * tick
+}
+
+// anonymous returns the anonymous memory of the server and its children in MB.
+func (s *benchServer) anonymous() (server, children float64) {
+	for i, pid := range s.family() {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, after, _ := strings.Cut(string(status), "RssAnon:")
+		line, _, _ := strings.Cut(after, "kB")
+		kilobytes, _ := strconv.ParseFloat(strings.TrimSpace(line), 64)
+		if i == 0 {
+			server = kilobytes / 1024
+		} else {
+			children += kilobytes / 1024
+		}
+	}
+	return server, children
+}
+
+// watchMemory looks at the memory every 200 ms until stop is called, which
+// returns the peaks: of all together, and of the server alone.
+func (s *benchServer) watchMemory() (stop func() (all, server float64)) {
+	var all, alone float64
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			server, children := s.anonymous()
+			all, alone = max(all, server+children), max(alone, server)
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() (float64, float64) {
+		close(done)
+		<-stopped
+		return all, alone
+	}
+}
+
+// awaitReady waits until every read model holds what the log held at the
+// start.
+func (s *benchServer) awaitReady() {
+	s.Helper()
+	for {
+		status, reply, err := s.request("", "GET", "/readyz", "")
+		if err == nil && status == 200 {
+			return
+		}
+		if err != nil || status != 503 {
+			s.Fatalf("GET /readyz: %d %s %v", status, reply, err)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-s.Context().Done():
+			s.Fatal(s.Context().Err())
+		}
+	}
+}
+
+// addUser makes a user and returns a token of theirs.
+func (s *benchServer) addUser(name string) string {
+	s.Helper()
+	password := strings.NewReader("a long password of " + name + "\n")
+	if err := run(s.Context(), []string{"user", "add", "--data", s.data, name}, password, io.Discard, io.Discard); err != nil {
+		s.Fatal(err)
+	}
+	token, err := issueToken(s.data, name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return token
+}
+
+// benchCorpora returns a folder of documents that lies beside the project, or
+// skips.
+func benchCorpora(b *testing.B) string {
+	b.Helper()
+	dir, err := os.Getwd()
+	for err == nil && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		if corpora := filepath.Join(dir, "shared", "corpora", "dev"); exists(corpora) {
+			return corpora
+		}
+	}
+	b.Skip("there is no folder shared/corpora/dev beside the project")
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func quantile(d []time.Duration, q float64) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	slices.Sort(d)
+	return d[int(q*float64(len(d)-1))]
+}
