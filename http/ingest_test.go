@@ -296,8 +296,8 @@ func TestIngestWithoutItsReadModel(t *testing.T) {
 
 // A client that leaves in the middle of a file leaves nothing behind.
 func TestHangUp(t *testing.T) {
-	left := make(chan struct{})
-	s := start(t, func(h *httpd.Server) { h.Originals = &leavingStore{h.Originals, left} })
+	begun, left := make(chan struct{}), make(chan struct{})
+	s := start(t, func(h *httpd.Server) { h.Originals = &leavingStore{Store: h.Originals, begun: begun, failed: left} })
 	body, out := io.Pipe()
 	w := multipart.NewWriter(out)
 	ctx, hangUp := context.WithCancel(context.Background())
@@ -314,6 +314,7 @@ func TestHangUp(t *testing.T) {
 	if _, err := p.Write(bytes.Repeat([]byte("half"), 100_000)); err != nil {
 		t.Fatal(err)
 	}
+	<-begun // the half file is being staged
 	hangUp()
 	out.CloseWithError(context.Canceled)
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -332,13 +333,17 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// leavingStore tells when staging failed.
+// leavingStore tells when the staging of a second file begins and fails.
 type leavingStore struct {
 	originals.Store
-	failed chan struct{}
+	files         int
+	begun, failed chan struct{}
 }
 
 func (l *leavingStore) Stage(ctx context.Context, r io.Reader, limit int64) (originals.Staged, error) {
+	if l.files++; l.files == 2 {
+		close(l.begun)
+	}
 	staged, err := l.Store.Stage(ctx, r, limit)
 	if err != nil {
 		close(l.failed)
