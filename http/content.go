@@ -30,7 +30,7 @@ func (s *Server) content(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.Queries.Document(c.Context(), c.user, id)
+	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *Server) deepLink(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.Queries.Document(c.Context(), c.user, id)
+	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
 	}

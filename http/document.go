@@ -113,7 +113,7 @@ func (s *Server) markdown(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.Queries.Markdown(c.Context(), c.user, id)
+	write, err := s.Queries.Markdown(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,12 @@ func (s *Server) markdown(c *call) (any, error) {
 		h.Set("Content-Type", "text/markdown; charset=utf-8")
 		h.Set("Cache-Control", "private, no-cache")
 		h.Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write([]byte(text)) // the client may be gone
+		if err := write(w); err != nil {
+			if c.Context().Err() == nil {
+				s.log(c.Request, err)
+			}
+			panic(http.ErrAbortHandler) // so that nobody takes what came for all of it
+		}
 		return nil
 	}), nil
 }

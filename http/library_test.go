@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"context"
+	"io"
 	"sync/atomic"
 
 	"annals/events"
@@ -161,9 +162,16 @@ func (l *library) DocumentBatch(ctx context.Context, u events.User, ids []uuid.U
 	return out, l.fail
 }
 
-func (l *library) Markdown(ctx context.Context, u events.User, id uuid.UUID) (string, error) {
+func (l *library) Describe(ctx context.Context, u events.User, id uuid.UUID) (queries.Document, error) {
+	return l.Document(ctx, u, id)
+}
+
+func (l *library) Markdown(ctx context.Context, u events.User, id uuid.UUID) (func(io.Writer) error, error) {
 	_, err := l.Document(ctx, u, id)
-	return l.markdown, err
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, l.markdown)
+		return err
+	}, err
 }
 
 func (l *library) Tags(ctx context.Context, u events.User, id uuid.UUID) ([]string, error) {

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 
 	"annals/commands"
 	"annals/events"
@@ -21,7 +22,8 @@ type Queries interface {
 	Documents(ctx context.Context, user events.User, f queries.DocumentFilter) (docs []queries.Document, next string, err error)
 	Document(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
 	DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]queries.Document, error)
-	Markdown(ctx context.Context, user events.User, id uuid.UUID) (string, error)
+	Describe(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
+	Markdown(ctx context.Context, user events.User, id uuid.UUID) (write func(io.Writer) error, err error)
 	Tags(ctx context.Context, user events.User, id uuid.UUID) ([]string, error)
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
 

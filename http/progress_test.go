@@ -143,15 +143,17 @@ func TestProgressThatCannotBeFollowed(t *testing.T) {
 // A client that leaves ends the following, and the job stays.
 func TestProgressClientLeaves(t *testing.T) {
 	s := start(t, nil)
-	ended := make(chan struct{})
+	began, ended := make(chan struct{}), make(chan struct{})
 	s.library.follow = func(ctx context.Context, _ func(queries.JobUpdate) error) error {
 		defer close(ended)
+		close(began)
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	_, lines := s.stream(ctx)
 	s.wantEvent(lines, first)
+	<-began
 	leave()
 	<-ended
 	for range lines {

@@ -157,14 +157,19 @@ func parseCursor(s string) (cursor, error) {
 	return cursor{id: string(b[:idLength]), name: string(b[idLength:])}, nil
 }
 
-// Document returns a document that the user may read, or a folder's summary,
-// with its Markdown where it is a text document.
-func (q *Queries) Document(ctx context.Context, user events.User, id uuid.UUID) (Document, error) {
+// Describe returns a document that the user may read without reading its text,
+// or a folder's summary, which is all text.
+func (q *Queries) Describe(ctx context.Context, user events.User, id uuid.UUID) (Document, error) {
 	v, err := q.viewer(user)
 	if err != nil {
 		return Document{}, err
 	}
-	d, err := q.find(ctx, v, id)
+	return q.find(ctx, v, id)
+}
+
+// Document is Describe with the Markdown of a text document.
+func (q *Queries) Document(ctx context.Context, user events.User, id uuid.UUID) (Document, error) {
+	d, err := q.Describe(ctx, user, id)
 	if err != nil {
 		return d, err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Bounds of the text that one reply carries in memory. What is longer is cut
-// and says so; WriteMarkdown has no bound.
+// and says so; Markdown has no bound.
 const (
 	maxContent      = 8 << 20
 	maxBatchContent = 32 << 20
@@ -69,22 +69,21 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// WriteMarkdown writes the extracted Markdown of a document that the user may
-// read, whatever its type, with a front matter that names its type and title.
-func (q *Queries) WriteMarkdown(ctx context.Context, user events.User, id uuid.UUID, w io.Writer) error {
-	v, err := q.viewer(user)
+// Markdown returns what writes the extracted Markdown of a document that the
+// user may read, whatever its type and length, with a front matter that names
+// its type and title.
+func (q *Queries) Markdown(ctx context.Context, user events.User, id uuid.UUID) (write func(io.Writer) error, err error) {
+	d, err := q.Describe(ctx, user, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, err := q.find(ctx, v, id)
-	if err != nil {
-		return err
-	}
-	if d.Content != nil {
-		_, err = io.WriteString(w, *d.Content)
-		return err
-	}
-	return q.writeMarkdown(ctx, d, w)
+	return func(w io.Writer) error {
+		if d.Content != nil {
+			_, err := io.WriteString(w, *d.Content)
+			return err
+		}
+		return wrap(q.writeMarkdown(ctx, d, w), "text of document "+d.ID.String())
+	}, nil
 }
 
 func frontMatter(kind, title string) string {
@@ -151,15 +150,4 @@ func (s sectionRow) write(w io.Writer, more bool) error {
 	}
 	_, err := w.Write(s.text)
 	return err
-}
-
-// Markdown returns what WriteMarkdown writes, cut where it is too long for
-// one reply.
-func (q *Queries) Markdown(ctx context.Context, user events.User, id uuid.UUID) (string, error) {
-	var b strings.Builder
-	err := q.WriteMarkdown(ctx, user, id, &capped{w: &b, left: maxContent})
-	if errors.Is(err, errCapped) {
-		err = nil
-	}
-	return b.String(), err
 }
