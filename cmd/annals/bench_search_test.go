@@ -1,0 +1,326 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+
+	blevesearch "github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis/analyzer/keyword"
+	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/mapping"
+	blevequery "github.com/blevesearch/bleve/v2/search/query"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	benchTops      = 100
+	benchSubs      = 100 // in each of those
+	benchDocuments = 25_000
+	benchSections  = 4 // passages of each document
+	benchGrants    = 500
+	benchReader    = "reader"
+	benchHits      = 10
+)
+
+// benchLibrary is what BenchmarkSearchOverHTTP searches: made from a seed, so that
+// the log and the bare index hold the same.
+type benchLibrary struct {
+	tops, subs []uuid.UUID
+	granted    []uuid.UUID // subs
+}
+
+func newBenchLibrary() *benchLibrary {
+	l := new(benchLibrary)
+	for i := range benchTops {
+		l.tops = append(l.tops, uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "top %d", i)))
+	}
+	for i := range benchTops * benchSubs {
+		l.subs = append(l.subs, uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "sub %d", i)))
+	}
+	for i := range benchGrants {
+		l.granted = append(l.granted, l.subs[i*17%len(l.subs)])
+	}
+	return l
+}
+
+// document makes document i: where it is, and the texts of its sections.
+func (l *benchLibrary) document(i int) (id uuid.UUID, sub int, sections []string) {
+	random := rand.New(rand.NewPCG(1, uint64(i)))
+	sub = random.IntN(len(l.subs))
+	for range benchSections {
+		var b strings.Builder
+		for word := range 150 {
+			b.WriteString(zipfWord(random))
+			if word%15 == 14 {
+				b.WriteByte('.')
+			}
+			b.WriteByte(' ')
+		}
+		sections = append(sections, b.String())
+	}
+	return uuid.NewSHA1(l.subs[sub], fmt.Append(nil, i)), sub, sections
+}
+
+// zipfWord draws of 60,000 words in the proportions of natural language.
+func zipfWord(random *rand.Rand) string {
+	n := int(math.Exp(random.Float64()*math.Log(60_000))) - 1
+	return "ba" + string(rune('a'+n%26)) + "ol" + strconv.FormatInt(int64(n), 26)
+}
+
+func zipfQuestion(random *rand.Rand) string {
+	words := make([]string, 3+random.IntN(6))
+	for i := range words {
+		words[i] = zipfWord(random)
+	}
+	return strings.Join(words, " ")
+}
+
+// write appends the library to a new log, with many appends at a time, which
+// share the disk's syncs.
+func (l *benchLibrary) write(ctx context.Context, dataDir string) error {
+	driver, err := openLog(ctx, "", dataDir, mayCreate)
+	if err != nil {
+		return err
+	}
+	log := events.NewLog(driver)
+	defer log.Close()
+	if err := l.writeFolders(ctx, log); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(128)
+	for i := range benchDocuments {
+		g.Go(func() error { return l.writeDocument(ctx, log, i) })
+	}
+	return g.Wait()
+}
+
+var benchCause = events.Cause{Actor: "user:owner", Via: "benchmark"}
+
+func (l *benchLibrary) writeFolders(ctx context.Context, log *events.Log) error {
+	var all []events.New
+	for i, top := range l.tops {
+		all = append(all, events.New{Data: events.FolderCreated{Folder: top, Name: fmt.Sprint("top ", i), Owner: "user:owner"}})
+	}
+	for i, sub := range l.subs {
+		all = append(all, events.New{Data: events.FolderCreated{Folder: sub, Parent: l.tops[i/benchSubs], Name: fmt.Sprint("sub ", i)}})
+	}
+	for _, sub := range l.granted {
+		all = append(all, events.New{Data: events.FolderShared{Folder: sub, Permissions: []events.Permission{{Principal: "user:" + benchReader, Access: "read"}}}})
+	}
+	expected := events.NoStream
+	for len(all) > 0 {
+		n := min(len(all), 500)
+		if _, err := log.Append(ctx, events.Folders, expected, benchCause, all[:n]...); err != nil {
+			return err
+		}
+		expected, all = expected+int64(n), all[n:]
+	}
+	return nil
+}
+
+func (l *benchLibrary) writeDocument(ctx context.Context, log *events.Log, i int) error {
+	id, sub, sections := l.document(i)
+	var text []events.New
+	for index, s := range sections {
+		title := strings.SplitN(s, " ", 2)[0]
+		text = append(text, events.New{Data: events.SectionExtracted{Index: index, Level: 1, Title: title, Path: []string{title}, Text: s}})
+	}
+	stream := events.TextStream(id, 0)
+	if _, err := log.Append(ctx, stream, events.NoStream, benchCause, text...); err != nil {
+		return err
+	}
+	_, err := log.Append(ctx, events.DocumentStream(id), events.NoStream, benchCause, events.New{Data: events.DocumentImported{
+		Version: 1, Folder: l.subs[sub], Name: fmt.Sprintf("%d.md", i), Content: events.Content{
+			SHA256: fmt.Sprintf("%064x", i), Size: 4000, MediaType: "text/markdown", Title: fmt.Sprint("document ", i),
+			TextStream: stream, Sections: len(sections), Extractor: 1,
+		},
+	}})
+	return err
+}
+
+// bareIndex gives the same passages to bleve as it comes: its English
+// analyzer, and BM25.
+func (l *benchLibrary) bareIndex(b *testing.B) blevesearch.Index {
+	m := blevesearch.NewIndexMapping()
+	m.ScoringModel = "bm25"
+	text := mapping.NewTextFieldMapping()
+	text.Analyzer, text.Store, text.IncludeTermVectors, text.DocValues = en.AnalyzerName, false, false, false
+	folders := mapping.NewTextFieldMapping()
+	folders.Analyzer, folders.Store, folders.IncludeTermVectors, folders.DocValues = keyword.Name, false, false, false
+	m.DefaultMapping = mapping.NewDocumentStaticMapping()
+	m.DefaultMapping.AddFieldMappingsAt("text", text)
+	m.DefaultMapping.AddFieldMappingsAt("folders", folders)
+	x, err := blevesearch.NewUsing(filepath.Join(b.TempDir(), "bare"), m, "scorch", "scorch", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { x.Close() })
+	batch := x.NewBatch()
+	for i := range benchDocuments {
+		id, sub, sections := l.document(i)
+		for number, s := range sections {
+			err := batch.Index(fmt.Sprintf("%s/1/%d/0", id, number), map[string]any{
+				"text": s, "folders": []string{l.subs[sub].String(), l.tops[sub/benchSubs].String()},
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		if batch.Size() >= 2000 || i == benchDocuments-1 {
+			if err := x.Batch(batch); err != nil {
+				b.Fatal(err)
+			}
+			batch.Reset()
+		}
+	}
+	return x
+}
+
+func (l *benchLibrary) searchBare(ctx context.Context, x blevesearch.Index, question string, filtered bool) error {
+	words := blevesearch.NewMatchQuery(question)
+	words.SetField("text")
+	var q blevequery.Query = words
+	if filtered {
+		var granted []blevequery.Query
+		for _, id := range l.granted {
+			one := blevesearch.NewTermQuery(id.String())
+			one.SetField("folders")
+			granted = append(granted, one)
+		}
+		within := blevequery.NewBooleanQuery(nil, []blevequery.Query{words}, nil)
+		within.AddFilter(blevesearch.NewDisjunctionQuery(granted...))
+		q = within
+	}
+	_, err := x.SearchInContext(ctx, blevesearch.NewSearchRequestOptions(q, benchHits, 0, false))
+	return err
+}
+
+// BenchmarkSearchOverHTTP searches 100,000 passages in 10,000 folders through
+// the whole service, and the same passages in bare bleve with the same
+// question and filter, in turns: as someone who was granted 500 of the folders
+// and as an admin, one question at a time and four.
+func BenchmarkSearchOverHTTP(b *testing.B) {
+	l := newBenchLibrary()
+	s := serveBench(b, func(dataDir string) {
+		if err := l.write(b.Context(), dataDir); err != nil {
+			b.Fatal(err)
+		}
+	})
+	begun := time.Now()
+	s.awaitReady()
+	ready := time.Since(begun)
+	bare := l.bareIndex(b)
+	admin, err := issueToken(s.data, "admin")
+	if err != nil {
+		b.Fatal(err)
+	}
+	reader := s.addUser(benchReader)
+	for _, who := range []struct {
+		name, token string
+		filtered    bool
+	}{{"granted", reader, true}, {"admin", admin, false}} {
+		for _, clients := range []int{1, 4} {
+			b.Run(fmt.Sprintf("%s/clients=%d", who.name, clients), func(b *testing.B) {
+				ours := func(ctx context.Context, question string) error {
+					found, err := s.search(ctx, who.token, question)
+					if err == nil && found != benchHits {
+						err = fmt.Errorf("%d passages were found for %q, want %d", found, question, benchHits)
+					}
+					return err
+				}
+				theirs := func(ctx context.Context, question string) error {
+					return l.searchBare(ctx, bare, question, who.filtered)
+				}
+				besideBare(b, clients, ours, theirs)
+				b.ReportMetric(ready.Seconds(), "catch-up-s")
+			})
+		}
+	}
+}
+
+// besideBare asks both sides the same questions in turns, twenty at a time, and
+// reports how long an answer takes.
+func besideBare(b *testing.B, clients int, ours, theirs func(context.Context, string) error) {
+	const turn = 20
+	random := rand.New(rand.NewPCG(2, 2))
+	var took [2][]time.Duration
+	for b.Loop() {
+		questions := make([]string, turn)
+		for i := range questions {
+			questions[i] = zipfQuestion(random)
+		}
+		for side, search := range []func(context.Context, string) error{ours, theirs} {
+			times := make([]time.Duration, turn)
+			g, ctx := errgroup.WithContext(b.Context())
+			g.SetLimit(clients)
+			for i, question := range questions {
+				g.Go(func() error {
+					begun := time.Now()
+					err := search(ctx, question)
+					times[i] = time.Since(begun)
+					return err
+				})
+			}
+			if err := g.Wait(); err != nil {
+				b.Fatal(err)
+			}
+			took[side] = append(took[side], times...)
+		}
+	}
+	for _, q := range []struct {
+		name string
+		at   float64
+	}{{"p50", .5}, {"p95", .95}} {
+		o, t := quantile(took[0], q.at), quantile(took[1], q.at)
+		b.ReportMetric(o.Seconds()*1e3, q.name+"-ms")
+		b.ReportMetric(t.Seconds()*1e3, "bare-"+q.name+"-ms")
+		b.ReportMetric(o.Seconds()/t.Seconds(), q.name+"/bare")
+	}
+}
+
+// search makes one search and returns how many passages it found.
+func (s *benchServer) search(ctx context.Context, token, question string) (int, error) {
+	body, err := json.Marshal(map[string]string{"query": question})
+	if err != nil {
+		return 0, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/core/search", bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	reply, err := s.core.http.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		return 0, err
+	}
+	var found struct {
+		Sources []struct {
+			Text string `json:"text"`
+		} `json:"sources"`
+	}
+	if err := json.Unmarshal(text, &found); err != nil || reply.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("search for %q: %d %s", question, reply.StatusCode, text)
+	}
+	return len(found.Sources), nil
+}
