@@ -190,7 +190,7 @@ func removeDocument(ctx context.Context, tx Tx, document string) error {
 func removeFolder(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	const page = 500
 	for {
-		ids, err := Column(ctx, tx, below+`SELECT id FROM documents WHERE folder IN below LIMIT $2`, folder.String(), page)
+		ids, err := Column(ctx, tx, below+`SELECT id FROM documents WHERE folder IN below LIMIT +$2`, folder.String(), page)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -219,7 +219,7 @@ func cutText(ctx context.Context, tx Tx, document string, text int64) error {
 	for {
 		parts, err := List(ctx, tx, func(p *part) []any {
 			return []any{&p.row, &p.section, &p.number, &p.startPage, &p.breaks, &p.text}
-		}, `SELECT id, section, part, start_page, breaks, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT $4`,
+		}, `SELECT id, section, part, start_page, breaks, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT +$4`,
 			text, after.section, after.part, page)
 		if err != nil || len(parts) == 0 {
 			return err

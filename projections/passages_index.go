@@ -78,12 +78,12 @@ type flush struct {
 // page takes up some of what waits and reports whether there was any.
 func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500
-	f.batch.Delete, err = Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT $1`, page)
+	f.batch.Delete, err = Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT +$1`, page)
 	if err != nil {
 		return false, err
 	}
 	waiting, err := List(ctx, f.tables, func(u *unindexed) []any { return []any{&u.row, &u.document} },
-		`SELECT id, document FROM unindexed ORDER BY id LIMIT $1`, page)
+		`SELECT id, document FROM unindexed ORDER BY id LIMIT +$1`, page)
 	if err != nil {
 		return false, err
 	}
@@ -143,16 +143,26 @@ func (f *flush) document(ctx context.Context, id string) error {
 		return err
 	}
 	after := passageRow{section: -1}
+	var part textPart
 	for {
-		const page = 200
-		rows, err := List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.path, &p.text} },
-			`SELECT p.section, p.number, s.path, substr(s.text, p.start + 1, p.length) FROM passages p JOIN sections s ON s.id = p.row
-			 WHERE p.document = $1 AND (p.section, p.number) > ($2, $3) ORDER BY p.section, p.number LIMIT $4`, id, after.section, after.number, page)
+		const page = 1000
+		rows, err := List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.part, &p.start, &p.length} },
+			`SELECT section, number, row, start, length FROM passages
+			 WHERE document = $1 AND (section, number) > ($2, $3) ORDER BY section, number LIMIT +$4`, id, after.section, after.number, page)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
 		for _, row := range rows {
-			if err := f.add(ctx, whole, version, row); err != nil {
+			// Many passages are of one part, which SQLite would read whole
+			// for each of them.
+			if row.part != part.row {
+				if part, err = f.part(ctx, row.part); err != nil {
+					return fmt.Errorf("section %d of document %s: %w", row.section, id, err)
+				}
+			}
+			whole.ID = PassageID(id, version, row.section, row.number)
+			whole.Section, whole.Text = part.path, string(part.text[row.start:row.start+row.length])
+			if err := f.add(ctx, whole); err != nil {
 				return err
 			}
 		}
@@ -162,18 +172,30 @@ func (f *flush) document(ctx context.Context, id string) error {
 
 type passageRow struct {
 	section, number int
-	path            string
-	text            []byte
+	part            int64
+	start, length   int
 }
 
-func (f *flush) add(ctx context.Context, p searchindex.Passage, version int, row passageRow) error {
-	var path []string
-	if err := json.Unmarshal([]byte(row.path), &path); err != nil {
-		return fmt.Errorf("path of section %d of document %s: %w", row.section, p.Document, err)
+// textPart is one row of sections.
+type textPart struct {
+	row  int64
+	path string
+	text []byte
+}
+
+func (f *flush) part(ctx context.Context, row int64) (textPart, error) {
+	p := textPart{row: row}
+	var titles string
+	if err := f.tables.QueryRow(ctx, `SELECT path, text FROM sections WHERE id = $1`, row).Scan(&titles, &p.text); err != nil {
+		return p, err
 	}
-	p.ID = PassageID(p.Document, version, row.section, row.number)
-	p.Section = strings.Join(path, " > ")
-	p.Text = string(row.text)
+	var path []string
+	err := json.Unmarshal([]byte(titles), &path)
+	p.path = strings.Join(path, " > ")
+	return p, err
+}
+
+func (f *flush) add(ctx context.Context, p searchindex.Passage) error {
 	f.batch.Put = append(f.batch.Put, p)
 	f.bytes += len(p.Text)
 	if len(f.batch.Put) < indexPassages && f.bytes < indexBytes {

@@ -140,7 +140,8 @@ func (s *store) Transaction(ctx context.Context, fn func(Tx) error) (err error) 
 	return err
 }
 
-// stmt returns the prepared form of query.
+// stmt returns the prepared form of query. SQLite plans it anew at every use
+// where a LIMIT is a plain parameter: queries write it as an expression, +$1.
 func (s *store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	stmt, ok := s.stmts[query]
 	if !ok {

@@ -61,12 +61,12 @@ func (e *summaryEntry) fields() []any { return []any{&e.id, &e.name, &e.title, &
 // summarise composes the summary of a folder that the user may read.
 func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s FolderSummary, err error) {
 	db := q.Models.Summaries.DB()
-	docs, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT $2`, folder.String(), summaryEntries+1)
+	docs, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT +$2`, folder.String(), summaryEntries+1)
 	if err != nil {
 		return s, wrap(err, "documents of the summary")
 	}
 	folders, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, '', (SELECT count(*) FROM documents d WHERE d.folder = f.id) FROM folders f
-		WHERE parent = $1 AND deleted = 0 ORDER BY name, id LIMIT $2`, folder.String(), summaryEntries+1)
+		WHERE parent = $1 AND deleted = 0 ORDER BY name, id LIMIT +$2`, folder.String(), summaryEntries+1)
 	if err != nil {
 		return s, wrap(err, "subfolders of the summary")
 	}

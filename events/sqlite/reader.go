@@ -18,7 +18,8 @@ const readers = 4
 const columns = `position, type, stream, revision, id, metadata, data`
 
 // statements are the prepared reads; each connection compiles one when it
-// first uses it.
+// first uses it. SQLite plans a statement anew for each value of a plain
+// parameter in LIMIT: an expression spares it that.
 type statements struct {
 	head, all, stream *sql.Stmt
 	byTypes           *byTypes
@@ -38,8 +39,8 @@ func prepareReads(ctx context.Context, db *sql.DB) (s statements, err error) {
 		query string
 	}{
 		{&s.head, `SELECT max(position) FROM events`},
-		{&s.all, `SELECT ` + columns + ` FROM events WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3`},
-		{&s.stream, `SELECT ` + columns + ` FROM events WHERE stream = ?1 AND revision >= ?2 ORDER BY revision LIMIT ?3`},
+		{&s.all, `SELECT ` + columns + ` FROM events WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT +?3`},
+		{&s.stream, `SELECT ` + columns + ` FROM events WHERE stream = ?1 AND revision >= ?2 ORDER BY revision LIMIT +?3`},
 	} {
 		if *p.to, err = db.PrepareContext(ctx, p.query); err != nil {
 			return s, err
@@ -76,7 +77,7 @@ func queryOfTypes(n int) string {
 	for i := range legs {
 		legs[i] = fmt.Sprintf(`SELECT `+columns+` FROM events WHERE type = ?%d AND position > ?1 AND position <= ?2`, i+4)
 	}
-	return strings.Join(legs, ` UNION ALL `) + ` ORDER BY position LIMIT ?3`
+	return strings.Join(legs, ` UNION ALL `) + ` ORDER BY position LIMIT +?3`
 }
 
 // ReadStream implements events.Driver.

@@ -73,7 +73,7 @@ func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 		{&w.undo, `ROLLBACK`},
 		{&w.version, `PRAGMA data_version`},
 		{&w.last, `SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1`},
-		{&w.ids, `SELECT position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?`},
+		{&w.ids, `SELECT position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT +?`},
 		{&w.insert, `INSERT INTO events (type, stream, revision, id, metadata, data) VALUES (?, ?, ?, ?, ?, ?)`},
 	} {
 		if *p.to, err = w.conn.PrepareContext(ctx, p.query); err != nil {
