@@ -62,6 +62,9 @@ func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 	if e.Pdfium, err = e.pool.GetInstance(time.Minute); err != nil {
 		return nil, fmt.Errorf("starting PDFium: %w", err)
 	}
+	if err := keepFunctions(e.Pdfium); err != nil {
+		return nil, fmt.Errorf("starting PDFium: %w", err)
+	}
 	return e, nil
 }
 

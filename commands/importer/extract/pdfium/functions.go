@@ -1,0 +1,47 @@
+package pdfium
+
+import (
+	"errors"
+	"reflect"
+
+	pdf "github.com/klippa-app/go-pdfium"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// functions is PDFium's module with its functions looked up once. Wazero gives
+// every function that is looked up a stack of its own, which go-pdfium would
+// have made, grown and thrown away for each of the calls that a line takes.
+type functions struct {
+	api.Module
+	known map[string]api.Function
+}
+
+// ExportedFunction returns the function called name, the same each time, so
+// that calls of it must not overlap.
+func (f *functions) ExportedFunction(name string) api.Function {
+	known, ok := f.known[name]
+	if !ok {
+		known = f.Module.ExportedFunction(name)
+		f.known[name] = known
+	}
+	return known
+}
+
+// keepFunctions lets all calls of an instance go through functions. Its module
+// is an exported field of a type that go-pdfium does not export.
+func keepFunctions(instance pdf.Pdfium) error {
+	implementation := reflect.Indirect(reflect.ValueOf(instance.GetImplementation()))
+	if implementation.Kind() != reflect.Struct {
+		return errors.New("go-pdfium does not show its implementation")
+	}
+	field := implementation.FieldByName("Module")
+	if !field.IsValid() || !field.CanSet() {
+		return errors.New("go-pdfium does not show its module")
+	}
+	module, ok := field.Interface().(api.Module)
+	if !ok {
+		return errors.New("go-pdfium runs by something else than wazero")
+	}
+	field.Set(reflect.ValueOf(&functions{module, map[string]api.Function{}}))
+	return nil
+}
