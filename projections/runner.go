@@ -22,6 +22,8 @@ const (
 	// gatherFollower is the same for a projection with a second store, where
 	// every batch makes a segment that must be merged later.
 	gatherFollower = 400 * time.Millisecond
+	// restAfter is how long nothing must come before caches are emptied.
+	restAfter = 20 * time.Second
 )
 
 // Runner keeps one read model in step with the log.
@@ -162,11 +164,26 @@ func (r *Runner) follow(ctx context.Context) error {
 		if more {
 			continue
 		}
-		if err := r.log.Wait(ctx, r.Position()); err != nil {
+		if err := r.await(ctx); err != nil {
 			return err
 		}
 		r.gather(ctx)
 	}
+}
+
+// await waits for an event beyond those that were read.
+func (r *Runner) await(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, restAfter)
+	err := r.log.Wait(soon, r.Position())
+	late := soon.Err() != nil
+	cancel()
+	if err == nil || !late {
+		return err
+	}
+	if err := r.store.rest(ctx); err != nil {
+		return err
+	}
+	return r.log.Wait(ctx, r.Position())
 }
 
 // gather lets events come together, unless somebody waits for them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"annals/events"
 	"annals/schema"
@@ -24,7 +25,12 @@ type store struct {
 	stmts map[string]*sql.Stmt
 }
 
-const readers = 8
+const (
+	readers = 8
+	// readerRest is how long a connection for reading, and the cache that it
+	// holds, outlives its last use.
+	readerRest = 30 * time.Second
+)
 
 func dsn(path string, pragmas ...string) string {
 	s := "file:" + path + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=temp_store(MEMORY)"
@@ -63,6 +69,7 @@ func (s *store) open(ctx context.Context, path, name string) (err error) {
 	}
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
+	s.read.SetConnMaxIdleTime(readerRest)
 	return s.read.PingContext(ctx)
 }
 
@@ -137,6 +144,13 @@ func (s *store) Transaction(ctx context.Context, fn func(Tx) error) (err error) 
 		return err
 	}
 	_, err = s.write.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// rest gives back the memory of the writer's cache, which fills again when
+// there is something to write.
+func (s *store) rest(ctx context.Context) error {
+	_, err := s.write.ExecContext(ctx, "PRAGMA shrink_memory")
 	return err
 }
 

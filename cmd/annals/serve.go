@@ -125,6 +125,7 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	boundMemory()
 	s, err := openService(ctx, c, urls, logger)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -138,6 +139,7 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	if c.profiles != "" {
 		g.Go(func() error { return profile(ctx, c.profiles) })
 	}
+	g.Go(func() error { giveBackMemory(ctx, s.log); return nil })
 	g.Go(func() error { return s.welcome(ctx, out) })
 	return g.Wait()
 }
