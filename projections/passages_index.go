@@ -44,6 +44,10 @@ func ParsePassageID(id string) (document string, version, section, number int, o
 const (
 	indexPassages = 2000    // most passages in one batch of the index
 	indexBytes    = 4 << 20 // most bytes of text in one
+	// restartLag is how many positions the index may be behind the tables
+	// when nothing of it changed: what is read again at a restart instead of
+	// written at every step.
+	restartLag = 10_000
 )
 
 // Flush gives the index what the tables hold and it does not, a bounded batch
@@ -62,6 +66,12 @@ func (p *Passages) Flush(ctx context.Context, tables Tables, through events.Posi
 		if !more {
 			break
 		}
+		if err := f.apply(ctx); err != nil {
+			return err
+		}
+	}
+	if f.empty() && through-position < restartLag {
+		return nil
 	}
 	f.batch.Position = max(position, through)
 	return f.apply(ctx)
@@ -75,7 +85,7 @@ type flush struct {
 	documents []int64 // rows of unindexed that the batch completes
 }
 
-// page takes up some of what waits and reports whether there was any.
+// page takes up some of what waits and reports whether there may be more.
 func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500
 	f.batch.Delete, err = Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT +$1`, page)
@@ -87,16 +97,18 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if len(waiting) == 0 && len(f.batch.Delete) == 0 {
-		return false, nil
-	}
 	for _, u := range waiting {
 		if err := f.document(ctx, u.document); err != nil {
 			return false, err
 		}
 		f.documents = append(f.documents, u.row)
 	}
-	return true, f.apply(ctx)
+	return len(waiting) == page || len(f.batch.Delete) == page, nil
+}
+
+// empty reports whether the batch changes nothing but the position.
+func (f *flush) empty() bool {
+	return len(f.batch.Put) == 0 && len(f.batch.Delete) == 0 && len(f.documents) == 0
 }
 
 type unindexed struct {
