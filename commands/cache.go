@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"annals/events"
 )
@@ -21,7 +22,9 @@ type folded[S state] struct {
 	state    S
 	next     int64 // revision of the first event that is not folded yet
 	position events.Position
-	read     bool // the stream was read, once at least
+	read     bool         // the stream was read, once at least
+	current  int64        // number of the last reading that came to its end
+	begun    atomic.Int64 // readings, not under use
 
 	weight int           // as counted in the cache, under its lock
 	place  *list.Element // in the cache; nil once dropped
@@ -43,11 +46,14 @@ func (l lock) release() { <-l }
 
 // refresh folds what is new in the stream.
 func (f *folded[S]) refresh(ctx context.Context, log *events.Log) error {
+	reading := f.begun.Add(1)
 	err := log.ReadStream(ctx, f.stream, f.next, func(e events.Event) error {
 		f.fold(e)
 		return nil
 	})
-	f.read = f.read || err == nil
+	if err == nil {
+		f.read, f.current = true, reading
+	}
 	return err
 }
 
@@ -96,7 +102,11 @@ func (c *cache[S]) get(stream string) *folded[S] {
 // settle weighs f after it was used, and drops those unused for longest while
 // all together weigh more than the limit; never the one used last.
 func (c *cache[S]) settle(f *folded[S]) {
-	f.use <- struct{}{} // held for moments only
+	select {
+	case f.use <- struct{}{}:
+	default:
+		return // whoever uses it settles it afterwards
+	}
 	weight := c.weigh(f.state)
 	f.use.release()
 	c.mu.Lock()

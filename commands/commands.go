@@ -206,11 +206,14 @@ func view[S state](ctx context.Context, h *Handler, c *cache[S], stream string, 
 func peek[S state](ctx context.Context, h *Handler, c *cache[S], stream string, willDo func(S) bool, look func(S) error) error {
 	f := c.get(stream)
 	defer c.settle(f)
+	before := f.begun.Load()
 	if err := f.use.acquire(ctx); err != nil {
 		return err
 	}
 	defer f.use.release()
-	if !f.read || !willDo(f.state) {
+	// A reading that began after this call did has seen all that there was
+	// then: those who waited for each other share it.
+	if f.current <= before && (!f.read || !willDo(f.state)) {
 		if err := f.refresh(ctx, h.Log); err != nil {
 			return err
 		}
