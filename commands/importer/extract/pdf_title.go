@@ -12,6 +12,7 @@ const longestTitle = 250 // runes
 var (
 	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document)`)
 	fileEnding     = regexp.MustCompile(`(?i)\.(docx?|pdf|tex|dvi|ps|eps|rtf|odt|pptx?|xlsx?|html?|indd|qxd|pmd?|fm|wpd|txt|md|cdr|ai|jpe?g|png|tiff?)$`)
+	filePath       = regexp.MustCompile(`(?i)^([a-z]:\\|[/\\~]|file:)`)
 	machineName    = regexp.MustCompile(`^\S*[\d_/\\]\S*$`)
 )
 
@@ -24,6 +25,7 @@ func documentTitle(title string) string {
 	case n < 3 || n > longestTitle,
 		producerPrefix.MatchString(title),
 		fileEnding.MatchString(title),
+		filePath.MatchString(title),
 		machineName.MatchString(title),
 		strings.ContainsRune(title, '\ufffd'),
 		filepath.Base(title) != title && !strings.Contains(title, " "),

@@ -10,9 +10,9 @@ import (
 )
 
 // A frame is one byte that names its kind, the length of its payload as a
-// varint, and the payload. The process says that it is ready;
-// then requests go to it, one at a time, and it answers each with opened, its pages and done, or
-// with failed at any point instead.
+// varint, and the payload. The process says that it is ready; then requests go
+// to it, one at a time. It answers one for a file with opened and done, one for
+// pages with these and done, one for neither with done, or each with failed.
 type kind byte
 
 const (

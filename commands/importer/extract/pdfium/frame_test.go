@@ -20,7 +20,7 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	if got, err := decodePage(e.b); err != nil || !reflect.DeepEqual(got, page) {
 		t.Errorf("decodePage = %+v, %v, want %+v", got, err, page)
 	}
-	req := request{path: "/a b", maxPages: 5}
+	req := request{path: "/a b", maxPages: 5, first: 6, last: 7}
 	if got, err := decodeRequest(req.encode()); err != nil || got != req {
 		t.Errorf("decodeRequest = %+v, %v, want %+v", got, err, req)
 	}

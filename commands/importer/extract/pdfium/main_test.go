@@ -37,6 +37,10 @@ func fail(mode string) {
 	f.read()
 	f.write(openedFrame, Document{Pages: 3}.encode())
 	var e encoder
+	e.int(1)
+	f.write(doneFrame, e.b)
+	f.read()
+	e.b = nil
 	(&Page{Number: 1, Lines: []Line{{Text: "first"}}}).encode(&e)
 	f.write(pageFrame, e.b)
 	switch mode {

@@ -38,22 +38,26 @@ type Line struct {
 	Turned      bool    // it does not run from left to right
 }
 
-// request asks for one file.
+// request asks for a file to be opened, or for pages of the open file, or,
+// empty, for this to be closed.
 type request struct {
-	path     string
-	maxPages int
+	path        string
+	maxPages    int
+	first, last int
 }
 
 func (r request) encode() []byte {
 	var e encoder
 	e.text(r.path)
 	e.int(r.maxPages)
+	e.int(r.first)
+	e.int(r.last)
 	return e.b
 }
 
 func decodeRequest(b []byte) (request, error) {
 	d := decoder{b: b}
-	r := request{path: d.text(), maxPages: d.int()}
+	r := request{path: d.text(), maxPages: d.int(), first: d.int(), last: d.int()}
 	return r, d.end()
 }
 

@@ -90,80 +90,111 @@ func (p *process) end() error {
 	return nil
 }
 
-// reading is the reading of one file by one process.
+// reading is the reading of one file, or of some of it, by one process.
 type reading struct {
 	*process
 	config *Config
-	visit  Visitor
+	spent  time.Duration // waiting for the process
 	doc    Document
-	pages  int // visited
+	pages  int // the last that was read
 }
 
-// run asks for a file and passes on what comes. It leaves the process spoilt
-// unless it came to the end of its answer.
-func (r *reading) run(ctx context.Context, req request) error {
+// open opens a file and tells what it says of itself.
+func (r *reading) open(ctx context.Context, path string, maxPages int) (Document, error) {
+	r.files++
+	opened := false
+	err := r.ask(ctx, request{path: path, maxPages: maxPages}, func(k kind, payload []byte) (err error) {
+		if k != openedFrame || opened {
+			return errUnasked
+		}
+		opened = true
+		r.doc, err = decodeDocument(payload)
+		return err
+	})
+	if err == nil && !opened {
+		r.spoilt, err = true, r.broken()
+	}
+	return r.doc, err
+}
+
+// read reads the pages of a chunk.
+func (r *reading) read(ctx context.Context, c *chunk) error {
+	stop := context.AfterFunc(ctx, c.drop)
+	defer stop()
+	r.pages = c.first - 1
+	err := r.ask(ctx, request{first: c.first, last: c.last}, func(k kind, payload []byte) error {
+		page, err := decodePage(payload)
+		if k != pageFrame || err != nil || page.Number != r.pages+1 || page.Number > c.last {
+			return errUnasked
+		}
+		r.pages++
+		c.put(page, len(payload))
+		return nil
+	})
+	if err == nil && r.pages < c.last {
+		r.spoilt, err = true, r.broken()
+	}
+	return err
+}
+
+// finish closes the file, after which the process may read another.
+func (r *reading) finish(ctx context.Context) {
+	r.ask(ctx, request{}, func(kind, []byte) error { return errUnasked })
+}
+
+// errUnasked says that a process answered what nobody asked.
+var errUnasked = errors.New("an answer out of turn")
+
+// ask sends one request and passes on what comes. It leaves the process
+// spoilt unless it came to the end of its answer.
+func (r *reading) ask(ctx context.Context, req request, answer func(kind, []byte) error) error {
 	stop := context.AfterFunc(ctx, func() { r.cmd.Process.Kill() })
 	defer stop()
-	r.files++
 	r.spoilt = true
 	if err := r.frames.write(requestFrame, req.encode()); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return fault.Errorf(fault.Unavailable, "asking the reader of PDF files: %w", err)
 	}
-	left := r.config.Time
 	for {
 		begun := time.Now()
-		k, payload, err := r.await(ctx, max(min(left, r.config.PageTime), time.Millisecond))
-		left -= time.Since(begun) // what the visitor takes is not the file's fault
+		k, payload, err := r.await(ctx, max(min(r.config.Time-r.spent, r.config.PageTime), time.Millisecond))
+		r.spent += time.Since(begun) // what the visitor takes is not the file's fault
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			return r.broken(left)
+			return r.broken()
 		}
-		done, err := r.answer(k, payload)
-		if done || err != nil {
-			return err
-		}
-	}
-}
-
-// answer takes one frame and tells whether it was the last.
-func (r *reading) answer(k kind, payload []byte) (bool, error) {
-	var err error
-	switch k {
-	case openedFrame:
-		if r.doc, err = decodeDocument(payload); err == nil {
-			return false, r.visit.Document(r.doc)
-		}
-	case pageFrame:
-		var page Page
-		if page, err = decodePage(payload); err == nil && page.Number == r.pages+1 {
-			r.pages++
-			return false, r.visit.Page(page)
-		}
-	case doneFrame:
-		d := decoder{b: payload}
-		r.resident = d.int()
-		r.spoilt = d.end() != nil
-		return true, nil
-	case failedFrame:
-		var f failure
-		if f, err = decodeFailure(payload); err == nil {
+		switch k {
+		case doneFrame:
+			d := decoder{b: payload}
+			r.resident = d.int()
+			r.spoilt = d.end() != nil
+			return nil
+		case failedFrame:
+			f, err := decodeFailure(payload)
+			if err != nil {
+				return r.broken()
+			}
 			r.spoilt = f.fatal
-			return true, fault.Errorf(fault.Invalid, "%s", f.text)
+			return fault.Errorf(fault.Invalid, "%s", f.text)
+		}
+		if err := answer(k, payload); err != nil {
+			return r.broken()
 		}
 	}
-	return true, r.broken(r.config.Time)
 }
 
 // broken says why a process stopped in the middle of a file.
-func (r *reading) broken(left time.Duration) error {
+func (r *reading) broken() error {
 	where := "before its first page was read"
 	if r.pages > 0 {
 		where = fmt.Sprintf("after page %d of %d", r.pages, r.doc.Pages)
 	}
 	switch {
-	case r.killed.Load() && left <= 0:
+	case r.killed.Load() && r.spent >= r.config.Time:
 		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v and was stopped %s", r.config.Time, where)
 	case r.killed.Load():
 		return fault.Errorf(fault.Invalid, "a page of the PDF took longer than %v and its reading was stopped %s", min(r.config.PageTime, r.config.Time), where)

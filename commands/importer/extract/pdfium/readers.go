@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"annals/events/fault"
@@ -47,6 +48,8 @@ type Config struct {
 type Readers struct {
 	config Config
 	slots  chan struct{} // holds one for each process that may still be in use
+	// waiting is how many files wait for a slot.
+	waiting atomic.Int32
 
 	mu     sync.Mutex
 	idle   []*process
@@ -89,20 +92,31 @@ type Visitor struct {
 // fault.Invalid whose text is a sentence for its owner; pages may have been
 // visited before it. An error of the visitor is returned as it is.
 func (r *Readers) Read(ctx context.Context, path string, maxPages int, visit Visitor) error {
+	r.waiting.Add(1)
 	select {
 	case r.slots <- struct{}{}:
+		r.waiting.Add(-1)
 		defer func() { <-r.slots }()
 	case <-ctx.Done():
+		r.waiting.Add(-1)
 		return ctx.Err()
 	}
 	p, err := r.take(ctx)
 	if err != nil {
 		return err
 	}
-	reading := reading{process: p, config: &r.config, visit: visit}
-	err = reading.run(ctx, request{path: path, maxPages: maxPages})
-	r.release(p)
-	return err
+	defer r.release(p)
+	lead := &reading{process: p, config: &r.config}
+	doc, err := lead.open(ctx, path, maxPages)
+	if err != nil {
+		return err
+	}
+	if err := visit.Document(doc); err != nil {
+		p.spoilt = true // the file is open in it
+		return err
+	}
+	s := &spread{Readers: r, path: path, doc: doc, visit: visit}
+	return s.run(ctx, lead)
 }
 
 // take returns an idle process, or a fresh one.

@@ -19,6 +19,14 @@ const memoryEnv = "ANNALS_PDF_MEMORY"
 // cacheEnv names the one that holds Config.CacheDir.
 const cacheEnv = "ANNALS_PDF_CACHE"
 
+// server answers requests.
+type server struct {
+	*engine
+	*frames
+	doc *document // the open file, or nil
+	enc encoder
+}
+
 // Serve reads the files that in asks for, one after the other, and writes
 // their pages to out. It is what a process started by Readers runs, and ends
 // without an error when in does; should that happen in the middle of a file,
@@ -39,8 +47,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, cacheDir string) er
 		return err
 	}
 	defer e.Close()
-	f := &frames{w: bufio.NewWriterSize(out, 64<<10)}
-	if err := f.write(readyFrame, nil); err != nil {
+	s := &server{engine: e, frames: &frames{w: bufio.NewWriterSize(out, 64<<10)}}
+	if err := s.write(readyFrame, nil); err != nil {
 		return err
 	}
 	requests := make(chan request)
@@ -55,7 +63,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, cacheDir string) er
 	}()
 	for req := range requests {
 		busy.Store(true)
-		if err := e.serve(ctx, req, f); err != nil {
+		if err := s.serve(ctx, req); err != nil {
 			return err
 		}
 		busy.Store(false)
@@ -87,40 +95,80 @@ func receive(ctx context.Context, in io.Reader, requests chan<- request) error {
 }
 
 // serve answers one request. An error ends the process.
-func (e *engine) serve(ctx context.Context, req request, f *frames) error {
-	doc, err := e.open(req.path)
+func (s *server) serve(ctx context.Context, req request) error {
+	switch {
+	case req.path != "":
+		if done, err := s.open(req); done || err != nil {
+			return err
+		}
+	case req.first > 0:
+		if err := s.read(ctx, req.first, req.last); err != nil {
+			return err
+		}
+	default:
+		if err := s.close(); err != nil {
+			return err
+		}
+	}
+	s.enc.b = s.enc.b[:0]
+	s.enc.int(residentKiB())
+	return s.write(doneFrame, s.enc.b)
+}
+
+// open opens a file. It reports whether it answered that this failed.
+func (s *server) open(req request) (failed bool, err error) {
+	if err := s.close(); err != nil {
+		return false, err
+	}
+	doc, err := s.engine.open(req.path)
 	var u unreadable
 	if errors.As(err, &u) {
-		return f.write(failedFrame, failure{text: string(u)}.encode())
+		return true, s.write(failedFrame, failure{text: string(u)}.encode())
 	}
 	if err != nil {
-		f.write(failedFrame, failure{text: "the PDF is damaged in a way that stops its reading", fatal: true}.encode())
-		return fmt.Errorf("opening %s: %w", req.path, err)
+		s.write(failedFrame, failure{text: "the PDF is damaged in a way that stops its reading", fatal: true}.encode())
+		return true, fmt.Errorf("opening %s: %w", req.path, err)
 	}
 	if req.maxPages > 0 && doc.pages > req.maxPages {
 		text := fmt.Sprintf("the PDF has %d pages; the limit is %d", doc.pages, req.maxPages)
-		return errors.Join(f.write(failedFrame, failure{text: text}.encode()), doc.close())
+		return true, errors.Join(s.write(failedFrame, failure{text: text}.encode()), doc.close())
 	}
-	if err := f.write(openedFrame, doc.describe().encode()); err != nil {
-		return err
+	s.doc = doc
+	if err := s.write(openedFrame, doc.describe().encode()); err != nil {
+		return false, err
 	}
 	doc.forms = doc.form()
-	var enc encoder
-	for n := 1; n <= doc.pages && ctx.Err() == nil; n++ {
-		page, err := doc.page(n)
-		enc.b = enc.b[:0]
-		page.encode(&enc)
-		if err := f.write(pageFrame, enc.b); err != nil {
+	return false, nil
+}
+
+// read sends pages of the open file.
+func (s *server) read(ctx context.Context, first, last int) error {
+	if s.doc == nil {
+		return errors.New("pages were asked for before a file")
+	}
+	for n := first; n <= min(last, s.doc.pages) && ctx.Err() == nil; n++ {
+		page, err := s.doc.page(n)
+		s.enc.b = s.enc.b[:0]
+		page.encode(&s.enc)
+		if err := s.write(pageFrame, s.enc.b); err != nil {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("reading page %d of %s: %w", n, req.path, err)
+			return fmt.Errorf("reading page %d of the PDF: %w", n, err)
 		}
 	}
-	if err := doc.close(); err != nil {
-		return fmt.Errorf("closing %s: %w", req.path, err)
+	return nil
+}
+
+// close closes the open file, if there is one.
+func (s *server) close() error {
+	doc := s.doc
+	if doc == nil {
+		return nil
 	}
-	enc.b = enc.b[:0]
-	enc.int(residentKiB())
-	return f.write(doneFrame, enc.b)
+	s.doc = nil
+	if err := doc.close(); err != nil {
+		return fmt.Errorf("closing the PDF: %w", err)
+	}
+	return nil
 }
