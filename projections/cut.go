@@ -12,8 +12,8 @@ type span struct{ start, end int }
 // Lengths are counted in half words, since a character of a script that is
 // written without spaces counts as half a word.
 const (
-	wholePassage  = 2 * 240 // a section up to this length stays in one piece
-	targetPassage = 2 * 180 // pieces of a longer one are of about this length
+	wholePassage  = 2 * 250 // a section up to this length stays in one piece
+	targetPassage = 2 * 200 // pieces of a longer one are of about this length
 	longUnit      = 2 * 60  // a sentence longer than this may be cut between words
 	shortSentence = 2 * 4   // a full stop before this length is rather an abbreviation
 	longWord      = 24      // bytes after which a word counts as one more

@@ -38,6 +38,21 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
+	found, err := q.fetch(ctx, v, query, s.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if query.More = searchindex.Expand(s.Query, candidates(found)); len(query.More) > 0 {
+		if found, err = q.fetch(ctx, v, query, s.Limit); err != nil {
+			return nil, err
+		}
+	}
+	return rank(s, found), nil
+}
+
+// fetch returns at least so many of the engine's best passages, if there are
+// as many, that the user may read.
+func (q *Queries) fetch(ctx context.Context, v *viewer, query searchindex.Query, least int) ([]Source, error) {
 	var found []Source
 	for range searchRounds {
 		hits, err := q.Models.Search.Search(ctx, query)
@@ -49,12 +64,12 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 			return nil, wrap(err, "passages")
 		}
 		found = append(found, some...)
-		if len(found) >= s.Limit || len(hits) < query.Limit {
+		if len(found) >= least || len(hits) < query.Limit {
 			break
 		}
 		query.Offset += len(hits)
 	}
-	return rank(s, found), nil
+	return found, nil
 }
 
 func unavailable(err error) error {
@@ -205,19 +220,25 @@ func (t *passageText) source(d Document) (Source, error) {
 	return s, nil
 }
 
-// rank puts what was found into its final order, which heeds what the engine
-// cannot see, and cuts it to what was asked for.
-func rank(s Search, found []Source) []Source {
-	candidates := make([]searchindex.Candidate, len(found))
-	byID := make(map[string]Source, len(found))
+func candidates(found []Source) []searchindex.Candidate {
+	all := make([]searchindex.Candidate, len(found))
 	for i, f := range found {
-		candidates[i] = searchindex.Candidate{
+		all[i] = searchindex.Candidate{
 			Hit:   searchindex.Hit{ID: f.id, Score: f.Score},
 			Title: f.Title, Section: strings.Join(f.Path, " > "), Text: f.body,
 		}
+	}
+	return all
+}
+
+// rank puts what was found into its final order, which heeds what the engine
+// cannot see, and cuts it to what was asked for.
+func rank(s Search, found []Source) []Source {
+	byID := make(map[string]Source, len(found))
+	for _, f := range found {
 		byID[f.id] = f
 	}
-	hits := searchindex.Rerank(s.Query, candidates)
+	hits := searchindex.Rerank(s.Query, candidates(found))
 	hits = searchindex.Spread(hits, s.Limit, func(h searchindex.Hit) string { return byID[h.ID].Document.String() })
 	sources := make([]Source, 0, len(hits))
 	for _, h := range hits {

@@ -15,7 +15,7 @@ const (
 // Term is a term of a query.
 type Term struct {
 	Text   string
-	Weight float64 // 1, or less for a word that says little
+	Weight float64 // of the words of a query 1, or less for one that says little
 }
 
 // QueryTerms returns the distinct terms of a query in their order, at most

@@ -19,40 +19,54 @@ type Candidate struct {
 // How much each sign of a good passage adds to its score, as a share of the
 // score of the best hit.
 const (
-	pairShare   = 0.2 // all words that are neighbours in the query are neighbours in it
-	windowShare = 0.3 // all words of the query stand within windowTerms of it
-	kinShare    = 0.4 // it is like the best ones as a whole
-	windowTerms = 15
-	kinModels   = 4 // the best ones
+	pairShare   = 0.3 // all words that are neighbours in the query are neighbours in it
+	windowShare = 0.4 // all words of the query stand within windowTerms of it
+	kinShare    = 0.2 // it is like the best ones as a whole
+	windowTerms = 12
 )
 
 // Rerank orders the best hits of an engine by what it cannot see: whether the
 // words of the query stand together in the passage, as neighbours and in one
-// window, and whether the passage is like those that look best
-// (pseudo-relevance feedback: Rocchio, in Salton, The SMART Retrieval System,
-// 1971). Candidates come in the engine's order, and all of them are returned,
-// with their new scores. How rare a word is, is judged among the candidates, so
-// that the answer depends on the arguments alone.
+// window, and whether the passage is like those that look best. Candidates come
+// in the engine's order, and all of them are returned, with their new scores.
+// How rare a word is, is judged among the candidates, so that the answer depends
+// on the arguments alone.
 func Rerank(query string, candidates []Candidate) []Hit {
 	if len(candidates) == 0 {
 		return nil
 	}
 	r := newReranking(query, candidates)
+	hits := r.together(candidates)
+	best := bestScore(candidates)
+	for i, kin := range r.kinship(hits) {
+		hits[i].Score += best * kinShare * kin
+	}
+	slices.SortStableFunc(hits, compareHits)
+	return hits
+}
+
+func bestScore(candidates []Candidate) float64 {
 	best := 0.0
 	for _, c := range candidates {
 		best = max(best, c.Score)
 	}
+	return best
+}
+
+// compareHits orders the better hit first.
+func compareHits(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+}
+
+// together returns the candidates with what they gain by words that stand
+// together.
+func (r *reranking) together(candidates []Candidate) []Hit {
+	best := bestScore(candidates)
 	hits := make([]Hit, len(candidates))
 	pairs := r.pairs()
 	for i, c := range candidates {
 		hits[i] = Hit{c.ID, c.Score + best*(pairShare*pairs[i]+windowShare*r.window(i))}
 	}
-	for i, kin := range r.kinship(hits) {
-		hits[i].Score += best * kinShare * kin
-	}
-	slices.SortStableFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
-	})
 	return hits
 }
 
@@ -204,83 +218,6 @@ func (r *reranking) window(i int) float64 {
 		best = max(best, now)
 	}
 	return best / total
-}
-
-// kinship returns for each candidate how like the best of the others it is:
-// the cosine between its terms and the sum of theirs.
-func (r *reranking) kinship(hits []Hit) []float64 {
-	vectors := make([]vector, len(r.candidates))
-	counts := make([]float64, len(r.vocabulary))
-	for i, c := range r.candidates {
-		vectors[i] = r.vector(c, counts)
-	}
-	order := make([]int, len(hits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(hits[b].Score, hits[a].Score), cmp.Compare(hits[a].ID, hits[b].ID))
-	})
-	model := counts // all zero again
-	own := make([]float64, len(hits))
-	for _, i := range order[:min(kinModels, len(order))] {
-		if hits[order[0]].Score > 0 {
-			own[i] = hits[i].Score / hits[order[0]].Score
-		}
-		for _, d := range vectors[i] {
-			model[d.term] += own[i] * d.weight
-		}
-	}
-	length := 0.0
-	for _, w := range model {
-		length += w * w
-	}
-	length = math.Sqrt(length)
-	kin := make([]float64, len(hits))
-	for i, v := range vectors {
-		dot := -own[i] // a model is not compared with itself
-		for _, d := range v {
-			dot += d.weight * model[d.term]
-		}
-		if length > 0 && len(v) > 0 {
-			kin[i] = max(0, dot) / length
-		}
-	}
-	return kin
-}
-
-// vector is a text as weighted terms, of length 1.
-type vector []dimension
-
-type dimension struct {
-	term   int32
-	weight float64
-}
-
-// vector weighs the terms of title and text, without stop words, in the order
-// of their first appearance. It leaves counts as it was: zero.
-func (r *reranking) vector(c termed, counts []float64) vector {
-	var v vector
-	for _, t := range c.terms[c.title:] {
-		if t == noTerm || r.stop[t] {
-			continue
-		}
-		if counts[t] == 0 {
-			v = append(v, dimension{term: t})
-		}
-		counts[t]++
-	}
-	length := 0.0
-	for i := range v {
-		v[i].weight = (1 + math.Log(counts[v[i].term])) * r.weights[v[i].term]
-		counts[v[i].term] = 0
-		length += v[i].weight * v[i].weight
-	}
-	length = math.Sqrt(length)
-	for i := range v {
-		v[i].weight /= length
-	}
-	return v
 }
 
 // Spread picks, of hits in order, up to limit ones to show: the first half as

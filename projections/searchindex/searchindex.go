@@ -3,7 +3,7 @@
 // folders below it, and searchindextest holds the one suite that each of them
 // passes. It also holds what engines and those who ask them share: how a text
 // becomes terms (Terms, QueryTerms), and what is done with the best hits once
-// their texts are at hand (Rerank, Spread). It may import events.
+// their texts are at hand (Expand, Rerank, Spread). It may import events.
 package searchindex
 
 import (
@@ -37,6 +37,7 @@ type Batch struct {
 // Granted.
 type Query struct {
 	Text     string
+	More     []Term   // they raise a passage that Text finds, in engines that can weigh terms
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; none and !All: no hits
 	Folder   string   // id of a folder; those below it are included

@@ -87,3 +87,16 @@ func TestOneProcessAtATime(t *testing.T) {
 		t.Fatal("an index that is open opens again")
 	}
 }
+
+func TestMoreTermsRaiseAPassage(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "index"))
+	err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{{ID: "1", Text: "ships and meadow"}, {ID: "2", Text: "ships and harbour"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := searchindex.Query{Text: "ships", All: true, More: []searchindex.Term{{Text: "harbour", Weight: 1}}}
+	hits, err := x.Search(t.Context(), q)
+	if err != nil || len(hits) != 2 || hits[0].ID != "2" || hits[0].Score <= hits[1].Score {
+		t.Errorf("Search(%+v) = %v, %v, want 2 before 1", q, hits, err)
+	}
+}

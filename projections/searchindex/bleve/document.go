@@ -1,6 +1,7 @@
 package bleve
 
 import (
+	"slices"
 	"strings"
 
 	blevedoc "github.com/blevesearch/bleve/v2/document"
@@ -53,7 +54,10 @@ var _ blevedoc.Field = (*field)(nil)
 func (f *field) Analyze() {
 	terms := f.terms
 	if f.name == wordsField {
-		terms = append(append(searchindex.Terms(f.heading), searchindex.Terms(f.text)...), everyPassage)
+		// A word of the heading counts twice: it tells what all of the text
+		// is about.
+		heading := searchindex.Terms(f.heading)
+		terms = append(slices.Concat(heading, heading, searchindex.Terms(f.text)), everyPassage)
 		f.length = len(terms) - 1
 	} else {
 		f.length = len(terms)

@@ -47,7 +47,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 		return nil, err
 	}
 	r := &ranking{snapshot: s, columns: found, keep: cmp.Or(q.Limit, 10) + q.Offset}
-	if err := r.lookUp(terms); err != nil {
+	if err := r.lookUp(terms, q.More); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
 	for i := range s.Segments() {
@@ -67,7 +67,8 @@ type ranking struct {
 	snapshot *scorch.IndexSnapshot
 	columns  []*column
 	terms    []rankedTerm
-	average  float64 // length of a passage in terms
+	more     []rankedTerm // of these alone, no passage is found
+	average  float64      // length of a passage in terms
 	keep     int
 	best     []candidate // a heap, the worst first
 }
@@ -88,12 +89,11 @@ type candidate struct {
 }
 
 // lookUp finds the terms in all segments and weighs them.
-func (r *ranking) lookUp(terms []searchindex.Term) error {
+func (r *ranking) lookUp(terms, more []searchindex.Term) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
 	var passages, total uint64
 	for i, seg := range segments {
-		var err error
 		if dictionaries[i], err = seg.Segment().Dictionary(wordsField); err != nil {
 			return err
 		}
@@ -106,12 +106,22 @@ func (r *ranking) lookUp(terms []searchindex.Term) error {
 		}
 	}
 	r.average = float64(total) / float64(max(passages, 1))
+	if r.terms, err = r.weigh(terms, dictionaries, passages); err != nil {
+		return err
+	}
+	r.more, err = r.weigh(more, dictionaries, passages)
+	return err
+}
+
+// weigh returns those of the terms that some of so many passages hold.
+func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
+	var all []rankedTerm
 	for _, t := range terms {
-		ranked := rankedTerm{postings: make([]segment.PostingsList, len(segments))}
+		ranked := rankedTerm{postings: make([]segment.PostingsList, len(dictionaries))}
 		for i, d := range dictionaries {
-			list, err := d.PostingsList([]byte(t.Text), segments[i].Deleted(), nil)
+			list, err := d.PostingsList([]byte(t.Text), r.snapshot.Segments()[i].Deleted(), nil)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			ranked.postings[i] = list
 			ranked.found += list.Count()
@@ -119,14 +129,14 @@ func (r *ranking) lookUp(terms []searchindex.Term) error {
 		if ranked.found > 0 {
 			n, f := float64(passages), float64(ranked.found)
 			ranked.weight = t.Weight * math.Log(1+(n-f+0.5)/(f+0.5))
-			r.terms = append(r.terms, ranked)
+			all = append(all, ranked)
 		}
 	}
-	if len(r.terms) > rankedTerms {
-		slices.SortStableFunc(r.terms, func(a, b rankedTerm) int { return cmp.Compare(b.weight, a.weight) })
-		r.terms = r.terms[:rankedTerms]
+	if len(all) > rankedTerms {
+		slices.SortStableFunc(all, func(a, b rankedTerm) int { return cmp.Compare(b.weight, a.weight) })
+		all = all[:rankedTerms]
 	}
-	return nil
+	return all, nil
 }
 
 // segment ranks the passages of one segment that pass the query's filters.
@@ -135,22 +145,16 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 	if err != nil {
 		return err
 	}
-	lengths := r.columns[i].lengths
-	sum := takeScores(len(lengths))
+	sum := takeScores(len(r.columns[i].lengths))
 	defer sum.giveBack()
 	for _, t := range r.terms {
-		postings := t.postings[i].Iterator(true, false, false, nil)
-		for {
-			p, err := postings.Next()
-			if err != nil {
-				return err
-			}
-			if p == nil {
-				break
-			}
-			number := uint32(p.Number())
-			frequency := float64(p.Frequency())
-			sum.add(number, t.weight*(k1+1)*frequency/(frequency+k1*(1-b+b*float64(lengths[number])/r.average)))
+		if err := r.score(sum, t, i, true); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.more {
+		if err := r.score(sum, t, i, false); err != nil {
+			return err
 		}
 	}
 	for _, number := range sum.touched {
@@ -161,6 +165,25 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 		}
 	}
 	return nil
+}
+
+// score adds what a term counts for in the passages of one segment: in all of
+// them if it finds them, or else in those that were found.
+func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
+	lengths := r.columns[segment].lengths
+	postings := t.postings[segment].Iterator(true, false, false, nil)
+	for {
+		p, err := postings.Next()
+		if p == nil || err != nil {
+			return err
+		}
+		number := uint32(p.Number())
+		if !finds && sum.scores[number] == 0 {
+			continue
+		}
+		frequency := float64(p.Frequency())
+		sum.add(number, t.weight*(k1+1)*frequency/(frequency+k1*(1-b+b*float64(lengths[number])/r.average)))
+	}
 }
 
 // hits returns what was kept, best first.

@@ -75,15 +75,21 @@ func (r *ranking) index(t *testing.T, s suite) {
 }
 
 // ask returns the passages that the server would show, and those that it
-// would show without reranking.
+// would show without a second search and reranking.
 func (r *ranking) ask(t *testing.T, s suite, text string) (plain, reranked []searchindex.Passage) {
-	hits := search(t, r.engine, searchindex.Query{Text: text, All: true, Folder: s.name, Limit: searchindex.Candidates})
+	q := searchindex.Query{Text: text, All: true, Folder: s.name, Limit: searchindex.Candidates}
+	hits := search(t, r.engine, q)
+	q.More = searchindex.Expand(text, r.candidates(hits))
+	return r.show(hits), r.show(searchindex.Rerank(text, r.candidates(search(t, r.engine, q))))
+}
+
+func (r *ranking) candidates(hits []searchindex.Hit) []searchindex.Candidate {
 	candidates := make([]searchindex.Candidate, len(hits))
 	for i, h := range hits {
 		p := r.passages[h.ID]
 		candidates[i] = searchindex.Candidate{Hit: h, Title: p.Title, Section: p.Section, Text: p.Text}
 	}
-	return r.show(hits), r.show(searchindex.Rerank(text, candidates))
+	return candidates
 }
 
 func (r *ranking) show(hits []searchindex.Hit) []searchindex.Passage {

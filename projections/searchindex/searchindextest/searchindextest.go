@@ -37,6 +37,7 @@ func Run(t *testing.T, open Open) {
 		"ties are broken by id":         testTies,
 		"languages":                     testLanguages,
 		"stop words":                    testStopWords,
+		"more terms find nothing alone": testMore,
 		"long and strange queries":      testStrangeQueries,
 		"pages":                         testPages,
 		"titles and sections are found": testHeadings,
@@ -272,6 +273,21 @@ func testStopWords(t *testing.T, open Open) {
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: "who is at the sea?", All: true})); !strings.HasPrefix(got, "3") {
 		t.Errorf("stop words outweigh the others: found %q", got)
+	}
+}
+
+func testMore(t *testing.T, open Open) {
+	e := open(t, "a")
+	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "1", Text: "ships and a meadow"}, {ID: "2", Text: "ships and a harbour"}, {ID: "3", Text: "a harbour"},
+	}})
+	q := searchindex.Query{Text: "ships", All: true, More: []searchindex.Term{{Text: "harbour", Weight: 1}, {Text: "unknown", Weight: 1}}}
+	if got := ids(search(t, e, q)); got != "2 1" && got != "1 2" {
+		t.Errorf("with more terms a search finds %q, want 1 and 2", got)
+	}
+	q.Text = ""
+	if got := ids(search(t, e, q)); got != "" {
+		t.Errorf("more terms alone find %q", got)
 	}
 }
 
