@@ -19,7 +19,7 @@ type Control struct {
 
 // OpenControl opens the store at path, which it makes where it is not there.
 func OpenControl(ctx context.Context, path string) (*Control, error) {
-	db, err := sql.Open("sqlite", dsn(path)+"&_txlock=immediate")
+	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

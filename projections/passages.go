@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type Passages struct {
 func (*Passages) Name() string { return "passages" }
 
 // Version of the passages' tables, of how they are cut, and of the index.
-func (*Passages) Version() int { return 1 }
+func (*Passages) Version() int { return 2 }
 
 // Types are the events of texts, and of documents and folders as far as
 // passages are found by them.
@@ -71,19 +72,23 @@ func (p *Passages) applyDocument(ctx context.Context, tx Tx, id string, data eve
 	case events.DocumentReread:
 		return replaceText(ctx, tx, id, d.Version, d.Content)
 	case events.DocumentMoved:
-		if err := tx.Exec(ctx, `UPDATE documents SET folder = $2 WHERE id = $1`, id, d.Folder.String()); err != nil {
-			return err
-		}
-		return unindex(ctx, tx, id)
+		return relabel(ctx, tx, id, `UPDATE documents SET folder = $2 WHERE id = $1`, d.Folder.String())
 	case events.DocumentTagged:
-		if err := tx.Exec(ctx, `UPDATE documents SET tags = $2 WHERE id = $1`, id, jsonText(d.Tags)); err != nil {
-			return err
-		}
-		return unindex(ctx, tx, id)
+		return relabel(ctx, tx, id, `UPDATE documents SET tags = $2 WHERE id = $1`, jsonText(d.Tags))
 	case events.DocumentDeleted:
 		return removeDocument(ctx, tx, id)
 	}
 	return nil
+}
+
+// relabel makes a change of a document that its passages carry too. A document
+// that is gone, with its folder, stays gone.
+func relabel(ctx context.Context, tx Tx, document, update string, value any) error {
+	n, err := tx.Changed(ctx, update, document, value)
+	if err != nil || n == 0 {
+		return err
+	}
+	return unindex(ctx, tx, document)
 }
 
 func unindex(ctx context.Context, tx Tx, document string) error {
@@ -148,13 +153,13 @@ func dropAttempts(ctx context.Context, tx Tx, document string) error {
 
 // replaceText gives a document another text and forgets the one it had.
 func replaceText(ctx context.Context, tx Tx, document string, version int, c events.Content) error {
-	var old string
-	err := tx.QueryRow(ctx, `SELECT texts.stream FROM documents JOIN texts ON texts.id = documents.text WHERE documents.id = $1`, document).Scan(&old)
+	var made int
+	err := tx.QueryRow(ctx, `SELECT version FROM documents WHERE id = $1`, document).Scan(&made)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && made >= version {
+		return nil // gone with its folder, or applied before
+	}
 	if err != nil {
 		return fmt.Errorf("text of document %s: %w", document, err)
-	}
-	if old == c.TextStream {
-		return nil // applied before
 	}
 	if err := dropText(ctx, tx, document); err != nil {
 		return err
@@ -204,11 +209,11 @@ func removeFolder(ctx context.Context, tx Tx, folder uuid.UUID) error {
 
 // part is one row of sections.
 type part struct {
-	row                    int64
-	section, number, level int
-	title, path, breaks    string
-	startPage              int
-	text                   []byte
+	row             int64
+	section, number int
+	startPage       int
+	breaks          string
+	text            []byte
 }
 
 // cutText fills the passages of a document from its sections.

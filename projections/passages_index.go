@@ -2,7 +2,9 @@ package projections
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,8 +14,19 @@ import (
 )
 
 // Position returns up to where the search index holds everything.
-func (p *Passages) Position(ctx context.Context) (events.Position, error) {
-	return p.Engine.Position(ctx)
+func (p *Passages) Position(ctx context.Context, tables Tables) (events.Position, error) {
+	position, err := p.Engine.Position(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var held events.Position
+	if err := tables.QueryRow(ctx, `SELECT position FROM indexed`).Scan(&held); err != nil {
+		return 0, err
+	}
+	if position < held {
+		return 0, fmt.Errorf("the search index is at position %d, and was at %d", position, held)
+	}
+	return position, nil
 }
 
 // Close closes the search engine.
@@ -132,7 +145,7 @@ func (f *flush) apply(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, f.batch.Position)
 	})
 	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
 	return err
@@ -144,6 +157,9 @@ func (f *flush) document(ctx context.Context, id string) error {
 	var folder, title, tags string
 	var version int
 	err := f.tables.QueryRow(ctx, `SELECT folder, title, tags, version FROM documents WHERE id = $1`, id).Scan(&folder, &title, &tags, &version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it is gone by now
+	}
 	if err != nil {
 		return fmt.Errorf("document %s of the index: %w", id, err)
 	}

@@ -70,8 +70,9 @@ func Column(ctx context.Context, from Queryer, query string, args ...any) ([]str
 // is brought in step with the tables after each batch.
 type Follower interface {
 	Projection
-	// Position returns up to where the second store holds everything.
-	Position(ctx context.Context) (events.Position, error)
+	// Position returns up to where the second store holds everything, or an
+	// error where it has lost what the tables say that it held.
+	Position(ctx context.Context, tables Tables) (events.Position, error)
 	// Flush brings the second store up to through, to where the tables are.
 	// What is left to do stands in the tables, so that a crash loses nothing.
 	Flush(ctx context.Context, tables Tables, through events.Position) error

@@ -170,10 +170,17 @@ func (d *dispatch) waiting() bool {
 	return false
 }
 
+// eachOwner lists those who have work, by one look into the index for each,
+// beginning behind $1.
+const eachOwner = `WITH RECURSIVE owners (owner) AS (
+		SELECT min(owner) FROM files WHERE owner > ''
+		UNION ALL SELECT (SELECT min(owner) FROM files f WHERE f.owner > owners.owner) FROM owners WHERE owners.owner IS NOT NULL)
+	SELECT owner FROM owners WHERE owner IS NOT NULL ORDER BY owner <= $1, owner`
+
 // claimOne claims the oldest free file of the user whose turn it is.
 func (d *dispatch) claimOne(ctx context.Context) (Task, bool, error) {
 	d.forget(ctx)
-	owners, err := Column(ctx, d.Work.DB(), `SELECT DISTINCT owner FROM files WHERE owner <> '' ORDER BY owner <= $1, owner`, d.last)
+	owners, err := Column(ctx, d.Work.DB(), eachOwner, d.last)
 	if err != nil {
 		return Task{}, false, err
 	}

@@ -57,9 +57,12 @@ func newRunner(ctx context.Context, log *events.Log, p Projection, path string, 
 	if r.parked, err = s.parkedStreams(ctx); err == nil {
 		r.position, err = s.checkpoint(ctx)
 	}
+	if err == nil {
+		err = r.ofThisLog(ctx)
+	}
 	if f, ok := p.(Follower); ok && err == nil {
 		var second events.Position
-		second, err = f.Position(ctx)
+		second, err = f.Position(ctx, s)
 		// Whichever is behind decides: applying again changes nothing.
 		r.position = min(r.position, second)
 	}
@@ -67,6 +70,16 @@ func newRunner(ctx context.Context, log *events.Log, p Projection, path string, 
 		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
 	}
 	return r, nil
+}
+
+// ofThisLog returns an error where the read model has passed more than the log
+// holds: it was made of another log, or of this one before it was put back.
+func (r *Runner) ofThisLog(ctx context.Context) error {
+	head, err := r.log.Head(ctx)
+	if err == nil && head < r.position {
+		err = fmt.Errorf("the read model is at position %d of a log that ends at %d", r.position, head)
+	}
+	return err
 }
 
 // DB returns the read model's tables, for reading only.
@@ -141,7 +154,11 @@ func (r *Runner) advance(p events.Position, failure error) {
 // told by Err and tried again; an event that cannot be applied is parked.
 func (r *Runner) run(ctx context.Context) error {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		begun := time.Now()
 		err := r.follow(ctx)
+		if time.Since(begun) > time.Minute {
+			pause = time.Second // it went well for a while
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -219,6 +236,9 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if through == from {
+		if r.Err() != nil {
+			r.advance(from, nil) // what failed works again
+		}
 		return false, nil
 	}
 	if err := r.applyAll(ctx, batch, through); err != nil {
@@ -252,7 +272,7 @@ func (r *Runner) applyAll(ctx context.Context, batch []events.Event, through eve
 }
 
 // poisonError marks an event that cannot be applied, apart from faults of the
-// store.
+// store, which pass and say nothing of the event.
 type poisonError struct {
 	event events.Event
 	err   error
@@ -271,8 +291,10 @@ func (r *Runner) applyOne(ctx context.Context, tx Tx, e events.Event) error {
 	if e.Err != nil {
 		return &poisonError{e, e.Err}
 	}
-	if err := r.Apply(ctx, tx, e); err != nil {
+	if err := r.Apply(ctx, tx, e); err != nil && !storeFault(err) {
 		return &poisonError{e, err}
+	} else if err != nil {
+		return err
 	}
 	return nil
 }

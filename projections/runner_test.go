@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -214,4 +215,44 @@ func dump(t *testing.T, r *Runner) string {
 		b.WriteString(table + "\n" + strings.Join(rows, "\n") + "\n")
 	}
 	return b.String()
+}
+
+func TestAFullDiskParksNothing(t *testing.T) {
+	log := newLog(t)
+	r, err := newRunner(t.Context(), log, Vault{}, filepath.Join(t.TempDir(), "odd #%41 name.db"), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	for range 40 {
+		d := imported(folder, strings.Repeat("long", 1000)+".md")
+		add(t, log, events.DocumentStream(uuid.New()), d)
+	}
+	var pages int
+	if err := r.store.write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(n int) {
+		if err := r.store.write.QueryRowContext(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(pages + 3)
+	if _, err := r.step(t.Context()); err == nil {
+		t.Fatal("a batch fitted into a disk that is full")
+	}
+	limit(1 << 20)
+	if _, err := r.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := number(t, r, `SELECT count(*) FROM documents`); got != 40 {
+		t.Errorf("once there is room again the vault holds %d documents, want 40", got)
+	}
+	if got := number(t, r, `SELECT count(*) FROM parked`); got != 0 {
+		t.Errorf("%d events were parked because the disk was full", got)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
 }

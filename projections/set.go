@@ -71,6 +71,7 @@ func (o Options) open(ctx context.Context, p Projection) (*Runner, error) {
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
 	}
+	o.remove(ctx, p, number+1) // what an interrupted start may have left
 	r, err := o.openGeneration(ctx, p, number+1)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"annals/events"
 	"annals/schema"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // also the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // store is one generation of a read model: an SQLite file with one writer and
@@ -32,12 +34,29 @@ const (
 	readerRest = 30 * time.Second
 )
 
+// dsn names the SQLite file at path with the settings of every read model.
 func dsn(path string, pragmas ...string) string {
-	s := "file:" + path + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=temp_store(MEMORY)"
-	for _, p := range pragmas {
-		s += "&_pragma=" + p
+	pragmas = append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "temp_store(MEMORY)"}, pragmas...)
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
 	}
-	return s
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: url.Values{"_pragma": pragmas}.Encode()}
+	return u.String()
+}
+
+// storeFault reports whether an error is of the store as such: a full or
+// broken disk, no memory, a lock.
+func storeFault(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL:
+		return true
+	}
+	return false
 }
 
 // openStore opens the file at path, which it makes, with the tables of name,

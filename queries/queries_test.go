@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ func newFixture(t testing.TB) *fixture {
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
 			return bleve.Open(filepath.Join(dir, name))
 		},
+		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
 	})
 	if err != nil {
 		t.Fatal(err)

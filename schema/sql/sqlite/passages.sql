@@ -57,3 +57,11 @@ CREATE TABLE unindexed (
 CREATE TABLE forgotten (
 	passage TEXT PRIMARY KEY
 ) WITHOUT ROWID;
+
+-- Up to where the search index was last made to hold everything. An index that
+-- is behind that has lost something.
+CREATE TABLE indexed (
+	one      INTEGER PRIMARY KEY CHECK (one = 1),
+	position INTEGER NOT NULL
+);
+INSERT INTO indexed VALUES (1, 0);

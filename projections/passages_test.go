@@ -1,0 +1,145 @@
+package projections
+
+import (
+	"path/filepath"
+	"testing"
+
+	"annals/events"
+	"annals/projections/searchindex/bleve"
+
+	"github.com/google/uuid"
+)
+
+// newPassages opens passages in dir without running them.
+func newPassages(t *testing.T, log *events.Log, dir string) *Runner {
+	t.Helper()
+	engine, err := bleve.Open(filepath.Join(dir, "index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet)
+	if err != nil {
+		engine.Close()
+		t.Fatal(err)
+	}
+	return r
+}
+
+// revised is a story of one document: filed, revised twice, tagged, moved.
+func revised(t *testing.T, log *events.Log) (document uuid.UUID) {
+	t.Helper()
+	a, b := uuid.New(), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: a, Name: "A"}, events.FolderCreated{Folder: b, Name: "B"})
+	document = uuid.New()
+	for attempt, word := range []string{"one", "two", "three"} {
+		stream := events.TextStream(document, attempt)
+		add(t, log, stream, events.SectionExtracted{Text: "The text of version " + word + "."})
+		content := events.Content{MediaType: "text/markdown", Title: word, TextStream: stream, Sections: 1}
+		if attempt == 0 {
+			add(t, log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: a, Name: "a.md", Content: content})
+			continue
+		}
+		add(t, log, events.DocumentStream(document), events.DocumentRevised{Version: attempt + 1, Content: content})
+	}
+	add(t, log, events.DocumentStream(document), events.DocumentTagged{Version: 4, Tags: []string{"t"}}, events.DocumentMoved{Version: 5, Folder: b})
+	return document
+}
+
+func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
+	log := newLog(t)
+	revised(t, log)
+	r := newPassages(t, log, t.TempDir())
+	batch, through, err := log.Read(t.Context(), 0, 100, r.Types()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before string
+	for range 3 {
+		if err := r.applyAll(t.Context(), batch, through); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = CAST('The text of version three.' AS BLOB)`); n != 1 {
+			t.Fatalf("%d passages of the last version, want 1", n)
+		}
+		if err := r.Projection.(*Passages).Flush(t.Context(), r.store, through); err != nil {
+			t.Fatal(err)
+		}
+		after := dump(t, r)
+		if before != "" && before != after {
+			t.Errorf("after a second time:\n%s\nbefore:\n%s", after, before)
+		}
+		before = after
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADocumentThatWentWithItsFolderCanStillBeSpokenOf(t *testing.T) {
+	log := newLog(t)
+	document := revised(t, log)
+	batch, _, err := log.Read(t.Context(), 0, 100, "FolderCreated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := batch[1].Data.(events.FolderCreated).Folder
+	add(t, log, events.Folders, events.FolderDeleted{Folder: folder})
+	last := add(t, log, events.DocumentStream(document), events.DocumentTagged{Version: 6, Tags: []string{"late"}},
+		events.DocumentRevised{Version: 7, Content: events.Content{Title: "late", TextStream: events.TextStream(document, 3)}})
+	r := newPassages(t, log, t.TempDir())
+	for {
+		more, err := r.step(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+	}
+	if r.Position() < last {
+		t.Errorf("stopped at %d of %d", r.Position(), last)
+	}
+	if n := number(t, r, `SELECT count(*) FROM parked`) + number(t, r, `SELECT count(*) FROM passages`); n != 0 {
+		t.Errorf("%d events are parked or passages are left", n)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	revised(t, log)
+	r := newPassages(t, log, dir)
+	if _, err := r.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := bleve.Open(filepath.Join(dir, "another"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	if r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet); err == nil {
+		t.Errorf("tables at position %d were opened over an empty index", r.Position())
+	}
+	if r, err := newRunner(t.Context(), newLog(t), Vault{}, filepath.Join(dir, "vault.db"), quiet); err != nil {
+		t.Error(err)
+	} else if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	r = newPassages(t, log, dir)
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	engine, err = bleve.Open(filepath.Join(dir, "index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	if _, err := newRunner(t.Context(), newLog(t), &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet); err == nil {
+		t.Error("a read model was opened over a log that ends before it")
+	}
+}
