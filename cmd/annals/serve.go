@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/http/signin"
+	"annals/projections/searchindex"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -48,6 +50,9 @@ func serveCommand(dataDir func() string) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.data = dataDir()
+			if err := c.check(); err != nil {
+				return err
+			}
 			logger, err := newLogger(c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
@@ -102,6 +107,32 @@ func newLogger(c *serveConfig, w io.Writer) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return nil, fmt.Errorf("--log-format %s: must be text or json", c.logFormat)
+}
+
+// check returns an error that names the first setting that cannot be.
+func (c *serveConfig) check() error {
+	for _, s := range []struct {
+		flag        string
+		value       int64
+		least, most int64
+	}{
+		{"workers", int64(c.workers), 1, 1024},
+		{"search-limit", int64(c.searchLimit), 1, searchindex.MaxLimit / 2},
+		{"max-files", int64(c.files), 1, 1_000_000},
+		{"max-file-bytes", c.fileBytes, 1, math.MaxInt64},
+		{"max-upload-bytes", c.uploadBytes, 1, math.MaxInt64},
+		{"max-pages", int64(c.extract.Pages), 1, math.MaxInt32},
+		{"max-text-bytes", c.extract.TextBytes, 1, math.MaxInt64},
+		{"extract-memory", c.extract.Memory, 128 << 20, math.MaxInt64},
+		{"extract-time", int64(c.extract.Time), int64(time.Second), math.MaxInt64},
+		{"file-timeout", int64(c.fileTimeout), int64(time.Second), math.MaxInt64},
+		{"stall", int64(c.stall), int64(time.Second), math.MaxInt64},
+	} {
+		if s.value < s.least || s.value > s.most {
+			return fmt.Errorf("--%s is out of its range", s.flag)
+		}
+	}
+	return nil
 }
 
 // serve runs the service until ctx ends, and prints to out how to use it.
@@ -183,6 +214,13 @@ func (c *serveConfig) urls(listening net.Addr) (a addresses, err error) {
 			return a, fmt.Errorf("--%s %s: must be an http or https URL with a host", u.flag, u.text)
 		}
 		*u.to = parsed
+	}
+	for i, u := range []*url.URL{a.core, a.vault, a.mcp, a.issuer} {
+		for _, other := range []*url.URL{a.core, a.vault, a.mcp, a.issuer}[:i] {
+			if u.String() == other.String() {
+				return a, fmt.Errorf("two services cannot have the same URL %s", u)
+			}
+		}
 	}
 	return a, nil
 }

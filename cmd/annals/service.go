@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"annals/commands"
@@ -168,9 +169,11 @@ func (s *service) openServer() {
 // requests read them, and the importer have ended.
 func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
 	models, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var writers errgroup.Group
-	writers.Go(func() error { return s.server.Serve(ctx, l) })
-	writers.Go(func() error { return s.importer.Run(ctx, s.queue) })
+	// One cannot do without the other: a server whose importer ended would take
+	// in what nobody reads.
+	writers, writing := errgroup.WithContext(ctx)
+	writers.Go(func() error { return s.server.Serve(writing, l) })
+	writers.Go(func() error { return s.importer.Run(writing, s.queue) })
 	g.Go(func() error {
 		defer stop()
 		return writers.Wait()
@@ -219,7 +222,7 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	program := programName()
 	data := ""
 	if s.config.data != "annals-data" {
-		data = " --data " + s.config.data
+		data = " --data '" + strings.ReplaceAll(s.config.data, "'", `'\''`) + "'"
 	}
 	fmt.Fprintf(out, "Annals %s serves %s\n\n", version(), s.config.data)
 	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.issuer)
