@@ -1,0 +1,61 @@
+package commands
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"annals/events"
+	"annals/events/memory"
+)
+
+// countingDriver counts the readings of streams from their caller's revision
+// on to the end: each ends with a page that is empty.
+type countingDriver struct {
+	events.Driver
+	readings atomic.Int64
+}
+
+func (d *countingDriver) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+	records, err := d.Driver.ReadStream(ctx, stream, from, limit)
+	if len(records) == 0 {
+		d.readings.Add(1)
+	}
+	return records, err
+}
+
+func TestThoseWhoWaitForAnAggregateShareOneReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		driver := &countingDriver{Driver: memory.New()}
+		h := &Handler{Log: events.NewLog(driver)}
+		defer h.Log.Close()
+		h.init()
+		folders := h.folders.get(events.Folders)
+		look := func() {
+			if err := view(t.Context(), h, h.folders, events.Folders, func(*tree) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		look()
+		if got := driver.readings.Load(); got != 1 {
+			t.Fatalf("%d readings for the first look, want 1", got)
+		}
+		if err := folders.use.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			go look()
+		}
+		synctest.Wait() // all of them wait
+		folders.use.release()
+		synctest.Wait()
+		if got := driver.readings.Load(); got != 2 {
+			t.Errorf("%d readings after ten looks at the same time, want one more than before: 2", got)
+		}
+		look()
+		if got := driver.readings.Load(); got != 3 {
+			t.Errorf("%d readings after a later look, want 3: it must not rest on an earlier reading", got)
+		}
+	})
+}
