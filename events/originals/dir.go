@@ -121,7 +121,7 @@ func (d *Dir) Open(_ context.Context, sha256 string) (Original, error) {
 	}
 	f, err := os.Open(d.path(sha256))
 	if err != nil {
-		return nil, missing(sha256, err)
+		return nil, d.missing(sha256, err)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 	}
 	path := d.path(sha256)
 	if _, err := os.Stat(path); err != nil {
-		return "", nil, missing(sha256, err)
+		return "", nil, d.missing(sha256, err)
 	}
 	return path, func() {}, nil
 }
@@ -204,9 +204,13 @@ func listFolder(ctx context.Context, path string, each func(string, int64, time.
 	return nil
 }
 
-// missing says that there is no such original, where that is what err means.
-func missing(sha256 string, err error) error {
+// missing says that there is no such original, where that is what err means
+// and not that the whole store is away, as when its disk is not mounted.
+func (d *Dir) missing(sha256 string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, away := os.Stat(d.staging()); away != nil {
+			return fault.Errorf(fault.Unavailable, "the store of originals is away")
+		}
 		return fault.Errorf(fault.NotFound, "no original %s", sha256)
 	}
 	return diskError(err)

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"annals/events/fault"
 	"annals/events/originals"
 	"annals/events/originals/originalstest"
 )
@@ -193,3 +194,24 @@ func BenchmarkStage(b *testing.B) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestAnOriginalIsNotMissingWhileTheStoreIsAway(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "originals")
+	d, err := originals.OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("ab", 32)
+	if _, _, err := d.Path(t.Context(), name); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Path = %v, want kind not found", err)
+	}
+	if err := os.Rename(root, root+" elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Path(t.Context(), name); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Path while the store is away = %v, want kind unavailable", err)
+	}
+	if _, err := d.Open(t.Context(), name); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Open while the store is away = %v, want kind unavailable", err)
+	}
+}

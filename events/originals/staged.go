@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // stagedFile is an upload in the staging folder of a Dir. Its file is closed:
@@ -110,11 +111,15 @@ func (s *stagedFile) check() error {
 	return nil
 }
 
-// place moves the file to its place and adds the folders that changed to
-// touched.
+// place dates the file, moves it to its place and adds the folders that changed
+// to touched.
 func (s *stagedFile) place(touched map[string]bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now()
+	if err := os.Chtimes(s.path, now, now); err != nil {
+		return diskError(err)
+	}
 	if s.kept {
 		return nil
 	}

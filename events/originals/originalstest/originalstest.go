@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) func() originals.Store) {
 		{"a name that is no hash leads nowhere", badNames},
 		{"a deleted original is gone", deleted},
 		{"the list is complete and in order", listed},
+		{"the list tells when each was last committed", dated},
 		{"many are committed at once", manyAtOnce},
 		{"racing commits leave one whole original", racing},
 		{"a path gives the bytes", pathed},
@@ -272,6 +273,43 @@ func listed(t *testing.T, open func() originals.Store) {
 	})
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("List ended with %v after %d calls, want %v after one", err, calls, stop)
+	}
+}
+
+func dated(t *testing.T, open func() originals.Store) {
+	s := open()
+	data := []byte("committed, and again")
+	modified := func() (at time.Time) {
+		err := s.List(t.Context(), func(_ string, _ int64, modified time.Time) error {
+			at = modified
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("List: %v", err)
+		}
+		return at
+	}
+	wantSince := func(what string, begun time.Time) {
+		t.Helper()
+		if got := modified(); got.Before(begun) || got.After(time.Now()) {
+			t.Errorf("%s: the list tells %v, want the time of the commit, which began at %v", what, got, begun)
+		}
+	}
+	first, other := stage(t, s, data), stage(t, s, data)
+	for _, step := range []struct {
+		what   string
+		staged originals.Staged
+	}{
+		{"committed a while after it was staged", first},
+		{"committed again", first},
+		{"the same bytes, staged by another", other},
+	} {
+		time.Sleep(20 * time.Millisecond) // clocks of file systems are coarse
+		begun := time.Now()
+		if err := step.staged.Commit(t.Context()); err != nil {
+			t.Fatalf("Commit: %v", err)
+		}
+		wantSince(step.what, begun)
 	}
 }
 
