@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
 	"annals/commands/importer/extract"
 
 	"github.com/spf13/cobra"
 )
 
 // extractCommand is the process in which PDFs are read, apart from the server,
-// so that a file that hangs or eats memory can be stopped by killing it.
+// so that a file that hangs or eats memory can be stopped by killing it. It
+// lives as long as its standard input: a signal to end goes to all processes of
+// a service at once, and the server has time to drain, which takes its readers.
 func extractCommand() *cobra.Command {
 	var cache string
 	command := &cobra.Command{
@@ -16,7 +23,8 @@ func extractCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return extract.ServePDF(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cache)
+			signal.Ignore(os.Interrupt, syscall.SIGTERM)
+			return extract.ServePDF(context.WithoutCancel(cmd.Context()), cmd.InOrStdin(), cmd.OutOrStdout(), cache)
 		},
 	}
 	command.Flags().StringVar(&cache, "cache", "", "folder of compiled code")

@@ -10,11 +10,16 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"annals/events/fault"
 )
+
+// endTime is what a process that said its last word has to end.
+const endTime = 2 * time.Second
 
 // process is one running reader. It is used by one file at a time.
 type process struct {
@@ -22,11 +27,12 @@ type process struct {
 	stdin    io.Closer
 	frames   *frames
 	stderr   tail
-	killed   atomic.Bool // by its watchdog
-	files    int         // read so far
-	resident int         // KiB, after the last file
-	spoilt   bool        // must not be used again
-	timer    *time.Timer // ends it when idle
+	killed   atomic.Bool  // by its watchdog
+	wait     func() error // returns once it has ended; may be called again
+	files    int          // read so far
+	resident int          // KiB, after the last file
+	spoilt   bool         // must not be used again
+	timer    *time.Timer  // ends it when idle
 }
 
 // start starts a process and waits until it is ready.
@@ -40,6 +46,7 @@ func start(ctx context.Context, config *Config) (*process, error) {
 		p.cmd.Env = append(p.cmd.Env, cacheEnv+"="+config.CacheDir)
 	}
 	p.cmd.Stderr = &p.stderr
+	p.wait = sync.OnceValue(p.cmd.Wait)
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -84,10 +91,27 @@ func (p *process) end() error {
 	p.stdin.Close()
 	p.cmd.Process.Kill()
 	var exit *exec.ExitError
-	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+	if err := p.wait(); err != nil && !errors.As(err, &exit) {
 		return fmt.Errorf("ending a reader of PDF files: %w", err)
 	}
 	return nil
+}
+
+// signalled returns the signal that ended the process, if somebody else than
+// its owner sent one. Nothing can be read from it any more.
+func (p *process) signalled() (sig syscall.Signal, ok bool) {
+	var late atomic.Bool
+	watchdog := time.AfterFunc(endTime, func() {
+		late.Store(true)
+		p.cmd.Process.Kill()
+	})
+	defer watchdog.Stop()
+	p.wait() // its error says less than the state
+	if p.killed.Load() || late.Load() {
+		return 0, false
+	}
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return status.Signal(), ok && status.Signaled()
 }
 
 // reading is the reading of one file, or of some of it, by one process.
@@ -164,6 +188,9 @@ func (r *reading) ask(ctx context.Context, req request, answer func(kind, []byte
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+			return r.ended()
+		}
 		if err != nil {
 			return r.broken()
 		}
@@ -185,6 +212,21 @@ func (r *reading) ask(ctx context.Context, req request, answer func(kind, []byte
 			return r.broken()
 		}
 	}
+}
+
+// ended says why a process ended in the middle of a file. One that was told to
+// end, as all of a service are when it stops, says nothing of the file. Any
+// other signal may be due to the file, as when the system is out of memory,
+// or not: that is worth another try, not endless ones.
+func (r *reading) ended() error {
+	sig, ok := r.signalled()
+	switch {
+	case !ok:
+		return r.broken()
+	case sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP:
+		return fault.Errorf(fault.Unavailable, "the reader of PDF files was told to end: %v", sig)
+	}
+	return fmt.Errorf("the reader of PDF files was ended from outside: %v", sig)
 }
 
 // broken says why a process stopped in the middle of a file.

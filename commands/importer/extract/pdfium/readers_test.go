@@ -1,6 +1,8 @@
 package pdfium
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,6 +145,47 @@ func TestAProcessThatFailsLosesOnlyItsFile(t *testing.T) {
 		if len(r.idle) != 0 {
 			t.Errorf("%s: a failed process is kept", mode)
 		}
+	}
+}
+
+func TestASignalFromOutsideIsNoFaultOfTheFile(t *testing.T) {
+	for sig, want := range map[syscall.Signal]fault.Kind{
+		syscall.SIGTERM: fault.Unavailable,
+		syscall.SIGKILL: fault.Internal,
+	} {
+		// The process has no answer to any signal, and ends by it.
+		r := readersOf(t, "hang", Config{})
+		p, err := start(t.Context(), &r.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.idle = append(r.idle, p)
+		p.timer = time.NewTimer(time.Hour)
+		r.timers.Add(1)
+		pages := 0
+		err = r.Read(t.Context(), "any.pdf", 10, Visitor{
+			Document: func(Document) error { return nil },
+			Page: func(Page) error {
+				pages++
+				return p.cmd.Process.Signal(sig)
+			},
+		})
+		if !fault.Is(err, want) || pages != 1 || !strings.Contains(fmt.Sprint(err), sig.String()) {
+			t.Errorf("%v: Read = %v after %d pages, want kind %v after 1", sig, err, pages, want)
+		}
+		if len(r.idle) != 0 {
+			t.Errorf("%v: an ended process is kept", sig)
+		}
+	}
+}
+
+func TestAnEndedContextIsNeverAnAnswer(t *testing.T) {
+	var out bytes.Buffer
+	s := &server{frames: &frames{w: bufio.NewWriter(&out)}, doc: &document{pages: 3}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.serve(ctx, request{first: 1, last: 3}); !errors.Is(err, context.Canceled) || out.Len() > 0 {
+		t.Errorf("serve = %v after %d bytes, want canceled and nothing said", err, out.Len())
 	}
 }
 

@@ -30,8 +30,9 @@ type server struct {
 // Serve reads the files that in asks for, one after the other, and writes
 // their pages to out. It is what a process started by Readers runs, and ends
 // without an error when in does; should that happen in the middle of a file,
-// the process exits, because nobody is left to end it. The compiled PDFium is
-// kept in cacheDir or, where that is empty, in Config.CacheDir.
+// the process exits, because nobody is left to end it. When ctx ends, so does
+// Serve, and what it was answering is not said to be done. The compiled PDFium
+// is kept in cacheDir or, where that is empty, in Config.CacheDir.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, cacheDir string) error {
 	memory := int64(DefaultMemory)
 	if n, err := strconv.ParseInt(os.Getenv(memoryEnv), 10, 64); err == nil && n > 0 {
@@ -109,6 +110,9 @@ func (s *server) serve(ctx context.Context, req request) error {
 		if err := s.close(); err != nil {
 			return err
 		}
+	}
+	if err := ctx.Err(); err != nil { // there may be pages missing
+		return fmt.Errorf("answering a request: %w", err)
 	}
 	s.enc.b = s.enc.b[:0]
 	s.enc.int(residentKiB())
