@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"annals/events/fault"
+
 	"github.com/spf13/cobra"
 )
 
@@ -38,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = errors.New("interrupted")
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "annals:", err)
+		fmt.Fprintln(stderr, "annals:", fault.Detail(err))
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"annals/commands/importer/extract"
+	"annals/events/fault"
 	"annals/http/signin"
 	"annals/projections/searchindex"
 
@@ -99,7 +100,7 @@ func newLogger(c *serveConfig, w io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
 		return nil, fmt.Errorf("--log-level %s: must be debug, info, warn or error", c.logLevel)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: tellCauses}
 	switch c.logFormat {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil
@@ -107,6 +108,14 @@ func newLogger(c *serveConfig, w io.Writer) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return nil, fmt.Errorf("--log-format %s: must be text or json", c.logFormat)
+}
+
+// tellCauses writes errors with the causes that clients are not told.
+func tellCauses(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(fault.Detail(err))
+	}
+	return a
 }
 
 // check returns an error that names the first setting that cannot be.

@@ -39,14 +39,15 @@ func (k Kind) String() string {
 // Error is an error with a kind. Its message may be shown to the person who
 // made the request, unless the kind is Internal.
 type Error struct {
-	Kind Kind
-	text string
-	err  error
+	Kind  Kind
+	text  string
+	err   error
+	hides bool // text does not tell err
 }
 
 func (e *Error) Error() string { return e.text }
 
-// Unwrap returns the errors that were wrapped with %w.
+// Unwrap returns the errors that were wrapped with %w, or the hidden cause.
 func (e *Error) Unwrap() error { return e.err }
 
 // Errorf formats an error of the given kind. The verb %w wraps, as in
@@ -54,6 +55,24 @@ func (e *Error) Unwrap() error { return e.err }
 func Errorf(kind Kind, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, text: err.Error(), err: err}
+}
+
+// Hide returns an error of the given kind whose message is text alone. The
+// cause stays in its tree, for Detail to tell whoever operates the service.
+func Hide(kind Kind, text string, cause error) error {
+	return &Error{Kind: kind, text: text, err: cause, hides: true}
+}
+
+// Detail returns the message of err followed by the causes that Hide kept out
+// of it. It is for logs, never for clients.
+func Detail(err error) string {
+	text := err.Error()
+	for e := (*Error)(nil); errors.As(err, &e); err = e.err {
+		if e.hides && e.err != nil {
+			text += ": " + e.err.Error()
+		}
+	}
+	return text
 }
 
 // KindOf returns the kind of the outermost error in err's tree that has one.

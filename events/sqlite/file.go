@@ -161,24 +161,49 @@ func explain(ctx context.Context, err error, doing string, args ...any) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
-	kind, why := fault.Internal, ""
-	switch code(err) {
-	case sqlite3.SQLITE_FULL:
-		kind, why = fault.Unavailable, "the disk is full"
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		kind, why = fault.Unavailable, "the file may only be read"
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		kind, why = fault.Unavailable, "another process holds the file"
-	case sqlite3.SQLITE_IOERR:
-		kind, why = fault.Unavailable, "the disk reports an error"
-	case sqlite3.SQLITE_CANTOPEN:
-		kind, why = fault.Unavailable, "the file cannot be opened; is its folder there, and may it be written?"
-	case sqlite3.SQLITE_NOTADB:
-		kind, why = fault.Invalid, "this file is no SQLite database"
-	case sqlite3.SQLITE_CORRUPT:
-		why = "the file is damaged; restore it from a backup"
-	default:
+	kind, why := diagnose(err)
+	if why == "" {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return fault.Errorf(kind, "%s: %s (%w)", doing, why, err)
+}
+
+// What cannot be done, in words for clients.
+const (
+	cannotRead  = "the log cannot be read"
+	cannotWrite = "the log cannot be written"
+)
+
+// conceal is explain for the work on an open log. Clients meet those errors:
+// they are told what cannot be done and why, and neither the file nor what
+// SQLite says of it.
+func conceal(ctx context.Context, err error, cannot, doing string, args ...any) error {
+	cause := explain(ctx, err, doing, args...)
+	kind, why := diagnose(cause)
+	if cause == err || kind == fault.Internal {
+		return cause
+	}
+	return fault.Hide(kind, cannot+" at the moment: "+why, cause)
+}
+
+// diagnose returns the kind of an error of SQLite's and what it means, "" for
+// others.
+func diagnose(err error) (kind fault.Kind, why string) {
+	switch code(err) {
+	case sqlite3.SQLITE_FULL:
+		return fault.Unavailable, "the disk is full"
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return fault.Unavailable, "the file may only be read"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fault.Unavailable, "another process holds the file"
+	case sqlite3.SQLITE_IOERR:
+		return fault.Unavailable, "the disk reports an error"
+	case sqlite3.SQLITE_CANTOPEN:
+		return fault.Unavailable, "the file cannot be opened; is its folder there, and may it be written?"
+	case sqlite3.SQLITE_NOTADB:
+		return fault.Invalid, "this file is no SQLite database"
+	case sqlite3.SQLITE_CORRUPT:
+		return fault.Internal, "the file is damaged; restore it from a backup"
+	}
+	return fault.Internal, ""
 }

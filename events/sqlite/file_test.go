@@ -100,8 +100,11 @@ func TestFullDiskIsUnavailableAndLeavesNothing(t *testing.T) {
 			made++
 		}
 	}
-	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the disk is full") {
+	if !fault.Is(err, fault.Unavailable) || err.Error() != "the log cannot be written at the moment: the disk is full" {
 		t.Fatalf("append to a full disk: got error %v of kind %v", err, fault.KindOf(err))
+	}
+	if detail := fault.Detail(err); !strings.Contains(detail, path) {
+		t.Errorf("the operator is told %q, want the file %s in it", detail, path)
 	}
 	batch, err := d.ReadStream(t.Context(), "a", 0, 1000)
 	if err != nil || int64(len(batch)) != made {

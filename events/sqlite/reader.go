@@ -92,7 +92,7 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 	}
 	batch, _, err := scan(ctx, d.reads.stream, limit, stream, from, limit)
 	if err != nil {
-		return nil, explain(ctx, err, "read stream %s", stream)
+		return nil, conceal(ctx, err, cannotRead, "read stream %s", stream)
 	}
 	return batch, nil
 }
@@ -114,7 +114,7 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	if len(types) > 0 {
 		types = slices.Compact(slices.Sorted(slices.Values(types)))
 		if read, err = d.reads.byTypes.get(ctx, len(types)); err != nil {
-			return nil, after, explain(ctx, err, "read the log after %d", after)
+			return nil, after, conceal(ctx, err, cannotRead, "read the log after %d", after)
 		}
 		for _, t := range types {
 			args = append(args, t)
@@ -122,7 +122,7 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	}
 	batch, cut, err := scan(ctx, read, limit, args...)
 	if err != nil {
-		return nil, after, explain(ctx, err, "read the log after %d", after)
+		return nil, after, conceal(ctx, err, cannotRead, "read the log after %d", after)
 	}
 	if cut {
 		return batch, batch[len(batch)-1].Position, nil
@@ -190,7 +190,7 @@ func (d *Driver) Head(ctx context.Context) (events.Position, error) {
 func (d *Driver) head(ctx context.Context) (events.Position, error) {
 	var head sql.Null[events.Position]
 	if err := d.reads.head.QueryRowContext(ctx).Scan(&head); err != nil {
-		return 0, explain(ctx, err, "read the head of the log %s", d.path)
+		return 0, conceal(ctx, err, cannotRead, "read the head of the log %s", d.path)
 	}
 	return head.V, nil
 }

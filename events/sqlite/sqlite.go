@@ -10,6 +10,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
 
 	"annals/events"
@@ -111,7 +112,7 @@ func (d *Driver) hold() (release func(), err error) {
 }
 
 func errClosed(path string) error {
-	return fault.Errorf(fault.Unavailable, "the log %s is closed", path)
+	return fault.Hide(fault.Unavailable, "the log is closed", fmt.Errorf("the log %s is closed", path))
 }
 
 var _ events.Driver = (*Driver)(nil)

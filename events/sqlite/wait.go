@@ -47,7 +47,7 @@ func (d *Driver) Wait(ctx context.Context, after events.Position) error {
 		case head > after:
 			return nil
 		case err != nil:
-			return explain(ctx, err, "wait for the log %s", d.path)
+			return conceal(ctx, err, cannotRead, "wait for the log %s", d.path)
 		}
 		select {
 		case <-moved:

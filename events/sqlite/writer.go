@@ -226,7 +226,7 @@ func (w *writer) commit() {
 	if err != nil {
 		w.undo.ExecContext(ctx) // fails where SQLite has undone it all by itself
 		w.ends = ends{}
-		err = explain(ctx, err, "append to the log %s", w.path)
+		err = conceal(ctx, err, cannotWrite, "append to the log %s", w.path)
 	}
 	if err == nil {
 		w.transactions++

@@ -125,7 +125,8 @@ func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	list, err := r.ask(ctx)
 	r.tried, r.err = r.now(), nil
 	if err != nil {
-		r.err = fault.Errorf(fault.Unavailable, "the keys of issuer %s cannot be had: %.200s", r.issuer, err.Error())
+		r.err = fault.Hide(fault.Unavailable, "the keys of the sign-in service cannot be had at the moment",
+			fmt.Errorf("the keys of issuer %s: %.200s", r.issuer, err.Error()))
 		return nil, r.err
 	}
 	set = &keys{list: list, fetched: r.now()}
