@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"annals/commands"
 	"annals/commands/importer/extract"
@@ -19,20 +20,32 @@ var (
 	errUnknownFile = errors.New("no such file to import")
 	// errFiled ends the reading of a file that turns out to be filed.
 	errFiled = errors.New("the file is filed already")
+	// errTooLong ends the work on a file that took longer than it may.
+	errTooLong = errors.New("the time for importing one file is over")
 )
 
-const (
-	// maxRuns bounds how often a file is read because others got in its way.
-	maxRuns = 5
-	// maxStarts bounds how often work on a file is taken up, so that one
-	// which brings the process down does not do so for ever.
-	maxStarts = 20
-)
+// maxRuns bounds how often a file is read because others got in its way.
+const maxRuns = 5
 
 // importFile does the work on a file from the start, going over what was
 // done before. It returns nil once the file's work has ended, by this call or
 // before it.
 func (i *Importer) importFile(ctx context.Context, w Work) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := time.AfterFunc(i.timeout(), func() { cancel(errTooLong) })
+	defer clock.Stop()
+	err := i.workOn(ctx, w, clock)
+	if err == nil {
+		i.forget(w)
+	} else if context.Cause(ctx) == errTooLong {
+		return fault.Errorf(fault.Invalid, "importing the file took longer than %v", i.timeout())
+	}
+	return err
+}
+
+// workOn is importFile; clock ends ctx in time.
+func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error {
 	file, err := i.Handler.FileToImport(ctx, w.Job, w.File)
 	if fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("%w: %w", errUnknownFile, err)
@@ -40,13 +53,12 @@ func (i *Importer) importFile(ctx context.Context, w Work) error {
 	if err != nil || file.Ended {
 		return err
 	}
-	if file.Starts >= maxStarts {
+	if file.Starts >= maxStarts && !i.took(w) {
 		return fault.Errorf(fault.Invalid, "the file was given up after work on it was cut off %d times", file.Starts)
 	}
-	progress, stop := watch(ctx, i.Handler, file)
-	defer stop()
+	progress := &progress{importer: i, file: file, work: w, step: "reading"}
 	for attempt, runs := 0, 1; ; runs++ {
-		r := run{Importer: i, file: file, progress: progress}
+		r := run{Importer: i, file: file, clock: clock, progress: progress}
 		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, limit: or(i.textBatch, maxTextBatch)}
 		became, err := r.do(ctx)
 		switch {
@@ -66,6 +78,7 @@ func (i *Importer) importFile(ctx context.Context, w Work) error {
 type run struct {
 	*Importer
 	file     commands.ImportFile
+	clock    *time.Timer
 	progress *progress
 
 	located bool
@@ -153,14 +166,22 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 }
 
 // extract has the file read, as one of few at a time: reading takes a core
-// and memory, while all else waits for the log.
+// and memory, while all else waits for the log. The clock begins anew when it
+// is the file's turn: that it had to wait is not its fault.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
-	release, err := r.acquire(ctx)
+	r.clock.Stop()
+	release, err := r.acquire(ctx, r.file.Starts >= suspectStarts)
 	if err != nil {
 		return extract.Info{}, err
 	}
 	defer release()
+	r.clock.Reset(r.timeout())
 	accepted := r.file.Accepted
+	stop, err := r.progress.watch(ctx, mayEndProcess(accepted))
+	if err != nil {
+		return extract.Info{}, err
+	}
+	defer stop()
 	path, done, err := r.Originals.Path(ctx, accepted.SHA256)
 	if fault.Is(err, fault.NotFound) { // not the file's own fault
 		return extract.Info{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"time"
 
@@ -47,10 +46,14 @@ type Importer struct {
 	// Workers is how many files are read side by side; 0: as many as cores.
 	// The subscriber should deliver several times as many at once: the rest
 	// of the work on a file waits for the log, and many wait together.
-	Workers     int
-	FileTimeout time.Duration // for one try at a file; 0: 15 minutes
+	Workers int
+	// FileTimeout is for one try at a file, without the time that it waits for
+	// its turn to be read; 0: 15 minutes.
+	FileTimeout time.Duration
 	// Retries of a file after a failure that is not its own: 0: 4, negative:
-	// none. Pauses go from RetryPause (0: 200 ms) to 10 s.
+	// none. Pauses go from RetryPause (0: 200 ms) to 10 s. Where the cause is
+	// that something is unavailable, the file is given back after them, and
+	// else it fails.
 	Retries    int
 	RetryPause time.Duration
 	Drain      time.Duration // for files in work when Run is to end; 0: 10 s
@@ -58,8 +61,11 @@ type Importer struct {
 
 	textBatch int // most bytes of sections in one append; 0: maxTextBatch
 
-	once    sync.Once
-	readers chan struct{} // a token for each file that is being read
+	once   sync.Once
+	places places
+
+	mu      sync.Mutex
+	started map[Work]bool // files that this process took up and told so
 }
 
 // Summariser composes a document's summary from its text as it comes. It
@@ -67,17 +73,6 @@ type Importer struct {
 type Summariser interface {
 	Add(sectionTitle, text string)
 	Result() (description, summary string)
-}
-
-// acquire waits until a file may be read; release lets the next in.
-func (i *Importer) acquire(ctx context.Context) (release func(), err error) {
-	i.once.Do(func() { i.readers = make(chan struct{}, or(i.Workers, runtime.NumCPU())) })
-	select {
-	case i.readers <- struct{}{}:
-		return func() { <-i.readers }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 func (i *Importer) logger() *slog.Logger {
@@ -99,7 +94,7 @@ func (i *Importer) timeout() time.Duration { return or(i.FileTimeout, 15*time.Mi
 // Run works on what sub delivers on Topic until ctx ends. Each message is
 // acknowledged once the work on its file has ended, well or badly, and given
 // back (nack) where it could not be ended: because ctx or the message's own
-// context did. When ctx ends, no more messages are taken, and those in work
+// context did, or something that the work needs is unavailable. When ctx ends, no more messages are taken, and those in work
 // have the Drain time to end before their contexts do. Run closes sub, and
 // returns once nothing of its own is running.
 func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
@@ -114,7 +109,7 @@ func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
 	}
 	router.AddConsumerHandler("importer", Topic, source, i.work).AddMiddleware(
 		source.tracked, middleware.CorrelationID,
-		i.conclude, keepContext, i.retry(), middleware.Timeout(i.timeout()), middleware.Recoverer)
+		i.conclude, i.retry(), middleware.Recoverer)
 	err = router.Run(ctx)
 	stop() // the drain is over: whatever is still in work ends with its context
 	source.running.Wait()
@@ -147,7 +142,9 @@ var errNoWork = errors.New("the message is no work")
 
 // conclude is what a poison queue is elsewhere: it ends the work on a file
 // that failed for good, by an event, so that a failure is told to whoever
-// waits for it. Work whose context ended is given back instead.
+// waits for it. Work whose context ended is given back instead, and so is what
+// failed because of an outage: it survives that, however long it is. Retries
+// come before, so that it does not go round and round at full speed.
 func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		_, err := next(msg)
@@ -155,11 +152,16 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 		if err == nil {
 			return nil, nil
 		}
+		w, bad := decodeWork(msg)
 		if ctx.Err() != nil {
+			i.forget(w)
 			i.logger().InfoContext(ctx, "gave a file back", "work", string(msg.Payload), "error", err)
 			return nil, context.Canceled
 		}
-		w, bad := decodeWork(msg)
+		if outage(err) {
+			i.logger().WarnContext(ctx, "gave a file back, to be tried again later", "work", string(msg.Payload), "error", err)
+			return nil, context.Canceled
+		}
 		if bad != nil || errors.Is(err, errUnknownFile) {
 			// No job to tell it to; the same message would fail for ever.
 			i.logger().ErrorContext(ctx, "dropped a message that is no work", "payload", string(msg.Payload), "error", err)
@@ -170,7 +172,7 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 			level = slog.LevelError
 		}
 		i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "error", err)
-		return nil, i.fail(ctx, w, i.sentence(err))
+		return nil, i.fail(ctx, w, sentence(err))
 	}
 }
 
@@ -179,28 +181,34 @@ func (i *Importer) fail(ctx context.Context, w Work, sentence string) error {
 	if err != nil {
 		return err
 	}
-	return i.Handler.FailFile(ctx, file, shorten(sentence, maxTitle))
+	if err := i.Handler.FailFile(ctx, file, shorten(sentence, maxTitle)); err != nil {
+		return err
+	}
+	i.forget(w)
+	return nil
 }
 
 // sentence tells the user why a file was not imported.
-func (i *Importer) sentence(err error) string {
-	switch {
-	case ours(err):
+func sentence(err error) string {
+	if ours(err) {
 		return "the file could not be imported because of an internal fault; please try again later"
-	case fault.Is(err, fault.Canceled):
-		return fmt.Sprintf("importing the file took longer than %v", i.timeout())
-	default:
-		return err.Error()
 	}
+	return err.Error()
 }
 
 // ours reports whether a failure is not the file's own, and may pass.
 func ours(err error) bool {
 	switch fault.KindOf(err) {
-	case fault.Internal, fault.Unavailable, fault.Conflict:
+	case fault.Internal, fault.Conflict:
 		return true
 	}
-	return false
+	return outage(err)
+}
+
+// outage reports whether a failure is that of something the work needs, or of
+// another's call that it shared.
+func outage(err error) bool {
+	return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Canceled)
 }
 
 // retry does the work again after failures that are not the file's own.
@@ -215,14 +223,4 @@ func (i *Importer) retry() message.HandlerMiddleware {
 			return ours(p.Err) && !errors.Is(p.Err, errNoWork)
 		},
 	}.Middleware
-}
-
-// keepContext gives a message its own context back after the work: Timeout
-// leaves one behind that has ended.
-func keepContext(next message.HandlerFunc) message.HandlerFunc {
-	return func(msg *message.Message) ([]*message.Message, error) {
-		ctx := msg.Context()
-		defer msg.SetContext(ctx)
-		return next(msg)
-	}
 }

@@ -3,10 +3,13 @@ package importer
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"annals/commands"
+	"annals/events"
 )
 
 const (
@@ -20,20 +23,46 @@ const (
 
 // progress tells the steps of the work on one file.
 type progress struct {
-	handler *commands.Handler
-	file    commands.ImportFile
+	importer *Importer
+	file     commands.ImportFile
+	work     Work
 
 	mu            sync.Mutex
 	step, message string    // the latest
 	next          time.Time // nothing is told before
-	told          bool
-	err           error // of telling; kept for those who cannot return it
+	err           error     // of telling; kept for those who cannot return it
 }
 
-// watch begins to tell the work on a file: that it was taken up is told even
-// while nothing comes from its reader. stop ends that.
-func watch(ctx context.Context, h *commands.Handler, file commands.ImportFile) (p *progress, stop func()) {
-	p = &progress{handler: h, file: file, step: "reading", next: time.Now().Add(quiet)}
+// small is the size up to which plain text is held to be harmless.
+const small = 64 << 10
+
+// mayEndProcess reports whether reading a file could bring this process down,
+// by exhausting its memory or stack. That it is taken up must be in the log
+// before it is read, or a file that does so at once would never be counted.
+// PDFs are read in processes of their own, and small texts, which come in
+// thousands, take too little of anything.
+func mayEndProcess(f events.FileAccepted) bool {
+	switch strings.ToLower(filepath.Ext(f.Name)) {
+	case ".pdf":
+		return false
+	case ".docx":
+		return true
+	}
+	return f.Size > small
+}
+
+// watch begins to tell the reading of a file: that it was taken up is told
+// even while nothing comes from its reader, at once or after the time that is
+// quiet. stop ends that.
+func (p *progress) watch(ctx context.Context, atOnce bool) (stop func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next.IsZero() && !(atOnce && !p.importer.took(p.work)) {
+		p.next = time.Now().Add(quiet)
+	}
+	if p.tell(ctx); p.err != nil {
+		return nil, p.err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -48,10 +77,10 @@ func watch(ctx context.Context, h *commands.Handler, file commands.ImportFile) (
 		case <-ctx.Done():
 		}
 	}()
-	return p, func() {
+	return func() {
 		cancel()
 		<-ended
-	}
+	}, nil
 }
 
 // at notes the step that the work is at, and tells it if it is time to.
@@ -69,8 +98,11 @@ func (p *progress) tell(ctx context.Context) {
 		return
 	}
 	p.next = now.Add(pace)
-	p.err = p.handler.StepFile(ctx, p.file, !p.told, p.step, p.message)
-	p.told = true
+	first := p.importer.start(p.work)
+	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
+	if p.err != nil && first {
+		p.importer.forget(p.work)
+	}
 }
 
 // reading is what a reader of files calls. An error is kept, and met at the
