@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"path"
 	"strings"
 	"time"
 
@@ -48,11 +47,7 @@ func (s *Server) deepLink(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ext := strings.TrimPrefix(path.Ext(d.Name), ".")
-	if ext == "" && strings.HasPrefix(d.MediaType, "text/markdown") {
-		ext = "md" // summaries have names without one
-	}
-	if !strings.EqualFold(ext, c.path("ext")) {
+	if !strings.EqualFold(d.Extension(), c.path("ext")) {
 		return nil, fault.Errorf(fault.NotFound, "document %s is no .%s file", id, c.path("ext"))
 	}
 	return s.original(c, d)

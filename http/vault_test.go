@@ -249,6 +249,20 @@ func TestContentOfASummary(t *testing.T) {
 	}
 }
 
+// The link that sources carry leads to the original, whatever its name.
+func TestDeepLinksOfEveryName(t *testing.T) {
+	s := start(t, nil)
+	for name, media := range map[string]string{"README": "text/plain", "notes.v2": "text/markdown", "A.PDF": "application/pdf", "data": "application/zip"} {
+		d := s.addDocument(name, media, "the bytes of "+name, nil)
+		if resp, body := s.do("GET", d.DeepLink(0), ""); resp.StatusCode != 200 || body != "the bytes of "+name {
+			t.Errorf("%s = %d %s", d.DeepLink(0), resp.StatusCode, body)
+		}
+		if resp, body := s.do("GET", "/documents/"+d.ID.String()+".docx", ""); resp.StatusCode != 404 {
+			t.Errorf("%s as docx = %d %s", name, resp.StatusCode, body)
+		}
+	}
+}
+
 // What went wrong inside is logged and not told.
 func TestInternalFaultsAreNotTold(t *testing.T) {
 	s := start(t, nil)
