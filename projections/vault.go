@@ -18,7 +18,7 @@ type Vault struct{}
 func (Vault) Name() string { return "vault" }
 
 // Version of the vault's tables.
-func (Vault) Version() int { return 1 }
+func (Vault) Version() int { return 2 }
 
 // Types are the events of folders and documents.
 func (Vault) Types() []string {
@@ -40,16 +40,16 @@ func (Vault) applyFolder(ctx context.Context, tx Tx, e events.Event) error {
 	at := stamp(e.Metadata.Time)
 	switch d := e.Data.(type) {
 	case events.FolderCreated:
-		err := tx.Exec(ctx, `INSERT INTO folders (id, parent, name, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
-			ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, name = excluded.name`,
-			d.Folder.String(), idText(d.Parent), d.Name, at)
+		err := tx.Exec(ctx, `INSERT INTO folders (id, parent, name, sort_name, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
+			ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, name = excluded.name, sort_name = excluded.sort_name`,
+			d.Folder.String(), idText(d.Parent), d.Name, strings.ToLower(d.Name), at)
 		if err != nil || d.Owner == "" {
 			return err
 		}
 		return tx.Exec(ctx, `INSERT INTO permissions (principal, folder, access, owner) VALUES ($1, $2, $3, 1) ON CONFLICT DO NOTHING`,
 			string(d.Owner), d.Folder.String(), int(events.Own))
 	case events.FolderRenamed:
-		return tx.Exec(ctx, `UPDATE folders SET name = $2, updated_at = $3 WHERE id = $1`, d.Folder.String(), d.Name, at)
+		return tx.Exec(ctx, `UPDATE folders SET name = $2, sort_name = $3, updated_at = $4 WHERE id = $1`, d.Folder.String(), d.Name, strings.ToLower(d.Name), at)
 	case events.FolderMoved:
 		return tx.Exec(ctx, `UPDATE folders SET parent = $2, updated_at = $3 WHERE id = $1`, d.Folder.String(), idText(d.Parent), at)
 	case events.FolderShared:
@@ -79,8 +79,8 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 	id, at := events.StreamID(e.Stream).String(), stamp(e.Metadata.Time)
 	switch d := e.Data.(type) {
 	case events.DocumentImported:
-		err := tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, title, description, media_type, sha256, size, pages, version, owner, created_at, updated_at, tags)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14) ON CONFLICT (id) DO NOTHING`,
+		err := tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, title, description, media_type, sha256, size, pages, version, content, owner, created_at, updated_at, tags)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14) ON CONFLICT (id) DO NOTHING`,
 			id, d.Folder.String(), d.Name, strings.ToLower(d.Name), d.Title, d.Description, d.MediaType, d.SHA256, d.Size, d.Pages, d.Version,
 			string(e.Metadata.Actor), at, jsonText(d.Tags))
 		if err != nil || len(d.Tags) == 0 {
@@ -122,7 +122,7 @@ func (Vault) tag(ctx context.Context, tx Tx, id string, tags []string) error {
 }
 
 func (Vault) content(ctx context.Context, tx Tx, id string, version int, at string, c events.Content) error {
-	return tx.Exec(ctx, `UPDATE documents SET title = $2, description = $3, media_type = $4, sha256 = $5, size = $6, pages = $7, version = $8, updated_at = $9 WHERE id = $1`,
+	return tx.Exec(ctx, `UPDATE documents SET title = $2, description = $3, media_type = $4, sha256 = $5, size = $6, pages = $7, version = $8, content = $8, updated_at = $9 WHERE id = $1`,
 		id, c.Title, c.Description, c.MediaType, c.SHA256, c.Size, c.Pages, version, at)
 }
 

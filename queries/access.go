@@ -20,11 +20,12 @@ type viewer struct {
 	user       events.User
 	principals string // JSON
 	known      map[string]folderAccess
+	readable   string // what folders found out
 }
 
 type folderAccess struct {
-	access events.Access
-	path   string
+	read bool
+	path string
 }
 
 func (q *Queries) viewer(user events.User) (*viewer, error) {
@@ -38,7 +39,7 @@ func (q *Queries) viewer(user events.User) (*viewer, error) {
 	return &viewer{db: q.Models.Vault.DB(), user: user, principals: string(principals), known: make(map[string]folderAccess)}, nil
 }
 
-// folder returns what the user may do in a folder, and its path from the top
+// folder returns whether the user may read a folder, and its path from the top
 // level: permissions add up on the way down, and nothing below a deleted
 // folder can be seen by anyone.
 func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
@@ -57,7 +58,7 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 	defer rows.Close()
 	var a folderAccess
 	var names []string
-	whole := true
+	whole, access := true, events.NoAccess
 	for rows.Next() {
 		var parent, name string
 		var deleted bool
@@ -67,17 +68,12 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 		}
 		whole = whole && !deleted && (len(names) > 0 || parent == "")
 		names = append(names, name)
-		a.access = max(a.access, granted)
+		access = max(access, granted)
 	}
 	if err := rows.Err(); err != nil {
 		return folderAccess{}, err
 	}
-	if v.user.Admin {
-		a.access = events.Own
-	}
-	if !whole || len(names) == 0 {
-		a.access = events.NoAccess
-	}
+	a.read = whole && len(names) > 0 && (v.user.Admin || access >= events.Read)
 	a.path = strings.Join(names, "/")
 	v.known[id] = a
 	return a, nil
@@ -86,7 +82,7 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 // may reports whether the user may read a folder and what is in it.
 func (v *viewer) may(ctx context.Context, folder string) (bool, error) {
 	a, err := v.folder(ctx, folder)
-	return a.access >= events.Read, err
+	return a.read, err
 }
 
 // granted returns the folders that were granted to the user one by one; what
@@ -96,14 +92,64 @@ func (v *viewer) granted(ctx context.Context) ([]string, error) {
 		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.principals)
 }
 
+// folders returns the ids of all folders that the user may read, as JSON. It
+// walks down from those that were granted, for an admin from the top, and asks
+// once for each request.
+func (v *viewer) folders(ctx context.Context) (string, error) {
+	if v.readable != "" {
+		return v.readable, nil
+	}
+	roots := `SELECT id, name FROM folders WHERE parent = '' AND deleted = 0`
+	if !v.user.Admin {
+		// A grant counts where the way up from it is whole.
+		roots = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
+	}
+	rows, err := v.db.QueryContext(ctx, `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
+			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
+			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, max(f.deleted, up.deleted), up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.parent WHERE up.depth < 100),
+		down (id, path) AS (`+roots+`
+			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f ON f.parent = down.id WHERE f.deleted = 0)
+		SELECT id, path FROM down`, v.principals)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	ids := []string{}
+	for rows.Next() {
+		var id, path string
+		if err := rows.Scan(&id, &path); err != nil {
+			return "", err
+		}
+		ids = append(ids, id)
+		v.known[id] = folderAccess{true, path}
+	}
+	if err := rows.Err(); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(ids)
+	v.readable = string(text)
+	return v.readable, err
+}
+
+// cleanPath returns a path as the log writes it. It is lenient: commands
+// refuse slashes around a path and empty names, a reader means what is left.
+func cleanPath(path string) string {
+	var names []string
+	for name := range strings.SplitSeq(norm.NFC.String(path), "/") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "/")
+}
+
 // resolve returns the id of the folder at a path that the user may read, ""
 // where there is none.
-func (v *viewer) resolve(ctx context.Context, path string) (string, error) {
-	id := ""
-	for name := range strings.SplitSeq(norm.NFC.String(path), "/") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
+func (v *viewer) resolve(ctx context.Context, path string) (id string, err error) {
+	if path = cleanPath(path); path == "" {
+		return "", nil
+	}
+	for name := range strings.SplitSeq(path, "/") {
 		err := v.db.QueryRowContext(ctx, `SELECT id FROM folders WHERE parent = $1 AND name = $2 AND deleted = 0`, id, name).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return "", nil
@@ -111,9 +157,6 @@ func (v *viewer) resolve(ctx context.Context, path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-	}
-	if id == "" {
-		return "", nil
 	}
 	if ok, err := v.may(ctx, id); !ok || err != nil {
 		return "", err

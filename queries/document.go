@@ -21,10 +21,10 @@ type documentRow struct {
 }
 
 func (d *documentRow) fields() []any {
-	return []any{&d.id, &d.folder, &d.Name, &d.sortName, &d.Title, &d.Description, &d.MediaType, &d.SHA256, &d.Size, &d.Pages, &d.Version, &d.Owner, &d.created, &d.updated, &d.tags}
+	return []any{&d.id, &d.folder, &d.Name, &d.sortName, &d.Title, &d.Description, &d.MediaType, &d.SHA256, &d.Size, &d.Pages, &d.Version, &d.content, &d.Owner, &d.created, &d.updated, &d.tags}
 }
 
-const documentColumns = `SELECT d.id, d.folder, d.name, d.sort_name, d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.owner, d.created_at, d.updated_at, d.tags FROM documents d `
+const documentColumns = `SELECT d.id, d.folder, d.name, d.sort_name, d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags FROM documents d `
 
 // document makes a Document of a row in a folder that the user may read.
 func (v *viewer) document(ctx context.Context, r documentRow) (Document, error) {
@@ -95,46 +95,60 @@ func (q *Queries) Documents(ctx context.Context, user events.User, f DocumentFil
 	if err != nil {
 		return nil, "", err
 	}
-	where, args := `WHERE (d.sort_name, d.id) > ($1, $2)`, []any{after.name, after.id}
-	if f.Folder != nil {
-		where, args = where+` AND d.folder = $3`, append(args, f.Folder.String())
-	} else {
-		where, args = where+` AND $3 = ''`, append(args, "")
-	}
-	if f.Tag != "" {
-		where, args = where+` AND d.id IN (SELECT document FROM tags WHERE tag = $4)`, append(args, f.Tag)
-	}
-	docs, next, err = v.page(ctx, where, args, f.Limit)
+	docs, next, err = v.page(ctx, f, after)
 	return docs, next, wrap(err, "documents")
 }
 
-// page reads rows until limit documents were seen that the user may read.
-func (v *viewer) page(ctx context.Context, where string, args []any, limit int) (docs []Document, next string, err error) {
-	docs = []Document{}
-	for {
-		query := documentColumns + where + byDocumentName
-		if limit > 0 {
-			query += ` LIMIT 1000`
+// fewTagged is up to how many documents with a tag are looked through one by
+// one; where there are more, it is the caller's documents that are.
+const fewTagged = 2000
+
+// page lists documents of folders that the user may read. It finds their ids
+// in indexes and reads the rows of those alone that the page holds.
+func (v *viewer) page(ctx context.Context, f DocumentFilter, after cursor) (docs []Document, next string, err error) {
+	limit := -1
+	if f.Limit > 0 {
+		limit = f.Limit + 1 // one more tells whether there is a next page
+	}
+	from, args := ``, []any{after.name, after.id, limit}
+	switch {
+	case f.Folder != nil && f.Tag == "":
+		from, args = `documents d WHERE d.folder = $4`, append(args, f.Folder.String())
+	case f.Folder != nil:
+		from, args = `documents d WHERE d.folder = $4 AND EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`, append(args, f.Folder.String(), f.Tag)
+	default:
+		if from, err = v.tagged(ctx, f.Tag); err != nil {
+			return nil, "", err
 		}
-		rows, err := projections.List(ctx, v.db, (*documentRow).fields, query, args...)
+		folders, err := v.folders(ctx)
 		if err != nil {
 			return nil, "", err
 		}
-		for i, r := range rows {
-			some, err := v.visible(ctx, rows[i:i+1])
-			if err != nil {
-				return nil, "", err
-			}
-			if limit > 0 && len(docs) == limit && len(some) > 0 {
-				return docs, cursor{args[0].(string), args[1].(string)}.String(), nil
-			}
-			docs = append(docs, some...)
-			args[0], args[1] = r.sortName, r.id
-		}
-		if limit == 0 || len(rows) < 1000 {
-			return docs, "", nil
-		}
+		args = append(args, folders, f.Tag)
 	}
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+
+		`WHERE d.id IN (SELECT d.id FROM `+from+` AND (d.sort_name, d.id) > ($1, $2)`+byDocumentName+` LIMIT +$3)`+byDocumentName, args...)
+	if err != nil {
+		return nil, "", err
+	}
+	if f.Limit > 0 && len(rows) > f.Limit {
+		rows = rows[:f.Limit]
+		last := rows[f.Limit-1]
+		next = cursor{last.sortName, last.id}.String()
+	}
+	docs, err = v.visible(ctx, rows)
+	return docs, next, err
+}
+
+// tagged returns where to look for documents with the tag $5 in the folders
+// $4: the fewer there are of those with the tag, the sooner there.
+func (v *viewer) tagged(ctx context.Context, tag string) (from string, err error) {
+	var n int
+	err = v.db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT +$2)`, tag, fewTagged+1).Scan(&n)
+	if n > fewTagged {
+		return `json_each($4) k CROSS JOIN documents d ON d.folder = k.value WHERE EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`, err
+	}
+	return `tags t CROSS JOIN documents d ON d.id = t.document WHERE t.tag = $5 AND d.folder IN (SELECT value FROM json_each($4))`, err
 }
 
 // cursor is where a page of documents ended.
@@ -170,10 +184,15 @@ func (q *Queries) Describe(ctx context.Context, user events.User, id uuid.UUID) 
 // Document is Describe with the Markdown of a text document.
 func (q *Queries) Document(ctx context.Context, user events.User, id uuid.UUID) (Document, error) {
 	d, err := q.Describe(ctx, user, id)
+	if err != nil || !d.lacksContent() {
+		return d, err
+	}
+	text, err := q.freshText(ctx, d)
 	if err != nil {
 		return d, err
 	}
-	return d, q.addContent(ctx, &d, maxContent)
+	err = q.addContent(ctx, &d, text, maxContent)
+	return d, err
 }
 
 // find returns a document without content.
@@ -193,13 +212,14 @@ func (q *Queries) find(ctx context.Context, v *viewer, id uuid.UUID) (Document, 
 }
 
 // DocumentBatch returns the documents of ids that exist and that the user may
-// read, in the order of ids, each once.
+// read, in the order of ids, each once. A text that cannot be read in time is
+// left out.
 func (q *Queries) DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]Document, error) {
 	v, err := q.viewer(user)
 	if err != nil {
 		return nil, err
 	}
-	docs, budget := []Document{}, maxBatchContent
+	docs := []Document{}
 	seen := make(map[uuid.UUID]bool)
 	for _, id := range ids {
 		if seen[id] {
@@ -210,18 +230,55 @@ func (q *Queries) DocumentBatch(ctx context.Context, user events.User, ids []uui
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
-		if err == nil {
-			err = q.addContent(ctx, &d, min(budget, maxContent))
-		}
 		if err != nil {
 			return nil, err
 		}
-		if d.Content != nil {
-			budget = max(0, budget-len(*d.Content))
-		}
 		docs = append(docs, d)
 	}
-	return docs, nil
+	return docs, q.addContents(ctx, docs)
+}
+
+// addContents gives documents their content, and waits once for texts that are
+// not there yet.
+func (q *Queries) addContents(ctx context.Context, docs []Document) error {
+	texts, late := make([]int64, len(docs)), false
+	find := func() error {
+		late = false
+		for i, d := range docs {
+			if texts[i] > 0 || !d.lacksContent() {
+				continue
+			}
+			text, ok, err := q.text(ctx, d)
+			if err != nil {
+				return err
+			}
+			if late = late || !ok; ok {
+				texts[i] = text
+			}
+		}
+		return nil
+	}
+	err := find()
+	if err == nil && late {
+		if err = q.awaitTexts(ctx); err == nil || fault.Is(err, fault.Unavailable) {
+			err = find()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	budget := maxBatchContent
+	for i := range docs {
+		if texts[i] > 0 {
+			if err := q.addContent(ctx, &docs[i], texts[i], min(budget, maxContent)); err != nil {
+				return err
+			}
+		}
+		if docs[i].Content != nil {
+			budget = max(0, budget-len(*docs[i].Content))
+		}
+	}
+	return nil
 }
 
 // Tags returns the tags of a document that the user may read.
@@ -244,43 +301,47 @@ func (q *Queries) VisibleTags(ctx context.Context, user events.User) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	type pair struct{ tag, folder string }
-	pairs, err := projections.List(ctx, v.db, func(p *pair) []any { return []any{&p.tag, &p.folder} },
-		`SELECT DISTINCT t.tag, d.folder FROM tags t JOIN documents d ON d.id = t.document ORDER BY t.tag`)
+	folders, err := v.folders(ctx)
 	if err != nil {
 		return nil, wrap(err, "tags")
 	}
-	tags := []string{}
-	for _, p := range pairs {
-		if len(tags) > 0 && tags[len(tags)-1] == p.tag {
-			continue
-		}
-		ok, err := v.may(ctx, p.folder)
-		if err != nil {
-			return nil, wrap(err, "tags")
-		}
-		if ok {
-			tags = append(tags, p.tag)
-		}
+	query := `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d ON d.folder = k.value CROSS JOIN tags t ON t.document = d.id ORDER BY t.tag`
+	if user.Admin {
+		// Nearly any document will do: from tag to tag, the first that does.
+		query = `WITH RECURSIVE all_tags (tag) AS (
+				SELECT min(tag) FROM tags
+				UNION ALL SELECT (SELECT min(t.tag) FROM tags t WHERE t.tag > a.tag) FROM all_tags a WHERE a.tag IS NOT NULL)
+			SELECT tag FROM all_tags a WHERE tag IS NOT NULL AND EXISTS (SELECT 1 FROM tags t CROSS JOIN documents d ON d.id = t.document
+				WHERE t.tag = a.tag AND d.folder IN (SELECT value FROM json_each($1))) ORDER BY tag`
 	}
-	return tags, nil
+	tags, err := projections.Column(ctx, v.db, query, folders)
+	return append([]string{}, tags...), wrap(err, "tags")
 }
 
-// DuplicateOf returns a document with these bytes that the user may read.
+// DuplicateOf returns the oldest document with these bytes that the user may
+// read.
 func (q *Queries) DuplicateOf(ctx context.Context, user events.User, sha256 string) (document uuid.UUID, found bool, err error) {
 	v, err := q.viewer(user)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.sha256 = $1 ORDER BY d.created_at, d.id`, sha256)
+	// Most files are new to everybody, which is known without any folder.
+	ids, err := projections.Column(ctx, v.db, `SELECT id FROM documents WHERE sha256 = $1 LIMIT 1`, sha256)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, wrap(err, "documents")
+	}
+	folders, err := v.folders(ctx)
 	if err != nil {
+		return uuid.Nil, false, wrap(err, "folders")
+	}
+	ids, err = projections.Column(ctx, v.db, `SELECT d.id FROM json_each($2) k CROSS JOIN documents d ON d.id =
+			(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
+		ORDER BY d.created_at, d.id LIMIT 1`, sha256, folders)
+	if err != nil || len(ids) == 0 {
 		return uuid.Nil, false, wrap(err, "documents")
 	}
-	docs, err := v.visible(ctx, rows)
-	if err != nil || len(docs) == 0 {
-		return uuid.Nil, false, wrap(err, "documents")
-	}
-	return docs[0].ID, true, nil
+	document, err = uuid.Parse(ids[0])
+	return document, err == nil, err
 }
 
 // extensions of original files by media type, for names that have none.
@@ -296,7 +357,8 @@ func (d Document) Extension() string {
 	case "pdf", "docx", "md", "markdown", "txt", "text":
 		return ext
 	}
-	if ext = extensions[d.MediaType]; ext != "" {
+	media, _, _ := strings.Cut(d.MediaType, ";")
+	if ext = extensions[media]; ext != "" {
 		return ext
 	}
 	return "bin"

@@ -23,7 +23,7 @@ func (f *folderRow) fields() []any {
 
 const folderColumns = `SELECT f.id, f.parent, f.name, f.created_at, f.updated_at, EXISTS (SELECT 1 FROM documents d WHERE d.folder = f.id) FROM folders f `
 
-const byName = ` ORDER BY lower(f.name), f.name, f.id`
+const byName = ` ORDER BY f.sort_name, f.id`
 
 // fold makes a Folder of a row, whose parent is told only to who may read it.
 func (v *viewer) fold(ctx context.Context, r folderRow) (Folder, error) {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/projections"
 
 	"github.com/google/uuid"
@@ -27,21 +29,71 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // isText reports whether a document's text is shown as its content.
 func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
 
-// addContent gives a text document its Markdown, up to limit bytes.
-func (q *Queries) addContent(ctx context.Context, d *Document, limit int) error {
-	if !isText(d.MediaType) || d.Content != nil {
-		return nil
-	}
+// addContent gives a text document its Markdown, up to limit bytes, made of
+// the text with that number.
+func (q *Queries) addContent(ctx context.Context, d *Document, text int64, limit int) error {
 	var b strings.Builder
-	w := &capped{w: &b, left: limit}
-	err := q.writeMarkdown(ctx, *d, w)
+	err := q.writeMarkdown(ctx, *d, text, &capped{w: &b, left: limit})
 	if errors.Is(err, errCapped) {
 		fmt.Fprintf(&b, "\n\n[The text is cut here. All of it: GET /documents/%s/markdown]\n", d.ID)
 		err = nil
 	}
-	text := b.String()
-	d.Content = &text
+	content := b.String()
+	d.Content = &content
 	return wrap(err, "text of document "+d.ID.String())
+}
+
+// lacksContent reports whether a document's content is a text that is yet to
+// be read.
+func (d *Document) lacksContent() bool { return isText(d.MediaType) && d.Content == nil }
+
+// text returns the number of a document's text; ok is false while the read
+// model of texts is behind the vault that told of the document.
+func (q *Queries) text(ctx context.Context, d Document) (text int64, ok bool, err error) {
+	var version int
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT text, version FROM documents WHERE id = $1`, d.ID.String()).Scan(&text, &version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	return text, version >= d.content, wrap(err, "text of document "+d.ID.String())
+}
+
+// textWait bounds how long a reader waits for the text of a document that is
+// in the vault already.
+const textWait = 5 * time.Second
+
+// awaitTexts returns once the read model of texts has passed all that the
+// vault held when it was called, or with an error of kind fault.Unavailable.
+func (q *Queries) awaitTexts(ctx context.Context) error {
+	var at events.Position
+	// The table tells more than the runner: a position counts there from the
+	// moment on at which others see the rows.
+	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&at); err != nil {
+		return wrap(err, "position of the vault")
+	}
+	soon, cancel := context.WithTimeout(ctx, textWait)
+	defer cancel()
+	err := q.Models.Passages.Wait(soon, at)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fault.Hide(fault.Unavailable, "the texts of new documents cannot be read at the moment", err)
+}
+
+// freshText is text that waits where it must. A text that is still not there
+// is fault.Unavailable.
+func (q *Queries) freshText(ctx context.Context, d Document) (int64, error) {
+	text, ok, err := q.text(ctx, d)
+	if ok || err != nil {
+		return text, err
+	}
+	if err := q.awaitTexts(ctx); err != nil {
+		return 0, err
+	}
+	if text, ok, err = q.text(ctx, d); ok || err != nil {
+		return text, err
+	}
+	return 0, fault.Errorf(fault.Unavailable, "the text of document %s cannot be read at the moment", d.ID)
 }
 
 var errCapped = errors.New("longer than the reply may be")
@@ -77,12 +129,18 @@ func (q *Queries) Markdown(ctx context.Context, user events.User, id uuid.UUID) 
 	if err != nil {
 		return nil, err
 	}
-	return func(w io.Writer) error {
-		if d.Content != nil {
+	if d.Content != nil {
+		return func(w io.Writer) error {
 			_, err := io.WriteString(w, *d.Content)
 			return err
-		}
-		return wrap(q.writeMarkdown(ctx, d, w), "text of document "+d.ID.String())
+		}, nil
+	}
+	text, err := q.freshText(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return func(w io.Writer) error {
+		return wrap(q.writeMarkdown(ctx, d, text, w), "text of document "+d.ID.String())
 	}, nil
 }
 
@@ -96,22 +154,13 @@ type sectionRow struct {
 	text                 []byte
 }
 
-func (q *Queries) writeMarkdown(ctx context.Context, d Document, w io.Writer) error {
+func (q *Queries) writeMarkdown(ctx context.Context, d Document, text int64, w io.Writer) error {
 	if _, err := io.WriteString(w, frontMatter("document", d.Title)); err != nil {
-		return err
-	}
-	db := q.Models.Passages.DB()
-	var text int64
-	err := db.QueryRowContext(ctx, `SELECT text FROM documents WHERE id = $1`, d.ID.String()).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil // not there yet
-	}
-	if err != nil {
 		return err
 	}
 	at := sectionRow{section: -1, part: -1}
 	for {
-		rows, err := projections.List(ctx, db, func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
+		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
 			`SELECT section, part, level, title, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, text, at.section, at.part)
 		if err != nil || len(rows) == 0 {
 			return err

@@ -110,6 +110,7 @@ type Document struct {
 	Owner       string // who imported it
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	content     int // the version at which its content was last made
 	// Content is the Markdown of a text document, with front matter; nil for
 	// others and in listings.
 	Content *string

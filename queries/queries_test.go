@@ -32,6 +32,12 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
+	return newFixtureOver(t, func(e searchindex.Engine) searchindex.Engine { return e })
+}
+
+// newFixtureOver puts something between the read models and their engine.
+func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.Engine) *fixture {
+	t.Helper()
 	log, dir := events.NewLog(memory.New()), t.TempDir()
 	control, err := projections.OpenControl(t.Context(), filepath.Join(dir, "control.db"))
 	if err != nil {
@@ -40,7 +46,8 @@ func newFixture(t testing.TB) *fixture {
 	models, err := projections.Open(t.Context(), projections.Options{
 		Log: log, Control: control, Dir: dir, Logger: slog.New(slog.DiscardHandler),
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
-			return bleve.Open(filepath.Join(dir, name))
+			e, err := bleve.Open(filepath.Join(dir, name))
+			return engine(e), err
 		},
 		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
 	})

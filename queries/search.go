@@ -38,6 +38,9 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
+	if err := q.Models.Passages.Err(); err != nil {
+		return nil, fault.Hide(fault.Unavailable, "the texts cannot be searched at the moment", err)
+	}
 	found, err := q.fetch(ctx, v, query, s.Limit)
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func unavailable(err error) error {
 	if k := fault.KindOf(err); k != fault.Internal {
 		return err
 	}
-	return fault.Errorf(fault.Unavailable, "the search engine does not answer at the moment: %w", err)
+	return fault.Hide(fault.Unavailable, "the search engine does not answer at the moment", err)
 }
 
 // engineQuery tells the engine what the user asks and may read; ok is false

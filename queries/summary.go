@@ -21,6 +21,7 @@ const summaryEntries = 100
 // the user may read. Its status is none where that is nothing, and unavailable
 // while a job works in the folder.
 func (q *Queries) FolderSummary(ctx context.Context, user events.User, path string) (FolderSummary, error) {
+	path = cleanPath(path)
 	v, folder, err := q.visibleFolder(ctx, user, path)
 	if err != nil {
 		return FolderSummary{}, err

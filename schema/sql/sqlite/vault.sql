@@ -2,6 +2,7 @@ CREATE TABLE folders (
 	id         TEXT PRIMARY KEY,
 	parent     TEXT NOT NULL, -- '' at the top level
 	name       TEXT NOT NULL,
+	sort_name  TEXT NOT NULL, -- lower case, for listings
 	created_at TEXT NOT NULL,
 	updated_at TEXT NOT NULL,
 	deleted    INTEGER NOT NULL DEFAULT 0
@@ -29,13 +30,14 @@ CREATE TABLE documents (
 	size        INTEGER NOT NULL,
 	pages       INTEGER NOT NULL,
 	version     INTEGER NOT NULL,
+	content     INTEGER NOT NULL, -- version at which the content was last made
 	owner       TEXT NOT NULL,
 	created_at  TEXT NOT NULL,
 	updated_at  TEXT NOT NULL,
 	tags        TEXT NOT NULL -- JSON array
 ) WITHOUT ROWID;
 CREATE INDEX documents_folder ON documents (folder, sort_name, id);
-CREATE INDEX documents_sha256 ON documents (sha256);
+CREATE INDEX documents_sha256 ON documents (sha256, folder, created_at, id);
 
 CREATE TABLE tags (
 	tag      TEXT NOT NULL,

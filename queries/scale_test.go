@@ -1,0 +1,116 @@
+package queries
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// The library of these tests: alice has 50,000 documents in 500 folders, of
+// which bob may read five.
+const (
+	manyFolders = 500
+	perFolder   = 100
+	sharedTo    = 5 // folders
+)
+
+var commonBytes = strings.Repeat("0c", 32)
+
+func manyDocuments(t testing.TB) *fixture {
+	if testing.Short() {
+		t.Skip("50,000 documents take a while")
+	}
+	f := newFixture(t)
+	home := f.folder(uuid.Nil, "Home", "user:alice")
+	for i := range manyFolders {
+		folder := f.folder(home, fmt.Sprintf("Folder %d", i), "")
+		if i >= manyFolders-sharedTo {
+			f.share(folder, "user:bob", "read")
+		}
+		for j := range perFolder {
+			f.add(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: folder, Name: fmt.Sprintf("%d.pdf", j*manyFolders+i),
+				Tags: []string{"all", fmt.Sprintf("t%d", i%50)}, Content: events.Content{SHA256: commonBytes, MediaType: "application/pdf", Title: "T"}})
+		}
+	}
+	if err := f.WaitVault(t.Context(), f.at); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// reads are the calls whose cost hangs on how many documents a caller may
+// read, and what they give where those are n.
+func (f *fixture) reads(user events.User, n int) map[string]func() error {
+	list := func(limit int) func() error {
+		return func() error {
+			docs, _, err := f.Documents(f.t.Context(), user, DocumentFilter{Tag: "all", Limit: limit})
+			if want := cmp.Or(limit, n); err == nil && len(docs) != want {
+				return fmt.Errorf("%d documents, want %d", len(docs), want)
+			}
+			return err
+		}
+	}
+	return map[string]func() error{
+		"Tags": func() error {
+			tags, err := f.VisibleTags(f.t.Context(), user)
+			if err == nil && (len(tags) != min(51, n/perFolder+1) || !slices.IsSorted(tags)) {
+				return fmt.Errorf("tags %v", tags)
+			}
+			return err
+		},
+		"Page":    list(10),
+		"Listing": list(0),
+		"Duplicate": func() error {
+			if _, found, err := f.DuplicateOf(f.t.Context(), user, commonBytes); err != nil || !found {
+				return fmt.Errorf("found %v: %v", found, err)
+			}
+			return nil
+		},
+	}
+}
+
+func TestReadersOfLittleDoNotPayForWhatOthersHave(t *testing.T) {
+	f := manyDocuments(t)
+	// Each takes a few milliseconds; what looks at all documents takes more
+	// than half a second.
+	const bound = 150 * time.Millisecond
+	for name, read := range f.reads(bob, sharedTo*perFolder) {
+		best := time.Hour
+		for range 5 {
+			start := time.Now()
+			if err := read(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			best = min(best, time.Since(start))
+		}
+		t.Logf("%s: %v", name, best)
+		if best > bound {
+			t.Errorf("%s takes %v of a caller who reads 500 of 50,000 documents, want less than %v", name, best, bound)
+		}
+	}
+}
+
+func BenchmarkReadsOfManyDocuments(b *testing.B) {
+	f := manyDocuments(b)
+	for _, u := range []struct {
+		user events.User
+		n    int
+	}{{bob, sharedTo * perFolder}, {alice, manyFolders * perFolder}, {admin, manyFolders * perFolder}} {
+		for name, read := range f.reads(u.user, u.n) {
+			b.Run(string(u.user.Principal)+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					if err := read(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
