@@ -1,0 +1,145 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// longPDF returns a PDF of so many pages, which hold so many lines each that
+// name the page.
+func longPDF(pages, lines int) []byte {
+	var b bytes.Buffer
+	var offsets []int
+	object := func(format string, args ...any) {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n", len(offsets))
+		fmt.Fprintf(&b, format, args...)
+		b.WriteString("\nendobj\n")
+	}
+	b.WriteString("%PDF-1.4\n")
+	var kids strings.Builder
+	for n := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", 4+2*n)
+	}
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	object("<< /Type /Pages /Kids [%s] /Count %d >>", kids.String(), pages)
+	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+	for n := range pages {
+		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 5+2*n)
+		var content strings.Builder
+		content.WriteString("BT /F1 10 Tf 12 TL 72 740 Td")
+		for line := range lines {
+			fmt.Fprintf(&content, " (Line %d of the long story says what happened on its page%dth day.) Tj T*", line, n+1)
+		}
+		content.WriteString(" ET")
+		object("<< /Length %d >>\nstream\n%s\nendstream", content.Len(), content.String())
+	}
+	start := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", o)
+	}
+	fmt.Fprintf(&b, "trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, start)
+	return b.Bytes()
+}
+
+// TestAPDFSurvivesASignalToAllProcesses holds that a PDF that is being read
+// when the server and its readers are told to end, as by Ctrl-C or by a
+// service manager, becomes a whole document: before the end or after the next
+// start.
+func TestAPDFSurvivesASignalToAllProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads a PDF of 1,500 pages")
+	}
+	const pages, lines = 1500, 40
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			c := &crashTest{T: t, dir: dir, data: filepath.Join(dir, "annals-data")}
+			files := filepath.Join(dir, "files")
+			if err := os.MkdirAll(files, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(files, "long.pdf"), longPDF(pages, lines), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c.start()
+			t.Cleanup(func() { _ = c.server.end(os.Kill) })
+			tree, err := listTree(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			core := c.client()
+			job, err := core.ingest(t.Context(), files, "Stories", nil, tree.files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := func() []byte {
+				t.Helper()
+				var out bytes.Buffer
+				if err := run(t.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
+					t.Fatal(err)
+				}
+				return out.Bytes()
+			}
+			await := func(what string, until func() bool) {
+				t.Helper()
+				for deadline := time.Now().Add(2 * time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("%s: still not after two minutes: %+v", what, job)
+					}
+				}
+			}
+			page := regexp.MustCompile(fmt.Sprintf("page [0-9]+ of %d", pages))
+			await("a page is read", func() bool { return page.Match(log()) })
+			if bytes.Contains(log(), []byte(`"FileImported"`)) {
+				t.Fatal("the PDF was read before it could be disturbed")
+			}
+			t.Logf("signalled after %s", page.Find(log()))
+			for _, pid := range (&benchServer{serverProcess: c.server}).family()[1:] {
+				if err := syscall.Kill(pid, sig); err != nil {
+					t.Logf("reader %d: %v", pid, err)
+				}
+			}
+			if err := c.server.end(sig); err != nil {
+				t.Error(err)
+			}
+			c.start()
+			core = c.client()
+			await("the job is done", func() bool {
+				if job, err = core.job(t.Context(), job.ID); err != nil {
+					t.Fatal(err)
+				}
+				return job.finished()
+			})
+			if job.Successful != 1 || job.Failed != 0 || len(job.Results) != 1 {
+				t.Fatalf("the job ended as %+v", job)
+			}
+			text := log()
+			for n := 1; n <= pages; n++ {
+				if !bytes.Contains(text, fmt.Appendf(nil, "page%dth", n)) {
+					t.Fatalf("the text of page %d is missing", n)
+				}
+			}
+			token, err := issueToken(c.data, "admin")
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, body, err := c.server.request(token, http.MethodGet, "/vault/documents/"+job.Results[0].Document, "")
+			if err != nil || status != http.StatusOK || bytes.Contains(body, []byte("were read")) {
+				t.Errorf("the document: %d %s %v, want it without a word of missing pages", status, body, err)
+			}
+		})
+	}
+}
