@@ -92,6 +92,22 @@ func (v *viewer) granted(ctx context.Context) ([]string, error) {
 		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.principals)
 }
 
+// Folders to begin with, and all below them. A grant counts where the way up
+// from its folder is whole.
+const (
+	topFolders     = `SELECT id, name FROM folders WHERE parent = '' AND deleted = 0`
+	grantedFolders = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
+)
+
+func foldersBelow(roots string) string {
+	return `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
+			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
+			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, max(f.deleted, up.deleted), up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.parent WHERE up.depth < 100),
+		down (id, path) AS (` + roots + `
+			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f ON f.parent = down.id WHERE f.deleted = 0)
+		SELECT id, path FROM down`
+}
+
 // folders returns the ids of all folders that the user may read, as JSON. It
 // walks down from those that were granted, for an admin from the top, and asks
 // once for each request.
@@ -99,17 +115,11 @@ func (v *viewer) folders(ctx context.Context) (string, error) {
 	if v.readable != "" {
 		return v.readable, nil
 	}
-	roots := `SELECT id, name FROM folders WHERE parent = '' AND deleted = 0`
-	if !v.user.Admin {
-		// A grant counts where the way up from it is whole.
-		roots = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
+	roots := grantedFolders
+	if v.user.Admin {
+		roots = topFolders
 	}
-	rows, err := v.db.QueryContext(ctx, `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
-			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
-			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, max(f.deleted, up.deleted), up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.parent WHERE up.depth < 100),
-		down (id, path) AS (`+roots+`
-			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f ON f.parent = down.id WHERE f.deleted = 0)
-		SELECT id, path FROM down`, v.principals)
+	rows, err := v.db.QueryContext(ctx, foldersBelow(roots), v.principals)
 	if err != nil {
 		return "", err
 	}

@@ -99,35 +99,46 @@ func (q *Queries) Documents(ctx context.Context, user events.User, f DocumentFil
 	return docs, next, wrap(err, "documents")
 }
 
-// fewTagged is up to how many documents with a tag are looked through one by
-// one; where there are more, it is the caller's documents that are.
-const fewTagged = 2000
+// Where a page of documents is looked for: in a folder ($4) in order, or in
+// all readable folders ($4, JSON), by their documents or by those with a tag
+// ($5), of which there are few.
+const (
+	inFolder       = `documents d WHERE d.folder = $4`
+	inFolderTagged = inFolder + andTagged
+	inFolders      = `json_each($4) k CROSS JOIN documents d ON d.folder = k.value WHERE true` + andTagged
+	withTag        = `tags t CROSS JOIN documents d ON d.id = t.document WHERE t.tag = $5 AND d.folder IN (SELECT value FROM json_each($4))`
+	andTagged      = ` AND EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`
+)
 
-// page lists documents of folders that the user may read. It finds their ids
-// in indexes and reads the rows of those alone that the page holds.
+// pageQuery finds the ids of a page in indexes and reads the rows of those
+// alone.
+func pageQuery(from string) string {
+	return documentColumns + `WHERE d.id IN (SELECT d.id FROM ` + from + ` AND (d.sort_name, d.id) > ($1, $2)` + byDocumentName + ` LIMIT +$3)` + byDocumentName
+}
+
+// page lists documents of folders that the user may read.
 func (v *viewer) page(ctx context.Context, f DocumentFilter, after cursor) (docs []Document, next string, err error) {
 	limit := -1
 	if f.Limit > 0 {
 		limit = f.Limit + 1 // one more tells whether there is a next page
 	}
-	from, args := ``, []any{after.name, after.id, limit}
+	from, args := inFolder, []any{after.name, after.id, limit}
 	switch {
 	case f.Folder != nil && f.Tag == "":
-		from, args = `documents d WHERE d.folder = $4`, append(args, f.Folder.String())
+		args = append(args, f.Folder.String())
 	case f.Folder != nil:
-		from, args = `documents d WHERE d.folder = $4 AND EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`, append(args, f.Folder.String(), f.Tag)
+		from, args = inFolderTagged, append(args, f.Folder.String(), f.Tag)
 	default:
-		if from, err = v.tagged(ctx, f.Tag); err != nil {
-			return nil, "", err
-		}
 		folders, err := v.folders(ctx)
 		if err != nil {
 			return nil, "", err
 		}
+		if from, err = v.tagged(ctx, f.Tag); err != nil {
+			return nil, "", err
+		}
 		args = append(args, folders, f.Tag)
 	}
-	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+
-		`WHERE d.id IN (SELECT d.id FROM `+from+` AND (d.sort_name, d.id) > ($1, $2)`+byDocumentName+` LIMIT +$3)`+byDocumentName, args...)
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, pageQuery(from), args...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -140,15 +151,18 @@ func (v *viewer) page(ctx context.Context, f DocumentFilter, after cursor) (docs
 	return docs, next, err
 }
 
-// tagged returns where to look for documents with the tag $5 in the folders
-// $4: the fewer there are of those with the tag, the sooner there.
+// fewTagged is up to how many documents with a tag are looked through one by
+// one; where there are more, it is the caller's documents that are.
+const fewTagged = 2000
+
+// tagged returns where to look for documents with a tag.
 func (v *viewer) tagged(ctx context.Context, tag string) (from string, err error) {
 	var n int
 	err = v.db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT +$2)`, tag, fewTagged+1).Scan(&n)
 	if n > fewTagged {
-		return `json_each($4) k CROSS JOIN documents d ON d.folder = k.value WHERE EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`, err
+		return inFolders, err
 	}
-	return `tags t CROSS JOIN documents d ON d.id = t.document WHERE t.tag = $5 AND d.folder IN (SELECT value FROM json_each($4))`, err
+	return withTag, err
 }
 
 // cursor is where a page of documents ended.
@@ -294,6 +308,17 @@ func (q *Queries) Tags(ctx context.Context, user events.User, id uuid.UUID) ([]s
 	return append([]string{}, d.Tags...), nil
 }
 
+// The tags of all documents in folders ($1, JSON): by documents, or, where
+// nearly any document will do, from tag to tag and for each to the first.
+const (
+	tagsOfFolders = `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d ON d.folder = k.value CROSS JOIN tags t ON t.document = d.id ORDER BY t.tag`
+	tagsInUse     = `WITH RECURSIVE all_tags (tag) AS (
+			SELECT min(tag) FROM tags
+			UNION ALL SELECT (SELECT min(t.tag) FROM tags t WHERE t.tag > a.tag) FROM all_tags a WHERE a.tag IS NOT NULL)
+		SELECT tag FROM all_tags a WHERE tag IS NOT NULL AND EXISTS (SELECT 1 FROM tags t CROSS JOIN documents d ON d.id = t.document
+			WHERE t.tag = a.tag AND d.folder IN (SELECT value FROM json_each($1))) ORDER BY tag`
+)
+
 // VisibleTags returns the tags of all documents that the user may read, in
 // order.
 func (q *Queries) VisibleTags(ctx context.Context, user events.User) ([]string, error) {
@@ -305,18 +330,19 @@ func (q *Queries) VisibleTags(ctx context.Context, user events.User) ([]string, 
 	if err != nil {
 		return nil, wrap(err, "tags")
 	}
-	query := `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d ON d.folder = k.value CROSS JOIN tags t ON t.document = d.id ORDER BY t.tag`
+	query := tagsOfFolders
 	if user.Admin {
-		// Nearly any document will do: from tag to tag, the first that does.
-		query = `WITH RECURSIVE all_tags (tag) AS (
-				SELECT min(tag) FROM tags
-				UNION ALL SELECT (SELECT min(t.tag) FROM tags t WHERE t.tag > a.tag) FROM all_tags a WHERE a.tag IS NOT NULL)
-			SELECT tag FROM all_tags a WHERE tag IS NOT NULL AND EXISTS (SELECT 1 FROM tags t CROSS JOIN documents d ON d.id = t.document
-				WHERE t.tag = a.tag AND d.folder IN (SELECT value FROM json_each($1))) ORDER BY tag`
+		query = tagsInUse
 	}
 	tags, err := projections.Column(ctx, v.db, query, folders)
 	return append([]string{}, tags...), wrap(err, "tags")
 }
+
+// oldestCopy finds the oldest document with some bytes ($1) in folders ($2,
+// JSON), of which an index gives the oldest of each.
+const oldestCopy = `SELECT d.id FROM json_each($2) k CROSS JOIN documents d ON d.id =
+		(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
+	ORDER BY d.created_at, d.id LIMIT 1`
 
 // DuplicateOf returns the oldest document with these bytes that the user may
 // read.
@@ -334,9 +360,7 @@ func (q *Queries) DuplicateOf(ctx context.Context, user events.User, sha256 stri
 	if err != nil {
 		return uuid.Nil, false, wrap(err, "folders")
 	}
-	ids, err = projections.Column(ctx, v.db, `SELECT d.id FROM json_each($2) k CROSS JOIN documents d ON d.id =
-			(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
-		ORDER BY d.created_at, d.id LIMIT 1`, sha256, folders)
+	ids, err = projections.Column(ctx, v.db, oldestCopy, sha256, folders)
 	if err != nil || len(ids) == 0 {
 		return uuid.Nil, false, wrap(err, "documents")
 	}

@@ -88,6 +88,20 @@ func TestListingsOfRareAndCommonTagsAgree(t *testing.T) {
 	}
 }
 
+func TestTagsAreInOrder(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.document(top, "a.md", []string{"z", "b", "Übung"}, "Text.")
+	f.document(f.folder(top, "A", ""), "b.md", []string{"m", "b", "a"}, "Text.")
+	f.settle()
+	for _, user := range []events.User{alice, admin} {
+		tags, err := f.VisibleTags(t.Context(), user)
+		if want := []string{"a", "b", "m", "z", "Übung"}; err != nil || !slices.Equal(tags, want) {
+			t.Errorf("%s sees the tags %v (%v), want %v", user.Principal, tags, err, want)
+		}
+	}
+}
+
 func TestGrantsBelowDeletedFoldersGiveNothing(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections"
 
 	"github.com/google/uuid"
 )
@@ -112,5 +113,46 @@ func BenchmarkReadsOfManyDocuments(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
+	f := newFixture(t)
+	for name, q := range map[string]struct {
+		query string
+		args  int
+	}{
+		"folder":        {pageQuery(inFolder), 4},
+		"folder by tag": {pageQuery(inFolderTagged), 5},
+		"folders":       {pageQuery(inFolders), 5},
+		"tag":           {pageQuery(withTag), 5},
+		"tags":          {tagsOfFolders, 1},
+		"all tags":      {tagsInUse, 1},
+		"duplicate":     {oldestCopy, 2},
+		"granted":       {foldersBelow(grantedFolders), 1},
+		"top":           {foldersBelow(topFolders), 1},
+		"subfolders":    {folderColumns + `WHERE f.parent = $1 AND f.deleted = 0` + byName, 1},
+	} {
+		args := make([]any, q.args)
+		for i := range args {
+			args[i] = "[]"
+		}
+		type step struct {
+			id, parent, unused int
+			detail             string
+		}
+		plan, err := projections.List(t.Context(), f.Models.Vault.DB(), func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} },
+			"EXPLAIN QUERY PLAN "+q.query, args...)
+		if err != nil || len(plan) == 0 {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, s := range plan {
+			for _, table := range []string{"documents", "d", "c", "tags", "t", "folders", "f", "permissions", "p"} {
+				if s.detail == "SCAN "+table || strings.HasPrefix(s.detail, "SCAN "+table+" ") {
+					t.Errorf("%s: %s in %v", name, s.detail, plan)
+				}
+			}
+		}
+		t.Logf("%s: %v", name, plan)
 	}
 }
