@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"annals/commands"
 	"annals/commands/importer/extract"
 	"annals/http/signin"
 )
@@ -69,6 +70,9 @@ func (c *importConfig) run(cmd *cobra.Command, dataDir, name string) error {
 	}
 	if key.Folder == "" || key.Folder == string(filepath.Separator) || key.Folder == "." {
 		return errors.New("name the folder to import into by --folder")
+	}
+	if key.Folder, err = commands.NormalizeFolder(key.Folder); err != nil {
+		return fmt.Errorf("--folder: %w", err)
 	}
 	if key.Server, err = c.core(dataDir); err != nil {
 		return err

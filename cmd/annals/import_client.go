@@ -83,6 +83,9 @@ func (e *refusal) Error() string {
 	if e.detail == "" {
 		return fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status))
 	}
+	if e.status == http.StatusNotFound {
+		return fmt.Sprintf("the server answers 404: %s; --server is the URL of the core, such as http://127.0.0.1:8080/core", e.detail)
+	}
 	return fmt.Sprintf("the server answers %d: %s", e.status, e.detail)
 }
 

@@ -61,7 +61,7 @@ func (s *importSummary) print(out io.Writer, asJSON, quiet bool) error {
 		return err
 	}
 	if !quiet {
-		fmt.Fprintf(out, "%d imported, %d duplicates, %d skipped (imported earlier), %d failed", s.Imported, s.Duplicates, s.Skipped, s.Failed)
+		fmt.Fprintf(out, "into %s: %d imported, %d known already, %d skipped (imported earlier), %d failed", printable(s.Folder), s.Imported, s.Duplicates, s.Skipped, s.Failed)
 		if s.Left > 0 {
 			fmt.Fprintf(out, ", %d left", s.Left)
 		}

@@ -34,5 +34,8 @@ func parseIssuer(text string) (signin.IssuerConfig, error) {
 			return c, fmt.Errorf("--issuer %s: %q is not one of url, alias, audience, user-claim, groups-claim, admin-claim, admin-value", text, name)
 		}
 	}
+	if c.URL == "" || c.Alias == "" || len(c.Audiences) == 0 {
+		return c, fmt.Errorf("--issuer %s: url, alias and audience are needed", text)
+	}
 	return c, nil
 }

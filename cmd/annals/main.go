@@ -53,6 +53,7 @@ func rootCommand() *cobra.Command {
 			"append-only log; every index and view is made from it.\n\n" +
 			"Every flag can also be set by an environment variable (--read-models is ANNALS_READ_MODELS) or in the YAML\n" +
 			"file that --config names (read-models: …). Flags come first, then the environment, then the file.",
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

@@ -120,6 +120,9 @@ func tellCauses(_ []string, a slog.Attr) slog.Attr {
 
 // check returns an error that names the first setting that cannot be.
 func (c *serveConfig) check() error {
+	if c.data == "" {
+		return errors.New("--data must name a folder")
+	}
 	for _, s := range []struct {
 		flag        string
 		value       int64
@@ -133,12 +136,14 @@ func (c *serveConfig) check() error {
 		{"max-pages", int64(c.extract.Pages), 1, math.MaxInt32},
 		{"max-text-bytes", c.extract.TextBytes, 1, math.MaxInt64},
 		{"extract-memory", c.extract.Memory, 128 << 20, math.MaxInt64},
-		{"extract-time", int64(c.extract.Time), int64(time.Second), math.MaxInt64},
-		{"file-timeout", int64(c.fileTimeout), int64(time.Second), math.MaxInt64},
-		{"stall", int64(c.stall), int64(time.Second), math.MaxInt64},
 	} {
 		if s.value < s.least || s.value > s.most {
-			return fmt.Errorf("--%s is out of its range", s.flag)
+			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.least, s.most)
+		}
+	}
+	for flag, d := range map[string]time.Duration{"extract-time": c.extract.Time, "file-timeout": c.fileTimeout, "stall": c.stall} {
+		if d < time.Second {
+			return fmt.Errorf("--%s must be at least 1s", flag)
 		}
 	}
 	return nil

@@ -227,7 +227,7 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "Annals %s serves %s\n\n", version(), s.config.data)
 	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.issuer)
 	if s.password != "" {
-		fmt.Fprintf(out, "The user admin was created. The password is shown this once: %s\n\n", s.password)
+		fmt.Fprintf(out, "The user admin was created. Whoever may read the data folder signs in by %s token NAME; the password is\nfor sign-in by browser, which is to come, and is shown this once: %s\n\n", program, s.password)
 	}
 	_, err := fmt.Fprintf(out, `Import something and ask, in another terminal:
 
