@@ -106,8 +106,39 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 			working = f.name
 		}
 	}
+	if err := q.knownTags(ctx, user, j.Results); err != nil {
+		return j, wrap(err, "documents of job "+row.id)
+	}
 	q.conclude(&j, row, working)
 	return j, nil
+}
+
+// knownTags gives the results of files that were filed before the tags of
+// their documents, to which nothing was added.
+func (q *Queries) knownTags(ctx context.Context, user events.User, results []JobResult) error {
+	var ids []string
+	for _, r := range results {
+		if r.Duplicate && r.Document != uuid.Nil {
+			ids = append(ids, r.Document.String())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	v, err := q.viewer(user)
+	if err != nil {
+		return err
+	}
+	docs, err := v.documentsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		if d, ok := docs[r.Document.String()]; ok && r.Duplicate {
+			results[i].Tags = d.Tags
+		}
+	}
+	return nil
 }
 
 // conclude fills in what the whole of a job's files comes to.

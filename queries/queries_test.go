@@ -426,3 +426,17 @@ func TestAJobIsDoneOnceItsDocumentsAreFound(t *testing.T) {
 		}
 	}
 }
+
+func TestAKnownFilesResultTellsTheTagsOfItsDocument(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	doc := f.document(top, "a.md", []string{"first"}, "Text.")
+	job := uuid.New()
+	f.add(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top", Tags: []string{"other"}}, events.ImportRequested{Files: 1, User: "user:alice"},
+		events.FileImported{Document: doc, Title: "A", Duplicate: true}, events.JobFinished{Successful: 1})
+	f.settle()
+	j, err := f.Job(t.Context(), alice, job.String())
+	if err != nil || !slices.Equal(j.Results[0].Tags, []string{"first"}) {
+		t.Errorf("the result has the tags %v (%v), the document %v", j.Results[0].Tags, err, []string{"first"})
+	}
+}
