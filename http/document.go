@@ -39,7 +39,7 @@ func documentBody(d queries.Document) document {
 // documents answers GET /documents.
 func (s *Server) documents(c *call) (any, error) {
 	f := newFilter(c.Request)
-	q := queries.DocumentFilter{Folder: f.id("folderId"), Tag: f.text("tag"), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor")}
+	q := queries.DocumentFilter{Folder: f.id("folderId"), Tag: askedTag(f.text("tag")), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor")}
 	if err := f.err(); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type library struct {
 	answer   queries.Answer
 	summary  queries.FolderSummary
 	asked    queries.Search
+	filter   queries.DocumentFilter
 	markdown string
 	fail     error        // of every read
 	lag      bool         // the jobs read model never catches up
@@ -130,6 +131,7 @@ func (l *library) FolderDetail(ctx context.Context, u events.User, id uuid.UUID)
 }
 
 func (l *library) Documents(_ context.Context, u events.User, f queries.DocumentFilter) ([]queries.Document, string, error) {
+	l.filter = f
 	if f.Folder != nil {
 		if _, ok := l.folders[*f.Folder]; !ok {
 			return nil, "", fault.Errorf(fault.NotFound, "no folder %s", f.Folder)

@@ -27,7 +27,7 @@ func (s *Server) search(c *call) (any, error) {
 	q := queries.Search{
 		Query:  o.text("query", s.Limits.QueryLength),
 		Folder: o.optionalText("folder_name"),
-		Tags:   o.texts("tags", s.Limits.Tags, false),
+		Tags:   each(o.texts("tags", s.Limits.Tags, false), askedTag),
 		AnyTag: o.oneOf("tag_mode", "all", "any") == "any",
 	}
 	if err := found.err(); err != nil {
@@ -68,7 +68,7 @@ func (s *Server) ask(c *call) (any, error) {
 	q := queries.Search{
 		Query:  o.text("query", s.Limits.QueryLength),
 		Folder: o.optionalText("folder_name"),
-		Tags:   o.texts("tags", s.Limits.Tags, true),
+		Tags:   each(o.texts("tags", s.Limits.Tags, true), askedTag),
 	}
 	if err := found.err(); err != nil {
 		return nil, err
