@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime"
 
+	"annals/events/fault"
 	"annals/schema"
 )
 
@@ -15,11 +16,21 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 // ready says whether reads can be answered: 200, or 503 and why not.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err := s.Queries.Ready(r.Context()); err != nil {
-		s.log(r, err)
+		s.notReady(r, err)
 		coreDialect.fail(w, err)
 		return
 	}
 	_ = coreDialect.write(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// notReady tells of a probe that was refused. Read models that catch up are no
+// fault, and probes come every few seconds.
+func (s *Server) notReady(r *http.Request, err error) {
+	if !fault.Is(err, fault.Unavailable) {
+		s.log(r, err)
+		return
+	}
+	s.Logger.DebugContext(r.Context(), "not ready", "error", fault.Detail(err), "request", correlation(r.Context()))
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,36 @@
+package http_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"annals/events/fault"
+	httpd "annals/http"
+)
+
+// Probes of a server whose read models catch up are no news; a fault is.
+func TestProbesAreLoggedByTheirCause(t *testing.T) {
+	for level, cause := range map[slog.Level]error{
+		slog.LevelDebug: fault.Errorf(fault.Unavailable, "the read model vault is at position 3 of 9"),
+		slog.LevelError: errors.New("disk failed"),
+	} {
+		var log bytes.Buffer
+		s := start(t, func(h *httpd.Server) {
+			h.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		s.library.fail = cause
+		reply := httptest.NewRecorder()
+		s.server.Handler().ServeHTTP(reply, httptest.NewRequest("GET", "/readyz", nil))
+		if reply.Code < 500 {
+			t.Fatalf("readyz = %d %s", reply.Code, reply.Body)
+		}
+		got := log.String()
+		if !strings.Contains(got, cause.Error()) || strings.Contains(got, "level=ERROR") != (level == slog.LevelError) {
+			t.Errorf("%v is logged as %s, want level %v", cause, got, level)
+		}
+	}
+}
