@@ -96,7 +96,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 		case <-comments.C:
 			out.comment("keep-alive")
 		case <-stopping.Done():
-			out.comment("the server stops; the import goes on")
+			out.send(progressEvent{EventType: "error", Error: stalled, Message: "the server is stopping; the import goes on when it is back"})
 			return
 		case <-ctx.Done():
 			return

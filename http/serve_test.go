@@ -21,7 +21,7 @@ import (
 )
 
 // A server that is told to stop lets requests finish, ends progress streams
-// with a comment, and takes no new requests.
+// with an event that tells so, and takes no new requests.
 func TestServeStopsGracefully(t *testing.T) {
 	s := start(t, nil)
 	s.library.follow = quiet
@@ -55,9 +55,7 @@ func TestServeStopsGracefully(t *testing.T) {
 	}()
 	<-asked
 	stop()
-	if line := <-lines; line != ": the server stops; the import goes on" {
-		t.Errorf("stream ends with %q", line)
-	}
+	s.wantEvent(lines, `{"event_type":"error","error":"stream_stalled","message":"the server is stopping; the import goes on when it is back"}`)
 	if line, more := <-lines; more {
 		t.Errorf("stream goes on with %q", line)
 	}
