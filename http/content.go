@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"annals/events/fault"
 	"annals/queries"
@@ -85,6 +84,7 @@ func serveContent(d queries.Document, sum string, content io.ReadSeeker, closer 
 		if media == "application/pdf" {
 			policy = pdfPolicy
 		}
+		given := w.Header().Clone()
 		h := w.Header()
 		h.Set("Content-Type", media)
 		h.Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": d.Name}))
@@ -93,7 +93,6 @@ func serveContent(d queries.Document, sum string, content io.ReadSeeker, closer 
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "private, no-cache")
 		h.Set("ETag", `"`+sum+`"`)
-		http.ServeContent(w, r, "", time.Time{}, content)
-		return nil
+		return serveRanges(w, r, given, content)
 	}
 }

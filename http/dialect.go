@@ -75,6 +75,8 @@ var vaultDialect = dialect{"application/json; charset=utf-8", func(status int, t
 		return failure{status, []string(rejected), http.StatusText(status)}
 	case status == http.StatusUnprocessableEntity:
 		return failure{status, []string{text}, http.StatusText(status)}
+	case status == http.StatusRequestedRangeNotSatisfiable:
+		return failure{status, text, rangeNotSatisfiable}
 	}
 	return failure{status, text, http.StatusText(status)}
 }}

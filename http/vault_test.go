@@ -210,9 +210,16 @@ func TestContent(t *testing.T) {
 		if resp.StatusCode != 206 || body != "1.7" || resp.Header.Get("Content-Range") != "bytes 5-7/14" {
 			t.Errorf("%s in part = %d %s %v", path, resp.StatusCode, body, resp.Header)
 		}
-		resp, _ = s.do("GET", path, "", "Range", "bytes=99-")
-		if resp.StatusCode != 416 {
-			t.Errorf("%s behind its end = %d", path, resp.StatusCode)
+		resp, body = s.do("GET", path, "", "Range", "bytes=99-")
+		s.want(resp, body, 416, `{"statusCode":416,"message":"Range Not Satisfiable","error":"Range Not Satisfiable"}`)
+		if h := resp.Header; h.Get("Content-Range") != "bytes */14" || h.Get("ETag") != "" || h.Get("Content-Disposition") != "" || h.Get("X-Request-Id") == "" {
+			t.Errorf("%s behind its end has headers %v", path, h)
+		}
+		for _, junk := range []string{"junk", "pages=1-2", "bytes=", "bytes=x-", "bytes=7-5", "bytes"} {
+			resp, body = s.do("GET", path, "", "Range", junk)
+			if resp.StatusCode != 200 || body != "%PDF-1.7 bytes" || resp.Header.Get("ETag") != `"`+pdf.SHA256+`"` || resp.Header.Get("Content-Type") != "application/pdf" {
+				t.Errorf("%s with Range %q = %d %s %v", path, junk, resp.StatusCode, body, resp.Header)
+			}
 		}
 		resp, body = s.do("GET", path, "", "If-None-Match", `"`+pdf.SHA256+`"`)
 		if resp.StatusCode != 304 || body != "" {
