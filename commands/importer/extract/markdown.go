@@ -34,15 +34,17 @@ func readMarkdown(ctx context.Context, f *file, w *sectionWriter) (Info, error) 
 	if _, err := source.ReadFrom(r); err != nil {
 		return Info{}, err
 	}
-	title, length := frontMatter(source.Bytes())
-	source.Next(length)
-	m := markdown{w: w}
+	m := markdown{w: w, matter: frontMatter(source.Bytes())}
+	source.Next(m.matter.length)
+	if err := m.w.Write(m.matter.text + "\n"); err != nil {
+		return Info{}, err
+	}
 	if tooHard(source.Bytes()) {
 		err = m.scan(ctx, &source, f.size)
 	} else {
 		err = m.parse(ctx, source.Bytes())
 	}
-	return Info{Title: orElse(title, orElse(m.top, m.first))}, err
+	return m.info(), err
 }
 
 func scanMarkdown(ctx context.Context, f *file, r io.Reader, w *sectionWriter) (Info, error) {
@@ -51,19 +53,26 @@ func scanMarkdown(ctx context.Context, f *file, r io.Reader, w *sectionWriter) (
 	if err != nil && err != io.EOF {
 		return Info{}, err
 	}
-	title, length := frontMatter(head)
-	if _, err := buffered.Discard(length); err != nil {
+	m := markdown{w: w, matter: frontMatter(head)}
+	if _, err := buffered.Discard(m.matter.length); err != nil {
 		return Info{}, err
 	}
-	m := markdown{w: w}
+	if err := m.w.Write(m.matter.text + "\n"); err != nil {
+		return Info{}, err
+	}
 	err = m.scan(ctx, buffered, f.size)
-	return Info{Title: orElse(title, orElse(m.top, m.first))}, err
+	return m.info(), err
 }
 
 type markdown struct {
-	w     *sectionWriter
-	top   string // the first heading of level 1
-	first string // the first heading
+	w      *sectionWriter
+	matter matter
+	top    string // the first heading of level 1
+	first  string // the first heading
+}
+
+func (m *markdown) info() Info {
+	return Info{Title: orElse(m.matter.title, orElse(m.top, m.first))}
 }
 
 // begin starts a section, unless there are too many: then ok is false.
