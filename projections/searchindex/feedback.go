@@ -13,11 +13,8 @@ const (
 	// feedbackPower makes those tell less that are not quite as good as the
 	// best: a passage with nine tenths of its score tells a third.
 	feedbackPower = 10
-	// feedbackTerms is how many terms of theirs are looked for.
-	feedbackTerms = 20
-	// feedbackShare is how much these weigh together, of all terms that are
-	// looked for.
-	feedbackShare = 0.3
+	// feedbackTerms is how many terms of theirs an engine may choose from.
+	feedbackTerms = 200
 )
 
 // Expand returns terms for a second search with the same query: those that
@@ -32,19 +29,12 @@ func Expand(query string, candidates []Candidate) []Term {
 		return nil
 	}
 	r := newReranking(query, candidates)
-	_, _, model := r.model(r.together(candidates))
-	terms := r.strongest(model)
-	var asked, said float64
-	for _, t := range QueryTerms(query) {
-		asked += t.Weight
+	hits := r.together(candidates)
+	for i := range r.weights {
+		r.weights[i] = 1 // the engine knows better how rare they are
 	}
-	for _, t := range terms {
-		said += t.Weight
-	}
-	for i := range terms {
-		terms[i].Weight *= asked / said * feedbackShare / (1 - feedbackShare)
-	}
-	return terms
+	_, _, model := r.model(hits)
+	return r.strongest(model)
 }
 
 // strongest returns the terms of a model that weigh most.

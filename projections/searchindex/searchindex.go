@@ -36,8 +36,12 @@ type Batch struct {
 // Query asks for passages. Fields that are empty do not limit, except
 // Granted.
 type Query struct {
-	Text     string
-	More     []Term   // they raise a passage that Text finds, in engines that can weigh terms
+	Text string
+	// More are further terms, which raise a passage that Text finds, in
+	// engines that can weigh terms. Those count that are strongest by their
+	// weight and their rareness in the index, and together for MoreShare of
+	// all that is looked for.
+	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; none and !All: no hits
 	Folder   string   // id of a folder; those below it are included
@@ -53,6 +57,9 @@ const (
 	MaxLimit  = 1_000
 	MaxOffset = 10_000
 )
+
+// MoreShare is how much the terms of Query.More weigh, of all terms.
+const MoreShare = 0.3
 
 // Hit is a passage that was found. Scores are positive and compare within
 // the answer to one query only.

@@ -2,6 +2,7 @@ package bleve_test
 
 import (
 	"os"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,5 +99,11 @@ func TestMoreTermsRaiseAPassage(t *testing.T) {
 	hits, err := x.Search(t.Context(), q)
 	if err != nil || len(hits) != 2 || hits[0].ID != "2" || hits[0].Score <= hits[1].Score {
 		t.Errorf("Search(%+v) = %v, %v, want 2 before 1", q, hits, err)
+	}
+	for _, weight := range []float64{0.001, 1000} { // it is their share that counts
+		q.More[0].Weight = weight
+		if again, err := x.Search(t.Context(), q); err != nil || math.Abs(again[0].Score-hits[0].Score) > 1e-6 {
+			t.Errorf("with weight %g the scores are %v (%v), want %v", weight, again, err, hits)
+		}
 	}
 }

@@ -110,7 +110,18 @@ func (r *ranking) lookUp(terms, more []searchindex.Term) (err error) {
 		return err
 	}
 	r.more, err = r.weigh(more, dictionaries, passages)
+	share := searchindex.MoreShare / (1 - searchindex.MoreShare) * sum(r.terms) / sum(r.more)
+	for i := range r.more {
+		r.more[i].weight *= share
+	}
 	return err
+}
+
+func sum(terms []rankedTerm) (weight float64) {
+	for _, t := range terms {
+		weight += t.weight
+	}
+	return weight
 }
 
 // weigh returns those of the terms that some of so many passages hold.
