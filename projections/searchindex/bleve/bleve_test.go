@@ -1,8 +1,8 @@
 package bleve_test
 
 import (
-	"os"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
