@@ -13,11 +13,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-const (
-	maxParsed  = 8 << 20 // bytes of Markdown that are parsed whole; longer files are read line by line
-	maxLines   = 150_000 // of Markdown that are parsed whole; each may become a node
-	maxNesting = 100     // quotes and lists in each other that are parsed
-)
+const maxParsed = 8 << 20 // bytes of Markdown that are parsed whole; longer files are read line by line
 
 // readMarkdown cuts Markdown at its headings; sections keep the source as it
 // is. Headings inside quotes, lists and code are no sections.
@@ -107,8 +103,11 @@ func (m *markdown) parse(ctx context.Context, source []byte) error {
 		if start < written {
 			continue
 		}
+		if m.w.Sections() >= maxSections {
+			break
+		}
 		title := inlineText(headingSource(h, source))
-		if title == "" || m.w.Sections() >= maxSections {
+		if title == "" {
 			continue
 		}
 		if err := m.write(ctx, source[written:start]); err != nil {
@@ -182,7 +181,7 @@ func inlineText(b []byte) string {
 		b = b[:maxTitle-incompleteRune(b[:maxTitle])]
 	}
 	b = bytes.ReplaceAll(bytes.TrimSpace(b), []byte("\n"), []byte(" "))
-	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") {
+	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") || hasHardMarks(b) {
 		return cleanTitle(withoutControls(b))
 	}
 	source := append([]byte("# "), b...)
@@ -213,32 +212,6 @@ func inlineText(b []byte) string {
 
 func unescaped(b []byte) []byte {
 	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
-}
-
-// tooHard reports whether the source has more lines, or in one of them more
-// quotes and lists, than a parser that builds a tree should be given.
-func tooHard(source []byte) bool {
-	for lines := 0; len(source) > 0; lines++ {
-		if lines > maxLines {
-			return true
-		}
-		line := source[:lineEnd(source, 0)]
-		source = source[len(line):]
-		depth := 0
-	prefix:
-		for _, c := range line {
-			switch {
-			case c == '>' || c == '-' || c == '*' || c == '+' || c == ')' || c == '.':
-				depth++
-			case c != ' ' && c != '\t' && (c < '0' || c > '9'):
-				break prefix
-			}
-		}
-		if depth > maxNesting && len(bytes.Trim(line, "-*+. \t\r\n")) > 0 || depth > maxNesting && bytes.Contains(line, []byte("- -")) {
-			return true
-		}
-	}
-	return false
 }
 
 // scan reads Markdown line by line: it knows headings that begin with "#"
