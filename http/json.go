@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -22,7 +24,50 @@ func decodeJSON(text []byte) (any, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one JSON value")
 	}
+	if hasLoneSurrogate(text) {
+		return nil, errors.New("a lone surrogate")
+	}
 	return v, nil
+}
+
+// hasLoneSurrogate reports whether a string of a JSON text names half of a
+// character. encoding/json puts U+FFFD in its place, and so a name that nobody
+// gave.
+func hasLoneSurrogate(text []byte) bool {
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 || i+1 >= len(text) {
+			return false
+		}
+		width, lone := escape(text[i:])
+		if lone {
+			return true
+		}
+		text = text[i+width:]
+	}
+}
+
+// escape returns the length of the escape that text begins with, a pair of
+// surrogates being one, or tells that it is half of such a pair.
+func escape(text []byte) (width int, lone bool) {
+	r, ok := escaped(text)
+	switch {
+	case !ok:
+		return 2, false
+	case !utf16.IsSurrogate(r):
+		return 6, false
+	}
+	low, ok := escaped(text[6:])
+	return 12, !ok || utf16.DecodeRune(r, low) == utf8.RuneError
+}
+
+// escaped returns what the \uXXXX that text begins with names.
+func escaped(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // jsonFault tells where, in characters from 0, and why a text is no JSON, in
@@ -167,7 +212,12 @@ func (f *jsonFinder) str(begin int) (int, bool) {
 					return f.fail(i, `Invalid \uXXXX escape`)
 				}
 			}
-			i += 4
+			const pair = 12 // characters of the longest escape
+			width, lone := escape([]byte(string(f.text[i-1 : min(i-1+pair, len(f.text))])))
+			if lone {
+				return f.fail(i-1, "Lone surrogate in hex escape")
+			}
+			i += width - 2
 		default:
 			return f.fail(i-1, `Invalid \escape`)
 		}

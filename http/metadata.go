@@ -71,7 +71,7 @@ func readEntries(text []byte, most int, inbox string, found *faults) []entry {
 	}
 	_, err := dec.Token() // ]
 	if err == nil {
-		if _, err = dec.Token(); err == io.EOF {
+		if _, err = dec.Token(); err == io.EOF && !hasLoneSurrogate(text) {
 			return entries
 		}
 	}
