@@ -163,6 +163,7 @@ func TestIngestFaults(t *testing.T) {
 		{"", with(`[]`), detail("too_short", `"file_metadata"`, "List should have at least 1 items after validation, not 0", "null", `{"field_type":"List","min_length":1,"actual_length":0}`)},
 		{"", with(`[{},{}]`), detail("too_long", `"file_metadata"`, "List should have at most 1 items after validation, not 2", "null", `{"field_type":"List","max_length":1,"actual_length":2}`)},
 		{"", with(`[{"folder_name":"a/../b"}]`), detail("value_error", `"file_metadata",0,"folder_name"`, `Value error, folder path \"a/../b\": a name cannot be \"..\"`, `"a/../b"`, `{"error":{}}`)},
+		{"", with(`[{"folder_name":"\ud800"}]`), detail("json_invalid", `"file_metadata"`, "Invalid JSON: lone surrogate in hex escape at line 1 column 18", `"[{\"folder_name\":\"\\ud800\"}]"`, `{"error":"lone surrogate in hex escape at line 1 column 18"}`)},
 		{"", with(`[{"tags":[" "]}]`), detail("value_error", `"file_metadata",0,"tags"`, "Value error, a tag cannot be empty", `[" "]`, `{"error":{}}`)},
 		{"", func(w *multipart.Writer) {
 			one(w)
@@ -175,14 +176,29 @@ func TestIngestFaults(t *testing.T) {
 		resp, body := s.upload(test.query, test.write)
 		s.want(resp, body, 422, `{"detail":[`+test.want+`]}`)
 	}
+	const (
+		b      = "multipart/form-data; boundary=b"
+		file   = "Content-Disposition: form-data; name=\"files\"; filename=\"a.md\"\r\n\r\n"
+		noName = `400 {"detail":"The Content-Disposition header field \"name\" must be provided."}`
+	)
 	text, contentType := form(one)
 	for _, test := range []struct{ contentType, body, want string }{
 		{"application/json", `{"files":[]}`, `422 {"detail":[` + noFiles + `]}`},
 		{"", text, `422 {"detail":[` + noFiles + `]}`},
 		{"multipart/form-data", text, `400 {"detail":"Missing boundary in multipart."}`},
-		{contentType, "xx", `400 {"detail":"There was an error parsing the body"}`},
-		{contentType, text[:len(text)-30], `400 {"detail":"There was an error parsing the body"}`},
-		{contentType, strings.Replace(text, "form-data; name", `form-data; "`, 1), `400 {"detail":"There was an error parsing the body"}`},
+		{contentType, "xx", `400 {"detail":"Invalid multipart data."}`},
+		{contentType, text[:len(text)-30], `422 {"detail":[` + noFiles + `]}`},
+		{contentType, strings.Replace(text, "form-data; name", `form-data; "`, 1), noName},
+		{b, "", `422 {"detail":[` + noFiles + `]}`},
+		{b, "--b\r\n" + file, `422 {"detail":[` + noFiles + `]}`},
+		{b, "--b\r\n" + file + "# A\r\n--b", `400 {"detail":"Invalid multipart data."}`},
+		{b, "--b\r\n" + file + "# A\r\n--b-", `422 {"detail":[` + noFiles + `]}`},
+		{b, "--b--\r\n", `422 {"detail":[` + noFiles + `]}`},
+		{b, "--x\r\n" + file + "# A\r\n--x--\r\n", `400 {"detail":"Invalid multipart data."}`},
+		{b, "--b\r\n" + file + "# A\r\n--b\r\n" + file + "# B", `400 {"detail":"Invalid multipart data."}`},
+		{b, "--b\r\n" + file + "# A\r\n--b\r\n", `400 {"detail":"Invalid multipart data."}`},
+		{b, "--b\r\nContent-Type: text/plain\r\n\r\nx\r\n--b--\r\n", noName},
+		{b, "--b\r\n" + strings.Replace(file, `name="files"; `, "", 1) + "# A\r\n--b--\r\n", noName},
 	} {
 		resp, body := s.do("POST", "/core/ingest", test.body, "Content-Type", test.contentType)
 		var status int

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -42,8 +43,11 @@ const (
 	readBuffer    = 64 << 10
 )
 
-// errMultipart is what FastAPI tells of a body that cannot be read.
-var errMultipart = &statusError{http.StatusBadRequest, "There was an error parsing the body"}
+// What FastAPI tells of a body that cannot be read, and of a part of it.
+var (
+	errMultipart = &statusError{http.StatusBadRequest, "Invalid multipart data."}
+	errNoName    = &statusError{http.StatusBadRequest, `The Content-Disposition header field "name" must be provided.`}
+)
 
 // read takes the whole body in.
 func (u *upload) read() error {
@@ -57,7 +61,8 @@ func (u *upload) read() error {
 	u.body = io.LimitedReader{R: u.Body, N: u.Limits.UploadBytes}
 	// The reader of parts takes 4 KiB at a time, so that without a buffer
 	// before it every one is a system call.
-	parts := multipart.NewReader(bufio.NewReaderSize(&u.body, readBuffer), params["boundary"])
+	body := &wholeBody{Reader: bufio.NewReaderSize(&u.body, readBuffer), end: []byte("--" + params["boundary"] + "--")}
+	parts := multipart.NewReader(body, params["boundary"])
 	for {
 		p, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -68,7 +73,7 @@ func (u *upload) read() error {
 		} else {
 			err = u.part(p)
 		}
-		if err != nil && u.refused() {
+		if err != nil && (u.refused() || u.endsEarly(err)) {
 			return nil // enough was read for check to tell why
 		}
 		if err != nil {
@@ -80,6 +85,15 @@ func (u *upload) read() error {
 		return fmt.Errorf("%w: %d bytes behind the last part", errMultipart, n)
 	}
 	return nil
+}
+
+// endsEarly reports whether a body ended where nothing of it was whole yet, so
+// that it carries no files, as check will tell. One that was cut off behind
+// that is a fault: what came is not all that was sent.
+func (u *upload) endsEarly(err error) bool {
+	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
+	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part, or nothing at all
+	return atEnd && begun && len(u.files)+u.texts == 0 && !u.given
 }
 
 // because returns the fault behind an error of reading the body.
@@ -107,11 +121,12 @@ func (u *upload) part(p *multipart.Part) error {
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %d fields", u.Limits.Files+maxExtraParts)
 	}
 	_, params, err := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
-	if err != nil {
-		return fmt.Errorf("%w: content disposition: %w", errMultipart, err)
+	field, named := params["name"]
+	if err != nil || !named {
+		return errNoName
 	}
 	name, isFile := params["filename"]
-	switch field := params["name"]; {
+	switch {
 	case field == "files" && isFile:
 		return u.file(name, p)
 	case field == "files":
@@ -250,6 +265,24 @@ func (u *upload) checkAccess() error {
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
+
+// wholeBody is a multipart body whose end is an error unless it is that of the
+// last part: to mime/multipart one that is cut behind a boundary looks whole.
+type wholeBody struct {
+	io.Reader
+	end  []byte // the line behind the last part
+	tail []byte // of what was read, no longer than end
+}
+
+func (b *wholeBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.tail = append(b.tail, p[max(0, n-len(b.end)):n]...)
+	b.tail = append(b.tail[:0], b.tail[max(0, len(b.tail)-len(b.end)):]...)
+	if err == io.EOF && !bytes.Equal(b.tail, b.end) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
 
 // partReader remembers how reading failed, so that this is told from a
 // failure of the store that reads it. It fills what it is given, so that the
