@@ -64,8 +64,9 @@ func (s *Server) original(c *call, d queries.Document) (any, error) {
 	}
 	o, err := s.Originals.Open(c.Context(), d.SHA256)
 	if err != nil {
-		// The log says that it was stored, so its absence is our fault.
-		return nil, fmt.Errorf("open the original of document %s: %v", d.ID, err)
+		// The log says that it was stored, so its absence is our fault, which
+		// operators may mend.
+		return nil, fault.Hide(fault.Unavailable, "the original of document "+d.ID.String()+" cannot be read at the moment", err)
 	}
 	return serveContent(d, d.SHA256, o, o), nil
 }

@@ -276,7 +276,7 @@ func TestInternalFaultsAreNotTold(t *testing.T) {
 	d := s.addDocument("a.pdf", "application/pdf", "x", nil)
 	s.library.docs[0].SHA256 = strings.Repeat("0", 64) // an original that is gone
 	resp, body := s.do("GET", "/vault/documents/"+d.ID.String()+"/content", "")
-	s.want(resp, body, 500, `{"statusCode":500,"message":"Internal Server Error","error":"Internal Server Error"}`)
+	s.want(resp, body, 503, `{"statusCode":503,"message":"the original of document `+d.ID.String()+` cannot be read at the moment","error":"Service Unavailable"}`)
 	s.library.fail = errors.New("disk /dev/secret failed")
 	resp, body = s.do("GET", "/vault/tags", "")
 	s.want(resp, body, 500, `{"statusCode":500,"message":"Internal Server Error","error":"Internal Server Error"}`)
