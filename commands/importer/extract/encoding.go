@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	runes "unicode"
 	"unicode/utf8"
 
 	"annals/events/fault"
@@ -50,7 +51,7 @@ func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 			return f.decode(m.enc, int64(len(m.mark))), nil
 		}
 	}
-	if enc := utf16WithoutMark(head); enc != nil {
+	if enc := utf16WithoutMark(head, f.size); enc != nil {
 		return f.decode(enc, 0), nil
 	}
 	if isBinary(head) {
@@ -76,7 +77,48 @@ func (f *file) decode(enc encoding.Encoding, from int64) io.Reader {
 	if enc != nil {
 		r = transform.NewReader(r, enc.NewDecoder())
 	}
-	return r
+	return &withoutNULs{r: r, count: &f.nuls}
+}
+
+// withoutNULs reads a text with a space for each run of NULs: they may part
+// words, and no more is known of them.
+type withoutNULs struct {
+	r     io.Reader
+	count *int64
+	inRun bool
+}
+
+func (w *withoutNULs) Read(p []byte) (int, error) {
+	for {
+		n, err := w.r.Read(p)
+		if kept := w.compact(p[:n]); kept > 0 || n == 0 || err != nil {
+			return kept, err
+		}
+	}
+}
+
+func (w *withoutNULs) compact(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	if !w.inRun && bytes.IndexByte(b, 0) < 0 {
+		return len(b)
+	}
+	kept := 0
+	for _, c := range b {
+		if c == 0 {
+			*w.count++
+		}
+		if c == 0 && w.inRun {
+			continue
+		}
+		if w.inRun = c == 0; w.inRun {
+			c = ' '
+		}
+		b[kept] = c
+		kept++
+	}
+	return kept
 }
 
 // firstInvalidUTF8 returns the offset of the first byte of the file that is
@@ -136,19 +178,29 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// utf16WithoutMark tells UTF-16 by its NULs: in text of any script spaces
-// and line ends have one, and always in the same half of their two bytes.
-func utf16WithoutMark(b []byte) encoding.Encoding {
+// utf16WithoutMark tells UTF-16 by its NULs, all in the same half of their
+// two bytes. Western text has them nearly everywhere. Text of other scripts
+// has them at its spaces and line ends only, and is no sensible text of
+// single bytes. A few NULs that strayed into a text make it none. b is what
+// the file of this size begins with.
+func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
+	if len(b) < 16 || size%2 != 0 && size < encodingSample { // larger ones may be cut short
+		return nil
+	}
 	b = b[:len(b)&^1]
 	var nul [2]int
+	ascii := 0
 	for i, c := range b {
 		if c == 0 {
 			nul[i&1]++
+		} else if c >= ' ' && c < 0x7f {
+			ascii++
 		}
 	}
-	few, many := min(nul[0], nul[1]), max(nul[0], nul[1])
-	isText := many*5 >= len(b)/2 || many*50 >= len(b)/2 && (isBinary(b) || !utf8.Valid(b[:len(b)-incompleteRune(b)]))
-	if many == 0 || few*20 > many || !isText {
+	few, many, units := min(nul[0], nul[1]), max(nul[0], nul[1]), len(b)/2
+	western := many*10 >= units*3
+	other := many*50 >= units && ascii*10 < len(b)*7 && (isBinary(b) || !utf8.Valid(b[:len(b)-incompleteRune(b)]))
+	if few*20 > many || !western && !other {
 		return nil
 	}
 	order := unicode.LittleEndian
@@ -156,10 +208,31 @@ func utf16WithoutMark(b []byte) encoding.Encoding {
 		order = unicode.BigEndian
 	}
 	enc := unicode.UTF16(order, unicode.IgnoreBOM)
-	if text, err := enc.NewDecoder().Bytes(b); err != nil || isBinary(text) {
+	if !isSensibleUTF16(b, enc) {
 		return nil
 	}
 	return enc
+}
+
+// isSensibleUTF16 reports whether b, decoded, has no half of a pair without
+// its other one, and hardly a character that texts do not have.
+func isSensibleUTF16(b []byte, enc encoding.Encoding) bool {
+	text, err := enc.NewDecoder().Bytes(b)
+	if err != nil {
+		return false
+	}
+	text = bytes.TrimSuffix(text, []byte("\ufffd")) // a pair may be cut at the end
+	all, strange := 0, 0
+	for _, r := range string(text) {
+		all++
+		switch {
+		case r == utf8.RuneError:
+			return false
+		case !runes.IsGraphic(r) && !runes.IsSpace(r):
+			strange++
+		}
+	}
+	return strange*20 <= all
 }
 
 // isBinary reports whether b has too many control characters for a text.

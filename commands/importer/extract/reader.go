@@ -73,6 +73,7 @@ type file struct {
 	size     int64
 	limits   Limits
 	progress Progress
+	nuls     int64 // found in its text, which has spaces for them
 }
 
 type reader struct {
@@ -135,6 +136,9 @@ func (r *reader) Read(ctx context.Context, path, name string, emit func(Section)
 	info.Title = cleanTitle(info.Title)
 	if info.Title == "" {
 		info.Title = titleOfName(name)
+	}
+	if f.nuls > 0 {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("The file holds zero bytes where text should be (%d in all); they are read as spaces.", f.nuls))
 	}
 	if info.Sections == 0 && len(info.Warnings) == 0 {
 		info.Warnings = append(info.Warnings, "No text was found in the file.")

@@ -75,7 +75,7 @@ func TestTextIsCleaned(t *testing.T) {
 	for content, want := range map[string]string{
 		"one\r\ntwo\rthree": "one\ntwo\nthree",
 		"old\rMac\rlines":   "old\nMac\nlines",
-		"a\x00b\x07c\x7f\fd" + strings.Repeat(" word", 50): "abc\nd" + strings.Repeat(" word", 50),
+		"a\x00b\x07c\x7f\fd" + strings.Repeat(" word", 50): "a bc\nd" + strings.Repeat(" word", 50),
 		"e\u0301": "é",
 		"caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 caf\xc3\xa9 br\xffken": strings.Repeat("café ", 11) + "br\ufffdken",
 	} {
@@ -83,6 +83,30 @@ func TestTextIsCleaned(t *testing.T) {
 		if err != nil || len(got) != 1 || got[0].Text != want {
 			t.Errorf("%q: %+v, %v, want %q", content, got, err, want)
 		}
+	}
+}
+
+func TestStrayNULsBecomeSpacesWithAWarning(t *testing.T) {
+	for content, want := range map[string]string{
+		"a\x00b foo":       "a b foo",
+		"line\x00two":      "line two",
+		"a\x00b\x00c\x00d": "a b c d",
+		"line\x00two of a text that is longer than that":    "line two of a text that is longer than that",
+		"café \x00\x00\x00 crème, and more of the text":     "café   crème, and more of the text",
+		"caf\xe9 \x00cr\xe8me, and more of the old text":    "café  crème, and more of the old text",
+		"begins" + strings.Repeat("\x00", 300_000) + "ends": "begins ends",
+		strings.Repeat("ab cd ef \x00", 100) + "end":        strings.Repeat("ab cd ef  ", 100) + "end",
+	} {
+		for _, name := range []string{"a.txt", "a.md"} {
+			got, info, err := readBytes(t, name, []byte(content))
+			if err != nil || len(got) != 1 || got[0].Text != want || len(info.Warnings) != 1 ||
+				!strings.Contains(info.Warnings[0], fmt.Sprintf("(%d in all)", strings.Count(content, "\x00"))) {
+				t.Errorf("%s %.50q: %+v, %+v, %v, want %q and a warning", name, content, got, info, err, want)
+			}
+		}
+	}
+	if _, info, err := readBytes(t, "a.txt", []byte("plain")); err != nil || len(info.Warnings) != 0 {
+		t.Errorf("a text without NULs: %q, %v", info.Warnings, err)
 	}
 }
 
