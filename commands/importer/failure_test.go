@@ -240,6 +240,34 @@ func TestStepsAreToldAtAPace(t *testing.T) {
 	}
 }
 
+func TestAStepIsToldOnce(t *testing.T) {
+	b := newBench(t)
+	job, work := b.accept(alice, doc{"slow.md", "Library", "x"})
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		b.reader = script(func(_ context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			for range 50 {
+				time.Sleep(100 * time.Millisecond)
+				progress("reading", 0, 0)
+			}
+			return extract.Info{}, sections(emit, "text", 1)
+		})
+		if err := b.importer(b.driver).importFile(t.Context(), work[0]); err != nil {
+			t.Fatal(err)
+		}
+	})
+	b.outcome(job)
+	told := map[events.FileStepped]int{}
+	for _, e := range b.all() {
+		if d, ok := e.Data.(events.FileStepped); ok {
+			told[d]++
+		}
+	}
+	if told[events.FileStepped{Step: "reading"}] != 1 {
+		t.Errorf("steps told: %v, want the reading once", told)
+	}
+}
+
 func TestAFileThatIsNeverReadToItsEndIsGivenUp(t *testing.T) {
 	b := newBench(t)
 	_, work := b.accept(alice, doc{"a.md", "Library", "x"})

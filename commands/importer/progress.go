@@ -29,6 +29,7 @@ type progress struct {
 
 	mu            sync.Mutex
 	step, message string    // the latest
+	told          [2]string // the step and message last told: the same are not told again
 	next          time.Time // nothing is told before
 	err           error     // of telling; kept for those who cannot return it
 }
@@ -94,12 +95,14 @@ func (p *progress) at(ctx context.Context, step, message string) error {
 
 func (p *progress) tell(ctx context.Context) {
 	now := time.Now()
-	if p.err != nil || now.Before(p.next) {
+	step := [2]string{p.step, p.message}
+	if p.err != nil || now.Before(p.next) || step == p.told {
 		return
 	}
 	p.next = now.Add(pace)
 	first := p.importer.start(p.work)
 	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
+	p.told = step
 	if p.err != nil && first {
 		p.importer.forget(p.work)
 	}
