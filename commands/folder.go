@@ -126,13 +126,12 @@ func (t *tree) mayFile(user events.User, path []string) error {
 		allowed = strings.HasPrefix(strings.Join(path, "/")+"/", InboxFolder(user)+"/")
 	}
 	if !allowed {
-		return forbidden(strings.Join(path, "/"))
+		if path[0] == inbox {
+			return fault.Errorf(fault.Forbidden, "you may not write in folder %q; your own folder there is %q", strings.Join(path, "/"), InboxFolder(user))
+		}
+		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", strings.Join(path, "/"))
 	}
 	return nil
-}
-
-func forbidden(path string) error {
-	return fault.Errorf(fault.Forbidden, "you may not write in folder %q", path)
 }
 
 // ensureFolder makes what is missing of a path. Whoever makes a top-level

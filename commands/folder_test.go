@@ -134,6 +134,19 @@ func TestForbiddenTellsNothing(t *testing.T) {
 	}
 }
 
+// Whoever writes beside his folder in the inbox is told where it is, whatever
+// exists there.
+func TestForbiddenTellsTheOwnInbox(t *testing.T) {
+	for _, given := range [][]events.Data{nil, {created(1, 0, "Inbox", ""), created(2, 1, "alice", "user:alice")}} {
+		for _, path := range []string{"Inbox", "Inbox/alice", "Inbox/alice/x", "Inbox/none"} {
+			err := fold(newTree(), given).mayFile(bob, strings.Split(path, "/"))
+			if want := fmt.Sprintf("you may not write in folder %q; your own folder there is %q", path, "Inbox/bob"); err == nil || err.Error() != want {
+				t.Errorf("mayFile(%s) = %v, want %s", path, err, want)
+			}
+		}
+	}
+}
+
 func TestRacingMakersMakeOneFolder(t *testing.T) {
 	log := events.NewLog(memory.New())
 	defer log.Close()

@@ -213,6 +213,18 @@ func TestIngestFaults(t *testing.T) {
 	}
 }
 
+// Whoever names a folder beside his own in the inbox is told which is his.
+func TestIngestTellsTheOwnInbox(t *testing.T) {
+	s := start(t, nil)
+	for _, folder := range []string{"Inbox", "Inbox/foo"} {
+		resp, body := s.upload("", func(w *multipart.Writer) {
+			w.WriteField("file_metadata", `[{"folder_name":"`+folder+`"}]`)
+			addFile(w, "a.md", "# A")
+		})
+		s.want(resp, body, 403, `{"detail":"you may not write in folder \"`+folder+`\"; your own folder there is \"Inbox/alice\""}`)
+	}
+}
+
 func TestIngestLimits(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.Limits = httpd.Limits{FileBytes: 10, Files: 3, UploadBytes: 4000, MetadataBytes: 50}
