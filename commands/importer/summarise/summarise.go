@@ -28,6 +28,7 @@ const (
 // bounded whatever is added.
 type Summariser struct {
 	title     string
+	fields    string   // that the document begins with; they tell of it only if nothing else does
 	section   string   // that was added to last
 	titles    []string // of the first sections
 	head      int      // bytes left of the head
@@ -59,6 +60,28 @@ func (s *Summariser) Add(sectionTitle, text string) {
 			s.titles = append(s.titles, oneLine(sectionTitle))
 		}
 	}
+	if sectionTitle == "" && len(s.titles) == 0 && len(s.sentences) == 0 {
+		n := fieldsEnd(text)
+		s.fields, text = s.fields+cut(text[:n], sectionBytes-len(s.fields)), text[n:]
+	}
+	s.add(text)
+}
+
+// fieldsEnd returns where the list of fields ("- author: Ann") ends that a
+// text begins with.
+func fieldsEnd(text string) int {
+	end := 0
+	for line := range strings.Lines(text) {
+		name, _, ok := strings.Cut(line, ": ")
+		if !ok || !strings.HasPrefix(line, "- ") || strings.Contains(name[len("- "):], " ") {
+			break
+		}
+		end += len(line)
+	}
+	return end
+}
+
+func (s *Summariser) add(text string) {
 	switch {
 	case len(s.sentences) >= maxSentences:
 		return
@@ -85,6 +108,9 @@ func (s *Summariser) Add(sectionTitle, text string) {
 // a word's end, and the summary, two to four sentences of at most 800 bytes
 // in their order in the document; a document with less text gives less.
 func (s *Summariser) Result() (description, summary string) {
+	if len(s.sentences) == 0 {
+		s.add(s.fields)
+	}
 	scores := s.scores()
 	description = s.description(scores)
 	var picked []int

@@ -153,3 +153,16 @@ func BenchmarkBook(b *testing.B) {
 		summariseText("book", text.String())
 	}
 }
+
+func TestFieldsAreNoSummary(t *testing.T) {
+	for text, want := range map[string]string{
+		"- author: Ann Smith\n- keywords: ships, trade\n\nThe harbour was founded by traders.": "The harbour was founded by traders.",
+		"- author: Ann Smith\n": "author: Ann Smith",
+	} {
+		s := New("Visby")
+		s.Add("", text)
+		if description, summary := s.Result(); description != want || summary != want {
+			t.Errorf("%q: description %q, summary %q, want %q", text, description, summary, want)
+		}
+	}
+}
