@@ -48,6 +48,7 @@ type Server struct {
 	KeepAlive time.Duration // between comments in a progress stream; 15 s
 	Stall     time.Duration // without progress, until a progress stream ends; 60 s
 	Await     time.Duration // for a reader to see its own write, until 202; 5 s
+	Revise    time.Duration // for a document's new content to be read, until 202; 30 s
 	Silence   time.Duration // without a byte from or to a client, until its connection is cut; 60 s
 	Drain     time.Duration // for requests in flight, once the server is told to stop; 30 s
 
@@ -100,6 +101,7 @@ func (s *Server) Handler() http.Handler {
 		orElse(&s.KeepAlive, 15*time.Second)
 		orElse(&s.Stall, time.Minute)
 		orElse(&s.Await, 5*time.Second)
+		orElse(&s.Revise, 30*time.Second)
 		orElse(&s.Silence, time.Minute)
 		orElse(&s.Drain, 30*time.Second)
 		if s.Logger == nil {
