@@ -16,10 +16,12 @@ type FolderRenamed struct {
 	Name   string    `json:"name"`
 }
 
-// FolderMoved puts a folder, with all below it, under another parent.
+// FolderMoved puts a folder, with all below it, under another parent. Whoever
+// moved it to the top level is an owner from then on, beside those there were.
 type FolderMoved struct {
 	Folder uuid.UUID `json:"folder"`
-	Parent uuid.UUID `json:"parent,omitzero"`
+	Parent uuid.UUID `json:"parent,omitzero"` // none at the top level
+	Owner  Principal `json:"owner,omitempty"` // at the top level
 }
 
 // Permission is what one principal may do.

@@ -15,6 +15,11 @@ type FileAccepted struct {
 	// Refused says why the file will not be read, as a sentence: an
 	// unsupported type, an empty file.
 	Refused string `json:"refused,omitempty"`
+	// Document is the one that the file is to be the new content of, and
+	// Version the one that it replaces; none for files that are imported.
+	// Name and Folder are the document's own then.
+	Document uuid.UUID `json:"document,omitzero"`
+	Version  int       `json:"version,omitempty"`
 }
 
 // ImportRequested makes an import job exist: all its files are accepted.
