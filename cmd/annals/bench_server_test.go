@@ -43,13 +43,13 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 			b.Error(err)
 		}
 	})
-	s.core = &coreClient{
+	s.core = &coreClient{restClient{
 		url: s.base + "/core", http: newHTTPClient(4), tries: 3, pause: 10 * time.Millisecond, tell: func(string) {},
 		token: (&issuedToken{issue: func(context.Context) (string, time.Time, error) {
 			token, err := issueToken(s.data, "admin")
 			return token, time.Now().Add(time.Hour), err
 		}}).get,
-	}
+	}}
 	return s
 }
 

@@ -140,10 +140,10 @@ func (c *crashTest) client() *coreClient {
 		token, err := issueToken(c.data, "admin")
 		return token, time.Now().Add(time.Hour), err
 	}}
-	return &coreClient{
+	return &coreClient{restClient{
 		url: c.server.base + "/core", http: newHTTPClient(crashClients), token: token.get,
 		tries: 40, pause: 5 * time.Millisecond, tell: func(string) {},
-	}
+	}}
 }
 
 // wantSoundLog checks every event, and returns the jobs that exist and how

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,15 +12,15 @@ import (
 
 	"annals/commands"
 	"annals/commands/importer/extract"
-	"annals/http/signin"
 )
 
 // importConfig is everything that import can be told.
 type importConfig struct {
-	folder, server, token, user, state string
-	tags                               []string
-	parallel                           int
-	restart, quiet, json, dryRun       bool
+	connection
+	folder, state                string
+	tags                         []string
+	parallel                     int
+	restart, quiet, json, dryRun bool
 
 	pause, poll time.Duration // before a second try, and between two looks at a job; both grow
 }
@@ -44,9 +42,7 @@ func importCommand(dataDir func() string) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&c.folder, "folder", "", "folder of the service to import into (default: the name of DIR)")
 	flags.StringArrayVar(&c.tags, "tag", nil, "tag for every document (repeatable)")
-	flags.StringVar(&c.server, "server", "", "URL of the core (default: of the server on the data folder)")
-	flags.StringVar(&c.token, "token", "", "ID token to sign in with; better given as ANNALS_TOKEN (default: one for --user)")
-	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to import as, beside its data folder")
+	c.bind(flags)
 	flags.IntVar(&c.parallel, "parallel", 2, "uploads side by side")
 	flags.StringVar(&c.state, "state", "", "file in which to note what was imported (default: in the user's cache folder)")
 	flags.BoolVar(&c.restart, "restart", false, "forget what was noted and send every file; the server recognises those it has")
@@ -88,23 +84,6 @@ func (c *importConfig) run(cmd *cobra.Command, dataDir, name string) error {
 	return c.carryOut(cmd, dataDir, t, key)
 }
 
-// core returns the URL of the core.
-func (c *importConfig) core(dataDir string) (string, error) {
-	server := c.server
-	if server == "" {
-		urls, err := signin.ReadURLs(dataDir)
-		if err != nil {
-			return "", err
-		}
-		server = urls.Core
-	}
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("--server %s: must be the http or https URL of the core", server)
-	}
-	return strings.TrimSuffix(server, "/"), nil
-}
-
 // list prints what would be imported.
 func (c *importConfig) list(out io.Writer, t tree, key importKey) error {
 	s := &importState{path: c.state, key: key}
@@ -138,10 +117,10 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 		m.say("passed over: " + over)
 	}
 	f := &folderImport{
-		client: &coreClient{
+		client: &coreClient{restClient{
 			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.waiting,
 			token: c.tokens(cmd, dataDir),
-		},
+		}},
 		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll,
 		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state},
 	}
@@ -161,23 +140,4 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 		return fmt.Errorf("%d of %d files failed", f.summary.Failed, f.summary.Files)
 	}
 	return nil
-}
-
-// tokens returns where the import's tokens come from: the one that was given,
-// or the built-in sign-in beside its data folder.
-func (c *importConfig) tokens(cmd *cobra.Command, dataDir string) tokenSource {
-	if c.token != "" {
-		return func(_ context.Context, refused bool) (string, error) { return c.token, nil }
-	}
-	issued := &issuedToken{issue: func(context.Context) (token string, expires time.Time, err error) {
-		err = withIssuer(cmd, dataDir, func(ctx context.Context, issuer *signin.Issuer) error {
-			token, expires, err = issuer.Issue(ctx, c.user)
-			return helpUnknown(err)
-		})
-		if err != nil {
-			err = fmt.Errorf("sign in as %s: %w (or give a token by ANNALS_TOKEN)", c.user, err)
-		}
-		return token, expires, err
-	}}
-	return issued.get
 }

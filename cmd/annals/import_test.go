@@ -187,7 +187,7 @@ type folderImporter struct {
 
 func newFolderImporter(t *testing.T, core *fakeCore, dir string) *folderImporter {
 	return &folderImporter{dir: dir, importConfig: importConfig{
-		folder: "Top", server: core.URL + "/core", token: "good", parallel: 2, json: true,
+		connection: connection{server: core.URL + "/core", token: "good"}, folder: "Top", parallel: 2, json: true,
 		state: filepath.Join(t.TempDir(), "state"), pause: time.Millisecond, poll: time.Millisecond,
 	}}
 }
@@ -466,7 +466,7 @@ func TestImportRenewsItsToken(t *testing.T) {
 		issued++
 		return fmt.Sprintf("token %d", issued), time.Now().Add(time.Hour), nil
 	}}
-	client := &coreClient{url: core.URL + "/core", http: core.Client(), token: source.get, tries: 3, pause: time.Millisecond, tell: func(string) {}}
+	client := &coreClient{restClient{url: core.URL + "/core", http: core.Client(), token: source.get, tries: 3, pause: time.Millisecond, tell: func(string) {}}}
 	dir := writeTree(t, 3)
 	list, err := listTree(dir)
 	if err != nil {
