@@ -92,6 +92,10 @@ func (r *Runner) Position() events.Position {
 	return r.position
 }
 
+// Head returns the position of the log's last event, which the read model is on
+// its way to.
+func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
+
 // Moved returns the position and a channel that is closed at the next change
 // of it.
 func (r *Runner) Moved() (events.Position, <-chan struct{}) {

@@ -93,9 +93,11 @@ func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Q
 		query.Document = s.Document.String()
 	}
 	if strings.Trim(s.Folder, "/ ") != "" {
-		if query.Folder, err = v.resolve(ctx, s.Folder); err != nil || query.Folder == "" {
+		folder, err := v.resolve(ctx, s.Folder)
+		if err != nil || folder == "" {
 			return query, false, err
 		}
+		query.Folders = []string{folder}
 		// Who may read a folder may read all below it: no other grant
 		// matters within it.
 		query.All = true

@@ -44,7 +44,7 @@ type Query struct {
 	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; none and !All: no hits
-	Folder   string   // id of a folder; those below it are included
+	Folders  []string // ids of folders: in or below one of these; none: everywhere
 	Document string   // uuid as text
 	Tags     []string // all of them are wanted, unless AnyTag
 	AnyTag   bool     // one of Tags is enough

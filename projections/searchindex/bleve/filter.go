@@ -17,7 +17,7 @@ type filter struct {
 
 func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
 	f := &filter{column: c}
-	if !q.All || q.Folder != "" {
+	if !q.All || len(q.Folders) > 0 {
 		f.places = c.passing(q)
 	}
 	if q.Document != "" {
@@ -37,27 +37,32 @@ func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*fi
 	return f, nil
 }
 
-// passing reports of each place whether one of its folders is granted and
-// one is the folder asked for. The ids are compared once for each folder, not
-// for each place or passage.
+// passing reports of each place whether one of its folders is granted and one
+// is asked for. The ids are compared once for each folder, not for each place
+// or passage.
 func (c *column) passing(q searchindex.Query) []bool {
-	granted := make([]bool, len(c.folders))
-	for _, id := range q.Granted {
-		if n, known := c.folders[id]; known {
-			granted[n] = true
-		}
-	}
-	scope, known := c.folders[q.Folder]
+	granted, asked := c.among(q.Granted), c.among(q.Folders)
 	pass := make([]bool, len(c.places))
 	for i, folders := range c.places {
-		allowed, inside := q.All, q.Folder == ""
+		allowed, inside := q.All, len(q.Folders) == 0
 		for _, n := range folders {
 			allowed = allowed || granted[n]
-			inside = inside || known && n == scope
+			inside = inside || asked[n]
 		}
 		pass[i] = allowed && inside
 	}
 	return pass
+}
+
+// among reports of each folder whether it is one of ids.
+func (c *column) among(ids []string) []bool {
+	found := make([]bool, len(c.folders))
+	for _, id := range ids {
+		if n, known := c.folders[id]; known {
+			found[n] = true
+		}
+	}
+	return found
 }
 
 func (f *filter) passes(number uint32) bool {

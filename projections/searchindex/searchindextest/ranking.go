@@ -77,7 +77,7 @@ func (r *ranking) index(t *testing.T, s suite) {
 // ask returns the passages that the server would show, and those that it
 // would show without a second search and reranking.
 func (r *ranking) ask(t *testing.T, s suite, text string) (plain, reranked []searchindex.Passage) {
-	q := searchindex.Query{Text: text, All: true, Folder: s.name, Limit: searchindex.Candidates}
+	q := searchindex.Query{Text: text, All: true, Folders: []string{s.name}, Limit: searchindex.Candidates}
 	hits := search(t, r.engine, q)
 	q.More = searchindex.Expand(text, r.candidates(hits))
 	return r.show(hits), r.show(searchindex.Rerank(text, r.candidates(search(t, r.engine, q))))

@@ -30,7 +30,7 @@ func testRareFilters(t *testing.T, open Open) {
 		for i := range each {
 			id := name(b, i)
 			for what, q := range map[string]searchindex.Query{
-				"folder":   {All: true, Folder: "folder-" + id},
+				"folder":   {All: true, Folders: []string{"folder-" + id}},
 				"granted":  {Granted: []string{"folder-" + id}},
 				"document": {All: true, Document: "document-" + id},
 				"tag":      {All: true, Tags: []string{"tag-" + id}},
@@ -42,7 +42,7 @@ func testRareFilters(t *testing.T, open Open) {
 			}
 		}
 	}
-	if got := len(search(t, e, searchindex.Query{Text: "number", All: true, Folder: "top", Limit: 100})); got != batches*each {
+	if got := len(search(t, e, searchindex.Query{Text: "number", All: true, Folders: []string{"top"}, Limit: 100})); got != batches*each {
 		t.Errorf("%d passages below the top folder, want %d", got, batches*each)
 	}
 }

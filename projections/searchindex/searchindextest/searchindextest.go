@@ -147,17 +147,20 @@ func testFilters(t *testing.T, open Open) {
 		{searchindex.Query{Granted: []string{""}}, ""},
 		{searchindex.Query{Granted: []string{"root"}}, "1 2 3"},
 		{searchindex.Query{Granted: []string{"c", "other", "unknown"}}, "3 4"},
-		{searchindex.Query{All: true, Folder: "b"}, "3"},
-		{searchindex.Query{All: true, Folder: "unknown"}, ""},
-		{searchindex.Query{Granted: []string{"a"}, Folder: "root"}, "1 2"},
-		{searchindex.Query{Granted: []string{"a"}, Folder: "other"}, ""},
+		{searchindex.Query{All: true, Folders: []string{"b"}}, "3"},
+		{searchindex.Query{All: true, Folders: []string{"unknown"}}, ""},
+		{searchindex.Query{All: true, Folders: []string{"a", "unknown", "other"}}, "1 2 4"},
+		{searchindex.Query{Granted: []string{"a"}, Folders: []string{"root"}}, "1 2"},
+		{searchindex.Query{Granted: []string{"a", "c"}, Folders: []string{"b", "a"}}, "1 2 3"},
+		{searchindex.Query{Granted: []string{"a", "c"}, Folders: []string{"b", "other"}}, "3"},
+		{searchindex.Query{Granted: []string{"a"}, Folders: []string{"other"}}, ""},
 		{searchindex.Query{All: true, Document: "x"}, "1 2"},
 		{searchindex.Query{Granted: []string{"other"}, Document: "x"}, ""},
 		{searchindex.Query{All: true, Tags: []string{"red"}}, "1 2"},
 		{searchindex.Query{All: true, Tags: []string{"red", "big one"}}, "2"},
 		{searchindex.Query{All: true, Tags: []string{"red", "big one"}, AnyTag: true}, "1 2 3"},
 		{searchindex.Query{All: true, Tags: []string{"big"}}, ""},
-		{searchindex.Query{All: true, Tags: []string{"big one"}, Document: "x", Folder: "a"}, "2"},
+		{searchindex.Query{All: true, Tags: []string{"big one"}, Document: "x", Folders: []string{"a"}}, "2"},
 	}
 	for _, test := range tests {
 		test.q.Text = "apple"
@@ -175,7 +178,7 @@ func testFilterScores(t *testing.T, open Open) {
 	for _, h := range search(t, e, q) {
 		score[h.ID] = h.Score
 	}
-	narrow := searchindex.Query{Text: q.Text, Granted: []string{"folder3", "folder4"}, Folder: "top", Tags: []string{"tag1"}, Limit: 500}
+	narrow := searchindex.Query{Text: q.Text, Granted: []string{"folder3", "folder4"}, Folders: []string{"top"}, Tags: []string{"tag1"}, Limit: 500}
 	hits := search(t, e, narrow)
 	if len(hits) == 0 || len(hits) >= len(score) {
 		t.Fatalf("the filter passes %d of %d", len(hits), len(score))
