@@ -287,15 +287,6 @@ func (a *Accounts) Enable(ctx context.Context, name string) error {
 	return a.update(ctx, name, `disabled = $2`, false)
 }
 
-// SetGroups replaces the groups of a user; it holds for tokens that are out.
-func (a *Accounts) SetGroups(ctx context.Context, name string, groups []string) error {
-	groups, err := cleanGroups(groups)
-	if err != nil {
-		return err
-	}
-	return a.update(ctx, name, `groups = $2`, encodeGroups(groups))
-}
-
 // SetAdmin makes a user an administrator, or an ordinary user again; it holds
 // for tokens that are out.
 func (a *Accounts) SetAdmin(ctx context.Context, name string, admin bool) error {
@@ -364,12 +355,4 @@ func (a *Accounts) standing(ctx context.Context, name, keyID string) (account Ac
 
 func noUser(name string) error {
 	return fault.Errorf(fault.NotFound, "there is no user %q", name)
-}
-
-func encodeGroups(groups []string) string {
-	text, err := json.Marshal(groups)
-	if err != nil {
-		panic(err) // strings always marshal
-	}
-	return string(text)
 }
