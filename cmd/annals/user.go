@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"annals/events/fault"
 	"annals/http/signin"
@@ -32,7 +29,10 @@ func userCommand(dataDir func() string) *cobra.Command {
 		userListCommand(dataDir),
 		userChangeCommand(dataDir, "disable", "Refuse a user at once, tokens that are out included", (*signin.Accounts).Disable),
 		userChangeCommand(dataDir, "enable", "Let a disabled user in again", (*signin.Accounts).Enable),
-		userPasswdCommand(dataDir),
+		userPasswordCommand(dataDir),
+		userGroupsCommand(dataDir),
+		userAdminCommand(dataDir),
+		userDeleteCommand(dataDir),
 	)
 	return command
 }
@@ -112,11 +112,12 @@ func userChangeCommand(dataDir func() string, verb, short string, change func(*s
 	}
 }
 
-func userPasswdCommand(dataDir func() string) *cobra.Command {
+func userPasswordCommand(dataDir func() string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "passwd NAME",
-		Short: "Give a user another password, read from standard input",
-		Args:  cobra.ExactArgs(1),
+		Use:     "password NAME",
+		Aliases: []string{"passwd"},
+		Short:   "Give a user another password, read from standard input",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
 				if _, err := accounts.Get(ctx, args[0]); err != nil {
@@ -153,69 +154,10 @@ func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signi
 	return f(ctx, accounts)
 }
 
+// helpUnknown tells where to look for the name that nobody has.
 func helpUnknown(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Errorf(fault.NotFound, "%w; \"annals user list\" shows who there is", err)
 	}
 	return err
-}
-
-// readPassword asks twice without echo on a terminal, and reads one line
-// otherwise.
-func readPassword(cmd *cobra.Command) (string, error) {
-	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return askPassword(cmd.Context(), f, cmd.ErrOrStderr())
-	}
-	line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 4096)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the password from standard input: %w", err)
-	}
-	password := strings.TrimRight(line, "\r\n")
-	if password == "" {
-		return "", fault.Errorf(fault.Invalid, "there is no password on standard input")
-	}
-	return password, nil
-}
-
-func askPassword(ctx context.Context, terminal *os.File, prompts io.Writer) (string, error) {
-	var typed [2]string
-	for i, prompt := range []string{"Password: ", "Again: "} {
-		fmt.Fprint(prompts, prompt)
-		text, err := readHidden(ctx, terminal)
-		fmt.Fprintln(prompts)
-		if err != nil {
-			return "", fmt.Errorf("read the password from the terminal: %w", err)
-		}
-		typed[i] = text
-	}
-	if typed[0] != typed[1] {
-		return "", fault.Errorf(fault.Invalid, "the two passwords differ")
-	}
-	return typed[0], nil
-}
-
-// readHidden reads a line without echo. An interrupt cannot end the read of a
-// terminal, so that is left behind for the program's end; what matters is that
-// the terminal echoes again.
-func readHidden(ctx context.Context, terminal *os.File) (string, error) {
-	fd := int(terminal.Fd())
-	before, err := term.GetState(fd)
-	if err != nil {
-		return "", err
-	}
-	type line struct {
-		text []byte
-		err  error
-	}
-	read := make(chan line, 1)
-	go func() {
-		text, err := term.ReadPassword(fd)
-		read <- line{text, err}
-	}()
-	select {
-	case l := <-read:
-		return string(l.text), l.err
-	case <-ctx.Done():
-		return "", errors.Join(ctx.Err(), term.Restore(fd, before))
-	}
 }

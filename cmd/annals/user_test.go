@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"annals/events"
 	"annals/events/fault"
 	"annals/http/signin"
 )
@@ -84,7 +86,7 @@ func TestUserAndTokenCommands(t *testing.T) {
 	if _, err := account(t, dir, "", "user", "enable", "alice"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := account(t, dir, "battery staple\r\n", "user", "passwd", "alice"); err != nil {
+	if _, err := account(t, dir, "battery staple\r\n", "user", "password", "alice"); err != nil {
 		t.Fatal(err)
 	}
 	accounts, err := signin.OpenAccounts(t.Context(), dir)
@@ -94,6 +96,46 @@ func TestUserAndTokenCommands(t *testing.T) {
 	defer accounts.Close()
 	if _, err := accounts.Authenticate(t.Context(), "alice", "battery staple"); err != nil {
 		t.Errorf("Authenticate with the new password: %v", err)
+	}
+}
+
+func TestRightsOfAUserChangeAtOnce(t *testing.T) {
+	dir, verifier := signinFolder(t)
+	if _, err := account(t, dir, "correct horse\n", "user", "add", "alice", "--group", "staff"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := account(t, dir, "", "token", "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSuffix(out, "\n")
+	for _, c := range []struct {
+		args, prints string
+		want         events.User
+	}{
+		{"user groups alice", "staff\n", events.User{Groups: []events.Principal{"group:staff"}}},
+		{"user groups alice board auditors", "auditors\nboard\n", events.User{Groups: []events.Principal{"group:auditors", "group:board"}}},
+		{"user groups alice --add staff --remove board --remove auditors", "staff\n", events.User{Groups: []events.Principal{"group:staff"}}},
+		{"user admin alice on", "user alice is an administrator now\n", events.User{Groups: []events.Principal{"group:staff"}, Admin: true}},
+		{"user groups alice --remove staff", "", events.User{Admin: true}},
+		{"user admin alice off", "user alice is an ordinary user now\n", events.User{}},
+	} {
+		c.want.Principal = "user:alice"
+		if out, err := account(t, dir, "", strings.Fields(c.args)...); err != nil || out != c.prints {
+			t.Errorf("%s prints %q, %v; want %q", c.args, out, err, c.prints)
+		}
+		if got, _, err := verifier.Verify(t.Context(), token); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("after %s her token is verified as %+v, %v; want %+v", c.args, got, err, c.want)
+		}
+	}
+	if _, err := account(t, dir, "", "user", "delete", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := verifier.Verify(t.Context(), token); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("the token of a deleted user: %v, want it refused", err)
+	}
+	if _, err := account(t, dir, "correct horse\n", "user", "add", "alice"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("add of a deleted user: %v, want conflict", err)
 	}
 }
 
@@ -117,7 +159,15 @@ func TestUserCommandsSayWhatIsWrong(t *testing.T) {
 		{dir, "correct horse", "user add a/b", fault.Invalid, `cannot hold "/"`},
 		{dir, "", "user disable bob", fault.NotFound, `no user "bob"`},
 		{dir, "", "user enable bob", fault.NotFound, "annals user list"},
-		{dir, "correct horse", "user passwd bob", fault.NotFound, `no user "bob"`},
+		{dir, "correct horse", "user password bob", fault.NotFound, `no user "bob"`},
+		{dir, "", "user groups bob", fault.NotFound, `no user "bob"`},
+		{dir, "", "user groups bob staff", fault.NotFound, "annals user list"},
+		{dir, "", "user groups bob --add staff", fault.NotFound, "annals user list"},
+		{dir, "", "user groups alice --add a/b", fault.Invalid, `cannot hold "/"`},
+		{dir, "", "user groups alice staff --add board", fault.Invalid, "either all groups of alice, or those to --add and --remove"},
+		{dir, "", "user admin bob on", fault.NotFound, `no user "bob"`},
+		{dir, "", "user admin alice yes", fault.Invalid, `"yes" is neither on nor off`},
+		{dir, "", "user delete bob", fault.NotFound, `no user "bob"`},
 		{dir, "", "token bob", fault.NotFound, `no user "bob"`},
 	} {
 		out, err := account(t, c.dir, c.input, strings.Fields(c.args)...)

@@ -18,34 +18,34 @@ func (a *Accounts) SetGroups(ctx context.Context, name string, groups []string) 
 	return a.update(ctx, name, `groups = $2`, encodeGroups(groups))
 }
 
-// ChangeGroups puts a user into groups and takes him out of others, and
-// returns those that he is in now; it holds for tokens that are out. What
-// others change at the same moment is kept. A group on both lists is Invalid.
-func (a *Accounts) ChangeGroups(ctx context.Context, name string, add, remove []string) ([]string, error) {
+// ChangeGroups puts a user into groups and takes him out of others; it holds
+// for tokens that are out. What others change at the same moment is kept. A
+// group on both lists is Invalid.
+func (a *Accounts) ChangeGroups(ctx context.Context, name string, add, remove []string) error {
 	add, errAdd := cleanGroups(add)
 	remove, errRemove := cleanGroups(remove)
 	for _, err := range []error{errAdd, errRemove} {
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, g := range add {
 		if slices.Contains(remove, g) {
-			return nil, fault.Errorf(fault.Invalid, "the group %q cannot be both added and removed", g)
+			return fault.Errorf(fault.Invalid, "the group %q cannot be both added and removed", g)
 		}
 	}
 	for {
 		account, err := a.Get(ctx, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		groups := slices.DeleteFunc(slices.Clone(account.Groups), func(g string) bool { return slices.Contains(remove, g) })
 		if groups, err = cleanGroups(append(groups, add...)); err != nil {
-			return nil, err
+			return err
 		}
 		done, err := a.replaceGroups(ctx, account, groups)
 		if done || err != nil {
-			return groups, err
+			return err
 		}
 	}
 }
