@@ -23,9 +23,10 @@ type viewer struct {
 	readable   string // what folders found out
 }
 
+// folderAccess is what the user may do in a folder, at least.
 type folderAccess struct {
-	read bool
-	path string
+	level events.Access
+	path  string
 }
 
 func (q *Queries) viewer(user events.User) (*viewer, error) {
@@ -39,7 +40,7 @@ func (q *Queries) viewer(user events.User) (*viewer, error) {
 	return &viewer{db: q.Models.Vault.DB(), user: user, principals: string(principals), known: make(map[string]folderAccess)}, nil
 }
 
-// folder returns whether the user may read a folder, and its path from the top
+// folder returns what the user may do in a folder, and its path from the top
 // level: permissions add up on the way down, and nothing below a deleted
 // folder can be seen by anyone.
 func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
@@ -73,7 +74,12 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 	if err := rows.Err(); err != nil {
 		return folderAccess{}, err
 	}
-	a.read = whole && len(names) > 0 && (v.user.Admin || access >= events.Read)
+	if v.user.Admin {
+		access = events.Own
+	}
+	if whole && len(names) > 0 {
+		a.level = access
+	}
 	a.path = strings.Join(names, "/")
 	v.known[id] = a
 	return a, nil
@@ -82,7 +88,7 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 // may reports whether the user may read a folder and what is in it.
 func (v *viewer) may(ctx context.Context, folder string) (bool, error) {
 	a, err := v.folder(ctx, folder)
-	return a.read, err
+	return a.level >= events.Read, err
 }
 
 // granted returns the folders that were granted to the user one by one; what
@@ -131,7 +137,7 @@ func (v *viewer) folders(ctx context.Context) (string, error) {
 			return "", err
 		}
 		ids = append(ids, id)
-		v.known[id] = folderAccess{true, path}
+		v.known[id] = folderAccess{events.Read, path}
 	}
 	if err := rows.Err(); err != nil {
 		return "", err

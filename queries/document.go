@@ -21,10 +21,10 @@ type documentRow struct {
 }
 
 func (d *documentRow) fields() []any {
-	return []any{&d.id, &d.folder, &d.Name, &d.sortName, &d.Title, &d.Description, &d.MediaType, &d.SHA256, &d.Size, &d.Pages, &d.Version, &d.content, &d.Owner, &d.created, &d.updated, &d.tags}
+	return []any{&d.id, &d.folder, &d.Name, &d.sortName, &d.Title, &d.Description, &d.MediaType, &d.SHA256, &d.Size, &d.Pages, &d.Version, &d.content, &d.Owner, &d.created, &d.updated, &d.tags, &d.textStream}
 }
 
-const documentColumns = `SELECT d.id, d.folder, d.name, d.sort_name, d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags FROM documents d `
+const documentColumns = `SELECT d.id, d.folder, d.name, d.sort_name, d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags, d.text_stream FROM documents d `
 
 // document makes a Document of a row in a folder that the user may read.
 func (v *viewer) document(ctx context.Context, r documentRow) (Document, error) {
@@ -205,24 +205,48 @@ func (q *Queries) Document(ctx context.Context, user events.User, id uuid.UUID) 
 	if err != nil {
 		return d, err
 	}
-	err = q.addContent(ctx, &d, text, maxContent)
+	err = q.addContent(ctx, &d, text, maxContent, d.markdownPath())
 	return d, err
 }
 
-// find returns a document without content.
+// find returns a document, or a folder's summary, without reading its text.
 func (q *Queries) find(ctx context.Context, v *viewer, id uuid.UUID) (Document, error) {
-	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id = $1`, id.String())
-	if err != nil {
-		return Document{}, wrap(err, "document")
-	}
-	docs, err := v.visible(ctx, rows)
-	if err != nil {
-		return Document{}, wrap(err, "document")
-	}
-	if len(docs) == 0 {
+	d, err := v.filed(ctx, id)
+	if fault.Is(err, fault.NotFound) {
 		return q.summaryDocument(ctx, v, id)
 	}
-	return docs[0], nil
+	return d, err
+}
+
+// filed returns a document that was imported, or fault.NotFound.
+func (v *viewer) filed(ctx context.Context, id uuid.UUID) (Document, error) {
+	docs, err := v.documentsByID(ctx, []string{id.String()})
+	if err != nil {
+		return Document{}, wrap(err, "document")
+	}
+	d, ok := docs[id.String()]
+	if !ok {
+		return d, notFound("document", id)
+	}
+	return d, nil
+}
+
+// documentsByID returns those of the documents that the user may read.
+func (v *viewer) documentsByID(ctx context.Context, ids []string) (map[string]Document, error) {
+	b, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id IN (SELECT value FROM json_each($1))`, string(b))
+	if err != nil {
+		return nil, err
+	}
+	visible, err := v.visible(ctx, rows)
+	docs := make(map[string]Document, len(visible))
+	for _, d := range visible {
+		docs[d.ID.String()] = d
+	}
+	return docs, err
 }
 
 // DocumentBatch returns the documents of ids that exist and that the user may
@@ -284,7 +308,7 @@ func (q *Queries) addContents(ctx context.Context, docs []Document) error {
 	budget := maxBatchContent
 	for i := range docs {
 		if texts[i] > 0 {
-			if err := q.addContent(ctx, &docs[i], texts[i], min(budget, maxContent)); err != nil {
+			if err := q.addContent(ctx, &docs[i], texts[i], min(budget, maxContent), docs[i].markdownPath()); err != nil {
 				return err
 			}
 		}
@@ -336,36 +360,6 @@ func (q *Queries) VisibleTags(ctx context.Context, user events.User) ([]string, 
 	}
 	tags, err := projections.Column(ctx, v.db, query, folders)
 	return append([]string{}, tags...), wrap(err, "tags")
-}
-
-// oldestCopy finds the oldest document with some bytes ($1) in folders ($2,
-// JSON), of which an index gives the oldest of each.
-const oldestCopy = `SELECT d.id FROM json_each($2) k CROSS JOIN documents d ON d.id =
-		(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
-	ORDER BY d.created_at, d.id LIMIT 1`
-
-// DuplicateOf returns the oldest document with these bytes that the user may
-// read.
-func (q *Queries) DuplicateOf(ctx context.Context, user events.User, sha256 string) (document uuid.UUID, found bool, err error) {
-	v, err := q.viewer(user)
-	if err != nil {
-		return uuid.Nil, false, err
-	}
-	// Most files are new to everybody, which is known without any folder.
-	ids, err := projections.Column(ctx, v.db, `SELECT id FROM documents WHERE sha256 = $1 LIMIT 1`, sha256)
-	if err != nil || len(ids) == 0 {
-		return uuid.Nil, false, wrap(err, "documents")
-	}
-	folders, err := v.folders(ctx)
-	if err != nil {
-		return uuid.Nil, false, wrap(err, "folders")
-	}
-	ids, err = projections.Column(ctx, v.db, oldestCopy, sha256, folders)
-	if err != nil || len(ids) == 0 {
-		return uuid.Nil, false, wrap(err, "documents")
-	}
-	document, err = uuid.Parse(ids[0])
-	return document, err == nil, err
 }
 
 // extensions of original files by media type, for names that have none.

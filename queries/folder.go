@@ -15,19 +15,20 @@ import (
 type folderRow struct {
 	id, parent, name, created, updated string
 	docFolder                          bool
+	version                            int64
 }
 
 func (f *folderRow) fields() []any {
-	return []any{&f.id, &f.parent, &f.name, &f.created, &f.updated, &f.docFolder}
+	return []any{&f.id, &f.parent, &f.name, &f.created, &f.updated, &f.version, &f.docFolder}
 }
 
-const folderColumns = `SELECT f.id, f.parent, f.name, f.created_at, f.updated_at, EXISTS (SELECT 1 FROM documents d WHERE d.folder = f.id) FROM folders f `
+const folderColumns = `SELECT f.id, f.parent, f.name, f.created_at, f.updated_at, f.version, EXISTS (SELECT 1 FROM documents d WHERE d.folder = f.id) FROM folders f `
 
 const byName = ` ORDER BY f.sort_name, f.id`
 
 // fold makes a Folder of a row, whose parent is told only to who may read it.
 func (v *viewer) fold(ctx context.Context, r folderRow) (Folder, error) {
-	f := Folder{Name: r.name, DocFolder: r.docFolder, CreatedAt: parseTime(r.created), UpdatedAt: parseTime(r.updated)}
+	f := Folder{Name: r.name, DocFolder: r.docFolder, Version: r.version, CreatedAt: parseTime(r.created), UpdatedAt: parseTime(r.updated)}
 	var err error
 	if f.ID, err = uuid.Parse(r.id); err != nil {
 		return f, err
@@ -170,6 +171,16 @@ func (q *Queries) FolderDetail(ctx context.Context, user events.User, id uuid.UU
 		d.ParentDocuments, err = v.documentsIn(ctx, d.Parent.String())
 	}
 	return d, wrap(err, "documents of the parent")
+}
+
+// HoldsDocuments reports whether documents are filed directly in a folder, as
+// of the position after, or later.
+func (q *Queries) HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (holds bool, err error) {
+	if err := await(ctx, q.Models.Vault, after); err != nil {
+		return false, err
+	}
+	err = q.Models.Vault.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM documents WHERE folder = $1)`, folder.String()).Scan(&holds)
+	return holds, wrap(err, "documents of folder "+folder.String())
 }
 
 // parseTime reads what projections write; the zero time stands for anything

@@ -120,7 +120,7 @@ func TestGrantsBelowDeletedFoldersGiveNothing(t *testing.T) {
 		if err != nil || (len(docs) == 1) != want || want && docs[0].FolderPath != "Top/Gone/Low" {
 			t.Errorf("%s lists %v (%v)", user.Principal, docs, err)
 		}
-		_, found, err := f.DuplicateOf(t.Context(), user, "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a")
+		_, found, err := f.DuplicateOf(t.Context(), user, uuid.Nil, "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a")
 		if err != nil || found != want {
 			t.Errorf("%s finds a duplicate: %v (%v)", user.Principal, found, err)
 		}

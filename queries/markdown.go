@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -30,18 +29,21 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
 
 // addContent gives a text document its Markdown, up to limit bytes, made of
-// the text with that number.
-func (q *Queries) addContent(ctx context.Context, d *Document, text int64, limit int) error {
+// the text with that number; where it is cut, it says where all of it is.
+func (q *Queries) addContent(ctx context.Context, d *Document, text int64, limit int, whole string) error {
 	var b strings.Builder
 	err := q.writeMarkdown(ctx, *d, text, &capped{w: &b, left: limit})
 	if errors.Is(err, errCapped) {
-		fmt.Fprintf(&b, "\n\n[The text is cut here. All of it: GET /documents/%s/markdown]\n", d.ID)
+		fmt.Fprintf(&b, "\n\n[The text is cut here. All of it: GET %s]\n", whole)
 		err = nil
 	}
 	content := b.String()
 	d.Content = &content
 	return wrap(err, "text of document "+d.ID.String())
 }
+
+// markdownPath is where all of a document's text is read.
+func (d *Document) markdownPath() string { return "/documents/" + d.ID.String() + "/markdown" }
 
 // lacksContent reports whether a document's content is a text that is yet to
 // be read.
@@ -50,34 +52,21 @@ func (d *Document) lacksContent() bool { return isText(d.MediaType) && d.Content
 // text returns the number of a document's text; ok is false while the read
 // model of texts is behind the vault that told of the document.
 func (q *Queries) text(ctx context.Context, d Document) (text int64, ok bool, err error) {
-	var version int
-	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT text, version FROM documents WHERE id = $1`, d.ID.String()).Scan(&text, &version)
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT id FROM texts WHERE stream = $1 AND named = 1`, d.textStream).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
-	return text, version >= d.content, wrap(err, "text of document "+d.ID.String())
+	return text, err == nil, wrap(err, "text of document "+d.ID.String())
 }
-
-// textWait bounds how long a reader waits for the text of a document that is
-// in the vault already.
-const textWait = 5 * time.Second
 
 // awaitTexts returns once the read model of texts has passed all that the
 // vault held when it was called, or with an error of kind fault.Unavailable.
 func (q *Queries) awaitTexts(ctx context.Context) error {
-	var at events.Position
-	// The table tells more than the runner: a position counts there from the
-	// moment on at which others see the rows.
-	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&at); err != nil {
-		return wrap(err, "position of the vault")
-	}
-	soon, cancel := context.WithTimeout(ctx, textWait)
-	defer cancel()
-	err := q.Models.Passages.Wait(soon, at)
-	if err == nil || ctx.Err() != nil {
+	at, err := passed(ctx, q.Models.Vault)
+	if err != nil {
 		return err
 	}
-	return fault.Hide(fault.Unavailable, "the texts of new documents cannot be read at the moment", err)
+	return await(ctx, q.Models.Passages, at)
 }
 
 // freshText is text that waits where it must. A text that is still not there

@@ -43,6 +43,24 @@ func (q *Queries) Ready(context.Context) error {
 	return nil
 }
 
+// Status tells how far every read model is.
+func (q *Queries) Status(ctx context.Context) ([]Model, error) {
+	var all []Model
+	for _, m := range q.Models.All() {
+		head, err := m.Head(ctx)
+		if err != nil {
+			return nil, wrap(err, "end of the log")
+		}
+		all = append(all, Model{Name: m.Name(), Position: m.Position(), Head: head})
+		if m == q.Models.Passages {
+			if err := m.DB().QueryRowContext(ctx, `SELECT count(*) FROM relabels`).Scan(&all[len(all)-1].Waiting); err != nil {
+				return nil, wrap(err, "documents to label anew")
+			}
+		}
+	}
+	return all, nil
+}
+
 // WaitJob returns once the jobs' read model has passed p.
 func (q *Queries) WaitJob(ctx context.Context, p events.Position) error {
 	return q.Models.Jobs.Wait(ctx, p)
@@ -51,6 +69,30 @@ func (q *Queries) WaitJob(ctx context.Context, p events.Position) error {
 // WaitVault returns once the vault's read model has passed p.
 func (q *Queries) WaitVault(ctx context.Context, p events.Position) error {
 	return q.Models.Vault.Wait(ctx, p)
+}
+
+// lagWait bounds how long a reader waits for a read model that is behind
+// another.
+const lagWait = 5 * time.Second
+
+// await returns nil once a read model has passed p, or an error of kind
+// fault.Unavailable.
+func await(ctx context.Context, m *projections.Runner, p events.Position) error {
+	soon, cancel := context.WithTimeout(ctx, lagWait)
+	defer cancel()
+	err := m.Wait(soon, p)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fault.Hide(fault.Unavailable, "what is new cannot be read at the moment: the read model "+m.Name()+" is behind", err)
+}
+
+// passed returns up to where the tables of a read model hold everything. They
+// tell more than the runner: a position counts there from the moment on at
+// which others see the rows.
+func passed(ctx context.Context, m *projections.Runner) (p events.Position, err error) {
+	err = m.DB().QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
+	return p, wrap(err, "position of the read model "+m.Name())
 }
 
 // trusted returns an error where a read model that permissions hang on can no
@@ -80,6 +122,7 @@ type Folder struct {
 	Name      string
 	Parent    uuid.UUID // uuid.Nil at the top level, or where the caller may not read the parent
 	DocFolder bool      // it directly holds documents
+	Version   int64     // rises with every change of it
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -91,6 +134,14 @@ type FolderDetail struct {
 	Documents       []Document // directly in it
 	Subfolders      []Folder   // directly in it
 	ParentDocuments []Document // directly in its parent
+}
+
+// Permissions are what a folder itself grants; what those above it grant comes
+// on top.
+type Permissions struct {
+	Owners  []events.Principal // whom no list replaces
+	List    []events.Permission
+	Version int64 // of the folder
 }
 
 // Document is a document as the vault lists it.
@@ -110,10 +161,19 @@ type Document struct {
 	Owner       string // who imported it
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	content     int // the version at which its content was last made
+	content     int    // the version at which its content was last made
+	textStream  string // of that content
 	// Content is the Markdown of a text document, with front matter; nil for
 	// others and in listings.
 	Content *string
+}
+
+// Version tells of one version of a document.
+type Version struct {
+	Version   int
+	CreatedAt time.Time
+	CreatedBy events.Principal
+	Change    string // what made it: imported, renamed, moved, tagged, revised, reread; or several, with commas between
 }
 
 // DocumentFilter chooses the documents of a listing.
@@ -122,6 +182,13 @@ type DocumentFilter struct {
 	Tag    string
 	Limit  int    // 0: all
 	Cursor string // where the last page ended
+}
+
+// Model is how far a read model is.
+type Model struct {
+	Name           string
+	Position, Head events.Position // what it has passed, and the log's end
+	Waiting        int             // documents that the search index must label anew, since a folder was moved
 }
 
 // Job is an import job as its user sees it.

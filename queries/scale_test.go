@@ -69,7 +69,7 @@ func (f *fixture) reads(user events.User, n int) map[string]func() error {
 		"Page":    list(10),
 		"Listing": list(0),
 		"Duplicate": func() error {
-			if _, found, err := f.DuplicateOf(f.t.Context(), user, commonBytes); err != nil || !found {
+			if _, found, err := f.DuplicateOf(f.t.Context(), user, uuid.Nil, commonBytes); err != nil || !found {
 				return fmt.Errorf("found %v: %v", found, err)
 			}
 			return nil
@@ -128,7 +128,7 @@ func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
 		"tag":           {pageQuery(withTag), 5},
 		"tags":          {tagsOfFolders, 1},
 		"all tags":      {tagsInUse, 1},
-		"duplicate":     {oldestCopy, 2},
+		"duplicate":     {oldestCopy, 3},
 		"granted":       {foldersBelow(grantedFolders), 1},
 		"top":           {foldersBelow(topFolders), 1},
 		"subfolders":    {folderColumns + `WHERE f.parent = $1 AND f.deleted = 0` + byName, 1},

@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"annals/events"
@@ -15,8 +16,9 @@ import (
 
 const (
 	defaultSearchLimit = 10
-	// searchRounds bounds how often more are fetched because those that came
-	// may no longer be read.
+	// searchRounds bounds how often the engine is asked: for more, because
+	// those that came may no longer be read, or anew, because they have other
+	// content by now.
 	searchRounds = 20
 )
 
@@ -34,43 +36,50 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if err != nil {
 		return nil, err
 	}
-	query, ok, err := v.engineQuery(ctx, s)
+	query, ok, err := q.engineQuery(ctx, v, s)
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
 	if err := q.Models.Passages.Err(); err != nil {
 		return nil, fault.Hide(fault.Unavailable, "the texts cannot be searched at the moment", err)
 	}
-	found, err := q.fetch(ctx, v, query, s.Limit)
+	found, err := q.fetch(ctx, user, s, query)
 	if err != nil {
 		return nil, err
 	}
 	if query.More = searchindex.Expand(s.Query, candidates(found)); len(query.More) > 0 {
-		if found, err = q.fetch(ctx, v, query, s.Limit); err != nil {
+		if found, err = q.fetch(ctx, user, s, query); err != nil {
 			return nil, err
 		}
 	}
 	return rank(s, found), nil
 }
 
-// fetch returns at least so many of the engine's best passages, if there are
-// as many, that the user may read.
-func (q *Queries) fetch(ctx context.Context, v *viewer, query searchindex.Query, least int) ([]Source, error) {
+// fetch returns at least s.Limit of the engine's best passages, if there are as
+// many, that the user may read.
+func (q *Queries) fetch(ctx context.Context, user events.User, s Search, query searchindex.Query) ([]Source, error) {
 	var found []Source
+	page := query
+	c := check{Queries: q, user: user, search: s, versions: make(map[string]int)}
 	for range searchRounds {
-		hits, err := q.Models.Search.Search(ctx, query)
+		hits, err := q.Models.Search.Search(ctx, page)
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		some, err := q.readable(ctx, v, hits)
+		some, err := c.winners(ctx, hits)
+		if errors.Is(err, errOvertaken) {
+			found, page = nil, query
+			continue
+		}
 		if err != nil {
 			return nil, wrap(err, "passages")
 		}
 		found = append(found, some...)
-		if len(found) >= least || len(hits) < query.Limit {
+		page.Offset += len(hits)
+		if len(found) >= s.Limit || len(hits) < page.Limit || page.Offset > searchindex.MaxOffset {
 			break
 		}
-		query.Offset += len(hits)
+		page.Limit = min(2*page.Limit, searchindex.MaxLimit)
 	}
 	return found, nil
 }
@@ -84,7 +93,7 @@ func unavailable(err error) error {
 
 // engineQuery tells the engine what the user asks and may read; ok is false
 // where that is nothing.
-func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Query, ok bool, err error) {
+func (q *Queries) engineQuery(ctx context.Context, v *viewer, s Search) (query searchindex.Query, ok bool, err error) {
 	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag, Limit: max(s.Limit, searchindex.Candidates)}
 	if strings.TrimSpace(s.Query) == "" {
 		return query, false, nil
@@ -92,137 +101,56 @@ func (v *viewer) engineQuery(ctx context.Context, s Search) (query searchindex.Q
 	if s.Document != uuid.Nil {
 		query.Document = s.Document.String()
 	}
+	labelled, err := q.labelled(ctx)
+	if err != nil {
+		return query, false, err
+	}
 	if strings.Trim(s.Folder, "/ ") != "" {
-		folder, err := v.resolve(ctx, s.Folder)
-		if err != nil || folder == "" {
+		scope, err := v.resolve(ctx, s.Folder)
+		if err != nil || scope == "" {
 			return query, false, err
 		}
-		query.Folders = []string{folder}
 		// Who may read a folder may read all below it: no other grant
 		// matters within it.
 		query.All = true
+		query.Folders, err = v.withMoved(ctx, []string{scope}, labelled)
+		return query, err == nil, err
+	}
+	if query.All {
 		return query, true, nil
 	}
-	if !query.All {
-		if query.Granted, err = v.granted(ctx); err != nil || len(query.Granted) == 0 {
-			return query, false, err
-		}
+	if query.Granted, err = v.granted(ctx); err != nil || len(query.Granted) == 0 {
+		return query, false, err
 	}
-	return query, true, nil
+	query.Granted, err = v.withMoved(ctx, query.Granted, labelled)
+	return query, err == nil, err
 }
 
-// passageText is what the read model knows of a passage.
-type passageText struct {
-	document                        string
-	section, number, version, level int
-	title, path                     string
-	startPage, endPage              int
-	text                            []byte
+// labelled returns the position up to which the index's passages are labelled
+// with the folders that they are below: moves that come after it may not show
+// there yet.
+func (q *Queries) labelled(ctx context.Context) (events.Position, error) {
+	// The runner tells what the index was last brought to, the tables what it
+	// lacks of that.
+	indexed := q.Models.Passages.Position()
+	var p events.Position
+	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM relabels), position) FROM checkpoint`).Scan(&p)
+	return min(p, indexed), wrap(err, "moved folders")
 }
 
-func (p *passageText) fields() []any {
-	return []any{&p.document, &p.section, &p.number, &p.version, &p.level, &p.title, &p.path, &p.startPage, &p.endPage, &p.text}
-}
-
-// readable looks hits up in the read models, and drops those that the user may
-// not read (any more) or whose document has other content by now.
-func (q *Queries) readable(ctx context.Context, v *viewer, hits []searchindex.Hit) ([]Source, error) {
-	texts, err := q.passages(ctx, hits)
+// withMoved adds to folders those that are below them since a move after a
+// position. What is in those may be labelled with where they were before; but
+// with themselves it is labelled always.
+func (v *viewer) withMoved(ctx context.Context, folders []string, after events.Position) ([]string, error) {
+	b, err := json.Marshal(folders)
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, 0, len(texts))
-	for _, t := range texts {
-		ids = append(ids, t.document)
-	}
-	docs, err := v.documentsByID(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	var found []Source
-	for _, h := range hits {
-		t, ok := texts[h.ID]
-		if !ok {
-			continue
-		}
-		d, ok := docs[t.document]
-		if !ok {
-			continue
-		}
-		source, err := t.source(d)
-		if err != nil {
-			return nil, err
-		}
-		source.id, source.Score = h.ID, h.Score
-		found = append(found, source)
-	}
-	return found, nil
-}
-
-// passages returns what the read model knows of hits, by their ids.
-func (q *Queries) passages(ctx context.Context, hits []searchindex.Hit) (map[string]*passageText, error) {
-	var keys [][3]any
-	for _, h := range hits {
-		if document, _, section, number, ok := projections.ParsePassageID(h.ID); ok {
-			keys = append(keys, [3]any{document, section, number})
-		}
-	}
-	b, err := json.Marshal(keys)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := projections.List(ctx, q.Models.Passages.DB(), (*passageText).fields,
-		`SELECT p.document, p.section, p.number, d.version, s.level, s.title, s.path, p.start_page, p.end_page, substr(s.text, p.start + 1, p.length)
-		 FROM json_each($1) k
-		 CROSS JOIN passages p ON p.document = k.value ->> 0 AND p.section = k.value ->> 1 AND p.number = k.value ->> 2
-		 JOIN documents d ON d.id = p.document JOIN sections s ON s.id = p.row`, string(b))
-	if err != nil {
-		return nil, err
-	}
-	texts := make(map[string]*passageText, len(rows))
-	for i := range rows {
-		t := &rows[i]
-		// The id names the version that made the content: a passage of
-		// another version is not the one that was found.
-		texts[projections.PassageID(t.document, t.version, t.section, t.number)] = t
-	}
-	return texts, nil
-}
-
-// documentsByID returns those of the documents that the user may read.
-func (v *viewer) documentsByID(ctx context.Context, ids []string) (map[string]Document, error) {
-	b, err := json.Marshal(ids)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := projections.List(ctx, v.db, (*documentRow).fields, documentColumns+`WHERE d.id IN (SELECT value FROM json_each($1))`, string(b))
-	if err != nil {
-		return nil, err
-	}
-	visible, err := v.visible(ctx, rows)
-	docs := make(map[string]Document, len(visible))
-	for _, d := range visible {
-		docs[d.ID.String()] = d
-	}
-	return docs, err
-}
-
-func (t *passageText) source(d Document) (Source, error) {
-	s := Source{
-		Document: d.ID, Title: d.Title, LeafTitle: t.title, StartPage: t.startPage, EndPage: t.endPage,
-		Text: string(t.text), body: string(t.text), DeepLink: d.DeepLink(t.startPage),
-	}
-	if err := json.Unmarshal([]byte(t.path), &s.Path); err != nil {
-		return s, err
-	}
-	if t.number == 0 && t.title != "" {
-		// The section begins here, and its heading is part of the text.
-		s.Text = strings.TrimSpace(heading(t.level, t.title) + "\n\n" + s.body)
-	}
-	if s.LeafTitle == "" {
-		s.LeafTitle = d.Title
-	}
-	return s, nil
+	moved, err := projections.Column(ctx, v.db, `WITH RECURSIVE up (moved, id, depth) AS (
+			SELECT folder, folder, 0 FROM moved WHERE position > $1
+			UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
+		SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`, after, string(b))
+	return append(folders, moved...), err
 }
 
 func candidates(found []Source) []searchindex.Candidate {

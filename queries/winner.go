@@ -1,0 +1,209 @@
+package queries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"annals/events"
+	"annals/projections"
+	"annals/projections/searchindex"
+
+	"github.com/google/uuid"
+)
+
+// errOvertaken says that the read models have moved on since the engine was
+// asked, so that it must be asked anew.
+var errOvertaken = errors.New("the read models have moved on since the engine was asked")
+
+// check looks through what the engine found in one search.
+type check struct {
+	*Queries
+	user     events.User
+	search   Search
+	versions map[string]int // that made the content which is shown, of each document seen
+	waited   bool           // for the vault
+}
+
+// winners returns those hits that the user may read and that are what he asked
+// for: the index may be behind the read models, in either. It is errOvertaken
+// where the engine may have missed what a document shows by now.
+func (c *check) winners(ctx context.Context, hits []searchindex.Hit) ([]Source, error) {
+	passages, err := c.passages(ctx, hits)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := c.documents(ctx, passages)
+	if err != nil {
+		return nil, err
+	}
+	var found []Source
+	for _, p := range passages {
+		d, ok := docs[p.document]
+		if !ok {
+			continue
+		}
+		source, err := p.source(d)
+		if err != nil {
+			return nil, err
+		}
+		source.id, source.Score = hits[p.hit].ID, hits[p.hit].Score
+		found = append(found, source)
+	}
+	return found, nil
+}
+
+// passage is what the read model of texts knows of a hit.
+type passage struct {
+	hit           int
+	document      string
+	version       int // of the hit
+	shown         int // by its document
+	number, level int
+	title, path   string
+	pages         [2]int
+	text          []byte
+}
+
+func (p *passage) fields() []any {
+	return []any{&p.hit, &p.document, &p.version, &p.shown, &p.number, &p.level, &p.title, &p.path, &p.pages[0], &p.pages[1], &p.text}
+}
+
+// passages returns, in the order of hits, those that belong to the content that
+// their documents show.
+func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage, error) {
+	keys := make([][]any, len(hits))
+	for i, h := range hits {
+		if document, version, section, number, ok := projections.ParsePassageID(h.ID); ok {
+			keys[i] = []any{document, version, section, number}
+		}
+	}
+	b, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	// One statement, so that all documents are seen at the same moment.
+	rows, err := projections.List(ctx, c.Models.Passages.DB(), (*passage).fields,
+		`SELECT k.key, d.id, k.value ->> 1, d.shown, k.value ->> 3, coalesce(s.level, 0), coalesce(s.title, ''), coalesce(s.path, '[]'),
+			coalesce(p.start_page, 0), coalesce(p.end_page, 0), substr(s.text, p.start + 1, p.length)
+		 FROM json_each($1) k CROSS JOIN documents d ON d.id = k.value ->> 0
+		 LEFT JOIN passages p ON p.document = d.id AND p.version = d.shown AND p.version = k.value ->> 1 AND p.section = k.value ->> 2 AND p.number = k.value ->> 3
+		 LEFT JOIN sections s ON s.id = p.row ORDER BY k.key`, string(b))
+	if err != nil {
+		return nil, err
+	}
+	overtaken := false
+	for _, p := range rows {
+		before, seen := c.versions[p.document]
+		// Older passages stay in the index for a while: having seen what is
+		// shown instead, they are passed over.
+		overtaken = overtaken || seen && before != p.shown || !seen && p.version < p.shown
+		c.versions[p.document] = p.shown
+	}
+	if overtaken {
+		return nil, errOvertaken
+	}
+	return slices.DeleteFunc(rows, func(p passage) bool { return p.version != p.shown }), nil
+}
+
+// documents returns the documents of passages, as they were when the passages'
+// content was theirs, as far as the user may read them and asked for them.
+func (c *check) documents(ctx context.Context, passages []passage) (map[string]Document, error) {
+	v, err := c.viewer(c.user)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(passages))
+	for i, p := range passages {
+		ids[i] = p.document
+	}
+	docs, err := v.documentsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	behind := false
+	for id, d := range docs {
+		behind = behind || d.content < c.versions[id]
+		if !c.search.wants(d) {
+			delete(docs, id)
+		}
+	}
+	if behind && !c.waited {
+		return nil, c.waitForVault(ctx)
+	}
+	return docs, c.asShown(ctx, v, docs)
+}
+
+// waitForVault lets the vault, which tells names and rights, catch up with the
+// texts, and returns errOvertaken.
+func (c *check) waitForVault(ctx context.Context) error {
+	c.waited = true
+	at, err := passed(ctx, c.Models.Passages)
+	if err != nil {
+		return err
+	}
+	if err := await(ctx, c.Models.Vault, at); err != nil {
+		return err
+	}
+	return errOvertaken
+}
+
+// wants reports whether a document is among those that are searched.
+func (s Search) wants(d Document) bool {
+	scope := cleanPath(s.Folder)
+	inside := scope == "" || strings.HasPrefix(d.FolderPath+"/", scope+"/")
+	lacks := func(tag string) bool { return !slices.Contains(d.Tags, tag) }
+	tagged := !slices.ContainsFunc(s.Tags, lacks)
+	if s.AnyTag && len(s.Tags) > 0 {
+		tagged = slices.ContainsFunc(d.Tags, func(tag string) bool { return slices.Contains(s.Tags, tag) })
+	}
+	return inside && tagged && (s.Document == uuid.Nil || s.Document == d.ID)
+}
+
+// asShown gives those of docs whose new content the index is yet to take the
+// name, title and type that they had before.
+func (c *check) asShown(ctx context.Context, v *viewer, docs map[string]Document) error {
+	var keys [][2]any
+	for id, d := range docs {
+		if shown := c.versions[id]; d.content > shown {
+			keys = append(keys, [2]any{id, shown})
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(keys)
+	if err != nil {
+		return err
+	}
+	type row struct{ id, name, title, mediaType string }
+	rows, err := projections.List(ctx, v.db, func(r *row) []any { return []any{&r.id, &r.name, &r.title, &r.mediaType} },
+		`SELECT v.document, v.name, v.title, v.media_type FROM json_each($1) k
+		 CROSS JOIN versions v ON v.document = k.value ->> 0 AND v.content = k.value ->> 1 ORDER BY v.version`, string(b))
+	for _, r := range rows { // the last of those with that content counts
+		d := docs[r.id]
+		d.Name, d.Title, d.MediaType = r.name, r.title, r.mediaType
+		docs[r.id] = d
+	}
+	return err
+}
+
+func (p *passage) source(d Document) (Source, error) {
+	s := Source{
+		Document: d.ID, Title: d.Title, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
+		Text: string(p.text), body: string(p.text), DeepLink: d.DeepLink(p.pages[0]),
+	}
+	if err := json.Unmarshal([]byte(p.path), &s.Path); err != nil {
+		return s, err
+	}
+	if p.number == 0 && p.title != "" {
+		// The section begins here, and its heading is part of the text.
+		s.Text = strings.TrimSpace(heading(p.level, p.title) + "\n\n" + s.body)
+	}
+	if s.LeafTitle == "" {
+		s.LeafTitle = d.Title
+	}
+	return s, nil
+}
