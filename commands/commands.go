@@ -25,6 +25,7 @@ import (
 type Handler struct {
 	Log        *events.Log
 	Duplicates Duplicates   // nil: no file is known from elsewhere
+	Contents   Contents     // nil: folders are deleted with what is in them, or not at all
 	Logger     *slog.Logger // nil: slog.Default()
 
 	once      sync.Once
@@ -36,11 +37,18 @@ type Handler struct {
 	finishing map[uuid.UUID]*outcomes // by job
 }
 
-// Duplicates is what commands ask of the read side.
+// Duplicates is what commands ask of the read side when a file is filed.
 type Duplicates interface {
 	// DuplicateOf returns a document with these bytes that the user may read,
-	// anywhere, if there is one.
-	DuplicateOf(ctx context.Context, user events.User, sha256 string) (document uuid.UUID, found bool, err error)
+	// if there is one: one in the folder if it can, or else anywhere.
+	DuplicateOf(ctx context.Context, user events.User, folder uuid.UUID, sha256 string) (document uuid.UUID, found bool, err error)
+}
+
+// Contents is what commands ask of the read side when a folder is deleted.
+type Contents interface {
+	// HoldsDocuments reports whether documents are directly in a folder, by
+	// the log up to a position at least.
+	HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (bool, error)
 }
 
 // Bounds of what is kept folded between commands.

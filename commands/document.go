@@ -19,11 +19,13 @@ type document struct {
 	name    string
 	tags    []string
 
-	sha256   string
-	title    string
-	warnings []string
+	sha256    string
+	mediaType string
+	title     string
+	warnings  []string
 
-	causation string // of DocumentImported: what made the document
+	causation string   // of DocumentImported: what made the document
+	revisions []string // causations of each DocumentRevised
 }
 
 func (d *document) apply(e events.Event) {
@@ -39,7 +41,7 @@ func (d *document) apply(e events.Event) {
 	case events.DocumentTagged:
 		d.version, d.tags = data.Version, data.Tags
 	case events.DocumentRevised:
-		d.version = data.Version
+		d.version, d.revisions = data.Version, append(d.revisions, e.Metadata.Causation)
 		d.read(data.Content)
 	case events.DocumentReread:
 		d.version = data.Version
@@ -50,7 +52,7 @@ func (d *document) apply(e events.Event) {
 }
 
 func (d *document) read(c events.Content) {
-	d.sha256, d.title, d.warnings = c.SHA256, c.Title, c.Warnings
+	d.sha256, d.mediaType, d.title, d.warnings = c.SHA256, c.MediaType, c.Title, c.Warnings
 }
 
 // holds reports whether the document is in a folder, with these bytes, now.
@@ -58,13 +60,14 @@ func (d *document) holds(folder uuid.UUID, sha256 string) bool {
 	return d.exists && !d.deleted && d.folder == folder && d.sha256 == sha256
 }
 
-// Claim tells what an upload becomes in a folder: a new document, or one that
-// is there already.
+// Claim tells what an upload becomes: a new document or new content of one, or
+// a document that is there already.
 type Claim struct {
 	Document uuid.UUID
-	// Filed says that the document exists: there is nothing left to make.
+	Folder   uuid.UUID // in which the document is, or will be
+	// Filed says that there is nothing left to make.
 	Filed bool
-	// Own says that the document exists because of this very upload.
+	// Own says that what is there was made by this very upload.
 	Own      bool
 	Title    string   // of the document that exists
 	Warnings []string //
@@ -73,10 +76,11 @@ type Claim struct {
 // claim judges whether an upload may become this document, or is it. ok is
 // false where another one took its place.
 func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
-	claim.Document = c.ID
+	claim.Document, claim.Folder = c.ID, c.Folder
 	if !d.exists {
 		return claim, true
 	}
+	claim.Folder = d.folder
 	claim.Filed, claim.Own = true, d.causation == c.Cause.Causation && c.Cause.Causation != ""
 	claim.Title, claim.Warnings = d.title, slices.Clone(d.warnings)
 	return claim, claim.Own || d.holds(c.Folder, c.SHA256)
@@ -132,6 +136,21 @@ func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Cl
 		}
 	}
 	return Claim{}, fault.Errorf(fault.Unavailable, "the same file was filed and removed %d times in this folder", maxClaims)
+}
+
+// KnownDuplicate tells whether a document that the read side knows is in the
+// folder of an upload, with its bytes, now. So one is found that came there,
+// or got its content, after it was made: its id does not tell that.
+func (h *Handler) KnownDuplicate(ctx context.Context, c ImportDocument, known uuid.UUID) (claim Claim, found bool, err error) {
+	h.init()
+	c.ID = known
+	err = view(ctx, h, h.documents, events.DocumentStream(known), func(d *document) error {
+		if found = d.holds(c.Folder, c.SHA256); found {
+			claim, _ = d.claim(c)
+		}
+		return nil
+	})
+	return claim, found, err
 }
 
 // ImportDocument makes a document of an upload, and tells what it became: one

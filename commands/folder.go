@@ -11,110 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// tree is all folders, folded from the one stream that holds them.
-type tree struct {
-	folders  map[uuid.UUID]*folder
-	children map[uuid.UUID]map[string]uuid.UUID // by parent and name, deleted ones left out; uuid.Nil is the top
-}
-
-type folder struct {
-	parent      uuid.UUID
-	name        string
-	owner       events.Principal
-	permissions []events.Permission
-	deleted     bool // itself; one above it may be
-}
-
-func newTree() *tree {
-	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID)}
-}
-
-func (t *tree) apply(e events.Event) {
-	switch d := e.Data.(type) {
-	case events.FolderCreated:
-		t.folders[d.Folder] = &folder{owner: d.Owner}
-		t.place(d.Folder, d.Parent, d.Name)
-	case events.FolderRenamed:
-		if f := t.folders[d.Folder]; f != nil {
-			t.place(d.Folder, f.parent, d.Name)
-		}
-	case events.FolderMoved:
-		if f := t.folders[d.Folder]; f != nil {
-			t.place(d.Folder, d.Parent, f.name)
-		}
-	case events.FolderShared:
-		if f := t.folders[d.Folder]; f != nil {
-			f.permissions = d.Permissions
-		}
-	case events.FolderDeleted:
-		if f := t.folders[d.Folder]; f != nil {
-			f.deleted = true
-			delete(t.children[f.parent], f.name)
-		}
-	}
-}
-
-// place puts a folder under a parent by a name, away from where it was.
-func (t *tree) place(id, parent uuid.UUID, name string) {
-	f := t.folders[id]
-	if t.children[f.parent][f.name] == id {
-		delete(t.children[f.parent], f.name)
-	}
-	f.parent, f.name = parent, name
-	if f.deleted {
-		return
-	}
-	if t.children[parent] == nil {
-		t.children[parent] = make(map[string]uuid.UUID)
-	}
-	t.children[parent][name] = id
-}
-
-// find follows a path as far as its folders exist: the deepest one, uuid.Nil
-// if there is none, and the number of names that led to it.
-func (t *tree) find(path []string) (deepest uuid.UUID, depth int) {
-	for depth < len(path) {
-		id, ok := t.children[deepest][path[depth]]
-		if !ok {
-			break
-		}
-		deepest, depth = id, depth+1
-	}
-	return deepest, depth
-}
-
-// access returns what a user may do in a folder: what it and those above it
-// grant, added up. Nothing is granted in a folder that is deleted, or below
-// one that is.
-func (t *tree) access(user events.User, id uuid.UUID) events.Access {
-	granted := events.NoAccess
-	if user.Admin {
-		granted = events.Own
-	}
-	for steps := 0; id != uuid.Nil; steps++ {
-		f := t.folders[id]
-		if f == nil || f.deleted || steps > len(t.folders) {
-			return events.NoAccess
-		}
-		granted = max(granted, f.grants(user))
-		id = f.parent
-	}
-	return granted
-}
-
-func (f *folder) grants(user events.User) (granted events.Access) {
-	if f.owner != "" && f.owner == user.Principal {
-		return events.Own
-	}
-	for _, p := range f.permissions {
-		if p.Principal == user.Principal || slices.Contains(user.Groups, p.Principal) {
-			access, _ := events.ParseAccess(p.Access)
-			granted = max(granted, access)
-		}
-	}
-	return granted
-}
-
 // mayFile returns an error unless the user may write in the folder of a path,
 // or make it. The sentence is the same whatever exists, so that it tells
 // nothing.
@@ -234,6 +130,16 @@ func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause even
 		seen:   func(t *tree) { id, _ = t.find(path) },
 	})
 	return id, err
+}
+
+// HasFolder reports whether a folder exists, and all those above it do.
+func (h *Handler) HasFolder(ctx context.Context, id uuid.UUID) (exists bool, err error) {
+	h.init()
+	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		exists = len(t.path(id)) > 0
+		return nil
+	})
+	return exists, err
 }
 
 // AccessTo returns what a user may do in a folder.

@@ -117,11 +117,16 @@ func (c startImport) decide() ([]events.Data, error) {
 		}
 		data = append(data, accepted)
 	}
-	data = append(data, events.ImportRequested{Files: len(c.uploads), User: c.user.Principal, Groups: c.user.Groups, Admin: c.user.Admin})
+	data = append(data, requestedBy(c.user, len(c.uploads)))
 	if refused == len(c.uploads) {
 		data = append(data, events.JobFinished{Failed: refused})
 	}
 	return data, nil
+}
+
+// requestedBy makes a job of so many files exist.
+func requestedBy(user events.User, files int) events.ImportRequested {
+	return events.ImportRequested{Files: files, User: user.Principal, Groups: user.Groups, Admin: user.Admin}
 }
 
 func (u Upload) accept(index int) (events.FileAccepted, error) {
@@ -164,8 +169,12 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 	if err := h.CheckImport(ctx, user, folders); err != nil {
 		return Started{}, err
 	}
+	return h.startJob(ctx, events.Cause{Actor: user.Principal, Via: "import", Correlation: correlation}, data)
+}
+
+// startJob appends all events of a new job. After an error no job exists.
+func (h *Handler) startJob(ctx context.Context, cause events.Cause, data []events.Data) (Started, error) {
 	started := Started{Job: uuid.New()}
-	cause := events.Cause{Actor: user.Principal, Via: "import", Correlation: correlation}
 	expected := events.NoStream
 	for _, batch := range batches(data) {
 		added := make([]events.New, len(batch))

@@ -21,6 +21,9 @@ const (
 	MaxSegments = 32  // of a path
 	MaxTags     = 64  // of a document
 	MaxTag      = 128 // bytes of a tag
+	// MaxPrincipal is the longest name of a user or group in a permission, in
+	// bytes, with its kind.
+	MaxPrincipal = 255
 )
 
 // inbox is the top-level folder that holds everybody's own. Nobody owns it:

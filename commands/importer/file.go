@@ -57,9 +57,10 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		return fault.Errorf(fault.Invalid, "the file was given up after work on it was cut off %d times", file.Starts)
 	}
 	progress := &progress{importer: i, file: file, work: w, step: "reading"}
-	for attempt, runs := 0, 1; ; runs++ {
+	start := firstAttempt(file)
+	for attempt, runs := start, 1; ; runs++ {
 		r := run{Importer: i, file: file, clock: clock, progress: progress}
-		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, limit: or(i.textBatch, maxTextBatch)}
+		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, end: start + maxAttempts, limit: or(i.textBatch, maxTextBatch)}
 		became, err := r.do(ctx)
 		switch {
 		case err == nil:
@@ -67,7 +68,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		case runs < maxRuns && errors.Is(err, errOtherText):
 			attempt = r.text.attempt + 1
 		case runs < maxRuns && fault.Is(err, fault.Conflict):
-			attempt = 0 // for another document
+			attempt = start // for another document
 		default:
 			return err
 		}
@@ -87,15 +88,32 @@ type run struct {
 	text    textWriter
 
 	// elsewhere says that the user could read the same bytes in another
-	// document; asked, that this was looked up.
+	// document, other; asked, that this was looked up.
 	elsewhere, asked bool
+	other            uuid.UUID
 }
 
 // do files the upload, if it is not filed yet.
 func (r *run) do(ctx context.Context) (events.FileImported, error) {
+	file := r.fileNew
+	if isRevision(r.file.Accepted) {
+		file = r.revise
+	}
+	err := file(ctx)
+	if err == nil {
+		err = r.checkFolder(ctx)
+	}
+	if err != nil && !errors.Is(err, errFiled) {
+		return events.FileImported{}, err
+	}
+	return r.became(ctx)
+}
+
+// fileNew makes the file a document of its own.
+func (r *run) fileNew(ctx context.Context) error {
 	folder, found, err := r.Handler.FindFolder(ctx, r.file.User, r.file.Accepted.Folder)
 	if err != nil {
-		return events.FileImported{}, err
+		return err
 	}
 	if found {
 		err = r.locate(ctx, folder)
@@ -107,10 +125,18 @@ func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	if err == nil {
 		err = r.fileAs(ctx, content)
 	}
-	if err != nil && !errors.Is(err, errFiled) {
-		return events.FileImported{}, err
+	return err
+}
+
+// checkFolder returns an error if the folder was deleted while the file was
+// being filed in it: folders go in a stream of their own, and what arrives in
+// one that is gone is hidden.
+func (r *run) checkFolder(ctx context.Context) error {
+	there, err := r.Handler.HasFolder(ctx, r.claim.Folder)
+	if err == nil && !there {
+		err = fault.Errorf(fault.Invalid, "folder %q was deleted while the file was being filed in it", r.file.Accepted.Folder)
 	}
-	return r.became(ctx)
+	return err
 }
 
 // locate finds what the file becomes in its folder; errFiled if that exists.
@@ -176,7 +202,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	}
 	defer release()
 	r.clock.Reset(r.timeout())
-	accepted := r.file.Accepted
+	accepted := readable(r.file.Accepted)
 	stop, err := r.progress.watch(ctx, mayEndProcess(accepted))
 	if err != nil {
 		return extract.Info{}, err
@@ -206,16 +232,25 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	return info, err
 }
 
-// fileAs makes the document. Access is judged again here: it may have been
+// fileAs makes the document, unless one with the same bytes came into the
+// folder under another id. Access is judged again here: it may have been
 // withdrawn since the upload.
 func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
 	}
-	if err := r.lookElsewhere(ctx); err != nil {
+	if err := r.lookElsewhere(ctx, r.folder); err != nil {
 		return err
 	}
-	r.claim, err = r.Handler.ImportDocument(ctx, r.document(r.folder, content))
+	command := r.document(r.folder, content)
+	if r.elsewhere {
+		claim, found, err := r.Handler.KnownDuplicate(ctx, command, r.other)
+		if found || err != nil {
+			r.claim = claim
+			return err
+		}
+	}
+	r.claim, err = r.Handler.ImportDocument(ctx, command)
 	if fault.Is(err, fault.Forbidden) {
 		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
 	}
@@ -231,22 +266,25 @@ func (r *run) document(folder uuid.UUID, content events.Content) commands.Import
 }
 
 // lookElsewhere asks whether the user can read the same bytes in another
-// document. It is asked before the document is made: of several the answer
-// names one.
-func (r *run) lookElsewhere(ctx context.Context) error {
+// document, first of all one in a folder. It is asked before the document is
+// made: of several the answer names one.
+func (r *run) lookElsewhere(ctx context.Context, folder uuid.UUID) (err error) {
 	if r.asked || r.Handler.Duplicates == nil {
 		return nil
 	}
-	other, found, err := r.Handler.Duplicates.DuplicateOf(ctx, r.file.User, r.file.Accepted.SHA256)
-	r.elsewhere, r.asked = found && other != r.claim.Document, true
+	var found bool
+	r.other, found, err = r.Handler.Duplicates.DuplicateOf(ctx, r.file.User, folder, r.file.Accepted.SHA256)
+	r.elsewhere, r.asked = found && r.other != r.claim.Document, true
 	return err
 }
 
-// became tells the outcome. The file is a duplicate if it became a document
-// that another upload made, or if the user can read the same bytes elsewhere.
+// became tells the outcome. The file is a duplicate if what it was to become
+// was there without it, or if the user can read the same bytes elsewhere; in
+// a document's history nobody looks for others like it.
 func (r *run) became(ctx context.Context) (events.FileImported, error) {
-	if r.claim.Own {
-		if err := r.lookElsewhere(ctx); err != nil {
+	if r.claim.Own && !isRevision(r.file.Accepted) {
+		// Of its own folder the answer would be the document itself.
+		if err := r.lookElsewhere(ctx, uuid.Nil); err != nil {
 			return events.FileImported{}, err
 		}
 	}

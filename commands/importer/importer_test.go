@@ -376,7 +376,7 @@ type found struct {
 	sha256   string
 }
 
-func (f found) DuplicateOf(_ context.Context, _ events.User, sha256 string) (uuid.UUID, bool, error) {
+func (f found) DuplicateOf(_ context.Context, _ events.User, _ uuid.UUID, sha256 string) (uuid.UUID, bool, error) {
 	return f.document, sha256 == f.sha256, nil
 }
 

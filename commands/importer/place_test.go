@@ -69,7 +69,7 @@ func TestWaitingForATurnIsNoPartOfTheTimeout(t *testing.T) {
 // away is a read side that cannot answer.
 type away struct{}
 
-func (away) DuplicateOf(context.Context, events.User, string) (uuid.UUID, bool, error) {
+func (away) DuplicateOf(context.Context, events.User, uuid.UUID, string) (uuid.UUID, bool, error) {
 	return uuid.Nil, false, fault.Errorf(fault.Unavailable, "the read models are catching up")
 }
 

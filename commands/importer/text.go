@@ -40,6 +40,7 @@ type textWriter struct {
 	file     commands.ImportFile
 	document uuid.UUID
 	attempt  int
+	end      int // of the attempts there may be
 	limit    int // of bytes in a batch
 
 	next     int64 // revision of the first event of the batch
@@ -77,7 +78,7 @@ func (w *textWriter) flush(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil
 	}
-	for ; w.attempt < maxAttempts; w.attempt++ {
+	for ; w.attempt < w.end; w.attempt++ {
 		stream := w.stream()
 		added := make([]events.New, len(w.batch))
 		for i, d := range w.batch {

@@ -49,6 +49,20 @@ func Supported(name string) (mediaType string, ok bool) {
 	return mediaType, ok
 }
 
+// NameFor returns a name under which a file of a media type can be read: the
+// given one, with an extension of that type if its own tells none.
+func NameFor(name, mediaType string) string {
+	if _, ok := Supported(name); ok {
+		return name
+	}
+	for _, ext := range Extensions() {
+		if mediaTypes[ext] == mediaType {
+			return name + ext
+		}
+	}
+	return name
+}
+
 func extension(name string) string { return strings.ToLower(filepath.Ext(name)) }
 
 // Extensions returns the extensions of all files that can be read, sorted,

@@ -1,0 +1,147 @@
+package commands
+
+import (
+	"context"
+	"slices"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// ChangeDocument renames, moves and tags a document; what is nil stays. It
+// needs write access to the document's folder, and to the one it moves to.
+type ChangeDocument struct {
+	ID      uuid.UUID
+	Version int // that was read
+	Name    *string
+	Folder  *uuid.UUID
+	Tags    *[]string // the full list
+}
+
+// normalize returns the command with its texts as they are kept.
+func (c ChangeDocument) normalize() (ChangeDocument, error) {
+	if c.Name != nil {
+		name, err := normalizeName(*c.Name)
+		if err != nil {
+			return c, err
+		}
+		c.Name = &name
+	}
+	if c.Tags != nil {
+		tags, err := NormalizeTags(*c.Tags)
+		if err != nil {
+			return c, err
+		}
+		c.Tags = &tags
+	}
+	if c.Folder != nil && *c.Folder == uuid.Nil {
+		return c, fault.Errorf(fault.Invalid, "a document cannot be moved to the top level")
+	}
+	return c, nil
+}
+
+// allow judges access by the folders alone.
+func (c ChangeDocument) allow(t *tree, user events.User, d *document) error {
+	if err := d.need(t, user, c.ID, events.Write); err != nil {
+		return err
+	}
+	if c.Folder == nil || *c.Folder == d.folder {
+		return nil
+	}
+	return t.mayMoveInto(user, *c.Folder, t.access(user, d.folder))
+}
+
+// decide takes a command that is normalized. All of its events make the same
+// version: they are one change.
+func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
+	if err := d.fresh(c.ID, c.Version); err != nil {
+		return nil, err
+	}
+	next := d.version + 1
+	if c.Name != nil && *c.Name != d.name {
+		data = append(data, events.DocumentRenamed{Version: next, Name: *c.Name})
+	}
+	if c.Folder != nil && *c.Folder != d.folder {
+		data = append(data, events.DocumentMoved{Version: next, Folder: *c.Folder})
+	}
+	if c.Tags != nil && !slices.Equal(*c.Tags, d.tags) {
+		data = append(data, events.DocumentTagged{Version: next, Tags: *c.Tags})
+	}
+	return data, nil
+}
+
+// need returns an error unless a user may do so much with the document.
+func (d *document) need(t *tree, user events.User, id uuid.UUID, least events.Access) error {
+	switch access := t.access(user, d.folder); {
+	case !d.exists || d.deleted || access == events.NoAccess:
+		return fault.Errorf(fault.NotFound, "no document %s", id)
+	case access < least:
+		return fault.Errorf(fault.Forbidden, "you have %s access to document %s; this needs %s access", access, id, least)
+	}
+	return nil
+}
+
+// fresh returns an error where the document is not at the version that
+// somebody read.
+func (d *document) fresh(id uuid.UUID, version int) error {
+	if version != d.version {
+		return fault.Errorf(fault.Conflict, "document %s is at version %d, not %d", id, d.version, version)
+	}
+	return nil
+}
+
+// DeleteDocument ends a document. It needs own access to its folder.
+type DeleteDocument struct {
+	ID      uuid.UUID
+	Version int // that was read
+}
+
+func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
+	if err := d.fresh(c.ID, c.Version); err != nil {
+		return nil, err
+	}
+	return []events.Data{events.DocumentDeleted{Version: d.version + 1}}, nil
+}
+
+// ChangeDocument carries the command out. A stale version is fault.Conflict.
+func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlation string, c ChangeDocument) (at events.Position, err error) {
+	if c, err = c.normalize(); err != nil {
+		return 0, err
+	}
+	at, err = h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
+		name: "change document", decide: c.decide,
+		allow: h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) }),
+	})
+	if err != nil || c.Folder == nil {
+		return at, err
+	}
+	// A folder goes in a stream of its own: it may have gone meanwhile.
+	if there, err := h.HasFolder(ctx, *c.Folder); err != nil || there {
+		return at, err
+	}
+	return 0, fault.Errorf(fault.Conflict, "folder %s was deleted while document %s was moved into it", *c.Folder, c.ID)
+}
+
+// DeleteDocument carries the command out. A stale version is fault.Conflict.
+func (h *Handler) DeleteDocument(ctx context.Context, user events.User, correlation string, c DeleteDocument) (at events.Position, err error) {
+	return h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
+		name: "delete document", decide: c.decide,
+		allow: h.onTree(func(t *tree, d *document) error { return d.need(t, user, c.ID, events.Own) }),
+	})
+}
+
+// changeDocument carries out what a user asks of a document.
+func (h *Handler) changeDocument(ctx context.Context, user events.User, correlation string, id uuid.UUID, a action[*document]) (events.Position, error) {
+	h.init()
+	a.stream, a.cause = events.DocumentStream(id), causedBy(user, correlation)
+	return do(ctx, h, h.documents, a)
+}
+
+// onTree is a judgement of a document by the folders as they are now.
+func (h *Handler) onTree(judge func(*tree, *document) error) func(context.Context, *document) error {
+	return func(ctx context.Context, d *document) error {
+		return view(ctx, h, h.folders, events.Folders, func(t *tree) error { return judge(t, d) })
+	}
+}

@@ -1,0 +1,292 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// CreateFolder makes a folder below another one, for which its maker must
+// have write access there, or at the top level, where he owns it.
+type CreateFolder struct {
+	Parent uuid.UUID // uuid.Nil: the top level
+	Name   string
+}
+
+func (c CreateFolder) decide(t *tree, user events.User, id uuid.UUID) ([]events.Data, error) {
+	name, err := normalizeName(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	created := events.FolderCreated{Folder: id, Parent: c.Parent, Name: name}
+	switch {
+	case c.Parent == uuid.Nil:
+		created.Owner = user.Principal
+	default:
+		err = t.mayMoveInto(user, c.Parent, events.Own)
+	}
+	if err == nil {
+		err = t.mayName(c.Parent, name)
+	}
+	if err == nil {
+		err = t.fits(id, c.Parent, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []events.Data{created}, nil
+}
+
+// mayName returns an error for the one name that nobody gives: that of the
+// inbox, at the top level.
+func (t *tree) mayName(parent uuid.UUID, name string) error {
+	if parent == uuid.Nil && name == inbox {
+		return fault.Errorf(fault.Forbidden, "the top-level folder %s is made by Annals alone", inbox)
+	}
+	return nil
+}
+
+// fits returns an error unless a folder can stand under a parent by a name.
+// It need not exist yet.
+func (t *tree) fits(id, parent uuid.UUID, name string) error {
+	if t.within(parent, id) {
+		return fault.Errorf(fault.Conflict, "folder %s cannot be moved into itself, or below itself", id)
+	}
+	if taken, ok := t.children[parent][name]; ok && taken != id {
+		return fault.Errorf(fault.Conflict, "the name %q is taken in this folder", name)
+	}
+	if n := len(t.path(parent)) + t.height(id); n > MaxSegments {
+		return fault.Errorf(fault.Invalid, "a folder path has at most %d names, not %d", MaxSegments, n)
+	}
+	return nil
+}
+
+// fresh returns an error where a folder is not at the version that somebody
+// read; a negative one stands for whichever it is at.
+func (t *tree) fresh(id uuid.UUID, version int64) error {
+	if current := t.folders[id].version; version >= 0 && version != current {
+		return fault.Errorf(fault.Conflict, "folder %s is at version %d, not %d", id, current, version)
+	}
+	return nil
+}
+
+// ChangeFolder renames a folder, moves it, or both. It needs write access to
+// the folder and to where it moves; to the top level owners alone move it.
+type ChangeFolder struct {
+	ID      uuid.UUID
+	Version int64 // that was read; negative: whatever it is
+	Name    *string
+	Parent  *uuid.UUID // uuid.Nil: the top level
+}
+
+func (c ChangeFolder) decide(t *tree, user events.User) (data []events.Data, err error) {
+	rename := ""
+	if c.Name != nil {
+		if rename, err = normalizeName(*c.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.need(user, c.ID, events.Write); err != nil {
+		return nil, err
+	}
+	f := t.folders[c.ID]
+	name, parent := cmp.Or(rename, f.name), f.parent
+	if c.Parent != nil {
+		parent = *c.Parent
+	}
+	if err := c.allowed(t, user, name, parent); err != nil {
+		return nil, err
+	}
+	if err := t.fresh(c.ID, c.Version); err != nil {
+		return nil, err
+	}
+	if name != f.name {
+		data = append(data, events.FolderRenamed{Folder: c.ID, Name: name})
+	}
+	if parent != f.parent {
+		moved := events.FolderMoved{Folder: c.ID, Parent: parent}
+		if parent == uuid.Nil {
+			moved.Owner = user.Principal
+		}
+		data = append(data, moved)
+	}
+	if len(data) > 0 {
+		err = t.fits(c.ID, parent, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// allowed judges whether a user who may write in the folder may give it a
+// name and a parent.
+func (c ChangeFolder) allowed(t *tree, user events.User, name string, parent uuid.UUID) error {
+	f := t.folders[c.ID]
+	renamed, moved := name != f.name, parent != f.parent
+	switch {
+	case t.isInbox(c.ID):
+		return fault.Errorf(fault.Forbidden, "%s cannot be renamed or moved", inbox)
+	case renamed && !moved && t.isInbox(f.parent):
+		return fault.Errorf(fault.Forbidden, "the folders in %s bear the names of their users", inbox)
+	case !moved:
+	case parent != uuid.Nil:
+		if err := t.mayMoveInto(user, parent, t.access(user, c.ID)); err != nil {
+			return err
+		}
+	case t.access(user, c.ID) < events.Own:
+		return fault.Errorf(fault.Forbidden, "only an owner may move folder %s to the top level", c.ID)
+	}
+	return t.mayName(parent, name)
+}
+
+// MaxPermissions is how many entries a folder's permission list has at most.
+const MaxPermissions = 1000
+
+// ShareFolder replaces a folder's own permission list. It needs own access;
+// whoever made the folder, or moved it to the top level, stays its owner.
+type ShareFolder struct {
+	ID          uuid.UUID
+	Version     int64 // that was read; negative: whatever it is
+	Permissions []events.Permission
+}
+
+func (c ShareFolder) decide(t *tree, user events.User) ([]events.Data, error) {
+	permissions, err := normalizePermissions(c.Permissions)
+	if err == nil {
+		err = t.need(user, c.ID, events.Own)
+	}
+	if err == nil {
+		err = t.fresh(c.ID, c.Version)
+	}
+	if err != nil || slices.Equal(t.folders[c.ID].permissions, permissions) {
+		return nil, err
+	}
+	return []events.Data{events.FolderShared{Folder: c.ID, Permissions: permissions}}, nil
+}
+
+// normalizePermissions returns a list as it is kept: ordered by principal,
+// so that equal lists are told to be equal.
+func normalizePermissions(list []events.Permission) ([]events.Permission, error) {
+	if len(list) > MaxPermissions {
+		return nil, fault.Errorf(fault.Invalid, "a folder has at most %d permissions, not %d", MaxPermissions, len(list))
+	}
+	kept := slices.SortedFunc(slices.Values(list), func(a, b events.Permission) int { return cmp.Compare(a.Principal, b.Principal) })
+	for i, p := range kept {
+		text, err := normalizeText("a principal", string(p.Principal), MaxPrincipal)
+		if err != nil {
+			return nil, err
+		}
+		if text != string(p.Principal) || !p.Principal.IsUser() && !p.Principal.IsGroup() {
+			return nil, fault.Errorf(fault.Invalid, "%.300q names nobody: a principal is user:<name> or group:<name>, in Unicode form NFC", p.Principal)
+		}
+		if _, ok := events.ParseAccess(p.Access); !ok {
+			return nil, fault.Errorf(fault.Invalid, "%.300q is no access: it is read, write or own", p.Access)
+		}
+		if i > 0 && kept[i-1].Principal == p.Principal {
+			return nil, fault.Errorf(fault.Invalid, "%s has more than one permission", p.Principal)
+		}
+	}
+	return kept, nil
+}
+
+// DeleteFolder ends a folder, and hides all below it. It needs own access.
+type DeleteFolder struct {
+	ID        uuid.UUID
+	Version   int64 // that was read; negative: whatever it is
+	Recursive bool  // else only an empty one is deleted
+}
+
+func (c DeleteFolder) decide(t *tree, user events.User) ([]events.Data, error) {
+	if err := t.need(user, c.ID, events.Own); err != nil {
+		return nil, err
+	}
+	if t.isInbox(c.ID) {
+		return nil, fault.Errorf(fault.Forbidden, "%s cannot be deleted", inbox)
+	}
+	if err := t.fresh(c.ID, c.Version); err != nil {
+		return nil, err
+	}
+	if len(t.children[c.ID]) > 0 && !c.Recursive {
+		return nil, notEmpty(c.ID)
+	}
+	return []events.Data{events.FolderDeleted{Folder: c.ID}}, nil
+}
+
+func notEmpty(id uuid.UUID) error {
+	return fault.Errorf(fault.Conflict, "folder %s is not empty", id)
+}
+
+// CreateFolder makes a folder and returns its id. A name that is taken there
+// is fault.Conflict.
+func (h *Handler) CreateFolder(ctx context.Context, user events.User, correlation string, c CreateFolder) (id uuid.UUID, at events.Position, err error) {
+	id = uuid.New()
+	at, err = h.changeTree(ctx, user, correlation, "create folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user, id) })
+	if err != nil {
+		return uuid.Nil, 0, err
+	}
+	return id, at, nil
+}
+
+// ChangeFolder carries the command out. A stale version, a name that is taken
+// and a folder to be moved into itself are fault.Conflict.
+func (h *Handler) ChangeFolder(ctx context.Context, user events.User, correlation string, c ChangeFolder) (at events.Position, err error) {
+	return h.changeTree(ctx, user, correlation, "change folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+}
+
+// ShareFolder carries the command out. A stale version is fault.Conflict.
+func (h *Handler) ShareFolder(ctx context.Context, user events.User, correlation string, c ShareFolder) (at events.Position, err error) {
+	return h.changeTree(ctx, user, correlation, "share folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+}
+
+// DeleteFolder carries the command out. A stale version, and a folder that is
+// not empty, are fault.Conflict.
+func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlation string, c DeleteFolder) (at events.Position, err error) {
+	h.init()
+	if !c.Recursive {
+		if err := h.checkEmpty(ctx, user, c); err != nil {
+			return 0, err
+		}
+	}
+	return h.changeTree(ctx, user, correlation, "delete folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+}
+
+// checkEmpty asks the read side whether a folder that may be deleted holds
+// documents. It is asked before the tree is held: the answer may take a while.
+func (h *Handler) checkEmpty(ctx context.Context, user events.User, c DeleteFolder) error {
+	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		_, err := c.decide(t, user)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if h.Contents == nil {
+		return fault.Errorf(fault.Unavailable, "whether folder %s is empty cannot be told now", c.ID)
+	}
+	head, err := h.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	holds, err := h.Contents.HoldsDocuments(ctx, c.ID, head)
+	if err == nil && holds {
+		err = notEmpty(c.ID)
+	}
+	return err
+}
+
+// changeTree carries out what a user asks of the folders.
+func (h *Handler) changeTree(ctx context.Context, user events.User, correlation, name string, decide func(*tree) ([]events.Data, error)) (events.Position, error) {
+	h.init()
+	return do(ctx, h, h.folders, action[*tree]{name: name, stream: events.Folders, cause: causedBy(user, correlation), decide: decide})
+}
+
+// causedBy is the cause of what a user asks of the vault.
+func causedBy(user events.User, correlation string) events.Cause {
+	return events.Cause{Actor: user.Principal, Via: "vault", Correlation: correlation}
+}

@@ -1,0 +1,222 @@
+package commands
+
+import (
+	"slices"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// tree is all folders, folded from the one stream that holds them.
+type tree struct {
+	folders  map[uuid.UUID]*folder
+	children map[uuid.UUID]map[string]uuid.UUID // by parent and name, deleted ones left out; uuid.Nil is the top
+}
+
+type folder struct {
+	version     int64 // revision of the last event that changed it
+	parent      uuid.UUID
+	name        string
+	owners      []events.Principal
+	permissions []events.Permission
+	deleted     bool // itself; one above it may be
+	// hides is another folder of the same parent and name, between two events
+	// of one request that renames and moves.
+	hides uuid.UUID
+}
+
+func newTree() *tree {
+	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID)}
+}
+
+func (t *tree) apply(e events.Event) {
+	if created, ok := e.Data.(events.FolderCreated); ok {
+		f := &folder{version: e.Revision}
+		f.addOwner(created.Owner)
+		t.folders[created.Folder] = f
+		t.place(created.Folder, created.Parent, created.Name)
+		return
+	}
+	f := t.folders[subject(e.Data)]
+	if f == nil {
+		return
+	}
+	f.version = e.Revision
+	switch d := e.Data.(type) {
+	case events.FolderRenamed:
+		t.place(d.Folder, f.parent, d.Name)
+	case events.FolderMoved:
+		f.addOwner(d.Owner)
+		t.place(d.Folder, d.Parent, f.name)
+	case events.FolderShared:
+		f.permissions = d.Permissions
+	case events.FolderDeleted:
+		t.unplace(d.Folder)
+		f.deleted = true
+	}
+}
+
+// subject returns the folder that an event changes.
+func subject(data events.Data) uuid.UUID {
+	switch d := data.(type) {
+	case events.FolderRenamed:
+		return d.Folder
+	case events.FolderMoved:
+		return d.Folder
+	case events.FolderShared:
+		return d.Folder
+	case events.FolderDeleted:
+		return d.Folder
+	}
+	return uuid.Nil
+}
+
+func (f *folder) addOwner(p events.Principal) {
+	if p != "" && !slices.Contains(f.owners, p) {
+		f.owners = append(f.owners, p)
+	}
+}
+
+// place puts a folder under a parent by a name, away from where it was.
+func (t *tree) place(id, parent uuid.UUID, name string) {
+	t.unplace(id)
+	f := t.folders[id]
+	f.parent, f.name = parent, name
+	if f.deleted {
+		return
+	}
+	if t.children[parent] == nil {
+		t.children[parent] = make(map[string]uuid.UUID)
+	}
+	f.hides = t.children[parent][name]
+	t.children[parent][name] = id
+}
+
+func (t *tree) unplace(id uuid.UUID) {
+	f := t.folders[id]
+	siblings := t.children[f.parent]
+	if siblings[f.name] != id {
+		return
+	}
+	delete(siblings, f.name)
+	if f.hides != uuid.Nil {
+		siblings[f.name], f.hides = f.hides, uuid.Nil
+	}
+}
+
+// find follows a path as far as its folders exist: the deepest one, uuid.Nil
+// if there is none, and the number of names that led to it.
+func (t *tree) find(path []string) (deepest uuid.UUID, depth int) {
+	for depth < len(path) {
+		id, ok := t.children[deepest][path[depth]]
+		if !ok {
+			break
+		}
+		deepest, depth = id, depth+1
+	}
+	return deepest, depth
+}
+
+// path returns the names on the way to a folder, its own last; none at the
+// top, or where one of the folders is deleted or unknown.
+func (t *tree) path(id uuid.UUID) (names []string) {
+	for id != uuid.Nil {
+		f := t.folders[id]
+		if f == nil || f.deleted || len(names) > len(t.folders) {
+			return nil
+		}
+		names = append(names, f.name)
+		id = f.parent
+	}
+	slices.Reverse(names)
+	return names
+}
+
+// height returns how many names are on the longest path that begins with a
+// folder and goes down.
+func (t *tree) height(id uuid.UUID) int {
+	deepest := 0
+	for _, child := range t.children[id] {
+		deepest = max(deepest, t.height(child))
+	}
+	return 1 + deepest
+}
+
+// within reports whether a folder is another one, or below it.
+func (t *tree) within(id, above uuid.UUID) bool {
+	for steps := 0; id != uuid.Nil && steps <= len(t.folders); steps++ {
+		if id == above {
+			return true
+		}
+		f := t.folders[id]
+		if f == nil {
+			return false
+		}
+		id = f.parent
+	}
+	return false
+}
+
+func (t *tree) isInbox(id uuid.UUID) bool { return id != uuid.Nil && t.children[uuid.Nil][inbox] == id }
+
+// access returns what a user may do in a folder: what it and those above it
+// grant, added up. Nothing is granted in a folder that is deleted, or below
+// one that is, and at the top.
+func (t *tree) access(user events.User, id uuid.UUID) events.Access {
+	granted := events.NoAccess
+	if user.Admin && id != uuid.Nil {
+		granted = events.Own
+	}
+	for steps := 0; id != uuid.Nil; steps++ {
+		f := t.folders[id]
+		if f == nil || f.deleted || steps > len(t.folders) {
+			return events.NoAccess
+		}
+		granted = max(granted, f.grants(user))
+		id = f.parent
+	}
+	return granted
+}
+
+func (f *folder) grants(user events.User) (granted events.Access) {
+	if slices.Contains(f.owners, user.Principal) {
+		return events.Own
+	}
+	for _, p := range f.permissions {
+		if p.Principal == user.Principal || slices.Contains(user.Groups, p.Principal) {
+			access, _ := events.ParseAccess(p.Access)
+			granted = max(granted, access)
+		}
+	}
+	return granted
+}
+
+// need returns an error unless a user may do so much in a folder: one that he
+// may not even read does not exist for him.
+func (t *tree) need(user events.User, id uuid.UUID, least events.Access) error {
+	switch access := t.access(user, id); {
+	case access == events.NoAccess:
+		return fault.Errorf(fault.NotFound, "no folder %s", id)
+	case access < least:
+		return fault.Errorf(fault.Forbidden, "you have %s access to folder %s; this needs %s access", access, id, least)
+	}
+	return nil
+}
+
+// mayMoveInto returns an error unless a user, who may do so much with a thing
+// where it is, may put it into a folder. Nobody gains by moving: whoever may
+// write but not own a thing would else make himself its owner.
+func (t *tree) mayMoveInto(user events.User, target uuid.UUID, has events.Access) error {
+	if err := t.need(user, target, events.Write); err != nil {
+		return err
+	}
+	switch {
+	case t.isInbox(target):
+		return fault.Errorf(fault.Forbidden, "nothing can be put into %s directly", inbox)
+	case t.access(user, target) > has:
+		return fault.Errorf(fault.Forbidden, "in folder %s you would have more access to it than you have now: only an owner may move it there", target)
+	}
+	return nil
+}
