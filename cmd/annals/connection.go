@@ -33,11 +33,41 @@ func (c *connection) core(dataDir string) (string, error) {
 		}
 		server = urls.Core
 	}
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("--server %s: must be the http or https URL of the core", server)
+	return address("server", server, "core")
+}
+
+// vault returns the URL of the vault: the one that was given, or that of the
+// server on the data folder. Where another server was given, its vault is
+// looked for where serve puts it if nothing is said.
+func (c *connection) vault(given, dataDir string) (string, error) {
+	if given == "" && c.server == "" {
+		urls, err := signin.ReadURLs(dataDir)
+		if err != nil {
+			return "", err
+		}
+		given = urls.Vault
 	}
-	return strings.TrimSuffix(server, "/"), nil
+	if given == "" {
+		core, err := c.core(dataDir)
+		if err != nil {
+			return "", err
+		}
+		beside, ok := strings.CutSuffix(core, "/core")
+		if !ok {
+			return "", fmt.Errorf("where the vault is cannot be told from --server %s: name it by --vault-url", core)
+		}
+		given = beside + "/vault"
+	}
+	return address("vault-url", given, "vault")
+}
+
+// address returns the URL of a service without a slash at the end.
+func address(flag, text, service string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("--%s %s: must be the http or https URL of the %s", flag, text, service)
+	}
+	return strings.TrimSuffix(text, "/"), nil
 }
 
 // tokens returns where tokens come from: the one that was given, or the

@@ -70,6 +70,7 @@ func rootCommand() *cobra.Command {
 		tokenCommand(dataDir),
 		eventsCommand(dataDir),
 		importCommand(dataDir),
+		shareCommand(dataDir),
 		versionCommand(),
 		extractCommand(),
 	)

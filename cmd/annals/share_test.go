@@ -1,0 +1,93 @@
+package main
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/http/signin"
+)
+
+func TestGrantsThatCannotBeAreExplained(t *testing.T) {
+	for _, c := range []struct{ principal, access, says string }{
+		{"bob", "read", "did you mean user:bob?"},
+		{"User:bob", "read", "did you mean user:bob?"},
+		{"groups:staff", "read", "did you mean group:staff?"},
+		{"role:bob", "read", "write user:NAME or group:NAME"},
+		{"user:", "read", "write user:NAME or group:NAME"},
+		{"", "read", "write user:NAME or group:NAME"},
+		{"read", "user:bob", "the principal comes before the access: PATH user:bob read"},
+		{"user:bob", "reader", `"reader" is no access: it is read, write, own, or none to withdraw`},
+		{"user:bob", "", "it is read, write, own, or none"},
+	} {
+		if got, err := parseGrant(c.principal, c.access); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("parseGrant(%q, %q) = %v, %v; want an error that says %q", c.principal, c.access, got, err, c.says)
+		}
+	}
+	for _, c := range []struct {
+		principal, access string
+		want              grant
+	}{
+		{"user:bob", "none", grant{"user:bob", events.NoAccess}},
+		{"user:corp/Zoe\u0308", "own", grant{"user:corp/Zo\u00eb", events.Own}},
+		{" group:staff", "write", grant{"group:staff", events.Write}},
+	} {
+		if got, err := parseGrant(c.principal, c.access); err != nil || got != c.want {
+			t.Errorf("parseGrant(%q, %q) = %v, %v; want %v", c.principal, c.access, got, err, c.want)
+		}
+	}
+}
+
+func TestAGrantChangesOneEntryOfTheList(t *testing.T) {
+	bob, staff := events.Permission{Principal: "user:bob", Access: "read"}, events.Permission{Principal: "group:staff", Access: "write"}
+	for _, c := range []struct {
+		name string
+		grant
+		want []events.Permission
+		same bool
+	}{
+		{"another principal", grant{"user:eve", events.Read}, []events.Permission{bob, staff, {Principal: "user:eve", Access: "read"}}, false},
+		{"more", grant{"user:bob", events.Own}, []events.Permission{{Principal: "user:bob", Access: "own"}, staff}, false},
+		{"less", grant{"group:staff", events.Read}, []events.Permission{bob, {Principal: "group:staff", Access: "read"}}, false},
+		{"none", grant{"user:bob", events.NoAccess}, []events.Permission{staff}, false},
+		{"what is there", grant{"user:bob", events.Read}, []events.Permission{bob, staff}, true},
+		{"none to whom nothing is granted", grant{"user:eve", events.NoAccess}, []events.Permission{bob, staff}, true},
+		{"own to the owner", grant{"user:alice", events.Own}, []events.Permission{bob, staff}, true},
+	} {
+		p := folderPermissions{Owners: []events.Principal{"user:alice"}, List: []events.Permission{bob, staff}}
+		changed, err := p.apply(c.grant)
+		if err != nil || changed == c.same || !reflect.DeepEqual(p.List, c.want) {
+			t.Errorf("%s: apply = %v, %v and leaves %v; want %v", c.name, changed, err, p.List, c.want)
+		}
+	}
+	p := folderPermissions{Owners: []events.Principal{"user:alice"}}
+	if _, err := p.apply(grant{"user:alice", events.NoAccess}); err == nil || !strings.Contains(err.Error(), "owner") {
+		t.Errorf("apply of none to the owner: %v, want an error that says who owns the folder", err)
+	}
+}
+
+func TestTheVaultIsFoundBesideTheCore(t *testing.T) {
+	dir := t.TempDir()
+	urls := signin.URLs{Core: "http://core.test", Vault: "http://vault.test", Issuer: "http://h/signin"}
+	if err := signin.WriteURLs(dir, urls); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ dir, server, given, want string }{
+		{dir, "", "", "http://vault.test"},
+		{filepath.Join(dir, "nowhere"), "", "", "http://127.0.0.1:8080/vault"},
+		{dir, "https://a.test/core/", "", "https://a.test/vault"},
+		{dir, "https://a.test/core", "https://b.test/", "https://b.test"},
+		{dir, "", "https://b.test/v", "https://b.test/v"},
+		{dir, "https://a.test", "", "name it by --vault-url"},
+		{dir, "a.test/core", "", "must be the http or https URL of the core"},
+		{dir, "", "a.test", "--vault-url a.test: must be the http or https URL of the vault"},
+	} {
+		connection := connection{server: c.server}
+		got, err := connection.vault(c.given, c.dir)
+		if got != c.want && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("with --server %q --vault-url %q the vault is at %q, %v; want %q", c.server, c.given, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/google/uuid"
+
+	"annals/commands"
+	"annals/events"
+)
+
+// vaultClient speaks the vault's interface: what sharing needs of it.
+type vaultClient struct{ restClient }
+
+type vaultFolder struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Parent string `json:"parentFolderId"` // none where it is at the top of what the caller may read
+}
+
+// folderPermissions is what a folder grants by itself. Owners own it whatever
+// its list says.
+type folderPermissions struct {
+	Owners []events.Principal  `json:"owners"`
+	List   []events.Permission `json:"permissions"`
+
+	version string // of the folder, as If-Match takes it
+}
+
+// find returns the folder of an id or of a path. A path begins at what the
+// vault lists at the top: where the folders above one that was shared may not
+// be read, that is the shared one. Its Name is the path or the id.
+func (c *vaultClient) find(ctx context.Context, path string) (folder vaultFolder, err error) {
+	if id, err := uuid.Parse(path); err == nil && len(path) == len(id.String()) {
+		folder, err = c.folder(ctx, id)
+		folder.Name = path
+		return folder, err
+	}
+	path, err = commands.NormalizeFolder(strings.Trim(path, "/"))
+	if err != nil {
+		return folder, err
+	}
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		siblings, err := c.folders(ctx, folder.ID)
+		if err != nil {
+			return folder, err
+		}
+		if folder, err = pick(siblings, name); err != nil {
+			if i > 0 {
+				err = fmt.Errorf("in %s: %w", strings.Join(names[:i], "/"), err)
+			}
+			return folder, err
+		}
+	}
+	folder.Name = path
+	return folder, nil
+}
+
+// pick returns the folder of a name; its error names what is like it.
+func pick(folders []vaultFolder, name string) (vaultFolder, error) {
+	var same, alike []vaultFolder
+	for _, f := range folders {
+		if f.Name == name {
+			same = append(same, f)
+		} else if strings.EqualFold(f.Name, name) {
+			alike = append(alike, f)
+		}
+	}
+	switch {
+	case len(same) == 1:
+		return same[0], nil
+	case len(same) > 1:
+		return vaultFolder{}, fmt.Errorf("%d folders are called %q: name one by its id, such as %s", len(same), name, same[0].ID)
+	case len(alike) > 0:
+		return vaultFolder{}, fmt.Errorf("there is no folder %q: did you mean %q?", name, alike[0].Name)
+	}
+	return vaultFolder{}, fmt.Errorf("there is no folder %q, or none that may be read", name)
+}
+
+// folders lists what is directly below a folder, or at the top of what the
+// caller may read.
+func (c *vaultClient) folders(ctx context.Context, parent string) (list []vaultFolder, err error) {
+	query := ""
+	if parent != "" {
+		query = "?parentFolderId=" + url.QueryEscape(parent)
+	}
+	a, err := c.call(ctx, !patiently, c.request(ctx, http.MethodGet, "/folders"+query, "", nil))
+	if isRefusal(err, http.StatusNotFound) && parent == "" {
+		err = fmt.Errorf("%w; --vault-url is the URL of the vault, such as http://127.0.0.1:8080/vault", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, a.decode(&list)
+}
+
+func (c *vaultClient) folder(ctx context.Context, id uuid.UUID) (f vaultFolder, err error) {
+	a, err := c.call(ctx, !patiently, c.request(ctx, http.MethodGet, "/folders/"+id.String(), "", nil))
+	if isRefusal(err, http.StatusNotFound) {
+		err = fmt.Errorf("there is no folder %s, or none that may be read: %w", id, err)
+	}
+	if err != nil {
+		return f, err
+	}
+	return f, a.decode(&f)
+}
+
+// share changes what a folder grants to one principal. Where others change the
+// folder at the same moment, it begins again with what they made of it.
+func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change grant) error {
+	intervals := backoff.NewExponentialBackOff()
+	intervals.InitialInterval, intervals.MaxInterval = c.pause, 2*time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		p, err := c.permissions(ctx, folder)
+		if err == nil {
+			var changed bool
+			if changed, err = p.apply(change); changed {
+				err = c.setPermissions(ctx, folder, p)
+			}
+		}
+		if isRefusal(err, http.StatusConflict) {
+			return struct{}{}, err
+		}
+		return struct{}{}, backoff.Permanent(err)
+	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(20), backoff.WithMaxElapsedTime(0))
+	return err
+}
+
+// apply makes a change in the list; changed is false where it says so
+// already.
+func (p *folderPermissions) apply(g grant) (changed bool, err error) {
+	if slices.Contains(p.Owners, g.to) {
+		if g.access == events.Own {
+			return false, nil
+		}
+		return false, fmt.Errorf("%s is the folder's owner and may do everything in it, whatever its list says", g.to)
+	}
+	i := slices.IndexFunc(p.List, func(e events.Permission) bool { return e.Principal == g.to })
+	entry := events.Permission{Principal: g.to, Access: g.access.String()}
+	switch {
+	case i < 0 && g.access == events.NoAccess, i >= 0 && p.List[i] == entry:
+		return false, nil
+	case i < 0:
+		p.List = append(p.List, entry)
+	case g.access == events.NoAccess:
+		p.List = slices.Delete(p.List, i, i+1)
+	default:
+		p.List[i] = entry
+	}
+	return true, nil
+}
+
+func (c *vaultClient) permissions(ctx context.Context, folder vaultFolder) (p folderPermissions, err error) {
+	a, err := c.call(ctx, patiently, c.request(ctx, http.MethodGet, "/folders/"+folder.ID+"/permissions", "", nil))
+	if err != nil {
+		return p, err
+	}
+	p.version = a.header.Get("ETag")
+	return p, a.decode(&p)
+}
+
+// setPermissions writes the list, unless the folder is of another version
+// than p by now.
+func (c *vaultClient) setPermissions(ctx context.Context, folder vaultFolder, p folderPermissions) error {
+	list := append([]events.Permission{}, p.List...) // an empty list is written as one
+	body, err := json.Marshal(map[string]any{"permissions": list})
+	if err != nil {
+		return err
+	}
+	_, err = c.call(ctx, patiently, c.request(ctx, http.MethodPut, "/folders/"+folder.ID+"/permissions", p.version, body))
+	return err
+}
+
+func (c *vaultClient) request(ctx context.Context, method, path, version string, body []byte) func() (*http.Request, error) {
+	return func() (*http.Request, error) {
+		r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		if body != nil {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if version != "" {
+			r.Header.Set("If-Match", version)
+		}
+		return r, nil
+	}
+}
