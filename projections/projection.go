@@ -76,6 +76,9 @@ type Follower interface {
 	// Flush brings the second store up to through, to where the tables are.
 	// What is left to do stands in the tables, so that a crash loses nothing.
 	Flush(ctx context.Context, tables Tables, through events.Position) error
+	// Later does a bounded piece of such work as need not be done before the
+	// position moves on, and reports whether it found any.
+	Later(ctx context.Context, tables Tables) (more bool, err error)
 	Close() error
 }
 

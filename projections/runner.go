@@ -97,7 +97,7 @@ func (r *Runner) Position() events.Position {
 func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
 
 // Moved returns the position and a channel that is closed at the next change
-// of it.
+// of it, or of what waits to be done later.
 func (r *Runner) Moved() (events.Position, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +182,11 @@ func (r *Runner) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if more {
+		waiting, err := r.later(ctx)
+		if err != nil {
+			return err
+		}
+		if more || waiting {
 			continue
 		}
 		if err := r.await(ctx); err != nil {
@@ -190,6 +194,22 @@ func (r *Runner) follow(ctx context.Context) error {
 		}
 		r.gather(ctx)
 	}
+}
+
+// later does a piece of what waits behind everything new, and reports whether
+// there was any.
+func (r *Runner) later(ctx context.Context) (more bool, err error) {
+	f, ok := r.Projection.(Follower)
+	if !ok {
+		return false, nil
+	}
+	if more, err = f.Later(ctx, r.store); err != nil {
+		return false, fmt.Errorf("second store of %s: %w", r.Name(), err)
+	}
+	if more {
+		r.advance(r.Position(), nil) // whoever waits for it to end looks again
+	}
+	return more, nil
 }
 
 // await waits for an event beyond those that were read.

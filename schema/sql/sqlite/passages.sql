@@ -1,6 +1,7 @@
 CREATE TABLE folders (
-	id     TEXT PRIMARY KEY,
-	parent TEXT NOT NULL
+	id      TEXT PRIMARY KEY,
+	parent  TEXT NOT NULL,
+	deleted INTEGER NOT NULL DEFAULT 0 -- position at which it, or a folder above it, was deleted
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent);
 
@@ -11,15 +12,21 @@ CREATE TABLE documents (
 	media_type TEXT NOT NULL,
 	version    INTEGER NOT NULL, -- at which the content was last made
 	tags       TEXT NOT NULL,    -- JSON array
-	text       INTEGER NOT NULL  -- its text
+	text       INTEGER NOT NULL, -- its text
+	-- Version whose passages the index holds all of, 0 for none yet: they alone
+	-- are found. Where it is behind version, the index is about to take the new
+	-- ones. It rises by itself: who asked the index before may hold hits of an
+	-- older version, and asks again.
+	shown      INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX documents_folder ON documents (folder);
 
--- One text for each stream of sections.
+-- One text for each stream of sections. Those of earlier versions are kept as
+-- long as their document lives.
 CREATE TABLE texts (
 	id     INTEGER PRIMARY KEY,
 	stream TEXT NOT NULL UNIQUE,
-	named  INTEGER NOT NULL DEFAULT 0 -- 1 once a document event named it
+	named  INTEGER NOT NULL DEFAULT 0 -- 1 once a document event named it, or its document was deleted: no more sections count
 );
 
 CREATE TABLE sections (
@@ -38,6 +45,7 @@ CREATE UNIQUE INDEX sections_text ON sections (text_id, section, part);
 
 CREATE TABLE passages (
 	document   TEXT NOT NULL,
+	version    INTEGER NOT NULL, -- of the document, that made the content
 	section    INTEGER NOT NULL,
 	number     INTEGER NOT NULL, -- within the section
 	row        INTEGER NOT NULL, -- of sections: the part that holds it
@@ -45,7 +53,7 @@ CREATE TABLE passages (
 	length     INTEGER NOT NULL,
 	start_page INTEGER NOT NULL, -- 0 where there are no pages
 	end_page   INTEGER NOT NULL,
-	PRIMARY KEY (document, section, number)
+	PRIMARY KEY (document, version, section, number)
 ) WITHOUT ROWID;
 
 -- What the search index does not show yet: documents whose passages it must
@@ -57,6 +65,15 @@ CREATE TABLE unindexed (
 CREATE TABLE forgotten (
 	passage TEXT PRIMARY KEY
 ) WITHOUT ROWID;
+
+-- Documents whose passages the index must label anew, since a folder above them
+-- was moved. This may take a while, and goes on behind everything else.
+CREATE TABLE relabels (
+	id       INTEGER PRIMARY KEY,
+	document TEXT NOT NULL UNIQUE,
+	position INTEGER NOT NULL -- of the first move that the index does not show
+);
+CREATE INDEX relabels_position ON relabels (position);
 
 -- Up to where the search index was last made to hold everything. An index that
 -- is behind that has lost something.

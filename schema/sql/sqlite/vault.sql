@@ -5,15 +5,23 @@ CREATE TABLE folders (
 	sort_name  TEXT NOT NULL, -- lower case, for listings
 	created_at TEXT NOT NULL,
 	updated_at TEXT NOT NULL,
-	deleted    INTEGER NOT NULL DEFAULT 0
+	version    INTEGER NOT NULL,          -- revision of its last event in the stream of folders
+	deleted    INTEGER NOT NULL DEFAULT 0 -- 1 where it, or a folder above it, was deleted
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
+
+-- Where in the log each folder that was ever moved was moved last.
+CREATE TABLE moved (
+	folder   TEXT PRIMARY KEY,
+	position INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX moved_position ON moved (position);
 
 CREATE TABLE permissions (
 	principal TEXT NOT NULL,
 	folder    TEXT NOT NULL,
 	access    INTEGER NOT NULL, -- 1 read, 2 write, 3 own
-	owner     INTEGER NOT NULL, -- 1 for whoever created a top-level folder: sharing does not replace it
+	owner     INTEGER NOT NULL, -- 1 for whoever made a top-level folder or moved one there: sharing does not replace it
 	PRIMARY KEY (principal, folder, owner)
 ) WITHOUT ROWID;
 CREATE INDEX permissions_folder ON permissions (folder);
@@ -34,10 +42,36 @@ CREATE TABLE documents (
 	owner       TEXT NOT NULL,
 	created_at  TEXT NOT NULL,
 	updated_at  TEXT NOT NULL,
-	tags        TEXT NOT NULL -- JSON array
+	tags        TEXT NOT NULL,    -- JSON array
+	change      TEXT NOT NULL,    -- what made this version: imported, renamed, moved, tagged, revised, reread; or several
+	changed_by  TEXT NOT NULL,
+	text_stream TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX documents_folder ON documents (folder, sort_name, id);
 CREATE INDEX documents_sha256 ON documents (sha256, folder, created_at, id);
+
+-- What documents were before: a version is written down when the next one
+-- comes, so the current one stands in documents alone.
+CREATE TABLE versions (
+	document    TEXT NOT NULL,
+	version     INTEGER NOT NULL,
+	change      TEXT NOT NULL,
+	created_at  TEXT NOT NULL,
+	created_by  TEXT NOT NULL,
+	folder      TEXT NOT NULL,
+	name        TEXT NOT NULL,
+	tags        TEXT NOT NULL,
+	title       TEXT NOT NULL,
+	description TEXT NOT NULL,
+	media_type  TEXT NOT NULL,
+	sha256      TEXT NOT NULL,
+	size        INTEGER NOT NULL,
+	pages       INTEGER NOT NULL,
+	content     INTEGER NOT NULL,
+	text_stream TEXT NOT NULL,
+	PRIMARY KEY (document, version)
+) WITHOUT ROWID;
+CREATE INDEX versions_sha256 ON versions (sha256);
 
 CREATE TABLE tags (
 	tag      TEXT NOT NULL,

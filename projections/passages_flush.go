@@ -1,0 +1,208 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"annals/projections/searchindex"
+)
+
+// flush is one change of the index under way, during which the tables change
+// by it alone.
+type flush struct {
+	*Passages
+	tables    Tables
+	batch     searchindex.Batch
+	bytes     int
+	documents []indexedDocument   // those that the batch completes
+	above     map[string][]string // folders by one in or below them
+	replaces  bool                // completing them leaves passages of earlier versions to forget
+}
+
+func (p *Passages) newFlush(ctx context.Context, tables Tables) (*flush, error) {
+	position, err := p.Engine.Position(ctx)
+	return &flush{Passages: p, tables: tables, batch: searchindex.Batch{Position: position}, above: make(map[string][]string)}, err
+}
+
+// page takes up some of what waits and reports whether there may be more.
+func (f *flush) page(ctx context.Context) (more bool, err error) {
+	const page = 500 // documents
+	const forget = 2000
+	f.replaces = false
+	f.batch.Delete, err = Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT +$1`, forget)
+	if err != nil {
+		return false, err
+	}
+	waiting, err := Column(ctx, f.tables, `SELECT document FROM unindexed ORDER BY id LIMIT +$1`, page)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range waiting {
+		if err := f.document(ctx, id); err != nil {
+			return false, err
+		}
+	}
+	return len(waiting) == page || len(f.batch.Delete) == forget || f.replaces, nil
+}
+
+// empty reports whether the batch changes nothing but the position.
+func (f *flush) empty() bool {
+	return len(f.batch.Put) == 0 && len(f.batch.Delete) == 0 && len(f.documents) == 0
+}
+
+// apply hands the batch to the engine, and then strikes it off what waits.
+func (f *flush) apply(ctx context.Context) error {
+	if err := f.Engine.Apply(ctx, f.batch); err != nil {
+		return err
+	}
+	err := f.tables.Transaction(ctx, func(tx Tx) error {
+		for _, id := range f.batch.Delete {
+			if err := tx.Exec(ctx, `DELETE FROM forgotten WHERE passage = $1`, id); err != nil {
+				return err
+			}
+		}
+		for _, d := range f.documents {
+			if err := d.complete(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, f.batch.Position)
+	})
+	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
+	return err
+}
+
+// indexedDocument is a document of which the index holds all passages of its
+// version.
+type indexedDocument struct {
+	id             string
+	version, shown int
+}
+
+// complete lets the document be found by these passages from now on, and no
+// longer by those of an earlier version, in one step.
+func (d indexedDocument) complete(ctx context.Context, tx Tx) error {
+	err := errors.Join(
+		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
+		tx.Exec(ctx, `DELETE FROM relabels WHERE document = $1`, d.id),
+	)
+	if err != nil || d.shown == d.version {
+		return err
+	}
+	return errors.Join(
+		tx.Exec(ctx, `INSERT INTO forgotten (passage) SELECT `+passageID+` FROM passages WHERE document = $1 AND version < $2 ON CONFLICT DO NOTHING`, d.id, d.version),
+		tx.Exec(ctx, `DELETE FROM passages WHERE document = $1 AND version < $2`, d.id, d.version),
+		tx.Exec(ctx, `UPDATE documents SET shown = $2 WHERE id = $1`, d.id, d.version),
+	)
+}
+
+// document adds the passages of one document to the batch, which it hands over
+// whenever it is full.
+func (f *flush) document(ctx context.Context, id string) error {
+	var folder, title, tags string
+	d := indexedDocument{id: id}
+	err := f.tables.QueryRow(ctx, `SELECT folder, title, tags, version, shown FROM documents WHERE id = $1`, id).Scan(&folder, &title, &tags, &d.version, &d.shown)
+	if errors.Is(err, sql.ErrNoRows) {
+		f.documents = append(f.documents, d) // it is gone by now
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("document %s of the index: %w", id, err)
+	}
+	whole := searchindex.Passage{Document: id, Title: title}
+	if err := json.Unmarshal([]byte(tags), &whole.Tags); err != nil {
+		return fmt.Errorf("tags of document %s: %w", id, err)
+	}
+	if whole.Folders, err = f.folderAndAbove(ctx, folder); err != nil {
+		return err
+	}
+	if err := f.passages(ctx, whole, d.version); err != nil {
+		return err
+	}
+	f.documents = append(f.documents, d)
+	f.replaces = f.replaces || d.shown != d.version && d.version > 1
+	return nil
+}
+
+// passages adds those of one version of a document, which whole describes.
+func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version int) error {
+	after := passageRow{section: -1}
+	var part textPart
+	for {
+		const page = 1000
+		rows, err := List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.part, &p.start, &p.length} },
+			`SELECT section, number, row, start, length FROM passages
+			 WHERE document = $1 AND version = $2 AND (section, number) > ($3, $4) ORDER BY section, number LIMIT +$5`,
+			whole.Document, version, after.section, after.number, page)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			// Many passages are of one part, which SQLite would read whole
+			// for each of them.
+			if row.part != part.row {
+				if part, err = f.part(ctx, row.part); err != nil {
+					return fmt.Errorf("section %d of document %s: %w", row.section, whole.Document, err)
+				}
+			}
+			whole.ID = PassageID(whole.Document, version, row.section, row.number)
+			whole.Section, whole.Text = part.path, string(part.text[row.start:row.start+row.length])
+			if err := f.add(ctx, whole); err != nil {
+				return err
+			}
+		}
+		after = rows[len(rows)-1]
+	}
+}
+
+type passageRow struct {
+	section, number int
+	part            int64
+	start, length   int
+}
+
+// textPart is one row of sections.
+type textPart struct {
+	row  int64
+	path string
+	text []byte
+}
+
+func (f *flush) part(ctx context.Context, row int64) (textPart, error) {
+	p := textPart{row: row}
+	var titles string
+	if err := f.tables.QueryRow(ctx, `SELECT path, text FROM sections WHERE id = $1`, row).Scan(&titles, &p.text); err != nil {
+		return p, err
+	}
+	var path []string
+	err := json.Unmarshal([]byte(titles), &path)
+	p.path = strings.Join(path, " > ")
+	return p, err
+}
+
+func (f *flush) add(ctx context.Context, p searchindex.Passage) error {
+	f.batch.Put = append(f.batch.Put, p)
+	f.bytes += len(p.Text)
+	if len(f.batch.Put) < indexPassages && f.bytes < indexBytes {
+		return nil
+	}
+	return f.apply(ctx)
+}
+
+// folderAndAbove returns the ids of a folder and of all folders above it.
+func (f *flush) folderAndAbove(ctx context.Context, folder string) (ids []string, err error) {
+	ids, known := f.above[folder]
+	if known {
+		return ids, nil
+	}
+	ids, err = Column(ctx, f.tables,
+		`WITH RECURSIVE up (id) AS (SELECT $1 UNION ALL SELECT folders.parent FROM folders JOIN up ON folders.id = up.id WHERE folders.parent <> '') SELECT id FROM up LIMIT 100`, folder)
+	if err == nil {
+		f.above[folder] = ids
+	}
+	return ids, err
+}

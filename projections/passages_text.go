@@ -1,0 +1,133 @@
+package projections
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"annals/events"
+)
+
+// textID returns the row of a stream of sections, made where it is new, and
+// whether a document has named it.
+func textID(ctx context.Context, tx Tx, stream string) (id int64, named bool, err error) {
+	if err := tx.Exec(ctx, `INSERT INTO texts (stream) VALUES ($1) ON CONFLICT DO NOTHING`, stream); err != nil {
+		return 0, false, err
+	}
+	err = tx.QueryRow(ctx, `SELECT id, named FROM texts WHERE stream = $1`, stream).Scan(&id, &named)
+	return id, named, err
+}
+
+// addSection keeps a section until a document names its stream; what comes
+// after that does not count.
+func addSection(ctx context.Context, tx Tx, stream string, d events.SectionExtracted) error {
+	text, named, err := textID(ctx, tx, stream)
+	if err != nil || named {
+		return err
+	}
+	return tx.Exec(ctx, `INSERT INTO sections (text_id, section, part, level, title, path, start_page, breaks, text) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		text, d.Index, d.Part, d.Level, d.Title, jsonText(d.Path), d.StartPage, jsonText(d.PageBreaks), []byte(d.Text))
+}
+
+// setText makes a document's text count and cuts it into passages.
+func setText(ctx context.Context, tx Tx, document string, version int, c events.Content) error {
+	text, _, err := textID(ctx, tx, c.TextStream)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		tx.Exec(ctx, `UPDATE texts SET named = 1 WHERE id = $1`, text),
+		tx.Exec(ctx, `DELETE FROM sections WHERE text_id = $1 AND section >= $2`, text, c.Sections),
+		tx.Exec(ctx, `UPDATE documents SET text = $2, version = $3, title = $4, media_type = $5 WHERE id = $1`, document, text, version, c.Title, c.MediaType),
+		dropAttempts(ctx, tx, document),
+	)
+	if err != nil {
+		return err
+	}
+	if err := cutText(ctx, tx, document, version, text); err != nil {
+		return err
+	}
+	return unindex(ctx, tx, document)
+}
+
+// dropAttempts removes what readings of the document left that were cut off.
+func dropAttempts(ctx context.Context, tx Tx, document string) error {
+	prefix, err := textPrefix(document)
+	if err != nil {
+		return err
+	}
+	err = tx.Exec(ctx, `DELETE FROM sections WHERE text_id IN (SELECT id FROM texts WHERE stream >= $1 AND stream < $2 AND named = 0)`, prefix, prefix+"~")
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, `DELETE FROM texts WHERE stream >= $1 AND stream < $2 AND named = 0`, prefix, prefix+"~")
+}
+
+// part is one row of sections.
+type part struct {
+	row             int64
+	section, number int
+	startPage       int
+	breaks          string
+	text            []byte
+}
+
+// cutText fills the passages of a document's version from its sections.
+func cutText(ctx context.Context, tx Tx, document string, version int, text int64) error {
+	const page = 32 // parts, of 64 KiB at most
+	section, number := -1, 0
+	after := struct{ section, part int }{-1, -1}
+	for {
+		parts, err := List(ctx, tx, func(p *part) []any {
+			return []any{&p.row, &p.section, &p.number, &p.startPage, &p.breaks, &p.text}
+		}, `SELECT id, section, part, start_page, breaks, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT +$4`,
+			text, after.section, after.part, page)
+		if err != nil || len(parts) == 0 {
+			return err
+		}
+		for _, p := range parts {
+			if p.section != section {
+				section, number = p.section, 0
+			}
+			if number, err = cutPart(ctx, tx, document, version, p, number); err != nil {
+				return err
+			}
+			after.section, after.part = p.section, p.number
+		}
+	}
+}
+
+// cutPart adds the passages of one part, numbered from number on, and returns
+// the next number. A section without text is found by its title alone.
+func cutPart(ctx context.Context, tx Tx, document string, version int, p part, number int) (int, error) {
+	var breaks []int
+	if err := json.Unmarshal([]byte(p.breaks), &breaks); err != nil {
+		return number, fmt.Errorf("page breaks of section %d: %w", p.section, err)
+	}
+	spans := cutPassages(string(p.text))
+	if len(spans) == 0 && p.number == 0 {
+		spans = []span{{}}
+	}
+	for _, s := range spans {
+		first, last := pageAt(p.startPage, breaks, s.start), pageAt(p.startPage, breaks, max(s.start, s.end-1))
+		err := tx.Exec(ctx, `INSERT INTO passages (document, version, section, number, row, start, length, start_page, end_page) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			document, version, p.section, number, p.row, s.start, s.end-s.start, first, last)
+		if err != nil {
+			return number, err
+		}
+		number++
+	}
+	return number, nil
+}
+
+// pageAt returns the page that holds the byte at offset, 0 where there are no
+// pages.
+func pageAt(startPage int, breaks []int, offset int) int {
+	if startPage == 0 {
+		return 0
+	}
+	n, _ := slices.BinarySearch(breaks, offset+1)
+	return startPage + n
+}
