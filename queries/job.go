@@ -106,16 +106,16 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 			working = f.name
 		}
 	}
-	if err := q.knownTags(ctx, user, j.Results); err != nil {
-		return j, wrap(err, "documents of job "+row.id)
-	}
 	q.conclude(&j, row, working)
-	return j, nil
+	// What is looked up comes last: a job that is done has its documents.
+	err = q.known(ctx, user, j.Results)
+	return j, wrap(err, "documents of job "+row.id)
 }
 
-// knownTags gives the results of files that were filed before the tags of
-// their documents, to which nothing was added.
-func (q *Queries) knownTags(ctx context.Context, user events.User, results []JobResult) error {
+// known gives the results of files that were filed before the tags of their
+// documents, to which nothing was added. Of a document that the user may not
+// read any more nothing is told.
+func (q *Queries) known(ctx context.Context, user events.User, results []JobResult) error {
 	var ids []string
 	for _, r := range results {
 		if r.Duplicate && r.Document != uuid.Nil {
@@ -134,8 +134,13 @@ func (q *Queries) knownTags(ctx context.Context, user events.User, results []Job
 		return err
 	}
 	for i, r := range results {
-		if d, ok := docs[r.Document.String()]; ok && r.Duplicate {
+		if !r.Duplicate || r.Document == uuid.Nil {
+			continue
+		}
+		if d, ok := docs[r.Document.String()]; ok {
 			results[i].Tags = d.Tags
+		} else {
+			results[i].Document, results[i].Title = uuid.Nil, ""
 		}
 	}
 	return nil

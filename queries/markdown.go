@@ -50,9 +50,10 @@ func (d *Document) markdownPath() string { return "/documents/" + d.ID.String() 
 func (d *Document) lacksContent() bool { return isText(d.MediaType) && d.Content == nil }
 
 // text returns the number of a document's text; ok is false while the read
-// model of texts is behind the vault that told of the document.
+// model of texts is behind the vault that told of the document, or where it
+// knows already that the document is gone.
 func (q *Queries) text(ctx context.Context, d Document) (text int64, ok bool, err error) {
-	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT id FROM texts WHERE stream = $1 AND named = 1`, d.textStream).Scan(&text)
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT t.id FROM texts t WHERE t.stream = $1 AND t.named = 1 AND EXISTS (SELECT 1 FROM documents d WHERE d.id = $2)`, d.textStream, d.ID.String()).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}

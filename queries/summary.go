@@ -3,11 +3,14 @@ package queries
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/projections"
 
 	"github.com/google/uuid"
@@ -26,6 +29,11 @@ func (q *Queries) FolderSummary(ctx context.Context, user events.User, path stri
 	if err != nil {
 		return FolderSummary{}, err
 	}
+	if err := q.awaitSummaries(ctx); fault.Is(err, fault.Unavailable) {
+		return FolderSummary{Status: "unavailable"}, nil
+	} else if err != nil {
+		return FolderSummary{}, err
+	}
 	busy, err := q.busy(ctx, v, folder, path)
 	if err != nil {
 		return FolderSummary{}, wrap(err, "jobs in folder "+path)
@@ -37,6 +45,16 @@ func (q *Queries) FolderSummary(ctx context.Context, user events.User, path stri
 		return FolderSummary{Status: "none"}, nil
 	}
 	return q.summarise(ctx, v, folder)
+}
+
+// awaitSummaries returns once the read model of summaries has passed all that
+// the vault held when it was called, or with an error of kind fault.Unavailable.
+func (q *Queries) awaitSummaries(ctx context.Context) error {
+	at, err := passed(ctx, q.Models.Vault)
+	if err != nil {
+		return err
+	}
+	return await(ctx, q.Models.Summaries, at)
 }
 
 // busy reports whether a job works in a folder: anyone's in a folder that the
@@ -59,6 +77,27 @@ type summaryEntry struct{ id, name, title, description string }
 
 func (e *summaryEntry) fields() []any { return []any{&e.id, &e.name, &e.title, &e.description} }
 
+// here drops the entries of a list that the vault does not know in a folder, so
+// that a summary tells nothing of what was moved away or deleted. known selects
+// the ids among many ($2, JSON) that are in the folder ($1).
+func (v *viewer) here(ctx context.Context, folder string, entries []summaryEntry, known string) ([]summaryEntry, error) {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.id
+	}
+	b, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	there, err := projections.Column(ctx, v.db, known, folder, string(b))
+	return slices.DeleteFunc(entries, func(e summaryEntry) bool { return !slices.Contains(there, e.id) }), err
+}
+
+const (
+	documentsHere = `SELECT id FROM documents WHERE folder = $1 AND id IN (SELECT value FROM json_each($2))`
+	foldersHere   = `SELECT id FROM folders WHERE parent = $1 AND deleted = 0 AND id IN (SELECT value FROM json_each($2))`
+)
+
 // summarise composes the summary of a folder that the user may read.
 func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s FolderSummary, err error) {
 	db := q.Models.Summaries.DB()
@@ -70,6 +109,12 @@ func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s
 		WHERE parent = $1 AND deleted = 0 ORDER BY name, id LIMIT +$2`, folder.String(), summaryEntries+1)
 	if err != nil {
 		return s, wrap(err, "subfolders of the summary")
+	}
+	if docs, err = v.here(ctx, folder.String(), docs, documentsHere); err != nil {
+		return s, wrap(err, "documents of the folder")
+	}
+	if folders, err = v.here(ctx, folder.String(), folders, foldersHere); err != nil {
+		return s, wrap(err, "subfolders of the folder")
 	}
 	if len(docs) == 0 && len(folders) == 0 {
 		return FolderSummary{Status: "none"}, nil
@@ -162,8 +207,14 @@ func (q *Queries) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) 
 		return Document{}, err
 	}
 	f, err := v.one(ctx, parsed)
-	if err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return Document{}, notFound("document", id)
+	}
+	if err == nil {
+		err = q.awaitSummaries(ctx)
+	}
+	if err != nil {
+		return Document{}, err
 	}
 	s, err := q.summarise(ctx, v, parsed)
 	if err != nil || s.Status != "ok" {
