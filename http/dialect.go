@@ -34,13 +34,15 @@ func (e *statusError) Error() string { return e.text }
 // dialect is how one of the services writes a fault.
 type dialect struct {
 	contentType string
+	// reads says that GET is answered with an ETag, and HEAD like GET.
+	reads bool
 	// fault returns the body that tells err, whose status is given. text is
 	// the part of err that may be shown.
 	fault func(status int, text string, err error) any
 }
 
 // coreDialect is that of FastAPI.
-var coreDialect = dialect{"application/json", func(status int, text string, err error) any {
+var coreDialect = dialect{"application/json", false, func(status int, text string, err error) any {
 	type detail struct {
 		Detail any `json:"detail"`
 	}
@@ -57,7 +59,7 @@ var coreDialect = dialect{"application/json", func(status int, text string, err 
 }}
 
 // vaultDialect is that of NestJS.
-var vaultDialect = dialect{"application/json; charset=utf-8", func(status int, text string, err error) any {
+var vaultDialect = dialect{"application/json; charset=utf-8", true, func(status int, text string, err error) any {
 	type failure struct {
 		StatusCode int    `json:"statusCode"`
 		Message    any    `json:"message"`
@@ -107,17 +109,29 @@ func describe(err error) (status int, text string) {
 
 // write sends a value as JSON.
 func (d dialect) write(w http.ResponseWriter, status int, value any) error {
+	body, err := encode(value)
+	if err != nil {
+		return err
+	}
+	d.send(w, status, body)
+	return nil
+}
+
+// encode returns a value's JSON.
+func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // nothing here is HTML, and texts stay readable
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// send sends JSON.
+func (d dialect) send(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", d.contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) // the client may be gone
-	return nil
+	_, _ = w.Write(body) // the client may be gone
 }
 
 // fail sends an error.

@@ -1,9 +1,11 @@
 package http
 
 import (
-	"bytes"
+	"context"
+	"math"
 	"net/http"
 
+	"annals/commands"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -57,7 +59,66 @@ func (s *Server) document(c *call) (any, error) {
 		return nil, err
 	}
 	d, err := s.Queries.Document(c.Context(), c.user, id)
-	return documentBody(d), err
+	return vaultDialect.tagged(http.StatusOK, tagOf(d), documentBody(d)), err
+}
+
+// tagOf names a document's version. A folder's summary, which was never a
+// file, has none of its own.
+func tagOf(d queries.Document) tagger {
+	if d.SHA256 == "" {
+		return weakTag
+	}
+	return documentTag(d.Version)
+}
+
+// showItem answers with a document as listings tell it, as it is now.
+func (s *Server) showItem(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
+	d, err := s.Queries.Describe(ctx, c.user, id)
+	return vaultDialect.tagged(http.StatusOK, tagOf(d), documentItemBody(d)), err
+}
+
+// changeDocument answers PATCH /documents/{id}.
+func (s *Server) changeDocument(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readFields(c)
+	if err != nil {
+		return nil, err
+	}
+	change := commands.ChangeDocument{ID: id, Name: f.optionalText("name"), Folder: f.optionalID("folderId", false)}
+	if change.Name == nil && change.Folder == nil {
+		f.refuse("name or folderId should be given")
+	}
+	change.Version = f.documentVersion(c)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	at, err := s.Commands.ChangeDocument(c.Context(), c.user, correlation(c.Context()), change)
+	if err != nil {
+		return nil, err
+	}
+	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showItem(ctx, c, id) }), nil
+}
+
+// deleteDocument answers DELETE /documents/{id}.
+func (s *Server) deleteDocument(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	f := newFilter(c.Request)
+	version, given := f.integer("version", math.MaxInt32)
+	version = c.documentVersion(version, given, &f.wrong)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	at, err := s.Commands.DeleteDocument(c.Context(), c.user, correlation(c.Context()), commands.DeleteDocument{ID: id, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return s.made(c, at, id, gone), nil
 }
 
 // Bounds of one batch.
@@ -79,27 +140,18 @@ func (s *Server) documentBatch(c *call) (any, error) {
 
 // batchIDs reads the body of a batch.
 func batchIDs(text []byte, contentType string) ([]uuid.UUID, error) {
-	text, ok := isText(text)
-	if !ok || !isJSON(contentType) {
-		return nil, rejected{"body must be a JSON object"}
+	f, err := parseFields(text, contentType)
+	if err != nil {
+		return nil, err
 	}
-	body, err := decodeJSON(bytes.TrimSpace(text))
-	fields, ok := body.(map[string]any)
-	if err != nil || !ok {
-		return nil, rejected{"body must be a JSON object"}
-	}
-	list, ok := fields["ids"].([]any)
-	switch {
-	case !ok:
-		return nil, rejected{"ids must be an array"}
-	case len(list) == 0:
-		return nil, rejected{"ids must contain at least 1 elements"}
-	case len(list) > maxBatch:
-		return nil, rejected{"ids must contain no more than 100 elements"}
+	list := f.list("ids", 1, maxBatch)
+	if err := f.err(); err != nil {
+		return nil, err
 	}
 	ids := make([]uuid.UUID, len(list))
 	for i, v := range list {
 		text, _ := v.(string)
+		var ok bool
 		if ids[i], ok = parseID(text); !ok {
 			return nil, rejected{"each value in ids must be a UUID"}
 		}
@@ -113,14 +165,27 @@ func (s *Server) markdown(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Asked for first: should it change in between, the tag is too old, and the
+	// client's next change is refused.
+	d, err := s.Queries.Describe(c.Context(), c.user, id)
+	if err != nil {
+		return nil, err
+	}
 	write, err := s.Queries.Markdown(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
 	}
+	var summary string
+	if d.Content != nil {
+		summary = *d.Content
+	}
+	etag := tagOf(d)([]byte(summary))
 	return reply(func(w http.ResponseWriter, r *http.Request) error {
+		if unchanged(w, r, etag) {
+			return nil
+		}
 		h := w.Header()
 		h.Set("Content-Type", "text/markdown; charset=utf-8")
-		h.Set("Cache-Control", "private, no-cache")
 		h.Set("X-Content-Type-Options", "nosniff")
 		if err := write(w); err != nil {
 			if c.Context().Err() == nil {
@@ -142,8 +207,34 @@ func (s *Server) documentTags(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := s.Queries.Tags(c.Context(), c.user, id)
-	return tagsBody{orEmpty(tags)}, err
+	return s.showTags(c.Context(), c, id)
+}
+
+func (s *Server) showTags(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
+	d, err := s.Queries.Describe(ctx, c.user, id)
+	return vaultDialect.tagged(http.StatusOK, tagOf(d), tagsBody{orEmpty(d.Tags)}), err
+}
+
+// tagDocument answers PUT /documents/{id}/tags.
+func (s *Server) tagDocument(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readFields(c)
+	if err != nil {
+		return nil, err
+	}
+	tags := f.texts("tags", 8*commands.MaxTags)
+	version := f.documentVersion(c)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	at, err := s.Commands.ChangeDocument(c.Context(), c.user, correlation(c.Context()), commands.ChangeDocument{ID: id, Version: version, Tags: &tags})
+	if err != nil {
+		return nil, err
+	}
+	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showTags(ctx, c, id) }), nil
 }
 
 // tags answers GET /tags.

@@ -57,10 +57,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	if err != nil {
 		return err
 	}
-	if write, ok := value.(reply); ok {
-		return write(w, r)
+	write, ok := value.(reply)
+	switch {
+	case ok:
+	case d.reads && isRead(r):
+		write = d.tagged(http.StatusOK, weakTag, value)
+	default:
+		write = d.withStatus(http.StatusOK, value)
 	}
-	return d.write(w, http.StatusOK, value)
+	return write(w, r)
 }
 
 // bearer returns the token of a request's Authorization header.

@@ -1,10 +1,13 @@
 package http
 
 import (
+	"context"
 	"encoding/base64"
+	"net/http"
 	"slices"
 	"strings"
 
+	"annals/commands"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -75,8 +78,7 @@ func (s *Server) folder(c *call) (any, error) {
 		return nil, err
 	}
 	if !include {
-		found, err := s.Queries.Folder(c.Context(), c.user, id)
-		return folderBody(found), err
+		return s.showFolder(c.Context(), c, http.StatusOK, id)
 	}
 	d, err := s.Queries.FolderDetail(c.Context(), c.user, id)
 	return folderDetail{
@@ -86,6 +88,76 @@ func (s *Server) folder(c *call) (any, error) {
 		Subfolders:      each(d.Subfolders, func(b queries.Folder) subfolder { return subfolder{named{b.ID, b.Name}, b.DocFolder} }),
 		ParentDocuments: each(d.ParentDocuments, documentItemBody),
 	}, err
+}
+
+// showFolder answers with a folder as it is now.
+func (s *Server) showFolder(ctx context.Context, c *call, status int, id uuid.UUID) (reply, error) {
+	f, err := s.Queries.Folder(ctx, c.user, id)
+	return vaultDialect.tagged(status, folderTag(f.Version), folderBody(f)), err
+}
+
+// createFolder answers POST /folders.
+func (s *Server) createFolder(c *call) (any, error) {
+	f, err := s.readFields(c)
+	if err != nil {
+		return nil, err
+	}
+	create := commands.CreateFolder{Name: f.text("name")}
+	if parent := f.optionalID("parentFolderId", true); parent != nil {
+		create.Parent = *parent
+	}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	id, at, err := s.Commands.CreateFolder(c.Context(), c.user, correlation(c.Context()), create)
+	if err != nil {
+		return nil, err
+	}
+	answer := s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showFolder(ctx, c, http.StatusCreated, id) })
+	return located(s.VaultURL.JoinPath("folders", id.String()).String(), answer), nil
+}
+
+// changeFolder answers PATCH /folders/{id}.
+func (s *Server) changeFolder(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readFields(c)
+	if err != nil {
+		return nil, err
+	}
+	change := commands.ChangeFolder{ID: id, Name: f.optionalText("name"), Parent: f.optionalID("parentFolderId", true)}
+	if change.Name == nil && change.Parent == nil {
+		f.refuse("name or parentFolderId should be given")
+	}
+	change.Version = c.folderVersion(f.wrong)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	at, err := s.Commands.ChangeFolder(c.Context(), c.user, correlation(c.Context()), change)
+	if err != nil {
+		return nil, err
+	}
+	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showFolder(ctx, c, http.StatusOK, id) }), nil
+}
+
+// deleteFolder answers DELETE /folders/{id}.
+func (s *Server) deleteFolder(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	f := newFilter(c.Request)
+	remove := commands.DeleteFolder{ID: id, Recursive: f.boolean("recursive"), Version: c.folderVersion(&f.wrong)}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	at, err := s.Commands.DeleteFolder(c.Context(), c.user, correlation(c.Context()), remove)
+	if err != nil {
+		return nil, err
+	}
+	return s.made(c, at, id, gone), nil
 }
 
 // each returns what f makes of every entry, never nil.

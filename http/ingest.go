@@ -34,14 +34,16 @@ func (s *Server) ingest(c *call) (any, error) {
 	return s.accepted(c, started, len(u.files)), nil
 }
 
+// acceptance is how long it may take to make an upload count.
+const acceptance = time.Minute
+
 // accept makes the upload count.
 func (u *upload) accept() (commands.Started, error) {
 	if err := u.Context().Err(); err != nil {
 		return commands.Started{}, err
 	}
 	// A client that leaves now has sent everything, so the import goes on.
-	const patience = time.Minute
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.Context()), acceptance)
 	defer cancel()
 	if err := originals.CommitAll(ctx, u.staged); err != nil {
 		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(u.staged), err)
@@ -49,26 +51,35 @@ func (u *upload) accept() (commands.Started, error) {
 	return u.Commands.StartImport(ctx, u.user, correlation(ctx), u.files)
 }
 
-// accepted answers with the job, or with what is known of it where the read
-// model takes too long. From here on no fault may look as if the upload had
-// failed, or the client would send it again.
+// accepted answers with the job.
 func (s *Server) accepted(c *call, started commands.Started, files int) any {
+	now, known := s.jobNow(c, started, files)
+	if !known {
+		return coreDialect.withStatus(http.StatusAccepted, now)
+	}
+	return now
+}
+
+// jobNow returns a job that was just accepted, or what is known of it where
+// the read model takes too long; known tells which. From here on no fault may
+// look as if the upload had failed, or the client would send it again.
+func (s *Server) jobNow(c *call, started commands.Started, files int) (now job, known bool) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()
 	err := s.Queries.WaitJob(ctx, started.Position)
 	if err == nil {
 		j, err := s.Queries.Job(ctx, c.user, started.Job.String())
 		if err == nil {
-			return jobBody(j)
+			return jobBody(j), true
 		}
 		s.log(c.Request, fmt.Errorf("read job %s after accepting it: %w", started.Job, err))
 	} else if !fault.Is(err, fault.Canceled) {
 		s.log(c.Request, fmt.Errorf("wait for job %s after accepting it: %w", started.Job, err))
 	}
-	return coreDialect.withStatus(http.StatusAccepted, job{
+	return job{
 		JobID: started.Job.String(), Status: "processing", TotalFiles: files,
 		Message: fmt.Sprintf("%s accepted, waiting to be read", count(files, "file")),
-	})
+	}, false
 }
 
 // count names a number of things.

@@ -26,6 +26,7 @@ type library struct {
 	asked    queries.Search
 	filter   queries.DocumentFilter
 	markdown string
+	models   []queries.Model
 	fail     error        // of every read
 	lag      bool         // the jobs read model never catches up
 	passed   atomic.Int64 // what was waited for
@@ -40,6 +41,12 @@ func (l *library) check(u events.User) error {
 }
 
 func (l *library) Ready(context.Context) error { return l.fail }
+
+func (l *library) Status(context.Context) ([]queries.Model, error) { return l.models, l.fail }
+
+func (l *library) WaitVault(ctx context.Context, after events.Position) error {
+	return l.WaitJob(ctx, after)
+}
 
 func (l *library) WaitJob(ctx context.Context, after events.Position) error {
 	if l.lag {
@@ -174,11 +181,6 @@ func (l *library) Markdown(ctx context.Context, u events.User, id uuid.UUID) (fu
 		_, err := io.WriteString(w, l.markdown)
 		return err
 	}, err
-}
-
-func (l *library) Tags(ctx context.Context, u events.User, id uuid.UUID) ([]string, error) {
-	d, err := l.Document(ctx, u, id)
-	return d.Tags, err
 }
 
 func (l *library) VisibleTags(context.Context, events.User) ([]string, error) { return nil, l.fail }

@@ -32,6 +32,9 @@ func (m moment) MarshalJSON() ([]byte, error) {
 // errNoID is the answer to an id in a path that is none: nothing has it.
 var errNoID = fault.Errorf(fault.NotFound, "there is nothing with an id of this form")
 
+// errNoVersion is the answer to a version in a path that is none.
+var errNoVersion = fault.Errorf(fault.NotFound, "there is no version of this form")
+
 // pathID returns the id in a call's path.
 func (c *call) pathID() (uuid.UUID, error) {
 	id, ok := parseID(c.path("id"))
@@ -99,13 +102,29 @@ func (f *filter) text(name string) string {
 	return text
 }
 
+// boolean returns an optional "true" or "false".
+func (f *filter) boolean(name string) bool {
+	fault := name + " must be a boolean string"
+	text, given := f.one(name, fault)
+	if given && text != "true" && text != "false" {
+		f.wrong = append(f.wrong, fault)
+	}
+	return text == "true"
+}
+
 // limit returns the size of a page, 0 for all.
 func (f *filter) limit(most int) int {
-	const name = "limit"
+	n, _ := f.integer("limit", most)
+	return n
+}
+
+// integer returns an optional number from 1 to most; given is false where it
+// is not there. One that is faulty is 0.
+func (f *filter) integer(name string, most int) (n int, given bool) {
 	fault := name + " must be an integer number"
 	text, given := f.one(name, fault)
 	if !given {
-		return 0
+		return 0, len(f.values[name]) > 0
 	}
 	n, err := strconv.Atoi(text)
 	switch {
@@ -115,8 +134,10 @@ func (f *filter) limit(most int) int {
 		f.wrong = append(f.wrong, name+" must not be less than 1")
 	case n > most:
 		f.wrong = append(f.wrong, fmt.Sprintf("%s must not be greater than %d", name, most))
+	default:
+		return n, true
 	}
-	return n
+	return 0, true
 }
 
 // err returns what is wrong, nil where nothing is.
@@ -139,6 +160,6 @@ func (s *Server) listing(c *call, list any, next string) any {
 	u := url.URL{Scheme: s.VaultURL.Scheme, Host: s.VaultURL.Host, Path: c.URL.Path, RawQuery: q.Encode()}
 	return reply(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Link", "<"+u.String()+`>; rel="next"`)
-		return vaultDialect.write(w, http.StatusOK, list)
+		return vaultDialect.tagged(http.StatusOK, weakTag, list)(w, r)
 	})
 }

@@ -14,17 +14,21 @@ import (
 // Queries answers every read: queries.Queries does.
 type Queries interface {
 	Ready(ctx context.Context) error
+	Status(ctx context.Context) ([]queries.Model, error)
 	WaitJob(ctx context.Context, after events.Position) error
+	WaitVault(ctx context.Context, after events.Position) error
 
 	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]queries.Folder, error)
 	Folder(ctx context.Context, user events.User, id uuid.UUID) (queries.Folder, error)
 	FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (queries.FolderDetail, error)
+	Permissions(ctx context.Context, user events.User, folder uuid.UUID) (queries.Permissions, error)
 	Documents(ctx context.Context, user events.User, f queries.DocumentFilter) (docs []queries.Document, next string, err error)
 	Document(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
 	DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]queries.Document, error)
 	Describe(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
 	Markdown(ctx context.Context, user events.User, id uuid.UUID) (write func(io.Writer) error, err error)
-	Tags(ctx context.Context, user events.User, id uuid.UUID) ([]string, error)
+	Versions(ctx context.Context, user events.User, document uuid.UUID) ([]queries.Version, error)
+	DocumentVersion(ctx context.Context, user events.User, document uuid.UUID, version int, content bool) (queries.Document, error)
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
 
 	Job(ctx context.Context, user events.User, id string) (queries.Job, error)
@@ -35,8 +39,19 @@ type Queries interface {
 	FolderSummary(ctx context.Context, user events.User, path string) (queries.FolderSummary, error)
 }
 
-// Commands takes uploads in: *commands.Handler does.
+// Commands carries out every write: *commands.Handler does. The positions are
+// those that readers wait for to see what was done.
 type Commands interface {
 	CheckImport(ctx context.Context, user events.User, folders []string) error
 	StartImport(ctx context.Context, user events.User, correlation string, uploads []commands.Upload) (commands.Started, error)
+
+	CreateFolder(ctx context.Context, user events.User, correlation string, c commands.CreateFolder) (id uuid.UUID, at events.Position, err error)
+	ChangeFolder(ctx context.Context, user events.User, correlation string, c commands.ChangeFolder) (events.Position, error)
+	ShareFolder(ctx context.Context, user events.User, correlation string, c commands.ShareFolder) (events.Position, error)
+	DeleteFolder(ctx context.Context, user events.User, correlation string, c commands.DeleteFolder) (events.Position, error)
+
+	ChangeDocument(ctx context.Context, user events.User, correlation string, c commands.ChangeDocument) (events.Position, error)
+	DeleteDocument(ctx context.Context, user events.User, correlation string, c commands.DeleteDocument) (events.Position, error)
+	CheckRevision(ctx context.Context, user events.User, document uuid.UUID, version int) error
+	StartRevision(ctx context.Context, user events.User, correlation string, c commands.ReviseDocument) (commands.Started, error)
 }

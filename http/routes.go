@@ -23,14 +23,26 @@ var coreRoutes = []route{
 // document, whose id has no dot.
 var vaultRoutes = []route{
 	{"GET", "/folders", (*Server).folders},
+	{"POST", "/folders", (*Server).createFolder},
 	{"GET", "/folders/{id}", (*Server).folder},
+	{"PATCH", "/folders/{id}", (*Server).changeFolder},
+	{"DELETE", "/folders/{id}", (*Server).deleteFolder},
+	{"GET", "/folders/{id}/permissions", (*Server).permissions},
+	{"PUT", "/folders/{id}/permissions", (*Server).shareFolder},
 	{"GET", "/documents", (*Server).documents},
 	{"POST", "/documents/batch", (*Server).documentBatch},
 	{"GET", deepLink, (*Server).deepLink},
 	{"GET", "/documents/{id}", (*Server).document},
+	{"PATCH", "/documents/{id}", (*Server).changeDocument},
+	{"DELETE", "/documents/{id}", (*Server).deleteDocument},
 	{"GET", "/documents/{id}/content", (*Server).content},
+	{"PUT", "/documents/{id}/content", (*Server).reviseDocument},
 	{"GET", "/documents/{id}/markdown", (*Server).markdown},
 	{"GET", "/documents/{id}/tags", (*Server).documentTags},
+	{"PUT", "/documents/{id}/tags", (*Server).tagDocument},
+	{"GET", "/documents/{id}/versions", (*Server).versions},
+	{"GET", "/documents/{id}/versions/{version}", (*Server).documentVersion},
+	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent},
 	{"GET", "/tags", (*Server).tags},
 }
 
@@ -133,7 +145,7 @@ func sameHost(u *url.URL, host string) bool {
 func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
 	for _, e := range routes {
 		methods := []string{e.method}
-		if e.method == "GET" && d.contentType == vaultDialect.contentType {
+		if e.method == "GET" && d.reads {
 			methods = append(methods, "HEAD")
 		}
 		r.Handle(e.path, s.guard(d, s.serve(d, e.answer))).Methods(methods...)

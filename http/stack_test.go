@@ -52,7 +52,7 @@ func startStack(t *testing.T) *service {
 		})
 		must(err)
 		reads := &queries.Queries{Models: models}
-		handler.Duplicates = reads
+		handler.Duplicates, handler.Contents = reads, reads
 		h.Queries = reads
 		reader := extract.New(extract.Options{})
 		work := &importer.Importer{

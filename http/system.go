@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"runtime"
 
+	"annals/events"
 	"annals/events/fault"
+	"annals/queries"
 	"annals/schema"
 )
 
@@ -13,14 +15,39 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	_ = coreDialect.write(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
+// readiness tells whether reads can be answered, and how far each read model
+// is.
+type readiness struct {
+	Status string       `json:"status,omitempty"`
+	Detail string       `json:"detail,omitempty"` // why not
+	Models []modelState `json:"read_models,omitempty"`
+}
+
+type modelState struct {
+	Name     string          `json:"name"`
+	Position events.Position `json:"position"`
+	Head     events.Position `json:"head"`
+	Waiting  int             `json:"waiting"`
+}
+
 // ready says whether reads can be answered: 200, or 503 and why not.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	state := readiness{Status: "ready"}
+	models, err := s.Queries.Status(r.Context())
+	if err != nil {
+		s.notReady(r, err)
+	}
+	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting} })
 	if err := s.Queries.Ready(r.Context()); err != nil {
 		s.notReady(r, err)
-		coreDialect.fail(w, err)
+		status, why := describe(err)
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "5")
+		}
+		_ = coreDialect.write(w, status, readiness{Detail: why, Models: state.Models})
 		return
 	}
-	_ = coreDialect.write(w, http.StatusOK, map[string]string{"status": "ready"})
+	_ = coreDialect.write(w, http.StatusOK, state)
 }
 
 // notReady tells of a probe that was refused. Read models that catch up are no

@@ -1,0 +1,63 @@
+package http
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// What is told of versions that will not do.
+const (
+	badIfMatch     = `If-Match must be the one version that was read, as it was given in ETag: "3"`
+	noVersion      = "the version that was read must be given, as If-Match or as version"
+	noIfMatch      = "the version that was read must be given as If-Match"
+	versionsDiffer = "If-Match and version must name the same version"
+)
+
+// versionTag is the ETag of a document's version, or of a folder's, behind
+// which a hash of what was sent may stand.
+var versionTag = regexp.MustCompile(`^"(\d{1,18})(\.[0-9a-f]+)?"$`)
+
+// ifMatch returns the version that a call's If-Match names; given is false
+// where there is none. A weak tag, a list, and "*" name none.
+func (c *call) ifMatch(wrong *rejected) (version int64, given bool) {
+	all := c.Header.Values("If-Match")
+	if len(all) == 0 {
+		return 0, false
+	}
+	tag := versionTag.FindStringSubmatch(strings.Join(all, ","))
+	if tag == nil {
+		*wrong = append(*wrong, badIfMatch)
+		return 0, true
+	}
+	version, _ = strconv.ParseInt(tag[1], 10, 64) // 18 digits fit
+	return version, true
+}
+
+// folderVersion returns the version of a folder that a change is for, -1 where
+// any will do.
+func (c *call) folderVersion(wrong *rejected) int64 {
+	if version, given := c.ifMatch(wrong); given {
+		return version
+	}
+	return -1
+}
+
+// documentVersion returns the version of a document that a change is for, by
+// If-Match or as it was given otherwise, 0 where that is faulty; both must be
+// the same.
+func (c *call) documentVersion(version int, given bool, wrong *rejected) int {
+	before := len(*wrong)
+	match, matched := c.ifMatch(wrong)
+	match = min(match, math.MaxInt32)
+	switch {
+	case !given && !matched:
+		*wrong = append(*wrong, noVersion)
+	case given && matched && version != 0 && len(*wrong) == before && int64(version) != match:
+		*wrong = append(*wrong, versionsDiffer)
+	case matched:
+		return int(match)
+	}
+	return version
+}

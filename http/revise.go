@@ -1,0 +1,165 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"mime"
+	"net/http"
+	"strings"
+
+	"annals/commands"
+	"annals/events/fault"
+	"annals/events/originals"
+	"annals/queries"
+)
+
+var errForm = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, not a form"}
+
+// reviseDocument answers PUT /documents/{id}/content: the body streams to the
+// originals, a job reads it, and the document shows its old state until that
+// is done.
+func (s *Server) reviseDocument(c *call) (any, error) {
+	revision, err := s.checkRevision(c)
+	if err != nil {
+		return nil, err
+	}
+	staged, err := s.stageRevision(c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err := staged.Discard(); err != nil {
+			s.log(c.Request, fmt.Errorf("discard an upload: %w", err))
+		}
+	}()
+	revision.SHA256, revision.Size = staged.SHA256(), staged.Size()
+	started, err := s.acceptRevision(c, staged, revision)
+	if err != nil {
+		return nil, err
+	}
+	return s.revised(c, started, revision)
+}
+
+// checkRevision judges what is known before the body is read.
+func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
+	if r.ID, err = c.pathID(); err != nil {
+		return r, err
+	}
+	if media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type")); strings.HasPrefix(media, "multipart/") {
+		return r, errForm
+	}
+	var wrong rejected
+	version, given := c.ifMatch(&wrong)
+	if !given {
+		wrong = append(wrong, noIfMatch)
+	}
+	if c.ContentLength == 0 {
+		wrong = append(wrong, emptyBody)
+	}
+	if len(wrong) > 0 {
+		return r, wrong
+	}
+	if c.ContentLength > s.Limits.FileBytes {
+		return r, s.tooLarge()
+	}
+	r.Version = int(min(version, math.MaxInt32))
+	return r, s.Commands.CheckRevision(c.Context(), c.user, r.ID, r.Version)
+}
+
+const emptyBody = "body should not be empty"
+
+func (s *Server) tooLarge() error {
+	return fault.Errorf(fault.TooLarge, "a file may have at most %d bytes", s.Limits.FileBytes)
+}
+
+// stageRevision stores the body.
+func (s *Server) stageRevision(c *call) (originals.Staged, error) {
+	content := &partReader{r: c.Body}
+	staged, err := s.Originals.Stage(c.Context(), content, s.Limits.FileBytes)
+	switch {
+	case content.err != nil:
+		err = &statusError{http.StatusBadRequest, "the body could not be read to its end"}
+	case fault.Is(err, fault.TooLarge):
+		return nil, s.tooLarge()
+	case err != nil:
+		return nil, fmt.Errorf("store new content: %w", err)
+	case staged.Size() == 0:
+		err = rejected{emptyBody}
+	}
+	if err != nil && staged != nil {
+		err = errors.Join(err, staged.Discard())
+	}
+	return staged, err
+}
+
+// acceptRevision makes the new content count: from here on it survives a
+// crash. A client that leaves now has sent everything, so the work goes on.
+func (s *Server) acceptRevision(c *call, staged originals.Staged, r commands.ReviseDocument) (commands.Started, error) {
+	if err := c.Context().Err(); err != nil {
+		return commands.Started{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), acceptance)
+	defer cancel()
+	if err := staged.Commit(ctx); err != nil {
+		return commands.Started{}, fmt.Errorf("keep new content: %w", err)
+	}
+	return s.Commands.StartRevision(ctx, c.user, correlation(ctx), r)
+}
+
+// revised answers once the job ended, or with the job where that takes too
+// long or the server is stopping.
+func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDocument) (any, error) {
+	ctx, cancel := context.WithTimeout(c.Context(), s.Revise)
+	defer cancel()
+	defer context.AfterFunc(closing(c.Context()), cancel)()
+	j, err := s.followed(ctx, c, started)
+	switch {
+	case err == nil && j.Successful > 0:
+		var shown reply
+		if shown, err = s.showItem(ctx, c, r.ID); err == nil {
+			return shown, nil
+		}
+	case err == nil:
+		return nil, s.refusal(c, r, j)
+	}
+	if ctx.Err() == nil {
+		s.log(c.Request, fmt.Errorf("follow job %s, which revises document %s: %w", started.Job, r.ID, err))
+	}
+	now, _ := s.jobNow(c, started, 1)
+	address := s.CoreURL.JoinPath("jobs", started.Job.String()).String()
+	return located(address, vaultDialect.withStatus(http.StatusAccepted, now)), nil
+}
+
+// followed returns a job once it ended.
+func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (ended queries.Job, err error) {
+	// Before the read model has the job, it looks unknown.
+	if err := s.Queries.WaitJob(ctx, started.Position); err != nil {
+		return ended, err
+	}
+	err = s.Queries.FollowJob(ctx, c.user, started.Job.String(), func(u queries.JobUpdate) error {
+		if u.Job != nil {
+			ended = *u.Job
+		}
+		return nil
+	})
+	return ended, err
+}
+
+// refusal tells why new content was not taken: the document is another by now,
+// or the content will not do.
+func (s *Server) refusal(c *call, r commands.ReviseDocument, j queries.Job) error {
+	d, err := s.Queries.Describe(c.Context(), c.user, r.ID)
+	switch {
+	case err != nil:
+		return err
+	case d.Version != r.Version:
+		return fault.Errorf(fault.Conflict, "document %s is at version %d, not %d", r.ID, d.Version, r.Version)
+	}
+	why := j.Message
+	for _, result := range j.Results {
+		why = result.Error
+	}
+	return rejected{why}
+}

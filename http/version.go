@@ -1,0 +1,65 @@
+package http
+
+import (
+	"strconv"
+
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+type versionBody struct {
+	Version   int    `json:"version"`
+	CreatedAt moment `json:"createdAt"`
+	CreatedBy string `json:"createdBy"`
+	Change    string `json:"change"`
+}
+
+// versions answers GET /documents/{id}/versions.
+func (s *Server) versions(c *call) (any, error) {
+	id, err := c.pathID()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Queries.Versions(c.Context(), c.user, id)
+	return each(list, func(v queries.Version) versionBody {
+		return versionBody{v.Version, moment(v.CreatedAt), string(v.CreatedBy), v.Change}
+	}), err
+}
+
+// documentVersion answers GET /documents/{id}/versions/{version}. Its tag is
+// that of its text: only the version that is current may be changed.
+func (s *Server) documentVersion(c *call) (any, error) {
+	id, version, err := c.pathVersion()
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Queries.DocumentVersion(c.Context(), c.user, id, version, true)
+	return documentBody(d), err
+}
+
+// versionContent answers GET /documents/{id}/versions/{version}/content.
+func (s *Server) versionContent(c *call) (any, error) {
+	id, version, err := c.pathVersion()
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Queries.DocumentVersion(c.Context(), c.user, id, version, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.original(c, d)
+}
+
+// pathVersion returns the document and the version in a call's path.
+func (c *call) pathVersion() (id uuid.UUID, version int, err error) {
+	if id, err = c.pathID(); err != nil {
+		return id, 0, err
+	}
+	text := c.path("version")
+	version, err = strconv.Atoi(text)
+	if err != nil || version < 1 || strconv.Itoa(version) != text {
+		return id, 0, errNoVersion
+	}
+	return id, version, nil
+}
