@@ -142,7 +142,7 @@ func (s *service) openImporter(context.Context) error {
 	})
 	s.closing(s.reader.Close)
 	s.importer = &importer.Importer{
-		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Logger: s.logger},
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Logger: s.logger},
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
@@ -182,8 +182,9 @@ func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
 	g.Go(func() error { s.sweep(ctx); return nil })
 }
 
-// sweep deletes, now and every few hours, uploads that no job accepted within
-// a day. It waits until the read models know of all that was accepted.
+// sweep deletes, now and every few hours, originals that are older than a day
+// and that nothing refers to. It waits until the read models know of all that
+// was accepted.
 func (s *service) sweep(ctx context.Context) {
 	const age, every = 24 * time.Hour, 6 * time.Hour
 	timer := time.NewTimer(time.Minute)
@@ -201,9 +202,9 @@ func (s *service) sweep(ctx context.Context) {
 		}
 		n, err := originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
 		if err != nil && ctx.Err() == nil {
-			s.logger.Warn("uploads that no job accepted cannot be deleted", "error", err)
+			s.logger.Warn("originals that nothing refers to cannot be deleted", "error", err)
 		} else if n > 0 {
-			s.logger.Info("deleted uploads that no job accepted", "uploads", n)
+			s.logger.Info("deleted originals that nothing refers to", "originals", n)
 		}
 	}
 }

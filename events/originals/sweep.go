@@ -6,8 +6,8 @@ import (
 )
 
 // Sweep deletes the originals that were last committed before a time and that
-// nothing refers to: uploads whose request ended before a job accepted them.
-// It returns how many it deleted.
+// nothing refers to: uploads whose request ended before a job accepted them,
+// and those of documents that were deleted. It returns how many it deleted.
 func Sweep(ctx context.Context, s Store, before time.Time, referred func(ctx context.Context, sha256 string) (bool, error)) (deleted int, err error) {
 	err = s.List(ctx, func(sha256 string, _ int64, modified time.Time) error {
 		if !modified.Before(before) {
