@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"annals/events"
@@ -65,6 +70,56 @@ func TestAGrantChangesOneEntryOfTheList(t *testing.T) {
 	p := folderPermissions{Owners: []events.Principal{"user:alice"}}
 	if _, err := p.apply(grant{"user:alice", events.NoAccess}); err == nil || !strings.Contains(err.Error(), "owner") {
 		t.Errorf("apply of none to the owner: %v, want an error that says who owns the folder", err)
+	}
+}
+
+// TestGrantsMadeAtOnceAreAllKept lets several operators share one folder at
+// the same time: each begins again where another was first.
+func TestGrantsMadeAtOnceAreAllKept(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "annals-data")
+	server, err := startServer(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.end(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	})
+	token, err := issueToken(data, "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body, err := server.request(token, http.MethodPost, "/vault/folders", `{"name": "reports"}`); status != http.StatusCreated {
+		t.Fatalf("POST /folders = %d %s %v", status, body, err)
+	}
+	share := func(args ...string) (string, error) {
+		var out, says bytes.Buffer
+		err := run(t.Context(), append([]string{"share", "--data", data, "reports"}, args...), nil, &out, &says)
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, says.String())
+		}
+		return out.String(), err
+	}
+	const operators = 8
+	var group sync.WaitGroup
+	for i := range operators {
+		group.Go(func() {
+			if _, err := share(fmt.Sprintf("user:user%d", i), "read"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	list, err := share()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range operators {
+		if who := fmt.Sprintf("user:user%d", i); strings.Count(list, who) != 1 {
+			t.Errorf("the folder's list is\n%s\nwant %s in it once", list, who)
+		}
 	}
 }
 
