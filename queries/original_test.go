@@ -1,0 +1,123 @@
+package queries
+
+import (
+	"strings"
+	"testing"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// file files a document that consists of the given bytes.
+func (f *fixture) file(folder uuid.UUID, sha256 string) uuid.UUID {
+	id := uuid.New()
+	f.add(events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Name: "a.pdf", Content: events.Content{
+		SHA256: sha256, MediaType: "application/pdf", TextStream: events.TextStream(id, 0),
+	}})
+	return id
+}
+
+func TestADuplicateIsLookedForInTheFolderFirst(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	open := f.folder(top, "Open", "")
+	f.share(open, "user:bob", "read")
+	sha256 := strings.Repeat("0d", 32)
+	first := f.file(top, sha256)
+	second := f.file(open, sha256)
+	f.settle()
+	for _, c := range []struct {
+		user         events.User
+		folder, want uuid.UUID
+	}{
+		{alice, uuid.Nil, first}, {alice, top, first}, {alice, open, second}, {admin, open, second},
+		{bob, uuid.Nil, second}, {bob, top, second}, {bob, open, second}, {eve, open, uuid.Nil},
+	} {
+		got, found, err := f.DuplicateOf(t.Context(), c.user, c.folder, sha256)
+		if err != nil || got != c.want || found != (c.want != uuid.Nil) {
+			t.Errorf("DuplicateOf(%s, %v) = %v, %v (%v), want %v", c.user.Principal, c.folder, got, found, err, c.want)
+		}
+	}
+}
+
+func TestBytesAreReferredToByJobsDocumentsAndEarlierVersions(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	old, later := strings.Repeat("0d", 32), strings.Repeat("0e", 32)
+	check := func(when string, wantOld, wantLater bool) {
+		t.Helper()
+		if err := f.WaitJob(t.Context(), f.at); err != nil {
+			t.Fatal(err)
+		}
+		for sha256, want := range map[string]bool{old: wantOld, later: wantLater} {
+			if got, err := f.Refers(t.Context(), sha256); err != nil || got != want {
+				t.Errorf("%s: Refers(%.2s…) = %v (%v), want %v", when, sha256, got, err, want)
+			}
+		}
+	}
+	check("before anything", false, false)
+	job := uuid.New()
+	f.add(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top", SHA256: old}, events.ImportRequested{Files: 1, User: "user:alice"})
+	check("while a job works", true, false)
+	id := f.file(top, old)
+	f.add(events.JobStream(job), events.FileImported{Document: id}, events.JobFinished{Successful: 1})
+	check("once the job has ended", true, false)
+	f.add(events.DocumentStream(id), events.DocumentRevised{Version: 2, Content: events.Content{SHA256: later, MediaType: "application/pdf", TextStream: events.TextStream(id, 2)}})
+	check("as an earlier version", true, true)
+	f.add(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
+	if err := f.WaitVault(t.Context(), f.at); err != nil {
+		t.Fatal(err)
+	}
+	check("after the document was deleted", false, false)
+}
+
+func TestAnEndedJobsFileIsReferredToUntilTheVaultHasPassedItsEnd(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	for i := range 50 {
+		sha256 := strings.Repeat(string("0123456789abcdef"[i%16])+string("0123456789abcdef"[i/16]), 32)
+		job := uuid.New()
+		f.add(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top", SHA256: sha256}, events.ImportRequested{Files: 1, User: "user:alice"})
+		id := f.file(top, sha256)
+		f.add(events.JobStream(job), events.FileImported{Document: id}, events.JobFinished{Successful: 1})
+		if err := f.WaitJob(t.Context(), f.at); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Refers(t.Context(), sha256); err != nil || !got {
+			t.Fatalf("Refers = %v (%v) of bytes that are a document", got, err)
+		}
+	}
+}
+
+func TestStatusTellsHowFarTheReadModelsAre(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.document(f.folder(top, "Sub", ""), "a.md", nil, "Text.")
+	f.settle()
+	g := &gate{make(chan struct{}), make(chan struct{})}
+	engine.gate.Store(g)
+	f.add(events.Folders, events.FolderMoved{Folder: f.folder(top, "Empty", ""), Parent: uuid.Nil}, events.FolderMoved{Folder: top, Parent: uuid.Nil})
+	<-g.entered
+	f.settle()
+	all, err := f.Status(t.Context())
+	if err != nil || len(all) != 5 {
+		t.Fatalf("status %v (%v)", all, err)
+	}
+	for _, m := range all {
+		if m.Position != f.at || m.Head != f.at || m.Waiting != 0 && m.Name != "passages" || m.Waiting != 1 && m.Name == "passages" {
+			t.Errorf("status %+v at position %d, want one document of passages waiting", m, f.at)
+		}
+	}
+	close(g.open)
+	for {
+		_, moved := f.Models.Passages.Moved()
+		if all, err = f.Status(t.Context()); err != nil || all[4].Waiting == 0 {
+			break
+		}
+		<-moved
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,90 @@
+package queries
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+func TestVersionsTellWhatADocumentWas(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	open := f.folder(top, "Open", "")
+	f.share(open, "user:bob", "read")
+	id := f.document(top, "a.md", []string{"draft"}, "The first text.")
+	stream := events.DocumentStream(id)
+	f.add(stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: open})
+	f.add(stream, events.DocumentTagged{Version: 3, Tags: []string{"final"}})
+	f.revise(id, 4, "The second text.")
+	f.settle()
+
+	versions, err := f.Versions(t.Context(), bob, id)
+	var got []string
+	for _, v := range versions {
+		if v.CreatedBy != "user:alice" || v.CreatedAt.IsZero() {
+			t.Errorf("version %d was made by %q at %v", v.Version, v.CreatedBy, v.CreatedAt)
+		}
+		got = append(got, fmt.Sprint(v.Version, " ", v.Change))
+	}
+	if want := []string{"1 imported", "2 renamed, moved", "3 tagged", "4 revised"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("versions %q (%v), want %q", got, err, want)
+	}
+	for n, want := range map[int]struct {
+		name, title, tags, text, sha string
+		folder                       uuid.UUID
+	}{
+		1: {"a.md", "Title of a.md", "draft", "# Section 1\n\nThe first text.", "0a", uuid.Nil},
+		2: {"b.md", "Title of a.md", "draft", "# Section 1\n\nThe first text.", "0a", open},
+		3: {"b.md", "Title of a.md", "final", "# Section 1\n\nThe first text.", "0a", open},
+		4: {"b.md", "New", "final", "The second text.", "", open},
+	} {
+		d, err := f.DocumentVersion(t.Context(), bob, id, n, true)
+		if err != nil {
+			t.Fatalf("version %d: %v", n, err)
+		}
+		if d.ID != id || d.Version != n || d.Name != want.name || d.Title != want.title || strings.Join(d.Tags, ",") != want.tags || d.Folder != want.folder ||
+			!strings.HasPrefix(d.SHA256, want.sha) || (d.FolderPath == "") != (want.folder == uuid.Nil) || !strings.HasSuffix(content(d), "\n\n"+want.text) {
+			t.Errorf("version %d is %+v with %q, want %+v", n, d, content(d), want)
+		}
+	}
+	if d, err := f.DocumentVersion(t.Context(), alice, id, 1, false); err != nil || d.Folder != top || d.FolderPath != "Top" || d.Content != nil {
+		t.Errorf("alice, who may read the folder it was in, sees %+v (%v)", d, err)
+	}
+	for _, n := range []int{-1, 0, 5} {
+		if _, err := f.DocumentVersion(t.Context(), bob, id, n, true); !fault.Is(err, fault.NotFound) {
+			t.Errorf("version %d: %v", n, err)
+		}
+	}
+}
+
+func TestVersionsAreForWhoMayReadTheDocumentNow(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	open := f.folder(top, "Open", "")
+	f.share(open, "user:bob", "read")
+	id := f.document(open, "a.md", nil, "Text.")
+	f.add(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: top})
+	f.settle()
+	refuses := func(user events.User, id uuid.UUID) {
+		t.Helper()
+		if versions, err := f.Versions(t.Context(), user, id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s lists versions %v (%v)", user.Principal, versions, err)
+		}
+		if d, err := f.DocumentVersion(t.Context(), user, id, 1, true); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s reads version 1: %v (%v)", user.Principal, d, err)
+		}
+	}
+	refuses(bob, id)
+	refuses(eve, id)
+	refuses(alice, events.SummaryID(top))
+	f.add(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
+	f.settle()
+	refuses(alice, id)
+	refuses(admin, id)
+}
