@@ -52,11 +52,17 @@ func rootCommand() *cobra.Command {
 		Long: "Annals imports documents, searches them and answers from them. Everything that happens is an event in an\n" +
 			"append-only log; every index and view is made from it.\n\n" +
 			"Every flag can also be set by an environment variable (--read-models is ANNALS_READ_MODELS) or in the YAML\n" +
-			"file that --config names (read-models: …). Flags come first, then the environment, then the file.",
+			"file that --config names (read-models: …). Flags come first, then the environment, then the file. What\n" +
+			"is to be done to a user is told by flags alone.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Parent() != nil && cmd.Parent() != cmd.Root() {
+				// What is to be done to one user is no setting: serve's --admin
+				// is another than that of user add.
+				return configure(cmd.InheritedFlags())
+			}
 			return configure(cmd.Flags())
 		},
 	}
