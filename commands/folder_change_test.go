@@ -1,0 +1,346 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/memory"
+
+	"github.com/google/uuid"
+)
+
+func shared(n byte, list ...string) events.Data {
+	s := events.FolderShared{Folder: id(n)}
+	for _, entry := range list {
+		principal, access, _ := strings.Cut(entry, "=")
+		s.Permissions = append(s.Permissions, events.Permission{Principal: events.Principal(principal), Access: access})
+	}
+	return s
+}
+
+func moved(n, parent byte, owner events.Principal) events.Data {
+	return events.FolderMoved{Folder: id(n), Parent: id(parent), Owner: owner}
+}
+
+func renamed(n byte, name string) events.Data { return events.FolderRenamed{Folder: id(n), Name: name} }
+
+// grounds is what the folder commands are judged on: folders of alice's, with
+// what she shares of them, one of bob's, and the inbox with both in it.
+func grounds() []events.Data {
+	return []events.Data{
+		created(1, 0, "Reports", "user:alice"), created(2, 1, "2026", ""), created(3, 2, "Q3", ""),
+		created(4, 1, "Plans", ""), created(5, 0, "Bob's", "user:bob"), created(6, 5, "2026", ""),
+		created(7, 0, "Inbox", ""), created(8, 7, "alice", "user:alice"), created(9, 7, "bob", "user:bob"),
+		shared(2, "user:bob=write"), // version 9 of folder 2
+		shared(4, "user:bob=read"),
+		created(10, 0, "Drafts", "user:alice"), shared(10, "user:bob=write"), // 11, 12
+	}
+}
+
+// folderTest is a row of a table: what a user's command makes of the grounds.
+type folderTest struct {
+	name  string
+	given []events.Data // after the grounds
+	user  events.User
+	when  interface {
+		decide(*tree, events.User) ([]events.Data, error)
+	}
+	then []events.Data
+	kind fault.Kind
+}
+
+func (test folderTest) run(t *testing.T) {
+	t.Helper()
+	got, err := test.when.decide(fold(newTree(), append(grounds(), test.given...)), test.user)
+	if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind || (err != nil) != (test.kind != 0) {
+		t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+	}
+}
+
+// creation is CreateFolder with the id that it draws.
+type creation struct{ CreateFolder }
+
+func (c creation) decide(t *tree, user events.User) ([]events.Data, error) {
+	return c.CreateFolder.decide(t, user, id(100))
+}
+
+func create(parent byte, name string) creation { return creation{CreateFolder{id(parent), name}} }
+
+// deep returns folders 20 and up, each below the other, under a parent.
+func deep(parent byte, count int) (made []events.Data) {
+	for n := range byte(count) {
+		made = append(made, created(20+n, parent, "deep", ""))
+		parent = 20 + n
+	}
+	return made
+}
+
+func TestCreateFolder(t *testing.T) {
+	for _, test := range []folderTest{
+		{"whoever makes a top-level folder owns it", nil, bob, create(0, "New"), []events.Data{created(100, 0, "New", "user:bob")}, 0},
+		{"below it nobody does", nil, alice, create(1, "New"), []events.Data{created(100, 1, "New", "")}, 0},
+		{"write access is enough", nil, bob, create(2, "New"), []events.Data{created(100, 2, "New", "")}, 0},
+		{"names are trimmed and composed", nil, alice, create(1, " Zu\u0308rich "), []events.Data{created(100, 1, "Zürich", "")}, 0},
+		{"to read is not enough", nil, bob, create(4, "New"), nil, fault.Forbidden},
+		{"what cannot be read does not exist", nil, bob, create(1, "New"), nil, fault.NotFound},
+		{"nor does what does not", nil, admin, create(99, "New"), nil, fault.NotFound},
+		{"nor what was deleted", []events.Data{events.FolderDeleted{Folder: id(1)}}, admin, create(2, "New"), nil, fault.NotFound},
+		{"a name is taken once", nil, alice, create(1, "Plans"), nil, fault.Conflict},
+		{"at the top too", nil, bob, create(0, "Reports"), nil, fault.Conflict},
+		{"a deleted folder's name is free", []events.Data{events.FolderDeleted{Folder: id(4)}}, alice, create(1, "Plans"), []events.Data{created(100, 1, "Plans", "")}, 0},
+		{"a name that cannot be comes before access", nil, bob, create(1, "a/b"), nil, fault.Invalid},
+		{"a path has 32 names", deep(1, 30), alice, create(49, "last"), []events.Data{created(100, 49, "last", "")}, 0},
+		{"and no more", deep(1, 31), alice, create(50, "one more"), nil, fault.Invalid},
+		{"nobody makes the inbox", []events.Data{events.FolderDeleted{Folder: id(7)}}, admin, create(0, "Inbox"), nil, fault.Forbidden},
+		{"below the top it is a name like others", nil, alice, create(1, "Inbox"), []events.Data{created(100, 1, "Inbox", "")}, 0},
+		{"nobody makes a folder in the inbox", nil, admin, create(7, "carol"), nil, fault.Forbidden},
+		{"but in his own there", nil, bob, create(9, "carol"), []events.Data{created(100, 9, "carol", "")}, 0},
+	} {
+		test.run(t)
+	}
+}
+
+// change returns a command on whichever version; an empty name and a negative
+// parent stand for none.
+func change(n byte, name string, parent int) ChangeFolder {
+	c := ChangeFolder{ID: id(n), Version: -1}
+	if name != "" {
+		c.Name = &name
+	}
+	if parent >= 0 {
+		p := id(byte(parent))
+		c.Parent = &p
+	}
+	return c
+}
+
+func TestChangeFolder(t *testing.T) {
+	at := func(version int64, c ChangeFolder) ChangeFolder {
+		c.Version = version
+		return c
+	}
+	for _, test := range []folderTest{
+		{"a folder is renamed", nil, alice, change(2, "2027", -1), []events.Data{renamed(2, "2027")}, 0},
+		{"by writers too", nil, bob, change(2, "2027", -1), []events.Data{renamed(2, "2027")}, 0},
+		{"and moved", nil, alice, change(3, "", 4), []events.Data{moved(3, 4, "")}, 0},
+		{"or both", nil, alice, change(3, "Third", 4), []events.Data{renamed(3, "Third"), moved(3, 4, "")}, 0},
+		{"a change that changes nothing is none", nil, alice, change(3, "Q3", 2), nil, 0},
+		{"nor is an empty one", nil, alice, change(3, "", -1), nil, 0},
+		{"readers change nothing", nil, bob, change(4, "Mine", -1), nil, fault.Forbidden},
+		{"others do not see it", nil, bob, change(1, "Mine", -1), nil, fault.NotFound},
+		{"a name that cannot be comes first", nil, bob, change(1, " ", -1), nil, fault.Invalid},
+		{"a name is taken once", nil, alice, change(2, "Plans", -1), nil, fault.Conflict},
+		{"where it moves to, too", nil, admin, change(6, "", 1), nil, fault.Conflict},
+		{"unless it gets another on the way", nil, admin, change(6, "2025", 1), []events.Data{renamed(6, "2025"), moved(6, 1, "")}, 0},
+
+		{"what was read is what is changed", nil, alice, at(9, change(2, "2027", -1)), []events.Data{renamed(2, "2027")}, 0},
+		{"an older version is stale", nil, alice, at(1, change(2, "2027", -1)), nil, fault.Conflict},
+		{"even for what changes nothing", nil, alice, at(1, change(2, "2026", -1)), nil, fault.Conflict},
+		{"access comes before the version", nil, bob, at(1, change(4, "Mine", -1)), nil, fault.Forbidden},
+		{"that of where it moves, too", nil, bob, at(1, change(3, "", 4)), nil, fault.Forbidden},
+
+		{"a move needs to write where it goes", nil, bob, change(3, "", 4), nil, fault.Forbidden},
+		{"what cannot be read does not exist there", nil, bob, change(3, "", 1), nil, fault.NotFound},
+		{"nobody makes himself the owner by moving", nil, bob, change(3, "", 5), nil, fault.Forbidden},
+		{"nor anything more than he was", []events.Data{shared(4, "user:bob=own")}, bob, change(3, "", 4), nil, fault.Forbidden},
+		{"to write is enough to move where one writes", nil, bob, change(3, "", 10), []events.Data{moved(3, 10, "")}, 0},
+		{"owners may give away", []events.Data{shared(10, "group:staff=own", "user:bob=write")}, bob, change(6, "", 10), []events.Data{moved(6, 10, "")}, 0},
+		{"an admin may move anything", nil, admin, change(3, "", 5), []events.Data{moved(3, 5, "")}, 0},
+		{"an owner may move to the top, and owns it there", nil, alice, change(3, "", 0), []events.Data{moved(3, 0, "user:alice")}, 0},
+		{"so does an admin", nil, admin, change(3, "", 0), []events.Data{moved(3, 0, "user:root")}, 0},
+		{"a writer may not", nil, bob, change(3, "", 0), nil, fault.Forbidden},
+		{"but what is at the top is not moved there", nil, bob, change(10, "Sketches", 0), []events.Data{renamed(10, "Sketches")}, 0},
+
+		{"not into itself", nil, alice, change(2, "", 2), nil, fault.Conflict},
+		{"nor below itself", nil, alice, change(1, "", 3), nil, fault.Conflict},
+		{"a path has 32 names with all that is below", deep(4, 28), alice, change(2, "", 47), []events.Data{moved(2, 47, "")}, 0},
+		{"and no more", deep(4, 29), alice, change(2, "", 48), nil, fault.Invalid},
+
+		{"the inbox is not renamed", nil, admin, change(7, "Post", -1), nil, fault.Forbidden},
+		{"nor moved", nil, admin, change(7, "", 1), nil, fault.Forbidden},
+		{"others do not see it at all", nil, bob, change(7, "Post", -1), nil, fault.NotFound},
+		{"no folder becomes it", nil, alice, change(1, "Inbox", -1), nil, fault.Forbidden},
+		{"nor by moving to the top", []events.Data{renamed(4, "Inbox")}, alice, change(4, "", 0), nil, fault.Forbidden},
+		{"nothing is moved into it", nil, admin, change(3, "", 7), nil, fault.Forbidden},
+		{"what is in it keeps its name", nil, bob, change(9, "alice2", -1), nil, fault.Forbidden},
+		{"of admins too", nil, admin, change(9, "carol", -1), nil, fault.Forbidden},
+		{"and may move out of it", nil, bob, change(9, "", 5), []events.Data{moved(9, 5, "")}, 0},
+		{"where it may be renamed", nil, bob, change(9, "Post", 0), []events.Data{renamed(9, "Post"), moved(9, 0, "user:bob")}, 0},
+		{"what is below is like any other", []events.Data{created(11, 9, "x", "")}, bob, change(11, "y", -1), []events.Data{renamed(11, "y")}, 0},
+	} {
+		test.run(t)
+	}
+}
+
+func TestShareFolder(t *testing.T) {
+	list := func(n byte, entries ...string) ShareFolder {
+		return ShareFolder{ID: id(n), Version: -1, Permissions: shared(n, entries...).(events.FolderShared).Permissions}
+	}
+	var many []string
+	for i := range MaxPermissions + 1 {
+		many = append(many, fmt.Sprintf("user:%04d=read", i))
+	}
+	for _, test := range []folderTest{
+		{"a list is kept in order", nil, alice, list(1, "user:bob=read", "group:x=own"), []events.Data{shared(1, "group:x=own", "user:bob=read")}, 0},
+		{"it replaces the one before", nil, alice, list(2, "user:carol=own"), []events.Data{shared(2, "user:carol=own")}, 0},
+		{"an empty one withdraws all", nil, alice, list(2), []events.Data{shared(2)}, 0},
+		{"the same list is no change", []events.Data{shared(1, "group:x=own", "user:bob=read")}, alice, list(1, "user:bob=read", "group:x=own"), nil, 0},
+		{"nor is none where there was none", nil, alice, list(1), nil, 0},
+		{"writers do not share", nil, bob, list(2, "user:bob=own"), nil, fault.Forbidden},
+		{"who owns by a list does", []events.Data{shared(2, "user:bob=own")}, bob, list(2), []events.Data{shared(2)}, 0},
+		{"others do not see it", nil, bob, list(1), nil, fault.NotFound},
+		{"an admin shares anything", nil, admin, list(5, "user:alice=read"), []events.Data{shared(5, "user:alice=read")}, 0},
+		{"a stale version", nil, alice, ShareFolder{ID: id(2), Version: 1}, nil, fault.Conflict},
+		{"the one that was read", nil, alice, ShareFolder{ID: id(2), Version: 9}, []events.Data{shared(2)}, 0},
+		{"1,000 entries", []events.Data{shared(1, many[1:]...)}, alice, list(1, many[1:]...), nil, 0},
+		{"and no more", nil, alice, list(1, many...), nil, fault.Invalid},
+		{"each principal once", nil, alice, list(1, "user:bob=read", "user:bob=own"), nil, fault.Invalid},
+		{"no other kind", nil, alice, list(1, "robot:x=read"), nil, fault.Invalid},
+		{"no name", nil, alice, list(1, "user:=read"), nil, fault.Invalid},
+		{"no kind", nil, alice, list(1, "bob=read"), nil, fault.Invalid},
+		{"no space around it", nil, alice, list(1, "user:bob =read"), nil, fault.Invalid},
+		{"no control characters", nil, alice, list(1, "user:b\tob=read"), nil, fault.Invalid},
+		{"not decomposed", nil, alice, list(1, "user:u\u0308=read"), nil, fault.Invalid},
+		{"not too long", nil, alice, list(1, "user:"+strings.Repeat("x", 251)+"=read"), nil, fault.Invalid},
+		{"255 bytes are not", nil, alice, list(1, "user:"+strings.Repeat("x", 250)+"=read"), []events.Data{shared(1, "user:"+strings.Repeat("x", 250)+"=read")}, 0},
+		{"no other access", nil, alice, list(1, "user:bob=admin"), nil, fault.Invalid},
+		{"none is no access to give", nil, alice, list(1, "user:bob=none"), nil, fault.Invalid},
+	} {
+		test.run(t)
+	}
+}
+
+func TestDeleteFolder(t *testing.T) {
+	one := func(n byte) DeleteFolder { return DeleteFolder{ID: id(n), Version: -1} }
+	all := func(n byte) DeleteFolder { return DeleteFolder{ID: id(n), Version: -1, Recursive: true} }
+	gone := func(n byte) []events.Data { return []events.Data{events.FolderDeleted{Folder: id(n)}} }
+	for _, test := range []folderTest{
+		{"an empty folder is deleted", nil, alice, one(3), gone(3), 0},
+		{"one with others in it is not", nil, alice, one(2), nil, fault.Conflict},
+		{"unless all is to go", nil, alice, all(2), gone(2), 0},
+		{"one whose last was deleted is empty", gone(3), alice, one(2), gone(2), 0},
+		{"writers do not delete", nil, bob, one(3), nil, fault.Forbidden},
+		{"others do not see it", nil, bob, all(1), nil, fault.NotFound},
+		{"it is deleted once", gone(1), admin, all(1), nil, fault.NotFound},
+		{"so is what is below it", gone(1), admin, all(2), nil, fault.NotFound},
+		{"a stale version", nil, alice, DeleteFolder{ID: id(3), Version: 1}, nil, fault.Conflict},
+		{"the one that was read", nil, alice, DeleteFolder{ID: id(3), Version: 2}, gone(3), 0},
+		{"the inbox stays", nil, admin, all(7), nil, fault.Forbidden},
+		{"a user's own in it may go", nil, bob, one(9), gone(9), 0},
+	} {
+		test.run(t)
+	}
+}
+
+// holding is a read side that knows of one folder with documents in it, and
+// keeps how far it was asked to be.
+type holding struct {
+	folder uuid.UUID
+	after  events.Position
+}
+
+func (h *holding) HoldsDocuments(_ context.Context, folder uuid.UUID, after events.Position) (bool, error) {
+	h.after = after
+	return folder == h.folder, nil
+}
+
+func TestAFolderWithDocumentsIsDeletedWithThemOrNotAtAll(t *testing.T) {
+	h, folder := library(t)
+	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("DeleteFolder while nobody can tell: %v, want unavailable", err)
+	}
+	contents := &holding{folder: folder}
+	h.Contents = contents
+	head, _ := h.Log.Head(t.Context())
+	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("DeleteFolder with documents: %v, want conflict", err)
+	}
+	if contents.after != head {
+		t.Errorf("the read side was asked as of position %d, want the log's head %d", contents.after, head)
+	}
+	contents.folder, contents.after = uuid.Nil, 0
+	if _, err := h.DeleteFolder(t.Context(), bob, "", DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.NotFound) || contents.after != 0 {
+		t.Errorf("DeleteFolder by a stranger: %v, want not found before anything is asked", err)
+	}
+	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1}); err != nil {
+		t.Errorf("DeleteFolder without documents: %v", err)
+	}
+}
+
+func TestOfWritersOfOneVersionOneWins(t *testing.T) {
+	h, folder := library(t)
+	other := &Handler{Log: h.Log}
+	won, stale := 0, 0
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			name := fmt.Sprint("Library ", i)
+			at, err := []*Handler{h, other}[i%2].ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 0, Name: &name})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && at > 0:
+				won++
+			case fault.Is(err, fault.Conflict) && strings.HasSuffix(err.Error(), "is at version 1, not 0"):
+				stale++
+			default:
+				t.Errorf("ChangeFolder = %d, %v", at, err)
+			}
+		})
+	}
+	all.Wait()
+	if won != 1 || stale != 15 {
+		t.Errorf("%d writers won and %d were stale, want 1 and 15", won, stale)
+	}
+}
+
+func TestOfMakersOfOneNameOneWins(t *testing.T) {
+	h, folder := library(t)
+	other := &Handler{Log: h.Log}
+	errs := make(chan error)
+	for i := range 16 {
+		go func() {
+			_, _, err := []*Handler{h, other}[i%2].CreateFolder(t.Context(), alice, "", CreateFolder{folder, "one"})
+			errs <- err
+		}()
+	}
+	made := 0
+	for range 16 {
+		if err := <-errs; err == nil {
+			made++
+		} else if !fault.Is(err, fault.Conflict) {
+			t.Errorf("CreateFolder: %v", err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d folders were made by one name", made)
+	}
+}
+
+func TestTheAnswerToAChangeIsWhereItStands(t *testing.T) {
+	h := &Handler{Log: events.NewLog(memory.New())}
+	defer h.Log.Close()
+	folder, at, err := h.CreateFolder(t.Context(), alice, "request-7", CreateFolder{Name: "Library"})
+	if head, _ := h.Log.Head(t.Context()); err != nil || at != head {
+		t.Errorf("CreateFolder stands at %d, %v; the log's head is %d", at, err, head)
+	}
+	name := "Library"
+	same, err := h.ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 0, Name: &name})
+	if err != nil || same != at {
+		t.Errorf("a change that changes nothing stands at %d, %v; want %d", same, err, at)
+	}
+	batch, _, err := h.Log.Read(t.Context(), 0, 10)
+	if err != nil || len(batch) != 1 {
+		t.Fatalf("the log holds %v, %v", batch, err)
+	}
+	if m := batch[0].Metadata; m.Actor != "user:alice" || m.Via != "vault" || m.Correlation != "request-7" {
+		t.Errorf("metadata is %+v", m)
+	}
+}
