@@ -52,11 +52,16 @@ func newLog(t *testing.T) *events.Log {
 // add appends events to a stream, wherever it ends.
 func add(t *testing.T, log *events.Log, stream string, data ...events.Data) events.Position {
 	t.Helper()
+	return addBy(t, log, "user:alice", stream, data...)
+}
+
+func addBy(t *testing.T, log *events.Log, actor events.Principal, stream string, data ...events.Data) events.Position {
+	t.Helper()
 	all := make([]events.New, len(data))
 	for i, d := range data {
 		all[i].Data = d
 	}
-	at, err := log.Append(t.Context(), stream, events.AnyRevision, events.Cause{Actor: "user:alice"}, all...)
+	at, err := log.Append(t.Context(), stream, events.AnyRevision, events.Cause{Actor: actor}, all...)
 	if err != nil {
 		t.Fatal(err)
 	}

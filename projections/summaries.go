@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 
 	"annals/events"
 )
@@ -14,7 +15,7 @@ type Summaries struct{}
 func (Summaries) Name() string { return "summaries" }
 
 // Version of the summaries' tables.
-func (Summaries) Version() int { return 1 }
+func (Summaries) Version() int { return 2 }
 
 // Types are the events of folders, documents and jobs that change a summary.
 func (Summaries) Types() []string {
@@ -37,7 +38,10 @@ func (s Summaries) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	case events.FolderMoved:
 		return tx.Exec(ctx, `UPDATE folders SET parent = $2 WHERE id = $1`, d.Folder.String(), idText(d.Parent))
 	case events.FolderDeleted:
-		return tx.Exec(ctx, `UPDATE folders SET deleted = 1 WHERE id = $1`, d.Folder.String())
+		return errors.Join(
+			tx.Exec(ctx, below+`DELETE FROM documents WHERE folder IN below`, d.Folder.String()),
+			tx.Exec(ctx, below+`UPDATE folders SET deleted = 1 WHERE id IN below`, d.Folder.String()),
+		)
 	case events.DocumentImported:
 		return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, title, description, summary) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 			id, d.Folder.String(), d.Name, d.Title, d.Description, d.Summary)

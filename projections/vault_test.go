@@ -1,0 +1,165 @@
+package projections
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// rows writes the rows of a query of text columns, joined by " | ".
+func rows(t *testing.T, r *Runner, query string, args ...any) string {
+	t.Helper()
+	all, err := Column(t.Context(), r.DB(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, "\n")
+}
+
+const versionRow = ` || ' ' || version || ' ' || change || ' ' || name || ' ' || title || ' ' || tags || ' ' || sha256 || ' ' || content || ' ' || text_stream`
+
+func TestEachChangeLeavesTheVersionBeforeBehind(t *testing.T) {
+	log := newLog(t)
+	a, b, doc := uuid.New(), uuid.New(), uuid.New()
+	stream := events.DocumentStream(doc)
+	addBy(t, log, "user:alice", events.Folders, events.FolderCreated{Folder: a, Name: "A"}, events.FolderCreated{Folder: b, Name: "B"})
+	addBy(t, log, "user:alice", stream, events.DocumentImported{Version: 1, Folder: a, Name: "a.md", Tags: []string{"x"},
+		Content: events.Content{Title: "A", SHA256: "aa", TextStream: "text-1"}})
+	addBy(t, log, "user:bob", stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: b})
+	addBy(t, log, "user:carol", stream, events.DocumentTagged{Version: 3, Tags: []string{"y", "z"}})
+	last := addBy(t, log, "user:dave", stream, events.DocumentRevised{Version: 4, Content: events.Content{Title: "D", SHA256: "dd", TextStream: "text-4"}})
+	r := started(t, log, Vault{})
+	wait(t, r, last)
+
+	want := strings.Join([]string{
+		`user:alice 1 imported a.md A ["x"] aa 1 text-1`,
+		`user:bob 2 renamed, moved b.md A ["x"] aa 1 text-1`,
+		`user:carol 3 tagged b.md A ["y","z"] aa 1 text-1`,
+	}, "\n")
+	if got := rows(t, r, `SELECT created_by`+versionRow+` FROM versions ORDER BY version`); got != want {
+		t.Errorf("earlier versions are\n%s\nwant\n%s", got, want)
+	}
+	if got, want := rows(t, r, `SELECT changed_by`+versionRow+` FROM documents`), `user:dave 4 revised b.md D ["y","z"] dd 4 text-4`; got != want {
+		t.Errorf("the document is %s, want %s", got, want)
+	}
+	if got, want := rows(t, r, `SELECT folder FROM versions ORDER BY version`), strings.Join([]string{a.String(), b.String(), b.String()}, "\n"); got != want {
+		t.Errorf("it was in the folders\n%s\nwant\n%s", got, want)
+	}
+	if n := number(t, r, `SELECT count(*) FROM versions v JOIN documents d ON d.id = v.document WHERE v.version = 1 AND v.created_at = d.created_at`); n != 1 {
+		t.Error("the first version was not made when the document was")
+	}
+
+	wait(t, r, addBy(t, log, "user:dave", stream, events.DocumentDeleted{Version: 5}))
+	if n := number(t, r, `SELECT (SELECT count(*) FROM versions) + (SELECT count(*) FROM documents) + (SELECT count(*) FROM tags)`); n != 0 {
+		t.Errorf("a deleted document leaves %d rows", n)
+	}
+}
+
+func TestAFolderKnowsItsVersionWhereItWasMovedAndItsOwners(t *testing.T) {
+	log := newLog(t)
+	a, b := uuid.New(), uuid.New()
+	shared := []events.Permission{{Principal: "user:bob", Access: "own"}, {Principal: "group:g", Access: "read"}}
+	add(t, log, events.Folders,
+		events.FolderCreated{Folder: a, Name: "A", Owner: "user:alice"},
+		events.FolderCreated{Folder: b, Parent: a, Name: "B"},
+		events.FolderShared{Folder: b, Permissions: shared},
+		events.FolderRenamed{Folder: a, Name: "C"},
+	)
+	moved := add(t, log, events.Folders, events.FolderMoved{Folder: b, Owner: "user:carol"})
+	last := add(t, log, events.Folders, events.FolderShared{Folder: b, Permissions: shared[1:]})
+	r := started(t, log, Vault{})
+	wait(t, r, last)
+
+	if got, want := rows(t, r, `SELECT name || ' ' || version || ' ' || parent FROM folders ORDER BY name`), "B 5 \nC 3 "; got != want {
+		t.Errorf("the folders are\n%s\nwant\n%s", got, want)
+	}
+	if n := number(t, r, `SELECT position FROM moved WHERE folder = $1`, b.String()); events.Position(n) != moved {
+		t.Errorf("B was moved at %d, want %d", n, moved)
+	}
+	got := rows(t, r, `SELECT principal || ' ' || access || ' ' || owner FROM permissions WHERE folder = $1 ORDER BY principal`, b.String())
+	if want := "group:g 1 0\nuser:carol 3 1"; got != want {
+		t.Errorf("B is open to\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestADeletedFolderKeepsNothingOfWhatIsBelowItOrStillArrives(t *testing.T) {
+	log := newLog(t)
+	top, below, other := uuid.New(), uuid.New(), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: top, Name: "top"}, events.FolderCreated{Folder: below, Parent: top, Name: "below"},
+		events.FolderCreated{Folder: other, Name: "other"}, events.FolderMoved{Folder: below, Parent: top})
+	file := func(folder uuid.UUID) uuid.UUID {
+		doc := uuid.New()
+		d := imported(folder, "a.md")
+		d.Tags = []string{"t"}
+		add(t, log, events.DocumentStream(doc), d, events.DocumentRenamed{Version: 2, Name: "b.md"})
+		return doc
+	}
+	file(top)
+	file(below)
+	kept, late := file(other), file(other)
+	add(t, log, events.Folders, events.FolderDeleted{Folder: top})
+	arriving := file(below)
+	add(t, log, events.DocumentStream(late), events.DocumentMoved{Version: 3, Folder: below})
+	last := add(t, log, events.DocumentStream(arriving), events.DocumentTagged{Version: 3, Tags: []string{"u"}})
+	for _, p := range []Projection{Vault{}, Summaries{}} {
+		r := started(t, log, p)
+		wait(t, r, last)
+		if n := number(t, r, `SELECT count(*) FROM folders WHERE deleted = 1`); n != 2 {
+			t.Errorf("%s: %d folders are marked as deleted, want 2", p.Name(), n)
+		}
+		if _, ok := p.(Vault); !ok {
+			continue
+		}
+		for _, table := range []string{`id FROM documents`, `document FROM versions`, `document FROM tags`} {
+			if got := rows(t, r, `SELECT `+table); got != kept.String() {
+				t.Errorf("after the folder's deletion: SELECT %s gives\n%s\nwant %s", table, got, kept)
+			}
+		}
+		if n := number(t, r, `SELECT count(*) FROM moved`); n != 0 {
+			t.Errorf("%d moves are kept of folders that are gone", n)
+		}
+	}
+}
+
+func TestApplyingChangesAgainChangesNothing(t *testing.T) {
+	log := newLog(t)
+	document := revised(t, log)
+	gone := uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: gone, Name: "gone"})
+	through := uuid.New()
+	add(t, log, events.DocumentStream(through), imported(gone, "passing.md"))
+	add(t, log, events.DocumentStream(document), events.DocumentMoved{Version: 6, Folder: gone}, events.DocumentRenamed{Version: 6, Name: "z.md"})
+	kept := uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: kept, Name: "kept"})
+	add(t, log, events.DocumentStream(document), events.DocumentMoved{Version: 7, Folder: kept})
+	add(t, log, events.Folders, events.FolderMoved{Folder: kept, Owner: "user:alice"}, events.FolderDeleted{Folder: gone})
+	r, err := newRunner(t.Context(), log, Vault{}, filepath.Join(t.TempDir(), "vault.db"), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, last, err := log.Read(t.Context(), 0, 100, r.Types()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before string
+	for range 2 {
+		if err := r.applyAll(t.Context(), batch, last); err != nil {
+			t.Fatal(err)
+		}
+		after := dump(t, r)
+		if before != "" && after != before {
+			t.Errorf("after a second time:\n%s\nbefore:\n%s", after, before)
+		}
+		before = after
+	}
+	if got, want := rows(t, r, `SELECT id || ' ' || version || ' ' || folder FROM documents`), document.String()+" 7 "+kept.String(); got != want {
+		t.Errorf("the vault holds %s, want %s", got, want)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
