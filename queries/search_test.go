@@ -1,0 +1,237 @@
+package queries
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// finds searches and compares the documents found with those wanted.
+func (f *fixture) finds(user events.User, s Search, want ...uuid.UUID) {
+	f.t.Helper()
+	sources, err := f.Search(f.t.Context(), user, s)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	got := found(sources)
+	byID := func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
+	slices.SortFunc(got, byID)
+	slices.SortFunc(want, byID)
+	if !slices.Equal(got, want) {
+		f.t.Errorf("%s, asking %+v, finds %v, want %v", user.Principal, s, got, want)
+	}
+}
+
+// hold lets read models other than the search index follow what change does.
+// The index stands still, at its next change, until release is called.
+func (f *fixture) hold(engine *moody, change func()) (release func()) {
+	f.t.Helper()
+	g := &gate{make(chan struct{}), make(chan struct{})}
+	engine.gate.Store(g)
+	change()
+	<-g.entered
+	if err := f.WaitVault(f.t.Context(), f.at); err != nil {
+		f.t.Fatal(err)
+	}
+	return func() { close(g.open) }
+}
+
+func TestAMovedFolderIsSearchedWhereItIsThoughTheIndexIsBehind(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	from := f.folder(uuid.Nil, "From", "user:alice")
+	to := f.folder(uuid.Nil, "To", "user:alice")
+	f.share(from, "user:eve", "read")
+	f.share(to, "user:bob", "read")
+	moved := f.folder(from, "Moved", "")
+	deep := f.folder(moved, "Deep", "")
+	still := f.document(from, "still.md", nil, "A zebra that stays.")
+	a := f.document(moved, "a.md", nil, "A zebra that moves.")
+	b := f.document(deep, "b.md", nil, "A zebra that moves along.")
+	f.settle()
+	zebra := func(folder string) Search { return Search{Query: "zebra", Folder: folder} }
+	check := func() {
+		t.Helper()
+		f.finds(bob, zebra(""), a, b)
+		f.finds(bob, zebra("To"), a, b)
+		f.finds(bob, zebra("To/Moved/Deep"), b)
+		f.finds(bob, zebra("From"))
+		f.finds(eve, zebra(""), still)
+		f.finds(eve, zebra("To"))
+		f.finds(alice, zebra(""), still, a, b)
+		f.finds(alice, zebra("From"), still)
+		f.finds(admin, zebra("To"), a, b)
+		f.finds(admin, zebra("From"), still)
+	}
+	release := f.hold(engine, func() {
+		f.add(events.Folders, events.FolderMoved{Folder: moved, Parent: to})
+	})
+	check()
+	release()
+	f.settle()
+	check()
+}
+
+func TestFoldersThatMovedInOneAnotherAreSearchedWhereTheyAre(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	a, b := f.folder(top, "A", ""), f.folder(top, "B", "")
+	inner := f.folder(a, "Inner", "")
+	f.share(b, "user:bob", "read")
+	doc := f.document(inner, "a.md", nil, "The zebra.")
+	f.settle()
+	release := f.hold(engine, func() {
+		f.add(events.Folders, events.FolderMoved{Folder: a, Parent: b}, events.FolderMoved{Folder: inner, Parent: top})
+	})
+	f.finds(bob, Search{Query: "zebra"})
+	f.add(events.Folders, events.FolderMoved{Folder: inner, Parent: a})
+	if err := f.WaitVault(t.Context(), f.at); err != nil {
+		t.Fatal(err)
+	}
+	f.finds(bob, Search{Query: "zebra"}, doc)
+	f.finds(bob, Search{Query: "zebra", Folder: "Top/B/A"}, doc)
+	release()
+}
+
+func TestWhatWasFoundIsCheckedAgainstTheDocumentOfNow(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	open, closed := f.folder(top, "Open", ""), f.folder(top, "Closed", "")
+	f.share(open, "user:bob", "read")
+	moved := f.document(open, "a.md", []string{"red"}, "A zebra that is moved.")
+	untagged := f.document(open, "b.md", []string{"red", "blue"}, "A zebra that loses a tag.")
+	deleted := f.document(open, "c.md", []string{"red"}, "A zebra that is deleted.")
+	f.settle()
+	red := Search{Query: "zebra", Tags: []string{"red"}}
+	f.finds(bob, red, moved, untagged, deleted)
+	release := f.hold(engine, func() {
+		f.add(events.DocumentStream(moved), events.DocumentMoved{Version: 2, Folder: closed})
+		f.add(events.DocumentStream(untagged), events.DocumentTagged{Version: 2, Tags: []string{"blue"}})
+		f.add(events.DocumentStream(deleted), events.DocumentDeleted{Version: 2})
+	})
+	defer release()
+	f.finds(bob, Search{Query: "zebra"}, untagged)
+	f.finds(bob, red)
+	f.finds(bob, Search{Query: "zebra", Tags: []string{"red", "green"}, AnyTag: true})
+	f.finds(bob, Search{Query: "zebra", Tags: []string{"red", "blue"}, AnyTag: true}, untagged)
+	f.finds(alice, red, moved)
+	f.finds(alice, Search{Query: "zebra", Folder: "Top/Open"}, untagged)
+}
+
+func TestWhoeverReadsLittleOfWhatTheIndexHoldsFindsIt(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	open, big := f.folder(top, "Open", ""), f.folder(top, "Big", "")
+	f.add(events.Folders, events.FolderMoved{Folder: big, Parent: open})
+	f.share(open, "user:bob", "read")
+	for range 300 {
+		f.document(big, "big.md", nil, "Zebra zebra zebra.")
+	}
+	doc := f.document(open, "a.md", nil, "Far down in a long text, after many other words that tell of nothing, a zebra is named once.")
+	f.settle()
+	release := f.hold(engine, func() { f.add(events.Folders, events.FolderMoved{Folder: big, Parent: top}) })
+	defer release()
+	f.finds(bob, Search{Query: "zebra"}, doc)
+}
+
+func TestADocumentIsFoundAsItWasUntilItsNewContentIsIndexed(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	id := f.document(top, "notes", nil, "The zebra of old.")
+	f.settle()
+	release := f.hold(engine, func() {
+		stream := events.TextStream(id, 9)
+		f.add(events.DocumentStream(id), events.DocumentRenamed{Version: 2, Name: "other"})
+		f.add(stream, events.SectionExtracted{Text: "The zebra of now.", StartPage: 1, EndPage: 1})
+		f.add(events.DocumentStream(id), events.DocumentRevised{Version: 3, Content: events.Content{
+			MediaType: "application/pdf", Title: "Now", Pages: 1, TextStream: stream, Sections: 1,
+		}})
+	})
+	check := func(title, text, link string) {
+		t.Helper()
+		s, err := f.Search(t.Context(), alice, Search{Query: "zebra"})
+		if err != nil || len(s) != 1 || s[0].Title != title || !strings.HasSuffix(s[0].Text, text) || s[0].DeepLink != "/documents/"+id.String()+link {
+			t.Errorf("found %+v (%v), want %s: %s", s, err, title, text)
+		}
+	}
+	check("Title of notes", "The zebra of old.", ".md")
+	release()
+	f.settle()
+	check("Now", "The zebra of now.", ".pdf#page=1")
+}
+
+// Whenever a search is made, it finds one edition, whole: with its title, and
+// every passage of it.
+func TestSearchesDuringRevisionsFindOneVersion(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	id := uuid.New()
+	stream := events.DocumentStream(id)
+	const sections = 3
+	edition := func(n int) events.Content {
+		text := events.TextStream(id, n)
+		for i := range sections {
+			f.add(text, events.SectionExtracted{Index: i, Level: 1, Title: fmt.Sprint("Part ", i), Path: []string{fmt.Sprint("Part ", i)},
+				Text: fmt.Sprintf("The heron number %d in edition %d tells of %s.", i, n, strings.Repeat(string(rune('a'+i)), 8))})
+		}
+		return events.Content{MediaType: "text/markdown", Title: fmt.Sprintf("Edition %d", n), TextStream: text, Sections: sections}
+	}
+	f.add(stream, events.DocumentImported{Version: 1, Folder: top, Name: "a.md", Content: edition(1)})
+	f.settle()
+
+	const editions, searchers = 40, 2
+	stop, ended := make(chan struct{}), make(chan error, searchers)
+	for range searchers {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					ended <- nil
+					return
+				default:
+				}
+				if err := oneEdition(f.Search(t.Context(), alice, Search{Query: "heron edition"})); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+	}
+	for n := 2; n <= editions; n++ {
+		f.add(stream, events.DocumentRevised{Version: n, Content: edition(n)})
+		if n%3 > 0 {
+			f.settle()
+		}
+	}
+	close(stop)
+	for range searchers {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	f.settle()
+	s, err := f.Search(t.Context(), alice, Search{Query: "heron edition"})
+	if err = errors.Join(err, oneEdition(s, err)); err != nil || s[0].Title != fmt.Sprintf("Edition %d", editions) {
+		t.Errorf("at last found %v (%v)", s, err)
+	}
+}
+
+func oneEdition(sources []Source, err error) error {
+	if err != nil {
+		return err
+	}
+	if len(sources) != 3 {
+		return fmt.Errorf("found %d passages, want 3: %+v", len(sources), sources)
+	}
+	for _, s := range sources {
+		if n := strings.TrimPrefix(sources[0].Title, "Edition "); s.Title != sources[0].Title || !strings.Contains(s.Text, " edition "+n+" ") {
+			return fmt.Errorf("found %s: %q along with %s", s.Title, s.Text, sources[0].Title)
+		}
+	}
+	return nil
+}
