@@ -1,0 +1,358 @@
+package importer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/commands"
+	"annals/commands/importer/extract"
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/originals"
+
+	"github.com/google/uuid"
+)
+
+// imported imports one file and returns its document.
+func (b *bench) imported(d doc) uuid.UUID {
+	b.Helper()
+	job, work := b.accept(alice, d)
+	if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
+		b.Fatalf("gave back %v", nacked)
+	}
+	return b.outcome(job).imported[0].Document
+}
+
+// revise accepts a text as the new content of a version of a document.
+func (b *bench) revise(document uuid.UUID, version int, text string) (uuid.UUID, []Work) {
+	b.Helper()
+	s, err := b.originals.Stage(b.Context(), strings.NewReader(text), 1<<30)
+	if err == nil {
+		err = originals.CommitAll(b.Context(), []originals.Staged{s})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(text))
+	started, err := b.handler().StartRevision(b.Context(), alice, "request", commands.ReviseDocument{
+		ID: document, Version: version, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text)),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return started.Job, []Work{{Job: started.Job}}
+}
+
+func (b *bench) handler() *commands.Handler { return &commands.Handler{Log: b.log} }
+
+// rename gives a document of alice's a name.
+func (b *bench) rename(document uuid.UUID, version int, name string) {
+	b.Helper()
+	if _, err := b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: document, Version: version, Name: &name}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// revisions returns what the log says of a document's new contents, and the
+// text of each.
+func (b *bench) revisions(document uuid.UUID) (made []events.DocumentRevised, texts []string) {
+	b.Helper()
+	text := make(map[string]string)
+	for _, e := range b.all() {
+		switch d := e.Data.(type) {
+		case events.SectionExtracted:
+			text[e.Stream] += d.Text
+		case events.DocumentRevised:
+			if events.StreamID(e.Stream) == document {
+				made, texts = append(made, d), append(texts, text[d.TextStream])
+			}
+		}
+	}
+	return made, texts
+}
+
+func TestNewContentIsReadAndFiledAsAVersion(t *testing.T) {
+	b := newBench(t)
+	document := b.imported(doc{"a.md", "Library", "# Old\n\nApples are red.\n"})
+	job, work := b.revise(document, 1, "# New\n\nPears are green and long.\n")
+	b.deliver(b.importer(b.driver), work)
+	made, texts := b.revisions(document)
+	if len(made) != 1 || made[0].Version != 2 || made[0].Title != "New" || made[0].MediaType != "text/markdown" || texts[0] != "Pears are green and long." ||
+		!strings.Contains(made[0].Summary+made[0].Description, "Pears") {
+		t.Errorf("the document was revised by %+v with texts %q", made, texts)
+	}
+	if f := b.outcome(job).imported[0]; f.Document != document || f.Title != "New" || f.Duplicate {
+		t.Errorf("the job ended with %+v", f)
+	}
+}
+
+func TestTheSameBytesAreNoNewVersion(t *testing.T) {
+	b := newBench(t)
+	document := b.imported(doc{"a.md", "Library", "same"})
+	job, work := b.revise(document, 1, "same")
+	b.deliver(b.importer(b.driver), work)
+	if made, _ := b.revisions(document); len(made) > 0 {
+		t.Errorf("the same bytes made %+v", made)
+	}
+	if f := b.outcome(job).imported[0]; f.Document != document || !f.Duplicate {
+		t.Errorf("the job ended with %+v, want the document as a duplicate", f)
+	}
+}
+
+func TestADocumentWhoseNameTellsNoTypeIsReadAsWhatItWas(t *testing.T) {
+	b := newBench(t)
+	document := b.imported(doc{"a.md", "Library", "# Old\n"})
+	b.rename(document, 1, "notes")
+	_, work := b.revise(document, 2, "# New\n\nText.\n")
+	b.deliver(b.importer(b.driver), work)
+	if made, _ := b.revisions(document); len(made) != 1 || made[0].Title != "New" || made[0].MediaType != "text/markdown" {
+		t.Errorf("the document was revised by %+v", made)
+	}
+}
+
+func TestARevisionThatCannotBeLeavesTheDocumentAlone(t *testing.T) {
+	first := newBench(t)
+	for _, test := range []struct {
+		name string
+		file string                             // of the document
+		then func(b *bench, document uuid.UUID) // while the file waits
+		want string                             // in the sentence
+	}{
+		{"the document changed", "a.md", func(b *bench, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2"},
+		{"the document was deleted", "a.md", func(b *bench, document uuid.UUID) {
+			if _, err := b.handler().DeleteDocument(b.Context(), alice, "", commands.DeleteDocument{ID: document, Version: 2}); err != nil {
+				b.Fatal(err)
+			}
+		}, "no document"},
+		{"its folder was deleted", "a.md", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "no document"},
+		{"the name says another type", "a.docx", func(*bench, uuid.UUID) {}, "no Word document"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := first.again()
+			b.TB = t
+			document := b.imported(doc{"old.md", "Library", "old"})
+			b.rename(document, 1, test.file)
+			job, work := b.revise(document, 2, "new")
+			test.then(b, document)
+			if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
+				t.Errorf("gave back %v", nacked)
+			}
+			if got := b.outcome(job).failed[0]; !strings.Contains(got, test.want) {
+				t.Errorf("failed with %q, want %q in it", got, test.want)
+			}
+			if made, _ := b.revisions(document); len(made) > 0 {
+				t.Errorf("the document was revised by %+v", made)
+			}
+		})
+	}
+}
+
+func (b *bench) deleteFolder(path string) {
+	b.Helper()
+	h := b.handler()
+	folder, _, err := h.FindFolder(b.Context(), alice, path)
+	if err == nil {
+		_, err = h.DeleteFolder(b.Context(), alice, "", commands.DeleteFolder{ID: folder, Version: -1, Recursive: true})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func TestOfRevisionsOfOneVersionOneWins(t *testing.T) {
+	b := newBench(t)
+	document := b.imported(doc{"a.md", "Library", "old"})
+	const racers = 8
+	jobs, work := make([]uuid.UUID, racers), make([]Work, racers)
+	for i := range racers {
+		job, w := b.revise(document, 1, fmt.Sprintf("# New\n\nText %d.\n", i))
+		jobs[i], work[i] = job, w[0]
+	}
+	b.deliver(b.importer(b.driver), work)
+	won := 0
+	for i, job := range jobs {
+		o := b.outcome(job)
+		if _, ok := o.imported[0]; ok {
+			won++
+			if _, texts := b.revisions(document); !slices.Equal(texts, []string{fmt.Sprintf("Text %d.", i)}) {
+				t.Errorf("revision %d won, the texts are %q", i, texts)
+			}
+		} else if !strings.Contains(o.failed[0], "is at version 2, not 1") {
+			t.Errorf("revision %d failed with %q", i, o.failed[0])
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d revisions of one version were made", won)
+	}
+}
+
+func TestACrashAroundAnyAppendRevisesOnce(t *testing.T) {
+	first := newBench(t)
+	text := long(30 << 10) // two appends
+	want := strings.Count(text, "a thing or two")
+	for _, after := range []bool{false, true} {
+		for n := 1; ; n++ {
+			b := first.again()
+			document := b.imported(doc{"a.md", "Library", "old"})
+			job, work := b.revise(document, 1, text)
+			d := &crashing{Driver: b.driver, after: after, left: n}
+			nacked := b.deliver(b.crashable(d), work)
+			if !d.dead {
+				if n < 5 {
+					t.Errorf("a revision has only %d appends", n-1)
+				}
+				break
+			}
+			what := fmt.Sprintf("crash at append %d, made %v", n, after)
+			if len(nacked) != 1 {
+				t.Errorf("%s: nothing was given back", what)
+			}
+			// Others go on meanwhile, once it is theirs to go on.
+			made, _ := b.revisions(document)
+			if len(made) > 0 {
+				b.rename(document, 2, "b.md")
+			}
+			if left := b.deliver(b.crashable(b.driver), work); len(left) > 0 {
+				t.Errorf("%s: gave back %v at the second run", what, left)
+			}
+			made, texts := b.revisions(document)
+			if len(made) != 1 || strings.Count(texts[0], "a thing or two") != want {
+				t.Errorf("%s: the document was revised %d times", what, len(made))
+			}
+			if f := b.outcome(job).imported[0]; f.Document != document || f.Duplicate {
+				t.Errorf("%s: the job ended with %+v", what, f)
+			}
+		}
+	}
+}
+
+func TestTextOfARevisionBeginsItsOwnStream(t *testing.T) {
+	job, other := uuid.New(), uuid.New()
+	file := func(job uuid.UUID, document uuid.UUID) commands.ImportFile {
+		return commands.ImportFile{Job: job, Accepted: events.FileAccepted{Document: document}}
+	}
+	document := uuid.New()
+	if got := firstAttempt(file(job, uuid.Nil)); got != 0 {
+		t.Errorf("an import begins at attempt %d", got)
+	}
+	one, again, two := firstAttempt(file(job, document)), firstAttempt(file(job, document)), firstAttempt(file(other, document))
+	if one != again || one == two || one < maxAttempts || two < maxAttempts {
+		t.Errorf("revisions begin at attempts %d, %d again, and %d of another job", one, again, two)
+	}
+}
+
+// A folder that goes between the last look at it and the append of the
+// document is noticed after it.
+func TestAFileWhoseFolderWentAwayIsToldToHaveFailed(t *testing.T) {
+	for name, accept := range map[string]func(b *bench) (uuid.UUID, []Work){
+		"of an import": func(b *bench) (uuid.UUID, []Work) { return b.accept(alice, doc{"b.md", "Library", "new"}) },
+		"of a revision": func(b *bench) (uuid.UUID, []Work) {
+			return b.revise(b.imported(doc{"a.md", "Library", "old"}), 1, "new")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.TB = t
+			b.imported(doc{"other.md", "Library", "other"})
+			job, work := accept(b)
+			d := &vanishing{Driver: b.driver, vanish: func() { b.deleteFolder("Library") }}
+			b.deliver(b.importer(d), work)
+			if got, want := b.outcome(job).failed[0], `folder "Library" was deleted while the file was being filed in it`; got != want {
+				t.Errorf("failed with %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// vanishing is a driver that calls vanish before the first append to a
+// document's stream.
+type vanishing struct {
+	events.Driver
+	vanish func()
+	done   bool
+}
+
+func (d *vanishing) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if strings.HasPrefix(stream, "document-") && !d.done {
+		d.done = true
+		d.vanish()
+	}
+	return d.Driver.Append(ctx, stream, expected, records)
+}
+
+// A document that came into a folder, or got its bytes there, has an id that
+// cannot be computed: the read side knows it.
+func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		known func(b *bench) uuid.UUID
+		found bool
+	}{
+		{"it was moved there", func(b *bench) uuid.UUID {
+			document := b.imported(doc{"a.md", "Other", "same"})
+			folder, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, "Library")
+			if err == nil {
+				_, err = b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: document, Version: 1, Folder: &folder})
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			return document
+		}, true},
+		{"it was revised there", func(b *bench) uuid.UUID {
+			document := b.imported(doc{"a.md", "Library", "other"})
+			_, work := b.revise(document, 1, "same")
+			b.deliver(b.importer(b.driver), work)
+			return document
+		}, true},
+		{"it is elsewhere", func(b *bench) uuid.UUID { return b.imported(doc{"a.md", "Other", "same"}) }, false},
+		{"it was deleted there", func(b *bench) uuid.UUID {
+			document := b.imported(doc{"a.md", "Library", "same"})
+			if _, err := b.handler().DeleteDocument(b.Context(), alice, "", commands.DeleteDocument{ID: document, Version: 1}); err != nil {
+				b.Fatal(err)
+			}
+			return document
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			b.TB = t
+			document := test.known(b)
+			sum := sha256.Sum256([]byte("same"))
+			b.find = found{document, hex.EncodeToString(sum[:])}
+			job, work := b.accept(alice, doc{"b.md", "Library", "same"})
+			b.deliver(b.importer(b.driver), work)
+			if f := b.outcome(job).imported[0]; !f.Duplicate || (f.Document == document) != test.found {
+				t.Errorf("imported as %+v; want the known document %s: %v", f, document, test.found)
+			}
+		})
+	}
+}
+
+func TestARevisionIsReadAgainAfterAnOutage(t *testing.T) {
+	b := newBench(t)
+	document := b.imported(doc{"a.md", "Library", "old"})
+	job, work := b.revise(document, 1, "# New\n\nText.\n")
+	readers, tries := b.reader, 0
+	b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		if tries++; tries > 1 {
+			return extract.Info{}, sections(emit, "two", 1)
+		}
+		return extract.Info{}, errors.Join(sections(emit, "one", 12), fault.Errorf(fault.Unavailable, "away"))
+	})
+	defer func() { b.reader = readers }()
+	b.deliver(b.importer(b.driver), work)
+	made, texts := b.revisions(document)
+	if len(made) != 1 || !strings.HasPrefix(texts[0], "two") || len(texts[0]) != extract.MaxPart {
+		t.Errorf("after %d tries the document was revised %d times", tries, len(made))
+	}
+	if o := b.outcome(job); len(o.imported) != 1 {
+		t.Errorf("the job ended with %+v", o)
+	}
+}
