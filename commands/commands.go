@@ -32,6 +32,12 @@ type Handler struct {
 	folders   *cache[*tree]
 	documents *cache[*document]
 	jobs      *cache[*job]
+	// filing is read-locked by whatever puts a document into a folder, and
+	// locked by a deletion from asking whether the folder is empty until it
+	// is gone: those are two streams, which no append joins. Between
+	// processes it does not hold; there a document that comes too late is
+	// told to have failed.
+	filing sync.RWMutex
 
 	mu        sync.Mutex
 	finishing map[uuid.UUID]*outcomes // by job

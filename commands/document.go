@@ -174,6 +174,8 @@ func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim C
 	if c.EventID != nil {
 		a.id = func(revision int64, data events.Data) uuid.UUID { return c.EventID(stream, revision, data) }
 	}
+	h.filing.RLock()
+	defer h.filing.RUnlock()
 	_, err = do(ctx, h, h.documents, a)
 	return claim, err
 }

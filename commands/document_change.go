@@ -110,6 +110,8 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	if c, err = c.normalize(); err != nil {
 		return 0, err
 	}
+	h.filing.RLock()
+	defer h.filing.RUnlock()
 	at, err = h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
 		name: "change document", decide: c.decide,
 		allow: h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) }),
@@ -117,7 +119,7 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	if err != nil || c.Folder == nil {
 		return at, err
 	}
-	// A folder goes in a stream of its own: it may have gone meanwhile.
+	// Another process may have deleted the folder meanwhile.
 	if there, err := h.HasFolder(ctx, *c.Folder); err != nil || there {
 		return at, err
 	}

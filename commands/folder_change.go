@@ -249,6 +249,13 @@ func (h *Handler) ShareFolder(ctx context.Context, user events.User, correlation
 func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlation string, c DeleteFolder) (at events.Position, err error) {
 	h.init()
 	if !c.Recursive {
+		// The read side is let catch up first, so that it is quick to answer
+		// while nothing can be filed.
+		if err := h.checkEmpty(ctx, user, c); err != nil {
+			return 0, err
+		}
+		h.filing.Lock()
+		defer h.filing.Unlock()
 		if err := h.checkEmpty(ctx, user, c); err != nil {
 			return 0, err
 		}
@@ -256,8 +263,9 @@ func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlatio
 	return h.changeTree(ctx, user, correlation, "delete folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
 }
 
-// checkEmpty asks the read side whether a folder that may be deleted holds
-// documents. It is asked before the tree is held: the answer may take a while.
+// checkEmpty returns an error unless a folder may be deleted and the read side
+// knows of no documents in it. It is asked without the tree being held: the
+// answer may take a while.
 func (h *Handler) checkEmpty(ctx context.Context, user events.User, c DeleteFolder) error {
 	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
 		_, err := c.decide(t, user)

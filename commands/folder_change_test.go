@@ -273,6 +273,54 @@ func TestAFolderWithDocumentsIsDeletedWithThemOrNotAtAll(t *testing.T) {
 	}
 }
 
+// reading is a read side that is never behind: it reads the log.
+type reading struct{ log *events.Log }
+
+func (r reading) HoldsDocuments(ctx context.Context, folder uuid.UUID, _ events.Position) (holds bool, err error) {
+	batch, _, err := r.log.Read(ctx, 0, 10_000, "DocumentImported", "DocumentMoved")
+	for _, e := range batch {
+		switch d := e.Data.(type) {
+		case events.DocumentImported:
+			holds = holds || d.Folder == folder
+		case events.DocumentMoved:
+			holds = holds || d.Folder == folder
+		}
+	}
+	return holds, err
+}
+
+func TestNoFolderIsDeletedAsEmptyFromAroundADocument(t *testing.T) {
+	h, library, document := filed(t)
+	h.Contents = reading{h.Log}
+	version := 1
+	for i := range 100 {
+		folder, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{library, fmt.Sprint(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := func() error {
+			_, err := h.ImportDocument(t.Context(), importInto(folder, shaA, fmt.Sprint(i)))
+			return err
+		}
+		if i%2 == 0 {
+			file = func() error {
+				_, err := h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: version, Folder: &folder})
+				return err
+			}
+		}
+		result := make(chan error)
+		go func() { result <- file() }()
+		_, deleted := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1})
+		filed := <-result
+		if (deleted == nil) == (filed == nil) {
+			t.Fatalf("a document was filed (%v) and the folder deleted (%v)", filed, deleted)
+		}
+		if i%2 == 0 && filed == nil {
+			version++
+		}
+	}
+}
+
 func TestOfWritersOfOneVersionOneWins(t *testing.T) {
 	h, folder := library(t)
 	other := &Handler{Log: h.Log}
