@@ -15,9 +15,6 @@ type permissionsBody struct {
 	Permissions []events.Permission `json:"permissions"`
 }
 
-// maxPermissions is the most entries of a folder's own list.
-const maxPermissions = 1000
-
 // permissions answers GET /folders/{id}/permissions.
 func (s *Server) permissions(c *call) (any, error) {
 	id, err := c.pathID()
@@ -44,7 +41,7 @@ func (s *Server) shareFolder(c *call) (any, error) {
 		return nil, err
 	}
 	share := commands.ShareFolder{ID: id, Permissions: []events.Permission{}}
-	for _, p := range f.objects("permissions", maxPermissions) {
+	for _, p := range f.objects("permissions", commands.MaxPermissions) {
 		share.Permissions = append(share.Permissions, events.Permission{
 			Principal: events.Principal(p.text("principal")),
 			Access:    p.oneOf("access", events.Read.String(), events.Write.String(), events.Own.String()),

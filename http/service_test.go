@@ -71,7 +71,7 @@ func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	switch token {
 	case "outage":
 		return events.User{}, time.Time{}, fault.Errorf(fault.Unavailable, "the issuer cannot be reached")
-	case "alice", "bob", "admin":
+	case "alice", "bob", "carol", "admin":
 		return events.User{Principal: events.Principal("user:" + token), Admin: token == "admin"}, time.Now().Add(time.Hour), nil
 	}
 	return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "the token is not valid")

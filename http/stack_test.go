@@ -26,8 +26,9 @@ import (
 )
 
 // startStack serves the whole stack over a log in memory: real read models, a
-// real search index and importer, in folders of the test.
-func startStack(t *testing.T) *service {
+// real search index and importer, in folders of the test. change may set
+// options.
+func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -54,6 +55,9 @@ func startStack(t *testing.T) *service {
 		reads := &queries.Queries{Models: models}
 		handler.Duplicates, handler.Contents = reads, reads
 		h.Queries = reads
+		for _, set := range change {
+			set(h)
+		}
 		reader := extract.New(extract.Options{})
 		work := &importer.Importer{
 			Handler: handler, Originals: h.Originals, Reader: reader, Logger: quiet, Workers: 2,
@@ -114,6 +118,63 @@ func (s *service) finish(id string) jobReply {
 		if j := decode[jobReply](s.T, body); j.Done {
 			return j
 		}
+	}
+}
+
+// file imports a text as alice and returns its document.
+func (s *service) file(folder, name, text string, tags ...string) (id string) {
+	s.Helper()
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		metadata, _ := json.Marshal([]map[string]any{{"folder_name": folder, "tags": append([]string{}, tags...)}})
+		w.WriteField("file_metadata", string(metadata))
+		addFile(w, name, text)
+	})
+	if resp.StatusCode != 200 {
+		s.Fatalf("import %s: %d %s", name, resp.StatusCode, body)
+	}
+	j := s.finish(decode[jobReply](s.T, body).JobID)
+	if j.Successful != 1 {
+		s.Fatalf("import %s: %+v", name, j)
+	}
+	return j.Results[0].DocumentID
+}
+
+// folderOf returns the folder that a document lies in.
+func (s *service) folderOf(document string) string {
+	s.Helper()
+	_, body := s.do("GET", "/vault/documents/"+document, "")
+	return decode[struct{ FolderID string }](s.T, body).FolderID
+}
+
+// makeFolder makes a folder as alice, at the top level where parent is "".
+func (s *service) makeFolder(parent, name string) (id string) {
+	s.Helper()
+	in, _ := json.Marshal(map[string]any{"name": name, "parentFolderId": orNil(parent)})
+	resp, body := s.do("POST", "/vault/folders", string(in))
+	if resp.StatusCode != 201 {
+		s.Fatalf("make folder %s: %d %s", name, resp.StatusCode, body)
+	}
+	return decode[struct{ ID string }](s.T, body).ID
+}
+
+func orNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// share gives a folder a permission list as alice: principals and access in
+// turn.
+func (s *service) share(folder string, list ...string) {
+	s.Helper()
+	permissions := []map[string]string{}
+	for i := 0; i+1 < len(list); i += 2 {
+		permissions = append(permissions, map[string]string{"principal": list[i], "access": list[i+1]})
+	}
+	in, _ := json.Marshal(map[string]any{"permissions": permissions})
+	if resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", string(in)); resp.StatusCode != 200 {
+		s.Fatalf("share %s: %d %s", folder, resp.StatusCode, body)
 	}
 }
 
