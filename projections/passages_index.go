@@ -62,8 +62,8 @@ const (
 	restartLag = 10_000
 	// relabelPassages and relabelBytes bound what Later does at a time: what is
 	// new waits for it.
-	relabelPassages = 1000
-	relabelBytes    = 2 << 20
+	relabelPassages = 500
+	relabelBytes    = 1 << 20
 )
 
 // Flush gives the index what the tables hold and it does not, a bounded batch

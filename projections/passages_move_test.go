@@ -14,22 +14,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// relabelled returns once nothing waits to be labelled anew.
-func relabelled(t *testing.T, r *Runner) {
-	t.Helper()
-	for {
-		_, moved := r.Moved()
-		if number(t, r, `SELECT count(*) FROM relabels`) == 0 {
-			return
-		}
-		select {
-		case <-moved:
-		case <-time.After(time.Minute):
-			t.Fatal("the labelling does not go on")
-		}
-	}
-}
-
 // found counts the documents that the index finds below a folder.
 func found(t *testing.T, r *Runner, folder uuid.UUID, word string) int {
 	t.Helper()
@@ -50,6 +34,9 @@ func fileInto(t *testing.T, log *events.Log, folder uuid.UUID, word string) (doc
 }
 
 func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it files 20,000 documents")
+	}
 	const documents, subfolders = 20_000, 100
 	log, dir := newLog(t), t.TempDir()
 	from, to, folder, other := uuid.New(), uuid.New(), uuid.New(), uuid.New()
@@ -102,7 +89,9 @@ func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
 	}
 
 	begun = time.Now()
-	wait(t, r, add(t, log, events.Folders, events.FolderDeleted{Folder: folder}))
+	if err := r.Wait(t.Context(), add(t, log, events.Folders, events.FolderDeleted{Folder: folder})); err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("it was deleted in %v", time.Since(begun))
 	if n, err := engine.Count(t.Context()); err != nil || n != uint64(len(took)) {
 		t.Errorf("after the deletion the index holds %d passages (%v), want %d", n, err, len(took))
