@@ -35,6 +35,7 @@ type service struct {
 	server    *httpd.Server
 	url       string
 	client    *http.Client
+	token     string // of whom do sends requests
 	log       *events.Log
 	library   *library
 	originals string // folder
@@ -44,7 +45,7 @@ type service struct {
 // options first.
 func start(t *testing.T, change func(*httpd.Server)) *service {
 	t.Helper()
-	s := &service{T: t, log: events.NewLog(memory.New()), originals: t.TempDir()}
+	s := &service{T: t, log: events.NewLog(memory.New()), originals: t.TempDir(), token: "alice"}
 	t.Cleanup(func() { s.log.Close() })
 	store, err := originals.OpenDir(s.originals)
 	if err != nil {
@@ -77,7 +78,7 @@ func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "the token is not valid")
 }
 
-// do sends a request as alice; header is names and values in turn, and an
+// do sends a request as alice, or whose the token is; header is names and values in turn, and an
 // empty value removes one.
 func (s *service) do(method, path, body string, header ...string) (*http.Response, string) {
 	s.Helper()
@@ -85,7 +86,7 @@ func (s *service) do(method, path, body string, header ...string) (*http.Respons
 	if err != nil {
 		s.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer alice")
+	r.Header.Set("Authorization", "Bearer "+s.token)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		if r.Header.Set(header[i], header[i+1]); header[i+1] == "" {

@@ -1,0 +1,268 @@
+package http_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	httpd "annals/http"
+	"annals/http/signin"
+
+	"github.com/gorilla/mux"
+)
+
+// roles are those for whom every route is tried: users with their rights in
+// the folder that the matrix is about, and two that are nobody.
+var roles = []string{"owner", "writer", "reader", "member", "stranger", "admin", "expired", "nobody"}
+
+// row is what a route answers to each role. path and body may name {folder},
+// {document}, {job} and {role}. Where a route changes a thing, each role tries
+// it on one of its own.
+type row struct {
+	path, body, match string
+	want              []int // by role
+	// shows is a text that the replies to those who may read have, of a route
+	// that answers everybody, and those to a stranger do not.
+	shows string
+}
+
+// What a route answers to each role, by who may.
+var (
+	all     = []int{200, 200, 200, 200, 200, 200, 200, 200}
+	known   = []int{200, 200, 200, 200, 200, 200, 401, 401}
+	readers = []int{200, 200, 200, 200, 404, 200, 401, 401}
+	writers = []int{200, 200, 403, 403, 404, 200, 401, 401}
+	owners  = []int{200, 403, 403, 403, 404, 200, 401, 401}
+	// A path is not found by name, so that who may not write there is told the
+	// same whatever there is.
+	importers = []int{200, 200, 403, 403, 403, 200, 401, 401}
+	// A job is its user's, and an administrator's.
+	own = []int{200, 404, 404, 404, 404, 200, 401, 401}
+)
+
+// instead returns the statuses with another in place of 200.
+func instead(statuses []int, status int) []int {
+	out := slices.Clone(statuses)
+	for i, s := range out {
+		if s == 200 {
+			out[i] = status
+		}
+	}
+	return out
+}
+
+var matrix = map[string]row{
+	"GET /healthz":                    {want: all},
+	"GET /readyz":                     {want: all},
+	"GET /version":                    {want: all},
+	"GET /core/openapi.yaml":          {want: all},
+	"GET /vault/openapi.yaml":         {want: all},
+	"GET /documents/{id}.{ext}":       {path: "/documents/{document}.md", want: readers},
+	"POST /core/ingest":               {body: "form", want: importers},
+	"GET /core/jobs/{job_id}":         {path: "/core/jobs/{job}", want: own},
+	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
+	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
+	"GET /core/folders/summary":       {path: "/core/folders/summary?folder_name=A", want: known, shows: `"ok"`},
+	"GET /vault/folders":              {want: known, shows: `"A"`},
+	"POST /vault/folders":             {body: `{"name":"new {role}","parentFolderId":"{folder}"}`, want: instead(writers, 201)},
+	"GET /vault/folders/{id}":         {path: "/vault/folders/{folder}", want: readers},
+	"PATCH /vault/folders/{id}":       {path: "/vault/folders/{folder}", body: `{"name":"renamed {role}"}`, want: writers},
+	"DELETE /vault/folders/{id}":      {path: "/vault/folders/{folder}?recursive=true", want: instead(owners, 204)},
+	"GET /vault/documents":            {path: "/vault/documents?folderId={folder}", want: readers},
+	"POST /vault/documents/batch":     {body: `{"ids":["{document}"]}`, want: known, shows: "ninety days"},
+	"GET /vault/tags":                 {want: known, shows: `"x"`},
+	"GET /vault/documents/{id}":       {path: "/vault/documents/{document}", want: readers},
+	"PATCH /vault/documents/{id}":     {path: "/vault/documents/{document}", body: `{"name":"b.md"}`, match: `"1"`, want: writers},
+	"DELETE /vault/documents/{id}":    {path: "/vault/documents/{document}?version=1", want: instead(owners, 204)},
+	"GET /vault/documents/{id}.{ext}": {path: "/vault/documents/{document}.md", want: readers},
+
+	"GET /vault/folders/{id}/permissions":                  {path: "/vault/folders/{folder}/permissions", want: owners},
+	"PUT /vault/folders/{id}/permissions":                  {path: "/vault/folders/{folder}/permissions", body: `{"permissions":[]}`, want: owners},
+	"GET /vault/documents/{id}/content":                    {path: "/vault/documents/{document}/content", want: readers},
+	"PUT /vault/documents/{id}/content":                    {path: "/vault/documents/{document}/content", body: leaflet, match: `"1"`, want: writers},
+	"GET /vault/documents/{id}/markdown":                   {path: "/vault/documents/{document}/markdown", want: readers},
+	"GET /vault/documents/{id}/tags":                       {path: "/vault/documents/{document}/tags", want: readers},
+	"PUT /vault/documents/{id}/tags":                       {path: "/vault/documents/{document}/tags", body: `{"tags":["y"]}`, match: `"1"`, want: writers},
+	"GET /vault/documents/{id}/versions":                   {path: "/vault/documents/{document}/versions", want: readers},
+	"GET /vault/documents/{id}/versions/{version}":         {path: "/vault/documents/{document}/versions/1", want: readers},
+	"GET /vault/documents/{id}/versions/{version}/content": {path: "/vault/documents/{document}/versions/1/content", want: readers},
+}
+
+// Every route and method answers every role as the matrix has it, and every
+// row has a route.
+func TestAuthorization(t *testing.T) {
+	c := newCells(t)
+	routes := c.routes()
+	if rows := slices.Sorted(maps.Keys(matrix)); !slices.Equal(rows, routes) {
+		t.Fatalf("rows   %q\nroutes %q", rows, routes)
+	}
+	for _, route := range routes {
+		for i := range roles {
+			c.try(route, matrix[route], i)
+		}
+	}
+}
+
+// cells tries the matrix on a running service.
+type cells struct {
+	*service
+	tokens map[string]string // by role
+	things []thing           // not tried yet; the first is for what changes nothing
+	job    string
+}
+
+// thing is a document and the folder that it lies in, alone.
+type thing struct{ folder, document string }
+
+// newCells signs the roles in and makes enough for all of them.
+func newCells(t *testing.T) *cells {
+	c := &cells{tokens: map[string]string{}}
+	c.service = startStack(t, func(h *httpd.Server) { h.Verify = c.signIn(t) })
+	c.token = c.tokens["owner"]
+	var folders []string
+	for i := range 1 + len(roles)*c.changing() {
+		folders = append(folders, fmt.Sprintf(`{"folder_name":"A/%d","tags":["x"]}`, i))
+	}
+	resp, body := c.upload("", func(w *multipart.Writer) {
+		w.WriteField("file_metadata", "["+strings.Join(folders, ",")+"]")
+		for range folders {
+			addFile(w, "a.md", handbook)
+		}
+	})
+	if resp.StatusCode != 200 {
+		t.Fatalf("import = %d %s", resp.StatusCode, body)
+	}
+	c.job = decode[jobReply](t, body).JobID
+	for _, r := range c.finish(c.job).Results {
+		c.things = append(c.things, thing{c.folderOf(r.DocumentID), r.DocumentID})
+	}
+	_, body = c.do("GET", "/vault/folders", "")
+	c.share(decode[[]struct{ ID string }](t, body)[0].ID, "user:writer", "write", "user:reader", "read", "group:readers", "read")
+	return c
+}
+
+// signIn gives every role a token of the built-in issuer, and returns what
+// verifies them.
+func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User, time.Time, error) {
+	accounts, err := signin.OpenAccounts(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { accounts.Close() })
+	issuer := func(now func() time.Time) *signin.Issuer {
+		i, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: "http://annals.test/signin", Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	current, past := issuer(time.Now), issuer(func() time.Time { return time.Now().Add(-2 * signin.TokenLifetime) })
+	for _, role := range roles[:len(roles)-2] {
+		user := signin.NewAccount{Name: role, Password: "correct horse", Admin: role == "admin"}
+		if role == "member" {
+			user.Groups = []string{"readers"}
+		}
+		if _, err := accounts.Create(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+		if c.tokens[role], _, err = current.Issue(t.Context(), role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.tokens["expired"], _, err = past.Issue(t.Context(), "owner"); err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := signin.NewVerifier(signin.Options{BuiltIn: current})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(verifier.Close)
+	return verifier.Verify
+}
+
+// changes reports whether a route changes what its path names.
+func changes(route string) bool {
+	method, _, _ := strings.Cut(route, " ")
+	return slices.Contains([]string{"PUT", "PATCH", "DELETE"}, method)
+}
+
+// changing counts the rows that do.
+func (c *cells) changing() (n int) {
+	for route := range matrix {
+		if changes(route) {
+			n++
+		}
+	}
+	return n
+}
+
+// routes returns method and path of every route but those of HEAD, in order.
+func (c *cells) routes() (routes []string) {
+	pattern := regexp.MustCompile(`\{(\w+):[^}]*\}`)
+	err := c.server.Routes().Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, _ := route.GetPathTemplate()
+		methods, err := route.GetMethods()
+		if err != nil {
+			return nil // a group of routes
+		}
+		for _, method := range methods {
+			if method != http.MethodHead {
+				routes = append(routes, method+" "+pattern.ReplaceAllString(path, "{$1}"))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	slices.Sort(routes)
+	return routes
+}
+
+// try sends a role's request and compares the answer. HEAD is answered like
+// GET, where there is it.
+func (c *cells) try(route string, r row, role int) {
+	c.Helper()
+	on := c.things[0]
+	if changes(route) {
+		last := len(c.things) - 1
+		on, c.things = c.things[last], c.things[:last]
+	}
+	method, path, _ := strings.Cut(route, " ")
+	if r.path != "" {
+		path = r.path
+	}
+	fill := strings.NewReplacer("{folder}", on.folder, "{document}", on.document, "{job}", c.job, "{role}", roles[role])
+	path, body, kind := fill.Replace(path), fill.Replace(r.body), "application/json"
+	if route == "POST /core/ingest" {
+		body, kind = form(func(w *multipart.Writer) {
+			w.WriteField("file_metadata", `[{"folder_name":"A/0"}]`)
+			addFile(w, "b.md", "# By "+roles[role])
+		})
+	}
+	bearer := ""
+	if token := c.tokens[roles[role]]; token != "" {
+		bearer = "Bearer " + token
+	}
+	resp, reply := c.do(method, path, body, "Authorization", bearer, "Content-Type", kind, "If-Match", r.match)
+	if resp.StatusCode != r.want[role] {
+		c.Errorf("%s by %s = %d %s, want %d", route, roles[role], resp.StatusCode, reply, r.want[role])
+	}
+	if r.shows != "" && resp.StatusCode == 200 && strings.Contains(reply, r.shows) != (readers[role] == 200) {
+		c.Errorf("%s by %s shows %s", route, roles[role], reply)
+	}
+	if method == "GET" {
+		resp, _ = c.do("HEAD", path, "", "Authorization", bearer)
+		if resp.StatusCode != r.want[role] && resp.StatusCode != http.StatusMethodNotAllowed {
+			c.Errorf("HEAD %s by %s = %d, want %d", path, roles[role], resp.StatusCode, r.want[role])
+		}
+	}
+}
