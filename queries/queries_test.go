@@ -27,6 +27,7 @@ type fixture struct {
 	*Queries
 	t   testing.TB
 	log *events.Log
+	dir string          // of the read models
 	at  events.Position // of the last event
 }
 
@@ -63,7 +64,7 @@ func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.En
 			t.Error(err)
 		}
 	})
-	return &fixture{Queries: &Queries{Models: models}, t: t, log: log}
+	return &fixture{Queries: &Queries{Models: models}, t: t, log: log, dir: dir}
 }
 
 func (f *fixture) add(stream string, data ...events.Data) {
@@ -438,5 +439,28 @@ func TestAKnownFilesResultTellsTheTagsOfItsDocument(t *testing.T) {
 	j, err := f.Job(t.Context(), alice, job.String())
 	if err != nil || !slices.Equal(j.Results[0].Tags, []string{"first"}) {
 		t.Errorf("the result has the tags %v (%v), the document %v", j.Results[0].Tags, err, []string{"first"})
+	}
+}
+
+func TestAJobTellsNothingOfAKnownFileThatItsUserMayNotReadAnyMore(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.share(top, "user:bob", "write")
+	doc := f.document(top, "a.md", []string{"secret"}, "Text.")
+	job := uuid.New()
+	f.add(events.JobStream(job), events.FileAccepted{Name: "copy.md", Folder: "Top", Tags: []string{"mine"}}, events.ImportRequested{Files: 1, User: "user:bob"},
+		events.FileImported{Document: doc, Title: "Title of a.md", Duplicate: true}, events.JobFinished{Successful: 1})
+	f.settle()
+	j, err := f.Job(t.Context(), bob, job.String())
+	if err != nil || j.Results[0].Document != doc || j.Results[0].Title != "Title of a.md" {
+		t.Errorf("bob, who may read it, is told %+v (%v)", j.Results, err)
+	}
+	f.add(events.Folders, events.FolderShared{Folder: top})
+	if err := f.WaitVault(t.Context(), f.at); err != nil {
+		t.Fatal(err)
+	}
+	j, err = f.Job(t.Context(), bob, job.String())
+	if err != nil || j.Status != "complete" || j.Results[0].Document != uuid.Nil || j.Results[0].Title != "" || !slices.Equal(j.Results[0].Tags, []string{"mine"}) {
+		t.Errorf("after the right was withdrawn bob is told %+v (%v)", j, err)
 	}
 }

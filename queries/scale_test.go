@@ -135,6 +135,9 @@ func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
 		"duplicate":     {oldestCopy, 3},
 		"granted":       {foldersBelow(grantedFolders), 1},
 		"top":           {foldersBelow(topFolders), 1},
+		"moved":         {movedBelow, 2},
+		"versions":      {versionColumns + `ORDER BY version`, 1},
+		"contents":      {contentVersions, 1},
 		"subfolders":    {folderColumns + `WHERE f.parent = $1 AND f.deleted = 0` + byName, 1},
 	} {
 		args := make([]any, q.args)
@@ -151,7 +154,7 @@ func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, s := range plan {
-			for _, table := range []string{"documents", "d", "c", "tags", "t", "folders", "f", "permissions", "p"} {
+			for _, table := range []string{"documents", "d", "c", "tags", "t", "folders", "f", "permissions", "p", "moved", "versions", "v"} {
 				if s.detail == "SCAN "+table || strings.HasPrefix(s.detail, "SCAN "+table+" ") {
 					t.Errorf("%s: %s in %v", name, s.detail, plan)
 				}

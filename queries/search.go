@@ -138,6 +138,13 @@ func (q *Queries) labelled(ctx context.Context) (events.Position, error) {
 	return min(p, indexed), wrap(err, "moved folders")
 }
 
+// movedBelow finds folders that were moved after a position ($1) and are in or
+// below one of some folders ($2, JSON) now.
+const movedBelow = `WITH RECURSIVE up (moved, id, depth) AS (
+		SELECT folder, folder, 0 FROM moved WHERE position > $1
+		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
+	SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`
+
 // withMoved adds to folders those that are below them since a move after a
 // position. What is in those may be labelled with where they were before; but
 // with themselves it is labelled always.
@@ -146,10 +153,7 @@ func (v *viewer) withMoved(ctx context.Context, folders []string, after events.P
 	if err != nil {
 		return nil, err
 	}
-	moved, err := projections.Column(ctx, v.db, `WITH RECURSIVE up (moved, id, depth) AS (
-			SELECT folder, folder, 0 FROM moved WHERE position > $1
-			UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
-		SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`, after, string(b))
+	moved, err := projections.Column(ctx, v.db, movedBelow, after, string(b))
 	return append(folders, moved...), err
 }
 

@@ -1,11 +1,14 @@
 package queries
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"annals/events"
 
@@ -163,6 +166,62 @@ func TestADocumentIsFoundAsItWasUntilItsNewContentIsIndexed(t *testing.T) {
 	release()
 	f.settle()
 	check("Now", "The zebra of now.", ".pdf#page=1")
+}
+
+// lockVault keeps the vault from following the log until unlock is called.
+func (f *fixture) lockVault() (unlock func()) {
+	f.t.Helper()
+	files, err := filepath.Glob(filepath.Join(f.dir, "vault-*.db"))
+	if err != nil || len(files) != 1 {
+		f.t.Fatalf("files of the vault: %q (%v)", files, err)
+	}
+	db, err := sql.Open("sqlite", files[0])
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	tx, err := db.Begin()
+	if err == nil {
+		_, err = tx.Exec(`UPDATE checkpoint SET position = position`)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(tx.Rollback(), db.Close()); err != nil {
+			f.t.Error(err)
+		}
+	}
+}
+
+func TestASearchWaitsForTheVaultToKnowWhatIsShown(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	id := f.document(top, "a.md", nil, "The zebra of old.")
+	f.settle()
+	unlock := f.lockVault()
+	f.revise(id, 2, "The zebra of now.")
+	if err := f.Models.Passages.Wait(t.Context(), f.at); err != nil {
+		t.Error(err)
+	}
+	type result struct {
+		sources []Source
+		err     error
+	}
+	results := make(chan result, 1)
+	go func() {
+		s, err := f.Search(t.Context(), alice, Search{Query: "zebra"})
+		results <- result{s, err}
+	}()
+	select {
+	case r := <-results:
+		t.Errorf("the search does not wait: %v (%v)", r.sources, r.err)
+		results <- r
+	case <-time.After(100 * time.Millisecond): // it waits
+	}
+	unlock()
+	if r := <-results; r.err != nil || len(r.sources) != 1 || r.sources[0].Title != "New" || r.sources[0].Text != "The zebra of now." {
+		t.Errorf("found %+v (%v)", r.sources, r.err)
+	}
 }
 
 // Whenever a search is made, it finds one edition, whole: with its title, and

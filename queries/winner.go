@@ -162,6 +162,11 @@ func (s Search) wants(d Document) bool {
 	return inside && tagged && (s.Document == uuid.Nil || s.Document == d.ID)
 }
 
+// contentVersions finds the versions of documents whose content was made at one
+// version (pairs of both in $1, JSON), the last one last.
+const contentVersions = `SELECT v.document, v.name, v.title, v.media_type FROM json_each($1) k
+	CROSS JOIN versions v ON v.document = k.value ->> 0 AND v.content = k.value ->> 1 ORDER BY v.version`
+
 // asShown gives those of docs whose new content the index is yet to take the
 // name, title and type that they had before.
 func (c *check) asShown(ctx context.Context, v *viewer, docs map[string]Document) error {
@@ -180,9 +185,8 @@ func (c *check) asShown(ctx context.Context, v *viewer, docs map[string]Document
 	}
 	type row struct{ id, name, title, mediaType string }
 	rows, err := projections.List(ctx, v.db, func(r *row) []any { return []any{&r.id, &r.name, &r.title, &r.mediaType} },
-		`SELECT v.document, v.name, v.title, v.media_type FROM json_each($1) k
-		 CROSS JOIN versions v ON v.document = k.value ->> 0 AND v.content = k.value ->> 1 ORDER BY v.version`, string(b))
-	for _, r := range rows { // the last of those with that content counts
+		contentVersions, string(b))
+	for _, r := range rows {
 		d := docs[r.id]
 		d.Name, d.Title, d.MediaType = r.name, r.title, r.mediaType
 		docs[r.id] = d
