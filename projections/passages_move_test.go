@@ -155,8 +155,8 @@ func TestLabellingGoesOnAfterARestart(t *testing.T) {
 	if n := number(t, r, since); events.Position(n) < back {
 		t.Errorf("in the end all moves up to %d are shown, want %d", n, back)
 	}
-	if n, m := found(t, r, to, "lighthouse"), found(t, r, from, "lighthouse"); n != searchindex.MaxLimit || m != 0 {
-		t.Errorf("%d passages are found where the folder is and %d where it was", n, m)
+	if n, m := found(t, r, to, "lighthouse"), found(t, r, from, "lighthouse"); n != documents-1 || m != 0 {
+		t.Errorf("%d passages are found where the folder is and %d where it was, want all %d and none", n, m, documents-1)
 	}
 	if err := r.close(); err != nil {
 		t.Error(err)
