@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -20,7 +18,7 @@ import (
 )
 
 // crashTest imports from several clients into a server that is killed at
-// random moments.
+// random moments, while an editor changes what is there.
 type crashTest struct {
 	*testing.T
 	dir, data string
@@ -37,7 +35,8 @@ const (
 )
 
 // TestCrashWhileImporting holds that what was accepted survives: every job
-// ends, every file becomes one document, and no event is lost or doubled.
+// ends, every file becomes one document, every change is made once and stays,
+// and no event is lost or doubled.
 // ANNALS_CRASH_ROUNDS says how often the server is killed.
 func TestCrashWhileImporting(t *testing.T) {
 	rounds := 3
@@ -51,15 +50,15 @@ func TestCrashWhileImporting(t *testing.T) {
 	c.data = filepath.Join(c.dir, "annals-data")
 	c.start()
 	t.Cleanup(func() { _ = c.server.end(os.Kill) })
+	editor := c.newEditor()
 	for round := range rounds {
-		c.round(round)
+		c.round(round, editor)
+		editor.wantEdits()
 	}
-	jobs, _ := c.wantSoundLog()
-	c.wantJobsEnded(jobs)
-	_, finished := c.wantSoundLog()
-	for id := range jobs {
-		if finished[id] != 1 {
-			c.Errorf("job %s is finished %d times in the log, want once", id, finished[id])
+	c.wantJobsEnded(c.wantSoundLog())
+	for id, times := range c.wantSoundLog().jobs {
+		if times != 1 {
+			c.Errorf("job %s is finished %d times in the log, want once", id, times)
 		}
 	}
 	c.wantDocuments(rounds)
@@ -68,6 +67,7 @@ func TestCrashWhileImporting(t *testing.T) {
 	}
 	c.start()
 	c.wantDocuments(rounds)
+	editor.wantEdits()
 }
 
 // start starts the server, where it was before if it was.
@@ -84,10 +84,15 @@ func (c *crashTest) start() {
 	c.server = server
 }
 
-// round lets every client send its files, and kills the server meanwhile.
-func (c *crashTest) round(round int) {
+// round lets every client send its files and the editor make changes, and
+// kills the server meanwhile.
+func (c *crashTest) round(round int, editor *editor) {
 	c.Helper()
-	g, ctx := errgroup.WithContext(c.Context())
+	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	back := make(chan struct{})
+	g.Go(func() error { return editor.edit(ctx, back) })
 	for client := range crashClients {
 		g.Go(func() error { return c.send(ctx, round, client) })
 	}
@@ -99,6 +104,7 @@ func (c *crashTest) round(round int) {
 	c.Logf("round %d: killed after %s", round, moment)
 	_ = c.server.end(os.Kill) // its error is that it was killed
 	c.start()
+	close(back)
 	if err := g.Wait(); err != nil {
 		c.Fatalf("round %d: %v", round, err)
 	}
@@ -146,75 +152,38 @@ func (c *crashTest) client() *coreClient {
 	}}
 }
 
-// wantSoundLog checks every event, and returns the jobs that exist and how
-// often each was finished.
-func (c *crashTest) wantSoundLog() (jobs map[string]bool, finished map[string]int) {
-	c.Helper()
-	var out bytes.Buffer
-	if err := run(c.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
-		c.Fatal(err)
-	}
-	jobs, finished = map[string]bool{}, map[string]int{}
-	ids, next, imported := map[string]bool{}, map[string]int64{}, map[string]bool{}
-	var last int64 = -1
-	for text := range bytes.Lines(out.Bytes()) {
-		var e line
-		if err := json.Unmarshal(text, &e); err != nil {
-			c.Fatal(err)
-		}
-		switch {
-		case ids[e.ID.String()]:
-			c.Errorf("the event %s occurs twice", e.ID)
-		case e.Revision != next[e.Stream]:
-			c.Errorf("revision %d of %s follows %d", e.Revision, e.Stream, next[e.Stream]-1)
-		case int64(e.Position) <= last:
-			c.Errorf("position %d follows %d", e.Position, last)
-		}
-		ids[e.ID.String()] = true
-		next[e.Stream] = e.Revision + 1
-		last = int64(e.Position)
-		switch e.Type {
-		case "ImportRequested":
-			jobs[strings.TrimPrefix(e.Stream, "job-")] = true
-		case "JobFinished":
-			finished[strings.TrimPrefix(e.Stream, "job-")]++
-		case "DocumentImported":
-			if imported[e.Stream] {
-				c.Errorf("%s is imported twice", e.Stream)
-			}
-			imported[e.Stream] = true
-		}
-	}
-	for id := range c.jobs {
-		if !jobs[id] {
-			c.Errorf("the accepted job %s is not in the log", id)
-		}
-	}
-	return jobs, finished
-}
-
 // wantJobsEnded waits for every job, also those whose acceptance no client
 // was told of, and checks that all their files were imported.
-func (c *crashTest) wantJobsEnded(jobs map[string]bool) {
+func (c *crashTest) wantJobsEnded(l *soundLog) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
 	defer cancel()
 	core := c.client()
-	for id := range jobs {
-		job, err := core.job(ctx, id)
-		for err == nil && !job.finished() {
-			select {
-			case <-time.After(20 * time.Millisecond):
-				job, err = core.job(ctx, id)
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
+	for id := range l.jobs {
+		job, err := c.ended(ctx, core, id)
 		if err != nil {
 			c.Fatalf("job %s: %v; %s", id, err, job.Message)
 		}
-		if job.Status != "complete" || job.Successful != crashBatch || len(job.Results) != crashBatch {
-			c.Errorf("job %s ends as %+v, want %d files imported", id, job, crashBatch)
+		if l.revises[id] {
+			continue // it may have come too late, which the editor finds out
+		}
+		if n := l.files[id]; job.Status != "complete" || job.Successful != n || len(job.Results) != n {
+			c.Errorf("job %s ends as %+v, want %d files imported", id, job, n)
+		}
+	}
+}
+
+// ended waits for a job's end.
+func (c *crashTest) ended(ctx context.Context, core *coreClient, id string) (importJob, error) {
+	for {
+		job, err := core.job(ctx, id)
+		if err != nil || job.finished() {
+			return job, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return job, ctx.Err()
 		}
 	}
 }
@@ -248,10 +217,13 @@ func (c *crashTest) wantDocuments(rounds int) {
 	}
 	var folders []struct{ ID, Name string }
 	get("/folders", &folders)
-	if len(folders) != crashClients-1 {
-		c.Errorf("there are the folders %v, want %d", folders, crashClients-1)
+	if len(folders) != crashClients {
+		c.Errorf("there are the folders %v, want %d and the editor's", folders, crashClients-1)
 	}
 	for _, folder := range folders {
+		if strings.HasPrefix(folder.Name, editedFolder) {
+			continue
+		}
 		var documents []struct{ Name string }
 		get("/documents?folderId="+folder.ID, &documents)
 		times := map[string]int{}

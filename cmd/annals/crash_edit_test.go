@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"annals/events"
+)
+
+// editor changes one document and two folders over and over in a server that
+// is killed meanwhile, and knows how they must look.
+type editor struct {
+	*crashTest
+	vault   *vaultClient
+	token   string
+	folders [2]string // ids: one at the top, one in it
+
+	edits    int // begun so far
+	document editedDocument
+	reader   events.Principal // who was granted the lower folder last
+}
+
+// editedDocument is what the vault tells of a document.
+type editedDocument struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Folder  string `json:"folderId"`
+	Version int    `json:"version"`
+	Content string `json:"content"` // Markdown; the editor's own has none
+}
+
+// editedFolder is the path of the folder at the top, before it is renamed.
+const editedFolder = "edited"
+
+func (c *crashTest) newEditor() *editor {
+	c.Helper()
+	core := c.client()
+	e := &editor{crashTest: c, vault: &vaultClient{core.restClient}}
+	e.vault.url = c.server.base + "/vault"
+	var err error
+	if e.token, err = issueToken(c.data, "admin"); err != nil {
+		c.Fatal(err)
+	}
+	dir := filepath.Join(c.dir, "edited")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		c.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "note.md"), []byte("# Note\n\nThe first version.\n"), 0o600); err != nil {
+		c.Fatal(err)
+	}
+	files, err := listTree(dir)
+	if err != nil {
+		c.Fatal(err)
+	}
+	job, err := core.ingest(c.Context(), dir, editedFolder+"/inner", nil, files.files)
+	if err == nil {
+		job, err = c.ended(c.Context(), core, job.ID)
+	}
+	if err != nil || job.Successful != 1 {
+		c.Fatalf("import of what is to be edited: %+v, %v", job, err)
+	}
+	for i, path := range []string{editedFolder, editedFolder + "/inner"} {
+		folder, err := e.vault.find(c.Context(), path)
+		if err != nil {
+			c.Fatal(err)
+		}
+		e.folders[i] = folder.ID
+	}
+	if e.document, err = e.read(c.Context(), job.Results[0].Document); err != nil {
+		c.Fatal(err)
+	}
+	e.document.Content = ""
+	return e
+}
+
+func (e *editor) read(ctx context.Context, id string) (d editedDocument, err error) {
+	a, err := e.vault.call(ctx, patiently, e.vault.request(ctx, http.MethodGet, "/documents/"+id, "", nil))
+	if err != nil {
+		return d, err
+	}
+	return d, a.decode(&d)
+}
+
+// edit makes changes until the server was killed and is back, and then each
+// once more.
+func (e *editor) edit(ctx context.Context, back <-chan struct{}) error {
+	for last := false; !last; {
+		select {
+		case <-back:
+			last = true
+		default:
+		}
+		if err := e.all(ctx); err != nil {
+			return fmt.Errorf("edit %d: %w", e.edits, err)
+		}
+	}
+	return nil
+}
+
+// all makes every kind of change once.
+func (e *editor) all(ctx context.Context) error {
+	e.edits++
+	n, d := e.edits, &e.document
+	d.Name = fmt.Sprintf("note %d.md", n)
+	if err := e.change(ctx, http.MethodPatch, "", map[string]any{"name": d.Name}); err != nil {
+		return err
+	}
+	d.Folder = e.folders[1-n%2] // it begins in the lower one
+	if err := e.change(ctx, http.MethodPatch, "", map[string]any{"folderId": d.Folder}); err != nil {
+		return err
+	}
+	if err := e.change(ctx, http.MethodPut, "/tags", map[string]any{"tags": []string{editedTag(n)}}); err != nil {
+		return err
+	}
+	if err := e.change(ctx, http.MethodPut, "/content", editedText(n)); err != nil {
+		return err
+	}
+	e.reader = events.Principal(fmt.Sprintf("user:reader%d", n))
+	list := map[string]any{"permissions": []events.Permission{{Principal: e.reader, Access: "read"}}}
+	if err := e.write(ctx, http.MethodPut, "/folders/"+e.folders[1]+"/permissions", "", list); err != nil {
+		return err
+	}
+	return e.write(ctx, http.MethodPatch, "/folders/"+e.folders[0], "", map[string]any{"name": editedName(n)})
+}
+
+func editedTag(n int) string  { return fmt.Sprintf("tag %d", n) }
+func editedName(n int) string { return fmt.Sprintf("%s %d", editedFolder, n) }
+func editedText(n int) string { return fmt.Sprintf("This note tells of %s.", editedWord(n)) }
+func editedWord(n int) string { return fmt.Sprintf("zanzibar%dquay", n) }
+
+// change makes the document's next version. A reply that was lost leaves open
+// whether it was one of success: then the version tells.
+func (e *editor) change(ctx context.Context, method, path string, body any) error {
+	for {
+		err := e.write(ctx, method, "/documents/"+e.document.ID+path, fmt.Sprintf(`"%d"`, e.document.Version), body)
+		if err != nil && !isRefusal(err, http.StatusConflict) {
+			return err
+		}
+		now, err := e.read(ctx, e.document.ID)
+		switch {
+		case err != nil:
+			return err
+		case now.Version == e.document.Version+1:
+			e.document.Version++
+			return nil
+		case now.Version != e.document.Version:
+			return fmt.Errorf("%s %s with version %d made it %d", method, path, e.document.Version, now.Version)
+		}
+	}
+}
+
+// write makes a request with a text or JSON as its body.
+func (e *editor) write(ctx context.Context, method, path, version string, body any) error {
+	text, isText := body.(string)
+	encoded := []byte(text)
+	if !isText {
+		var err error
+		if encoded, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	request := e.vault.request(ctx, method, path, version, encoded)
+	_, err := e.vault.call(ctx, patiently, func() (*http.Request, error) {
+		r, err := request()
+		if err == nil && isText {
+			r.Header.Set("Content-Type", "text/markdown")
+		}
+		return r, err
+	})
+	return err
+}
+
+// wantEdits checks that everything is as the last change of each kind left it.
+func (e *editor) wantEdits() {
+	e.Helper()
+	ctx := e.Context()
+	got, err := e.read(ctx, e.document.ID)
+	if !strings.Contains(got.Content, editedText(e.edits)) {
+		e.Errorf("the edited document holds %q, want %q in it", got.Content, editedText(e.edits))
+	}
+	got.Content = ""
+	if err != nil || got != e.document {
+		e.Errorf("the edited document is %+v, %v; want %+v", got, err, e.document)
+	}
+	var tags struct{ Tags []string }
+	a, err := e.vault.call(ctx, patiently, e.vault.request(ctx, http.MethodGet, "/documents/"+e.document.ID+"/tags", "", nil))
+	if err == nil {
+		err = a.decode(&tags)
+	}
+	if err != nil || !slices.Equal(tags.Tags, []string{editedTag(e.edits)}) {
+		e.Errorf("its tags are %q, %v; want %q", tags.Tags, err, editedTag(e.edits))
+	}
+	folder, err := e.vault.find(ctx, editedName(e.edits)+"/inner")
+	if err != nil || folder.ID != e.folders[1] {
+		e.Errorf("the edited folder is %+v, %v; want %s in %q", folder, err, e.folders[1], editedName(e.edits))
+	}
+	p, err := e.vault.permissions(ctx, vaultFolder{ID: e.folders[1]})
+	if err != nil || len(p.List) != 1 || p.List[0].Principal != e.reader {
+		e.Errorf("the edited folder grants %v, %v; want something to %s alone", p.List, err, e.reader)
+	}
+	e.wantFound()
+}
+
+// wantFound checks that a search in the folder of today finds the last
+// content, once it has come so far, and none before it.
+func (e *editor) wantFound() {
+	e.Helper()
+	scope := editedName(e.edits)
+	if e.document.Folder == e.folders[1] {
+		scope += "/inner"
+	}
+	late := time.After(time.Minute)
+	search := func(n int) (status int, texts []string) {
+		query := fmt.Sprintf(`{"query": %q, "folder_name": %q, "tags": [%q]}`, editedWord(n), scope, editedTag(e.edits))
+		status, body, err := e.server.request(e.token, http.MethodPost, "/core/search", query)
+		var found struct{ Sources []struct{ Text string } }
+		if err == nil {
+			err = json.Unmarshal(body, &found)
+		}
+		if err != nil {
+			e.Fatalf("search: %d %s %v", status, body, err)
+		}
+		for _, source := range found.Sources {
+			texts = append(texts, source.Text)
+		}
+		return status, texts
+	}
+	for {
+		status, texts := search(e.edits)
+		if len(texts) == 1 && strings.Contains(texts[0], editedText(e.edits)) {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-late:
+			e.Fatalf("search for the last content in %s = %d %q, want %q", scope, status, texts, editedText(e.edits))
+		}
+	}
+	if status, texts := search(e.edits - 1); status != http.StatusOK || len(texts) > 0 {
+		e.Errorf("search for the content before = %d %q, want nothing", status, texts)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// soundLog is what a log tells that was read from its beginning and found
+// sound.
+type soundLog struct {
+	jobs    map[string]int  // how often each was finished
+	files   map[string]int  // how many each has
+	revises map[string]bool // jobs that bring a document new content
+
+	ids      map[uuid.UUID]bool
+	next     map[string]int64 // revision, by stream
+	versions map[string]int   // by stream of a document
+	last     int64            // position
+}
+
+// wantSoundLog checks every event of the log.
+func (c *crashTest) wantSoundLog() *soundLog {
+	c.Helper()
+	var out bytes.Buffer
+	if err := run(c.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
+		c.Fatal(err)
+	}
+	l := &soundLog{
+		jobs: map[string]int{}, files: map[string]int{}, revises: map[string]bool{},
+		ids: map[uuid.UUID]bool{}, next: map[string]int64{}, versions: map[string]int{}, last: -1,
+	}
+	for text := range bytes.Lines(out.Bytes()) {
+		var e line
+		if err := json.Unmarshal(text, &e); err != nil {
+			c.Fatal(err)
+		}
+		switch {
+		case l.ids[e.ID]:
+			c.Errorf("the event %s occurs twice", e.ID)
+		case e.Revision != l.next[e.Stream]:
+			c.Errorf("revision %d of %s follows %d", e.Revision, e.Stream, l.next[e.Stream]-1)
+		case int64(e.Position) <= l.last:
+			c.Errorf("position %d follows %d", e.Position, l.last)
+		}
+		l.ids[e.ID] = true
+		l.next[e.Stream] = e.Revision + 1
+		l.last = int64(e.Position)
+		c.fold(l, e)
+	}
+	for id := range c.jobs {
+		if _, found := l.jobs[id]; !found {
+			c.Errorf("the accepted job %s is not in the log", id)
+		}
+	}
+	return l
+}
+
+// fold takes in what an event tells of a job or a document. No request of
+// this test makes two changes of a document in one.
+func (c *crashTest) fold(l *soundLog, e line) {
+	c.Helper()
+	var data struct {
+		Version  int       `json:"version"`
+		Document uuid.UUID `json:"document"`
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		c.Fatal(err)
+	}
+	job := strings.TrimPrefix(e.Stream, "job-")
+	switch e.Type {
+	case "FileAccepted":
+		l.files[job]++
+		l.revises[job] = data.Document != uuid.Nil
+	case "ImportRequested":
+		l.jobs[job] = 0
+	case "JobFinished":
+		l.jobs[job]++
+	}
+	if strings.HasPrefix(e.Stream, "document-") {
+		if data.Version != l.versions[e.Stream]+1 {
+			c.Errorf("%s of %s makes version %d after %d", e.Type, e.Stream, data.Version, l.versions[e.Stream])
+		}
+		l.versions[e.Stream] = data.Version
+	}
+}
