@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"annals/commands"
-	"annals/commands/importer/extract"
 	"annals/events"
 	"annals/events/fault"
 
@@ -165,73 +163,6 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	return r.locate(ctx, folder)
 }
 
-// read reads the file and appends its text as it comes.
-func (r *run) read(ctx context.Context) (events.Content, error) {
-	summary := r.summariser(r.file.Accepted.Name)
-	info, err := r.extract(ctx, summary)
-	if err == nil {
-		err = r.ensureLocated(ctx)
-	}
-	if err == nil {
-		err = r.progress.at(ctx, "summarising", "")
-	}
-	if err == nil {
-		err = r.text.flush(ctx)
-	}
-	if err != nil {
-		return events.Content{}, err
-	}
-	accepted := r.file.Accepted
-	description, text := summary.Result()
-	return events.Content{
-		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: first(info.MediaType, accepted.MediaType),
-		Title: first(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
-		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version,
-		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
-	}, nil
-}
-
-// extract has the file read, as one of few at a time: reading takes a core
-// and memory, while all else waits for the log. The clock begins anew when it
-// is the file's turn: that it had to wait is not its fault.
-func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
-	r.clock.Stop()
-	release, err := r.acquire(ctx, r.file.Starts >= suspectStarts)
-	if err != nil {
-		return extract.Info{}, err
-	}
-	defer release()
-	r.clock.Reset(r.timeout())
-	accepted := readable(r.file.Accepted)
-	stop, err := r.progress.watch(ctx, mayEndProcess(accepted))
-	if err != nil {
-		return extract.Info{}, err
-	}
-	defer stop()
-	path, done, err := r.Originals.Path(ctx, accepted.SHA256)
-	if fault.Is(err, fault.NotFound) { // not the file's own fault
-		return extract.Info{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
-	}
-	if err != nil {
-		return extract.Info{}, err
-	}
-	defer done()
-	info, err := r.Reader.Read(ctx, path, accepted.Name, func(s extract.Section) error {
-		if err := r.ensureLocated(ctx); err != nil {
-			return err
-		}
-		summary.Add(s.Title, s.Text)
-		if err := r.text.add(ctx, s); err != nil {
-			return err
-		}
-		return r.progress.at(ctx, "splitting", "")
-	}, r.progress.reading(ctx))
-	if err == nil {
-		err = ctx.Err() // a reader that was stopped may take it for the end
-	}
-	return info, err
-}
-
 // fileAs makes the document, unless one with the same bytes came into the
 // folder under another id. Access is judged again here: it may have been
 // withdrawn since the upload.
@@ -292,52 +223,4 @@ func (r *run) became(ctx context.Context) (events.FileImported, error) {
 		Document: r.claim.Document, Title: r.claim.Title, Warnings: r.claim.Warnings,
 		Duplicate: !r.claim.Own || r.elsewhere,
 	}, nil
-}
-
-// Bounds of what is kept of a file besides its text, so that the events of
-// many files fit into one append.
-const (
-	maxTitle    = 1 << 10 // bytes
-	maxWarnings = 10
-	maxSentence = 300 // bytes of a warning
-)
-
-func (r *run) warnings(warnings []string) (kept []string) {
-	if !r.text.words && len(warnings) == 0 {
-		return []string{"no text was found in the file"}
-	}
-	for n, w := range warnings {
-		if n == maxWarnings {
-			return append(kept, fmt.Sprintf("there are %d more warnings like these", len(warnings)-n))
-		}
-		kept = append(kept, shorten(w, maxSentence))
-	}
-	return kept
-}
-
-type noSummary struct{}
-
-func (noSummary) Add(string, string)       {}
-func (noSummary) Result() (string, string) { return "", "" }
-
-func (i *Importer) summariser(title string) Summariser {
-	if i.Summarise == nil {
-		return noSummary{}
-	}
-	return i.Summarise(title)
-}
-
-func first(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
-// shorten cuts a text that is longer than so many bytes.
-func shorten(text string, maxBytes int) string {
-	if len(text) <= maxBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxBytes], "")
 }
