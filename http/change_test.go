@@ -102,6 +102,7 @@ func TestChangesAreValidated(t *testing.T) {
 		{"PATCH", document, `{"name":"a","version":1}`, `W/"1"`, invalid(badIfMatch)},
 		{"PATCH", document, `{"name":"a"}`, `"1", "2"`, invalid(badIfMatch)},
 		{"PATCH", document, `{"name":"a"}`, `*`, invalid(badIfMatch)},
+		{"PATCH", document, `{"name":"a"}`, `"1.0123456789abcdef"`, invalid(badIfMatch)},
 		{"PUT", document + "/tags", `{"tags":{}}`, "", invalid("tags must be an array", noVersion)},
 		{"PUT", document + "/tags", `{"tags":["a",1,2],"version":1}`, "", invalid("each value in tags must be a string")},
 		{"PUT", document + "/tags", `{"tags":["a\nb"],"version":1}`, "", invalid("a tag cannot hold control characters")},

@@ -57,14 +57,12 @@ func (f fields) err() error {
 
 // text returns a required text that is not empty.
 func (f fields) text(name string) string {
-	v, _ := f.values[name].(string)
-	switch f.values[name].(type) {
-	case string:
-		if strings.TrimSpace(v) == "" {
-			f.refuse("%s%s should not be empty", f.path, name)
-		}
-	default:
+	v, ok := f.values[name].(string)
+	switch {
+	case !ok:
 		f.refuse("%s%s must be a string", f.path, name)
+	case strings.TrimSpace(v) == "":
+		f.refuse("%s%s should not be empty", f.path, name)
 	}
 	return v
 }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"annals/commands"
+
+	"github.com/google/uuid"
 )
 
 var jsonSeeds = []string{
@@ -119,6 +121,30 @@ func FuzzBatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if ids, err := batchIDs(text, "application/json"); err == nil && (len(ids) == 0 || len(ids) > maxBatch) {
 			t.Fatalf("%d ids", len(ids))
+		}
+	})
+}
+
+// Whatever a change holds, what is read of it is of its type or refused.
+func FuzzFields(f *testing.F) {
+	addSeeds(f)
+	f.Add([]byte(`{"name":"a","folderId":null,"tags":["x"],"version":1e2,"permissions":[{"principal":"user:a","access":"own"},{}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		in, err := parseFields(text, "application/json")
+		if err != nil {
+			return
+		}
+		name, id, tags := in.text("name"), in.optionalID("folderId", false), in.texts("tags", 10)
+		version, given := in.version()
+		var access []string
+		for _, p := range in.objects("permissions", 10) {
+			access = append(access, p.oneOf("access", "read"))
+		}
+		if in.err() != nil {
+			return
+		}
+		if name == "" || id != nil && *id == uuid.Nil || len(tags) > 10 || given != (version > 0) || strings.Trim(strings.Join(access, ""), "read") != "" {
+			t.Fatalf("%q %v %q %d %q", name, id, tags, version, access)
 		}
 	})
 }

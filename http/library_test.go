@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type library struct {
 	markdown string
 	models   []queries.Model
 	fail     error        // of every read
+	late     error        // of Ready alone
 	lag      bool         // the jobs read model never catches up
 	passed   atomic.Int64 // what was waited for
 	follow   func(ctx context.Context, each func(queries.JobUpdate) error) error
@@ -40,7 +42,7 @@ func (l *library) check(u events.User) error {
 	return l.fail
 }
 
-func (l *library) Ready(context.Context) error { return l.fail }
+func (l *library) Ready(context.Context) error { return cmp.Or(l.late, l.fail) }
 
 func (l *library) Status(context.Context) ([]queries.Model, error) { return l.models, l.fail }
 

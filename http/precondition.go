@@ -15,18 +15,20 @@ const (
 	versionsDiffer = "If-Match and version must name the same version"
 )
 
-// versionTag is the ETag of a document's version, or of a folder's, behind
-// which a hash of what was sent may stand.
-var versionTag = regexp.MustCompile(`^"(\d{1,18})(\.[0-9a-f]+)?"$`)
+// The ETags that tell versions: those of a folder may have a hash behind it.
+var (
+	documentVersionTag = regexp.MustCompile(`^"(\d{1,18})"$`)
+	folderVersionTag   = regexp.MustCompile(`^"(\d{1,18})(?:\.[0-9a-f]+)?"$`)
+)
 
 // ifMatch returns the version that a call's If-Match names; given is false
 // where there is none. A weak tag, a list, and "*" name none.
-func (c *call) ifMatch(wrong *rejected) (version int64, given bool) {
+func (c *call) ifMatch(form *regexp.Regexp, wrong *rejected) (version int64, given bool) {
 	all := c.Header.Values("If-Match")
 	if len(all) == 0 {
 		return 0, false
 	}
-	tag := versionTag.FindStringSubmatch(strings.Join(all, ","))
+	tag := form.FindStringSubmatch(strings.Join(all, ","))
 	if tag == nil {
 		*wrong = append(*wrong, badIfMatch)
 		return 0, true
@@ -38,7 +40,7 @@ func (c *call) ifMatch(wrong *rejected) (version int64, given bool) {
 // folderVersion returns the version of a folder that a change is for, -1 where
 // any will do.
 func (c *call) folderVersion(wrong *rejected) int64 {
-	if version, given := c.ifMatch(wrong); given {
+	if version, given := c.ifMatch(folderVersionTag, wrong); given {
 		return version
 	}
 	return -1
@@ -49,7 +51,7 @@ func (c *call) folderVersion(wrong *rejected) int64 {
 // the same.
 func (c *call) documentVersion(version int, given bool, wrong *rejected) int {
 	before := len(*wrong)
-	match, matched := c.ifMatch(wrong)
+	match, matched := c.ifMatch(documentVersionTag, wrong)
 	match = min(match, math.MaxInt32)
 	switch {
 	case !given && !matched:

@@ -51,7 +51,7 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 		return r, errForm
 	}
 	var wrong rejected
-	version, given := c.ifMatch(&wrong)
+	version, given := c.ifMatch(documentVersionTag, &wrong)
 	if !given {
 		wrong = append(wrong, noIfMatch)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -137,6 +138,36 @@ func TestReviseTakesLong(t *testing.T) {
 	}
 	if resp, _ = s.do("GET", "/vault/documents/"+id+"/tags", ""); resp.Header.Get("ETag") != `"2"` {
 		t.Errorf("document at %s", resp.Header.Get("ETag"))
+	}
+}
+
+// A server that is told to stop lets nobody wait for new content to be read.
+func TestReviseWhileStopping(t *testing.T) {
+	slow := &slowJob{followed: make(chan string, 1), proceed: make(chan struct{})}
+	s := startStack(t, func(h *httpd.Server) {
+		h.Revise = time.Hour
+		slow.Queries, h.Queries = h.Queries, slow
+	})
+	id := s.file("A", "a.md", handbook)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + l.Addr().String()
+	ctx, stop := context.WithCancel(t.Context())
+	served, answered := make(chan error, 1), make(chan struct{})
+	go func() { served <- s.server.Serve(ctx, l) }()
+	go func() {
+		defer close(answered)
+		if resp, body := s.revise(id, `"1"`, leaflet); resp.StatusCode != 202 || !strings.HasPrefix(resp.Header.Get("Location"), "/core/jobs/") {
+			t.Errorf("%d %s", resp.StatusCode, body)
+		}
+	}()
+	<-slow.followed
+	stop()
+	<-answered
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -239,11 +239,13 @@ func TestHosts(t *testing.T) {
 func TestOrigins(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Origins = []string{"https://app.example"} })
 	resp, body := s.do("OPTIONS", "/core/ingest", "", "Authorization", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
-	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Authorization") {
+	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || resp.Header.Get("Access-Control-Allow-Methods") != "GET, HEAD, POST, PUT, PATCH, DELETE" ||
+		resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, If-Match, If-None-Match, Range, X-Request-Id" {
 		t.Errorf("preflight = %d %s %v", resp.StatusCode, body, resp.Header)
 	}
 	resp, _ = s.do("GET", "/vault/tags", "", "Origin", "https://app.example")
-	if resp.StatusCode != 200 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
+	exposed := resp.Header.Get("Access-Control-Expose-Headers")
+	if resp.StatusCode != 200 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(exposed, "ETag, Link, Location") {
 		t.Errorf("call = %d %v", resp.StatusCode, resp.Header)
 	}
 	resp, _ = s.do("GET", "/vault/tags", "", "Origin", "https://other.example")

@@ -10,6 +10,7 @@ import (
 
 	"annals/events/fault"
 	httpd "annals/http"
+	"annals/queries"
 )
 
 // Probes of a server whose read models catch up are no news; a fault is.
@@ -33,4 +34,16 @@ func TestProbesAreLoggedByTheirCause(t *testing.T) {
 			t.Errorf("%v is logged as %s, want level %v", cause, got, level)
 		}
 	}
+}
+
+// Readiness tells how far every read model is and what waits for it.
+func TestReadinessTellsOfReadModels(t *testing.T) {
+	s := start(t, nil)
+	s.library.models = []queries.Model{{Name: "vault", Position: 7, Head: 9}, {Name: "passages", Position: 9, Head: 9, Waiting: 20_000}}
+	const models = `"read_models":[{"name":"vault","position":7,"head":9,"waiting":0},{"name":"passages","position":9,"head":9,"waiting":20000}]`
+	resp, body := s.do("GET", "/readyz", "")
+	s.want(resp, body, 200, `{"status":"ready",`+models+`}`)
+	s.library.late = fault.Errorf(fault.Unavailable, "the read model vault is at position 7 of 9")
+	resp, body = s.do("GET", "/readyz", "")
+	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9",`+models+`}`)
 }
