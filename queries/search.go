@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"annals/events"
@@ -74,7 +75,11 @@ func (q *Queries) fetch(ctx context.Context, user events.User, s Search, query s
 		if err != nil {
 			return nil, wrap(err, "passages")
 		}
-		found = append(found, some...)
+		for _, one := range some { // a page of an index that changed may repeat what was on the last
+			if !slices.ContainsFunc(found, func(f Source) bool { return f.id == one.id }) {
+				found = append(found, one)
+			}
+		}
 		page.Offset += len(hits)
 		if len(found) >= s.Limit || len(hits) < page.Limit || page.Offset > searchindex.MaxOffset {
 			break
