@@ -58,8 +58,8 @@ func (p *Passages) applyDocument(ctx context.Context, tx Tx, id string, e events
 		if err != nil || n == 0 {
 			return err
 		}
-		if gone, err := wasDeleted(ctx, tx, d.Folder, e.Position); gone || err != nil {
-			return errors.Join(err, removeDocuments(ctx, tx, []string{id}))
+		if gone, err := removeArrived(ctx, tx, id, d.Folder, e.Position); gone || err != nil {
+			return err
 		}
 		return setText(ctx, tx, id, d.Version, d.Content)
 	case events.DocumentRevised:
@@ -67,8 +67,8 @@ func (p *Passages) applyDocument(ctx context.Context, tx Tx, id string, e events
 	case events.DocumentReread:
 		return replaceText(ctx, tx, id, d.Version, d.Content)
 	case events.DocumentMoved:
-		if gone, err := wasDeleted(ctx, tx, d.Folder, e.Position); gone || err != nil {
-			return errors.Join(err, removeDocuments(ctx, tx, []string{id}))
+		if gone, err := removeArrived(ctx, tx, id, d.Folder, e.Position); gone || err != nil {
+			return err
 		}
 		return relabel(ctx, tx, id, `UPDATE documents SET folder = $2 WHERE id = $1`, d.Folder.String())
 	case events.DocumentTagged:
@@ -79,16 +79,15 @@ func (p *Passages) applyDocument(ctx context.Context, tx Tx, id string, e events
 	return nil
 }
 
-// wasDeleted reports whether a folder had been deleted by position at. What was
-// applied before may be applied again, so that the folder may be known to be
-// deleted later on.
-func wasDeleted(ctx context.Context, tx Tx, folder uuid.UUID, at events.Position) (bool, error) {
-	var deleted events.Position
-	err := tx.QueryRow(ctx, `SELECT deleted FROM folders WHERE id = $1`, folder.String()).Scan(&deleted)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+// removeArrived removes a document that at a position comes into a folder which
+// was deleted before, and reports whether it did. Since what was applied may be
+// applied again, the folder may be known to be deleted later on.
+func removeArrived(ctx context.Context, tx Tx, document string, folder uuid.UUID, at events.Position) (gone bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM folders WHERE id = $1 AND deleted > 0 AND deleted < $2)`, folder.String(), int64(at)).Scan(&gone)
+	if err != nil || !gone {
+		return false, err
 	}
-	return deleted > 0 && deleted < at, err
+	return true, removeDocuments(ctx, tx, []string{document})
 }
 
 // moveFolder leaves the documents below the folder to be labelled anew. One

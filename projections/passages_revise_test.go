@@ -210,3 +210,36 @@ func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWhatArrivesInADeletedFolderIsNotIndexed(t *testing.T) {
+	log, gone, kept := newLog(t), uuid.New(), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: gone, Name: "gone"}, events.FolderCreated{Folder: kept, Name: "kept"})
+	late, _ := fileInto(t, log, kept, "lighthouse")
+	passing, _ := fileInto(t, log, gone, "lighthouse")
+	add(t, log, events.DocumentStream(passing), events.DocumentMoved{Version: 2, Folder: kept})
+	add(t, log, events.Folders, events.FolderDeleted{Folder: gone})
+	fileInto(t, log, gone, "lighthouse")
+	add(t, log, events.DocumentStream(late), events.DocumentMoved{Version: 2, Folder: gone})
+	r := newPassages(t, log, t.TempDir())
+	batch, through, err := log.Read(t.Context(), 0, 100, r.Types()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a second time, as after a crash
+		if err := r.applyAll(t.Context(), batch, through); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Projection.(*Passages).Flush(t.Context(), r.store, through); err != nil {
+			t.Fatal(err)
+		}
+		if got := rows(t, r, `SELECT id FROM documents`); got != passing.String() {
+			t.Errorf("the tables hold the documents\n%s\nwant %s", got, passing)
+		}
+		if n, m := found(t, r, kept, "lighthouse"), found(t, r, gone, "lighthouse"); n != 1 || m != 0 {
+			t.Errorf("%d passages are found in the folder that is kept and %d in the one that is gone, want 1 and 0", n, m)
+		}
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
