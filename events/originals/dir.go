@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 // digits of their names, and what is not committed yet in staging/.
 type Dir struct {
 	root string
+	// placing is held for reading while a file is dated and moved to its
+	// place, and for writing while one is judged by its date and removed.
+	placing sync.RWMutex
 }
 
 const (
@@ -149,19 +153,29 @@ func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 	return path, func() {}, nil
 }
 
-// Delete removes the file of an original.
-func (d *Dir) Delete(_ context.Context, sha256 string) error {
+// Delete removes the file of an original. Other processes may read the store
+// meanwhile; what they commit is not waited for.
+func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
-		return err
+		return false, err
 	}
-	err := os.Remove(d.path(sha256))
+	if deleted, err = d.removeOld(d.path(sha256), before); err != nil || !deleted {
+		return false, err
+	}
+	return true, syncPath(d.folder(sha256))
+}
+
+func (d *Dir) removeOld(path string, before time.Time) (removed bool, err error) {
+	d.placing.Lock()
+	defer d.placing.Unlock()
+	info, err := os.Stat(path)
+	if err == nil && info.ModTime().Before(before) {
+		err, removed = os.Remove(path), true
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
-	if err != nil {
-		return diskError(err)
-	}
-	return syncPath(d.folder(sha256))
+	return removed && err == nil, diskError(err)
 }
 
 // List walks the folders.

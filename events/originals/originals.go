@@ -31,8 +31,10 @@ type Store interface {
 	// file must not be changed, and holds until release is called.
 	Path(ctx context.Context, sha256 string) (path string, release func(), err error)
 
-	// Delete removes an original. One that is not there is no error.
-	Delete(ctx context.Context, sha256 string) error
+	// Delete removes an original that was last committed before a time, and
+	// reports whether it did. One that is not there is no error. What is
+	// committed while Delete runs stays.
+	Delete(ctx context.Context, sha256 string, before time.Time) (deleted bool, err error)
 
 	// List calls each with every original, in order of name, until an error
 	// of each, which it returns. modified is when the same bytes were last

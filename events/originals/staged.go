@@ -116,6 +116,8 @@ func (s *stagedFile) check() error {
 func (s *stagedFile) place(touched map[string]bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dir.placing.RLock()
+	defer s.dir.placing.RUnlock()
 	now := time.Now()
 	if err := os.Chtimes(s.path, now, now); err != nil {
 		return diskError(err)

@@ -16,8 +16,12 @@ func Sweep(ctx context.Context, s Store, before time.Time, referred func(ctx con
 		if used, err := referred(ctx, sha256); used || err != nil {
 			return err
 		}
-		deleted++
-		return s.Delete(ctx, sha256)
+		// The same bytes may have been uploaded again since they were listed.
+		gone, err := s.Delete(ctx, sha256, before)
+		if gone {
+			deleted++
+		}
+		return err
 	})
 	return deleted, err
 }

@@ -42,3 +42,34 @@ func TestSweepDeletesOldUploadsThatNothingRefersTo(t *testing.T) {
 	}
 	f.Close()
 }
+
+func TestSweepKeepsWhatIsUploadedAgainWhileItIsJudged(t *testing.T) {
+	store, err := originals.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload := func() string {
+		staged, err := store.Stage(t.Context(), strings.NewReader("again"), 100)
+		if err == nil {
+			err = staged.Commit(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return staged.SHA256()
+	}
+	first := upload()
+	before := time.Now()
+	n, err := originals.Sweep(t.Context(), store, before, func(context.Context, string) (bool, error) {
+		upload() // after the look at what refers to it
+		return false, nil
+	})
+	if n != 0 || err != nil {
+		t.Errorf("Sweep = %d, %v, want nothing deleted", n, err)
+	}
+	f, err := store.Open(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}

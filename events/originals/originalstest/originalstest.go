@@ -230,16 +230,22 @@ func badNames(t *testing.T, open func() originals.Store) {
 		wantKind(t, fmt.Sprintf("Open(%q)", name), err, fault.Invalid)
 		_, _, err = s.Path(t.Context(), name)
 		wantKind(t, fmt.Sprintf("Path(%q)", name), err, fault.Invalid)
-		wantKind(t, fmt.Sprintf("Delete(%q)", name), s.Delete(t.Context(), name), fault.Invalid)
+		_, err = s.Delete(t.Context(), name, time.Now())
+		wantKind(t, fmt.Sprintf("Delete(%q)", name), err, fault.Invalid)
 	}
 }
 
 func deleted(t *testing.T, open func() originals.Store) {
 	s := open()
 	name, kept := put(t, s, []byte("going")), put(t, s, []byte("staying"))
-	for range 2 {
-		if err := s.Delete(t.Context(), name); err != nil {
-			t.Fatalf("Delete: %v", err)
+	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	for i, want := range []bool{false, true, false} {
+		before := future
+		if i == 0 {
+			before = past
+		}
+		if got, err := s.Delete(t.Context(), name, before); got != want || err != nil {
+			t.Fatalf("Delete %d of what was committed now, before %v = %v, %v, want %v", i, before, got, err, want)
 		}
 	}
 	_, err := s.Open(t.Context(), name)
