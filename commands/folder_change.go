@@ -254,8 +254,10 @@ func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlatio
 		if err := h.checkEmpty(ctx, user, c); err != nil {
 			return 0, err
 		}
-		h.filing.Lock()
-		defer h.filing.Unlock()
+	}
+	h.filing.Lock()
+	defer h.filing.Unlock()
+	if !c.Recursive {
 		if err := h.checkEmpty(ctx, user, c); err != nil {
 			return 0, err
 		}
