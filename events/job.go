@@ -7,7 +7,7 @@ import "github.com/google/uuid"
 type FileAccepted struct {
 	File      int      `json:"file"` // index in the upload, from 0
 	Name      string   `json:"name"`
-	Folder    string   `json:"folder"` // path of the folder to file it in
+	Folder    string   `json:"folder"` // path of the folder to file it in, as it was then
 	Tags      []string `json:"tags,omitempty"`
 	SHA256    string   `json:"sha256,omitempty"` // none where the file was refused
 	Size      int64    `json:"size"`
@@ -15,9 +15,16 @@ type FileAccepted struct {
 	// Refused says why the file will not be read, as a sentence: an
 	// unsupported type, an empty file.
 	Refused string `json:"refused,omitempty"`
+	// Under is the deepest folder of that path that existed then, and Rest the
+	// path from there, of folders still to be made: so the file arrives though
+	// the folder is renamed or moved while it waits. Neither is told where
+	// none of the path existed, nor by events of earlier releases: the path
+	// alone counts then.
+	Under uuid.UUID `json:"under,omitzero"`
+	Rest  string    `json:"rest,omitempty"`
 	// Document is the one that the file is to be the new content of, and
 	// Version the one that it replaces; none for files that are imported.
-	// Name and Folder are the document's own then.
+	// Name, Folder and Under are the document's own then.
 	Document uuid.UUID `json:"document,omitzero"`
 	Version  int       `json:"version,omitempty"`
 }
@@ -57,6 +64,9 @@ type FileImported struct {
 type FileFailed struct {
 	File  int    `json:"file"`
 	Error string `json:"error"` // a sentence for the user
+	// Kind says whose fault it is, where it is not the file's own: conflict,
+	// forbidden, unavailable or internal, as fault.Kind has it.
+	Kind string `json:"kind,omitempty"`
 }
 
 // JobFinished says that every file's work has ended.
