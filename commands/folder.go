@@ -141,13 +141,3 @@ func (h *Handler) HasFolder(ctx context.Context, id uuid.UUID) (exists bool, err
 	})
 	return exists, err
 }
-
-// AccessTo returns what a user may do in a folder.
-func (h *Handler) AccessTo(ctx context.Context, user events.User, id uuid.UUID) (access events.Access, err error) {
-	h.init()
-	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		access = t.access(user, id)
-		return nil
-	})
-	return access, err
-}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"iter"
 	"slices"
 
 	"annals/events"
@@ -21,7 +22,8 @@ type folder struct {
 	name        string
 	owners      []events.Principal
 	permissions []events.Permission
-	deleted     bool // itself; one above it may be
+	deleted     bool            // itself; one above it may be
+	deletedAt   events.Position //
 	// hides is another folder of the same parent and name, between two events
 	// of one request that renames and moves.
 	hides uuid.UUID
@@ -54,7 +56,7 @@ func (t *tree) apply(e events.Event) {
 		f.permissions = d.Permissions
 	case events.FolderDeleted:
 		t.unplace(d.Folder)
-		f.deleted = true
+		f.deleted, f.deletedAt = true, e.Position
 	}
 }
 
@@ -119,19 +121,46 @@ func (t *tree) find(path []string) (deepest uuid.UUID, depth int) {
 	return deepest, depth
 }
 
+// up yields a folder and those above it, the outermost last. Where the way
+// does not come to the top its end is a nil folder.
+func (t *tree) up(id uuid.UUID) iter.Seq2[uuid.UUID, *folder] {
+	return func(yield func(uuid.UUID, *folder) bool) {
+		for steps := 0; id != uuid.Nil; steps++ {
+			f := t.folders[id]
+			if steps > len(t.folders) {
+				f = nil
+			}
+			if !yield(id, f) || f == nil {
+				return
+			}
+			id = f.parent
+		}
+	}
+}
+
 // path returns the names on the way to a folder, its own last; none at the
 // top, or where one of the folders is deleted or unknown.
 func (t *tree) path(id uuid.UUID) (names []string) {
-	for id != uuid.Nil {
-		f := t.folders[id]
-		if f == nil || f.deleted || len(names) > len(t.folders) {
+	for _, f := range t.up(id) {
+		if f == nil || f.deleted {
 			return nil
 		}
 		names = append(names, f.name)
-		id = f.parent
 	}
 	slices.Reverse(names)
 	return names
+}
+
+// goneBefore reports whether a folder was deleted, or one above it was, before
+// a position. What is below a deleted folder stays there, so that the way up
+// is today what it was then.
+func (t *tree) goneBefore(id uuid.UUID, at events.Position) bool {
+	for _, f := range t.up(id) {
+		if f == nil || f.deleted && f.deletedAt < at {
+			return true
+		}
+	}
+	return false
 }
 
 // height returns how many names are on the longest path that begins with a
@@ -146,15 +175,10 @@ func (t *tree) height(id uuid.UUID) int {
 
 // within reports whether a folder is another one, or below it.
 func (t *tree) within(id, above uuid.UUID) bool {
-	for steps := 0; id != uuid.Nil && steps <= len(t.folders); steps++ {
-		if id == above {
+	for step := range t.up(id) {
+		if step == above {
 			return true
 		}
-		f := t.folders[id]
-		if f == nil {
-			return false
-		}
-		id = f.parent
 	}
 	return false
 }
@@ -169,13 +193,11 @@ func (t *tree) access(user events.User, id uuid.UUID) events.Access {
 	if user.Admin && id != uuid.Nil {
 		granted = events.Own
 	}
-	for steps := 0; id != uuid.Nil; steps++ {
-		f := t.folders[id]
-		if f == nil || f.deleted || steps > len(t.folders) {
+	for _, f := range t.up(id) {
+		if f == nil || f.deleted {
 			return events.NoAccess
 		}
 		granted = max(granted, f.grants(user))
-		id = f.parent
 	}
 	return granted
 }
