@@ -55,8 +55,11 @@ func (p *Passages) applyDocument(ctx context.Context, tx Tx, id string, e events
 	case events.DocumentImported:
 		n, err := tx.Changed(ctx, `INSERT INTO documents (id, folder, title, media_type, version, tags, text) VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT DO NOTHING`,
 			id, d.Folder.String(), d.Title, d.MediaType, d.Version, jsonText(d.Tags))
-		if err != nil || n == 0 {
+		if err != nil {
 			return err
+		}
+		if n == 0 { // applied before
+			return dropAttempts(ctx, tx, id)
 		}
 		if gone, err := removeArrived(ctx, tx, id, d.Folder, e.Position); gone || err != nil {
 			return err
@@ -120,7 +123,7 @@ func replaceText(ctx context.Context, tx Tx, document string, version int, c eve
 	var made int
 	err := tx.QueryRow(ctx, `SELECT version FROM documents WHERE id = $1`, document).Scan(&made)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && made >= version {
-		return nil // gone with its folder, or applied before
+		return dropAttempts(ctx, tx, document) // gone with its folder, or applied before
 	}
 	if err != nil {
 		return fmt.Errorf("text of document %s: %w", document, err)
@@ -156,7 +159,8 @@ func removeDocuments(ctx context.Context, tx Tx, documents []string) error {
 	const texts = `(SELECT t.id FROM json_each($1) k CROSS JOIN texts t ON t.stream >= k.value AND t.stream < k.value || '~')`
 	for _, query := range []string{
 		`DELETE FROM sections WHERE text_id IN ` + texts,
-		`UPDATE texts SET named = 1 WHERE id IN ` + texts, // what is still being read comes too late
+		`DELETE FROM texts WHERE id IN ` + texts,
+		`INSERT INTO texts (stream, named) SELECT value, 1 FROM json_each($1)`, // what is still being read comes too late
 	} {
 		if err := tx.Exec(ctx, query, jsonText(prefixes)); err != nil {
 			return err
@@ -177,7 +181,8 @@ func removeDocuments(ctx context.Context, tx Tx, documents []string) error {
 	return nil
 }
 
-// textPrefix returns what the streams of a document's sections begin with.
+// textPrefix returns what the streams of a document's sections begin with. In
+// texts it stands for a document that was deleted.
 func textPrefix(document string) (string, error) {
 	id, err := uuid.Parse(document)
 	return strings.TrimSuffix(events.TextStream(id, 0), "0"), err

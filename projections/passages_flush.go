@@ -33,10 +33,11 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500 // documents
 	const forget = 2000
 	f.replaces = false
-	f.batch.Delete, err = Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT +$1`, forget)
+	gone, err := Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT +$1`, forget)
 	if err != nil {
 		return false, err
 	}
+	f.batch.Delete = gone // a document that fills the batch hands it over with them
 	waiting, err := Column(ctx, f.tables, `SELECT document FROM unindexed ORDER BY id LIMIT +$1`, page)
 	if err != nil {
 		return false, err
@@ -46,7 +47,7 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	return len(waiting) == page || len(f.batch.Delete) == forget || f.replaces, nil
+	return len(waiting) == page || len(gone) == forget || f.replaces, nil
 }
 
 // empty reports whether the batch changes nothing but the position.

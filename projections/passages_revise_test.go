@@ -211,6 +211,45 @@ func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
 	}
 }
 
+func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testing.T) {
+	log, folder := newLog(t), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	file := func(word string, sections int) string {
+		document := uuid.New()
+		stream := events.DocumentStream(document)
+		add(t, log, stream, events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, log, document, 1, word, sections)})
+		return stream
+	}
+	const old, added = 2*indexPassages + 500, indexPassages + 500
+	streams := []string{file("lighthouse", old), file("lighthouse", old)}
+	r := newPassages(t, log, t.TempDir())
+	steps(t, r)
+	for _, stream := range streams {
+		add(t, log, stream, events.DocumentDeleted{Version: 2})
+	}
+	file("windmill", added)
+	batch, through, err := log.Read(t.Context(), r.Position(), 2*added, r.Types()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.applyAll(t.Context(), batch, through); err != nil {
+		t.Fatal(err)
+	}
+	p := r.Projection.(*Passages)
+	if err := p.Flush(t.Context(), r.store, through); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := p.Engine.Count(t.Context()); err != nil || n != added {
+		t.Errorf("the index holds %d passages (%v), want those of the document that is left, %d", n, err, added)
+	}
+	if n := number(t, r, `SELECT count(*) FROM forgotten`); n != 0 {
+		t.Errorf("%d passages are still to be forgotten", n)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatArrivesInADeletedFolderIsNotIndexed(t *testing.T) {
 	log, gone, kept := newLog(t), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: gone, Name: "gone"}, events.FolderCreated{Folder: kept, Name: "kept"})

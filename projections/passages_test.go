@@ -75,6 +75,68 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 	}
 }
 
+// A crash may leave the index behind the tables by any number of events, all of
+// which are then applied again.
+func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
+	for name, end := range map[string]func(folder uuid.UUID) (events.Data, bool){
+		"live":           func(uuid.UUID) (events.Data, bool) { return nil, false },
+		"deleted":        func(uuid.UUID) (events.Data, bool) { return events.DocumentDeleted{Version: 3}, false },
+		"folder deleted": func(folder uuid.UUID) (events.Data, bool) { return events.FolderDeleted{Folder: folder}, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, folder, document := newLog(t), uuid.New(), uuid.New()
+			stream := events.DocumentStream(document)
+			cutOff := func(attempt int) {
+				add(t, log, events.TextStream(document, attempt), events.SectionExtracted{Text: "It was never read to its end."})
+			}
+			add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+			cutOff(7)
+			add(t, log, stream, events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, log, document, 1, "one", 2)})
+			cutOff(8)
+			add(t, log, stream, events.DocumentRevised{Version: 2, Content: write(t, log, document, 2, "two", 2)})
+			if data, ofFolder := end(folder); ofFolder {
+				add(t, log, events.Folders, data)
+			} else if data != nil {
+				add(t, log, stream, data)
+			}
+			cutOff(9)
+			add(t, log, stream, events.DocumentReread{Version: 4, Content: write(t, log, document, 4, "four", 2)})
+			cutOff(10)
+
+			fold := func(again int) string {
+				r := newPassages(t, log, t.TempDir())
+				batch, through, err := log.Read(t.Context(), 0, 100, r.Types()...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, part := range [][]events.Event{batch, batch[again:]} {
+					if err := r.applyAll(t.Context(), part, through); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := r.Projection.(*Passages).Flush(t.Context(), r.store, through); err != nil {
+					t.Fatal(err)
+				}
+				text := dump(t, r)
+				if err := r.close(); err != nil {
+					t.Error(err)
+				}
+				return text
+			}
+			batch, _, err := log.Read(t.Context(), 0, 100, (*Passages)(nil).Types()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fold(len(batch))
+			for again := range batch {
+				if got := fold(again); got != want {
+					t.Errorf("applied again from event %d on:\n%s\nwant\n%s", again, got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestADocumentThatWentWithItsFolderCanStillBeSpokenOf(t *testing.T) {
 	log := newLog(t)
 	document := revised(t, log)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"annals/events"
 )
@@ -21,8 +22,13 @@ func textID(ctx context.Context, tx Tx, stream string) (id int64, named bool, er
 }
 
 // addSection keeps a section until a document names its stream; what comes
-// after that does not count.
+// after that, or after the document was deleted, does not count.
 func addSection(ctx context.Context, tx Tx, stream string, d events.SectionExtracted) error {
+	var gone bool
+	prefix := stream[:strings.LastIndexByte(stream, '-')+1]
+	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM texts WHERE stream = $1)`, prefix).Scan(&gone); gone || err != nil {
+		return err
+	}
 	text, named, err := textID(ctx, tx, stream)
 	if err != nil || named {
 		return err
@@ -52,7 +58,9 @@ func setText(ctx context.Context, tx Tx, document string, version int, c events.
 	return unindex(ctx, tx, document)
 }
 
-// dropAttempts removes what readings of the document left that were cut off.
+// dropAttempts removes what readings of the document left that were cut off. It
+// does so, too, where the event that ends them was applied before: their
+// sections came again ahead of it.
 func dropAttempts(ctx context.Context, tx Tx, document string) error {
 	prefix, err := textPrefix(document)
 	if err != nil {

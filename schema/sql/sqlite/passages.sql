@@ -22,11 +22,12 @@ CREATE TABLE documents (
 CREATE INDEX documents_folder ON documents (folder);
 
 -- One text for each stream of sections. Those of earlier versions are kept as
--- long as their document lives.
+-- long as their document lives; then one stands for all, whose name is what
+-- theirs began with.
 CREATE TABLE texts (
 	id     INTEGER PRIMARY KEY,
 	stream TEXT NOT NULL UNIQUE,
-	named  INTEGER NOT NULL DEFAULT 0 -- 1 once a document event named it, or its document was deleted: no more sections count
+	named  INTEGER NOT NULL DEFAULT 0 -- 1 once a document event named it: no more sections count
 );
 
 CREATE TABLE sections (
