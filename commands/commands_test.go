@@ -42,7 +42,7 @@ func TestOnlyWhatIsNewIsRead(t *testing.T) {
 	defer h.Log.Close()
 	ensure := func(h *Handler, path string) {
 		t.Helper()
-		if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, path); err != nil {
+		if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: path}); err != nil {
 			t.Fatalf("EnsureFolder: %v", err)
 		}
 	}
@@ -68,17 +68,17 @@ func TestConflictsAreRetried(t *testing.T) {
 		h := &Handler{Log: events.NewLog(d)}
 		defer h.Log.Close()
 		d.raced.Store(maxConflicts - 1)
-		if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "a"); err != nil {
+		if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "a"}); err != nil {
 			t.Errorf("EnsureFolder after %d conflicts: %v", maxConflicts-1, err)
 		}
 		d.raced.Store(maxConflicts)
-		if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "b"); !fault.Is(err, fault.Unavailable) {
+		if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "b"}); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("EnsureFolder after %d conflicts: %v, want unavailable", maxConflicts, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		d.raced.Store(1)
-		if _, err := h.EnsureFolder(ctx, alice, events.Cause{}, "c"); !fault.Is(err, fault.Canceled) {
+		if _, err := h.EnsureFolder(ctx, alice, events.Cause{}, Destination{Path: "c"}); !fault.Is(err, fault.Canceled) {
 			t.Errorf("EnsureFolder with an ended context: %v, want canceled", err)
 		}
 	})
@@ -88,7 +88,7 @@ func TestEventsCarryTheirCause(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
 	cause := events.Cause{Actor: "user:alice", Via: "importer", Correlation: "r", Causation: "c"}
-	if _, err := h.EnsureFolder(t.Context(), alice, cause, "a"); err != nil {
+	if _, err := h.EnsureFolder(t.Context(), alice, cause, Destination{Path: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	batch, _, err := h.Log.Read(t.Context(), 0, 10)
@@ -130,7 +130,7 @@ func TestDroppedWhileInUseIsStillRight(t *testing.T) {
 	defer h.Log.Close()
 	h.init()
 	h.documents.limit = 1
-	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "Library")
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Library"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestDroppedWhileInUseIsStillRight(t *testing.T) {
 	if count != 8 {
 		t.Errorf("%d documents were made of 8 files", count)
 	}
-	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library"); !fault.Is(err, fault.Forbidden) || errors.Is(err, errRaced) {
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library"}); !fault.Is(err, fault.Forbidden) || errors.Is(err, errRaced) {
 		t.Errorf("EnsureFolder: %v, want forbidden", err)
 	}
 }

@@ -79,7 +79,7 @@ func library(t *testing.T) (*Handler, uuid.UUID) {
 	t.Helper()
 	h := &Handler{Log: events.NewLog(memory.New())}
 	t.Cleanup(func() { h.Log.Close() })
-	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "Library")
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Library"})
 	if err != nil {
 		t.Fatalf("EnsureFolder: %v", err)
 	}

@@ -110,22 +110,22 @@ func TestAnOldStateIsNeverTheReasonForARefusal(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
 	other := &Handler{Log: h.Log}
-	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "Library")
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Library"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/b"); !fault.Is(err, fault.Forbidden) {
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/b"}); !fault.Is(err, fault.Forbidden) {
 		t.Fatalf("EnsureFolder before sharing: %v, want forbidden", err)
 	}
 	shared := events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: bob.Principal, Access: "write"}}}
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: shared}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/b")
+	b, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/b"})
 	if err != nil {
 		t.Fatalf("EnsureFolder after sharing: %v", err)
 	}
-	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/b"); err != nil || got != b {
+	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/b"}); err != nil || got != b {
 		t.Errorf("EnsureFolder by another handler = %v, %v; want %v", got, err, b)
 	}
 	// Nor is it ever the reason to allow: the append meets a conflict.
@@ -133,7 +133,7 @@ func TestAnOldStateIsNeverTheReasonForARefusal(t *testing.T) {
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: withdrawn}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, "Library/c"); !fault.Is(err, fault.Forbidden) {
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/c"}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("EnsureFolder after the right was withdrawn: %v, want forbidden", err)
 	}
 }

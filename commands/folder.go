@@ -6,59 +6,42 @@ import (
 	"strings"
 
 	"annals/events"
-	"annals/events/fault"
 
 	"github.com/google/uuid"
 )
 
-// mayFile returns an error unless the user may write in the folder of a path,
-// or make it. The sentence is the same whatever exists, so that it tells
-// nothing.
-func (t *tree) mayFile(user events.User, path []string) error {
-	deepest, depth := t.find(path)
-	allowed := depth == 0 || t.access(user, deepest) >= events.Write
-	if path[0] == inbox && depth < min(2, len(path)) {
-		// The inbox and the folders in it are made for their users alone.
-		allowed = strings.HasPrefix(strings.Join(path, "/")+"/", InboxFolder(user)+"/")
-	}
-	if !allowed {
-		if path[0] == inbox {
-			return fault.Errorf(fault.Forbidden, "you may not write in folder %q; your own folder there is %q", strings.Join(path, "/"), InboxFolder(user))
-		}
-		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", strings.Join(path, "/"))
-	}
-	return nil
-}
-
-// ensureFolder makes what is missing of a path. Whoever makes a top-level
-// folder owns it; so does a user the folder of his own in the inbox.
+// ensureFolder makes what is missing of a folder's path. Whoever makes a
+// top-level folder owns it; so does a user the folder of his own in the inbox.
 type ensureFolder struct {
 	user events.User
-	path []string
-	// ids are drawn for the folders on the path, one for each. They are
-	// random: a folder that was deleted and is made again is another one.
-	// Racing makers of one path meet at the expected revision of the stream.
+	to   destination
+	// ids are drawn for the folders that may have to be made, one for each
+	// name. They are random: a folder that was deleted and is made again is
+	// another one. Racing makers of one path meet at the expected revision of
+	// the stream.
 	ids []uuid.UUID
 }
 
-func newEnsureFolder(user events.User, path []string) ensureFolder {
-	c := ensureFolder{user: user, path: path}
-	for range path {
+func newEnsureFolder(user events.User, to destination) ensureFolder {
+	c := ensureFolder{user: user, to: to}
+	for range to.names {
 		c.ids = append(c.ids, uuid.New())
 	}
 	return c
 }
 
 func (c ensureFolder) decide(t *tree) (made []events.Data, err error) {
-	if err := t.mayFile(c.user, c.path); err != nil {
+	path, err := t.mayFile(c.user, c.to)
+	if err != nil {
 		return nil, err
 	}
-	parent, depth := t.find(c.path)
+	above := len(path) - len(c.ids) // names of folders that were there
+	parent, depth := t.find(path)
 	own := strings.Split(InboxFolder(c.user), "/")
-	for ; depth < len(c.path); depth++ {
-		created := events.FolderCreated{Folder: c.ids[depth], Parent: parent, Name: c.path[depth]}
+	for ; depth < len(path); depth++ {
+		created := events.FolderCreated{Folder: c.ids[depth-above], Parent: parent, Name: path[depth]}
 		switch {
-		case depth == 0 && c.path[0] != inbox, depth == 1 && slices.Equal(c.path[:2], own):
+		case depth == 0 && path[0] != inbox, depth == 1 && slices.Equal(path[:2], own):
 			created.Owner = c.user.Principal
 		}
 		made = append(made, created)
@@ -73,22 +56,22 @@ func (c ensureFolder) decide(t *tree) (made []events.Data, err error) {
 // none of it exists, anyone may.
 func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []string) error {
 	h.init()
-	paths := make([][]string, 0, len(folders))
+	var asked []destination
 	seen := make(map[string]bool)
 	for _, folder := range folders {
 		if seen[folder] {
 			continue
 		}
 		seen[folder] = true
-		path, err := splitPath(folder)
+		to, err := Destination{Path: folder}.split()
 		if err != nil {
 			return err
 		}
-		paths = append(paths, path)
+		asked = append(asked, to)
 	}
 	return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		for _, path := range paths {
-			if err := t.mayFile(user, path); err != nil {
+		for _, to := range asked {
+			if _, err := t.mayFile(user, to); err != nil {
 				return err
 			}
 		}
@@ -96,38 +79,41 @@ func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []s
 	})
 }
 
-// FindFolder returns the folder of a path if there is one and the user may
-// write in it. found is false where it, or the end of its path, does not
-// exist but may be made; what may not is fault.Forbidden.
-func (h *Handler) FindFolder(ctx context.Context, user events.User, folder string) (id uuid.UUID, found bool, err error) {
+// FindFolder returns the folder of a destination if there is one and the user
+// may write in it. found is false where it, or the end of its path, does not
+// exist but may be made; what may not is fault.Forbidden, and a folder that
+// it was to be under and that is gone, fault.Invalid.
+func (h *Handler) FindFolder(ctx context.Context, user events.User, d Destination) (id uuid.UUID, found bool, err error) {
 	h.init()
-	path, err := splitPath(folder)
+	to, err := d.split()
 	if err != nil {
 		return uuid.Nil, false, err
 	}
 	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		deepest, depth := t.find(path)
-		if found = depth == len(path); found {
-			id = deepest
+		path, err := t.mayFile(user, to)
+		if deepest, depth := t.find(path); err == nil && depth == len(path) {
+			id, found = deepest, true
 		}
-		return t.mayFile(user, path)
+		return err
 	})
 	return id, found, err
 }
 
-// EnsureFolder returns the folder of a path, and makes what is missing of it
-// in one step.
-func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause events.Cause, folder string) (uuid.UUID, error) {
+// EnsureFolder returns the folder of a destination, and makes what is missing
+// of its path in one step. Its errors are those of FindFolder.
+func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause events.Cause, d Destination) (id uuid.UUID, err error) {
 	h.init()
-	path, err := splitPath(folder)
+	to, err := d.split()
 	if err != nil {
 		return uuid.Nil, err
 	}
-	var id uuid.UUID
 	_, err = do(ctx, h, h.folders, action[*tree]{
 		name: "ensure folder", stream: events.Folders, cause: cause,
-		decide: newEnsureFolder(user, path).decide,
-		seen:   func(t *tree) { id, _ = t.find(path) },
+		decide: newEnsureFolder(user, to).decide,
+		seen: func(t *tree) {
+			path, _ := t.wayTo(to)
+			id, _ = t.find(path)
+		},
 	})
 	return id, err
 }

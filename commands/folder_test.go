@@ -113,7 +113,7 @@ func TestEnsureFolder(t *testing.T) {
 		{"nobody files in another's inbox", []events.Data{created(1, 0, "Inbox", ""), created(2, 1, "bob", "user:bob")}, alice, "Inbox/bob", nil, fault.Forbidden},
 	} {
 		path := strings.Split(test.path, "/")
-		c := ensureFolder{user: test.user, path: path}
+		c := ensureFolder{user: test.user, to: destination{shown: test.path, names: path}}
 		for i := range path {
 			c.ids = append(c.ids, id(byte(101+i)))
 		}
@@ -127,7 +127,7 @@ func TestEnsureFolder(t *testing.T) {
 func TestForbiddenTellsNothing(t *testing.T) {
 	tree := fold(newTree(), []events.Data{created(1, 0, "Secret", "user:alice"), created(2, 1, "deep", "")})
 	for _, path := range []string{"Secret", "Secret/deep", "Secret/deep/er", "Secret/none"} {
-		err := tree.mayFile(bob, strings.Split(path, "/"))
+		_, err := tree.mayFile(bob, destination{shown: path, names: strings.Split(path, "/")})
 		if want := fmt.Sprintf("you may not write in folder %q", path); err == nil || err.Error() != want {
 			t.Errorf("mayFile(%s) = %v, want %s", path, err, want)
 		}
@@ -139,7 +139,7 @@ func TestForbiddenTellsNothing(t *testing.T) {
 func TestForbiddenTellsTheOwnInbox(t *testing.T) {
 	for _, given := range [][]events.Data{nil, {created(1, 0, "Inbox", ""), created(2, 1, "alice", "user:alice")}} {
 		for _, path := range []string{"Inbox", "Inbox/alice", "Inbox/alice/x", "Inbox/none"} {
-			err := fold(newTree(), given).mayFile(bob, strings.Split(path, "/"))
+			_, err := fold(newTree(), given).mayFile(bob, destination{shown: path, names: strings.Split(path, "/")})
 			if want := fmt.Sprintf("you may not write in folder %q; your own folder there is %q", path, "Inbox/bob"); err == nil || err.Error() != want {
 				t.Errorf("mayFile(%s) = %v, want %s", path, err, want)
 			}
@@ -157,7 +157,7 @@ func TestRacingMakersMakeOneFolder(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			path := "shared/" + fmt.Sprint(i%2) + "/leaf"
-			if ids[i], err = handlers[i%3].EnsureFolder(t.Context(), alice, events.Cause{}, path); err != nil {
+			if ids[i], err = handlers[i%3].EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: path}); err != nil {
 				t.Errorf("EnsureFolder(%s): %v", path, err)
 			}
 		})
@@ -177,7 +177,7 @@ func TestRacingMakersMakeOneFolder(t *testing.T) {
 func TestCheckImport(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
-	if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, "Reports/2026"); err != nil {
+	if _, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Reports/2026"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -196,7 +196,7 @@ func TestCheckImport(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]bool{"Reports/2026": true, "Reports/none": false, "None": false} {
-		folder, found, err := h.FindFolder(t.Context(), alice, path)
+		folder, found, err := h.FindFolder(t.Context(), alice, Destination{Path: path})
 		if err != nil || found != want || found != (folder != uuid.Nil) {
 			t.Errorf("FindFolder(%s) = %v, %v, %v; want found %v", path, folder, found, err, want)
 		}

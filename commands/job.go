@@ -162,11 +162,9 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 	if err != nil {
 		return Started{}, err
 	}
-	folders := make([]string, len(uploads))
-	for i, u := range uploads {
-		folders[i] = u.Folder
-	}
-	if err := h.CheckImport(ctx, user, folders); err != nil {
+	h.init()
+	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error { return t.accept(user, data) })
+	if err != nil {
 		return Started{}, err
 	}
 	return h.startJob(ctx, events.Cause{Actor: user.Principal, Via: "import", Correlation: correlation}, data)
@@ -200,6 +198,11 @@ type ImportFile struct {
 	Cause    events.Cause        // of what is done for it
 
 	requested string // names the event that made the job exist
+}
+
+// Destination returns where the file goes.
+func (f ImportFile) Destination() Destination {
+	return Destination{Path: f.Accepted.Folder, Under: f.Accepted.Under, Rest: f.Accepted.Rest}
 }
 
 // FileToImport returns a file of a job. An unknown one is fault.NotFound.

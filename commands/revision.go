@@ -23,7 +23,7 @@ type ReviseDocument struct {
 // accept is the file of the job that revises the document.
 func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	return events.FileAccepted{
-		Name: d.name, Folder: folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.mediaType,
+		Name: d.name, Folder: folder, Under: d.folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.mediaType,
 		Document: c.ID, Version: c.Version,
 	}
 }

@@ -68,7 +68,7 @@ func TestARevisionIsAJobOfOneFile(t *testing.T) {
 		t.Errorf("StartRevision stands at %d, the log's head is %d", started.Position, head)
 	}
 	f, err := h.FileToImport(t.Context(), started.Job, 0)
-	want := events.FileAccepted{Name: "notes", Folder: "Library/deep", SHA256: shaB, Size: 9, Document: document, Version: 2}
+	want := events.FileAccepted{Name: "notes", Folder: "Library/deep", Under: deep, SHA256: shaB, Size: 9, Document: document, Version: 2}
 	if err != nil || !reflect.DeepEqual(f.Accepted, want) || f.User.Principal != alice.Principal || f.Cause.Correlation != "request-7" {
 		t.Errorf("FileToImport = %+v, %v; want %+v of alice's", f, err, want)
 	}

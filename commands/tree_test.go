@@ -67,7 +67,7 @@ func TestAnyCommandsKeepTheTree(t *testing.T) {
 				revision++
 			}
 		}
-		take(granted(ensureFolder{user: bob, path: []string{"Inbox", "bob"}, ids: []uuid.UUID{id(1), id(2)}}.decide(tree)))
+		take(granted(ensureFolder{user: bob, to: destination{names: []string{"Inbox", "bob"}}, ids: []uuid.UUID{id(1), id(2)}}.decide(tree)))
 		count = 2
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {

@@ -269,7 +269,7 @@ func TestIngestForbidden(t *testing.T) {
 	var stored counter
 	s := start(t, func(h *httpd.Server) { h.Originals = &countingStore{Store: h.Originals, staged: &stored} })
 	bob := events.User{Principal: "user:bob"}
-	if _, err := s.server.Commands.(*commands.Handler).EnsureFolder(t.Context(), bob, events.Cause{Actor: bob.Principal}, "Bob"); err != nil {
+	if _, err := s.server.Commands.(*commands.Handler).EnsureFolder(t.Context(), bob, events.Cause{Actor: bob.Principal}, commands.Destination{Path: "Bob"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, first := range []bool{true, false} {

@@ -123,16 +123,16 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 		if err := sections(emit, "text", 1); err != nil {
 			return extract.Info{}, err
 		}
-		// While the first file is read, its folder goes, and comes again as
-		// another's.
+		// The folder was not there when the files were accepted. While the
+		// first is read, it is made, goes, and comes again as another's.
 		h := &commands.Handler{Log: b.log}
-		if folder, found, err := h.FindFolder(ctx, alice, "Library"); err == nil && found {
+		if folder, found, err := h.FindFolder(ctx, alice, commands.Destination{Path: "Library"}); err == nil && found {
 			_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}})
 			if err != nil {
 				return extract.Info{}, err
 			}
 		}
-		_, err := h.EnsureFolder(ctx, events.User{Principal: "user:bob"}, events.Cause{}, "Library")
+		_, err := h.EnsureFolder(ctx, events.User{Principal: "user:bob"}, events.Cause{}, commands.Destination{Path: "Library"})
 		return extract.Info{Sections: 1}, err
 	})
 	i := b.importer(b.driver)

@@ -109,7 +109,7 @@ func (r *run) do(ctx context.Context) (events.FileImported, error) {
 
 // fileNew makes the file a document of its own.
 func (r *run) fileNew(ctx context.Context) error {
-	folder, found, err := r.Handler.FindFolder(ctx, r.file.User, r.file.Accepted.Folder)
+	folder, found, err := r.Handler.FindFolder(ctx, r.file.User, r.file.Destination())
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	if r.located {
 		return nil
 	}
-	folder, err := r.Handler.EnsureFolder(ctx, r.file.User, r.file.Cause, r.file.Accepted.Folder)
+	folder, err := r.Handler.EnsureFolder(ctx, r.file.User, r.file.Cause, r.file.Destination())
 	if err != nil {
 		return err
 	}

@@ -252,6 +252,8 @@ func (b *bench) outcome(job uuid.UUID) outcome {
 				b.Errorf("folder %s was made twice", d.Name)
 			}
 			folders[key] = d.Folder
+		case events.FolderMoved: // its name is free
+			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
 		case events.FolderDeleted:
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
 		case events.SectionExtracted:

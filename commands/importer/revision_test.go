@@ -156,7 +156,7 @@ func TestARevisionThatCannotBeLeavesTheDocumentAlone(t *testing.T) {
 func (b *bench) deleteFolder(path string) {
 	b.Helper()
 	h := b.handler()
-	folder, _, err := h.FindFolder(b.Context(), alice, path)
+	folder, _, err := h.FindFolder(b.Context(), alice, commands.Destination{Path: path})
 	if err == nil {
 		_, err = h.DeleteFolder(b.Context(), alice, "", commands.DeleteFolder{ID: folder, Version: -1, Recursive: true})
 	}
@@ -296,7 +296,7 @@ func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
 	}{
 		{"it was moved there", func(b *bench) uuid.UUID {
 			document := b.imported(doc{"a.md", "Other", "same"})
-			folder, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, "Library")
+			folder, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, commands.Destination{Path: "Library"})
 			if err == nil {
 				_, err = b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: document, Version: 1, Folder: &folder})
 			}
