@@ -216,7 +216,6 @@ func (e *editor) wantFound() {
 	if e.document.Folder == e.folders[1] {
 		scope += "/inner"
 	}
-	late := time.After(time.Minute)
 	search := func(n int) (status int, texts []string) {
 		query := fmt.Sprintf(`{"query": %q, "folder_name": %q, "tags": [%q]}`, editedWord(n), scope, editedTag(e.edits))
 		status, body, err := e.server.request(e.token, http.MethodPost, "/core/search", query)
@@ -232,15 +231,9 @@ func (e *editor) wantFound() {
 		}
 		return status, texts
 	}
-	for {
-		status, texts := search(e.edits)
-		if len(texts) == 1 && strings.Contains(texts[0], editedText(e.edits)) {
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		if _, texts := search(e.edits); len(texts) == 1 && strings.Contains(texts[0], editedText(e.edits)) {
 			break
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-late:
-			e.Fatalf("search for the last content in %s = %d %q, want %q", scope, status, texts, editedText(e.edits))
 		}
 	}
 	if status, texts := search(e.edits - 1); status != http.StatusOK || len(texts) > 0 {

@@ -88,9 +88,7 @@ func (c *crashTest) start() {
 // kills the server meanwhile.
 func (c *crashTest) round(round int, editor *editor) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
-	defer cancel()
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := errgroup.WithContext(c.Context())
 	back := make(chan struct{})
 	g.Go(func() error { return editor.edit(ctx, back) })
 	for client := range crashClients {
@@ -156,11 +154,9 @@ func (c *crashTest) client() *coreClient {
 // was told of, and checks that all their files were imported.
 func (c *crashTest) wantJobsEnded(l *soundLog) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
-	defer cancel()
 	core := c.client()
 	for id := range l.jobs {
-		job, err := c.ended(ctx, core, id)
+		job, err := c.ended(c.Context(), core, id)
 		if err != nil {
 			c.Fatalf("job %s: %v; %s", id, err, job.Message)
 		}
@@ -195,16 +191,14 @@ func (c *crashTest) wantDocuments(rounds int) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	late := time.After(time.Minute)
 	get := func(path string, into any) {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
 		for {
 			status, body, err := c.server.request(token, http.MethodGet, "/vault"+path, "")
 			if err == nil && status == http.StatusServiceUnavailable { // the read models are catching up
-				select {
-				case <-time.After(20 * time.Millisecond):
-					continue
-				case <-late:
-				}
+				<-tick.C
+				continue
 			}
 			if err == nil && status == http.StatusOK {
 				err = json.Unmarshal(body, into)

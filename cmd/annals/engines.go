@@ -65,13 +65,24 @@ func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, 
 	return originals.OpenDir(path)
 }
 
-// openModels opens the read models and their search index.
-func openModels(ctx context.Context, c *serveConfig, o projections.Options) (*projections.Set, error) {
+// openModels opens the read models and their search index. Their folders may
+// be elsewhere than the data folder, and another server would take what it
+// finds there for leftovers: so each is held, until unlock is called.
+func openModels(ctx context.Context, c *serveConfig, o projections.Options) (models *projections.Set, unlock func() error, err error) {
 	dir, errModels := place("read-models", c.readModels, c.data, "sqlite", "read-models")
 	search, errSearch := place("search", c.search, c.data, "bleve", "search")
 	if err := errors.Join(errModels, errSearch); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	unlockModels, err := hold("the folder of read models", dir, "read-models.lock")
+	if err != nil {
+		return nil, nil, err
+	}
+	unlockSearch, err := hold("the folder of the search index", search, "search.lock")
+	if err != nil {
+		return nil, nil, errors.Join(err, unlockModels())
+	}
+	unlock = func() error { return errors.Join(unlockSearch(), unlockModels()) }
 	o.Dir = dir
 	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
 		return bleve.Open(filepath.Join(search, generation))
@@ -79,5 +90,8 @@ func openModels(ctx context.Context, c *serveConfig, o projections.Options) (*pr
 	o.RemoveSearch = func(_ context.Context, generation string) error {
 		return os.RemoveAll(filepath.Join(search, generation))
 	}
-	return projections.Open(ctx, o)
+	if models, err = projections.Open(ctx, o); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	return models, unlock, nil
 }

@@ -149,18 +149,28 @@ func (c *serveConfig) check() error {
 	return nil
 }
 
+// hold makes a folder and locks it, for as long as this process lives or until
+// unlock is called, against other servers.
+func hold(what, dir, lockFile string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make %s: %w", what, err)
+	}
+	lock := flock.New(filepath.Join(dir, lockFile))
+	if held, err := lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("lock %s %s: %w", what, dir, err)
+	} else if !held {
+		return nil, fmt.Errorf("another server runs on %s %s", what, dir)
+	}
+	return lock.Unlock, nil
+}
+
 // serve runs the service until ctx ends, and prints to out how to use it.
 func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writer) (err error) {
-	if err := os.MkdirAll(c.data, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+	unlock, err := hold("the data folder", c.data, "serve.lock")
+	if err != nil {
+		return err
 	}
-	lock := flock.New(filepath.Join(c.data, "serve.lock"))
-	if held, err := lock.TryLock(); err != nil {
-		return fmt.Errorf("lock the data folder %s: %w", c.data, err)
-	} else if !held {
-		return fmt.Errorf("another server runs on the data folder %s", c.data)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
 	if err != nil {

@@ -90,10 +90,12 @@ func (s *service) openStores(ctx context.Context) error {
 	if err := s.control.ReleaseAll(ctx, holder); err != nil {
 		return fmt.Errorf("release what was in work: %w", err)
 	}
-	s.models, err = openModels(ctx, s.config, projections.Options{Log: s.log, Control: s.control, Logger: s.logger})
+	models, unlock, err := openModels(ctx, s.config, projections.Options{Log: s.log, Control: s.control, Logger: s.logger})
 	if err != nil {
 		return err
 	}
+	s.models = models
+	s.closing(unlock)
 	s.closing(s.models.Close)
 	head, err := s.log.Head(ctx)
 	if err != nil {

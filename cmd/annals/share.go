@@ -31,8 +31,8 @@ func shareCommand(dataDir func() string) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "share PATH [PRINCIPAL ACCESS]",
 		Short: "Show or change who may do what in a folder, through a running server",
-		Long: "Show what a folder grants, or grant something in it and in all below it. PATH is the folder's path as the vault\n" +
-			"lists it, or its id; PRINCIPAL is user:NAME or group:NAME; ACCESS is read, write (import and change), own (share\n" +
+		Long: "Show what a folder grants, or grant something in it and in all below it. PATH is the folder's path as search\n" +
+			"results show it or as the vault lists it, or its id; PRINCIPAL is user:NAME or group:NAME; ACCESS is read, write (import and change), own (share\n" +
 			"and delete), or none, which withdraws what was granted. What folders above it grant holds in a folder too.",
 		Example: "  annals share reports/2024 group:staff read\n  annals share reports/2024 user:bob none\n  annals share reports/2024",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -36,9 +36,10 @@ type folderPermissions struct {
 	version string // of the folder, as If-Match takes it
 }
 
-// find returns the folder of an id or of a path. A path begins at what the
-// vault lists at the top: where the folders above one that was shared may not
-// be read, that is the shared one. Its Name is the path or the id.
+// find returns the folder of an id or of a path. A path is the full one, as
+// search results tell it, or else one that begins at what the vault lists at
+// the top: where the folders above one that was shared may not be read, that is
+// the shared one. The folder's Name is the path or the id.
 func (c *vaultClient) find(ctx context.Context, path string) (folder vaultFolder, err error) {
 	if id, err := uuid.Parse(path); err == nil && len(path) == len(id.String()) {
 		folder, err = c.folder(ctx, id)
@@ -49,9 +50,27 @@ func (c *vaultClient) find(ctx context.Context, path string) (folder vaultFolder
 	if err != nil {
 		return folder, err
 	}
+	at, err := c.folders(ctx, url.Values{"path": {path}})
+	if err != nil {
+		return folder, err
+	}
+	if len(at) == 1 {
+		folder = at[0]
+		folder.Name = path
+		return folder, nil
+	}
+	return c.descend(ctx, path)
+}
+
+// descend finds a folder by what the vault lists from the top on.
+func (c *vaultClient) descend(ctx context.Context, path string) (folder vaultFolder, err error) {
 	names := strings.Split(path, "/")
 	for i, name := range names {
-		siblings, err := c.folders(ctx, folder.ID)
+		where := url.Values{}
+		if i > 0 {
+			where.Set("parentFolderId", folder.ID)
+		}
+		siblings, err := c.folders(ctx, where)
 		if err != nil {
 			return folder, err
 		}
@@ -87,15 +106,11 @@ func pick(folders []vaultFolder, name string) (vaultFolder, error) {
 	return vaultFolder{}, fmt.Errorf("there is no folder %q, or none that may be read", name)
 }
 
-// folders lists what is directly below a folder, or at the top of what the
-// caller may read.
-func (c *vaultClient) folders(ctx context.Context, parent string) (list []vaultFolder, err error) {
-	query := ""
-	if parent != "" {
-		query = "?parentFolderId=" + url.QueryEscape(parent)
-	}
-	a, err := c.call(ctx, !patiently, c.request(ctx, http.MethodGet, "/folders"+query, "", nil))
-	if isRefusal(err, http.StatusNotFound) && parent == "" {
+// folders lists those of a path or directly below a folder, or at the top of
+// what the caller may read.
+func (c *vaultClient) folders(ctx context.Context, where url.Values) (list []vaultFolder, err error) {
+	a, err := c.call(ctx, !patiently, c.request(ctx, http.MethodGet, "/folders?"+where.Encode(), "", nil))
+	if isRefusal(err, http.StatusNotFound) && !where.Has("parentFolderId") {
 		err = fmt.Errorf("%w; --vault-url is the URL of the vault, such as http://127.0.0.1:8080/vault", err)
 	}
 	if err != nil {
