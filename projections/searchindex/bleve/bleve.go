@@ -134,10 +134,15 @@ func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
 var positionKey = []byte("position")
 
 // Apply makes the change and moves the position in one durable step.
-func (x *Index) Apply(ctx context.Context, b searchindex.Batch) error {
+func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = damaged(x.dir, r) // bleve panics over files that are gone
+		}
+	}()
 	batch := x.index.NewBatch()
 	for _, id := range b.Delete {
 		batch.Delete(id)
