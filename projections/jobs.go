@@ -13,7 +13,7 @@ type Jobs struct{}
 func (Jobs) Name() string { return "jobs" }
 
 // Version of the jobs' tables.
-func (Jobs) Version() int { return 2 }
+func (Jobs) Version() int { return 3 }
 
 // Types are the events of jobs.
 func (Jobs) Types() []string {
@@ -46,7 +46,7 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		}
 		return tx.Exec(ctx, `UPDATE jobs SET successful = successful + 1 WHERE id = $1`, job)
 	case events.FileFailed:
-		n, err := tx.Changed(ctx, `UPDATE files SET state = 'failed', step = '', message = '', error = $3, changed = $4 WHERE job = $1 AND file = $2 AND changed < $4`, job, d.File, d.Error, at)
+		n, err := tx.Changed(ctx, `UPDATE files SET state = 'failed', step = '', message = '', error = $3, kind = $4, changed = $5 WHERE job = $1 AND file = $2 AND changed < $5`, job, d.File, d.Error, d.Kind, at)
 		if err != nil || n == 0 {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/projections"
 
 	"github.com/google/uuid"
@@ -37,21 +38,34 @@ func (q *Queries) job(ctx context.Context, user events.User, id string) (j jobRo
 type fileRow struct {
 	file                                                           int
 	name, folder, tags, state, step, message, document, title, err string
-	warnings                                                       string
+	kind, warnings                                                 string
 	duplicate                                                      bool
 	changed                                                        events.Position
 }
 
 func (f *fileRow) fields() []any {
-	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.warnings, &f.duplicate, &f.changed}
+	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.kind, &f.warnings, &f.duplicate, &f.changed}
 }
 
-const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, warnings, duplicate, changed FROM files `
+const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, kind, warnings, duplicate, changed FROM files `
+
+// faults are the kinds by which the log says whose fault it is that a file
+// failed.
+var faults = map[string]fault.Kind{
+	"":                         fault.Invalid,
+	fault.Conflict.String():    fault.Conflict,
+	fault.Forbidden.String():   fault.Forbidden,
+	fault.Unavailable.String(): fault.Unavailable,
+	fault.Internal.String():    fault.Internal,
+}
 
 func (f *fileRow) result() (JobResult, error) {
 	r := JobResult{
 		Filename: f.name, FolderName: f.folder, Title: f.title, Error: f.err, Duplicate: f.duplicate,
 		Done: f.state == "imported" || f.state == "failed", Success: f.state == "imported",
+	}
+	if f.state == "failed" {
+		r.Kind = faults[f.kind]
 	}
 	err := errors.Join(json.Unmarshal([]byte(f.tags), &r.Tags), json.Unmarshal([]byte(f.warnings), &r.Warnings))
 	if f.document != "" && err == nil {
@@ -91,6 +105,14 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 	if err != nil {
 		return Job{}, wrap(err, "files of job "+row.id)
 	}
+	var late *projections.Runner
+	if row.finished > 0 {
+		late = q.behind(row.finished)
+	}
+	// What is looked up comes after that: a job that is done has its documents.
+	if err := q.lookUp(ctx, user, files); err != nil {
+		return Job{}, wrap(err, "documents of job "+row.id)
+	}
 	j := Job{Status: "processing", Total: row.files, Successful: row.successful, Failed: row.failed, Results: make([]JobResult, 0, len(files))}
 	if j.ID, err = uuid.Parse(row.id); err != nil {
 		return j, err
@@ -106,20 +128,18 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 			working = f.name
 		}
 	}
-	q.conclude(&j, row, working)
-	// What is looked up comes last: a job that is done has its documents.
-	err = q.known(ctx, user, j.Results)
-	return j, wrap(err, "documents of job "+row.id)
+	j.conclude(row, late, working)
+	return j, nil
 }
 
-// known gives the results of files that were filed before the tags of their
-// documents, to which nothing was added. Of a document that the user may not
-// read any more nothing is told.
-func (q *Queries) known(ctx context.Context, user events.User, results []JobResult) error {
+// lookUp gives files that were filed before the tags of their documents, to
+// which nothing was added. Of a document that the user may not read any more
+// nothing is told.
+func (q *Queries) lookUp(ctx context.Context, user events.User, files []fileRow) error {
 	var ids []string
-	for _, r := range results {
-		if r.Duplicate && r.Document != uuid.Nil {
-			ids = append(ids, r.Document.String())
+	for _, f := range files {
+		if f.duplicate {
+			ids = append(ids, f.document)
 		}
 	}
 	if len(ids) == 0 {
@@ -133,21 +153,28 @@ func (q *Queries) known(ctx context.Context, user events.User, results []JobResu
 	if err != nil {
 		return err
 	}
-	for i, r := range results {
-		if !r.Duplicate || r.Document == uuid.Nil {
+	for i := range files {
+		f := &files[i]
+		if !f.duplicate {
 			continue
 		}
-		if d, ok := docs[r.Document.String()]; ok {
-			results[i].Tags = d.Tags
-		} else {
-			results[i].Document, results[i].Title = uuid.Nil, ""
+		d, ok := docs[f.document]
+		if !ok {
+			f.document, f.title = "", ""
+			continue
 		}
+		tags, err := json.Marshal(d.Tags)
+		if err != nil {
+			return err
+		}
+		f.tags = string(tags)
 	}
 	return nil
 }
 
-// conclude fills in what the whole of a job's files comes to.
-func (q *Queries) conclude(j *Job, row jobRow, working string) {
+// conclude fills in what the whole of a job's files comes to; late is a read
+// model that has not passed its end.
+func (j *Job) conclude(row jobRow, late *projections.Runner, working string) {
 	ended := j.Successful + j.Failed
 	if j.Total > 0 {
 		j.Percent = float64(int(1000*float64(ended)/float64(j.Total))) / 10
@@ -159,7 +186,7 @@ func (q *Queries) conclude(j *Job, row jobRow, working string) {
 		}
 		return
 	}
-	if late := q.behind(row.finished); late != nil {
+	if late != nil {
 		j.Message = "all files are read; waiting for the read model " + late.Name()
 		if late.Err() != nil {
 			j.Message += ", which is not available at the moment"
@@ -196,12 +223,12 @@ func (q *Queries) FollowJob(ctx context.Context, user events.User, id string, ea
 		if err != nil {
 			return err
 		}
-		files, err := projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 AND changed > $2 ORDER BY changed, file`, row.id, seen)
+		files, err := q.changed(ctx, user, row.id, seen)
 		if err != nil {
 			return wrap(err, "files of job "+row.id)
 		}
 		for _, f := range files {
-			seen = max(seen, f.changed)
+			seen = f.changed
 			if u, tell := f.update(); tell {
 				if err := each(u); err != nil {
 					return err
@@ -219,6 +246,22 @@ func (q *Queries) FollowJob(ctx context.Context, user events.User, id string, ea
 	}
 }
 
+// changed returns the files of a job that changed after a position, in order.
+func (q *Queries) changed(ctx context.Context, user events.User, job string, after events.Position) ([]fileRow, error) {
+	files, err := projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 AND changed > $2 ORDER BY changed, file`, job, after)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.duplicate { // of a document that the vault may not know yet
+			if err := untilPassed(ctx, q.Models.Vault, f.changed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, q.lookUp(ctx, user, files)
+}
+
 // update tells a file's state as a step; those that wait have none.
 func (f *fileRow) update() (u JobUpdate, tell bool) {
 	u = JobUpdate{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate}
@@ -228,7 +271,7 @@ func (f *fileRow) update() (u JobUpdate, tell bool) {
 			u.Message = f.step + " " + f.name
 		}
 	case "imported":
-		u.Document, _ = uuid.Parse(f.document) // the projection wrote it
+		u.Document, _ = uuid.Parse(f.document) // the projection wrote it, or lookUp took it away
 		u.Message = "imported " + f.name
 		if f.duplicate {
 			u.Message = f.name + " was imported before"
@@ -247,17 +290,8 @@ func (q *Queries) finish(ctx context.Context, user events.User, row jobRow, each
 		return err
 	}
 	for _, m := range q.readers() {
-		for {
-			position, moved := m.Moved()
-			if position >= row.finished && m.Err() == nil {
-				break
-			}
-			m.Hurry(row.finished)
-			select {
-			case <-moved:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		if err := untilPassed(ctx, m, row.finished); err != nil {
+			return err
 		}
 	}
 	j, err := q.Job(ctx, user, row.id)
@@ -265,4 +299,21 @@ func (q *Queries) finish(ctx context.Context, user events.User, row jobRow, each
 		return err
 	}
 	return each(JobUpdate{Job: &j})
+}
+
+// untilPassed waits until a read model has passed p, however long it takes and
+// whatever goes wrong on the way.
+func untilPassed(ctx context.Context, m *projections.Runner, p events.Position) error {
+	for {
+		position, moved := m.Moved()
+		if position >= p && m.Err() == nil {
+			return nil
+		}
+		m.Hurry(p)
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

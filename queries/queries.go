@@ -213,7 +213,8 @@ type JobResult struct {
 	FolderName string
 	Document   uuid.UUID // uuid.Nil while there is none
 	Title      string
-	Error      string
+	Error      string     // why it failed
+	Kind       fault.Kind // whose fault that is: fault.Invalid where it is the file's own
 	Warnings   []string
 	Tags       []string
 	Duplicate  bool

@@ -463,4 +463,29 @@ func TestAJobTellsNothingOfAKnownFileThatItsUserMayNotReadAnyMore(t *testing.T) 
 	if err != nil || j.Status != "complete" || j.Results[0].Document != uuid.Nil || j.Results[0].Title != "" || !slices.Equal(j.Results[0].Tags, []string{"mine"}) {
 		t.Errorf("after the right was withdrawn bob is told %+v (%v)", j, err)
 	}
+	var told []JobUpdate
+	err = f.FollowJob(t.Context(), bob, job.String(), func(u JobUpdate) error { told = append(told, u); return nil })
+	if err != nil || len(told) != 3 || told[0].Document != uuid.Nil || !told[0].Duplicate || told[2].Job == nil || told[2].Job.Results[0].Document != uuid.Nil {
+		t.Errorf("following the job bob is told %+v (%v)", told, err)
+	}
+}
+
+func TestAFailedFilesResultTellsWhoseFaultItIs(t *testing.T) {
+	f := newFixture(t)
+	job := uuid.New()
+	f.add(events.JobStream(job),
+		events.FileAccepted{Name: "a.xyz", Folder: "Top", Refused: "no"}, events.FileAccepted{File: 1, Name: "b.md", Folder: "Top"},
+		events.FileAccepted{File: 2, Name: "c.md", Folder: "Top"}, events.FileAccepted{File: 3, Name: "d.md", Folder: "Top"},
+		events.ImportRequested{Files: 4, User: "user:alice"},
+		events.FileFailed{File: 1, Error: "it is empty"}, events.FileFailed{File: 2, Error: "it is at version 3", Kind: fault.Conflict.String()})
+	f.settle()
+	j, err := f.Job(t.Context(), alice, job.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []fault.Kind{fault.Invalid, fault.Invalid, fault.Conflict, fault.Internal} {
+		if r := j.Results[i]; r.Kind != want || r.Success || r.Done != (i < 3) {
+			t.Errorf("of %s is told %+v, want a fault of kind %v", r.Filename, r, want)
+		}
+	}
 }

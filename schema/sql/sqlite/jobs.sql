@@ -21,6 +21,7 @@ CREATE TABLE files (
 	document  TEXT NOT NULL DEFAULT '',
 	title     TEXT NOT NULL DEFAULT '',
 	error     TEXT NOT NULL DEFAULT '',
+	kind      TEXT NOT NULL DEFAULT '', -- whose fault that is, '' where it is the file's own
 	warnings  TEXT NOT NULL DEFAULT '[]',
 	duplicate INTEGER NOT NULL DEFAULT 0,
 	changed   INTEGER NOT NULL, -- position of its last event
