@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"annals/events"
+
+	"github.com/google/uuid"
 )
 
 // Summaries is the read model of what folders hold, in a line for each
@@ -15,7 +17,7 @@ type Summaries struct{}
 func (Summaries) Name() string { return "summaries" }
 
 // Version of the summaries' tables.
-func (Summaries) Version() int { return 2 }
+func (Summaries) Version() int { return 3 }
 
 // Types are the events of folders, documents and jobs that change a summary.
 func (Summaries) Types() []string {
@@ -59,7 +61,11 @@ func (s Summaries) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		if d.Refused != "" {
 			return nil
 		}
-		return tx.Exec(ctx, `INSERT INTO busy (job, file, folder) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, id, d.File, d.Folder)
+		rest := d.Rest
+		if d.Under == uuid.Nil {
+			rest = d.Folder
+		}
+		return tx.Exec(ctx, `INSERT INTO busy (job, file, under, rest) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, id, d.File, idText(d.Under), rest)
 	case events.ImportRequested:
 		return tx.Exec(ctx, `UPDATE busy SET owner = $2 WHERE job = $1`, id, string(d.User))
 	case events.FileImported:

@@ -20,10 +20,11 @@ type viewer struct {
 	user       events.User
 	principals string // JSON
 	known      map[string]folderAccess
-	readable   string // what folders found out
+	paths      map[string]string // of folders that are known to be readable
+	readable   string            // what folders found out
 }
 
-// folderAccess is what the user may do in a folder, at least.
+// folderAccess is what the user may do in a folder.
 type folderAccess struct {
 	level events.Access
 	path  string
@@ -37,7 +38,7 @@ func (q *Queries) viewer(user events.User) (*viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &viewer{db: q.Models.Vault.DB(), user: user, principals: string(principals), known: make(map[string]folderAccess)}, nil
+	return &viewer{db: q.Models.Vault.DB(), user: user, principals: string(principals), known: make(map[string]folderAccess), paths: make(map[string]string)}, nil
 }
 
 // folder returns what the user may do in a folder, and its path from the top
@@ -85,10 +86,20 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 	return a, nil
 }
 
-// may reports whether the user may read a folder and what is in it.
-func (v *viewer) may(ctx context.Context, folder string) (bool, error) {
+// path returns where a folder is, and whether the user may read it and what is
+// in it.
+func (v *viewer) path(ctx context.Context, folder string) (path string, readable bool, err error) {
+	if path, ok := v.paths[folder]; ok {
+		return path, true, nil
+	}
 	a, err := v.folder(ctx, folder)
-	return a.level >= events.Read, err
+	return a.path, a.level >= events.Read, err
+}
+
+// may is path without the path.
+func (v *viewer) may(ctx context.Context, folder string) (bool, error) {
+	_, readable, err := v.path(ctx, folder)
+	return readable, err
 }
 
 // granted returns the folders that were granted to the user one by one; what
@@ -137,7 +148,7 @@ func (v *viewer) folders(ctx context.Context) (string, error) {
 			return "", err
 		}
 		ids = append(ids, id)
-		v.known[id] = folderAccess{events.Read, path}
+		v.paths[id] = path
 	}
 	if err := rows.Err(); err != nil {
 		return "", err
@@ -162,20 +173,36 @@ func cleanPath(path string) string {
 // resolve returns the id of the folder at a path that the user may read, ""
 // where there is none.
 func (v *viewer) resolve(ctx context.Context, path string) (id string, err error) {
-	if path = cleanPath(path); path == "" {
-		return "", nil
-	}
-	for name := range strings.SplitSeq(path, "/") {
-		err := v.db.QueryRowContext(ctx, `SELECT id FROM folders WHERE parent = $1 AND name = $2 AND deleted = 0`, id, name).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	if ok, err := v.may(ctx, id); !ok || err != nil {
+	id, rest, err := v.nearest(ctx, path)
+	if rest != "" {
 		return "", err
 	}
-	return id, nil
+	return id, err
+}
+
+// nearest returns the deepest folder on a path that the user may read, "" for
+// the top level, and what is left of the path from there.
+func (v *viewer) nearest(ctx context.Context, path string) (id, rest string, err error) {
+	path = cleanPath(path)
+	for rest = path; rest != ""; {
+		name, below, _ := strings.Cut(rest, "/")
+		var next string
+		err := v.db.QueryRowContext(ctx, `SELECT id FROM folders WHERE parent = $1 AND name = $2 AND deleted = 0`, id, name).Scan(&next)
+		if errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+		if err != nil {
+			return "", path, err
+		}
+		id, rest = next, below
+	}
+	if id == "" {
+		return "", path, nil
+	}
+	// Who may read a folder may read what is below it: where the deepest is
+	// hidden, those above it are.
+	if ok, err := v.may(ctx, id); !ok || err != nil {
+		return "", path, err
+	}
+	return id, rest, nil
 }

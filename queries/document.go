@@ -40,8 +40,7 @@ func (v *viewer) document(ctx context.Context, r documentRow) (Document, error) 
 	if err = json.Unmarshal([]byte(r.tags), &d.Tags); err != nil {
 		return d, err
 	}
-	a, err := v.folder(ctx, r.folder)
-	d.FolderPath = a.path
+	d.FolderPath, _, err = v.path(ctx, r.folder)
 	return d, err
 }
 

@@ -178,3 +178,36 @@ func TestAFolderIsFoundAndBusyHoweverItsPathIsWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestAFolderIsBusyThoughItIsRenamedOrMovedMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	top, other := f.folder(uuid.Nil, "Top", "user:alice"), f.folder(uuid.Nil, "Other", "user:alice")
+	reports := f.folder(top, "Reports", "")
+	f.share(other, "user:bob", "read")
+	f.add(events.JobStream(uuid.New()),
+		events.FileAccepted{Name: "a.md", Folder: "Top/Reports/2024/May", Under: reports, Rest: "2024/May"},
+		events.FileAccepted{File: 1, Name: "b.md", Folder: "Top/Reports", Under: reports},
+		events.ImportRequested{Files: 2, User: "user:alice"})
+	year := f.folder(reports, "2024", "")
+	f.add(events.Folders, events.FolderRenamed{Folder: reports, Name: "Papers"}, events.FolderMoved{Folder: reports, Parent: other}, events.FolderRenamed{Folder: top, Name: "Old"})
+	busy := func(user events.User, path string, want bool) {
+		t.Helper()
+		f.settle()
+		s, err := f.FolderSummary(t.Context(), user, path)
+		if err != nil || (s.Status == "unavailable") != want {
+			t.Errorf("the summary of %q for %s: %+v (%v), want it unavailable: %v", path, user.Principal, s, err, want)
+		}
+	}
+	for path, want := range map[string]bool{
+		"Other/Papers": true, "Other/Papers/2024/May": true, "Other/Papers/2024": false, "Other": false,
+		"Top/Reports": false, "Top/Reports/2024/May": false, "Old/Papers": false,
+	} {
+		busy(alice, path, want)
+	}
+	busy(bob, "Other/Papers", true)
+	busy(bob, "Other/Papers/2024/May", false) // it is yet to be made, by another
+	f.folder(year, "May", "")
+	busy(bob, "Other/Papers/2024/May", true)
+	busy(alice, "Other/Papers/2024/May", true)
+	busy(eve, "Other/Papers", false)
+}

@@ -42,6 +42,32 @@ func TestPermissionsAreToldToOwnersAlone(t *testing.T) {
 	}
 }
 
+func TestWhatMayBeDoneInAFolderIsTheSameOnceAllWereListed(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.share(top, "user:bob", "write")
+	sub := f.folder(top, "Sub", "")
+	f.settle()
+	for _, c := range []struct {
+		user events.User
+		want folderAccess
+	}{{admin, folderAccess{events.Own, "Top/Sub"}}, {alice, folderAccess{events.Own, "Top/Sub"}}, {bob, folderAccess{events.Write, "Top/Sub"}}} {
+		v, err := f.viewer(c.user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.folders(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := v.folder(t.Context(), sub.String()); err != nil || got != c.want {
+			t.Errorf("%s has in the folder %+v (%v), want %+v", c.user.Principal, got, err, c.want)
+		}
+		if path, readable, err := v.path(t.Context(), sub.String()); err != nil || !readable || path != "Top/Sub" {
+			t.Errorf("%s reads it: %v, at %q (%v)", c.user.Principal, readable, path, err)
+		}
+	}
+}
+
 func TestAFoldersVersionRisesWithItsChangesAlone(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")

@@ -190,18 +190,3 @@ func rank(s Search, found []Source) []Source {
 	}
 	return sources
 }
-
-// visibleFolder returns the id of the folder at path, uuid.Nil where the user
-// may read none there.
-func (q *Queries) visibleFolder(ctx context.Context, user events.User, path string) (*viewer, uuid.UUID, error) {
-	v, err := q.viewer(user)
-	if err != nil {
-		return nil, uuid.Nil, err
-	}
-	id, err := v.resolve(ctx, path)
-	if err != nil || id == "" {
-		return v, uuid.Nil, wrap(err, "folder")
-	}
-	folder, err := uuid.Parse(id)
-	return v, folder, err
-}

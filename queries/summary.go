@@ -24,25 +24,32 @@ const summaryEntries = 100
 // the user may read. Its status is none where that is nothing, and unavailable
 // while a job works in the folder.
 func (q *Queries) FolderSummary(ctx context.Context, user events.User, path string) (FolderSummary, error) {
-	path = cleanPath(path)
-	v, folder, err := q.visibleFolder(ctx, user, path)
+	v, err := q.viewer(user)
 	if err != nil {
 		return FolderSummary{}, err
+	}
+	near, rest, err := v.nearest(ctx, path)
+	if err != nil {
+		return FolderSummary{}, wrap(err, "folder")
 	}
 	if err := q.awaitSummaries(ctx); fault.Is(err, fault.Unavailable) {
 		return FolderSummary{Status: "unavailable"}, nil
 	} else if err != nil {
 		return FolderSummary{}, err
 	}
-	busy, err := q.busy(ctx, v, folder, path)
+	busy, err := q.busy(ctx, v, near, rest)
 	if err != nil {
 		return FolderSummary{}, wrap(err, "jobs in folder "+path)
 	}
 	switch {
 	case busy:
 		return FolderSummary{Status: "unavailable"}, nil
-	case folder == uuid.Nil:
+	case near == "" || rest != "":
 		return FolderSummary{Status: "none"}, nil
+	}
+	folder, err := uuid.Parse(near)
+	if err != nil {
+		return FolderSummary{}, err
 	}
 	return q.summarise(ctx, v, folder)
 }
@@ -57,20 +64,26 @@ func (q *Queries) awaitSummaries(ctx context.Context) error {
 	return await(ctx, q.Models.Summaries, at)
 }
 
-// busy reports whether a job works in a folder: anyone's in a folder that the
-// user may read, the user's own in one that is yet to be made.
-func (q *Queries) busy(ctx context.Context, v *viewer, folder uuid.UUID, path string) (bool, error) {
+// busyAt finds out whether a job works in the folder at a path ($2) below
+// another ($1). It may have been accepted when folders on the way were still to
+// be made: then it stands by the one that they are below. owner ($3) is whose
+// job it must be, ” for anyone's.
+const busyAt = `WITH RECURSIVE up (id, rest, depth) AS (
+		SELECT $1, $2, 0
+		UNION ALL SELECT f.parent, CASE up.rest WHEN '' THEN f.name ELSE f.name || '/' || up.rest END, up.depth + 1
+		FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
+	SELECT EXISTS (SELECT 1 FROM up CROSS JOIN busy b ON b.under = up.id AND b.rest = up.rest WHERE b.owner <> '' AND ($3 = '' OR b.owner = $3))`
+
+// busy reports whether a job works in the folder at a path below another:
+// anyone's in a folder that the user may read, the user's own in one that is
+// yet to be made.
+func (q *Queries) busy(ctx context.Context, v *viewer, near, rest string) (busy bool, err error) {
 	owner := string(v.user.Principal)
-	if folder != uuid.Nil {
-		a, err := v.folder(ctx, folder.String())
-		if err != nil {
-			return false, err
-		}
-		owner, path = "", a.path
+	if near != "" && rest == "" {
+		owner = ""
 	}
-	var n int
-	err := q.Models.Summaries.DB().QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM busy WHERE folder = $1 AND owner <> '' AND ($2 = '' OR owner = $2) LIMIT 1)`, path, owner).Scan(&n)
-	return n > 0, err
+	err = q.Models.Summaries.DB().QueryRowContext(ctx, busyAt, near, rest, owner).Scan(&busy)
+	return busy, err
 }
 
 type summaryEntry struct{ id, name, title, description string }
@@ -119,12 +132,12 @@ func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s
 	if len(docs) == 0 && len(folders) == 0 {
 		return FolderSummary{Status: "none"}, nil
 	}
-	a, err := v.folder(ctx, folder.String())
+	path, _, err := v.path(ctx, folder.String())
 	if err != nil {
 		return s, wrap(err, "folder")
 	}
 	s = FolderSummary{
-		Status: "ok", Folder: a.path, Document: events.SummaryID(folder), Title: "Summary of " + a.path,
+		Status: "ok", Folder: path, Document: events.SummaryID(folder), Title: "Summary of " + path,
 		Truncated: len(docs) > summaryEntries || len(folders) > summaryEntries,
 	}
 	s.Description = describe(len(docs), len(folders), docs)

@@ -17,12 +17,14 @@ CREATE TABLE documents (
 ) WITHOUT ROWID;
 CREATE INDEX documents_folder ON documents (folder, title, id);
 
--- Files that jobs still work on, by the path of the folder they go to.
+-- Files that jobs still work on, by the folder that they go to: the path of it
+-- from one that stays the same however it is renamed or moved.
 CREATE TABLE busy (
-	job    TEXT NOT NULL,
-	file   INTEGER NOT NULL,
-	folder TEXT NOT NULL,
-	owner  TEXT NOT NULL DEFAULT '', -- none until the job is requested
+	job   TEXT NOT NULL,
+	file  INTEGER NOT NULL,
+	under TEXT NOT NULL, -- '' for the top level
+	rest  TEXT NOT NULL, -- '' for the folder itself
+	owner TEXT NOT NULL DEFAULT '', -- none until the job is requested
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
-CREATE INDEX busy_folder ON busy (folder);
+CREATE INDEX busy_under ON busy (under, rest);
