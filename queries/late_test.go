@@ -16,11 +16,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// moody is a real engine that fails, or that stands still, when it is told to.
+// moody is a real engine that fails, that stands still, or that does something
+// else after a search, when it is told to.
 type moody struct {
 	searchindex.Engine
 	writes, reads atomic.Pointer[error]
 	gate          atomic.Pointer[gate]
+	searched      atomic.Pointer[func()]
 }
 
 type gate struct{ entered, open chan struct{} }
@@ -45,7 +47,11 @@ func (m *moody) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	if err := m.reads.Load(); err != nil {
 		return nil, *err
 	}
-	return m.Engine.Search(ctx, q)
+	hits, err := m.Engine.Search(ctx, q)
+	if f := m.searched.Load(); f != nil {
+		(*f)()
+	}
+	return hits, err
 }
 
 func newMoodyFixture(t *testing.T) (*fixture, *moody) {

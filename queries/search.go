@@ -17,10 +17,9 @@ import (
 
 const (
 	defaultSearchLimit = 10
-	// searchRounds bounds how often the engine is asked: for more, because
-	// those that came may no longer be read, or anew, because they have other
-	// content by now.
-	searchRounds = 20
+	// searchRestarts bounds how often the engine is asked anew, because what
+	// it found has other content by now.
+	searchRestarts = 20
 )
 
 // Search returns the passages that answer best, best first, of those that the
@@ -57,18 +56,23 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 }
 
 // fetch returns at least s.Limit of the engine's best passages, if there are as
-// many, that the user may read.
+// many, that the user may read. It asks the engine for more as long as those
+// that came may no longer be read, and is fault.Unavailable where what is shown
+// changes faster than it can be looked at.
 func (q *Queries) fetch(ctx context.Context, user events.User, s Search, query searchindex.Query) ([]Source, error) {
 	var found []Source
 	page := query
 	c := check{Queries: q, user: user, search: s, versions: make(map[string]int)}
-	for range searchRounds {
+	for restarts := 0; page.Offset <= searchindex.MaxOffset; {
 		hits, err := q.Models.Search.Search(ctx, page)
 		if err != nil {
 			return nil, unavailable(err)
 		}
 		some, err := c.winners(ctx, hits)
 		if errors.Is(err, errOvertaken) {
+			if restarts++; restarts > searchRestarts {
+				return nil, fault.Errorf(fault.Unavailable, "what is searched changes too fast at the moment; try again")
+			}
 			found, page = nil, query
 			continue
 		}
@@ -81,7 +85,7 @@ func (q *Queries) fetch(ctx context.Context, user events.User, s Search, query s
 			}
 		}
 		page.Offset += len(hits)
-		if len(found) >= s.Limit || len(hits) < page.Limit || page.Offset > searchindex.MaxOffset {
+		if len(found) >= s.Limit || len(hits) < page.Limit {
 			break
 		}
 		page.Limit = min(2*page.Limit, searchindex.MaxLimit)

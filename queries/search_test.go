@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/fault"
 
 	"github.com/google/uuid"
 )
@@ -221,6 +222,31 @@ func TestASearchWaitsForTheVaultToKnowWhatIsShown(t *testing.T) {
 	unlock()
 	if r := <-results; r.err != nil || len(r.sources) != 1 || r.sources[0].Title != "New" || r.sources[0].Text != "The zebra of now." {
 		t.Errorf("found %+v (%v)", r.sources, r.err)
+	}
+}
+
+func TestASearchThatIsAlwaysOvertakenIsUnavailable(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	id := f.document(top, "a.md", nil, "The zebra of old.")
+	f.settle()
+	version, times := 1, 0
+	revise := func() {
+		if times > 0 {
+			times--
+			version++
+			f.revise(id, version, fmt.Sprintf("The zebra of edition %d.", version))
+			f.settle()
+		}
+	}
+	engine.searched.Store(&revise)
+	times = searchRestarts
+	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); err != nil || len(s) != 1 || !strings.HasSuffix(s[0].Text, fmt.Sprintf("edition %d.", version)) {
+		t.Errorf("overtaken %d times the search finds %+v (%v), want edition %d", searchRestarts, s, err, version)
+	}
+	times = searchRestarts + 1
+	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("overtaken without end the search finds %+v (%v), want fault.Unavailable", s, err)
 	}
 }
 
