@@ -318,19 +318,6 @@ func (q *Queries) addContents(ctx context.Context, docs []Document) error {
 	return nil
 }
 
-// Tags returns the tags of a document that the user may read.
-func (q *Queries) Tags(ctx context.Context, user events.User, id uuid.UUID) ([]string, error) {
-	v, err := q.viewer(user)
-	if err != nil {
-		return nil, err
-	}
-	d, err := q.find(ctx, v, id)
-	if err != nil {
-		return nil, err
-	}
-	return append([]string{}, d.Tags...), nil
-}
-
 // The tags of all documents in folders ($1, JSON): by documents, or, where
 // nearly any document will do, from tag to tag and for each to the first.
 const (

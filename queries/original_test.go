@@ -9,38 +9,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// file files a document that consists of the given bytes.
-func (f *fixture) file(folder uuid.UUID, sha256 string) uuid.UUID {
-	id := uuid.New()
-	f.add(events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Name: "a.pdf", Content: events.Content{
-		SHA256: sha256, MediaType: "application/pdf", TextStream: events.TextStream(id, 0),
-	}})
-	return id
-}
-
-func TestADuplicateIsLookedForInTheFolderFirst(t *testing.T) {
-	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	open := f.folder(top, "Open", "")
-	f.share(open, "user:bob", "read")
-	sha256 := strings.Repeat("0d", 32)
-	first := f.file(top, sha256)
-	second := f.file(open, sha256)
-	f.settle()
-	for _, c := range []struct {
-		user         events.User
-		folder, want uuid.UUID
-	}{
-		{alice, uuid.Nil, first}, {alice, top, first}, {alice, open, second}, {admin, open, second},
-		{bob, uuid.Nil, second}, {bob, top, second}, {bob, open, second}, {eve, open, uuid.Nil},
-	} {
-		got, found, err := f.DuplicateOf(t.Context(), c.user, c.folder, sha256)
-		if err != nil || got != c.want || found != (c.want != uuid.Nil) {
-			t.Errorf("DuplicateOf(%s, %v) = %v, %v (%v), want %v", c.user.Principal, c.folder, got, found, err, c.want)
-		}
-	}
-}
-
 func TestBytesAreReferredToByJobsDocumentsAndEarlierVersions(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
@@ -86,6 +54,24 @@ func TestAnEndedJobsFileIsReferredToUntilTheVaultHasPassedItsEnd(t *testing.T) {
 		}
 		if got, err := f.Refers(t.Context(), sha256); err != nil || !got {
 			t.Fatalf("Refers = %v (%v) of bytes that are a document", got, err)
+		}
+	}
+}
+
+func TestNoBytesAreGivenUpWhileAnEventCouldNotBeApplied(t *testing.T) {
+	for stream, kind := range map[string]string{
+		events.DocumentStream(uuid.New()): "DocumentImported",
+		events.JobStream(uuid.New()):      "FileAccepted",
+	} {
+		f := newFixture(t)
+		sha256 := strings.Repeat("0d", 32)
+		if got, err := f.Refers(t.Context(), sha256); err != nil || got {
+			t.Errorf("Refers = %v (%v) of bytes that nothing tells of", got, err)
+		}
+		f.addUnreadable(stream, kind)
+		f.settle()
+		if got, err := f.Refers(t.Context(), sha256); err != nil || !got {
+			t.Errorf("Refers = %v (%v) while there is a %s that cannot be read", got, err, kind)
 		}
 	}
 }

@@ -10,14 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// grantRow is one entry of a folder's permissions.
+// grantRow is one entry of a folder's permissions, of nobody where there are
+// none.
 type grantRow struct {
+	version   int64 // of the folder
 	principal events.Principal
 	access    events.Access
 	owner     bool
 }
 
-func (g *grantRow) fields() []any { return []any{&g.principal, &g.access, &g.owner} }
+func (g *grantRow) fields() []any { return []any{&g.version, &g.principal, &g.access, &g.owner} }
 
 // Permissions returns whom a folder is shared with, in order of principal, to
 // those who own it. Who may only read it gets fault.Forbidden.
@@ -35,17 +37,16 @@ func (q *Queries) Permissions(ctx context.Context, user events.User, folder uuid
 	case a.level < events.Own:
 		return Permissions{}, fault.Errorf(fault.Forbidden, "only an owner of this folder may see whom it is shared with")
 	}
-	// The version is read first: a list that is newer than it is refused as
-	// stale when it comes back, not taken for current.
+	// One statement, so that the version is that of the list.
+	rows, err := projections.List(ctx, v.db, (*grantRow).fields, `SELECT f.version, coalesce(p.principal, ''), coalesce(p.access, 0), coalesce(p.owner, 0)
+		FROM folders f LEFT JOIN permissions p ON p.folder = f.id WHERE f.id = $1 ORDER BY p.principal`, folder.String())
 	var p Permissions
-	if err := v.db.QueryRowContext(ctx, `SELECT version FROM folders WHERE id = $1`, folder.String()).Scan(&p.Version); err != nil {
-		return Permissions{}, wrap(err, "folder")
-	}
-	rows, err := projections.List(ctx, v.db, (*grantRow).fields, `SELECT principal, access, owner FROM permissions WHERE folder = $1 ORDER BY principal`, folder.String())
 	for _, r := range rows {
-		if r.owner {
+		p.Version = r.version
+		switch {
+		case r.owner:
 			p.Owners = append(p.Owners, r.principal)
-		} else {
+		case r.principal != "":
 			p.List = append(p.List, events.Permission{Principal: r.principal, Access: r.access.String()})
 		}
 	}

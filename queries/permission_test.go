@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -39,6 +40,35 @@ func TestPermissionsAreToldToOwnersAlone(t *testing.T) {
 	f.settle()
 	if _, err := f.Permissions(t.Context(), admin, sub); !fault.Is(err, fault.NotFound) {
 		t.Errorf("permissions of a deleted folder: %v", err)
+	}
+}
+
+func TestTheVersionOfAFolderIsThatOfItsPermissions(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	const changes = 300
+	f.settle()
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			p, err := f.Permissions(t.Context(), alice, top)
+			if err == nil && p.Version > 0 && (len(p.List) != 1 || p.List[0].Principal != events.Principal(fmt.Sprint("user:", p.Version))) {
+				err = fmt.Errorf("version %d has the list %v", p.Version, p.List)
+			}
+			if err != nil || p.Version == changes {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for version := range changes {
+		f.share(top, events.Principal(fmt.Sprint("user:", version+1)), "read")
+		if err := f.WaitVault(t.Context(), f.at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -134,9 +134,9 @@ func (w *world) singles(user events.User) {
 			w.r.Fatalf("%s gets %d versions of %v, want %d", user.Principal, len(versions), id, d.version)
 		}
 		want = append(want, id)
-		tags, err := w.Tags(ctx, user, id)
-		if err != nil || !slices.Equal(tags, d.tags) {
-			w.r.Fatalf("%s gets the tags %v (%v), want %v", user.Principal, tags, err, d.tags)
+		got, err := w.Describe(ctx, user, id)
+		if err != nil || !slices.Equal(got.Tags, d.tags) {
+			w.r.Fatalf("%s gets the tags %v (%v), want %v", user.Principal, got.Tags, err, d.tags)
 		}
 	}
 	batch, err := w.DocumentBatch(ctx, user, ids)

@@ -25,10 +25,11 @@ import (
 // fixture is a log with read models that follow it, and what was put there.
 type fixture struct {
 	*Queries
-	t   testing.TB
-	log *events.Log
-	dir string          // of the read models
-	at  events.Position // of the last event
+	t      testing.TB
+	driver events.Driver
+	log    *events.Log
+	dir    string          // of the read models
+	at     events.Position // of the last event
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -39,7 +40,8 @@ func newFixture(t testing.TB) *fixture {
 // newFixtureOver puts something between the read models and their engine.
 func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.Engine) *fixture {
 	t.Helper()
-	log, dir := events.NewLog(memory.New()), t.TempDir()
+	driver, dir := memory.New(), t.TempDir()
+	log := events.NewLog(driver)
 	control, err := projections.OpenControl(t.Context(), filepath.Join(dir, "control.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +66,7 @@ func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.En
 			t.Error(err)
 		}
 	})
-	return &fixture{Queries: &Queries{Models: models}, t: t, log: log, dir: dir}
+	return &fixture{Queries: &Queries{Models: models}, t: t, driver: driver, log: log, dir: dir}
 }
 
 func (f *fixture) add(stream string, data ...events.Data) {
@@ -74,6 +76,16 @@ func (f *fixture) add(stream string, data ...events.Data) {
 		all[i].Data = d
 	}
 	at, err := f.log.Append(f.t.Context(), stream, events.AnyRevision, events.Cause{Actor: "user:alice"}, all...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.at = at.Position
+}
+
+// addUnreadable adds an event that this version of the program cannot read.
+func (f *fixture) addUnreadable(stream, kind string) {
+	f.t.Helper()
+	at, err := f.driver.Append(f.t.Context(), stream, events.AnyRevision, []events.Record{{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Metadata: []byte(`{"schema":999}`)}})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -132,6 +132,7 @@ func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
 		"tag":           {pageQuery(withTag), 5},
 		"tags":          {tagsOfFolders, 1},
 		"all tags":      {tagsInUse, 1},
+		"copies":        {copies, 3},
 		"duplicate":     {oldestCopy, 3},
 		"granted":       {foldersBelow(grantedFolders), 1},
 		"top":           {foldersBelow(topFolders), 1},
