@@ -142,6 +142,26 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 	return f, wrap(err, "folder")
 }
 
+// FolderAt returns the folder at a path from the top level, as search results,
+// summaries and jobs tell it; the folders above it need not be readable. found
+// is false where there is none that the user may read.
+func (q *Queries) FolderAt(ctx context.Context, user events.User, path string) (f Folder, found bool, err error) {
+	v, err := q.viewer(user)
+	if err != nil {
+		return f, false, err
+	}
+	text, err := v.resolve(ctx, path)
+	if err != nil || text == "" {
+		return f, false, wrap(err, "folder of a path")
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return f, false, err
+	}
+	f, err = v.one(ctx, id)
+	return f, err == nil, err
+}
+
 // FolderDetail returns a folder with what is around it, as far as the user may
 // read it.
 func (q *Queries) FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (d FolderDetail, err error) {
