@@ -32,12 +32,7 @@ type Handler struct {
 	folders   *cache[*tree]
 	documents *cache[*document]
 	jobs      *cache[*job]
-	// filing is read-locked by whatever puts a document into a folder, and
-	// locked by a deletion from asking whether the folder is empty until it
-	// is gone: those are two streams, which no append joins. Between
-	// processes it does not hold; there a document that comes too late is
-	// told to have failed.
-	filing sync.RWMutex
+	filing    *filing
 
 	mu        sync.Mutex
 	finishing map[uuid.UUID]*outcomes // by job
@@ -68,6 +63,7 @@ func (h *Handler) init() {
 		h.folders = newCache(newTree, 1, func(*tree) int { return 1 })
 		h.documents = newCache(func() *document { return &document{} }, keptDocuments, func(*document) int { return 1 })
 		h.jobs = newCache(func() *job { return &job{} }, keptFiles, (*job).weight)
+		h.filing = newFiling()
 		h.finishing = make(map[uuid.UUID]*outcomes)
 		if h.Logger == nil {
 			h.Logger = slog.Default()

@@ -16,6 +16,7 @@ type document struct {
 	deleted bool
 	version int
 	folder  uuid.UUID
+	left    []leaving
 	name    string
 	tags    []string
 
@@ -28,6 +29,12 @@ type document struct {
 	revisions []string // causations of each DocumentRevised
 }
 
+// leaving is a move of a document out of a folder.
+type leaving struct {
+	folder uuid.UUID
+	at     events.Position
+}
+
 func (d *document) apply(e events.Event) {
 	switch data := e.Data.(type) {
 	case events.DocumentImported:
@@ -37,6 +44,7 @@ func (d *document) apply(e events.Event) {
 	case events.DocumentRenamed:
 		d.version, d.name = data.Version, data.Name
 	case events.DocumentMoved:
+		d.left = append(d.left, leaving{d.folder, e.Position})
 		d.version, d.folder = data.Version, data.Folder
 	case events.DocumentTagged:
 		d.version, d.tags = data.Version, data.Tags
@@ -53,6 +61,14 @@ func (d *document) apply(e events.Event) {
 
 func (d *document) read(c events.Content) {
 	d.sha256, d.mediaType, d.title, d.warnings = c.SHA256, c.MediaType, c.Title, c.Warnings
+}
+
+// dropped reports whether the document went with a folder that was deleted.
+// So it did even if it was moved elsewhere after that, by one who did not know
+// it yet: who reads the log sees the folder go first.
+func (d *document) dropped(t *tree) bool {
+	return len(t.path(d.folder)) == 0 ||
+		slices.ContainsFunc(d.left, func(l leaving) bool { return t.goneBefore(l.folder, l.at) })
 }
 
 // holds reports whether the document is in a folder, with these bytes, now.
@@ -174,9 +190,10 @@ func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim C
 	if c.EventID != nil {
 		a.id = func(revision int64, data events.Data) uuid.UUID { return c.EventID(stream, revision, data) }
 	}
-	h.filing.RLock()
-	defer h.filing.RUnlock()
-	_, err = do(ctx, h, h.documents, a)
+	err = h.filing.file(ctx, func() error {
+		_, err := do(ctx, h, h.documents, a)
+		return err
+	})
 	return claim, err
 }
 

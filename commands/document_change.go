@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"slices"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -75,7 +76,7 @@ func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
 // need returns an error unless a user may do so much with the document.
 func (d *document) need(t *tree, user events.User, id uuid.UUID, least events.Access) error {
 	switch access := t.access(user, d.folder); {
-	case !d.exists || d.deleted || access == events.NoAccess:
+	case !d.exists || d.deleted || d.dropped(t) || access == events.NoAccess:
 		return fault.Errorf(fault.NotFound, "no document %s", id)
 	case access < least:
 		return fault.Errorf(fault.Forbidden, "you have %s access to document %s; this needs %s access", access, id, least)
@@ -110,20 +111,48 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	if c, err = c.normalize(); err != nil {
 		return 0, err
 	}
-	h.filing.RLock()
-	defer h.filing.RUnlock()
-	at, err = h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
-		name: "change document", decide: c.decide,
-		allow: h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) }),
+	h.init()
+	change := func() error {
+		at, err = h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
+			name: "change document", decide: c.decide,
+			allow: h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) }),
+		})
+		return err
+	}
+	if c.Folder == nil {
+		err = change()
+		return at, err
+	}
+	if err = h.filing.file(ctx, change); err == nil {
+		err = h.checkMoved(ctx, c.ID)
+	}
+	return at, err
+}
+
+// checkTime bounds the look at the folders after a document was moved.
+const checkTime = 2 * time.Second
+
+// checkMoved returns an error if another process deleted the folder that a
+// document was moved out of, or into, before the move was made. The move is in
+// the log: nothing else may look as if it had failed, neither that whoever
+// asked has left nor that the folders cannot be read now.
+func (h *Handler) checkMoved(ctx context.Context, id uuid.UUID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
+	defer cancel()
+	dropped := false
+	err := view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
+		return h.onTree(func(t *tree, d *document) error {
+			dropped = d.dropped(t)
+			return nil
+		})(ctx, d)
 	})
-	if err != nil || c.Folder == nil {
-		return at, err
+	if err != nil {
+		h.Logger.WarnContext(ctx, "whether a folder was deleted around a moved document cannot be told", "document", id, "error", err)
 	}
-	// Another process may have deleted the folder meanwhile.
-	if there, err := h.HasFolder(ctx, *c.Folder); err != nil || there {
-		return at, err
+	if dropped {
+		return fault.Errorf(fault.Conflict, "document %s was deleted with its folder while it was being moved", id)
 	}
-	return 0, fault.Errorf(fault.Conflict, "folder %s was deleted while document %s was moved into it", *c.Folder, c.ID)
+	return nil
 }
 
 // DeleteDocument carries the command out. A stale version is fault.Conflict.

@@ -68,7 +68,7 @@ func TestDocumentFoldsItsStory(t *testing.T) {
 		events.DocumentReread{Version: 6, Content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}}},
 		events.DocumentDeleted{Version: 7},
 	})
-	want := &document{exists: true, deleted: true, version: 7, folder: id(2), name: "b", tags: []string{"x"}, sha256: shaB, title: "B2", warnings: []string{"w"}, revisions: []string{""}}
+	want := &document{exists: true, deleted: true, version: 7, folder: id(2), left: []leaving{{id(1), 0}}, name: "b", tags: []string{"x"}, sha256: shaB, title: "B2", warnings: []string{"w"}, revisions: []string{""}}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("folded to %+v, want %+v", d, want)
 	}

@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -192,32 +193,30 @@ func (h *Handler) ChangeFolder(ctx context.Context, user events.User, correlatio
 // not empty, are fault.Conflict.
 func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlation string, c DeleteFolder) (at events.Position, err error) {
 	h.init()
-	if !c.Recursive {
-		// The read side is let catch up first, so that it is quick to answer
-		// while nothing can be filed.
-		if err := h.checkEmpty(ctx, user, c); err != nil {
-			return 0, err
-		}
+	// Who is refused stops nobody's filing; and the read side is let catch up
+	// first, so that it is quick to answer again.
+	if err := h.checkDeletion(ctx, user, c); err != nil {
+		return 0, err
 	}
-	h.filing.Lock()
-	defer h.filing.Unlock()
-	if !c.Recursive {
-		if err := h.checkEmpty(ctx, user, c); err != nil {
-			return 0, err
+	err = h.filing.remove(ctx, func() error {
+		if err := h.checkQuickly(ctx, user, c); err != nil {
+			return err
 		}
-	}
-	return h.changeTree(ctx, user, correlation, "delete folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+		at, err = h.changeTree(ctx, user, correlation, "delete folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+		return err
+	})
+	return at, err
 }
 
-// checkEmpty returns an error unless a folder may be deleted and the read side
-// knows of no documents in it. It is asked without the tree being held: the
-// answer may take a while.
-func (h *Handler) checkEmpty(ctx context.Context, user events.User, c DeleteFolder) error {
+// checkDeletion returns an error unless a folder may be deleted and, where
+// only an empty one is, the read side knows of no documents in it. That is
+// asked without the tree being held: the answer may take a while.
+func (h *Handler) checkDeletion(ctx context.Context, user events.User, c DeleteFolder) error {
 	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
 		_, err := c.decide(t, user)
 		return err
 	})
-	if err != nil {
+	if err != nil || c.Recursive {
 		return err
 	}
 	if h.Contents == nil {
@@ -230,6 +229,21 @@ func (h *Handler) checkEmpty(ctx context.Context, user events.User, c DeleteFold
 	holds, err := h.Contents.HoldsDocuments(ctx, c.ID, head)
 	if err == nil && holds {
 		err = notEmpty(c.ID)
+	}
+	return err
+}
+
+// shortly is how long nothing can be filed while the read side is asked
+// whether a folder is empty.
+const shortly = 400 * time.Millisecond
+
+// checkQuickly is checkDeletion that nobody waits long for.
+func (h *Handler) checkQuickly(ctx context.Context, user events.User, c DeleteFolder) error {
+	quick, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	err := h.checkDeletion(quick, user, c)
+	if err != nil && quick.Err() != nil && ctx.Err() == nil {
+		return fault.Errorf(fault.Unavailable, "whether folder %s is empty cannot be told now: try again", c.ID)
 	}
 	return err
 }
