@@ -24,7 +24,9 @@ func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(conte
 			return shown
 		}
 	}
-	if !fault.Is(err, fault.Canceled) {
+	switch fault.KindOf(err) {
+	case fault.Canceled, fault.NotFound, fault.Forbidden:
+	default:
 		s.log(c.Request, fmt.Errorf("show %s after changing it: %w", id, err))
 	}
 	return vaultDialect.withStatus(http.StatusAccepted, struct {

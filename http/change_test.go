@@ -1,8 +1,11 @@
 package http_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -38,10 +41,10 @@ func TestFoldersChange(t *testing.T) {
 	if resp.StatusCode != 200 || renamed == first || decode[struct{ Name string }](t, body).Name != "Ä" {
 		t.Errorf("renamed %d %s %q", resp.StatusCode, body, renamed)
 	}
-	version, _, _ := strings.Cut(strings.Trim(renamed, `"`), ".")
+	version := versionIn(renamed)
 	for _, stale := range []string{first, strings.Split(first, ".")[0] + `"`} {
 		resp, body = s.do("PATCH", "/vault/folders/"+made.ID, `{"name":"C"}`, "If-Match", stale)
-		s.want(resp, body, 409, failure(409, "folder "+made.ID+" is at version "+version+", not "+strings.Trim(strings.Split(first, ".")[0], `"`)))
+		s.want(resp, body, 409, failure(409, "folder "+made.ID+" is at version "+version+", not "+versionIn(first)))
 	}
 	resp, body = s.do("POST", "/vault/folders", `{"name":"B","parentFolderId":"`+made.ID+`"}`)
 	if resp.StatusCode != 409 || !strings.Contains(body, "taken") {
@@ -231,16 +234,58 @@ func TestPermissionsChange(t *testing.T) {
 	}
 }
 
+// A folder is found by its path from the top level also by one who may not read
+// what is above it, and by nobody else.
+func TestFolderOfAPath(t *testing.T) {
+	s := startStack(t)
+	a := s.makeFolder("", "A")
+	s.makeFolder(a, "2024")
+	b := s.makeFolder(a, "Ä B")
+	s.share(b, "user:bob", "own")
+	for _, test := range []struct{ user, path, want string }{
+		{"alice", "A/2024", "2024"},
+		{"alice", "A", "A"},
+		{"bob", "A/Ä B", "Ä B"},
+		{"bob", "/A/A\u0308 B/", "Ä B"},
+		{"bob", "Ä B", ""}, // as he sees it listed
+		{"bob", "A", ""},
+		{"bob", "A/2024", ""},
+		{"bob", "A/Ä B/C", ""},
+		{"carol", "A/Ä B", ""},
+		{"admin", "A/Ä B", "Ä B"},
+		{"alice", "/", ""},
+	} {
+		resp, body := s.do("GET", "/vault/folders?path="+url.QueryEscape(test.path), "", "Authorization", "Bearer "+test.user)
+		var names []string
+		for _, f := range decode[[]struct{ Name string }](t, body) {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, ", "); resp.StatusCode != 200 || got != test.want {
+			t.Errorf("%s for %s = %d %s, want %q", test.path, test.user, resp.StatusCode, body, test.want)
+		}
+	}
+	resp, body := s.do("GET", "/vault/folders?path=A&parentFolderId="+a, "")
+	s.want(resp, body, 422, invalid("path and parentFolderId must not be given together"))
+	resp, body = s.do("GET", "/vault/folders?path=", "")
+	s.want(resp, body, 422, invalid("path should not be empty"))
+}
+
 // Who gives his own access away is told that it is done, since there is
 // nothing more to show him.
 func TestSharingOneselfOut(t *testing.T) {
-	s := startStack(t)
+	var logged bytes.Buffer
+	s := startStack(t, func(h *httpd.Server) {
+		h.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	folder := s.makeFolder("", "A")
 	s.share(folder, "user:bob", "own")
 	resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", `{"permissions":[]}`, "Authorization", "Bearer bob")
 	s.want(resp, body, 202, `{"statusCode":202,"message":"accepted","id":"`+folder+`"}`)
 	resp, body = s.do("GET", "/vault/folders/"+folder+"/permissions", "")
 	s.want(resp, body, 200, `{"owners":["user:alice"],"permissions":[]}`)
+	if said := logged.String(); strings.Contains(said, "after changing it") {
+		t.Errorf("the log tells of a fault: %s", said)
+	}
 }
 
 // A change whose read model takes too long is done all the same.

@@ -91,7 +91,7 @@ func (s *Server) changeDocument(c *call) (any, error) {
 	if change.Name == nil && change.Folder == nil {
 		f.refuse("name or folderId should be given")
 	}
-	change.Version = f.documentVersion(c)
+	change.Version = f.versionForDocument(c)
 	if err := f.err(); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *Server) deleteDocument(c *call) (any, error) {
 	}
 	f := newFilter(c.Request)
 	version, given := f.integer("version", math.MaxInt32)
-	version = c.documentVersion(version, given, &f.wrong)
+	version = c.versionForDocument(version, given, &f.wrong)
 	if err := f.err(); err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (s *Server) tagDocument(c *call) (any, error) {
 		return nil, err
 	}
 	tags := f.texts("tags", 8*commands.MaxTags)
-	version := f.documentVersion(c)
+	version := f.versionForDocument(c)
 	if err := f.err(); err != nil {
 		return nil, err
 	}

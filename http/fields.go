@@ -171,8 +171,8 @@ func (f fields) version() (n int, given bool) {
 	return 0, true
 }
 
-// documentVersion returns the version of a document that the change is for.
-func (f fields) documentVersion(c *call) int {
+// versionForDocument returns the version of a document that the change is for.
+func (f fields) versionForDocument(c *call) int {
 	version, given := f.version()
-	return c.documentVersion(version, given, f.wrong)
+	return c.versionForDocument(version, given, f.wrong)
 }

@@ -54,16 +54,34 @@ func parentOrNull(id uuid.UUID) *uuid.UUID {
 // folders answers GET /folders.
 func (s *Server) folders(c *call) (any, error) {
 	f := newFilter(c.Request)
-	parent, limit, after := f.id("parentFolderId"), f.limit(s.Limits.PageSize), f.cursor()
+	parent, path, limit, after := f.id("parentFolderId"), f.text("path"), f.limit(s.Limits.PageSize), f.cursor()
+	if parent != nil && path != "" {
+		f.wrong = append(f.wrong, "path and parentFolderId must not be given together")
+	}
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	all, err := s.Queries.Folders(c.Context(), c.user, parent)
+	var all []queries.Folder
+	var err error
+	if path != "" {
+		all, err = s.folderAt(c, path)
+	} else {
+		all, err = s.Queries.Folders(c.Context(), c.user, parent)
+	}
 	if err != nil {
 		return nil, err
 	}
 	all, next := pageOf(all, limit, after)
 	return s.listing(c, each(all, folderBody), next), nil
+}
+
+// folderAt returns the one folder at a path, or none.
+func (s *Server) folderAt(c *call, path string) ([]queries.Folder, error) {
+	f, found, err := s.Queries.FolderAt(c.Context(), c.user, path)
+	if err != nil || !found {
+		return nil, err
+	}
+	return []queries.Folder{f}, nil
 }
 
 // folder answers GET /folders/{id}.
@@ -131,7 +149,7 @@ func (s *Server) changeFolder(c *call) (any, error) {
 	if change.Name == nil && change.Parent == nil {
 		f.refuse("name or parentFolderId should be given")
 	}
-	change.Version = c.folderVersion(f.wrong)
+	change.Version = c.versionForFolder(f.wrong)
 	if err := f.err(); err != nil {
 		return nil, err
 	}
@@ -149,7 +167,7 @@ func (s *Server) deleteFolder(c *call) (any, error) {
 		return nil, err
 	}
 	f := newFilter(c.Request)
-	remove := commands.DeleteFolder{ID: id, Recursive: f.boolean("recursive"), Version: c.folderVersion(&f.wrong)}
+	remove := commands.DeleteFolder{ID: id, Recursive: f.boolean("recursive"), Version: c.versionForFolder(&f.wrong)}
 	if err := f.err(); err != nil {
 		return nil, err
 	}

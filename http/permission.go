@@ -47,7 +47,7 @@ func (s *Server) shareFolder(c *call) (any, error) {
 			Access:    p.oneOf("access", events.Read.String(), events.Write.String(), events.Own.String()),
 		})
 	}
-	share.Version = c.folderVersion(f.wrong)
+	share.Version = c.versionForFolder(f.wrong)
 	if err := f.err(); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type Queries interface {
 
 	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]queries.Folder, error)
 	Folder(ctx context.Context, user events.User, id uuid.UUID) (queries.Folder, error)
+	FolderAt(ctx context.Context, user events.User, path string) (f queries.Folder, found bool, err error)
 	FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (queries.FolderDetail, error)
 	Permissions(ctx context.Context, user events.User, folder uuid.UUID) (queries.Permissions, error)
 	Documents(ctx context.Context, user events.User, f queries.DocumentFilter) (docs []queries.Document, next string, err error)

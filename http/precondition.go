@@ -16,7 +16,9 @@ const (
 )
 
 // The ETags that tell versions: those of a folder may have a hash behind it.
+// That of a document's stored file tells its SHA-256.
 var (
+	fileTag            = regexp.MustCompile(`^"([0-9a-f]{64})"$`)
 	documentVersionTag = regexp.MustCompile(`^"(\d{1,18})"$`)
 	folderVersionTag   = regexp.MustCompile(`^"(\d{1,18})(?:\.[0-9a-f]+)?"$`)
 )
@@ -37,19 +39,19 @@ func (c *call) ifMatch(form *regexp.Regexp, wrong *rejected) (version int64, giv
 	return version, true
 }
 
-// folderVersion returns the version of a folder that a change is for, -1 where
-// any will do.
-func (c *call) folderVersion(wrong *rejected) int64 {
+// versionForFolder returns the version of a folder that a change is for, -1
+// where any will do.
+func (c *call) versionForFolder(wrong *rejected) int64 {
 	if version, given := c.ifMatch(folderVersionTag, wrong); given {
 		return version
 	}
 	return -1
 }
 
-// documentVersion returns the version of a document that a change is for, by
+// versionForDocument returns the version of a document that a change is for, by
 // If-Match or as it was given otherwise, 0 where that is faulty; both must be
 // the same.
-func (c *call) documentVersion(version int, given bool, wrong *rejected) int {
+func (c *call) versionForDocument(version int, given bool, wrong *rejected) int {
 	before := len(*wrong)
 	match, matched := c.ifMatch(documentVersionTag, wrong)
 	match = min(match, math.MaxInt32)
@@ -62,4 +64,17 @@ func (c *call) documentVersion(version int, given bool, wrong *rejected) int {
 		return int(match)
 	}
 	return version
+}
+
+// versionForContent returns the version of a document that new content is for,
+// or the SHA-256 of the file that it is to replace.
+func (c *call) versionForContent(wrong *rejected) (version int, sum string) {
+	if tag := fileTag.FindStringSubmatch(strings.Join(c.Header.Values("If-Match"), ",")); tag != nil {
+		return 0, tag[1]
+	}
+	match, given := c.ifMatch(documentVersionTag, wrong)
+	if !given {
+		*wrong = append(*wrong, noIfMatch)
+	}
+	return int(min(match, math.MaxInt32)), ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"annals/events/fault"
 	"annals/events/originals"
 	"annals/queries"
+
+	"github.com/google/uuid"
 )
 
 var errForm = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, not a form"}
@@ -51,10 +52,7 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 		return r, errForm
 	}
 	var wrong rejected
-	version, given := c.ifMatch(documentVersionTag, &wrong)
-	if !given {
-		wrong = append(wrong, noIfMatch)
-	}
+	version, sum := c.versionForContent(&wrong)
 	if c.ContentLength == 0 {
 		wrong = append(wrong, emptyBody)
 	}
@@ -64,8 +62,26 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 	if c.ContentLength > s.Limits.FileBytes {
 		return r, s.tooLarge()
 	}
-	r.Version = int(min(version, math.MaxInt32))
+	if r.Version = version; sum != "" {
+		if r.Version, err = s.versionOfFile(c, r.ID, sum); err != nil {
+			return r, err
+		}
+	}
 	return r, s.Commands.CheckRevision(c.Context(), c.user, r.ID, r.Version)
+}
+
+// versionOfFile returns the current version of a document whose original has a
+// SHA-256; where it has another that is a conflict, but for those who may not
+// write there, who are told that first.
+func (s *Server) versionOfFile(c *call, id uuid.UUID, sum string) (int, error) {
+	d, err := s.Queries.Describe(c.Context(), c.user, id)
+	if err != nil || d.SHA256 == sum {
+		return d.Version, err
+	}
+	if err := s.Commands.CheckRevision(c.Context(), c.user, id, d.Version); err != nil {
+		return 0, err
+	}
+	return 0, fault.Errorf(fault.Conflict, "document %s is at version %d, whose file is another than If-Match names", id, d.Version)
 }
 
 const emptyBody = "body should not be empty"
@@ -122,7 +138,7 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 			return shown, nil
 		}
 	case err == nil:
-		return nil, s.refusal(c, r, j)
+		return nil, refusal(j.Results[0]) // there is one file
 	}
 	if ctx.Err() == nil {
 		s.log(c.Request, fmt.Errorf("follow job %s, which revises document %s: %w", started.Job, r.ID, err))
@@ -147,19 +163,14 @@ func (s *Server) followed(ctx context.Context, c *call, started commands.Started
 	return ended, err
 }
 
-// refusal tells why new content was not taken: the document is another by now,
-// or the content will not do.
-func (s *Server) refusal(c *call, r commands.ReviseDocument, j queries.Job) error {
-	d, err := s.Queries.Describe(c.Context(), c.user, r.ID)
-	switch {
-	case err != nil:
-		return err
-	case d.Version != r.Version:
-		return fault.Errorf(fault.Conflict, "document %s is at version %d, not %d", r.ID, d.Version, r.Version)
+// refusal tells why the job's file did not become the document's content: by
+// the document, by ourselves, or because it will not do.
+func refusal(failed queries.JobResult) error {
+	switch failed.Kind {
+	case fault.Conflict, fault.Forbidden:
+		return fault.Errorf(failed.Kind, "%s", failed.Error)
+	case fault.Unavailable, fault.Internal:
+		return fault.Errorf(fault.Unavailable, "%s", failed.Error)
 	}
-	why := j.Message
-	for _, result := range j.Results {
-		why = result.Error
-	}
-	return rejected{why}
+	return rejected{failed.Error}
 }

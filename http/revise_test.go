@@ -198,6 +198,56 @@ func TestReviseIsOvertaken(t *testing.T) {
 	}
 }
 
+// Who loses the right to write while the new content is read is told so.
+func TestReviseIsWithdrawn(t *testing.T) {
+	held := &heldStore{at: "read", reached: make(chan struct{}), release: make(chan struct{})}
+	s := startStack(t, func(h *httpd.Server) { held.Store, h.Originals = h.Originals, held })
+	id := s.file("A", "a.md", handbook)
+	folder := s.folderOf(id)
+	s.share(folder, "user:bob", "write")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		resp, body := s.revise(id, `"1"`, leaflet, "Authorization", "Bearer bob")
+		s.want(resp, body, 403, failure(403, "you have read access to document "+id+"; this needs write access"))
+	}()
+	<-held.reached
+	s.share(folder, "user:bob", "read")
+	close(held.release)
+	<-done
+}
+
+// The ETag of the stored file names the version that has it: new content
+// replaces what was read, and nothing else.
+func TestReviseByFile(t *testing.T) {
+	s := startStack(t)
+	id := s.file("A", "a.md", handbook)
+	s.share(s.folderOf(id), "user:bob", "read")
+	path := "/vault/documents/" + id
+	if resp, body := s.do("PATCH", path, `{"name":"b.md","version":1}`); resp.StatusCode != 200 {
+		t.Fatalf("rename = %d %s", resp.StatusCode, body)
+	}
+	resp, _ := s.do("GET", path+"/content", "")
+	tag := resp.Header.Get("ETag")
+	resp, body := s.revise(id, tag, leaflet)
+	if resp.StatusCode != 200 || resp.Header.Get("ETag") != `"3"` {
+		t.Errorf("revised by %s = %d %s at %s", tag, resp.StatusCode, body, resp.Header.Get("ETag"))
+	}
+	resp, body = s.revise(id, tag, "more")
+	s.want(resp, body, 409, failure(409, "document "+id+" is at version 3, whose file is another than If-Match names"))
+	for token, want := range map[string]string{"bob": failure(403, "you have read access to document "+id+"; this needs write access"), "carol": notFound} {
+		status := map[string]int{"bob": 403, "carol": 404}[token]
+		resp, body = s.revise(id, tag, "more", "Authorization", "Bearer "+token)
+		s.want(resp, body, status, want)
+	}
+	for _, faulty := range []string{tag + ", " + tag, "W/" + tag, strings.ToUpper(tag), tag[:40] + `"`} {
+		resp, body = s.revise(id, faulty, "more")
+		s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as it was given in ETag: \"3\"`))
+	}
+	resp, body = s.do("PATCH", path, `{"name":"c.md"}`, "If-Match", tag)
+	s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as it was given in ETag: \"3\"`))
+}
+
 // heldStore holds the leaflet back, once all of it is staged or when it is to
 // be read.
 type heldStore struct {

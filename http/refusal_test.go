@@ -1,0 +1,20 @@
+package http
+
+import (
+	"testing"
+
+	"annals/events/fault"
+	"annals/queries"
+)
+
+// Whose fault it was that new content was not taken decides the answer.
+func TestRefusal(t *testing.T) {
+	for kind, want := range map[fault.Kind]int{
+		fault.Invalid: 422, fault.Conflict: 409, fault.Forbidden: 403, fault.Unavailable: 503, fault.Internal: 503,
+	} {
+		status, text := describe(refusal(queries.JobResult{Kind: kind, Error: "because"}))
+		if status != want || text != "because" {
+			t.Errorf("%s is answered %d %q, want %d", kind, status, text, want)
+		}
+	}
+}
