@@ -24,8 +24,8 @@ import (
 var roles = []string{"owner", "writer", "reader", "member", "stranger", "admin", "expired", "nobody"}
 
 // row is what a route answers to each role. path and body may name {folder},
-// {document}, {job} and {role}. Where a route changes a thing, each role tries
-// it on one of its own.
+// {name}, {document}, {job} and {role}. A write that is to succeed has a thing
+// of its own; everything else is about one thing, which stays as it is.
 type row struct {
 	path, body, match string
 	want              []int // by role
@@ -59,6 +59,7 @@ func instead(statuses []int, status int) []int {
 	return out
 }
 
+// matrix has a row for every route, and more than one where its query decides.
 var matrix = map[string]row{
 	"GET /healthz":                    {want: all},
 	"GET /readyz":                     {want: all},
@@ -66,12 +67,13 @@ var matrix = map[string]row{
 	"GET /core/openapi.yaml":          {want: all},
 	"GET /vault/openapi.yaml":         {want: all},
 	"GET /documents/{id}.{ext}":       {path: "/documents/{document}.md", want: readers},
-	"POST /core/ingest":               {body: "form", want: importers},
+	"POST /core/ingest":               {body: `[{"folder_name":"{name}"}]`, want: importers},
 	"GET /core/jobs/{job_id}":         {path: "/core/jobs/{job}", want: own},
 	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"GET /core/folders/summary":       {path: "/core/folders/summary?folder_name=A", want: known, shows: `"ok"`},
 	"GET /vault/folders":              {want: known, shows: `"A"`},
+	"GET /vault/folders?path=A/0":     {want: known, shows: `"0"`},
 	"POST /vault/folders":             {body: `{"name":"new {role}","parentFolderId":"{folder}"}`, want: instead(writers, 201)},
 	"GET /vault/folders/{id}":         {path: "/vault/folders/{folder}", want: readers},
 	"PATCH /vault/folders/{id}":       {path: "/vault/folders/{folder}", body: `{"name":"renamed {role}"}`, want: writers},
@@ -100,11 +102,16 @@ var matrix = map[string]row{
 // row has a route.
 func TestAuthorization(t *testing.T) {
 	c := newCells(t)
-	routes := c.routes()
-	if rows := slices.Sorted(maps.Keys(matrix)); !slices.Equal(rows, routes) {
-		t.Fatalf("rows   %q\nroutes %q", rows, routes)
+	rows := slices.Sorted(maps.Keys(matrix))
+	named := map[string]bool{}
+	for _, row := range rows {
+		route, _, _ := strings.Cut(row, "?")
+		named[route] = true
 	}
-	for _, route := range routes {
+	if named, routes := slices.Sorted(maps.Keys(named)), routesOf(t, c.server); !slices.Equal(named, routes) {
+		t.Fatalf("rows   %q\nroutes %q", named, routes)
+	}
+	for _, route := range rows {
 		for i := range roles {
 			c.try(route, matrix[route], i)
 		}
@@ -115,12 +122,14 @@ func TestAuthorization(t *testing.T) {
 type cells struct {
 	*service
 	tokens map[string]string // by role
-	things []thing           // not tried yet; the first is for what changes nothing
 	job    string
+	things []thing // not changed yet; what is refused is tried on the first
+
+	untouched string // state of the first
 }
 
 // thing is a document and the folder that it lies in, alone.
-type thing struct{ folder, document string }
+type thing struct{ folder, name, document string }
 
 // newCells signs the roles in and makes enough for all of them.
 func newCells(t *testing.T) *cells {
@@ -128,7 +137,7 @@ func newCells(t *testing.T) *cells {
 	c.service = startStack(t, func(h *httpd.Server) { h.Verify = c.signIn(t) })
 	c.token = c.tokens["owner"]
 	var folders []string
-	for i := range 1 + len(roles)*c.changing() {
+	for i := range 1 + succeeding() {
 		folders = append(folders, fmt.Sprintf(`{"folder_name":"A/%d","tags":["x"]}`, i))
 	}
 	resp, body := c.upload("", func(w *multipart.Writer) {
@@ -142,10 +151,11 @@ func newCells(t *testing.T) *cells {
 	}
 	c.job = decode[jobReply](t, body).JobID
 	for _, r := range c.finish(c.job).Results {
-		c.things = append(c.things, thing{c.folderOf(r.DocumentID), r.DocumentID})
+		c.things = append(c.things, thing{c.folderOf(r.DocumentID), r.FolderName, r.DocumentID})
 	}
 	_, body = c.do("GET", "/vault/folders", "")
 	c.share(decode[[]struct{ ID string }](t, body)[0].ID, "user:writer", "write", "user:reader", "read", "group:readers", "read")
+	c.untouched = c.state(c.things[0])
 	return c
 }
 
@@ -188,30 +198,34 @@ func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User,
 	return verifier.Verify
 }
 
-// changes reports whether a route changes what its path names.
-func changes(route string) bool {
-	method, _, _ := strings.Cut(route, " ")
-	return slices.Contains([]string{"PUT", "PATCH", "DELETE"}, method)
+// writes reports whether a route changes anything.
+func writes(route string) bool {
+	method, path, _ := strings.Cut(route, " ")
+	return slices.Contains([]string{"PUT", "PATCH", "DELETE"}, method) || method == "POST" && slices.Contains([]string{"/core/ingest", "/vault/folders"}, path)
 }
 
-// changing counts the rows that do.
-func (c *cells) changing() (n int) {
-	for route := range matrix {
-		if changes(route) {
-			n++
+// succeeding counts the writes that are to succeed.
+func succeeding() (n int) {
+	for route, r := range matrix {
+		for _, status := range r.want {
+			if writes(route) && status < 300 {
+				n++
+			}
 		}
 	}
 	return n
 }
 
-// routes returns method and path of every route but those of HEAD, in order.
-func (c *cells) routes() (routes []string) {
+// routesOf returns method and path of every route of a server but those of
+// HEAD, in order. A route that answers every method is the sign-in's.
+func routesOf(t *testing.T, server *httpd.Server) (routes []string) {
+	t.Helper()
 	pattern := regexp.MustCompile(`\{(\w+):[^}]*\}`)
-	err := c.server.Routes().Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+	err := server.Routes().Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, _ := route.GetPathTemplate()
 		methods, err := route.GetMethods()
-		if err != nil {
-			return nil // a group of routes
+		if err != nil && route.GetHandler() != nil && !strings.HasPrefix(path, "/signin/") { // without one it is a group of routes
+			t.Errorf("%s answers every method", path)
 		}
 		for _, method := range methods {
 			if method != http.MethodHead {
@@ -221,18 +235,19 @@ func (c *cells) routes() (routes []string) {
 		return nil
 	})
 	if err != nil {
-		c.Fatal(err)
+		t.Fatal(err)
 	}
 	slices.Sort(routes)
 	return routes
 }
 
-// try sends a role's request and compares the answer. HEAD is answered like
-// GET, where there is it.
+// try sends a role's request and compares the answer; what is refused leaves
+// the thing as it was. HEAD is answered like GET, where there is it.
 func (c *cells) try(route string, r row, role int) {
 	c.Helper()
 	on := c.things[0]
-	if changes(route) {
+	refused := writes(route) && r.want[role] >= 300
+	if writes(route) && !refused {
 		last := len(c.things) - 1
 		on, c.things = c.things[last], c.things[:last]
 	}
@@ -240,11 +255,12 @@ func (c *cells) try(route string, r row, role int) {
 	if r.path != "" {
 		path = r.path
 	}
-	fill := strings.NewReplacer("{folder}", on.folder, "{document}", on.document, "{job}", c.job, "{role}", roles[role])
+	fill := strings.NewReplacer("{folder}", on.folder, "{name}", on.name, "{document}", on.document, "{job}", c.job, "{role}", roles[role])
 	path, body, kind := fill.Replace(path), fill.Replace(r.body), "application/json"
 	if route == "POST /core/ingest" {
+		metadata := body
 		body, kind = form(func(w *multipart.Writer) {
-			w.WriteField("file_metadata", `[{"folder_name":"A/0"}]`)
+			w.WriteField("file_metadata", metadata)
 			addFile(w, "b.md", "# By "+roles[role])
 		})
 	}
@@ -256,6 +272,11 @@ func (c *cells) try(route string, r row, role int) {
 	if resp.StatusCode != r.want[role] {
 		c.Errorf("%s by %s = %d %s, want %d", route, roles[role], resp.StatusCode, reply, r.want[role])
 	}
+	if refused {
+		if now := c.state(on); now != c.untouched {
+			c.Errorf("%s by %s, which is refused, makes of\n%s\nthis:\n%s", route, roles[role], c.untouched, now)
+		}
+	}
 	if r.shows != "" && resp.StatusCode == 200 && strings.Contains(reply, r.shows) != (readers[role] == 200) {
 		c.Errorf("%s by %s shows %s", route, roles[role], reply)
 	}
@@ -265,4 +286,16 @@ func (c *cells) try(route string, r row, role int) {
 			c.Errorf("HEAD %s by %s = %d, want %d", path, roles[role], resp.StatusCode, r.want[role])
 		}
 	}
+}
+
+// state tells all that its owner can read of a thing.
+func (c *cells) state(on thing) string {
+	c.Helper()
+	var all strings.Builder
+	folder, document := "/vault/folders/"+on.folder, "/vault/documents/"+on.document
+	for _, path := range []string{folder + "?include=true", folder + "/permissions", document, document + "/tags", document + "/versions", document + "/content"} {
+		resp, body := c.do("GET", path, "")
+		fmt.Fprintf(&all, "%s = %d %s %s\n", path, resp.StatusCode, resp.Header.Get("ETag"), body)
+	}
+	return all.String()
 }

@@ -192,13 +192,10 @@ func (c *crashTest) wantDocuments(rounds int) {
 		c.Fatal(err)
 	}
 	get := func(path string, into any) {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
 			status, body, err := c.server.request(token, http.MethodGet, "/vault"+path, "")
-			if err == nil && status == http.StatusServiceUnavailable { // the read models are catching up
-				<-tick.C
-				continue
+			if err == nil && status == http.StatusServiceUnavailable {
+				continue // the read models are catching up
 			}
 			if err == nil && status == http.StatusOK {
 				err = json.Unmarshal(body, into)
