@@ -61,10 +61,16 @@ func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.Fi
 }
 
 // FailFile ends the work on a file that cannot be imported, with a sentence
-// for the user that says why. It does nothing for a file whose work has ended
-// already.
-func (h *Handler) FailFile(ctx context.Context, f ImportFile, sentence string) error {
-	return h.finish(ctx, f, events.FileFailed{File: f.Accepted.File, Error: sentence})
+// for the user that says why, and whose fault it is: any kind that has no name
+// in FileFailed is the file's own. It does nothing for a file whose work has
+// ended already.
+func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, sentence string) error {
+	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
+	switch kind {
+	case fault.Conflict, fault.Forbidden, fault.Unavailable, fault.Internal:
+		failed.Kind = kind.String()
+	}
+	return h.finish(ctx, f, failed)
 }
 
 // maxOutcomes is how many files end in one append at most.

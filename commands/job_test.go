@@ -173,7 +173,7 @@ func finish(ctx context.Context, h *Handler, jobID uuid.UUID, file int) error {
 		return err
 	}
 	if file%3 == 0 {
-		return h.FailFile(ctx, f, "broken")
+		return h.FailFile(ctx, f, fault.Invalid, "broken")
 	}
 	return h.FinishFile(ctx, f, events.FileImported{Document: id(byte(file))})
 }

@@ -28,11 +28,24 @@ func (b *bench) folder(path string) uuid.UUID {
 	return id
 }
 
+var bob = events.User{Principal: "user:bob"}
+
+// share grants a user so much in a folder of alice's; none: nothing.
+func (b *bench) share(path string, user events.User, access string) {
+	b.Helper()
+	c := commands.ShareFolder{ID: b.folder(path), Version: -1}
+	if access != "none" {
+		c.Permissions = []events.Permission{{Principal: user.Principal, Access: access}}
+	}
+	if _, err := b.handler().ShareFolder(b.Context(), alice, "", c); err != nil {
+		b.Fatal(err)
+	}
+}
+
 // A folder may be renamed, moved or deleted, and its user be shut out, while
 // the files that go there wait to be read.
 func TestFilesFollowTheFolderThatTheyWereAcceptedFor(t *testing.T) {
 	first := newBench(t)
-	bob := events.User{Principal: "user:bob"}
 	name := "Past"
 	for _, test := range []struct {
 		name string
@@ -50,22 +63,13 @@ func TestFilesFollowTheFolderThatTheyWereAcceptedFor(t *testing.T) {
 		}, "Archive/Library", ""},
 		{"a deletion", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "",
 			`folder "Library" was deleted before the file was filed in it`},
-		{"a withdrawal", func(b *bench, library uuid.UUID) {
-			if _, err := b.handler().ShareFolder(b.Context(), alice, "", commands.ShareFolder{ID: library, Version: -1}); err != nil {
-				b.Fatal(err)
-			}
-		}, "", `you may not write in folder "Library"`},
+		{"a withdrawal", func(b *bench, _ uuid.UUID) { b.share("Library", bob, "none") }, "", `you may not write in folder "Library"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := first.again()
 			b.TB = t
 			library := b.folder("Library")
-			_, err := b.handler().ShareFolder(t.Context(), alice, "", commands.ShareFolder{
-				ID: library, Version: -1, Permissions: []events.Permission{{Principal: bob.Principal, Access: "write"}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b.share("Library", bob, "write")
 			job, work := b.accept(bob, doc{"a.md", "Library", "a"}, doc{"b.md", "Library/new/er", "b"})
 			test.then(b, library)
 			if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {

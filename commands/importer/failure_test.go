@@ -87,6 +87,9 @@ func TestFailures(t *testing.T) {
 			if test.want == "" && got != "" || !strings.Contains(got, test.want) || strings.Contains(got, "secret") || tries != test.tries {
 				t.Errorf("after %d tries failed with %q; want %q after %d", tries, got, test.want, test.tries)
 			}
+			if got := o.kinds[0] == "internal"; got != (test.want == "internal fault") {
+				t.Errorf("failed as %q with %q", o.kinds[0], o.failed[0])
+			}
 			if test.want != "" && len(o.documents) > 0 {
 				t.Errorf("a failed file became %v", o.documents)
 			}
@@ -140,8 +143,8 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 	b.deliver(i, work)
 	o := b.outcome(job)
 	for file := range work {
-		if want := `you may not write in folder "Library"`; o.failed[file] != want {
-			t.Errorf("file %d failed with %q, want %q", file, o.failed[file], want)
+		if want := `you may not write in folder "Library"`; o.failed[file] != want || o.kinds[file] != "forbidden" {
+			t.Errorf("file %d failed with %q, as %q; want %q, as forbidden", file, o.failed[file], o.kinds[file], want)
 		}
 	}
 	if len(o.documents) > 0 {

@@ -65,7 +65,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 			return i.Handler.FinishFile(ctx, file, became)
 		case runs < maxRuns && errors.Is(err, errOtherText):
 			attempt = r.text.attempt + 1
-		case runs < maxRuns && fault.Is(err, fault.Conflict):
+		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
 			attempt = start // for another document
 		default:
 			return err

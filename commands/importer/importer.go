@@ -172,35 +172,39 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 			level = slog.LevelError
 		}
 		i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "error", err)
-		return nil, i.fail(ctx, w, sentence(err))
+		return nil, i.fail(ctx, w, err)
 	}
 }
 
-func (i *Importer) fail(ctx context.Context, w Work, sentence string) error {
+func (i *Importer) fail(ctx context.Context, w Work, why error) error {
 	file, err := i.Handler.FileToImport(ctx, w.Job, w.File)
 	if err != nil {
 		return err
 	}
-	if err := i.Handler.FailFile(ctx, file, shorten(sentence, maxTitle)); err != nil {
+	kind, sentence := tell(why)
+	if err := i.Handler.FailFile(ctx, file, kind, shorten(sentence, maxTitle)); err != nil {
 		return err
 	}
 	i.forget(w)
 	return nil
 }
 
-// sentence tells the user why a file was not imported.
-func sentence(err error) string {
+// tell returns whose fault it is that a file was not imported, and the
+// sentence that says so to the user.
+func tell(err error) (fault.Kind, string) {
 	if ours(err) {
-		return "the file could not be imported because of an internal fault; please try again later"
+		return fault.Internal, "the file could not be imported because of an internal fault; please try again later"
 	}
-	return err.Error()
+	return fault.KindOf(err), err.Error()
 }
 
 // ours reports whether a failure is not the file's own, and may pass.
 func ours(err error) bool {
 	switch fault.KindOf(err) {
-	case fault.Internal, fault.Conflict:
+	case fault.Internal:
 		return true
+	case fault.Conflict:
+		return !errors.As(err, new(overtaken))
 	}
 	return outage(err)
 }

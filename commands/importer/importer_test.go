@@ -230,6 +230,7 @@ func (b *bench) all() (all []events.Event) {
 type outcome struct {
 	imported  map[int]events.FileImported
 	failed    map[int]string
+	kinds     map[int]string // of failed
 	documents map[uuid.UUID]events.DocumentImported
 	text      map[string]string // of sections that a document names, by stream
 	steps     int
@@ -240,7 +241,7 @@ type outcome struct {
 // a folder made twice.
 func (b *bench) outcome(job uuid.UUID) outcome {
 	b.Helper()
-	o := outcome{make(map[int]events.FileImported), make(map[int]string), make(map[uuid.UUID]events.DocumentImported), make(map[string]string), 0}
+	o := outcome{make(map[int]events.FileImported), make(map[int]string), make(map[int]string), make(map[uuid.UUID]events.DocumentImported), make(map[string]string), 0}
 	text := make(map[string][]string)
 	folders := make(map[string]uuid.UUID)
 	finished := 0
@@ -280,7 +281,7 @@ func (b *bench) outcome(job uuid.UUID) outcome {
 			if o.ended(d.File) {
 				b.Errorf("file %d ended twice", d.File)
 			}
-			o.failed[d.File] = d.Error
+			o.failed[d.File], o.kinds[d.File] = d.Error, d.Kind
 		case events.JobFinished:
 			if finished++; d.Successful != len(o.imported) || d.Failed != len(o.failed) {
 				b.Errorf("%+v after %d files imported and %d failed", d, len(o.imported), len(o.failed))

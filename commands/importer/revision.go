@@ -38,7 +38,7 @@ func readable(f events.FileAccepted) events.FileAccepted {
 // revise makes the file the content of its document, if it is not yet.
 func (r *run) revise(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimRevision(ctx, r.file); err != nil {
-		return overtaken(err)
+		return settle(err)
 	}
 	if r.claim.Filed {
 		return errFiled
@@ -52,14 +52,19 @@ func (r *run) revise(ctx context.Context) (err error) {
 		return err
 	}
 	r.claim, err = r.Handler.FileRevision(ctx, r.file, content)
-	return overtaken(err)
+	return settle(err)
 }
 
-// overtaken makes a conflict the user's to solve: unlike one of an import it
-// does not pass when the file is read again.
-func overtaken(err error) error {
+// overtaken is a conflict that the user is to solve: unlike one of an import
+// it does not pass when the file is read again.
+type overtaken struct{ error }
+
+func (o overtaken) Unwrap() error { return o.error }
+
+// settle tells the conflicts of a revision from those that pass.
+func settle(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return fault.Errorf(fault.Invalid, "%w", err)
+		return overtaken{err}
 	}
 	return err
 }

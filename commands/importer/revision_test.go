@@ -32,6 +32,11 @@ func (b *bench) imported(d doc) uuid.UUID {
 // revise accepts a text as the new content of a version of a document.
 func (b *bench) revise(document uuid.UUID, version int, text string) (uuid.UUID, []Work) {
 	b.Helper()
+	return b.reviseFor(alice, document, version, text)
+}
+
+func (b *bench) reviseFor(user events.User, document uuid.UUID, version int, text string) (uuid.UUID, []Work) {
+	b.Helper()
 	s, err := b.originals.Stage(b.Context(), strings.NewReader(text), 1<<30)
 	if err == nil {
 		err = originals.CommitAll(b.Context(), []originals.Staged{s})
@@ -40,7 +45,7 @@ func (b *bench) revise(document uuid.UUID, version int, text string) (uuid.UUID,
 		b.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(text))
-	started, err := b.handler().StartRevision(b.Context(), alice, "request", commands.ReviseDocument{
+	started, err := b.handler().StartRevision(b.Context(), user, "request", commands.ReviseDocument{
 		ID: document, Version: version, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text)),
 	})
 	if err != nil {
@@ -123,28 +128,32 @@ func TestARevisionThatCannotBeLeavesTheDocumentAlone(t *testing.T) {
 		file string                             // of the document
 		then func(b *bench, document uuid.UUID) // while the file waits
 		want string                             // in the sentence
+		kind string                             // whose fault it is told to be
 	}{
-		{"the document changed", "a.md", func(b *bench, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2"},
+		{"the document changed", "a.md", func(b *bench, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2", "conflict"},
 		{"the document was deleted", "a.md", func(b *bench, document uuid.UUID) {
 			if _, err := b.handler().DeleteDocument(b.Context(), alice, "", commands.DeleteDocument{ID: document, Version: 2}); err != nil {
 				b.Fatal(err)
 			}
-		}, "no document"},
-		{"its folder was deleted", "a.md", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "no document"},
-		{"the name says another type", "a.docx", func(*bench, uuid.UUID) {}, "no Word document"},
+		}, "no document", ""},
+		{"its folder was deleted", "a.md", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "no document", ""},
+		{"the right was withdrawn", "a.md", func(b *bench, _ uuid.UUID) { b.share("Library", bob, "read") }, "you have read access", "forbidden"},
+		{"the name says another type", "a.docx", func(*bench, uuid.UUID) {}, "no Word document", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := first.again()
 			b.TB = t
 			document := b.imported(doc{"old.md", "Library", "old"})
 			b.rename(document, 1, test.file)
-			job, work := b.revise(document, 2, "new")
+			b.share("Library", bob, "write")
+			job, work := b.reviseFor(bob, document, 2, "new")
 			test.then(b, document)
 			if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
 				t.Errorf("gave back %v", nacked)
 			}
-			if got := b.outcome(job).failed[0]; !strings.Contains(got, test.want) {
-				t.Errorf("failed with %q, want %q in it", got, test.want)
+			o := b.outcome(job)
+			if got := o.failed[0]; !strings.Contains(got, test.want) || o.kinds[0] != test.kind {
+				t.Errorf("failed with %q, as %q; want %q in it, as %q", got, o.kinds[0], test.want, test.kind)
 			}
 			if made, _ := b.revisions(document); len(made) > 0 {
 				t.Errorf("the document was revised by %+v", made)
