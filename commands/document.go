@@ -144,8 +144,13 @@ func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Cl
 		var ok bool
 		c.ID = events.DocumentID(c.Folder, c.SHA256, n)
 		err = view(ctx, h, h.documents, events.DocumentStream(c.ID), func(d *document) error {
-			claim, ok = d.claim(c)
-			return nil
+			if claim, ok = d.claim(c); !ok || claim.Own || len(d.left) == 0 {
+				return nil
+			}
+			return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+				ok = !d.dropped(t)
+				return nil
+			})
 		})
 		if err != nil || ok {
 			return claim, err

@@ -106,7 +106,9 @@ func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentDeleted{Version: d.version + 1}}, nil
 }
 
-// ChangeDocument carries the command out. A stale version is fault.Conflict.
+// ChangeDocument carries the command out. A stale version is fault.Conflict,
+// and so is a folder that was deleted around the document while it moved: it
+// is gone then.
 func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlation string, c ChangeDocument) (at events.Position, err error) {
 	if c, err = c.normalize(); err != nil {
 		return 0, err
@@ -133,18 +135,18 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 const checkTime = 2 * time.Second
 
 // checkMoved returns an error if another process deleted the folder that a
-// document was moved out of, or into, before the move was made. The move is in
-// the log: nothing else may look as if it had failed, neither that whoever
-// asked has left nor that the folders cannot be read now.
+// document was moved out of, or into, around the move. That is in the log:
+// nothing else may look as if it had failed, neither that whoever asked has
+// left nor that the folders cannot be read now.
 func (h *Handler) checkMoved(ctx context.Context, id uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
 	defer cancel()
 	dropped := false
 	err := view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
-		return h.onTree(func(t *tree, d *document) error {
+		return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
 			dropped = d.dropped(t)
 			return nil
-		})(ctx, d)
+		})
 	})
 	if err != nil {
 		h.Logger.WarnContext(ctx, "whether a folder was deleted around a moved document cannot be told", "document", id, "error", err)

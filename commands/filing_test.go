@@ -178,6 +178,28 @@ func TestADocumentThatMovesAroundADeletionIsGone(t *testing.T) {
 	}
 }
 
+// It was moved to another folder and back when that one was deleted: its
+// stream says that it is where it began.
+func TestBytesOfADocumentThatIsGoneAreFiledAnew(t *testing.T) {
+	d, h, move, document, from, to := moving(t)
+	if _, err := move(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.before = func() {
+		if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	process := &Handler{Log: events.NewLog(d)}
+	if _, err := process.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 2, Folder: &from}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the move back: %v, want conflict", err)
+	}
+	claim, err := h.ClaimDocument(t.Context(), importInto(from, shaA, "upload 2"))
+	if want := events.DocumentID(from, shaA, 1); err != nil || claim.Filed || claim.Document != want {
+		t.Errorf("ClaimDocument = %+v, %v; want a new document %v", claim, err, want)
+	}
+}
+
 func TestADocumentOutlivesTheFolderThatItLeftInTime(t *testing.T) {
 	_, h, move, document, from, _ := moving(t)
 	if _, err := move(t.Context()); err != nil {
