@@ -12,7 +12,7 @@ import (
 // fewCopies is up to how many documents with the same bytes are looked through
 // one by one for one that the user may read; where there are more, it is the
 // user's folders that are.
-const fewCopies = 1000
+const fewCopies = 100
 
 const (
 	// copies finds documents with some bytes ($1), those of one folder ($2)

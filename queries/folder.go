@@ -196,7 +196,7 @@ func (q *Queries) FolderDetail(ctx context.Context, user events.User, id uuid.UU
 // HoldsDocuments reports whether documents are filed directly in a folder, as
 // of the position after, or later.
 func (q *Queries) HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (holds bool, err error) {
-	if err := await(ctx, q.Models.Vault, after); err != nil {
+	if err := q.await(ctx, q.Models.Vault, after); err != nil {
 		return false, err
 	}
 	err = q.Models.Vault.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM documents WHERE folder = $1)`, folder.String()).Scan(&holds)

@@ -67,7 +67,7 @@ func (q *Queries) awaitTexts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return await(ctx, q.Models.Passages, at)
+	return q.await(ctx, q.Models.Passages, at)
 }
 
 // freshText is text that waits where it must. A text that is still not there

@@ -21,7 +21,7 @@ func (q *Queries) Refers(ctx context.Context, sha256 string) (bool, error) {
 		return working, wrap(err, "files of jobs")
 	}
 	// What the job made comes before its end in the log.
-	if err := await(ctx, q.Models.Vault, at); err != nil {
+	if err := q.await(ctx, q.Models.Vault, at); err != nil {
 		return false, err
 	}
 	err = q.Models.Vault.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM parked) OR

@@ -230,7 +230,7 @@ func TestEveryWayOfReadingGivesWhatTheCallerMayRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		worlds++
 		w := newWorld(f, r, worlds)
-		for range rapid.IntRange(1, 20).Draw(r, "changes") {
+		for range rapid.IntRange(1, 12).Draw(r, "changes") {
 			w.change()
 			if err := w.WaitVault(t.Context(), w.at); err != nil {
 				r.Fatal(err)

@@ -5,6 +5,7 @@
 package queries
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ type Queries struct {
 	// SearchLimit is the number of passages that a search returns: 10 where
 	// it is 0.
 	SearchLimit int
+	// MaxLag bounds how long a read waits for a read model that is behind
+	// another: 5 s where it is 0.
+	MaxLag time.Duration
 	// Start is the log's head when the service started: it is ready once
 	// every read model has passed it.
 	Start events.Position
@@ -71,14 +75,12 @@ func (q *Queries) WaitVault(ctx context.Context, p events.Position) error {
 	return q.Models.Vault.Wait(ctx, p)
 }
 
-// lagWait bounds how long a reader waits for a read model that is behind
-// another.
-const lagWait = 5 * time.Second
+const defaultMaxLag = 5 * time.Second
 
-// await returns nil once a read model has passed p, or an error of kind
-// fault.Unavailable.
-func await(ctx context.Context, m *projections.Runner, p events.Position) error {
-	soon, cancel := context.WithTimeout(ctx, lagWait)
+// await returns nil once a read model has passed p, or, after MaxLag, an error
+// of kind fault.Unavailable.
+func (q *Queries) await(ctx context.Context, m *projections.Runner, p events.Position) error {
+	soon, cancel := context.WithTimeout(ctx, cmp.Or(q.MaxLag, defaultMaxLag))
 	defer cancel()
 	err := m.Wait(soon, p)
 	if err == nil || ctx.Err() != nil {

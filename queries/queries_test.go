@@ -66,7 +66,7 @@ func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.En
 			t.Error(err)
 		}
 	})
-	return &fixture{Queries: &Queries{Models: models}, t: t, driver: driver, log: log, dir: dir}
+	return &fixture{Queries: &Queries{Models: models, MaxLag: time.Hour}, t: t, driver: driver, log: log, dir: dir}
 }
 
 func (f *fixture) add(stream string, data ...events.Data) {
@@ -95,10 +95,8 @@ func (f *fixture) addUnreadable(stream, kind string) {
 // settle waits until every read model has passed the last event.
 func (f *fixture) settle() {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
-	defer cancel()
 	for _, m := range f.Models.All() {
-		if err := m.Wait(ctx, f.at); err != nil {
+		if err := m.Wait(f.t.Context(), f.at); err != nil {
 			f.t.Fatal(err)
 		}
 	}

@@ -61,7 +61,7 @@ func (q *Queries) awaitSummaries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return await(ctx, q.Models.Summaries, at)
+	return q.await(ctx, q.Models.Summaries, at)
 }
 
 // busyAt finds out whether a job works in the folder at a path ($2) below

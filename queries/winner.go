@@ -144,7 +144,7 @@ func (c *check) waitForVault(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, c.Models.Vault, at); err != nil {
+	if err := c.await(ctx, c.Models.Vault, at); err != nil {
 		return err
 	}
 	return errOvertaken
