@@ -51,7 +51,7 @@ func (c ChangeDocument) allow(t *tree, user events.User, d *document) error {
 	if c.Folder == nil || *c.Folder == d.folder {
 		return nil
 	}
-	return t.mayMoveInto(user, *c.Folder, t.access(user, d.folder))
+	return t.mayMove(user, t.access(user, d.folder), nil, d.folder, *c.Folder)
 }
 
 // decide takes a command that is normalized. All of its events make the same

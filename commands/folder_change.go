@@ -28,7 +28,7 @@ func (c CreateFolder) decide(t *tree, user events.User, id uuid.UUID) ([]events.
 	case c.Parent == uuid.Nil:
 		created.Owner = user.Principal
 	default:
-		err = t.mayMoveInto(user, c.Parent, events.Own)
+		err = t.mayFill(user, c.Parent)
 	}
 	if err == nil {
 		err = t.mayName(c.Parent, name)
@@ -136,7 +136,7 @@ func (c ChangeFolder) allowed(t *tree, user events.User, name string, parent uui
 		return fault.Errorf(fault.Forbidden, "the folders in %s bear the names of their users", inbox)
 	case !moved:
 	case parent != uuid.Nil:
-		if err := t.mayMoveInto(user, parent, t.access(user, c.ID)); err != nil {
+		if err := t.mayMove(user, t.access(user, c.ID), f.own(), f.parent, parent); err != nil {
 			return err
 		}
 	case t.access(user, c.ID) < events.Own:

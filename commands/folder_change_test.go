@@ -31,9 +31,9 @@ func grounds() []events.Data {
 		created(1, 0, "Reports", "user:alice"), created(2, 1, "2026", ""), created(3, 2, "Q3", ""),
 		created(4, 1, "Plans", ""), created(5, 0, "Bob's", "user:bob"), created(6, 5, "2026", ""),
 		created(7, 0, "Inbox", ""), created(8, 7, "alice", "user:alice"), created(9, 7, "bob", "user:bob"),
-		shared(2, "user:bob=write"), // version 9 of folder 2
+		shared(2, "user:bob=write"), // version 2 of folder 2
 		shared(4, "user:bob=read"),
-		created(10, 0, "Drafts", "user:alice"), shared(10, "user:bob=write"), // 11, 12
+		created(10, 0, "Drafts", "user:alice"), shared(10, "user:bob=write"),
 	}
 }
 
@@ -133,7 +133,7 @@ func TestChangeFolder(t *testing.T) {
 		{"where it moves to, too", nil, admin, change(6, "", 1), nil, fault.Conflict},
 		{"unless it gets another on the way", nil, admin, change(6, "2025", 1), []events.Data{renamed(6, "2025"), moved(6, 1, "")}, 0},
 
-		{"what was read is what is changed", nil, alice, at(9, change(2, "2027", -1)), []events.Data{renamed(2, "2027")}, 0},
+		{"what was read is what is changed", nil, alice, at(2, change(2, "2027", -1)), []events.Data{renamed(2, "2027")}, 0},
 		{"an older version is stale", nil, alice, at(1, change(2, "2027", -1)), nil, fault.Conflict},
 		{"even for what changes nothing", nil, alice, at(1, change(2, "2026", -1)), nil, fault.Conflict},
 		{"access comes before the version", nil, bob, at(1, change(4, "Mine", -1)), nil, fault.Forbidden},
@@ -143,6 +143,8 @@ func TestChangeFolder(t *testing.T) {
 		{"what cannot be read does not exist there", nil, bob, change(3, "", 1), nil, fault.NotFound},
 		{"nobody makes himself the owner by moving", nil, bob, change(3, "", 5), nil, fault.Forbidden},
 		{"nor anything more than he was", []events.Data{shared(4, "user:bob=own")}, bob, change(3, "", 4), nil, fault.Forbidden},
+		{"nor another", []events.Data{created(11, 0, "Carol's", "user:carol"), shared(11, "user:bob=write")}, bob, change(3, "", 11), nil, fault.Forbidden},
+		{"who owns it by its own list stays, others would come", []events.Data{shared(3, "user:bob=write"), created(11, 0, "Carol's", "user:carol"), shared(11, "user:bob=write", "user:alice=own")}, bob, change(3, "", 11), nil, fault.Forbidden},
 		{"to write is enough to move where one writes", nil, bob, change(3, "", 10), []events.Data{moved(3, 10, "")}, 0},
 		{"owners may give away", []events.Data{shared(10, "group:staff=own", "user:bob=write")}, bob, change(6, "", 10), []events.Data{moved(6, 10, "")}, 0},
 		{"an admin may move anything", nil, admin, change(3, "", 5), []events.Data{moved(3, 5, "")}, 0},
@@ -185,8 +187,8 @@ func TestDeleteFolder(t *testing.T) {
 		{"others do not see it", nil, bob, all(1), nil, fault.NotFound},
 		{"it is deleted once", gone(1), admin, all(1), nil, fault.NotFound},
 		{"so is what is below it", gone(1), admin, all(2), nil, fault.NotFound},
-		{"a stale version", nil, alice, DeleteFolder{ID: id(3), Version: 1}, nil, fault.Conflict},
-		{"the one that was read", nil, alice, DeleteFolder{ID: id(3), Version: 2}, gone(3), 0},
+		{"a stale version", nil, alice, DeleteFolder{ID: id(3), Version: 7}, nil, fault.Conflict},
+		{"the one that was read", nil, alice, DeleteFolder{ID: id(3), Version: 1}, gone(3), 0},
 		{"the inbox stays", nil, admin, all(7), nil, fault.Forbidden},
 		{"a user's own in it may go", nil, bob, one(9), gone(9), 0},
 	} {

@@ -106,13 +106,13 @@ func TestOfWritersOfOneVersionOneWins(t *testing.T) {
 	for i := range 16 {
 		all.Go(func() {
 			name := fmt.Sprint("Library ", i)
-			at, err := []*Handler{h, other}[i%2].ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 0, Name: &name})
+			at, err := []*Handler{h, other}[i%2].ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 1, Name: &name})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case err == nil && at > 0:
 				won++
-			case fault.Is(err, fault.Conflict) && strings.HasSuffix(err.Error(), "is at version 1, not 0"):
+			case fault.Is(err, fault.Conflict) && strings.HasSuffix(err.Error(), "is at version 2, not 1"):
 				stale++
 			default:
 				t.Errorf("ChangeFolder = %d, %v", at, err)
@@ -156,7 +156,7 @@ func TestTheAnswerToAChangeIsWhereItStands(t *testing.T) {
 		t.Errorf("CreateFolder stands at %d, %v; the log's head is %d", at, err, head)
 	}
 	name := "Library"
-	same, err := h.ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 0, Name: &name})
+	same, err := h.ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 1, Name: &name})
 	if err != nil || same != at {
 		t.Errorf("a change that changes nothing stands at %d, %v; want %d", same, err, at)
 	}

@@ -17,7 +17,7 @@ type tree struct {
 }
 
 type folder struct {
-	version     int64 // revision of the last event that changed it
+	version     int64 // the number of events that made it what it is
 	parent      uuid.UUID
 	name        string
 	owners      []events.Principal
@@ -35,7 +35,7 @@ func newTree() *tree {
 
 func (t *tree) apply(e events.Event) {
 	if created, ok := e.Data.(events.FolderCreated); ok {
-		f := &folder{version: e.Revision}
+		f := &folder{version: 1}
 		f.addOwner(created.Owner)
 		t.folders[created.Folder] = f
 		t.place(created.Folder, created.Parent, created.Name)
@@ -45,7 +45,7 @@ func (t *tree) apply(e events.Event) {
 	if f == nil {
 		return
 	}
-	f.version = e.Revision
+	f.version++
 	switch d := e.Data.(type) {
 	case events.FolderRenamed:
 		t.place(d.Folder, f.parent, d.Name)
@@ -227,18 +227,52 @@ func (t *tree) need(user events.User, id uuid.UUID, least events.Access) error {
 	return nil
 }
 
-// mayMoveInto returns an error unless a user, who may do so much with a thing
-// where it is, may put it into a folder. Nobody gains by moving: whoever may
-// write but not own a thing would else make himself its owner.
-func (t *tree) mayMoveInto(user events.User, target uuid.UUID, has events.Access) error {
+// mayFill returns an error unless a user may put things into a folder.
+func (t *tree) mayFill(user events.User, target uuid.UUID) error {
 	if err := t.need(user, target, events.Write); err != nil {
 		return err
 	}
-	switch {
-	case t.isInbox(target):
+	if t.isInbox(target) {
 		return fault.Errorf(fault.Forbidden, "nothing can be put into %s directly", inbox)
-	case t.access(user, target) > has:
-		return fault.Errorf(fault.Forbidden, "in folder %s you would have more access to it than you have now: only an owner may move it there", target)
 	}
 	return nil
+}
+
+// mayMove returns an error unless a user may move a thing, to which he has
+// access and which some own wherever it is, from one folder to another.
+// Whoever does not own it leaves it with those who do: he could else make
+// himself its owner, or another, and take it from them.
+func (t *tree) mayMove(user events.User, access events.Access, own []events.Principal, from, to uuid.UUID) error {
+	if err := t.mayFill(user, to); err != nil {
+		return err
+	}
+	if access < events.Own && !slices.Equal(t.owners(from, own), t.owners(to, own)) {
+		return fault.Errorf(fault.Forbidden, "folder %s has other owners: only an owner may move it there", to)
+	}
+	return nil
+}
+
+// owners returns, in order, who owns what is in a folder: by it and those
+// above it, besides some who do anyway.
+func (t *tree) owners(id uuid.UUID, besides []events.Principal) []events.Principal {
+	all := slices.Clone(besides)
+	for _, f := range t.up(id) {
+		if f == nil {
+			break
+		}
+		all = append(all, f.own()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// own returns who owns a folder by itself.
+func (f *folder) own() []events.Principal {
+	all := slices.Clone(f.owners)
+	for _, p := range f.permissions {
+		if p.Access == events.Own.String() {
+			all = append(all, p.Principal)
+		}
+	}
+	return all
 }

@@ -5,7 +5,7 @@ CREATE TABLE folders (
 	sort_name  TEXT NOT NULL, -- lower case, for listings
 	created_at TEXT NOT NULL,
 	updated_at TEXT NOT NULL,
-	version    INTEGER NOT NULL,          -- revision of its last event in the stream of folders
+	version    INTEGER NOT NULL,          -- the number of events that made it what it is
 	deleted    INTEGER NOT NULL DEFAULT 0 -- 1 where it, or a folder above it, was deleted
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
