@@ -3,9 +3,8 @@ package projections
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"annals/events"
 	"annals/projections/searchindex"
@@ -15,7 +14,7 @@ import (
 )
 
 // found counts the documents that the index finds below a folder.
-func found(t *testing.T, r *Runner, folder uuid.UUID, word string) int {
+func found(t testing.TB, r *Runner, folder uuid.UUID, word string) int {
 	t.Helper()
 	q := searchindex.Query{Text: word, All: true, Folders: []string{folder.String()}, Limit: searchindex.MaxLimit}
 	hits, err := r.Projection.(*Passages).Engine.Search(t.Context(), q)
@@ -26,78 +25,123 @@ func found(t *testing.T, r *Runner, folder uuid.UUID, word string) int {
 }
 
 // fileInto files a document of one section that holds a word.
-func fileInto(t *testing.T, log *events.Log, folder uuid.UUID, word string) (document uuid.UUID, at events.Position) {
+func fileInto(t testing.TB, log *events.Log, folder uuid.UUID, word string) (document uuid.UUID, at events.Position) {
 	t.Helper()
 	document = uuid.New()
 	return document, add(t, log, events.DocumentStream(document),
 		events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, log, document, 1, word, 1)})
 }
 
-func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it files 20,000 documents")
-	}
-	const documents, subfolders = 20_000, 100
-	log, dir := newLog(t), t.TempDir()
-	from, to, folder, other := uuid.New(), uuid.New(), uuid.New(), uuid.New()
-	add(t, log, events.Folders, events.FolderCreated{Folder: from, Name: "from"}, events.FolderCreated{Folder: to, Name: "to"},
-		events.FolderCreated{Folder: other, Name: "other"}, events.FolderCreated{Folder: folder, Parent: from, Name: "folder"})
-	var last events.Position
-	for i := range subfolders {
+// moveMany files documents below a folder, of 100 each in folders of their own,
+// and returns the event that moves it elsewhere.
+func moveMany(t testing.TB, log *events.Log, documents int) (move events.FolderMoved, from uuid.UUID, last events.Position) {
+	t.Helper()
+	const each = 100
+	from, move = uuid.New(), events.FolderMoved{Folder: uuid.New(), Parent: uuid.New()}
+	add(t, log, events.Folders, events.FolderCreated{Folder: from, Name: "from"}, events.FolderCreated{Folder: move.Parent, Name: "to"},
+		events.FolderCreated{Folder: move.Folder, Parent: from, Name: "folder"})
+	for i := range documents / each {
 		below := uuid.New()
-		add(t, log, events.Folders, events.FolderCreated{Folder: below, Parent: folder, Name: fmt.Sprint(i)})
-		for range documents / subfolders {
+		add(t, log, events.Folders, events.FolderCreated{Folder: below, Parent: move.Folder, Name: fmt.Sprint(i)})
+		for range each {
 			_, last = fileInto(t, log, below, "lighthouse")
 		}
 	}
-	engine, err := bleve.Open(filepath.Join(dir, "index"))
+	return move, from, last
+}
+
+func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
+	const filed, documents = 5, 8 * relabelPassages
+	log, other := newLog(t), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: other, Name: "other"})
+	move, from, last := moveMany(t, log, documents)
+	engine, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := started(t, log, &Passages{Engine: engine})
-	if err := r.Wait(t.Context(), last); err != nil {
-		t.Fatal(err)
+	var held atomic.Bool
+	entered, leave := make(chan struct{}), make(chan struct{})
+	hold := func() error {
+		for _, c := range []chan struct{}{entered, leave} {
+			select {
+			case c <- struct{}{}:
+			case <-t.Context().Done():
+			}
+		}
+		return nil
 	}
-
-	begun := time.Now()
-	wait(t, r, add(t, log, events.Folders, events.FolderMoved{Folder: folder, Parent: to}))
-	t.Logf("a folder of %d documents was moved in %v", documents, time.Since(begun))
-	var took []time.Duration
-	for number(t, r, `SELECT count(*) FROM relabels`) > 0 {
-		filed := time.Now()
+	r := started(t, log, &Passages{Engine: watched{engine, func() error {
+		if held.Load() {
+			return hold()
+		}
+		return nil
+	}}})
+	wait(t, r, last)
+	held.Store(true)
+	wait(t, r, add(t, log, events.Folders, move))
+	for n := 1; n <= filed; n++ {
+		<-entered // a piece of the labelling
 		_, at := fileInto(t, log, other, "windmill")
+		<-leave
+		<-entered // what comes next
+		if got := found(t, r, other, "windmill"); got != n {
+			t.Fatalf("of %d documents filed meanwhile the index holds %d", n, got)
+		}
+		<-leave
 		wait(t, r, at)
-		took = append(took, time.Since(filed))
-		if n := found(t, r, other, "windmill"); n != len(took) {
-			t.Fatalf("of %d documents filed meanwhile %d are found", len(took), n)
+		if number(t, r, `SELECT count(*) FROM relabels`) == 0 {
+			t.Fatal("no document waits to be labelled anew, too few to tell")
 		}
 	}
-	t.Logf("the last of them were labelled anew after %v", time.Since(begun))
-	if len(took) < 5 {
-		t.Fatalf("%d documents were filed meanwhile, too few to tell", len(took))
+	held.Store(false)
+	for {
+		_, moved := r.Moved()
+		if number(t, r, `SELECT count(*) FROM relabels`) == 0 {
+			break
+		}
+		select {
+		case <-entered:
+			<-leave
+		case <-moved:
+		}
 	}
-	slices.Sort(took)
-	t.Logf("%d documents filed meanwhile were found after %v (median), %v (longest)", len(took), took[len(took)/2], took[len(took)-1])
+
 	if n := found(t, r, from, "lighthouse"); n != 0 {
 		t.Errorf("%d passages are still found where the folder was", n)
 	}
-	if n, err := engine.Count(t.Context()); err != nil || n != uint64(documents+len(took)) {
-		t.Errorf("the index holds %d passages (%v), want %d", n, err, documents+len(took))
+	if n, err := engine.Count(t.Context()); err != nil || n != documents+filed {
+		t.Errorf("the index holds %d passages (%v), want %d", n, err, documents+filed)
 	}
-	if n := found(t, r, to, "lighthouse"); n != searchindex.MaxLimit {
+	if n := found(t, r, move.Parent, "lighthouse"); n != searchindex.MaxLimit {
 		t.Errorf("%d passages are found where the folder is, want %d at least", n, searchindex.MaxLimit)
 	}
+	wait(t, r, add(t, log, events.Folders, events.FolderDeleted{Folder: move.Folder}))
+	if n, err := engine.Count(t.Context()); err != nil || n != filed {
+		t.Errorf("after the deletion the index holds %d passages (%v), want %d", n, err, filed)
+	}
+	if n := number(t, r, `SELECT count(*) FROM sections`); n != filed {
+		t.Errorf("after the deletion there are %d sections, want %d", n, filed)
+	}
+}
 
-	begun = time.Now()
-	if err := r.Wait(t.Context(), add(t, log, events.Folders, events.FolderDeleted{Folder: folder})); err != nil {
-		t.Fatal(err)
+func BenchmarkImportsWhileAMovedFolderIsLabelledAnew(b *testing.B) {
+	const documents = 20_000
+	log, other := newLog(b), uuid.New()
+	add(b, log, events.Folders, events.FolderCreated{Folder: other, Name: "other"})
+	move, from, last := moveMany(b, log, documents)
+	engine, err := bleve.Open(filepath.Join(b.TempDir(), "index"))
+	if err != nil {
+		b.Fatal(err)
 	}
-	t.Logf("it was deleted in %v", time.Since(begun))
-	if n, err := engine.Count(t.Context()); err != nil || n != uint64(len(took)) {
-		t.Errorf("after the deletion the index holds %d passages (%v), want %d", n, err, len(took))
-	}
-	if n := number(t, r, `SELECT count(*) FROM sections`); n != len(took) {
-		t.Errorf("after the deletion there are %d sections, want %d", n, len(took))
+	r := started(b, log, &Passages{Engine: engine})
+	wait(b, r, last)
+	for b.Loop() {
+		if number(b, r, `SELECT count(*) FROM relabels`) == 0 {
+			wait(b, r, add(b, log, events.Folders, move))
+			move.Parent, from = from, move.Parent
+		}
+		_, at := fileInto(b, log, other, "windmill")
+		wait(b, r, at)
 	}
 }
 

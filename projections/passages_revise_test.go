@@ -27,7 +27,7 @@ func (w watched) Apply(ctx context.Context, b searchindex.Batch) error {
 }
 
 // write makes a text of so many sections that all hold a word.
-func write(t *testing.T, log *events.Log, document uuid.UUID, version int, word string, sections int) events.Content {
+func write(t testing.TB, log *events.Log, document uuid.UUID, version int, word string, sections int) events.Content {
 	t.Helper()
 	stream := events.TextStream(document, version-1)
 	var all []events.Data

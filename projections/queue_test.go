@@ -51,20 +51,15 @@ func subscribe(t *testing.T, q *Queue) <-chan *message.Message {
 
 func receive(t *testing.T, out <-chan *message.Message) (*message.Message, Task) {
 	t.Helper()
-	select {
-	case msg, ok := <-out:
-		if !ok {
-			t.Fatal("the queue has ended")
-		}
-		var task Task
-		if err := json.Unmarshal(msg.Payload, &task); err != nil {
-			t.Fatal(err)
-		}
-		return msg, task
-	case <-time.After(20 * time.Second):
-		t.Fatal("no work came")
-		return nil, Task{}
+	msg, ok := <-out
+	if !ok {
+		t.Fatal("the queue has ended")
 	}
+	var task Task
+	if err := json.Unmarshal(msg.Payload, &task); err != nil {
+		t.Fatal(err)
+	}
+	return msg, task
 }
 
 func TestUsersTakeTurns(t *testing.T) {
@@ -123,9 +118,6 @@ func TestEachFileGoesToOneOfSeveralProcessesOnce(t *testing.T) {
 					mu.Unlock()
 					msg.Ack()
 				case <-done:
-					return
-				case <-time.After(30 * time.Second):
-					t.Error("work stopped coming")
 					return
 				}
 			}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -20,7 +19,7 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 // started runs a projection over a log until the test ends.
-func started(t *testing.T, log *events.Log, p Projection) *Runner {
+func started(t testing.TB, log *events.Log, p Projection) *Runner {
 	t.Helper()
 	r, err := newRunner(t.Context(), log, p, filepath.Join(t.TempDir(), p.Name()+".db"), quiet)
 	if err != nil {
@@ -38,7 +37,7 @@ func started(t *testing.T, log *events.Log, p Projection) *Runner {
 	return r
 }
 
-func newLog(t *testing.T) *events.Log {
+func newLog(t testing.TB) *events.Log {
 	t.Helper()
 	log := events.NewLog(memory.New())
 	t.Cleanup(func() {
@@ -50,12 +49,12 @@ func newLog(t *testing.T) *events.Log {
 }
 
 // add appends events to a stream, wherever it ends.
-func add(t *testing.T, log *events.Log, stream string, data ...events.Data) events.Position {
+func add(t testing.TB, log *events.Log, stream string, data ...events.Data) events.Position {
 	t.Helper()
 	return addBy(t, log, "user:alice", stream, data...)
 }
 
-func addBy(t *testing.T, log *events.Log, actor events.Principal, stream string, data ...events.Data) events.Position {
+func addBy(t testing.TB, log *events.Log, actor events.Principal, stream string, data ...events.Data) events.Position {
 	t.Helper()
 	all := make([]events.New, len(data))
 	for i, d := range data {
@@ -68,16 +67,14 @@ func addBy(t *testing.T, log *events.Log, actor events.Principal, stream string,
 	return at.Position
 }
 
-func wait(t *testing.T, r *Runner, p events.Position) {
+func wait(t testing.TB, r *Runner, p events.Position) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := r.Wait(ctx, p); err != nil {
+	if err := r.Wait(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func number(t *testing.T, r *Runner, query string, args ...any) (n int) {
+func number(t testing.TB, r *Runner, query string, args ...any) (n int) {
 	t.Helper()
 	if err := r.DB().QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -95,11 +92,7 @@ func TestAReaderWhoWaitsForAPositionSeesWhatStandsThere(t *testing.T) {
 	for i := range 50 {
 		folder := uuid.New()
 		p := add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: folder.String(), Owner: "user:alice"})
-		begun := time.Now()
 		wait(t, r, p)
-		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("waited %v for one event", took)
-		}
 		if got := number(t, r, `SELECT count(*) FROM folders`); got != i+1 {
 			t.Fatalf("after %d folders the vault holds %d", i+1, got)
 		}
@@ -154,9 +147,7 @@ func TestAFolderEventThatCannotBeAppliedStopsReads(t *testing.T) {
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
 	last := add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "poison"})
 	r := started(t, log, poisoned{name: "poison"})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := r.Wait(ctx, last); !fault.Is(err, fault.Unavailable) {
+	if err := r.Wait(t.Context(), last); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Wait = %v, want an error of kind unavailable", err)
 	}
 	if r.Position() >= last {
