@@ -275,6 +275,7 @@ func (c *cells) try(route string, r row, role int) {
 	if refused {
 		if now := c.state(on); now != c.untouched {
 			c.Errorf("%s by %s, which is refused, makes of\n%s\nthis:\n%s", route, roles[role], c.untouched, now)
+			c.untouched = now
 		}
 	}
 	if r.shows != "" && resp.StatusCode == 200 && strings.Contains(reply, r.shows) != (readers[role] == 200) {
@@ -288,9 +289,17 @@ func (c *cells) try(route string, r row, role int) {
 	}
 }
 
-// state tells all that its owner can read of a thing.
+// state tells all that its owner can read of a thing, once everything that is
+// in the log can be read.
 func (c *cells) state(on thing) string {
 	c.Helper()
+	head, err := c.log.Head(c.Context())
+	if err == nil {
+		err = c.server.Queries.WaitVault(c.Context(), head)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
 	var all strings.Builder
 	folder, document := "/vault/folders/"+on.folder, "/vault/documents/"+on.document
 	for _, path := range []string{folder + "?include=true", folder + "/permissions", document, document + "/tags", document + "/versions", document + "/content"} {
