@@ -41,27 +41,27 @@ func (v Vault) applyFolder(ctx context.Context, tx Tx, e events.Event) error {
 	at := stamp(e.Metadata.Time)
 	switch d := e.Data.(type) {
 	case events.FolderCreated:
-		err := tx.Exec(ctx, `INSERT INTO folders (id, parent, name, sort_name, created_at, updated_at, version) VALUES ($1, $2, $3, $4, $5, $5, 1)
+		err := tx.Exec(ctx, `INSERT INTO folders (id, parent, name, sort_name, created_at, updated_at, version, revision) VALUES ($1, $2, $3, $4, $5, $5, 1, $6)
 			ON CONFLICT (id) DO NOTHING`,
-			d.Folder.String(), idText(d.Parent), d.Name, strings.ToLower(d.Name), at)
+			d.Folder.String(), idText(d.Parent), d.Name, strings.ToLower(d.Name), at, e.Revision)
 		return errors.Join(err, v.own(ctx, tx, d.Folder, d.Owner))
 	case events.FolderRenamed:
-		return tx.Exec(ctx, `UPDATE folders SET name = $2, sort_name = $3, updated_at = $4, version = version + 1 WHERE id = $1`,
-			d.Folder.String(), d.Name, strings.ToLower(d.Name), at)
+		return tx.Exec(ctx, `UPDATE folders SET name = $2, sort_name = $3, updated_at = $4, version = version + 1, revision = $5 WHERE id = $1 AND revision < $5`,
+			d.Folder.String(), d.Name, strings.ToLower(d.Name), at, e.Revision)
 	case events.FolderMoved:
 		return errors.Join(
-			tx.Exec(ctx, `UPDATE folders SET parent = $2, updated_at = $3, version = version + 1 WHERE id = $1`, d.Folder.String(), idText(d.Parent), at),
+			tx.Exec(ctx, `UPDATE folders SET parent = $2, updated_at = $3, version = version + 1, revision = $4 WHERE id = $1 AND revision < $4`, d.Folder.String(), idText(d.Parent), at, e.Revision),
 			tx.Exec(ctx, `INSERT INTO moved (folder, position) VALUES ($1, $2) ON CONFLICT (folder) DO UPDATE SET position = excluded.position`, d.Folder.String(), int64(e.Position)),
 			v.own(ctx, tx, d.Folder, d.Owner),
 		)
 	case events.FolderShared:
 		return errors.Join(
 			v.share(ctx, tx, d),
-			tx.Exec(ctx, `UPDATE folders SET updated_at = $2, version = version + 1 WHERE id = $1`, d.Folder.String(), at),
+			tx.Exec(ctx, `UPDATE folders SET updated_at = $2, version = version + 1, revision = $3 WHERE id = $1 AND revision < $3`, d.Folder.String(), at, e.Revision),
 		)
 	case events.FolderDeleted:
 		return errors.Join(
-			tx.Exec(ctx, `UPDATE folders SET updated_at = $2, version = version + 1 WHERE id = $1`, d.Folder.String(), at),
+			tx.Exec(ctx, `UPDATE folders SET updated_at = $2, version = version + 1, revision = $3 WHERE id = $1 AND revision < $3`, d.Folder.String(), at, e.Revision),
 			v.empty(ctx, tx, d.Folder),
 		)
 	}

@@ -74,7 +74,7 @@ func TestAFolderKnowsItsVersionWhereItWasMovedAndItsOwners(t *testing.T) {
 	r := started(t, log, Vault{})
 	wait(t, r, last)
 
-	if got, want := rows(t, r, `SELECT name || ' ' || version || ' ' || parent FROM folders ORDER BY name`), "B 5 \nC 3 "; got != want {
+	if got, want := rows(t, r, `SELECT name || ' ' || version || ' ' || parent FROM folders ORDER BY name`), "B 4 \nC 2 "; got != want {
 		t.Errorf("the folders are\n%s\nwant\n%s", got, want)
 	}
 	if n := number(t, r, `SELECT position FROM moved WHERE folder = $1`, b.String()); events.Position(n) != moved {

@@ -52,17 +52,17 @@ func TestTheVersionOfAFolderIsThatOfItsPermissions(t *testing.T) {
 	go func() {
 		for {
 			p, err := f.Permissions(t.Context(), alice, top)
-			if err == nil && p.Version > 0 && (len(p.List) != 1 || p.List[0].Principal != events.Principal(fmt.Sprint("user:", p.Version))) {
+			if err == nil && p.Version > 1 && (len(p.List) != 1 || p.List[0].Principal != events.Principal(fmt.Sprint("user:", p.Version))) {
 				err = fmt.Errorf("version %d has the list %v", p.Version, p.List)
 			}
-			if err != nil || p.Version == changes {
+			if err != nil || p.Version == changes+1 {
 				ended <- err
 				return
 			}
 		}
 	}()
 	for version := range changes {
-		f.share(top, events.Principal(fmt.Sprint("user:", version+1)), "read")
+		f.share(top, events.Principal(fmt.Sprint("user:", version+2)), "read")
 		if err := f.WaitVault(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
@@ -113,8 +113,8 @@ func TestAFoldersVersionRisesWithItsChangesAlone(t *testing.T) {
 		}
 		return folder.Version
 	}
-	if got := version(top); got != 0 {
-		t.Errorf("version %d of the first folder, want the revision 0", got)
+	if got := version(top); got != 1 {
+		t.Errorf("version %d of a new folder, want 1", got)
 	}
 	for i, change := range []events.Data{
 		events.FolderRenamed{Folder: sub, Name: "New"}, events.FolderMoved{Folder: sub, Parent: uuid.Nil, Owner: "user:alice"},
@@ -126,7 +126,7 @@ func TestAFoldersVersionRisesWithItsChangesAlone(t *testing.T) {
 		}
 	}
 	f.document(sub, "a.md", nil, "Text.")
-	if got := version(top); got != 0 {
+	if got := version(top); got != 1 {
 		t.Errorf("a folder that was not changed is at version %d", got)
 	}
 }

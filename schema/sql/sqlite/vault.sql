@@ -6,6 +6,7 @@ CREATE TABLE folders (
 	created_at TEXT NOT NULL,
 	updated_at TEXT NOT NULL,
 	version    INTEGER NOT NULL,          -- the number of events that made it what it is
+	revision   INTEGER NOT NULL,          -- of the last of them, in the stream of folders
 	deleted    INTEGER NOT NULL DEFAULT 0 -- 1 where it, or a folder above it, was deleted
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
