@@ -90,6 +90,9 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 				add(t, log, events.TextStream(document, attempt), events.SectionExtracted{Text: "It was never read to its end."})
 			}
 			add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+			once := uuid.New() // read twice, and never changed
+			add(t, log, events.TextStream(once, 7), events.SectionExtracted{Text: "It was not read to its end."})
+			add(t, log, events.DocumentStream(once), events.DocumentImported{Version: 1, Folder: folder, Name: "once.md", Content: write(t, log, once, 1, "one", 1)})
 			cutOff(7)
 			add(t, log, stream, events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, log, document, 1, "one", 2)})
 			cutOff(8)
