@@ -22,13 +22,13 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 		if _, err := v.change(ctx, tx, e, d.Version, "moved", `folder = $6`, d.Folder.String()); err != nil {
 			return err
 		}
-		return v.removeArrived(ctx, tx, id, d.Folder)
+		return errors.Join(v.removeArrived(ctx, tx, id, d.Folder), labelled(ctx, tx, e))
 	case events.DocumentTagged:
 		changed, err := v.change(ctx, tx, e, d.Version, "tagged", `tags = $6`, jsonText(d.Tags))
 		if err != nil || !changed {
 			return err
 		}
-		return v.tag(ctx, tx, id, d.Tags)
+		return errors.Join(v.tag(ctx, tx, id, d.Tags), labelled(ctx, tx, e))
 	case events.DocumentRevised:
 		return v.content(ctx, tx, e, d.Version, "revised", d.Content)
 	case events.DocumentReread:
@@ -37,6 +37,11 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 		return v.remove(ctx, tx, id)
 	}
 	return nil
+}
+
+// labelled notes that a document is found by something else from now on.
+func labelled(ctx context.Context, tx Tx, e events.Event) error {
+	return tx.Exec(ctx, `UPDATE labels SET position = $1 WHERE position < $1`, int64(e.Position))
 }
 
 // file makes a document, unless its folder was deleted while it was on its

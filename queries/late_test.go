@@ -204,3 +204,24 @@ func TestClientsAreNotToldWhatTheEngineSays(t *testing.T) {
 		t.Errorf("Search: %v of kind %v; to operators: %s", err, fault.KindOf(err), fault.Detail(err))
 	}
 }
+
+func TestNothingIsReadBeforeTheVaultKnowsWhatWasWithdrawnBeforeTheStart(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.settle()
+	f.Start = f.at + 1
+	for what, read := range map[string]func() error{
+		"folder":  func() error { _, err := f.Folder(t.Context(), alice, top); return err },
+		"folders": func() error { _, err := f.Folders(t.Context(), alice, nil); return err },
+		"search":  func() error { _, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); return err },
+	} {
+		if err := read(); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: %v, want unavailable", what, err)
+		}
+	}
+	f.share(top, "user:bob", "read")
+	f.settle()
+	if _, err := f.Folder(t.Context(), bob, top); err != nil {
+		t.Errorf("once the vault is there: %v", err)
+	}
+}

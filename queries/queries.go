@@ -97,11 +97,15 @@ func passed(ctx context.Context, m *projections.Runner) (p events.Position, err 
 	return p, wrap(err, "position of the read model "+m.Name())
 }
 
-// trusted returns an error where a read model that permissions hang on can no
-// longer be trusted.
+// trusted returns an error where the read model that permissions hang on cannot
+// be trusted: it has stopped, or does not know yet what was withdrawn before
+// the service started.
 func (q *Queries) trusted() error {
 	if err := q.Models.Vault.Err(); err != nil {
 		return fault.Errorf(fault.Unavailable, "the vault cannot be read at the moment: %w", err)
+	}
+	if p := q.Models.Vault.Position(); p < q.Start {
+		return fault.Errorf(fault.Unavailable, "the vault is being brought up to date: it is at position %d of %d", p, q.Start)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -34,6 +35,9 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	}
 	v, err := q.viewer(user)
 	if err != nil {
+		return nil, err
+	}
+	if err := q.awaitLabels(ctx); err != nil {
 		return nil, err
 	}
 	query, ok, err := q.engineQuery(ctx, v, s)
@@ -133,6 +137,27 @@ func (q *Queries) engineQuery(ctx context.Context, v *viewer, s Search) (query s
 	}
 	query.Granted, err = v.withMoved(ctx, query.Granted, labelled)
 	return query, err == nil, err
+}
+
+// labelWait bounds how long a search waits for the index to show documents
+// where they were put, and under the tags they were given, before it began.
+const labelWait = time.Second
+
+// awaitLabels returns once the index knows what the vault knows of documents
+// that were moved or tagged one by one: the filters of a search hang on it. An
+// index that is too slow is not waited for; what it finds is checked anyway.
+func (q *Queries) awaitLabels(ctx context.Context) error {
+	var at events.Position
+	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM labels`).Scan(&at); err != nil {
+		return wrap(err, "what was moved and tagged")
+	}
+	if at <= q.Models.Passages.Position() {
+		return nil
+	}
+	soon, cancel := context.WithTimeout(ctx, labelWait)
+	defer cancel()
+	_ = q.Models.Passages.Wait(soon, at)
+	return ctx.Err()
 }
 
 // labelled returns the position up to which the index's passages are labelled

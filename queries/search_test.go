@@ -127,6 +127,35 @@ func TestWhatWasFoundIsCheckedAgainstTheDocumentOfNow(t *testing.T) {
 	f.finds(alice, Search{Query: "zebra", Folder: "Top/Open"}, untagged)
 }
 
+func TestADocumentIsFoundWhereItWasPutAndByItsNewTagsAtOnce(t *testing.T) {
+	f := newFixture(t)
+	from, to := f.folder(uuid.Nil, "From", "user:alice"), f.folder(uuid.Nil, "To", "user:alice")
+	f.share(to, "user:bob", "read")
+	doc := f.document(from, "a.md", []string{"old"}, "A zebra.")
+	f.settle()
+	version := 1
+	change := func(data events.Data) {
+		t.Helper()
+		f.add(events.DocumentStream(doc), data)
+		if err := f.WaitVault(t.Context(), f.at); err != nil {
+			t.Fatal(err)
+		}
+		version++
+	}
+	for range 5 {
+		change(events.DocumentTagged{Version: version + 1, Tags: []string{"new"}})
+		f.finds(alice, Search{Query: "zebra", Tags: []string{"new"}}, doc)
+		change(events.DocumentMoved{Version: version + 1, Folder: to})
+		f.finds(bob, Search{Query: "zebra"}, doc)
+		f.finds(alice, Search{Query: "zebra", Folder: "To"}, doc)
+		change(events.DocumentTagged{Version: version + 1, Tags: []string{"old"}})
+		f.finds(alice, Search{Query: "zebra", Tags: []string{"old"}}, doc)
+		change(events.DocumentMoved{Version: version + 1, Folder: from})
+		f.finds(bob, Search{Query: "zebra"})
+		f.finds(alice, Search{Query: "zebra", Folder: "From"}, doc)
+	}
+}
+
 func TestWhoeverReadsLittleOfWhatTheIndexHoldsFindsIt(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")

@@ -55,19 +55,24 @@ func (q *Queries) FolderSummary(ctx context.Context, user events.User, path stri
 }
 
 // awaitSummaries returns once the read model of summaries has passed all that
-// the vault held when it was called, or with an error of kind fault.Unavailable.
+// the vault and the jobs held when it was called, or with an error of kind
+// fault.Unavailable.
 func (q *Queries) awaitSummaries(ctx context.Context) error {
-	at, err := passed(ctx, q.Models.Vault)
+	documents, err := passed(ctx, q.Models.Vault)
 	if err != nil {
 		return err
 	}
-	return q.await(ctx, q.Models.Summaries, at)
+	jobs, err := passed(ctx, q.Models.Jobs)
+	if err != nil {
+		return err
+	}
+	return q.await(ctx, q.Models.Summaries, max(documents, jobs))
 }
 
 // busyAt finds out whether a job works in the folder at a path ($2) below
 // another ($1). It may have been accepted when folders on the way were still to
 // be made: then it stands by the one that they are below. owner ($3) is whose
-// job it must be, ” for anyone's.
+// job it must be; the empty one is anyone's.
 const busyAt = `WITH RECURSIVE up (id, rest, depth) AS (
 		SELECT $1, $2, 0
 		UNION ALL SELECT f.parent, CASE up.rest WHEN '' THEN f.name ELSE f.name || '/' || up.rest END, up.depth + 1

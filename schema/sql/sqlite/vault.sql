@@ -18,6 +18,13 @@ CREATE TABLE moved (
 ) WITHOUT ROWID;
 CREATE INDEX moved_position ON moved (position);
 
+-- Up to where documents were moved or given other tags, one by one.
+CREATE TABLE labels (
+	one      INTEGER PRIMARY KEY CHECK (one = 1),
+	position INTEGER NOT NULL
+);
+INSERT INTO labels VALUES (1, 0);
+
 CREATE TABLE permissions (
 	principal TEXT NOT NULL,
 	folder    TEXT NOT NULL,
