@@ -96,7 +96,7 @@ func normalizeText(what, text string, maxBytes int) (string, error) {
 	switch {
 	case !utf8.ValidString(text):
 		return "", fault.Errorf(fault.Invalid, "%s must be UTF-8", what)
-	case text == "":
+	case strings.TrimFunc(text, invisible) == "":
 		return "", fault.Errorf(fault.Invalid, "%s cannot be empty", what)
 	case len(text) > maxBytes:
 		return "", fault.Errorf(fault.Invalid, "%s has at most %d bytes, not %d", what, maxBytes, len(text))
@@ -105,6 +105,9 @@ func normalizeText(what, text string, maxBytes int) (string, error) {
 	}
 	return text, nil
 }
+
+// invisible reports whether a character alone shows nothing.
+func invisible(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
 // NormalizeTags returns tags as they are kept: in NFC, trimmed, each once, in
 // the order given. Tags that cannot be are fault.Invalid.

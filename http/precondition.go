@@ -9,7 +9,7 @@ import (
 
 // What is told of versions that will not do.
 const (
-	badIfMatch     = `If-Match must be the one version that was read, as it was given in ETag: "3"`
+	badIfMatch     = "If-Match must be the one version that was read, as its ETag gave it: a number in quotes"
 	noVersion      = "the version that was read must be given, as If-Match or as version"
 	noIfMatch      = "the version that was read must be given as If-Match"
 	versionsDiffer = "If-Match and version must name the same version"
@@ -19,8 +19,8 @@ const (
 // That of a document's stored file tells its SHA-256.
 var (
 	fileTag            = regexp.MustCompile(`^"([0-9a-f]{64})"$`)
-	documentVersionTag = regexp.MustCompile(`^"(\d{1,18})"$`)
-	folderVersionTag   = regexp.MustCompile(`^"(\d{1,18})(?:\.[0-9a-f]+)?"$`)
+	documentVersionTag = regexp.MustCompile(`^"([1-9]\d{0,17})"$`)
+	folderVersionTag   = regexp.MustCompile(`^"([1-9]\d{0,17})(?:\.[0-9a-f]+)?"$`)
 )
 
 // ifMatch returns the version that a call's If-Match names; given is false

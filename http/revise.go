@@ -16,7 +16,28 @@ import (
 	"github.com/google/uuid"
 )
 
-var errForm = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, not a form"}
+// What a body is refused for that would be taken for the file and is not.
+var (
+	errForm  = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, not a form"}
+	errCoded = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, without a Content-Encoding"}
+	errPart  = &statusError{http.StatusBadRequest, "the body must be the whole file, not the part of it that Content-Range names"}
+)
+
+// wholeFile returns an error where a call's headers say that its body is
+// something else than a file.
+func (c *call) wholeFile() error {
+	media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	coding := c.Header.Get("Content-Encoding")
+	switch {
+	case strings.HasPrefix(media, "multipart/"):
+		return errForm
+	case coding != "" && !strings.EqualFold(coding, "identity"):
+		return errCoded
+	case c.Header.Get("Content-Range") != "":
+		return errPart
+	}
+	return nil
+}
 
 // reviseDocument answers PUT /documents/{id}/content: the body streams to the
 // originals, a job reads it, and the document shows its old state until that
@@ -48,8 +69,8 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 	if r.ID, err = c.pathID(); err != nil {
 		return r, err
 	}
-	if media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type")); strings.HasPrefix(media, "multipart/") {
-		return r, errForm
+	if err := c.wholeFile(); err != nil {
+		return r, err
 	}
 	var wrong rejected
 	version, sum := c.versionForContent(&wrong)

@@ -91,6 +91,12 @@ func TestReviseRefuses(t *testing.T) {
 		resp, body := s.send(r)
 		s.want(resp, body, test.status, test.want)
 	}
+	for name, refused := range map[string][2]string{"Content-Encoding": {"gzip", "415"}, "Content-Range": {"bytes 0-2/10", "400"}} {
+		resp, body := s.do("PUT", "/vault/documents/"+id+"/content", "x", "If-Match", `"1"`, name, refused[0])
+		if fmt.Sprint(resp.StatusCode) != refused[1] {
+			t.Errorf("with %s = %d %s, want %s", name, resp.StatusCode, body, refused[1])
+		}
+	}
 	resp, body := s.revise(id, `"1"`, "\x00\x01\x02 no text")
 	if resp.StatusCode != 422 || !strings.HasPrefix(body, `{"statusCode":422,"message":["`) {
 		t.Errorf("what cannot be read = %d %s", resp.StatusCode, body)
@@ -242,10 +248,10 @@ func TestReviseByFile(t *testing.T) {
 	}
 	for _, faulty := range []string{tag + ", " + tag, "W/" + tag, strings.ToUpper(tag), tag[:40] + `"`} {
 		resp, body = s.revise(id, faulty, "more")
-		s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as it was given in ETag: \"3\"`))
+		s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as its ETag gave it: a number in quotes`))
 	}
 	resp, body = s.do("PATCH", path, `{"name":"c.md"}`, "If-Match", tag)
-	s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as it was given in ETag: \"3\"`))
+	s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as its ETag gave it: a number in quotes`))
 }
 
 // heldStore holds the leaflet back, once all of it is staged or when it is to
