@@ -76,10 +76,15 @@ type Follower interface {
 	// Flush brings the second store up to through, to where the tables are.
 	// What is left to do stands in the tables, so that a crash loses nothing.
 	Flush(ctx context.Context, tables Tables, through events.Position) error
+	Close() error
+}
+
+// Deferrer is a Projection of which some work may wait behind everything new.
+type Deferrer interface {
+	Projection
 	// Later does a bounded piece of such work as need not be done before the
 	// position moves on, and reports whether it found any.
 	Later(ctx context.Context, tables Tables) (more bool, err error)
-	Close() error
 }
 
 // Tables is the store of a read model, as Flush sees it.

@@ -199,12 +199,12 @@ func (r *Runner) follow(ctx context.Context) error {
 // later does a piece of what waits behind everything new, and reports whether
 // there was any.
 func (r *Runner) later(ctx context.Context) (more bool, err error) {
-	f, ok := r.Projection.(Follower)
+	d, ok := r.Projection.(Deferrer)
 	if !ok {
 		return false, nil
 	}
-	if more, err = f.Later(ctx, r.store); err != nil {
-		return false, fmt.Errorf("second store of %s: %w", r.Name(), err)
+	if more, err = d.Later(ctx, r.store); err != nil {
+		return false, fmt.Errorf("what waits in %s: %w", r.Name(), err)
 	}
 	if more {
 		r.advance(r.Position(), nil) // whoever waits for it to end looks again

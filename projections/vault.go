@@ -101,14 +101,13 @@ func (Vault) share(ctx context.Context, tx Tx, d events.FolderShared) error {
 // below names a folder ($1) and all folders under it.
 const below = `WITH RECURSIVE below (id) AS (SELECT $1 UNION ALL SELECT folders.id FROM folders JOIN below ON folders.parent = below.id) `
 
-// empty removes what is in a deleted folder and below it, and marks the folders,
-// since more may still arrive there.
+// empty marks a deleted folder and all below it: that hides what is in them, and
+// what still arrives there. The documents are removed later, as they may be
+// very many.
 func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	for _, query := range []string{
-		`DELETE FROM tags WHERE document IN (SELECT id FROM documents WHERE folder IN below)`,
-		`DELETE FROM versions WHERE document IN (SELECT id FROM documents WHERE folder IN below)`,
-		`DELETE FROM documents WHERE folder IN below`,
 		`DELETE FROM moved WHERE folder IN below`,
+		`INSERT INTO emptied (folder) SELECT id FROM below WHERE true ON CONFLICT DO NOTHING`,
 		`UPDATE folders SET deleted = 1 WHERE id IN below`,
 	} {
 		if err := tx.Exec(ctx, below+query, folder.String()); err != nil {
@@ -116,6 +115,36 @@ func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 		}
 	}
 	return nil
+}
+
+// Later removes some of the documents of deleted folders.
+func (v Vault) Later(ctx context.Context, tables Tables) (more bool, err error) {
+	const page = 500
+	folders, err := Column(ctx, tables, `SELECT folder FROM emptied ORDER BY folder LIMIT +$1`, page)
+	if err != nil || len(folders) == 0 {
+		return false, err
+	}
+	return true, tables.Transaction(ctx, func(tx Tx) error {
+		left := page
+		for _, folder := range folders {
+			documents, err := Column(ctx, tx, `SELECT id FROM documents WHERE folder = $1 LIMIT +$2`, folder, left)
+			if err != nil {
+				return err
+			}
+			for _, id := range documents {
+				if err := v.remove(ctx, tx, id); err != nil {
+					return err
+				}
+			}
+			if left -= len(documents); left <= 0 {
+				return nil
+			}
+			if err := tx.Exec(ctx, `DELETE FROM emptied WHERE folder = $1`, folder); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // stamp writes a time as read models keep it: sortable, UTC, microseconds.

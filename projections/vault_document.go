@@ -69,7 +69,8 @@ const keepVersion = `INSERT INTO versions (document, version, change, created_at
 	FROM documents WHERE id = $1 AND version < $2 ON CONFLICT (document, version) DO NOTHING`
 
 // change sets columns of a document, whose values are numbered from $6, and
-// reports whether it did: a document that is gone, or further, stays as it is.
+// reports whether it did: a document that is gone, with its folder or alone, or
+// further, stays as it is.
 // Several changes may make one version.
 func (Vault) change(ctx context.Context, tx Tx, e events.Event, version int, what, set string, values ...any) (bool, error) {
 	id := events.StreamID(e.Stream).String()
@@ -78,7 +79,7 @@ func (Vault) change(ctx context.Context, tx Tx, e events.Event, version int, wha
 	}
 	n, err := tx.Changed(ctx, `UPDATE documents SET `+set+`, version = $2, changed_by = $4, updated_at = $5,
 			change = CASE WHEN version < $2 THEN $3 WHEN change LIKE '%' || $3 || '%' THEN change ELSE change || ', ' || $3 END
-		WHERE id = $1 AND version <= $2`, append([]any{id, version, what, string(e.Metadata.Actor), stamp(e.Metadata.Time)}, values...)...)
+		WHERE id = $1 AND version <= $2 AND NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = folder AND f.deleted = 1)`, append([]any{id, version, what, string(e.Metadata.Actor), stamp(e.Metadata.Time)}, values...)...)
 	return n > 0, err
 }
 

@@ -114,6 +114,7 @@ func TestADeletedFolderKeepsNothingOfWhatIsBelowItOrStillArrives(t *testing.T) {
 		if _, ok := p.(Vault); !ok {
 			continue
 		}
+		emptied(t, r)
 		for _, table := range []string{`id FROM documents`, `document FROM versions`, `document FROM tags`} {
 			if got := rows(t, r, `SELECT `+table); got != kept.String() {
 				t.Errorf("after the folder's deletion: SELECT %s gives\n%s\nwant %s", table, got, kept)
@@ -122,6 +123,54 @@ func TestADeletedFolderKeepsNothingOfWhatIsBelowItOrStillArrives(t *testing.T) {
 		if n := number(t, r, `SELECT count(*) FROM moved`); n != 0 {
 			t.Errorf("%d moves are kept of folders that are gone", n)
 		}
+	}
+}
+
+// emptied returns once the documents of deleted folders are removed.
+func emptied(t *testing.T, r *Runner) {
+	t.Helper()
+	for {
+		_, moved := r.Moved()
+		if number(t, r, `SELECT count(*) FROM emptied`) == 0 {
+			return
+		}
+		<-moved
+	}
+}
+
+// finish does what waits behind everything new, of a runner that does not run.
+func finish(t *testing.T, r *Runner) {
+	t.Helper()
+	for {
+		if more, err := r.later(t.Context()); err != nil {
+			t.Fatal(err)
+		} else if !more {
+			return
+		}
+	}
+}
+
+func TestADocumentOfADeletedFolderStaysThereUntilItIsRemoved(t *testing.T) {
+	log := newLog(t)
+	gone, other, doc := uuid.New(), uuid.New(), uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: gone, Name: "gone"}, events.FolderCreated{Folder: other, Name: "other"})
+	add(t, log, events.DocumentStream(doc), imported(gone, "a.md"))
+	add(t, log, events.Folders, events.FolderDeleted{Folder: gone})
+	add(t, log, events.DocumentStream(doc), events.DocumentMoved{Version: 2, Folder: other})
+	r, err := newRunner(t.Context(), log, Vault{}, filepath.Join(t.TempDir(), "vault.db"), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if _, err := r.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := rows(t, r, `SELECT folder FROM documents`); got != gone.String() {
+		t.Errorf("it is in %q, want %s", got, gone)
+	}
+	finish(t, r)
+	if n := number(t, r, `SELECT count(*) FROM documents`); n != 0 {
+		t.Errorf("%d documents are left", n)
 	}
 }
 
@@ -150,6 +199,7 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 		if err := r.applyAll(t.Context(), batch, last); err != nil {
 			t.Fatal(err)
 		}
+		finish(t, r)
 		after := dump(t, r)
 		if before != "" && after != before {
 			t.Errorf("after a second time:\n%s\nbefore:\n%s", after, before)

@@ -6,6 +6,10 @@ import (
 	"annals/events"
 )
 
+// isThere says that a document's folder was not deleted: its row may outlive
+// the folder for a while.
+const isThere = `NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f.deleted = 1)`
+
 // Refers reports whether the bytes with this SHA-256 are still wanted: by a job
 // that has not ended, or as the content of a document, now or in an earlier
 // version. It says no only of what no job's end is about to make a document, and
@@ -25,7 +29,8 @@ func (q *Queries) Refers(ctx context.Context, sha256 string) (bool, error) {
 		return false, err
 	}
 	err = q.Models.Vault.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM parked) OR
-		EXISTS (SELECT 1 FROM documents WHERE sha256 = $1) OR EXISTS (SELECT 1 FROM versions WHERE sha256 = $1)`, sha256).
+		EXISTS (SELECT 1 FROM documents d WHERE d.sha256 = $1 AND `+isThere+`) OR
+		EXISTS (SELECT 1 FROM versions v JOIN documents d ON d.id = v.document WHERE v.sha256 = $1 AND `+isThere+`)`, sha256).
 		Scan(&known)
 	return known, wrap(err, "documents")
 }

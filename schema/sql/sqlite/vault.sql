@@ -18,6 +18,11 @@ CREATE TABLE moved (
 ) WITHOUT ROWID;
 CREATE INDEX moved_position ON moved (position);
 
+-- Deleted folders whose documents still have to be removed.
+CREATE TABLE emptied (
+	folder TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
 -- Up to where documents were moved or given other tags, one by one.
 CREATE TABLE labels (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
