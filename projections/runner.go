@@ -96,6 +96,16 @@ func (r *Runner) Position() events.Position {
 // its way to.
 func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
 
+// Next returns the log's first event after a position, of whatever type; found
+// is false where there is none yet.
+func (r *Runner) Next(ctx context.Context, after events.Position) (e events.Event, found bool, err error) {
+	batch, _, err := r.log.Read(ctx, after, 1)
+	if err != nil || len(batch) == 0 {
+		return events.Event{}, false, err
+	}
+	return batch[0], true, nil
+}
+
 // Moved returns the position and a channel that is closed at the next change
 // of it, or of what waits to be done later.
 func (r *Runner) Moved() (events.Position, <-chan struct{}) {
@@ -362,7 +372,7 @@ func (r *Runner) applySingly(ctx context.Context, batch []events.Event, through 
 				return err
 			}
 			r.parked[e.Stream] = true
-			r.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "reason", reason)
+			r.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "correlation_id", e.Metadata.Correlation, "reason", reason)
 		}
 	}
 	return r.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })

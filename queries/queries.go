@@ -47,24 +47,6 @@ func (q *Queries) Ready(context.Context) error {
 	return nil
 }
 
-// Status tells how far every read model is.
-func (q *Queries) Status(ctx context.Context) ([]Model, error) {
-	var all []Model
-	for _, m := range q.Models.All() {
-		head, err := m.Head(ctx)
-		if err != nil {
-			return nil, wrap(err, "end of the log")
-		}
-		all = append(all, Model{Name: m.Name(), Position: m.Position(), Head: head})
-		if m == q.Models.Passages {
-			if err := m.DB().QueryRowContext(ctx, `SELECT count(*) FROM relabels`).Scan(&all[len(all)-1].Waiting); err != nil {
-				return nil, wrap(err, "documents to label anew")
-			}
-		}
-	}
-	return all, nil
-}
-
 // WaitJob returns once the jobs' read model has passed p.
 func (q *Queries) WaitJob(ctx context.Context, p events.Position) error {
 	return q.Models.Jobs.Wait(ctx, p)
@@ -194,7 +176,9 @@ type DocumentFilter struct {
 type Model struct {
 	Name           string
 	Position, Head events.Position // what it has passed, and the log's end
+	Lag            time.Duration   // for how long the first event that it has not passed is in the log; 0 where there is none
 	Waiting        int             // documents that the search index must label anew, since a folder was moved
+	Parked         int             // events that could not be applied, and those that wait behind them in their streams
 }
 
 // Job is an import job as its user sees it.

@@ -1,0 +1,95 @@
+package queries
+
+import (
+	"testing"
+	"time"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+func TestStatusTellsForHowLongAReadModelIsBehind(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.settle()
+	g := &gate{make(chan struct{}), make(chan struct{})}
+	engine.gate.Store(g)
+	before := time.Now()
+	f.document(top, "a.md", nil, "Text.")
+	after := time.Now()
+	<-g.entered
+	for _, m := range f.Models.All() {
+		if m != f.Models.Passages {
+			if err := m.Wait(t.Context(), f.at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	least := time.Since(after)
+	all, err := f.Status(t.Context())
+	if err != nil || len(all) != 5 {
+		t.Fatalf("status %v (%v)", all, err)
+	}
+	for _, m := range all {
+		late := m.Name == "passages"
+		if late != (m.Position < m.Head) || late != (m.Lag > 0) {
+			t.Errorf("status %+v, want passages behind and nothing else", m)
+		}
+		if most := time.Since(before) + time.Millisecond; late && (m.Lag < least || m.Lag > most) {
+			t.Errorf("passages are %v behind, want %v to %v", m.Lag, least, most)
+		}
+	}
+	close(g.open)
+	f.settle()
+}
+
+func TestStatusCountsParkedEvents(t *testing.T) {
+	f := newFixture(t)
+	stream := events.DocumentStream(uuid.New())
+	f.addUnreadable(stream, "DocumentImported")
+	f.addUnreadable(stream, "DocumentImported")
+	f.settle()
+	all, err := f.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"vault": 2, "summaries": 2, "passages": 2, "jobs": 0, "work": 0}
+	for _, m := range all {
+		if m.Parked != want[m.Name] || m.Lag != 0 {
+			t.Errorf("status %+v, want %d parked", m, want[m.Name])
+		}
+	}
+}
+
+func TestBacklogIsWhatHasNotEnded(t *testing.T) {
+	f := newFixture(t)
+	backlog := func(files int) Backlog {
+		t.Helper()
+		f.settle()
+		b, err := f.Backlog(t.Context())
+		if err != nil || b.Files != files || (b.Age > 0) != (files > 0) {
+			t.Errorf("backlog %+v (%v), want %d files", b, err, files)
+		}
+		return b
+	}
+	backlog(0)
+	job := events.JobStream(uuid.New())
+	f.add(job, events.FileAccepted{File: 0, Name: "a.md"}, events.FileAccepted{File: 1, Name: "b.md"}, events.FileAccepted{File: 2, Name: "c.exe", Refused: "not a document"})
+	backlog(0) // nobody has asked for the job yet
+	before := time.Now()
+	f.add(job, events.ImportRequested{User: "user:alice", Files: 3})
+	after := time.Now()
+	b := backlog(2)
+	if most := time.Since(before) + time.Millisecond; b.Age > most {
+		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
+	}
+	f.add(events.JobStream(uuid.New()), events.FileAccepted{File: 0, Name: "d.md"}, events.ImportRequested{User: "user:bob", Files: 1})
+	if least, b := time.Since(after), backlog(3); b.Age < least {
+		t.Errorf("the oldest file waits for %v, want %v at least", b.Age, least)
+	}
+	f.add(job, events.FileImported{File: 0, Document: uuid.New()}, events.FileFailed{File: 1, Error: "the file is empty"})
+	if most, b := time.Since(before)+time.Millisecond, backlog(1); b.Age > most {
+		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
+	}
+}
