@@ -113,7 +113,8 @@ func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (eve
 		position, appended, err := attempt(ctx, h, c, a, try > 1)
 		if !errors.Is(err, errRaced) {
 			h.Logger.LogAttrs(ctx, slog.LevelDebug, "command", slog.String("name", a.name), slog.String("stream", a.stream),
-				slog.Int("events", appended), slog.Int("tries", try), slog.Duration("took", time.Since(started)), slog.Any("error", err))
+				slog.Int("events", appended), slog.Int("tries", try), slog.Duration("took", time.Since(started)),
+				slog.String("correlation_id", a.cause.Correlation), slog.Any("error", err))
 			return position, err
 		}
 		if try == maxConflicts {

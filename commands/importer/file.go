@@ -55,6 +55,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		return fault.Errorf(fault.Invalid, "the file was given up after work on it was cut off %d times", file.Starts)
 	}
 	progress := &progress{importer: i, file: file, work: w, step: "reading"}
+	defer progress.end()
 	start := firstAttempt(file)
 	for attempt, runs := start, 1; ; runs++ {
 		r := run{Importer: i, file: file, clock: clock, progress: progress}

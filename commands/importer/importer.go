@@ -58,6 +58,9 @@ type Importer struct {
 	RetryPause time.Duration
 	Drain      time.Duration // for files in work when Run is to end; 0: 10 s
 	Logger     *slog.Logger  // nil: slog.Default()
+	// Observe is told, after each try at a file, for how long that was at each
+	// of its steps; waiting for its turn to be read is none of them. May be nil.
+	Observe func(step string, took time.Duration)
 
 	textBatch int // most bytes of sections in one append; 0: maxTextBatch
 
@@ -167,11 +170,6 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 			i.logger().ErrorContext(ctx, "dropped a message that is no work", "payload", string(msg.Payload), "error", err)
 			return nil, nil
 		}
-		level := slog.LevelInfo
-		if ours(err) {
-			level = slog.LevelError
-		}
-		i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "error", err)
 		return nil, i.fail(ctx, w, err)
 	}
 }
@@ -181,6 +179,11 @@ func (i *Importer) fail(ctx context.Context, w Work, why error) error {
 	if err != nil {
 		return err
 	}
+	level := slog.LevelInfo
+	if ours(why) {
+		level = slog.LevelError
+	}
+	i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "correlation_id", file.Cause.Correlation, "error", why)
 	kind, sentence := tell(why)
 	if err := i.Handler.FailFile(ctx, file, kind, shorten(sentence, maxTitle)); err != nil {
 		return err

@@ -32,6 +32,9 @@ type progress struct {
 	told          [2]string // the step and message last told: the same are not told again
 	next          time.Time // nothing is told before
 	err           error     // of telling; kept for those who cannot return it
+
+	begun time.Time // of the step, zero before the first
+	spent map[string]time.Duration
 }
 
 // small is the size up to which plain text is held to be harmless.
@@ -58,6 +61,7 @@ func mayEndProcess(f events.FileAccepted) bool {
 func (p *progress) watch(ctx context.Context, atOnce bool) (stop func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.account()
 	if p.next.IsZero() && !(atOnce && !p.importer.took(p.work)) {
 		p.next = time.Now().Add(quiet)
 	}
@@ -88,9 +92,35 @@ func (p *progress) watch(ctx context.Context, atOnce bool) (stop func(), err err
 func (p *progress) at(ctx context.Context, step, message string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.account()
 	p.step, p.message = step, message
 	p.tell(ctx)
 	return p.err
+}
+
+// account adds the time since the step began to what was spent on it.
+func (p *progress) account() {
+	now := time.Now()
+	if !p.begun.IsZero() {
+		if p.spent == nil {
+			p.spent = make(map[string]time.Duration)
+		}
+		p.spent[p.step] += now.Sub(p.begun)
+	}
+	p.begun = now
+}
+
+// end tells whoever observes the importer how long the steps took.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.importer.Observe == nil || p.begun.IsZero() {
+		return
+	}
+	p.account()
+	for step, took := range p.spent {
+		p.importer.Observe(step, took)
+	}
 }
 
 func (p *progress) tell(ctx context.Context) {

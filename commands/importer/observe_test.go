@@ -1,0 +1,69 @@
+package importer
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/events/fault"
+)
+
+func TestStepsAreMeasured(t *testing.T) {
+	b := newBench(t)
+	_, work := b.accept(alice, doc{"scan.md", "Library", "x"}, doc{"broken.md", "Library", "y"})
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		b.reader = script(func(_ context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			progress("reading", 1, 2)
+			time.Sleep(time.Second)
+			progress("ocr", 1, 2)
+			time.Sleep(3 * time.Second)
+			progress("reading", 2, 2)
+			time.Sleep(time.Second)
+			return extract.Info{}, sections(emit, "text", 1)
+		})
+		i := b.importer(b.driver)
+		took := map[string]time.Duration{}
+		i.Observe = func(step string, d time.Duration) { took[step] += d }
+		if err := i.importFile(t.Context(), work[0]); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]time.Duration{"reading": 2 * time.Second, "ocr": 3 * time.Second, "splitting": 0, "summarising": 0, "filing": 0}
+		if !maps.Equal(took, want) {
+			t.Errorf("steps took %v, want %v", took, want)
+		}
+
+		clear(took)
+		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+			time.Sleep(time.Minute)
+			return extract.Info{}, fault.Errorf(fault.Invalid, "the file is broken")
+		})
+		i.Reader = b.reader
+		if err := i.importFile(t.Context(), work[1]); err == nil {
+			t.Error("a broken file was imported")
+		}
+		if want := map[string]time.Duration{"reading": time.Minute}; !maps.Equal(took, want) {
+			t.Errorf("steps of a file that fails took %v, want %v", took, want)
+		}
+	})
+}
+
+func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
+	b := newBench(t)
+	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		return extract.Info{}, fault.Errorf(fault.Invalid, "the file is broken")
+	})
+	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
+	i := b.importer(b.driver)
+	var log strings.Builder
+	i.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	b.deliver(i, work)
+	if got := log.String(); !strings.Contains(got, "a file was not imported") || !strings.Contains(got, "correlation_id=request") {
+		t.Errorf("logged %s", got)
+	}
+}
