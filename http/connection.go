@@ -24,11 +24,13 @@ func (s *Server) connect(next http.Handler) http.Handler {
 			r.Body = &body{ReadCloser: r.Body, out: out}
 		}
 		defer func() {
+			s.observe(out, r, time.Since(began))
 			s.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request",
 				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status),
-				slog.Int64("bytes", out.written), slog.Duration("took", time.Since(began)), slog.String("request", id))
+				slog.Int64("bytes", out.written), slog.Duration("took", time.Since(began)), slog.String("correlation_id", id))
 		}()
 		next.ServeHTTP(out, r)
+		orElse(&out.status, http.StatusOK) // which net/http sends then
 	})
 }
 
@@ -59,6 +61,7 @@ type response struct {
 	silence time.Duration
 	status  int
 	written int64
+	route   string // template of the route that answers; "" for none
 }
 
 func (w *response) WriteHeader(status int) {

@@ -87,10 +87,10 @@ func (s *Server) log(r *http.Request, err error) {
 	status, _ := describe(err)
 	detail := fault.Detail(err)
 	if status < 500 || r.Context().Err() != nil {
-		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", detail, "request", correlation(r.Context()))
+		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", detail, "correlation_id", correlation(r.Context()))
 		return
 	}
-	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", detail, "request", correlation(r.Context()))
+	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", detail, "correlation_id", correlation(r.Context()))
 }
 
 // guard answers 500 for a panic below it, or cuts the connection where a reply
@@ -106,7 +106,7 @@ func (s *Server) guard(d dialect, next http.Handler) http.Handler {
 				panic(v)
 			}
 			s.Logger.ErrorContext(r.Context(), "request panicked", "method", r.Method, "path", r.URL.Path,
-				"panic", v, "stack", string(debug.Stack()), "request", correlation(r.Context()))
+				"panic", v, "stack", string(debug.Stack()), "correlation_id", correlation(r.Context()))
 			if out, ok := w.(*response); !ok || out.status != 0 {
 				panic(http.ErrAbortHandler)
 			}

@@ -63,6 +63,10 @@ func (s *Server) Routes() *mux.Router {
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
 	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
 	root.Handle(deepLink, s.guard(vaultDialect, s.serve(vaultDialect, (*Server).deepLink))).Methods("GET", "HEAD")
+	if s.Metrics != nil {
+		root.Handle("/metrics", s.Metrics).Methods("GET", "HEAD")
+	}
+	root.Use(noteRoute)
 	for _, p := range s.parts() {
 		p.mount(s.at(root, p.url))
 	}

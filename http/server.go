@@ -36,6 +36,11 @@ type Server struct {
 	// There is no built-in issuer where it is nil.
 	SignIn http.Handler
 
+	// Metrics answers GET /metrics, for everyone. Nothing does where it is nil.
+	Metrics http.Handler
+	// Observe is told of every request once it is answered. May be nil.
+	Observe func(Answered)
+
 	// CoreURL, VaultURL and IssuerURL are what clients call. Without them the
 	// paths are /core, /vault and /signin. Where one has another host than the
 	// rest, requests are routed by host as well.

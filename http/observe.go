@@ -1,0 +1,64 @@
+package http
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+)
+
+// Answered is a request that was answered, without anything of what it was
+// about.
+type Answered struct {
+	// Route is the template of the route that took it, with the names of its
+	// variables in place of their values: /vault/documents/{id}. It is "none"
+	// where no route did.
+	Route  string
+	Method string // "other" for those that no route has
+	Status int    // 0 where the connection was cut before a reply began
+	Took   time.Duration
+}
+
+func (s *Server) observe(w *response, r *http.Request, took time.Duration) {
+	if s.Observe == nil {
+		return
+	}
+	a := Answered{Route: w.route, Method: r.Method, Status: w.status, Took: took}
+	orElse(&a.Route, "none")
+	if !slices.Contains(methods, a.Method) && a.Method != http.MethodOptions {
+		a.Method = "other" // a client may send any word
+	}
+	s.Observe(a)
+}
+
+// noteRoute notes with a response which route answers it.
+func noteRoute(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if out, ok := w.(*response); ok {
+			out.route = template(mux.CurrentRoute(r))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// template returns a route's path with the names of its variables, and
+// without the expressions that some must match.
+func template(route *mux.Route) string {
+	path, err := route.GetPathTemplate()
+	if err != nil {
+		return "" // it has no path of its own
+	}
+	var plain strings.Builder
+	for {
+		before, variable, found := strings.Cut(path, "{")
+		plain.WriteString(before)
+		if !found {
+			return plain.String()
+		}
+		variable, path, _ = strings.Cut(variable, "}")
+		name, _, _ := strings.Cut(variable, ":")
+		plain.WriteString("{" + name + "}")
+	}
+}
