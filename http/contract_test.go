@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,24 @@ func TestRoutesAndDocumentsAgree(t *testing.T) {
 	slices.Sort(described)
 	if len(routes) < 29 || !slices.Equal(routes, described) {
 		t.Errorf("routes    %q\ndescribed %q", routes, described)
+	}
+}
+
+// Beside the services are what operators ask and the deep links, and nothing
+// else; metrics only where there are some.
+func TestRoutesBesideTheServices(t *testing.T) {
+	want := []string{"GET /documents/{id}.{ext}", "GET /healthz", "GET /readyz", "GET /version"}
+	for _, server := range []*httpd.Server{{}, {Metrics: http.NotFoundHandler()}} {
+		server.Handler()
+		if server.Metrics != nil {
+			want = slices.Insert(want, 2, "GET /metrics")
+		}
+		routes := slices.DeleteFunc(routesOf(t, server), func(route string) bool {
+			return strings.Contains(route, " /core/") || strings.Contains(route, " /vault/")
+		})
+		if !slices.Equal(routes, want) {
+			t.Errorf("routes %q, want %q", routes, want)
+		}
 	}
 }
 

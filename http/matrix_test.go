@@ -64,6 +64,7 @@ var matrix = map[string]row{
 	"GET /healthz":                    {want: all},
 	"GET /readyz":                     {want: all},
 	"GET /version":                    {want: all},
+	"GET /metrics":                    {want: all},
 	"GET /core/openapi.yaml":          {want: all},
 	"GET /vault/openapi.yaml":         {want: all},
 	"GET /documents/{id}.{ext}":       {path: "/documents/{document}.md", want: readers},

@@ -23,6 +23,7 @@ import (
 	"annals/events/memory"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/metrics"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -45,7 +46,8 @@ type service struct {
 // options first.
 func start(t *testing.T, change func(*httpd.Server)) *service {
 	t.Helper()
-	s := &service{T: t, log: events.NewLog(memory.New()), originals: t.TempDir(), token: "alice"}
+	measures := metrics.New("test", slog.New(slog.DiscardHandler))
+	s := &service{T: t, log: events.NewLog(measures.Driver(memory.New())), originals: t.TempDir(), token: "alice"}
 	t.Cleanup(func() { s.log.Close() })
 	store, err := originals.OpenDir(s.originals)
 	if err != nil {
@@ -54,7 +56,7 @@ func start(t *testing.T, change func(*httpd.Server)) *service {
 	s.library = &library{log: s.log, folders: map[uuid.UUID]queries.Folder{}}
 	s.server = &httpd.Server{
 		Verify: verify, Queries: s.library, Commands: &commands.Handler{Log: s.log}, Originals: store,
-		Version: "test", Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Version: "test", Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics: measures, Observe: measures.Request,
 	}
 	if change != nil {
 		change(s.server)

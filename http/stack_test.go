@@ -19,6 +19,7 @@ import (
 	"annals/commands/importer/extract"
 	"annals/commands/importer/summarise"
 	httpd "annals/http"
+	"annals/http/metrics"
 	"annals/projections"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
@@ -55,6 +56,8 @@ func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 		reads := &queries.Queries{Models: models}
 		handler.Duplicates, handler.Contents = reads, reads
 		h.Queries = reads
+		measures := h.Metrics.(*metrics.Metrics)
+		measures.Follow(reads)
 		h.Await, h.Revise, h.Silence = time.Hour, time.Hour, time.Hour
 		for _, set := range change {
 			set(h)
@@ -62,7 +65,7 @@ func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 		reader := extract.New(extract.Options{})
 		work := &importer.Importer{
 			Handler: handler, Originals: h.Originals, Reader: reader, Logger: quiet, Workers: 2,
-			Summarise: func(title string) importer.Summariser { return summarise.New(title) },
+			Summarise: func(title string) importer.Summariser { return summarise.New(title) }, Observe: measures.Step,
 		}
 		queue := &projections.Queue{Work: models.Work, Control: control, Holder: "test", Workers: 2, Logger: quiet}
 		running, stop := context.WithCancel(ctx)

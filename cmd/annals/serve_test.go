@@ -16,6 +16,7 @@ func TestServeRefusesSettingsThatCannotBe(t *testing.T) {
 		{"--workers", "0"}, {"--workers", "-1"}, {"--search-limit", "100000"}, {"--max-files", "0"}, {"--extract-memory", "1"},
 		{"--core-url", "http://h/x", "--vault-url", "http://h/x/"}, {"--listen", "nowhere"}, {"--log", "postgres://x/y"}, {"--read-models", "sqlite://h/p"},
 		{"--issuer", "alias=x"}, {"--log-level", "loud"}, {"--vault-url", "ftp://h/"},
+		{"--metrics-listen", "nowhere"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		var stderr strings.Builder

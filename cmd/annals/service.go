@@ -19,6 +19,7 @@ import (
 	"annals/events"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/metrics"
 	"annals/http/signin"
 	"annals/projections"
 	"annals/queries"
@@ -33,6 +34,8 @@ type service struct {
 	urls   addresses
 	logger *slog.Logger
 
+	metrics   *metrics.Metrics
+	metricsAt net.Listener // nil: at the server's own
 	log       *events.Log
 	control   *projections.Control
 	originals originals.Store
@@ -61,7 +64,7 @@ func openService(ctx context.Context, c *serveConfig, urls addresses, logger *sl
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, open := range []func(context.Context) error{s.openStores, s.openSignIn, s.openImporter} {
+	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openSignIn, s.openImporter} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -72,13 +75,32 @@ func openService(ctx context.Context, c *serveConfig, urls addresses, logger *sl
 
 func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
 
+// openMetrics makes what measures the other parts, and takes the address at
+// which that is told, if it has one of its own.
+func (s *service) openMetrics(ctx context.Context) (err error) {
+	s.metrics = metrics.New(version(), s.logger)
+	if s.config.metrics == "" {
+		return nil
+	}
+	if s.metricsAt, err = new(net.ListenConfig).Listen(ctx, "tcp", s.config.metrics); err != nil {
+		return fmt.Errorf("listen for --metrics-listen on %s: %w", s.config.metrics, err)
+	}
+	s.closing(func() error {
+		if err := s.metricsAt.Close(); !errors.Is(err, net.ErrClosed) { // as it is once it was served
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
 // openStores opens the log, the originals, and the read models.
 func (s *service) openStores(ctx context.Context) error {
 	driver, err := openLog(ctx, s.config.log, s.config.data, mayCreate)
 	if err != nil {
 		return err
 	}
-	s.log = events.NewLog(driver)
+	s.log = events.NewLog(s.metrics.Driver(driver))
 	s.closing(s.log.Close)
 	if s.originals, err = openOriginals(ctx, s.config.originals, s.config.data); err != nil {
 		return err
@@ -102,6 +124,7 @@ func (s *service) openStores(ctx context.Context) error {
 		return err
 	}
 	s.queries = &queries.Queries{Models: s.models, SearchLimit: s.config.searchLimit, Start: head}
+	s.metrics.Follow(s.queries)
 	return nil
 }
 
@@ -148,7 +171,7 @@ func (s *service) openImporter(context.Context) error {
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
-		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger,
+		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 	}
 	// More files are out than are read side by side: the rest wait for the disk.
 	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: holder, Workers: 8 * s.config.workers, Logger: s.logger}
@@ -165,6 +188,10 @@ func (s *service) openServer() {
 	s.server.Version = version()
 	s.server.Stall = s.config.stall
 	s.server.Logger = s.logger
+	s.server.Observe = s.metrics.Request
+	if s.metricsAt == nil {
+		s.server.Metrics = s.metrics
+	}
 }
 
 // run starts every part. Read models go on until both the server, whose last
@@ -182,6 +209,9 @@ func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
 	})
 	g.Go(func() error { return s.models.Run(models) })
 	g.Go(func() error { s.sweep(ctx); return nil })
+	if s.metricsAt != nil {
+		g.Go(func() error { return aside(ctx, s.metricsAt, s.metricsHandler()) })
+	}
 }
 
 // sweep deletes, now and every few hours, originals that are older than a day
@@ -229,6 +259,9 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "Annals %s serves %s\n\n", version(), s.config.data)
 	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.issuer)
+	if s.metricsAt != nil {
+		fmt.Fprintf(out, "  metrics http://%s/metrics\n\n", s.metricsAt.Addr())
+	}
 	if s.password != "" {
 		fmt.Fprintf(out, "The user admin was created. Whoever may read the data folder signs in by %s token NAME; the password is\nfor sign-in by browser, which is to come, and is shown this once: %s\n\n", program, s.password)
 	}

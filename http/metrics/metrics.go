@@ -1,0 +1,98 @@
+// Package metrics measures a running service and tells it in the words of
+// Prometheus. It names read models, steps and templates of routes, and nothing
+// of users, folders or documents, so that there are few series and whoever
+// reads them learns how the service does and not what it holds.
+//
+// It imports http, queries, events and events/fault.
+package metrics
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	httpd "annals/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics counts and measures. It is the http.Handler of GET /metrics, and safe
+// for use by several goroutines.
+type Metrics struct {
+	http.Handler
+	registry *prometheus.Registry
+
+	appends  prometheus.Histogram
+	appended prometheus.Counter
+	failures *prometheus.CounterVec
+	requests *prometheus.HistogramVec
+	steps    *prometheus.HistogramVec
+}
+
+// Most scrapes at the same time: the state of the read models is looked up for
+// each, and anyone may ask.
+const scrapes = 4
+
+// New returns the metrics of a program of this version. What cannot be measured
+// is left out of a scrape and told to the logger.
+func New(version string, logger *slog.Logger) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		appends: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "annals_log_append_seconds", Help: "Time of an append to the log until it was durable; appends that failed are left out.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}),
+		appended: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "annals_log_events_appended_total", Help: "Events in appends to the log; those that were found to be there since an earlier try count again.",
+		}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "annals_log_append_failures_total", Help: "Appends to the log that failed, by kind. A conflict is tried again.",
+		}, []string{"kind"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "annals_http_request_seconds", Help: "Time of a request until it was answered, progress streams and uploads in full; status 0 is a connection cut before a reply began.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}, []string{"route", "method", "status"}),
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "annals_import_step_seconds", Help: "Time that one try at importing a file spent on a step.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600},
+		}, []string{"step"}),
+	}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "annals_info", Help: "Always 1; its label is the version of the program.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	info.Set(1)
+	m.registry.MustRegister(m.appends, m.appended, m.failures, m.requests, m.steps, info,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog: scrapeLog{logger}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapes,
+	})
+	return m
+}
+
+// Request counts a request that was answered.
+func (m *Metrics) Request(a httpd.Answered) {
+	m.requests.WithLabelValues(a.Route, a.Method, strconv.Itoa(a.Status)).Observe(a.Took.Seconds())
+}
+
+// steps are those of importing a file.
+var steps = []string{"reading", "ocr", "splitting", "summarising", "filing"}
+
+// Step notes for how long a try at importing a file was at a step.
+func (m *Metrics) Step(step string, took time.Duration) {
+	if !slices.Contains(steps, step) {
+		step = "other" // readers of files are processes of their own
+	}
+	m.steps.WithLabelValues(step).Observe(took.Seconds())
+}
+
+// scrapeLog tells operators what a scrape had to leave out.
+type scrapeLog struct{ *slog.Logger }
+
+func (l scrapeLog) Println(v ...any) {
+	l.Warn("metrics cannot be told in full", "error", fmt.Sprint(v...))
+}

@@ -1,0 +1,123 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/memory"
+	httpd "annals/http"
+	"annals/http/metrics"
+	"annals/queries"
+)
+
+// lines returns what a scrape tells but comments.
+func lines(t *testing.T, m *metrics.Metrics) map[string]bool {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("metrics = %d %s", w.Code, w.Body)
+	}
+	all := map[string]bool{}
+	for line := range strings.Lines(w.Body.String()) {
+		all[strings.TrimSpace(line)] = true
+	}
+	return all
+}
+
+func want(t *testing.T, got map[string]bool, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !got[line] {
+			t.Errorf("no %s in %v", line, got)
+		}
+	}
+}
+
+func TestAppendsAreMeasured(t *testing.T) {
+	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
+	log := events.NewLog(m.Driver(memory.New()))
+	defer log.Close()
+	tag := events.New{Data: events.DocumentTagged{Tags: []string{"secret"}, Version: 2}}
+	if _, err := log.Append(t.Context(), "document-a", events.NoStream, events.Cause{}, tag, tag, tag); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "document-a", 2, events.Cause{}, tag); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), "document-a", events.NoStream, events.Cause{}, tag); err == nil {
+		t.Fatal("an append to a stream that is there succeeded")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := log.Append(ended, "document-a", 3, events.Cause{}, tag); err == nil {
+		t.Fatal("an append of a caller who left succeeded")
+	}
+	want(t, lines(t, m),
+		`annals_log_append_seconds_count 2`, `annals_log_events_appended_total 4`, `annals_info{version="1.2"} 1`,
+		`annals_log_append_failures_total{kind="conflict"} 1`, `annals_log_append_failures_total{kind="canceled"} 1`)
+}
+
+// reads are a read side with faults.
+type reads struct{ models, backlog error }
+
+func (r reads) Status(context.Context) ([]queries.Model, error) {
+	return []queries.Model{{Name: "vault", Position: 7, Head: 9, Lag: 1500 * time.Millisecond, Parked: 3}, {Name: "passages", Position: 9, Head: 9, Waiting: 20}}, r.models
+}
+
+func (r reads) Backlog(context.Context) (queries.Backlog, error) {
+	return queries.Backlog{Files: 4, Age: time.Minute}, r.backlog
+}
+
+// What cannot be looked up is left out and logged; the rest is told.
+func TestAFaultOfTheReadSideLeavesTheRest(t *testing.T) {
+	models := []string{
+		`annals_projection_position{projection="vault"} 7`, `annals_projection_head{projection="vault"} 9`, `annals_projection_lag_events{projection="vault"} 2`,
+		`annals_projection_lag_seconds{projection="vault"} 1.5`, `annals_projection_parked_events{projection="vault"} 3`,
+		`annals_projection_lag_events{projection="passages"} 0`,
+	}
+	const relabels, files, oldest = "annals_search_documents_waiting 20", "annals_import_files_waiting 4", "annals_import_oldest_file_seconds 60"
+	for _, test := range []struct {
+		reads reads
+		told  []string
+		not   []string
+	}{
+		{reads{}, []string{relabels, files, oldest}, nil},
+		{reads{models: errors.New("disk failed")}, []string{files, oldest}, []string{relabels}},
+		{reads{backlog: errors.New("disk failed")}, []string{relabels}, []string{files, oldest}},
+	} {
+		var log strings.Builder
+		m := metrics.New("1.2", slog.New(slog.NewTextHandler(&log, nil)))
+		m.Follow(test.reads)
+		got := lines(t, m)
+		want(t, got, models...)
+		want(t, got, test.told...)
+		for _, line := range test.not {
+			if got[line] {
+				t.Errorf("%s is told with %+v", line, test.reads)
+			}
+		}
+		if faulty := test.reads != (reads{}); faulty != strings.Contains(log.String(), "disk failed") {
+			t.Errorf("logged %q with %+v", log.String(), test.reads)
+		}
+	}
+}
+
+// Words that come from elsewhere make no series.
+func TestUnknownStepsAreOne(t *testing.T) {
+	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
+	for _, step := range []string{"reading", "page 1", "page 2"} {
+		m.Step(step, time.Second)
+	}
+	m.Request(httpd.Answered{Route: "/vault/documents/{id}", Method: "GET", Status: 404, Took: time.Second})
+	want(t, lines(t, m),
+		`annals_import_step_seconds_count{step="reading"} 1`, `annals_import_step_seconds_count{step="other"} 2`,
+		`annals_http_request_seconds_count{method="GET",route="/vault/documents/{id}",status="404"} 1`,
+		`annals_http_request_seconds_sum{method="GET",route="/vault/documents/{id}",status="404"} 1`)
+}
