@@ -28,7 +28,7 @@ func TestStatusTellsForHowLongAReadModelIsBehind(t *testing.T) {
 	}
 	least := time.Since(after)
 	all, err := f.Status(t.Context())
-	if err != nil || len(all) != 5 {
+	if err != nil || len(all) != len(f.Models.All()) {
 		t.Fatalf("status %v (%v)", all, err)
 	}
 	for _, m := range all {
@@ -56,8 +56,8 @@ func TestStatusCountsParkedEvents(t *testing.T) {
 	}
 	want := map[string]int{"vault": 2, "summaries": 2, "passages": 2, "jobs": 0, "work": 0}
 	for _, m := range all {
-		if m.Parked != want[m.Name] || m.Lag != 0 {
-			t.Errorf("status %+v, want %d parked", m, want[m.Name])
+		if parked, known := want[m.Name]; known && m.Parked != parked || m.Lag != 0 {
+			t.Errorf("status %+v, want %d parked", m, parked)
 		}
 	}
 }

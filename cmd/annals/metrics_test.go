@@ -30,7 +30,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 		if err != nil || resp.StatusCode != want {
 			t.Errorf("%s%s = %d (%v), want %d", at, path, resp.StatusCode, err, want)
 		}
-		if path == "" && strings.Count(string(body), "\nannals_projection_position{") != 5 {
+		if path == "" && strings.Count(string(body), "\nannals_projection_position{") < 5 {
 			t.Errorf("metrics %s", body)
 		}
 	}
