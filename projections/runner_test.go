@@ -165,7 +165,7 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 		events.ImportRequested{Files: 2, User: "user:alice"}, events.FileStarted{File: 0})
 	add(t, log, events.DocumentStream(doc), imported(folder, "a.md"), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
 	add(t, log, events.JobStream(job), events.FileImported{File: 0, Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
-	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}} {
+	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}} {
 		r, err := newRunner(t.Context(), log, p, filepath.Join(t.TempDir(), "m.db"), quiet)
 		if err != nil {
 			t.Fatal(err)

@@ -28,8 +28,8 @@ type Options struct {
 
 // Set is every read model of a service.
 type Set struct {
-	Vault, Jobs, Work, Summaries, Passages *Runner
-	Search                                 searchindex.Engine
+	Vault, Jobs, Work, Summaries, Audit, Passages *Runner
+	Search                                        searchindex.Engine
 }
 
 // Open opens the generation of each read model that serves. One that is
@@ -47,6 +47,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 		open(&s.Jobs, Jobs{}),
 		open(&s.Work, Work{}),
 		open(&s.Summaries, Summaries{}),
+		open(&s.Audit, Audit{}),
 		open(&s.Passages, texts),
 	)
 	if err != nil {
@@ -124,7 +125,7 @@ func (o Options) remove(ctx context.Context, p Projection, number int) {
 
 // All returns every runner.
 func (s *Set) All() []*Runner {
-	return []*Runner{s.Vault, s.Jobs, s.Work, s.Summaries, s.Passages}
+	return []*Runner{s.Vault, s.Jobs, s.Work, s.Summaries, s.Audit, s.Passages}
 }
 
 // Run keeps all read models in step with the log until ctx ends.

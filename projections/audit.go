@@ -1,0 +1,143 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// Audit is the read model of who did what when. It keeps what has been deleted.
+type Audit struct{}
+
+// Name is "audit".
+func (Audit) Name() string { return "audit" }
+
+// Version of the audit trail's tables.
+func (Audit) Version() int { return 1 }
+
+// Types are the events that a person would ask about: every change of folders
+// and documents, and of jobs what leaves no document.
+func (Audit) Types() []string {
+	return []string{
+		"FolderCreated", "FolderRenamed", "FolderMoved", "FolderShared", "FolderDeleted",
+		"DocumentImported", "DocumentRenamed", "DocumentMoved", "DocumentTagged", "DocumentRevised", "DocumentReread", "DocumentDeleted",
+		"FileAccepted", "ImportRequested", "FileFailed", "JobFinished",
+	}
+}
+
+// record is what an event adds to the trail. What it does not set, a thing has
+// as it had it before.
+type record struct {
+	thing, place string
+	name, parent *string
+	file         int
+	detail       string
+}
+
+// Apply writes one row. A document's rows are judged by where it lies now, so
+// its move takes the earlier ones along.
+func (a Audit) Apply(ctx context.Context, tx Tx, e events.Event) error {
+	r, ok := recordOf(e)
+	if !ok {
+		return nil
+	}
+	added, err := tx.Changed(ctx, `INSERT INTO entries (position, time, id, type, actor, via, correlation, thing, place, name, old_name, parent, old_parent, file, detail)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, coalesce(nullif($9, ''), last.place, ''),
+			coalesce($10, last.name, ''), coalesce(last.name, ''), coalesce($11, last.parent, ''), coalesce(last.parent, ''), $12, $13
+		FROM (SELECT 1) LEFT JOIN (SELECT name, parent, place FROM entries WHERE thing = $8 ORDER BY position DESC LIMIT 1) last
+		WHERE true ON CONFLICT (position) DO NOTHING`,
+		int64(e.Position), e.Metadata.Time.UnixMicro(), e.ID.String(), e.Type, string(e.Metadata.Actor), e.Metadata.Via, e.Metadata.Correlation,
+		r.thing, r.place, r.name, r.parent, r.file, r.detail)
+	if _, moved := e.Data.(events.DocumentMoved); err != nil || added == 0 || !moved {
+		return err
+	}
+	return tx.Exec(ctx, `UPDATE entries SET place = $2 WHERE thing = $1`, r.thing, r.place)
+}
+
+// recordOf returns what an event adds; ok is false where that is nothing.
+func recordOf(e events.Event) (r record, ok bool) {
+	if r, ok = ofFolder(e.Data); ok {
+		return r, true
+	}
+	if r, ok = ofDocument(e.Data); ok {
+		r.thing = e.Stream
+		return r, true
+	}
+	return ofJob(e)
+}
+
+func ofFolder(data events.Data) (r record, ok bool) {
+	var folder uuid.UUID
+	switch d := data.(type) {
+	case events.FolderCreated:
+		folder, r.name, r.parent = d.Folder, &d.Name, new(idText(d.Parent))
+	case events.FolderRenamed:
+		folder, r.name = d.Folder, &d.Name
+	case events.FolderMoved:
+		folder, r.parent = d.Folder, new(idText(d.Parent))
+	case events.FolderShared:
+		folder, r.detail = d.Folder, inWords(d.Permissions, func(p events.Permission) string { return fmt.Sprintf("%s (%s)", p.Principal, p.Access) })
+	case events.FolderDeleted:
+		folder = d.Folder
+	default:
+		return r, false
+	}
+	r.thing, r.place, r.file = "folder-"+folder.String(), folder.String(), -1
+	return r, true
+}
+
+func ofDocument(data events.Data) (r record, ok bool) {
+	file := func(folder uuid.UUID) { r.place, r.parent = folder.String(), new(folder.String()) }
+	switch d := data.(type) {
+	case events.DocumentImported:
+		file(d.Folder)
+		r.name, r.detail = &d.Name, inWords(d.Tags, strconv.Quote)
+	case events.DocumentMoved:
+		file(d.Folder)
+	case events.DocumentRenamed:
+		r.name = &d.Name
+	case events.DocumentTagged:
+		r.detail = inWords(d.Tags, strconv.Quote)
+	case events.DocumentRevised, events.DocumentReread, events.DocumentDeleted:
+	default:
+		return r, false
+	}
+	r.file = -1
+	return r, true
+}
+
+// ofJob leaves out files that are only on their way.
+func ofJob(e events.Event) (r record, ok bool) {
+	r = record{thing: e.Stream, place: string(e.Metadata.Actor), name: new(string), file: -1}
+	switch d := e.Data.(type) {
+	case events.FileAccepted:
+		r.name, r.file, r.detail = &d.Name, d.File, d.Refused
+		return r, d.Refused != ""
+	case events.ImportRequested:
+		r.detail = strconv.Itoa(d.Files)
+	case events.FileFailed:
+		r.file, r.detail = d.File, d.Error
+	case events.JobFinished:
+		r.detail = fmt.Sprintf("%d imported, %d failed", d.Successful, d.Failed)
+	}
+	return r, true
+}
+
+// inWords tells the first of a list.
+func inWords[T any](list []T, word func(T) string) string {
+	const most = 64
+	words := make([]string, 0, min(len(list), most+1))
+	for i, one := range list {
+		if i == most {
+			words = append(words, fmt.Sprintf("%d more", len(list)-most))
+			break
+		}
+		words = append(words, word(one))
+	}
+	return strings.Join(words, ", ")
+}
