@@ -1,0 +1,194 @@
+package queries
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
+
+	"github.com/google/uuid"
+)
+
+// AuditFilter chooses entries of the audit trail.
+type AuditFilter struct {
+	Document *uuid.UUID
+	Folder   *uuid.UUID // it and all below it
+	Actor    events.Principal
+	From, To time.Time // from the one on, up to before the other; zero: without bound
+	Limit    int       // 0: auditPage
+	Cursor   string    // where the last page ended
+}
+
+// AuditEntry is one thing that somebody did. Names are those of then; of a
+// folder that the caller does not own, neither id nor name is told.
+type AuditEntry struct {
+	ID          uuid.UUID // of the event
+	Time        time.Time
+	Actor       events.Principal
+	Via         string // the part of the program that acted
+	Correlation string // the request
+	Type        string // of the event
+	What        string // in plain words
+	Document    uuid.UUID
+	Name        string    // the document's
+	Folder      uuid.UUID // that it happened to, or in which the document lay after it
+	FolderName  string
+	Job         uuid.UUID
+}
+
+// auditPage is how many entries a page has that is not told.
+const auditPage = 100
+
+// Audit returns a page of who did what when, the newest first, and the cursor
+// of the next, "" at the end. Admins are told everything; others what happened
+// to the folders that they own now, to what lies in them or was deleted there,
+// and in their own jobs. A document or folder that the user may read and does
+// not own is fault.Forbidden, any other fault.NotFound.
+func (q *Queries) Audit(ctx context.Context, user events.User, f AuditFilter) (entries []AuditEntry, next string, err error) {
+	before, err := f.before()
+	if err != nil {
+		return nil, "", err
+	}
+	t, err := q.trail(ctx, user)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := cmp.Or(f.Limit, auditPage)
+	rows, err := t.rows(ctx, f, before, limit+1) // one more tells whether there is a next page
+	if err != nil {
+		return nil, "", err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = rows[limit-1].auditMark.String()
+	}
+	entries, err = t.entries(ctx, rows)
+	return entries, next, wrap(err, "audit trail")
+}
+
+// trail reads the audit trail for one user.
+type trail struct {
+	*viewer
+	queries *Queries
+	owned   map[string]bool // folders, deleted ones too; of no account for an admin
+}
+
+// trail waits until the audit trail knows all that the vault does: the one
+// judges whose folders are, the other says where documents lie.
+func (q *Queries) trail(ctx context.Context, user events.User) (*trail, error) {
+	v, err := q.viewer(user)
+	if err != nil {
+		return nil, err
+	}
+	at, err := passed(ctx, q.Models.Vault)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.await(ctx, q.Models.Audit, at); err != nil {
+		return nil, err
+	}
+	t := &trail{viewer: v, queries: q, owned: make(map[string]bool)}
+	if user.Admin {
+		return t, nil
+	}
+	folders, err := projections.Column(ctx, v.db, `WITH RECURSIVE own (id) AS (
+			SELECT folder FROM permissions WHERE access = $1 AND principal IN (SELECT value FROM json_each($2))
+			UNION SELECT f.id FROM own CROSS JOIN folders f ON f.parent = own.id)
+		SELECT id FROM own`, int(events.Own), v.principals)
+	for _, id := range folders {
+		t.owned[id] = true
+	}
+	return t, wrap(err, "folders of "+string(user.Principal))
+}
+
+func (t *trail) owns(folder string) bool { return t.user.Admin || t.owned[folder] }
+
+// rows reads the entries before a mark that f asks for and that the user may
+// be told of.
+func (t *trail) rows(ctx context.Context, f AuditFilter, before auditMark, limit int) ([]auditRow, error) {
+	search := auditSearch{args: []any{before.time, before.position, limit}}
+	if f.Actor != "" {
+		search.and(`e.actor = $%d`, string(f.Actor))
+	}
+	if !f.From.IsZero() {
+		search.and(`e.time >= $%d`, f.From.UnixMicro())
+	}
+	places, err := t.places(ctx, f.Folder)
+	if err != nil {
+		return nil, err
+	}
+	query := ""
+	switch {
+	case f.Document != nil:
+		place, err := t.placeOf(ctx, *f.Document)
+		if err != nil || f.Folder != nil && !slices.Contains(places, place) {
+			return nil, err
+		}
+		search.and(`e.thing = $%d`, events.DocumentStream(*f.Document))
+		query = search.everywhere()
+	case t.user.Admin && f.Folder == nil:
+		query = search.everywhere()
+	default:
+		query = search.inPlaces(places)
+	}
+	rows, err := projections.List(ctx, t.queries.Models.Audit.DB(), (*auditRow).fields, query, search.args...)
+	return rows, wrap(err, "audit trail")
+}
+
+// places returns where the user may be told what happened: in a folder and all
+// below it, or, without one, in all of his folders and in his jobs.
+func (t *trail) places(ctx context.Context, folder *uuid.UUID) ([]string, error) {
+	if folder == nil {
+		return append(slices.Collect(maps.Keys(t.owned)), string(t.user.Principal)), nil
+	}
+	below, err := projections.Column(ctx, t.db, `WITH RECURSIVE below (id) AS (
+			SELECT id FROM folders WHERE id = $1
+			UNION SELECT f.id FROM below CROSS JOIN folders f ON f.parent = below.id)
+		SELECT id FROM below`, folder.String())
+	switch {
+	case err != nil:
+		return nil, wrap(err, "folders below "+folder.String())
+	case len(below) > 0 && t.owns(below[0]):
+		return below, nil
+	}
+	readable, err := t.may(ctx, folder.String())
+	return nil, refused(err, readable, "folder", *folder)
+}
+
+// placeOf returns the folder that a document of the user's lies in, or lay in
+// when it was deleted.
+func (t *trail) placeOf(ctx context.Context, document uuid.UUID) (place string, err error) {
+	err = t.queries.Models.Audit.DB().QueryRowContext(ctx, `SELECT place FROM entries WHERE thing = $1 LIMIT 1`, events.DocumentStream(document)).Scan(&place)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", notFound("document", document)
+	case err != nil:
+		return "", wrap(err, "place of document "+document.String())
+	case t.owns(place):
+		return place, nil
+	}
+	_, err = t.filed(ctx, document)
+	readable := err == nil
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return "", refused(err, readable, "document", document)
+}
+
+// refused is told of a thing that the user does not own.
+func refused(err error, readable bool, what string, id uuid.UUID) error {
+	switch {
+	case err != nil:
+		return wrap(err, what)
+	case readable:
+		return fault.Errorf(fault.Forbidden, "only an owner of this %s may see who did what to it", what)
+	}
+	return notFound(what, id)
+}

@@ -1,0 +1,265 @@
+package queries
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
+
+	"github.com/google/uuid"
+)
+
+// addAs adds events that somebody else than alice caused.
+func (f *fixture) addAs(who events.Principal, stream string, data ...events.Data) {
+	f.t.Helper()
+	all := make([]events.New, len(data))
+	for i, d := range data {
+		all[i].Data = d
+	}
+	at, err := f.log.Append(f.t.Context(), stream, events.AnyRevision, events.Cause{Actor: who, Via: "vault", Correlation: "request-1"}, all...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.at = at.Position
+}
+
+// trailOf returns who did what, the newest first.
+func (f *fixture) trailOf(user events.User, filter AuditFilter) (words []string) {
+	f.t.Helper()
+	f.settle()
+	entries, _, err := f.Audit(f.t.Context(), user, filter)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, e := range entries {
+		words = append(words, e.Actor.Name()+" "+e.What)
+	}
+	return words
+}
+
+func (f *fixture) wantTrail(user events.User, filter AuditFilter, want ...string) {
+	f.t.Helper()
+	if got := f.trailOf(user, filter); !slices.Equal(got, want) {
+		f.t.Errorf("the trail for %s is\n%s\nwant\n%s", user.Principal, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestTheTrailSaysInPlainWordsWhoDidWhat(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	sub := f.folder(top, "Sub", "")
+	id := f.document(top, "a.md", []string{"x", "y"}, "Text.")
+	stream := events.DocumentStream(id)
+	f.addAs("user:bob", stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: sub})
+	f.add(events.Folders, events.FolderRenamed{Folder: sub, Name: "Low"})
+	f.add(stream, events.DocumentTagged{Version: 3, Tags: []string{"z"}}, events.DocumentTagged{Version: 4})
+	f.revise(id, 5, "More text.")
+	f.add(stream, events.DocumentReread{Version: 6, Content: events.Content{SHA256: strings.Repeat("0b", 32), TextStream: events.TextStream(id, 5)}}, events.DocumentDeleted{Version: 7})
+	f.share(sub, "group:staff", "read")
+	f.add(events.Folders, events.FolderShared{Folder: sub}, events.FolderMoved{Folder: sub, Owner: "user:alice"}, events.FolderMoved{Folder: sub, Parent: top}, events.FolderDeleted{Folder: sub})
+
+	f.wantTrail(alice, AuditFilter{Folder: &top},
+		`alice deleted folder "Low" and all that was in it`,
+		`alice moved folder "Low" to folder "Top"`,
+		`alice moved folder "Low" from folder "Top" to the top level`,
+		`alice shared folder "Low" with nobody else`,
+		`alice shared folder "Low" with group:staff (read)`,
+		`alice deleted document "b.md"`,
+		`alice had document "b.md" read again`,
+		`alice gave document "b.md" new content`,
+		`alice removed all tags of document "b.md"`,
+		`alice set the tags of document "b.md" to "z"`,
+		`alice renamed folder "Sub" to "Low"`,
+		`bob moved document "b.md" from folder "Top" to folder "Sub"`,
+		`bob renamed document "a.md" to "b.md"`,
+		`alice imported document "a.md" into folder "Top", tagged "x", "y"`,
+		`alice made folder "Sub" in folder "Top"`,
+		`alice made folder "Top"`)
+	f.wantTrail(alice, AuditFilter{Actor: "user:bob", Limit: 1}, `bob moved document "b.md" from folder "Top" to folder "Sub"`)
+
+	entries, _, err := f.Audit(t.Context(), alice, AuditFilter{Document: &id, Actor: "user:bob"})
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("%d entries (%v), want 2", len(entries), err)
+	}
+	moved, renamed := entries[0], entries[1]
+	if moved.Document != id || moved.Name != "b.md" || moved.Folder != sub || moved.FolderName != "Sub" || moved.Via != "vault" || moved.Correlation != "request-1" || moved.Type != "DocumentMoved" {
+		t.Errorf("the move is told as %+v", moved)
+	}
+	if renamed.Name != "b.md" || renamed.Folder != top || renamed.FolderName != "Top" || renamed.ID == moved.ID || time.Since(renamed.Time) > time.Hour {
+		t.Errorf("the renaming is told as %+v", renamed)
+	}
+}
+
+func TestTheTrailTellsOfFilesThatBecameNoDocument(t *testing.T) {
+	f := newFixture(t)
+	job := uuid.New()
+	f.addAs("user:bob", events.JobStream(job),
+		events.FileAccepted{File: 0, Name: "a.md", SHA256: strings.Repeat("0a", 32), Size: 1},
+		events.FileAccepted{File: 1, Name: "virus.exe", Refused: "this type is not supported"},
+		events.ImportRequested{Files: 2, User: "user:bob"},
+		events.FileStarted{File: 0}, events.FileStepped{File: 0, Step: "reading"},
+		events.FileFailed{File: 0, Error: "it is empty"},
+		events.JobFinished{Failed: 2})
+	want := []string{
+		"bob had an upload worked off: 0 imported, 2 failed",
+		`bob uploaded "a.md", which could not be imported: it is empty`,
+		"bob uploaded 2 files",
+		`bob uploaded "virus.exe", which was refused: this type is not supported`,
+	}
+	f.wantTrail(bob, AuditFilter{}, want...)
+	f.wantTrail(admin, AuditFilter{}, want...)
+	f.wantTrail(alice, AuditFilter{})
+	if entries, _, err := f.Audit(t.Context(), bob, AuditFilter{}); err != nil || entries[0].Job != job || entries[0].Document != uuid.Nil {
+		t.Errorf("the job is told as %+v (%v)", entries, err)
+	}
+}
+
+// Who owns a document now is told all that happened to it, and who does not,
+// nothing: not even that it lay in his folder once.
+func TestTheTrailFollowsADocumentToItsNewOwner(t *testing.T) {
+	f := newFixture(t)
+	secret := f.folder(uuid.Nil, "Secret", "user:eve")
+	home := f.folder(uuid.Nil, "Home", "user:alice")
+	id := f.document(secret, "a.md", nil, "Text.")
+	f.wantTrail(alice, AuditFilter{}, `alice made folder "Home"`)
+	f.add(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: home})
+	f.wantTrail(alice, AuditFilter{}, `alice moved document "a.md" to folder "Home"`, `alice imported document "a.md"`, `alice made folder "Home"`)
+	f.wantTrail(eve, AuditFilter{}, `alice made folder "Secret"`)
+	f.wantTrail(admin, AuditFilter{Document: &id}, `alice moved document "a.md" from folder "Secret" to folder "Home"`, `alice imported document "a.md" into folder "Secret"`)
+	entries, _, err := f.Audit(t.Context(), alice, AuditFilter{Document: &id})
+	if err != nil || entries[1].Folder != uuid.Nil || entries[1].FolderName != "" || entries[0].Folder != home {
+		t.Errorf("alice is told of the folder that is not hers: %+v (%v)", entries, err)
+	}
+}
+
+func TestTheTrailOfAThingIsForItsOwners(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.share(top, "group:staff", "write")
+	live, dead := f.document(top, "live.md", nil, "Text."), f.document(top, "dead.md", nil, "Text.")
+	f.add(events.DocumentStream(dead), events.DocumentDeleted{Version: 2})
+	gone := f.folder(top, "Gone", "")
+	f.add(events.Folders, events.FolderDeleted{Folder: gone})
+	nothing := uuid.New()
+	summary := events.SummaryID(top)
+	f.settle()
+	const told = fault.Kind(255) // no fault
+	for _, c := range []struct {
+		user                  events.User
+		live, dead, top, gone fault.Kind
+	}{
+		{admin, told, told, told, told},
+		{alice, told, told, told, told},
+		{bob, fault.Forbidden, fault.NotFound, fault.Forbidden, fault.NotFound},
+		{eve, fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound},
+	} {
+		for what, one := range map[string]struct {
+			filter AuditFilter
+			want   fault.Kind
+		}{
+			"a document":                  {AuditFilter{Document: &live}, c.live},
+			"a deleted document":          {AuditFilter{Document: &dead}, c.dead},
+			"a folder":                    {AuditFilter{Folder: &top}, c.top},
+			"a deleted folder":            {AuditFilter{Folder: &gone}, c.gone},
+			"no document":                 {AuditFilter{Document: &nothing}, fault.NotFound},
+			"no folder":                   {AuditFilter{Folder: &nothing}, fault.NotFound},
+			"a summary":                   {AuditFilter{Document: &summary}, fault.NotFound},
+			"a folder as a document":      {AuditFilter{Document: &top}, fault.NotFound},
+			"a document as a folder":      {AuditFilter{Folder: &live}, fault.NotFound},
+			"a document that is in there": {AuditFilter{Document: &live, Folder: &top}, c.top},
+		} {
+			entries, _, err := f.Audit(t.Context(), c.user, one.filter)
+			switch {
+			case one.want == told && (err != nil || len(entries) == 0):
+				t.Errorf("%s of %s: %d entries (%v)", what, c.user.Principal, len(entries), err)
+			case one.want != told && !fault.Is(err, one.want):
+				t.Errorf("%s of %s: %d entries (%v), want %v", what, c.user.Principal, len(entries), err, one.want)
+			}
+		}
+	}
+	f.wantTrail(alice, AuditFilter{Document: &live, Folder: &gone})
+	f.add(events.Folders, events.FolderShared{Folder: top, Permissions: []events.Permission{{Principal: "group:staff", Access: "own"}}})
+	f.wantTrail(bob, AuditFilter{Document: &dead}, `alice deleted document "dead.md"`, `alice imported document "dead.md" into folder "Top"`)
+}
+
+func TestTheTrailComesInPages(t *testing.T) {
+	f := newFixture(t)
+	var want []string
+	for i := range 7 {
+		f.document(f.folder(uuid.Nil, fmt.Sprint("Top ", i), "user:alice"), fmt.Sprint(i, ".md"), nil, "Text.")
+		want = append(want, fmt.Sprintf(`alice made folder "Top %d"`, i), fmt.Sprintf(`alice imported document "%d.md" into folder "Top %d"`, i, i))
+	}
+	slices.Reverse(want)
+	f.settle()
+	for _, user := range []events.User{alice, admin} {
+		for _, limit := range []int{1, 3, 14, 100} {
+			var got []string
+			for filter := (AuditFilter{Limit: limit}); ; {
+				entries, next, err := f.Audit(t.Context(), user, filter)
+				if err != nil || len(entries) > limit {
+					t.Fatalf("a page of %d has %d (%v)", limit, len(entries), err)
+				}
+				for _, e := range entries {
+					got = append(got, "alice "+e.What)
+				}
+				if filter.Cursor = next; next == "" {
+					break
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("in pages of %d %s is told %q, want %q", limit, user.Principal, got, want)
+			}
+		}
+		entries, _, err := f.Audit(t.Context(), user, AuditFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := entries[9], entries[4]
+		some, _, err := f.Audit(t.Context(), user, AuditFilter{From: from.Time, To: to.Time})
+		if err != nil || slices.ContainsFunc(some, func(e AuditEntry) bool { return e.Time.Before(from.Time) || !e.Time.Before(to.Time) }) || len(some) == 0 {
+			t.Errorf("from %v to %v %s is told %v (%v)", from.Time, to.Time, user.Principal, some, err)
+		}
+	}
+	if _, _, err := f.Audit(t.Context(), alice, AuditFilter{Cursor: "?"}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a cursor that is none: %v", err)
+	}
+}
+
+// However long the trail is, a page of it is read from an index.
+func TestEveryQuestionToTheTrailHasAnIndex(t *testing.T) {
+	f := newFixture(t)
+	for name, c := range map[string]struct {
+		conditions []string
+		places     bool
+		want       string
+	}{
+		"all":                      {nil, false, "entries_time"},
+		"an actor's":               {[]string{"e.actor = $%d"}, false, "entries_actor (actor=? AND time"},
+		"since":                    {[]string{"e.time >= $%d"}, false, "entries_time (time"},
+		"a document's":             {[]string{"e.thing = $%d"}, false, "entries_thing (thing=?"},
+		"in folders":               {nil, true, "entries_place (place=? AND time"},
+		"an actor's in folders":    {[]string{"e.actor = $%d", "e.time >= $%d"}, true, "entries_place_actor (place=? AND actor=? AND time"},
+		"an actor's to a document": {[]string{"e.actor = $%d", "e.thing = $%d"}, false, "entries_thing (thing=?"},
+	} {
+		s := auditSearch{args: []any{1, 1, 1}}
+		for _, condition := range c.conditions {
+			s.and(condition, "x")
+		}
+		query := s.everywhere()
+		if c.places {
+			query = s.inPlaces([]string{"x"})
+		}
+		plan, err := projections.List(t.Context(), f.Models.Audit.DB(), func(step *string) []any { return []any{new(int), new(int), new(int), step} }, "EXPLAIN QUERY PLAN "+query, s.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(plan, "\n"); !strings.Contains(text, c.want) || strings.Contains(text, "SCAN e") {
+			t.Errorf("%s is read by\n%s\nwant %s", name, text, c.want)
+		}
+	}
+}
