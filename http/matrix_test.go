@@ -97,6 +97,9 @@ var matrix = map[string]row{
 	"GET /vault/documents/{id}/versions":                   {path: "/vault/documents/{document}/versions", want: readers},
 	"GET /vault/documents/{id}/versions/{version}":         {path: "/vault/documents/{document}/versions/1", want: readers},
 	"GET /vault/documents/{id}/versions/{version}/content": {path: "/vault/documents/{document}/versions/1/content", want: readers},
+	"GET /vault/audit":                                     {want: known},
+	"GET /vault/audit?document":                            {path: "/vault/audit?document={document}", want: owners},
+	"GET /vault/audit?folder":                              {path: "/vault/audit?folder={folder}", want: owners},
 }
 
 // Every route and method answers every role as the matrix has it, and every

@@ -31,6 +31,7 @@ type Queries interface {
 	Versions(ctx context.Context, user events.User, document uuid.UUID) ([]queries.Version, error)
 	DocumentVersion(ctx context.Context, user events.User, document uuid.UUID, version int, content bool) (queries.Document, error)
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
+	Audit(ctx context.Context, user events.User, f queries.AuditFilter) (entries []queries.AuditEntry, next string, err error)
 
 	Job(ctx context.Context, user events.User, id string) (queries.Job, error)
 	FollowJob(ctx context.Context, user events.User, id string, each func(queries.JobUpdate) error) error

@@ -44,6 +44,7 @@ var vaultRoutes = []route{
 	{"GET", "/documents/{id}/versions/{version}", (*Server).documentVersion},
 	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent},
 	{"GET", "/tags", (*Server).tags},
+	{"GET", "/audit", (*Server).audit},
 }
 
 // deepLink is the path that passages name, on the vault and at the root.
