@@ -87,7 +87,7 @@ func TestStatusTellsHowFarTheReadModelsAre(t *testing.T) {
 	<-g.entered
 	f.settle()
 	all, err := f.Status(t.Context())
-	if err != nil || len(all) != 5 {
+	if err != nil || len(all) != 6 {
 		t.Fatalf("status %v (%v)", all, err)
 	}
 	for _, m := range all {
@@ -98,7 +98,7 @@ func TestStatusTellsHowFarTheReadModelsAre(t *testing.T) {
 	close(g.open)
 	for {
 		_, moved := f.Models.Passages.Moved()
-		if all, err = f.Status(t.Context()); err != nil || all[4].Waiting == 0 {
+		if all, err = f.Status(t.Context()); err != nil || all[5].Waiting == 0 {
 			break
 		}
 		<-moved
