@@ -20,6 +20,9 @@ func (Audit) Name() string { return "audit" }
 // Version of the audit trail's tables.
 func (Audit) Version() int { return 1 }
 
+// Oldest is Version: what changed last cannot be read in older tables.
+func (a Audit) Oldest() int { return a.Version() }
+
 // Types are the events that a person would ask about: every change of folders
 // and documents, and of jobs what leaves no document.
 func (Audit) Types() []string {

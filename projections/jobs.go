@@ -15,6 +15,9 @@ func (Jobs) Name() string { return "jobs" }
 // Version of the jobs' tables.
 func (Jobs) Version() int { return 3 }
 
+// Oldest is Version: every change so far made other tables.
+func (Jobs) Oldest() int { return 3 }
+
 // Types are the events of jobs.
 func (Jobs) Types() []string {
 	return []string{"FileAccepted", "ImportRequested", "FileStarted", "FileStepped", "FileImported", "FileFailed", "JobFinished"}

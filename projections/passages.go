@@ -25,6 +25,9 @@ func (*Passages) Name() string { return "passages" }
 // Version of the passages' tables, of how they are cut, and of the index.
 func (*Passages) Version() int { return 3 }
 
+// Oldest is Version: every change so far made other tables.
+func (*Passages) Oldest() int { return 3 }
+
 // Types are the events of texts, and of documents and folders as far as
 // passages are found by them.
 func (*Passages) Types() []string {

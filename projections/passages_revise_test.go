@@ -181,11 +181,11 @@ func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.applyAll(t.Context(), batch, through); err != nil {
+	if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 		t.Fatal(err)
 	}
 	// One batch is in the index when the program ends.
-	f, err := r.Projection.(*Passages).newFlush(t.Context(), r.store)
+	f, err := r.Projection.(*Passages).newFlush(t.Context(), r.serving.store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,11 +232,11 @@ func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.applyAll(t.Context(), batch, through); err != nil {
+	if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 		t.Fatal(err)
 	}
 	p := r.Projection.(*Passages)
-	if err := p.Flush(t.Context(), r.store, through); err != nil {
+	if err := p.Flush(t.Context(), r.serving.store, through); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := p.Engine.Count(t.Context()); err != nil || n != added {
@@ -265,10 +265,10 @@ func TestWhatArrivesInADeletedFolderIsNotIndexed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // a second time, as after a crash
-		if err := r.applyAll(t.Context(), batch, through); err != nil {
+		if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Projection.(*Passages).Flush(t.Context(), r.store, through); err != nil {
+		if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
 			t.Fatal(err)
 		}
 		if got := rows(t, r, `SELECT id FROM documents`); got != passing.String() {

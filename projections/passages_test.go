@@ -55,13 +55,13 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 	}
 	var before string
 	for range 3 {
-		if err := r.applyAll(t.Context(), batch, through); err != nil {
+		if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 			t.Fatal(err)
 		}
 		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = CAST('The text of version three.' AS BLOB)`); n != 1 {
 			t.Fatalf("%d passages of the last version, want 1", n)
 		}
-		if err := r.Projection.(*Passages).Flush(t.Context(), r.store, through); err != nil {
+		if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
 			t.Fatal(err)
 		}
 		after := dump(t, r)
@@ -113,11 +113,11 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, part := range [][]events.Event{batch, batch[again:]} {
-					if err := r.applyAll(t.Context(), part, through); err != nil {
+					if err := r.serving.applyAll(t.Context(), part, through); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := r.Projection.(*Passages).Flush(t.Context(), r.store, through); err != nil {
+				if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
 					t.Fatal(err)
 				}
 				var text string

@@ -20,6 +20,9 @@ type Projection interface {
 	// Version rises whenever the same events may give other tables; the
 	// read model is then made anew.
 	Version() int
+	// Oldest is the oldest version whose tables can still be read, and
+	// brought further by Apply. Such a one serves while it is made anew.
+	Oldest() int
 	// Types lists the event types that it reads.
 	Types() []string
 	// Apply changes the tables as e says. It must be a function of the
@@ -38,7 +41,7 @@ type Tx interface {
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Queryer is what rows can be read from: a Tx, or the *sql.DB of a Runner.
+// Queryer is what rows can be read from: a Tx, or the DB of a Runner.
 type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }

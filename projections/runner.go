@@ -2,8 +2,6 @@ package projections
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -14,7 +12,6 @@ import (
 )
 
 const (
-	batchSize = 2000
 	// gather is how long the loop lets events come together while nobody
 	// waits for it: a transaction for every append would cost most of a
 	// core during an import.
@@ -26,17 +23,18 @@ const (
 	restAfter = 20 * time.Second
 )
 
-// Runner keeps one read model in step with the log.
+// Runner keeps one read model in step with the log. It is what readers hold:
+// which generation serves may change under it at any time.
 type Runner struct {
-	Projection
-	log    *events.Log
-	store  *store
-	logger *slog.Logger
-	path   string
+	Projection // as it was opened; what it holds besides is its generation's
+	log        *events.Log
+	logger     *slog.Logger
 
-	parked map[string]bool // streams with a parked event; the loop's own
+	// stepping is held while a generation is brought forward or replaced.
+	stepping sync.Mutex
 
 	mu       sync.Mutex
+	serving  *generation // changed under both locks
 	position events.Position
 	wanted   events.Position // the furthest position that somebody waits for
 	moved    chan struct{}   // closed and replaced when position or failure changes
@@ -44,46 +42,21 @@ type Runner struct {
 	failure  error           // why the loop stopped, if it did
 }
 
-// newRunner opens the read model at path.
+// newRunner lets one generation serve, which it opens at path.
 func newRunner(ctx context.Context, log *events.Log, p Projection, path string, logger *slog.Logger) (*Runner, error) {
-	s, err := openStore(ctx, path, p.Name())
+	g, err := newGeneration(ctx, log, p, path, logger)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{
-		Projection: p, log: log, store: s, path: path, logger: logger.With("projection", p.Name()),
+	return g.serve(), nil
+}
+
+func (g *generation) serve() *Runner {
+	return &Runner{
+		Projection: g.Projection, log: g.log, logger: g.logger, serving: g, position: g.position,
 		moved: make(chan struct{}), hurry: make(chan struct{}, 1),
 	}
-	if r.parked, err = s.parkedStreams(ctx); err == nil {
-		r.position, err = s.checkpoint(ctx)
-	}
-	if err == nil {
-		err = r.ofThisLog(ctx)
-	}
-	if f, ok := p.(Follower); ok && err == nil {
-		var second events.Position
-		second, err = f.Position(ctx, s)
-		// Whichever is behind decides: applying again changes nothing.
-		r.position = min(r.position, second)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
-	}
-	return r, nil
 }
-
-// ofThisLog returns an error where the read model has passed more than the log
-// holds: it was made of another log, or of this one before it was put back.
-func (r *Runner) ofThisLog(ctx context.Context) error {
-	head, err := r.log.Head(ctx)
-	if err == nil && head < r.position {
-		err = fmt.Errorf("the read model is at position %d of a log that ends at %d", r.position, head)
-	}
-	return err
-}
-
-// DB returns the read model's tables, for reading only.
-func (r *Runner) DB() *sql.DB { return r.store.read }
 
 // Position returns up to where the read model holds everything.
 func (r *Runner) Position() events.Position {
@@ -206,20 +179,34 @@ func (r *Runner) follow(ctx context.Context) error {
 	}
 }
 
+// step applies one batch and reports whether the log may hold more.
+func (r *Runner) step(ctx context.Context) (more bool, err error) {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	from := r.serving.position
+	more, err = r.serving.step(ctx)
+	if err == nil && (r.serving.position > from || r.Err() != nil) {
+		r.advance(r.serving.position, nil) // what failed works again
+	}
+	return more, err
+}
+
 // later does a piece of what waits behind everything new, and reports whether
 // there was any.
 func (r *Runner) later(ctx context.Context) (more bool, err error) {
-	d, ok := r.Projection.(Deferrer)
-	if !ok {
-		return false, nil
-	}
-	if more, err = d.Later(ctx, r.store); err != nil {
-		return false, fmt.Errorf("what waits in %s: %w", r.Name(), err)
-	}
-	if more {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	if more, err = r.serving.later(ctx); more {
 		r.advance(r.Position(), nil) // whoever waits for it to end looks again
 	}
-	return more, nil
+	return more, err
+}
+
+// rest gives back memory while nothing comes.
+func (r *Runner) rest(ctx context.Context) error {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	return r.serving.store.rest(ctx)
 }
 
 // await waits for an event beyond those that were read.
@@ -231,7 +218,7 @@ func (r *Runner) await(ctx context.Context) error {
 	if err == nil || !late {
 		return err
 	}
-	if err := r.store.rest(ctx); err != nil {
+	if err := r.rest(ctx); err != nil {
 		return err
 	}
 	return r.log.Wait(ctx, r.Position())
@@ -262,130 +249,4 @@ func (r *Runner) gather(ctx context.Context) {
 	}
 }
 
-// step applies one batch and reports whether the log may hold more.
-func (r *Runner) step(ctx context.Context) (more bool, err error) {
-	from := r.Position()
-	batch, through, err := r.log.Read(ctx, from, batchSize, r.Types()...)
-	if err != nil {
-		return false, err
-	}
-	if through == from {
-		if r.Err() != nil {
-			r.advance(from, nil) // what failed works again
-		}
-		return false, nil
-	}
-	if err := r.applyAll(ctx, batch, through); err != nil {
-		return false, err
-	}
-	if f, ok := r.Projection.(Follower); ok {
-		if err := f.Flush(ctx, r.store, through); err != nil {
-			return false, fmt.Errorf("second store of %s: %w", r.Name(), err)
-		}
-	}
-	r.advance(through, nil)
-	return len(batch) > 0, nil
-}
-
-// applyAll applies a batch in one transaction, or, where an event of it fails,
-// event by event, so that the one that fails is parked alone.
-func (r *Runner) applyAll(ctx context.Context, batch []events.Event, through events.Position) error {
-	err := r.store.Transaction(ctx, func(tx Tx) error {
-		for _, e := range batch {
-			if err := r.applyOne(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		return moveCheckpoint(ctx, tx, through)
-	})
-	var poison *poisonError
-	if !errors.As(err, &poison) || ctx.Err() != nil {
-		return err
-	}
-	return r.applySingly(ctx, batch, through)
-}
-
-// poisonError marks an event that cannot be applied, apart from faults of the
-// store, which pass and say nothing of the event.
-type poisonError struct {
-	event events.Event
-	err   error
-}
-
-func (e *poisonError) Error() string {
-	return fmt.Sprintf("event %d of %s (%s): %v", e.event.Revision, e.event.Stream, e.event.Type, e.err)
-}
-
-func (e *poisonError) Unwrap() error { return e.err }
-
-func (r *Runner) applyOne(ctx context.Context, tx Tx, e events.Event) error {
-	if r.parked[e.Stream] {
-		return park(ctx, tx, e, "waits behind an earlier event of its stream")
-	}
-	if e.Err != nil {
-		return &poisonError{e, e.Err}
-	}
-	if err := r.Apply(ctx, tx, e); err != nil && !storeFault(err) {
-		return &poisonError{e, err}
-	} else if err != nil {
-		return err
-	}
-	return nil
-}
-
-func park(ctx context.Context, tx Tx, e events.Event, reason string) error {
-	return tx.Exec(ctx, `INSERT INTO parked (position, stream, revision, reason) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-		e.Position, e.Stream, e.Revision, reason)
-}
-
-const applyAttempts = 3
-
-// applySingly gives every event a transaction of its own. Permissions hang on
-// the folder tree, so an event of it is never passed over.
-func (r *Runner) applySingly(ctx context.Context, batch []events.Event, through events.Position) error {
-	for _, e := range batch {
-		var err error
-		for attempt := range applyAttempts {
-			err = r.store.Transaction(ctx, func(tx Tx) error {
-				if err := r.applyOne(ctx, tx, e); err != nil {
-					return err
-				}
-				return moveCheckpoint(ctx, tx, e.Position)
-			})
-			var poison *poisonError
-			if !errors.As(err, &poison) || ctx.Err() != nil {
-				break
-			}
-			r.logger.Warn("event cannot be applied", "attempt", attempt+1, "error", err)
-		}
-		var poison *poisonError
-		switch {
-		case err == nil:
-		case !errors.As(err, &poison), ctx.Err() != nil, e.Stream == events.Folders:
-			return err
-		default:
-			reason := poison.err.Error()
-			err := r.store.Transaction(ctx, func(tx Tx) error {
-				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position))
-			})
-			if err != nil {
-				return err
-			}
-			r.parked[e.Stream] = true
-			r.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "correlation_id", e.Metadata.Correlation, "reason", reason)
-		}
-	}
-	return r.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })
-}
-
-func moveCheckpoint(ctx context.Context, tx Tx, p events.Position) error {
-	return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
-}
-
-func (r *Runner) close() error {
-	var err error
-	if f, ok := r.Projection.(Follower); ok {
-		err = f.Close()
-	}
-	return errors.Join(err, r.store.close())
-}
+func (r *Runner) close() error { return r.serving.close() }

@@ -176,7 +176,7 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 		}
 		var before string
 		for range 2 {
-			if err := r.applyAll(t.Context(), batch, through); err != nil {
+			if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 				t.Fatal(err)
 			}
 			after := dump(t, r)
@@ -226,11 +226,11 @@ func TestAFullDiskParksNothing(t *testing.T) {
 		add(t, log, events.DocumentStream(uuid.New()), d)
 	}
 	var pages int
-	if err := r.store.write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
+	if err := r.serving.store.write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
 		t.Fatal(err)
 	}
 	limit := func(n int) {
-		if err := r.store.write.QueryRowContext(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
+		if err := r.serving.store.write.QueryRowContext(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/projections/searchindex"
 
 	"golang.org/x/sync/errgroup"
@@ -29,84 +31,138 @@ type Options struct {
 // Set is every read model of a service.
 type Set struct {
 	Vault, Jobs, Work, Summaries, Audit, Passages *Runner
-	Search                                        searchindex.Engine
+	Search                                        *Index
+
+	options Options
+	aged    []Projection // what serves is of an older version
+}
+
+// all returns every projection, in the order of Set.All.
+func all() []Projection { return []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, new(Passages)} }
+
+// Names returns the names of all projections.
+func Names() (names []string) {
+	for _, p := range all() {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// named returns the projection of a name, or fault.NotFound.
+func named(name string) (Projection, error) {
+	for _, p := range all() {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, fault.Errorf(fault.NotFound, "no read model is called %q: there are %s", name, strings.Join(Names(), ", "))
 }
 
 // Open opens the generation of each read model that serves. One that is
-// missing, of another version, or damaged is made anew from the log.
+// missing, damaged, or of a version that cannot be read any more is made anew
+// from the log; one of an older version that can serves until Run has made
+// another.
 func Open(ctx context.Context, o Options) (*Set, error) {
-	s := new(Set)
-	open := func(to **Runner, p Projection) error {
-		r, err := o.open(ctx, p)
-		*to = r
-		return err
+	s := &Set{options: o}
+	runners := []**Runner{&s.Vault, &s.Jobs, &s.Work, &s.Summaries, &s.Audit, &s.Passages}
+	var errs []error
+	for i, p := range all() {
+		r, aged, err := o.open(ctx, p)
+		if aged {
+			s.aged = append(s.aged, p)
+		}
+		*runners[i] = r
+		errs = append(errs, err)
 	}
-	texts := new(Passages)
-	err := errors.Join(
-		open(&s.Vault, Vault{}),
-		open(&s.Jobs, Jobs{}),
-		open(&s.Work, Work{}),
-		open(&s.Summaries, Summaries{}),
-		open(&s.Audit, Audit{}),
-		open(&s.Passages, texts),
-	)
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.Search = texts.Engine
+	s.Search = &Index{s.Passages}
 	return s, nil
 }
 
-func (o Options) open(ctx context.Context, p Projection) (*Runner, error) {
+// open opens the generation that serves, or makes another; aged tells that it
+// is of an older version.
+func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, err error) {
+	o.clear(ctx, p)
 	version, number, err := o.Control.generation(ctx, p.Name())
 	if err != nil {
-		return nil, fmt.Errorf("generation of %s: %w", p.Name(), err)
+		return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
 	}
-	if version == p.Version() {
-		r, err := o.openGeneration(ctx, p, number)
+	if number > 0 && (version < p.Oldest() || version > p.Version()) {
+		// A rebuild by this version may have made what can be read.
+		if s, ok, err := o.Control.find(ctx, p.Name(), ready); err != nil {
+			return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
+		} else if ok && s.version == p.Version() {
+			if err := o.Control.serve(ctx, s); err != nil {
+				return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
+			}
+			version, number = s.version, s.generation
+		}
+	}
+	if number > 0 && version >= p.Oldest() && version <= p.Version() {
+		g, err := o.openGeneration(ctx, p, number)
 		if err == nil {
-			return r, nil
+			return g.serve(), version < p.Version(), nil
 		}
 		if ctx.Err() != nil {
-			return nil, err
+			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
 	}
-	o.remove(ctx, p, number+1) // what an interrupted start may have left
-	r, err := o.openGeneration(ctx, p, number+1)
+	r, err = o.anew(ctx, p, number)
+	return r, false, err
+}
+
+// anew lets an empty generation serve, in place of one that cannot.
+func (o Options) anew(ctx context.Context, p Projection, old int) (*Runner, error) {
+	number, err := o.Control.nextGeneration(ctx, p.Name())
+	if err == nil {
+		err = o.remove(ctx, p, number) // what an interrupted start may have left
+	}
+	if err != nil {
+		return nil, fmt.Errorf("next generation of %s: %w", p.Name(), err)
+	}
+	g, err := o.openGeneration(ctx, p, number)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Control.setGeneration(ctx, p.Name(), p.Version(), number+1); err != nil {
-		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), r.close())
+	if err := o.Control.setGeneration(ctx, p.Name(), p.Version(), number); err != nil {
+		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.close())
 	}
-	if number > 0 {
-		o.remove(ctx, p, number)
+	if old > 0 {
+		err = o.giveUp(ctx, p, spare{projection: p.Name(), generation: old, version: p.Version()})
+		if err != nil {
+			o.Logger.Warn("old generation cannot be removed", "projection", p.Name(), "generation", old, "error", err)
+		}
 	}
-	return r, nil
+	return g.serve(), nil
 }
 
 func generationName(p Projection, number int) string { return fmt.Sprintf("%s-%d", p.Name(), number) }
 
-func (o Options) openGeneration(ctx context.Context, p Projection, number int) (*Runner, error) {
+func (o Options) openGeneration(ctx context.Context, p Projection, number int) (*generation, error) {
 	name := generationName(p, number)
-	if texts, ok := p.(*Passages); ok {
+	if _, ok := p.(*Passages); ok {
 		engine, err := o.OpenSearch(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("open search index %s: %w", name, err)
 		}
-		texts.Engine = engine
+		p = &Passages{Engine: engine}
 	}
-	r, err := newRunner(ctx, o.Log, p, filepath.Join(o.Dir, name+".db"), o.Logger)
-	if f, ok := p.(Follower); ok && err != nil {
-		err = errors.Join(err, f.Close())
+	g, err := newGeneration(ctx, o.Log, p, filepath.Join(o.Dir, name+".db"), o.Logger)
+	if err != nil {
+		if f, ok := p.(Follower); ok {
+			err = errors.Join(err, f.Close())
+		}
+		return nil, err
 	}
-	return r, err
+	g.number = number
+	return g, nil
 }
 
-// remove deletes a generation that no longer serves. What cannot be deleted
-// only takes room.
-func (o Options) remove(ctx context.Context, p Projection, number int) {
+// remove deletes the files of a generation that does not serve, if there are any.
+func (o Options) remove(ctx context.Context, p Projection, number int) error {
 	name := generationName(p, number)
 	path := filepath.Join(o.Dir, name+".db")
 	var errs []error
@@ -118,9 +174,7 @@ func (o Options) remove(ctx context.Context, p Projection, number int) {
 	if _, ok := p.(*Passages); ok {
 		errs = append(errs, o.RemoveSearch(ctx, name))
 	}
-	if err := errors.Join(errs...); err != nil {
-		o.Logger.Warn("old generation cannot be removed", "projection", p.Name(), "generation", number, "error", err)
-	}
+	return errors.Join(errs...)
 }
 
 // All returns every runner.
@@ -128,12 +182,17 @@ func (s *Set) All() []*Runner {
 	return []*Runner{s.Vault, s.Jobs, s.Work, s.Summaries, s.Audit, s.Passages}
 }
 
-// Run keeps all read models in step with the log until ctx ends.
+// Run keeps all read models in step with the log until ctx ends. It makes anew
+// those of an older version, and lets generations serve that become ready.
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, r := range s.All() {
 		g.Go(func() error { return r.run(ctx) })
 	}
+	for _, p := range s.aged {
+		g.Go(func() error { s.renew(ctx, p); return nil })
+	}
+	g.Go(func() error { s.watch(ctx); return nil })
 	return g.Wait()
 }
 

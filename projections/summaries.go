@@ -19,6 +19,9 @@ func (Summaries) Name() string { return "summaries" }
 // Version of the summaries' tables.
 func (Summaries) Version() int { return 3 }
 
+// Oldest is Version: every change so far made other tables.
+func (Summaries) Oldest() int { return 3 }
+
 // Types are the events of folders, documents and jobs that change a summary.
 func (Summaries) Types() []string {
 	return []string{

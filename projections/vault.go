@@ -21,6 +21,9 @@ func (Vault) Name() string { return "vault" }
 // Version of the vault's tables.
 func (Vault) Version() int { return 3 }
 
+// Oldest is Version: every change so far made other tables.
+func (Vault) Oldest() int { return 3 }
+
 // Types are the events of folders and documents.
 func (Vault) Types() []string {
 	return []string{

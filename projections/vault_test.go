@@ -196,7 +196,7 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 	}
 	var before string
 	for range 2 {
-		if err := r.applyAll(t.Context(), batch, last); err != nil {
+		if err := r.serving.applyAll(t.Context(), batch, last); err != nil {
 			t.Fatal(err)
 		}
 		finish(t, r)

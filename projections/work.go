@@ -15,6 +15,9 @@ func (Work) Name() string { return "work" }
 // Version of the work's tables.
 func (Work) Version() int { return 1 }
 
+// Oldest is Version: every change so far made other tables.
+func (Work) Oldest() int { return 1 }
+
 // Types are the events that begin and end the work on a file.
 func (Work) Types() []string {
 	return []string{"FileAccepted", "ImportRequested", "FileImported", "FileFailed"}

@@ -16,7 +16,7 @@ import (
 // viewer judges what one user may read, within one request: what it has found
 // out about a folder it does not ask again.
 type viewer struct {
-	db         *sql.DB
+	db         *projections.DB
 	user       events.User
 	principals string // JSON
 	known      map[string]folderAccess

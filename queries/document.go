@@ -200,11 +200,10 @@ func (q *Queries) Document(ctx context.Context, user events.User, id uuid.UUID) 
 	if err != nil || !d.lacksContent() {
 		return d, err
 	}
-	text, err := q.freshText(ctx, d)
-	if err != nil {
+	if err := q.awaitText(ctx, d); err != nil {
 		return d, err
 	}
-	err = q.addContent(ctx, &d, text, maxContent, d.markdownPath())
+	err = q.addContent(ctx, &d, maxContent, d.markdownPath())
 	return d, err
 }
 
@@ -278,20 +277,18 @@ func (q *Queries) DocumentBatch(ctx context.Context, user events.User, ids []uui
 // addContents gives documents their content, and waits once for texts that are
 // not there yet.
 func (q *Queries) addContents(ctx context.Context, docs []Document) error {
-	texts, late := make([]int64, len(docs)), false
+	there, late := make([]bool, len(docs)), false
 	find := func() error {
 		late = false
 		for i, d := range docs {
-			if texts[i] > 0 || !d.lacksContent() {
+			if there[i] || !d.lacksContent() {
 				continue
 			}
-			text, ok, err := q.text(ctx, d)
-			if err != nil {
+			var err error
+			if there[i], err = q.hasText(ctx, d); err != nil {
 				return err
 			}
-			if late = late || !ok; ok {
-				texts[i] = text
-			}
+			late = late || !there[i]
 		}
 		return nil
 	}
@@ -306,8 +303,8 @@ func (q *Queries) addContents(ctx context.Context, docs []Document) error {
 	}
 	budget := maxBatchContent
 	for i := range docs {
-		if texts[i] > 0 {
-			if err := q.addContent(ctx, &docs[i], texts[i], min(budget, maxContent), docs[i].markdownPath()); err != nil {
+		if there[i] {
+			if err := q.addContent(ctx, &docs[i], min(budget, maxContent), docs[i].markdownPath()); err != nil {
 				return err
 			}
 		}

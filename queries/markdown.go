@@ -2,7 +2,6 @@ package queries
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -28,11 +27,11 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // isText reports whether a document's text is shown as its content.
 func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
 
-// addContent gives a text document its Markdown, up to limit bytes, made of
-// the text with that number; where it is cut, it says where all of it is.
-func (q *Queries) addContent(ctx context.Context, d *Document, text int64, limit int, whole string) error {
+// addContent gives a text document its Markdown, up to limit bytes; where it is
+// cut, it says where all of it is.
+func (q *Queries) addContent(ctx context.Context, d *Document, limit int, whole string) error {
 	var b strings.Builder
-	err := q.writeMarkdown(ctx, *d, text, &capped{w: &b, left: limit})
+	err := q.writeMarkdown(ctx, *d, &capped{w: &b, left: limit})
 	if errors.Is(err, errCapped) {
 		fmt.Fprintf(&b, "\n\n[The text is cut here. All of it: GET %s]\n", whole)
 		err = nil
@@ -49,15 +48,13 @@ func (d *Document) markdownPath() string { return "/documents/" + d.ID.String() 
 // be read.
 func (d *Document) lacksContent() bool { return isText(d.MediaType) && d.Content == nil }
 
-// text returns the number of a document's text; ok is false while the read
+// hasText reports whether a document's text is there; it is not while the read
 // model of texts is behind the vault that told of the document, or where it
 // knows already that the document is gone.
-func (q *Queries) text(ctx context.Context, d Document) (text int64, ok bool, err error) {
-	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT t.id FROM texts t WHERE t.stream = $1 AND t.named = 1 AND EXISTS (SELECT 1 FROM documents d WHERE d.id = $2)`, d.textStream, d.ID.String()).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, false, nil
-	}
-	return text, err == nil, wrap(err, "text of document "+d.ID.String())
+func (q *Queries) hasText(ctx context.Context, d Document) (ok bool, err error) {
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM texts WHERE stream = $1 AND named = 1)
+		AND EXISTS (SELECT 1 FROM documents WHERE id = $2)`, d.textStream, d.ID.String()).Scan(&ok)
+	return ok, wrap(err, "text of document "+d.ID.String())
 }
 
 // awaitTexts returns once the read model of texts has passed all that the
@@ -70,20 +67,19 @@ func (q *Queries) awaitTexts(ctx context.Context) error {
 	return q.await(ctx, q.Models.Passages, at)
 }
 
-// freshText is text that waits where it must. A text that is still not there
-// is fault.Unavailable.
-func (q *Queries) freshText(ctx context.Context, d Document) (int64, error) {
-	text, ok, err := q.text(ctx, d)
-	if ok || err != nil {
-		return text, err
+// awaitText waits for a document's text where it must. A text that is still not
+// there is fault.Unavailable.
+func (q *Queries) awaitText(ctx context.Context, d Document) error {
+	if ok, err := q.hasText(ctx, d); ok || err != nil {
+		return err
 	}
 	if err := q.awaitTexts(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	if text, ok, err = q.text(ctx, d); ok || err != nil {
-		return text, err
+	if ok, err := q.hasText(ctx, d); ok || err != nil {
+		return err
 	}
-	return 0, fault.Errorf(fault.Unavailable, "the text of document %s cannot be read at the moment", d.ID)
+	return fault.Errorf(fault.Unavailable, "the text of document %s cannot be read at the moment", d.ID)
 }
 
 var errCapped = errors.New("longer than the reply may be")
@@ -125,12 +121,11 @@ func (q *Queries) Markdown(ctx context.Context, user events.User, id uuid.UUID) 
 			return err
 		}, nil
 	}
-	text, err := q.freshText(ctx, d)
-	if err != nil {
+	if err := q.awaitText(ctx, d); err != nil {
 		return nil, err
 	}
 	return func(w io.Writer) error {
-		return wrap(q.writeMarkdown(ctx, d, text, w), "text of document "+d.ID.String())
+		return wrap(q.writeMarkdown(ctx, d, w), "text of document "+d.ID.String())
 	}, nil
 }
 
@@ -144,14 +139,17 @@ type sectionRow struct {
 	text                 []byte
 }
 
-func (q *Queries) writeMarkdown(ctx context.Context, d Document, text int64, w io.Writer) error {
+// writeMarkdown names the text by its stream in every statement: the numbers of
+// rows are others in another generation.
+func (q *Queries) writeMarkdown(ctx context.Context, d Document, w io.Writer) error {
 	if _, err := io.WriteString(w, frontMatter("document", d.Title)); err != nil {
 		return err
 	}
 	at := sectionRow{section: -1, part: -1}
 	for {
 		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
-			`SELECT section, part, level, title, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, text, at.section, at.part)
+			`SELECT section, part, level, title, text FROM sections
+			 WHERE text_id = (SELECT id FROM texts WHERE stream = $1 AND named = 1) AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, d.textStream, at.section, at.part)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

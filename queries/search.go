@@ -68,11 +68,15 @@ func (q *Queries) fetch(ctx context.Context, user events.User, s Search, query s
 	page := query
 	c := check{Queries: q, user: user, search: s, versions: make(map[string]int)}
 	for restarts := 0; page.Offset <= searchindex.MaxOffset; {
+		generation := q.Models.Passages.Generation()
 		hits, err := q.Models.Search.Search(ctx, page)
 		if err != nil {
 			return nil, unavailable(err)
 		}
 		some, err := c.winners(ctx, hits)
+		if err == nil && q.Models.Passages.Generation() != generation {
+			err = errOvertaken // what the hits name may be other pieces of the texts by now
+		}
 		if errors.Is(err, errOvertaken) {
 			if restarts++; restarts > searchRestarts {
 				return nil, fault.Errorf(fault.Unavailable, "what is searched changes too fast at the moment; try again")

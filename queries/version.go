@@ -78,11 +78,10 @@ func (q *Queries) DocumentVersion(ctx context.Context, user events.User, documen
 	if !content || !d.lacksContent() {
 		return d, nil
 	}
-	text, err := q.freshText(ctx, d)
-	if err != nil {
+	if err := q.awaitText(ctx, d); err != nil {
 		return Document{}, err
 	}
 	whole := fmt.Sprintf("/documents/%s/versions/%d/content", document, version)
-	err = q.addContent(ctx, &d, text, maxContent, whole)
+	err = q.addContent(ctx, &d, maxContent, whole)
 	return d, err
 }

@@ -65,32 +65,54 @@ func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, 
 	return originals.OpenDir(path)
 }
 
-// openModels opens the read models and their search index. Their folders may
+// modelFolders are where the embedded read models and their search index live.
+type modelFolders struct{ tables, search string }
+
+func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {
+	var errTables, errSearch error
+	f.tables, errTables = place("read-models", readModels, dataDir, "sqlite", "read-models")
+	f.search, errSearch = place("search", search, dataDir, "bleve", "search")
+	return f, errors.Join(errTables, errSearch)
+}
+
+// hold keeps other servers from the folders, until unlock is called: they may
 // be elsewhere than the data folder, and another server would take what it
-// finds there for leftovers: so each is held, until unlock is called.
-func openModels(ctx context.Context, c *serveConfig, o projections.Options) (models *projections.Set, unlock func() error, err error) {
-	dir, errModels := place("read-models", c.readModels, c.data, "sqlite", "read-models")
-	search, errSearch := place("search", c.search, c.data, "bleve", "search")
-	if err := errors.Join(errModels, errSearch); err != nil {
-		return nil, nil, err
-	}
-	unlockModels, err := hold("the folder of read models", dir, "read-models.lock")
+// finds there for leftovers.
+func (f modelFolders) hold() (unlock func() error, err error) {
+	unlockTables, err := hold("the folder of read models", f.tables, "read-models.lock")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	unlockSearch, err := hold("the folder of the search index", search, "search.lock")
+	unlockSearch, err := hold("the folder of the search index", f.search, "search.lock")
 	if err != nil {
-		return nil, nil, errors.Join(err, unlockModels())
+		return nil, errors.Join(err, unlockTables())
 	}
-	unlock = func() error { return errors.Join(unlockSearch(), unlockModels()) }
-	o.Dir = dir
+	return func() error { return errors.Join(unlockSearch(), unlockTables()) }, nil
+}
+
+// options tells o where the read models are.
+func (f modelFolders) options(o projections.Options) projections.Options {
+	o.Dir = f.tables
 	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-		return bleve.Open(filepath.Join(search, generation))
+		return bleve.Open(filepath.Join(f.search, generation))
 	}
 	o.RemoveSearch = func(_ context.Context, generation string) error {
-		return os.RemoveAll(filepath.Join(search, generation))
+		return os.RemoveAll(filepath.Join(f.search, generation))
 	}
-	if models, err = projections.Open(ctx, o); err != nil {
+	return o
+}
+
+// openModels opens the read models and their search index, and holds their
+// folders until unlock is called.
+func openModels(ctx context.Context, c *serveConfig, o projections.Options) (models *projections.Set, unlock func() error, err error) {
+	folders, err := newModelFolders(c.readModels, c.search, c.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if unlock, err = folders.hold(); err != nil {
+		return nil, nil, err
+	}
+	if models, err = projections.Open(ctx, folders.options(o)); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return models, unlock, nil

@@ -75,6 +75,7 @@ func rootCommand() *cobra.Command {
 		userCommand(dataDir),
 		tokenCommand(dataDir),
 		eventsCommand(dataDir),
+		rebuildCommand(dataDir),
 		importCommand(dataDir),
 		shareCommand(dataDir),
 		versionCommand(),

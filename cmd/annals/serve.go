@@ -151,8 +151,12 @@ func (c *serveConfig) check() error {
 	return nil
 }
 
+// errHeld says that another process holds a folder.
+var errHeld = errors.New("another server runs on")
+
 // hold makes a folder and locks it, for as long as this process lives or until
-// unlock is called, against other servers.
+// unlock is called, against other servers. Where one has it the error is
+// errHeld.
 func hold(what, dir, lockFile string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make %s: %w", what, err)
@@ -161,7 +165,7 @@ func hold(what, dir, lockFile string) (unlock func() error, err error) {
 	if held, err := lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("lock %s %s: %w", what, dir, err)
 	} else if !held {
-		return nil, fmt.Errorf("another server runs on %s %s", what, dir)
+		return nil, fmt.Errorf("%w %s %s", errHeld, what, dir)
 	}
 	return lock.Unlock, nil
 }

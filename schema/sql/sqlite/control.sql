@@ -12,3 +12,13 @@ CREATE TABLE IF NOT EXISTS leases (
 	expires INTEGER NOT NULL -- Unix milliseconds
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS leases_expires ON leases (expires);
+
+-- Generations beside those that serve: one that is being filled, one that is
+-- ready to serve, one that served before, and those that are to be deleted.
+CREATE TABLE IF NOT EXISTS spares (
+	projection TEXT NOT NULL,
+	generation INTEGER NOT NULL,
+	version    INTEGER NOT NULL,
+	state      TEXT NOT NULL CHECK (state IN ('filling', 'ready', 'kept', 'gone')),
+	PRIMARY KEY (projection, generation)
+) WITHOUT ROWID;

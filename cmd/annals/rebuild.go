@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"annals/events"
+	"annals/projections"
+
+	"github.com/spf13/cobra"
+)
+
+// rebuild is what one call of the command is to do.
+type rebuild struct {
+	data, log, readModels, search string
+	all, discard, back            bool
+
+	names   []string
+	folders modelFolders
+	options projections.Options
+	out     io.Writer // one line for each read model
+	told    io.Writer // progress
+}
+
+func rebuildCommand(dataDir func() string) *cobra.Command {
+	var r rebuild
+	command := &cobra.Command{
+		Use:   "rebuild [NAME...]",
+		Short: "Make read models anew from the log",
+		Long: "Make read models anew from the log, beside those that serve: " + strings.Join(projections.Names(), ", ") + ".\n" +
+			"A running server takes each up when it is ready, without missing a read; without one, the next start does.\n" +
+			"What served before is kept until the next rebuild. One that is interrupted goes on at the next call.",
+		Args: func(_ *cobra.Command, names []string) error { return r.check(names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			r.data, r.names, r.out, r.told = dataDir(), names, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if r.all {
+				r.names = projections.Names()
+			}
+			return r.run(cmd.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&r.all, "all", false, "rebuild all read models")
+	flags.BoolVar(&r.discard, "discard", false, "first delete what serves and what is kept; not while a server runs")
+	flags.BoolVar(&r.back, "back", false, "rebuild nothing: go back to what served before")
+	flags.StringVar(&r.log, "log", "", "URL of the log (default: log.db in the data folder)")
+	flags.StringVar(&r.readModels, "read-models", "", "URL of the read models (default: in the data folder)")
+	flags.StringVar(&r.search, "search", "", "URL of the search index (default: in the data folder)")
+	return command
+}
+
+func (r *rebuild) check(names []string) error {
+	known := strings.Join(projections.Names(), ", ")
+	switch {
+	case r.all == (len(names) > 0):
+		return errors.New("name the read models to rebuild, or give --all: there are " + known)
+	case r.back && r.discard:
+		return errors.New("--back goes to what is kept, which --discard would delete")
+	}
+	for i, name := range names {
+		if !slices.Contains(projections.Names(), name) {
+			return fmt.Errorf("no read model is called %q: there are %s", name, known)
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("%s is named twice", name)
+		}
+	}
+	return nil
+}
+
+// run opens the log and the store of generations, as a server beside it does.
+func (r *rebuild) run(ctx context.Context) (err error) {
+	if r.folders, err = newModelFolders(r.readModels, r.search, r.data); err != nil {
+		return err
+	}
+	driver, err := openLog(ctx, r.log, r.data, mustExist)
+	if err != nil {
+		return err
+	}
+	log := events.NewLog(driver)
+	defer func() { err = errors.Join(err, log.Close()) }()
+	control, err := projections.OpenControl(ctx, filepath.Join(r.data, "control.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, control.Close()) }()
+	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
+	r.options = r.folders.options(projections.Options{Log: log, Control: control, Logger: logger})
+	if r.discard {
+		return r.afresh(ctx)
+	}
+	for _, name := range r.names {
+		if err := r.one(ctx, name, r.settle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afresh deletes before it rebuilds, and keeps servers away meanwhile.
+func (r *rebuild) afresh(ctx context.Context) (err error) {
+	unlock, err := r.folders.hold()
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("--discard deletes what serves, and %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	for _, name := range r.names {
+		if err := r.options.Discard(ctx, name); err != nil {
+			return err
+		}
+		swap := func(ctx context.Context, name string, _ int) error { return r.options.Switch(ctx, name) }
+		if err := r.one(ctx, name, swap); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one makes a read model anew, or finds the one that is kept, and lets settle
+// see to it that it serves.
+func (r *rebuild) one(ctx context.Context, name string, settle func(context.Context, string, int) error) error {
+	begun := time.Now()
+	generation, err := 0, error(nil)
+	if r.back {
+		generation, err = r.options.Back(ctx, name)
+	} else {
+		m := newRebuildMeter(r.told, name)
+		generation, err = r.options.Rebuild(ctx, name, m.tell)
+		m.end()
+	}
+	if err == nil {
+		err = settle(ctx, name, generation)
+	}
+	if errors.Is(err, errLater) {
+		_, err = fmt.Fprintf(r.out, "%s: generation %d is ready; a server of this version takes it up\n", name, generation)
+		return err
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(r.out, "%s: generation %d serves, after %s\n", name, generation, time.Since(begun).Round(time.Millisecond))
+	}
+	return err
+}
+
+// errLater says that the server which runs does not take a generation up now.
+var errLater = errors.New("it is taken up later")
+
+// takeUpWithin is how long a running server is given before it is left alone:
+// it may be of another version, or have much to catch up with.
+const takeUpWithin = time.Minute
+
+// settle returns once a generation serves: it switches by itself, or waits for
+// the server that holds the read models.
+func (r *rebuild) settle(ctx context.Context, name string, generation int) error {
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for begun := time.Now(); ; {
+		serves, pending, err := r.options.Control.Pending(ctx, name, generation)
+		switch {
+		case err != nil || serves:
+			return err
+		case !pending:
+			return fmt.Errorf("the server could not take up generation %d of %s; its log says why", generation, name)
+		case time.Since(begun) > takeUpWithin:
+			return errLater
+		}
+		if err := r.switchAlone(ctx, name); err == nil || !errors.Is(err, errHeld) {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// switchAlone switches if no server holds the read models; else it is errHeld.
+func (r *rebuild) switchAlone(ctx context.Context, name string) (err error) {
+	unlock, err := r.folders.hold()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return r.options.Switch(ctx, name)
+}

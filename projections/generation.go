@@ -1,0 +1,224 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"annals/events"
+)
+
+const batchSize = 2000
+
+// generation is one complete set of a projection's tables, with its second
+// store where it has one. One goroutine at a time brings it forward.
+type generation struct {
+	Projection
+	number int // 0 where the projection has no other
+	log    *events.Log
+	store  *store
+	logger *slog.Logger
+
+	parked   map[string]bool // streams with a parked event
+	position events.Position
+
+	// Of the Runner, under its lock: the reads that are under way, and a channel
+	// that is closed when the last has ended after another generation took over.
+	readers int
+	idle    chan struct{}
+}
+
+// newGeneration opens the tables at path, which it makes where they are not
+// there.
+func newGeneration(ctx context.Context, log *events.Log, p Projection, path string, logger *slog.Logger) (*generation, error) {
+	s, err := openStore(ctx, path, p.Name())
+	if err != nil {
+		return nil, err
+	}
+	g := &generation{Projection: p, log: log, store: s, logger: logger.With("projection", p.Name()), idle: make(chan struct{})}
+	if g.parked, err = s.parkedStreams(ctx); err == nil {
+		g.position, err = s.checkpoint(ctx)
+	}
+	if err == nil {
+		err = g.ofThisLog(ctx)
+	}
+	if f, ok := p.(Follower); ok && err == nil {
+		var second events.Position
+		second, err = f.Position(ctx, s)
+		// Whichever is behind decides: applying again changes nothing.
+		g.position = min(g.position, second)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
+	}
+	return g, nil
+}
+
+// ofThisLog returns an error where the read model has passed more than the log
+// holds: it was made of another log, or of this one before it was put back.
+func (g *generation) ofThisLog(ctx context.Context) error {
+	head, err := g.log.Head(ctx)
+	if err == nil && head < g.position {
+		err = fmt.Errorf("the read model is at position %d of a log that ends at %d", g.position, head)
+	}
+	return err
+}
+
+// step applies one batch and reports whether the log may hold more.
+func (g *generation) step(ctx context.Context) (more bool, err error) {
+	batch, through, err := g.log.Read(ctx, g.position, batchSize, g.Types()...)
+	if err != nil || through == g.position {
+		return false, err
+	}
+	if err := g.applyAll(ctx, batch, through); err != nil {
+		return false, err
+	}
+	if f, ok := g.Projection.(Follower); ok {
+		if err := f.Flush(ctx, g.store, through); err != nil {
+			return false, fmt.Errorf("second store of %s: %w", g.Name(), err)
+		}
+	}
+	g.position = through
+	return len(batch) > 0, nil
+}
+
+// reach applies what the log holds up to a position. told hears of every step.
+func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
+	for g.position < p {
+		before := g.position
+		if _, err := g.step(ctx); err != nil {
+			return err
+		}
+		if g.position == before {
+			return fmt.Errorf("the log ends at %d, before position %d", before, p)
+		}
+		told(g.position)
+	}
+	return nil
+}
+
+// finish does all that waits behind everything new.
+func (g *generation) finish(ctx context.Context) error {
+	for {
+		if more, err := g.later(ctx); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// later does a piece of what waits behind everything new, and reports whether
+// there was any.
+func (g *generation) later(ctx context.Context) (more bool, err error) {
+	d, ok := g.Projection.(Deferrer)
+	if !ok {
+		return false, nil
+	}
+	if more, err = d.Later(ctx, g.store); err != nil {
+		return false, fmt.Errorf("what waits in %s: %w", g.Name(), err)
+	}
+	return more, nil
+}
+
+// applyAll applies a batch in one transaction, or, where an event of it fails,
+// event by event, so that the one that fails is parked alone.
+func (g *generation) applyAll(ctx context.Context, batch []events.Event, through events.Position) error {
+	err := g.store.Transaction(ctx, func(tx Tx) error {
+		for _, e := range batch {
+			if err := g.applyOne(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		return moveCheckpoint(ctx, tx, through)
+	})
+	var poison *poisonError
+	if !errors.As(err, &poison) || ctx.Err() != nil {
+		return err
+	}
+	return g.applySingly(ctx, batch, through)
+}
+
+// poisonError marks an event that cannot be applied, apart from faults of the
+// store, which pass and say nothing of the event.
+type poisonError struct {
+	event events.Event
+	err   error
+}
+
+func (e *poisonError) Error() string {
+	return fmt.Sprintf("event %d of %s (%s): %v", e.event.Revision, e.event.Stream, e.event.Type, e.err)
+}
+
+func (e *poisonError) Unwrap() error { return e.err }
+
+func (g *generation) applyOne(ctx context.Context, tx Tx, e events.Event) error {
+	if g.parked[e.Stream] {
+		return park(ctx, tx, e, "waits behind an earlier event of its stream")
+	}
+	if e.Err != nil {
+		return &poisonError{e, e.Err}
+	}
+	if err := g.Apply(ctx, tx, e); err != nil && !storeFault(err) {
+		return &poisonError{e, err}
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func park(ctx context.Context, tx Tx, e events.Event, reason string) error {
+	return tx.Exec(ctx, `INSERT INTO parked (position, stream, revision, reason) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+		e.Position, e.Stream, e.Revision, reason)
+}
+
+const applyAttempts = 3
+
+// applySingly gives every event a transaction of its own. Permissions hang on
+// the folder tree, so an event of it is never passed over.
+func (g *generation) applySingly(ctx context.Context, batch []events.Event, through events.Position) error {
+	for _, e := range batch {
+		var err error
+		for attempt := range applyAttempts {
+			err = g.store.Transaction(ctx, func(tx Tx) error {
+				if err := g.applyOne(ctx, tx, e); err != nil {
+					return err
+				}
+				return moveCheckpoint(ctx, tx, e.Position)
+			})
+			var poison *poisonError
+			if !errors.As(err, &poison) || ctx.Err() != nil {
+				break
+			}
+			g.logger.Warn("event cannot be applied", "attempt", attempt+1, "error", err)
+		}
+		var poison *poisonError
+		switch {
+		case err == nil:
+		case !errors.As(err, &poison), ctx.Err() != nil, e.Stream == events.Folders:
+			return err
+		default:
+			reason := poison.err.Error()
+			err := g.store.Transaction(ctx, func(tx Tx) error {
+				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position))
+			})
+			if err != nil {
+				return err
+			}
+			g.parked[e.Stream] = true
+			g.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "correlation_id", e.Metadata.Correlation, "reason", reason)
+		}
+	}
+	return g.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })
+}
+
+func moveCheckpoint(ctx context.Context, tx Tx, p events.Position) error {
+	return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
+}
+
+func (g *generation) close() error {
+	var err error
+	if f, ok := g.Projection.(Follower); ok {
+		err = f.Close()
+	}
+	return errors.Join(err, g.store.close())
+}

@@ -1,0 +1,245 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// rebuildLease is how long a rebuild that was killed keeps others from the same
+// projection.
+const rebuildLease = 6 * time.Second
+
+// Rebuild makes the next generation of a read model from the log, up to where
+// that ends now, beside the one that serves, and leaves it ready to serve. It
+// goes on with one that was begun and not ended. What serves is not touched.
+// told hears now and then how far it is.
+func (o Options) Rebuild(ctx context.Context, name string, told func(done, head events.Position)) (generation int, err error) {
+	p, err := named(name)
+	if err != nil {
+		return 0, err
+	}
+	return o.rebuild(ctx, p, told)
+}
+
+func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head events.Position)) (generation int, err error) {
+	err = o.Control.alone(ctx, p.Name(), func(ctx context.Context) error {
+		s, err := o.begun(ctx, p)
+		if err != nil {
+			return err
+		}
+		generation = s.generation
+		if s.state == ready {
+			return nil // and waits to be taken up
+		}
+		if err := o.fill(ctx, p, s, told); err != nil {
+			return fmt.Errorf("rebuild %s: %w", p.Name(), err)
+		}
+		s.state = ready
+		return o.Control.setSpare(ctx, s)
+	})
+	return generation, err
+}
+
+// begun returns the generation that an earlier rebuild began, or a new one.
+func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
+	s, ok, err := o.Control.find(ctx, p.Name(), filling, ready)
+	if err != nil || ok && s.version == p.Version() {
+		return s, err
+	}
+	if ok {
+		if err := o.giveUp(ctx, p, s); err != nil {
+			return s, err
+		}
+	}
+	s = spare{projection: p.Name(), version: p.Version(), state: filling}
+	if s.generation, err = o.Control.nextGeneration(ctx, p.Name()); err != nil {
+		return s, err
+	}
+	if err := o.remove(ctx, p, s.generation); err != nil { // a control.db that was lost may have known it
+		return s, err
+	}
+	return s, o.Control.setSpare(ctx, s)
+}
+
+// fill brings a spare generation to where the log ends when it begins.
+func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done, head events.Position)) error {
+	g, err := o.openGeneration(ctx, p, s.generation)
+	if err != nil {
+		if ctx.Err() == nil { // torn when it was cut off: the next try begins anew
+			err = errors.Join(err, o.giveUp(ctx, p, s))
+		}
+		return err
+	}
+	head, err := o.Log.Head(ctx)
+	if err == nil {
+		told(g.position, head)
+		err = g.reach(ctx, head, func(done events.Position) { told(done, max(done, head)) })
+	}
+	return errors.Join(err, g.close())
+}
+
+// giveUp deletes a spare generation.
+func (o Options) giveUp(ctx context.Context, p Projection, s spare) error {
+	s.state = gone
+	if err := o.Control.setSpare(ctx, s); err != nil {
+		return err
+	}
+	o.clear(ctx, p)
+	return nil
+}
+
+// clear deletes the files of generations that were given up. What cannot be
+// deleted only takes room, and is tried again another time.
+func (o Options) clear(ctx context.Context, p Projection) {
+	all, err := o.Control.spares(ctx, p.Name())
+	for _, s := range all {
+		if s.state != gone {
+			continue
+		}
+		if err = o.remove(ctx, p, s.generation); err == nil {
+			err = o.Control.dropSpare(ctx, p.Name(), s.generation)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil {
+		o.Logger.Warn("old generation cannot be removed", "projection", p.Name(), "error", err)
+	}
+}
+
+// Back leaves the generation that served before the last rebuild ready to serve
+// again.
+func (o Options) Back(ctx context.Context, name string) (generation int, err error) {
+	p, err := named(name)
+	if err != nil {
+		return 0, err
+	}
+	err = o.Control.alone(ctx, name, func(ctx context.Context) error {
+		if s, ok, err := o.Control.find(ctx, name, ready); ok || err != nil {
+			return errors.Join(err, fault.Errorf(fault.Conflict, "generation %d of %s is still to be taken up", s.generation, name))
+		}
+		s, ok, err := o.Control.find(ctx, name, kept)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fault.Errorf(fault.NotFound, "no earlier generation of %s is kept", name)
+		case s.version != p.Version():
+			return fault.Errorf(fault.Conflict, "generation %d of %s, which is kept, is of version %d; this program makes version %d", s.generation, name, s.version, p.Version())
+		}
+		generation, s.state = s.generation, ready
+		return o.Control.setSpare(ctx, s)
+	})
+	return generation, err
+}
+
+// Switch lets the generation of a read model that is ready serve. It is for
+// when no server holds the read models: a running one takes it up by itself.
+func (o Options) Switch(ctx context.Context, name string) error {
+	p, err := named(name)
+	if err != nil {
+		return err
+	}
+	s, ok, err := o.Control.find(ctx, name, ready)
+	if err != nil || !ok {
+		return err
+	}
+	if err := o.Control.serve(ctx, s); err != nil {
+		return err
+	}
+	o.clear(ctx, p)
+	return nil
+}
+
+// Discard deletes all generations of a read model, the one that serves too. No
+// server may hold the read models.
+func (o Options) Discard(ctx context.Context, name string) error {
+	p, err := named(name)
+	if err != nil {
+		return err
+	}
+	return o.Control.alone(ctx, name, func(ctx context.Context) error {
+		if err := o.Control.discard(ctx, name); err != nil {
+			return err
+		}
+		o.clear(ctx, p)
+		return nil
+	})
+}
+
+// Pending tells of a generation whether it serves, or is still to be taken up
+// by a server. Neither means that a server could not take it up.
+func (c *Control) Pending(ctx context.Context, projection string, generation int) (serves, pending bool, err error) {
+	err = c.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM generations WHERE projection = $1 AND generation = $2),
+		EXISTS (SELECT 1 FROM spares WHERE projection = $1 AND generation = $2 AND state = 'ready')`, projection, generation).
+		Scan(&serves, &pending)
+	return serves, pending, err
+}
+
+// alone runs fn while no other process rebuilds the same projection.
+func (c *Control) alone(ctx context.Context, projection string, fn func(context.Context) error) (err error) {
+	name, holder := "rebuild "+projection, uuid.NewString()
+	if err := c.claimSoon(ctx, name, holder); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.release(context.WithoutCancel(ctx), name, holder)) }()
+	held, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	renewing := make(chan struct{})
+	go func() {
+		defer close(renewing)
+		c.keep(held, name, holder, cancel)
+	}()
+	err = fn(held)
+	if lost := context.Cause(held); lost != nil && ctx.Err() == nil {
+		err = errors.Join(lost, err)
+	}
+	cancel(nil)
+	<-renewing
+	return err
+}
+
+// claimSoon waits for a holder that was killed, as long as its lease lasts.
+func (c *Control) claimSoon(ctx context.Context, name, holder string) error {
+	again := time.NewTicker(rebuildLease / 30)
+	defer again.Stop()
+	for begun := time.Now(); ; {
+		if won, err := c.claim(ctx, name, holder, time.Now(), rebuildLease); won || err != nil {
+			return err
+		}
+		if time.Since(begun) > rebuildLease {
+			return fault.Errorf(fault.Conflict, "another process is at it: %s", name)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// keep renews a lease until ctx ends, and calls lost where it cannot.
+func (c *Control) keep(ctx context.Context, name, holder string, lost context.CancelCauseFunc) {
+	renew := time.NewTicker(rebuildLease / 6)
+	defer renew.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-renew.C:
+			held, err := c.renew(ctx, name, holder, now.Add(rebuildLease))
+			if ctx.Err() == nil && (err != nil || !held) {
+				lost(errors.Join(fmt.Errorf("another process took over: %s", name), err))
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"annals/events"
+	"annals/projections/searchindex"
+)
+
+// DB is a read model's tables, for reading only. Every statement reads the
+// generation that serves when it begins, to its end.
+type DB struct{ r *Runner }
+
+// DB returns the read model's tables.
+func (r *Runner) DB() *DB { return &DB{r} }
+
+// QueryContext is that of sql.DB. The rows can be read to their end whichever
+// generation serves by then: database/sql keeps their connection until then.
+func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	g := db.r.acquire()
+	defer db.r.release(g)
+	return g.store.read.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext is that of sql.DB.
+func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	g := db.r.acquire()
+	defer db.r.release(g)
+	return g.store.read.QueryRowContext(ctx, query, args...)
+}
+
+// Index is the search index of the generation that serves.
+type Index struct{ r *Runner }
+
+// Search is that of searchindex.Engine.
+func (i *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
+	g := i.r.acquire()
+	defer i.r.release(g)
+	return g.engine().Search(ctx, q)
+}
+
+// Count is that of searchindex.Engine.
+func (i *Index) Count(ctx context.Context) (passages uint64, err error) {
+	g := i.r.acquire()
+	defer i.r.release(g)
+	return g.engine().Count(ctx)
+}
+
+func (g *generation) engine() searchindex.Engine { return g.Projection.(*Passages).Engine }
+
+// Generation returns the number of the generation that serves.
+func (r *Runner) Generation() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.serving.number
+}
+
+func (r *Runner) acquire() *generation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.serving.readers++
+	return r.serving
+}
+
+func (r *Runner) release(g *generation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g.readers--
+	if g != r.serving && g.readers == 0 {
+		close(g.idle)
+	}
+}
+
+// replace brings a generation to where the one that serves is, calls commit,
+// which is to make the change last, and lets it serve from then on. Positions
+// do not go back, so whoever has seen something sees it still. It then waits
+// for the reads of the old generation, and closes that.
+func (r *Runner) replace(ctx context.Context, next *generation, commit func() error) error {
+	// All but the last few events are applied without holding anybody up.
+	if err := next.reach(ctx, r.Position(), func(events.Position) {}); err != nil {
+		return err
+	}
+	old, err := r.swap(ctx, next, commit)
+	if err != nil {
+		return err
+	}
+	<-old.idle
+	if err := old.close(); err != nil {
+		r.logger.Warn("old generation cannot be closed", "generation", old.number, "error", err)
+	}
+	return nil
+}
+
+func (r *Runner) swap(ctx context.Context, next *generation, commit func() error) (old *generation, err error) {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	err = next.reach(ctx, r.serving.position, func(events.Position) {})
+	if err = errors.Join(err, ctx.Err()); err == nil {
+		err = commit()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	old, r.serving = r.serving, next
+	if old.readers == 0 {
+		close(old.idle)
+	}
+	r.mu.Unlock()
+	r.advance(next.position, nil)
+	return old, nil
+}

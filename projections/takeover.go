@@ -1,0 +1,75 @@
+package projections
+
+import (
+	"context"
+	"time"
+
+	"annals/events"
+)
+
+// watchEvery is how often a server looks for generations that are ready: they
+// are made by other processes, which cannot tell it.
+const watchEvery = 500 * time.Millisecond
+
+// watch lets generations serve as they become ready, until ctx ends.
+func (s *Set) watch(ctx context.Context) {
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		found, err := s.options.Control.readySpares(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.options.Logger.Warn("cannot look for rebuilt read models", "error", err)
+		}
+		for _, spare := range found {
+			for _, r := range s.All() {
+				if r.Name() == spare.projection && r.Version() == spare.version {
+					s.options.takeUp(ctx, r, spare)
+				}
+			}
+		}
+	}
+}
+
+// takeUp lets a ready generation serve. One that cannot is deleted, and what
+// serves goes on.
+func (o Options) takeUp(ctx context.Context, r *Runner, s spare) {
+	g, err := o.openGeneration(ctx, r.Projection, s.generation)
+	if err == nil {
+		if err = r.replace(ctx, g, func() error { return o.Control.serve(ctx, s) }); err == nil {
+			o.Logger.Info("another generation serves", "projection", s.projection, "generation", s.generation)
+			o.clear(ctx, r.Projection)
+			return
+		}
+		if closing := g.close(); closing != nil {
+			o.Logger.Warn("generation cannot be closed", "projection", s.projection, "generation", s.generation, "error", closing)
+		}
+	}
+	if ctx.Err() != nil {
+		return // the next start takes it up
+	}
+	o.Logger.Error("rebuilt read model cannot serve and is deleted", "projection", s.projection, "generation", s.generation, "error", err)
+	if err := o.giveUp(ctx, r.Projection, s); err != nil {
+		o.Logger.Warn("generation cannot be removed", "projection", s.projection, "generation", s.generation, "error", err)
+	}
+}
+
+// renew makes a read model of an older version anew, while that serves.
+func (s *Set) renew(ctx context.Context, p Projection) {
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		_, err := s.options.rebuild(ctx, p, func(done, head events.Position) {})
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.options.Logger.Error("read model of an older version cannot be made anew", "projection", p.Name(), "error", err, "retry_in", pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
