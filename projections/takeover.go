@@ -9,7 +9,7 @@ import (
 
 // watchEvery is how often a server looks for generations that are ready: they
 // are made by other processes, which cannot tell it.
-const watchEvery = 500 * time.Millisecond
+const watchEvery = 250 * time.Millisecond
 
 // watch lets generations serve as they become ready, until ctx ends.
 func (s *Set) watch(ctx context.Context) {

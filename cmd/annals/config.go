@@ -9,6 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// byFlagAlone marks flags that say what is to be done now: they are no
+// settings, which would do it at every call.
+const byFlagAlone = "by flag alone"
+
 // configure sets every flag that was not given from the environment or else
 // from the file that --config names.
 func configure(flags *pflag.FlagSet) error {
@@ -22,7 +26,7 @@ func configure(flags *pflag.FlagSet) error {
 	}
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || failed != nil || f.Name == "config" || f.Name == "help" {
+		if f.Changed || failed != nil || f.Name == "config" || f.Name == "help" || len(f.Annotations[byFlagAlone]) > 0 {
 			return
 		}
 		variable := "ANNALS_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))

@@ -50,9 +50,14 @@ func rebuildCommand(dataDir func() string) *cobra.Command {
 	flags.BoolVar(&r.all, "all", false, "rebuild all read models")
 	flags.BoolVar(&r.discard, "discard", false, "first delete what serves and what is kept; not while a server runs")
 	flags.BoolVar(&r.back, "back", false, "rebuild nothing: go back to what served before")
-	flags.StringVar(&r.log, "log", "", "URL of the log (default: log.db in the data folder)")
-	flags.StringVar(&r.readModels, "read-models", "", "URL of the read models (default: in the data folder)")
-	flags.StringVar(&r.search, "search", "", "URL of the search index (default: in the data folder)")
+	for _, name := range []string{"all", "discard", "back"} {
+		if err := flags.SetAnnotation(name, byFlagAlone, []string{"true"}); err != nil {
+			panic(err) // the flag is there
+		}
+	}
+	flags.StringVar(&r.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
+	flags.StringVar(&r.readModels, "read-models", "", "URL of the read models, as serve has it (default: in the data folder)")
+	flags.StringVar(&r.search, "search", "", "URL of the search index, as serve has it (default: in the data folder)")
 	return command
 }
 
@@ -77,6 +82,7 @@ func (r *rebuild) check(names []string) error {
 
 // run opens the log and the store of generations, as a server beside it does.
 func (r *rebuild) run(ctx context.Context) (err error) {
+	boundMemory()
 	if r.folders, err = newModelFolders(r.readModels, r.search, r.data); err != nil {
 		return err
 	}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// TestReadsGoOnWhileReadModelsAreRebuilt holds that clients of a server, with
+// files being imported, notice nothing of rebuilds in other processes: not of
+// those that are killed, nor of the switch to what they made, nor back.
+func TestReadsGoOnWhileReadModelsAreRebuilt(t *testing.T) {
+	c := &crashTest{T: t, dir: t.TempDir(), jobs: map[string]bool{}}
+	c.data = filepath.Join(c.dir, "annals-data")
+	c.start()
+	t.Cleanup(func() { _ = c.server.end(os.Kill) })
+	c.fileRound(t.Context(), 0)
+	token, err := issueToken(c.data, "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading, stop := context.WithCancel(t.Context())
+	var clients errgroup.Group
+	for _, read := range []func(string) error{c.listFiled, c.searchFiled, c.readOwnWrites} {
+		clients.Go(func() error {
+			for reading.Err() == nil {
+				if err := read(token); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	clients.Go(func() error {
+		for round := 1; reading.Err() == nil; round++ {
+			if err := c.send(reading, round, 2); err != nil && reading.Err() == nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range 4 {
+		p := c.program("rebuild", "--all")
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // any moment will do
+		_ = p.Process.Kill()
+		_ = p.Wait() // its error is that it was killed
+	}
+	for _, args := range [][]string{{"rebuild", "--all"}, {"rebuild", "--all", "--back"}, {"rebuild", "--all"}} {
+		if out, err := c.program(args...).CombinedOutput(); err != nil || strings.Count(string(out), " serves, after ") != 5 {
+			t.Errorf("%v: %v; %s", args, err, out)
+		}
+	}
+	stop()
+	if err := clients.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := c.server.end(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if log := c.server.stderr.String(); strings.Contains(log, "level=ERROR") {
+		t.Errorf("the server complains:\n%s", log)
+	}
+}
+
+// program is the program itself, on the server's data folder.
+func (c *crashTest) program(args ...string) *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		c.Fatal(err)
+	}
+	p := exec.Command(path, append(args, "--data", c.data)...)
+	p.Args[0] = "annals"
+	p.Env = append(os.Environ(), "ANNALS_TEST_PROGRAM=1")
+	return p
+}
+
+// fileRound files a round of files and waits until they can be found.
+func (c *crashTest) fileRound(ctx context.Context, round int) {
+	c.Helper()
+	if err := c.send(ctx, round, 1); err != nil {
+		c.Fatal(err)
+	}
+	for id := range c.jobs {
+		if job, err := c.ended(ctx, c.client(), id); err != nil || job.Status != "complete" {
+			c.Fatalf("job %s: %+v, %v", id, job, err)
+		}
+	}
+}
+
+// get reads JSON and lets nothing but 200 pass.
+func (c *crashTest) get(token, path string, into any) error {
+	status, body, err := c.server.request(token, http.MethodGet, path, "")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("GET %s: %d %s", path, status, body)
+	}
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// listFiled lists and reads what was filed before the rebuilds.
+func (c *crashTest) listFiled(token string) error {
+	var folders []struct{ ID string }
+	if err := c.get(token, "/vault/folders?path="+url.QueryEscape("client 1"), &folders); err != nil || len(folders) != 1 {
+		return fmt.Errorf("folders %v: %w", folders, err)
+	}
+	var documents []struct{ ID, Name string }
+	if err := c.get(token, "/vault/documents?folderId="+folders[0].ID, &documents); err != nil {
+		return err
+	}
+	ids := make(map[string]string)
+	for _, d := range documents {
+		ids[d.Name] = d.ID
+	}
+	for n := range crashFiles {
+		if ids[fmt.Sprintf("note-0-%d.md", n)] == "" {
+			return fmt.Errorf("note %d is not among the %d documents listed", n, len(documents))
+		}
+	}
+	n := rand.IntN(crashFiles)
+	status, body, err := c.server.request(token, http.MethodGet, "/vault/documents/"+ids[fmt.Sprintf("note-0-%d.md", n)]+"/markdown", "")
+	if want := fmt.Sprintf("# Note %d\n\nclient 1 in round 0.", n); err != nil || status != http.StatusOK || !strings.Contains(string(body), want) {
+		return fmt.Errorf("the text of note %d: %d %s (%v), want %q", n, status, body, err, want)
+	}
+	return nil
+}
+
+// searchFiled finds as many passages of what was filed before the rebuilds as a
+// search returns.
+func (c *crashTest) searchFiled(token string) error {
+	status, reply, err := c.server.request(token, http.MethodPost, "/core/search", `{"query": "note in round 0", "folder_name": "client 1"}`)
+	if n := strings.Count(string(reply), `"text":"# Note `); err != nil || status != http.StatusOK || n != 10 {
+		return fmt.Errorf("a search finds %d notes: %d %s (%w)", n, status, reply, err)
+	}
+	return nil
+}
+
+// readOwnWrites makes a folder and reads it, as soon as it is told that it is
+// there.
+func (c *crashTest) readOwnWrites(token string) error {
+	body := fmt.Sprintf(`{"name": "made %d"}`, rand.Int64())
+	status, reply, err := c.server.request(token, http.MethodPost, "/vault/folders", body)
+	if err != nil || status == http.StatusAccepted {
+		return err
+	}
+	var made struct{ ID string }
+	if status != http.StatusCreated {
+		return fmt.Errorf("POST /vault/folders: %d %s", status, reply)
+	}
+	if err := json.Unmarshal(reply, &made); err != nil {
+		return err
+	}
+	return c.get(token, "/vault/folders/"+made.ID, nil)
+}

@@ -1,0 +1,380 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+
+	"github.com/google/uuid"
+)
+
+// optionsIn are those of one process: another call for the same folder is
+// another process.
+func optionsIn(t *testing.T, log *events.Log, dir string) Options {
+	t.Helper()
+	control, err := OpenControl(t.Context(), filepath.Join(dir, "control.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := control.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return Options{
+		Log: log, Control: control, Dir: dir, Logger: quiet,
+		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
+			return bleve.Open(filepath.Join(dir, name))
+		},
+		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
+	}
+}
+
+// serve runs all read models until the test or stop ends them.
+func serve(t *testing.T, o Options) (s *Set, stop func()) {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-ended, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return s, stop
+}
+
+// untilServes waits until a generation serves.
+func untilServes(t *testing.T, r *Runner, generation int) {
+	t.Helper()
+	for {
+		_, moved := r.Moved()
+		if r.Generation() == generation {
+			return
+		}
+		<-moved // a switch moves it too
+	}
+}
+
+func unheard(done, head events.Position) {}
+
+// manyDocuments fills a log with documents of one folder.
+func manyDocuments(t *testing.T, log *events.Log, n int) (folder uuid.UUID, last events.Position) {
+	t.Helper()
+	folder = uuid.New()
+	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F", Owner: "user:alice"})
+	for range n {
+		_, last = fileInto(t, log, folder, "lighthouse")
+	}
+	return folder, last
+}
+
+func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	folder, last := manyDocuments(t, log, 30)
+	o := optionsIn(t, log, dir)
+	s, end := serve(t, o)
+	wait(t, s.Vault, last)
+	wait(t, s.Passages, last)
+	var want atomic.Int64 // documents that every read must find
+	want.Store(30)
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				least := want.Load()
+				var n int64
+				if err := s.Vault.DB().QueryRowContext(t.Context(), `SELECT count(*) FROM documents`).Scan(&n); err != nil || n < least {
+					t.Errorf("the vault lists %d documents (%v), want %d", n, err, least)
+				}
+				hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lighthouse", Granted: []string{folder.String()}, Limit: searchindex.MaxLimit})
+				if int64(len(hits)) < least || err != nil {
+					t.Errorf("a search finds %d passages (%v), want %d", len(hits), err, least)
+				}
+			}
+		})
+	}
+	other := optionsIn(t, log, dir)
+	rebuilt := make(chan error, 1)
+	go func() {
+		for range 2 {
+			for _, r := range []*Runner{s.Vault, s.Passages} {
+				generation, err := other.Rebuild(t.Context(), r.Name(), unheard)
+				if err != nil {
+					rebuilt <- err
+					return
+				}
+				untilServes(t, r, generation)
+			}
+		}
+		rebuilt <- nil
+	}()
+	for rebuilding := true; rebuilding; want.Add(1) {
+		select {
+		case err := <-rebuilt:
+			if rebuilding = false; err != nil {
+				t.Error(err)
+			}
+		default:
+		}
+		_, last = fileInto(t, log, folder, "lighthouse")
+		wait(t, s.Vault, last)
+		wait(t, s.Passages, last)
+	}
+	if vault, passages := s.Vault.Generation(), s.Passages.Generation(); vault != 3 || passages != 3 {
+		t.Errorf("generations %d of the vault and %d of the passages serve, want 3", vault, passages)
+	}
+	stop()
+	readers.Wait()
+	end()
+	o.clear(t.Context(), Vault{}) // what the end may have cut off
+	files, err := filepath.Glob(filepath.Join(dir, "vault-*.db"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("of the vault's generations there are %v (%v), want the one that serves and the one before", files, err)
+	}
+}
+
+func TestARebuildThatWasInterruptedGoesOn(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, batchSize)
+	o := optionsIn(t, log, dir)
+	_, stop := serve(t, o)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var reached events.Position
+	if _, err := o.Rebuild(ctx, "vault", func(done, _ events.Position) {
+		if reached = done; done > 0 {
+			interrupt()
+		}
+	}); !errors.Is(err, context.Canceled) || reached == 0 || reached >= last {
+		t.Fatalf("interrupted at %d of %d the rebuild ends with %v", reached, last, err)
+	}
+	stop()
+	s, _ := serve(t, o) // a start must leave it alone
+	first := events.Position(-1)
+	generation, err := o.Rebuild(t.Context(), "vault", func(done, _ events.Position) {
+		if first < 0 {
+			first = done
+		}
+	})
+	if err != nil || generation != 2 || first != reached {
+		t.Errorf("the next rebuild made generation %d from position %d on (%v), want 2 from %d", generation, first, err, reached)
+	}
+	untilServes(t, s.Vault, 2)
+	wait(t, s.Vault, last)
+	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != batchSize {
+		t.Errorf("the rebuilt vault holds %d documents, want %d", got, batchSize)
+	}
+}
+
+func TestOneCanGoBackToWhatServedBefore(t *testing.T) {
+	for _, name := range []string{"vault", "passages"} {
+		t.Run(name, func(t *testing.T) {
+			log, dir := newLog(t), t.TempDir()
+			folder, _ := manyDocuments(t, log, 3)
+			o := optionsIn(t, log, dir)
+			if _, err := o.Back(t.Context(), name); !fault.Is(err, fault.NotFound) {
+				t.Errorf("with nothing kept, going back ends with %v", err)
+			}
+			s, stop := serve(t, o)
+			for _, r := range s.All() {
+				if r.Name() != name {
+					continue
+				}
+				for _, move := range []func() (int, error){
+					func() (int, error) { return o.Rebuild(t.Context(), name, unheard) },
+					func() (int, error) { return o.Back(t.Context(), name) }, // to what has not seen the last document
+					func() (int, error) { return o.Back(t.Context(), name) },
+				} {
+					generation, err := move()
+					if err != nil {
+						t.Fatal(err)
+					}
+					untilServes(t, r, generation)
+					_, at := fileInto(t, log, folder, "windmill")
+					wait(t, r, at)
+				}
+				if r.Generation() != 2 {
+					t.Errorf("there and back again generation %d serves, want 2", r.Generation())
+				}
+			}
+			stop()
+			generation, err := o.Back(t.Context(), name)
+			if err != nil || generation != 1 {
+				t.Fatalf("back to generation %d: %v", generation, err)
+			}
+			if err := o.Switch(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			again, _ := serve(t, o)
+			for _, r := range again.All() {
+				if r.Name() == name && r.Generation() != 1 {
+					t.Errorf("generation %d serves after a switch without a server, want 1", r.Generation())
+				}
+			}
+		})
+	}
+}
+
+func TestARebuildThatFailsLeavesWhatServes(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	folder, last := manyDocuments(t, log, 5)
+	o := optionsIn(t, log, dir)
+	s, _ := serve(t, o)
+	wait(t, s.Vault, last)
+	last = add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "torn"})
+	wait(t, s.Vault, last)
+	if _, err := o.rebuild(t.Context(), poisoned{name: "torn"}, unheard); err == nil {
+		t.Error("a rebuild ends well though an event of the folder tree cannot be applied")
+	}
+	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 5 || s.Vault.Generation() != 1 {
+		t.Errorf("after a rebuild that failed generation %d serves with %d documents, want 1 with 5", s.Vault.Generation(), got)
+	}
+
+	// One that is damaged when it is to serve is given up.
+	generation, err := o.Control.nextGeneration(t.Context(), "vault")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, fmt.Sprintf("vault-%d.db", generation))
+	if err := os.WriteFile(path, []byte("this is no database, and long enough to be told from an empty one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := spare{projection: "vault", generation: generation, version: Vault{}.Version(), state: ready}
+	if err := o.Control.setSpare(t.Context(), damaged); err != nil {
+		t.Fatal(err)
+	}
+	o.takeUp(t.Context(), s.Vault, damaged)
+	if serves, pending, err := o.Control.Pending(t.Context(), "vault", generation); serves || pending || err != nil {
+		t.Errorf("a damaged generation serves: %t, is still to be taken up: %t (%v)", serves, pending, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the damaged file is still there: %v", err)
+	}
+	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 5 {
+		t.Errorf("the vault holds %d documents, want 5", got)
+	}
+}
+
+func TestAProjectionIsRebuiltByOneAtATime(t *testing.T) {
+	dir := t.TempDir()
+	var inside, most atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		o := optionsIn(t, newLog(t), dir)
+		all.Go(func() {
+			err := o.Control.alone(t.Context(), "vault", func(context.Context) error {
+				n := inside.Add(1)
+				most.Store(max(most.Load(), n))
+				inside.Add(-1)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d were at it at once", most.Load())
+	}
+	o := optionsIn(t, newLog(t), dir)
+	err := o.Control.alone(t.Context(), "vault", func(ctx context.Context) error {
+		if _, err := o.Control.db.ExecContext(ctx, `UPDATE leases SET holder = 'another'`); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err == nil || t.Context().Err() != nil {
+		t.Errorf("who lost the lease ends with %v", err)
+	}
+}
+
+// newer is the vault's projection of a later version, which can read older
+// tables from one version on.
+type newer struct {
+	Vault
+	oldest int
+}
+
+func (newer) Version() int  { return Vault{}.Version() + 1 }
+func (n newer) Oldest() int { return n.oldest }
+
+func TestAnOlderVersionServesWhileItIsMadeAnewWhereItCanBeRead(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 5)
+	o := optionsIn(t, log, dir)
+	s, stop := serve(t, o)
+	wait(t, s.Vault, last)
+	stop()
+	for _, c := range []struct {
+		p          newer
+		aged       bool
+		generation int
+		documents  int
+	}{
+		{newer{oldest: Vault{}.Version()}, true, 1, 5},
+		{newer{oldest: newer{}.Version()}, false, 2, 0},
+	} {
+		r, aged, err := o.open(t.Context(), c.p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := number(t, r, `SELECT count(*) FROM documents`); aged != c.aged || r.Generation() != c.generation || got != c.documents {
+			t.Errorf("read from version %d on: generation %d serves with %d documents, to be made anew: %t; want generation %d, %d, %t",
+				c.p.oldest, r.Generation(), got, aged, c.generation, c.documents, c.aged)
+		}
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAReadModelOfAnOlderVersionIsReplacedInTheBackground(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 5)
+	o := optionsIn(t, log, dir)
+	_, stop := serve(t, o)
+	stop()
+	p := newer{oldest: Vault{}.Version()}
+	r, aged, err := o.open(t.Context(), p)
+	if err != nil || !aged {
+		t.Fatalf("aged %t: %v", aged, err)
+	}
+	set := &Set{options: o}
+	set.renew(t.Context(), p)
+	found, err := o.Control.readySpares(t.Context())
+	if err != nil || len(found) != 1 || found[0].version != p.Version() {
+		t.Fatalf("ready to serve are %+v (%v), want one of version %d", found, err, p.Version())
+	}
+	o.takeUp(t.Context(), r, found[0])
+	if got := number(t, r, `SELECT count(*) FROM documents`); got != 5 || r.Generation() != 2 || r.Position() < last {
+		t.Errorf("generation %d serves with %d documents at %d, want 2 with 5 at %d", r.Generation(), got, r.Position(), last)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	if r, aged, err = o.open(t.Context(), p); err != nil || aged || r.Generation() != 2 {
+		t.Fatalf("the next start opens an old one: %t, %v", aged, err)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}

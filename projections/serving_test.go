@@ -1,0 +1,91 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"annals/projections/searchindex"
+)
+
+// slowEngine lets its searches wait, and knows whether it was closed.
+type slowEngine struct {
+	searchindex.Engine
+	asked, answer chan struct{}
+	closed        atomic.Bool
+}
+
+func (e *slowEngine) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
+	if e.asked == nil {
+		return e.Engine.Search(ctx, q)
+	}
+	e.asked <- struct{}{}
+	<-e.answer
+	if e.closed.Load() {
+		return nil, errors.New("the index was closed during a search")
+	}
+	return e.Engine.Search(ctx, q)
+}
+
+func (e *slowEngine) Close() error {
+	e.closed.Store(true)
+	return e.Engine.Close()
+}
+
+func TestReadsUnderWayEndOnTheGenerationTheyBeganWith(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 50)
+	o := optionsIn(t, log, dir)
+	open, first := o.OpenSearch, (*slowEngine)(nil)
+	o.OpenSearch = func(ctx context.Context, name string) (searchindex.Engine, error) {
+		e, err := open(ctx, name)
+		slow := &slowEngine{Engine: e}
+		if first == nil {
+			slow.asked, slow.answer, first = make(chan struct{}), make(chan struct{}), slow
+		}
+		return slow, err
+	}
+	s, _ := serve(t, o)
+	wait(t, s.Vault, last)
+	wait(t, s.Passages, last)
+
+	rows, err := s.Vault.DB().QueryContext(t.Context(), `SELECT id FROM documents`)
+	if err != nil || !rows.Next() {
+		t.Fatalf("documents: %v", err)
+	}
+	query := searchindex.Query{Text: "lighthouse", All: true, Limit: 100}
+	found := make(chan int, 1)
+	go func() {
+		hits, err := s.Search.Search(t.Context(), query)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- len(hits)
+	}()
+	<-first.asked
+	other := optionsIn(t, log, dir)
+	for _, r := range []*Runner{s.Vault, s.Passages} {
+		if _, err := other.Rebuild(t.Context(), r.Name(), unheard); err != nil {
+			t.Fatal(err)
+		}
+		untilServes(t, r, 2)
+	}
+	if hits, err := s.Search.Search(t.Context(), query); len(hits) != 50 || err != nil {
+		t.Errorf("after the switch a search finds %d passages (%v), want 50", len(hits), err)
+	}
+	if first.closed.Load() {
+		t.Error("the old index was closed while it was searched")
+	}
+	close(first.answer)
+	if n := <-found; n != 50 {
+		t.Errorf("the search that was under way finds %d passages, want 50", n)
+	}
+	n := 1
+	for rows.Next() {
+		n++
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 50 {
+		t.Errorf("the listing that was under way has %d documents (%v), want 50", n, err)
+	}
+}
