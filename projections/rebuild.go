@@ -82,6 +82,9 @@ func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done
 		told(g.position, head)
 		err = g.reach(ctx, head, func(done events.Position) { told(done, max(done, head)) })
 	}
+	if err == nil {
+		err = g.finish(ctx)
+	}
 	return errors.Join(err, g.close())
 }
 

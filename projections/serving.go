@@ -79,7 +79,15 @@ func (r *Runner) release(g *generation) {
 // for the reads of the old generation, and closes that.
 func (r *Runner) replace(ctx context.Context, next *generation, commit func() error) error {
 	// All but the last few events are applied without holding anybody up.
-	if err := next.reach(ctx, r.Position(), func(events.Position) {}); err != nil {
+	untold := func(events.Position) {}
+	err := next.reach(ctx, r.Position(), untold)
+	if err == nil {
+		err = next.finish(ctx)
+	}
+	if err == nil {
+		err = next.reach(ctx, r.Position(), untold)
+	}
+	if err != nil {
 		return err
 	}
 	old, err := r.swap(ctx, next, commit)
