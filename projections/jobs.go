@@ -15,8 +15,8 @@ func (Jobs) Name() string { return "jobs" }
 // Version of the jobs' tables.
 func (Jobs) Version() int { return 3 }
 
-// Oldest is Version: every change so far made other tables.
-func (Jobs) Oldest() int { return 3 }
+// Oldest is Version: what changed last cannot be read in older tables.
+func (j Jobs) Oldest() int { return j.Version() }
 
 // Types are the events of jobs.
 func (Jobs) Types() []string {

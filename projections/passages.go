@@ -25,8 +25,8 @@ func (*Passages) Name() string { return "passages" }
 // Version of the passages' tables, of how they are cut, and of the index.
 func (*Passages) Version() int { return 3 }
 
-// Oldest is Version: every change so far made other tables.
-func (*Passages) Oldest() int { return 3 }
+// Oldest is Version: what changed last cannot be read in older tables.
+func (p *Passages) Oldest() int { return p.Version() }
 
 // Types are the events of texts, and of documents and folders as far as
 // passages are found by them.

@@ -347,6 +347,29 @@ func TestAnOlderVersionServesWhileItIsMadeAnewWhereItCanBeRead(t *testing.T) {
 	}
 }
 
+func TestWhatWasRebuiltForAVersionServesAtItsFirstStart(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 5)
+	o := optionsIn(t, log, dir)
+	_, stop := serve(t, o)
+	p := newer{oldest: newer{}.Version()}
+	generation, err := o.rebuild(t.Context(), p, unheard) // beside a server of the version before
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	r, aged, err := o.open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if aged || r.Generation() != generation || r.Position() < last {
+		t.Errorf("generation %d serves at position %d, want %d at %d", r.Generation(), r.Position(), generation, last)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAReadModelOfAnOlderVersionIsReplacedInTheBackground(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 5)

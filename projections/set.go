@@ -85,22 +85,11 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 // is of an older version.
 func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, err error) {
 	o.clear(ctx, p)
-	version, number, err := o.Control.generation(ctx, p.Name())
+	version, number, err := o.toServe(ctx, p)
 	if err != nil {
 		return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
 	}
-	if number > 0 && (version < p.Oldest() || version > p.Version()) {
-		// A rebuild by this version may have made what can be read.
-		if s, ok, err := o.Control.find(ctx, p.Name(), ready); err != nil {
-			return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
-		} else if ok && s.version == p.Version() {
-			if err := o.Control.serve(ctx, s); err != nil {
-				return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
-			}
-			version, number = s.version, s.generation
-		}
-	}
-	if number > 0 && version >= p.Oldest() && version <= p.Version() {
+	if number > 0 && readable(p, version) {
 		g, err := o.openGeneration(ctx, p, number)
 		if err == nil {
 			return g.serve(), version < p.Version(), nil
@@ -112,6 +101,23 @@ func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, 
 	}
 	r, err = o.anew(ctx, p, number)
 	return r, false, err
+}
+
+// readable reports whether tables of a version can be read and brought further.
+func readable(p Projection, version int) bool { return version >= p.Oldest() && version <= p.Version() }
+
+// toServe returns the version and number of the generation that is to serve: in
+// place of one that cannot be read any more one that is ready, if there is.
+func (o Options) toServe(ctx context.Context, p Projection) (version, number int, err error) {
+	version, number, err = o.Control.generation(ctx, p.Name())
+	if err != nil || number == 0 || readable(p, version) {
+		return version, number, err
+	}
+	s, ok, err := o.Control.find(ctx, p.Name(), ready)
+	if err != nil || !ok || s.version != p.Version() {
+		return version, number, err
+	}
+	return s.version, s.generation, o.Control.serve(ctx, s)
 }
 
 // anew lets an empty generation serve, in place of one that cannot.

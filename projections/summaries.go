@@ -19,8 +19,8 @@ func (Summaries) Name() string { return "summaries" }
 // Version of the summaries' tables.
 func (Summaries) Version() int { return 3 }
 
-// Oldest is Version: every change so far made other tables.
-func (Summaries) Oldest() int { return 3 }
+// Oldest is Version: what changed last cannot be read in older tables.
+func (s Summaries) Oldest() int { return s.Version() }
 
 // Types are the events of folders, documents and jobs that change a summary.
 func (Summaries) Types() []string {

@@ -21,8 +21,8 @@ func (Vault) Name() string { return "vault" }
 // Version of the vault's tables.
 func (Vault) Version() int { return 3 }
 
-// Oldest is Version: every change so far made other tables.
-func (Vault) Oldest() int { return 3 }
+// Oldest is Version: what changed last cannot be read in older tables.
+func (v Vault) Oldest() int { return v.Version() }
 
 // Types are the events of folders and documents.
 func (Vault) Types() []string {

@@ -15,8 +15,8 @@ func (Work) Name() string { return "work" }
 // Version of the work's tables.
 func (Work) Version() int { return 1 }
 
-// Oldest is Version: every change so far made other tables.
-func (Work) Oldest() int { return 1 }
+// Oldest is Version: what changed last cannot be read in older tables.
+func (w Work) Oldest() int { return w.Version() }
 
 // Types are the events that begin and end the work on a file.
 func (Work) Types() []string {
