@@ -33,7 +33,7 @@ func TestTheTrailKeepsWhatWasAndFollowsTheDocument(t *testing.T) {
 		"DocumentMoved b.md b.md B A\n" +
 		"DocumentRenamed b.md a.md B B"
 	for range 2 {
-		if err := r.applyAll(t.Context(), batch, last); err != nil {
+		if err := r.serving.applyAll(t.Context(), batch, last); err != nil {
 			t.Fatal(err)
 		}
 		got := rows(t, r, `SELECT type || ' ' || name || ' ' || old_name || ' ' ||

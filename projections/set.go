@@ -38,7 +38,9 @@ type Set struct {
 }
 
 // all returns every projection, in the order of Set.All.
-func all() []Projection { return []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, new(Passages)} }
+func all() []Projection {
+	return []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, new(Passages)}
+}
 
 // Names returns the names of all projections.
 func Names() (names []string) {
