@@ -75,6 +75,7 @@ func rootCommand() *cobra.Command {
 		userCommand(dataDir),
 		tokenCommand(dataDir),
 		eventsCommand(dataDir),
+		verifyCommand(dataDir),
 		importCommand(dataDir),
 		shareCommand(dataDir),
 		versionCommand(),
