@@ -63,7 +63,7 @@ func (v *Verification) textsOf(ctx context.Context, document string, texts *Runn
 		}
 		versions++
 		var sections int
-		err := texts.DB().QueryRowContext(ctx, `SELECT count(DISTINCT section) FROM sections WHERE text_id = (SELECT id FROM texts WHERE stream = $1)`, content.TextStream).Scan(&sections)
+		err := texts.store.QueryRow(ctx, `SELECT count(DISTINCT section) FROM sections WHERE text_id = (SELECT id FROM texts WHERE stream = $1)`, content.TextStream).Scan(&sections)
 		if err == nil && sections != content.Sections {
 			problem(fmt.Sprintf("event %d of %s names %s with %d sections, of which there are %d", e.Revision, e.Stream, content.TextStream, content.Sections, sections))
 		}

@@ -35,8 +35,8 @@ func verifyCommand(dataDir func() string) *cobra.Command {
 		Long: "Prove the log: revisions without a gap, positions that rise, every payload valid, every text and original that\n" +
 			"documents name there. Then make every read model anew from it, in a temporary folder (TMPDIR says where), and\n" +
 			"compare it with the one that serves, row by row, and the search index by its passages and a sample of searches.\n\n" +
-			"It works beside a running server, which alone can read its search index: that is compared without one. Nothing\n" +
-			"is changed. What differs is named, and the exit status is not 0 then.",
+			"It works beside a running server, which alone can read its search index: that is compared without one, and\n" +
+			"none can start in that moment. Nothing is changed. What differs is named, and the exit status is not 0 then.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.data = dataDir()
