@@ -232,7 +232,7 @@ func (m *verifiedModel) foldTo(ctx context.Context, to events.Position, progress
 		}
 		through = min(through, to)
 		if through == r.Position() {
-			return nil // the log ends before
+			break // the log ends before
 		}
 		if err := r.applyAll(ctx, batch, through); err != nil {
 			return err

@@ -268,6 +268,17 @@ func TestAnIndexThatIsNotDoneIsNotCompared(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsToBeRemovedIsNotCompared(t *testing.T) {
+	p := newProven(t)
+	p.edit("vault-1", `CREATE TEMP TABLE ghost AS SELECT * FROM documents LIMIT 1; UPDATE ghost SET id = 'ghost', folder = 'gone';
+		INSERT INTO documents SELECT * FROM ghost; INSERT INTO tags VALUES ('t', 'ghost'); INSERT INTO emptied VALUES ('gone')`)
+	if c := p.verify()["vault"]; c.Problems > 0 || len(c.Left) > 0 {
+		t.Errorf("vault: %+v", c)
+	}
+	p.edit("vault-1", `DELETE FROM emptied`)
+	p.wantProblem("vault", "documents id=ghost is not what the log gives")
+}
+
 func TestAReadModelOfAnotherVersionIsNotCompared(t *testing.T) {
 	p := newProven(t)
 	control := p.control()
