@@ -63,7 +63,7 @@ type verification struct {
 }
 
 // nextStreams bounds how many streams are remembered.
-const nextStreams = 1 << 16
+const nextStreams = 1 << 14
 
 // order checks position and revision of the next event. Of a stream that is
 // not remembered the log is asked what stands before.
