@@ -89,7 +89,7 @@ func (v *Verification) Run(ctx context.Context) (problems int, err error) {
 	if err != nil {
 		return v.problems, err
 	}
-	for _, p := range []Projection{Jobs{}, Work{}, Summaries{}} {
+	for _, p := range []Projection{Jobs{}, Work{}, Summaries{}, Audit{}} {
 		m, err := v.model(ctx, p)
 		if err := errors.Join(err, m.close()); err != nil {
 			return v.problems, err

@@ -327,7 +327,7 @@ func TestATextThatIsNotWholeIsNamed(t *testing.T) {
 
 // Memory must not grow with a table: rows come in the order of an index.
 func TestTablesAreComparedWithoutSortingThem(t *testing.T) {
-	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, &Passages{Engine: new(unranked)}} {
+	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, &Passages{Engine: new(unranked)}} {
 		r, err := newRunner(t.Context(), newLog(t), p, filepath.Join(t.TempDir(), "m.db"), quiet)
 		if err != nil {
 			t.Fatal(err)
