@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"annals/events"
 )
@@ -65,10 +66,18 @@ func (g *generation) ofThisLog(ctx context.Context) error {
 	return err
 }
 
-// step applies one batch and reports whether the log may hold more.
-func (g *generation) step(ctx context.Context) (more bool, err error) {
+// step applies one batch, of nothing beyond a position, and reports whether the
+// log may hold more.
+func (g *generation) step(ctx context.Context, to events.Position) (more bool, err error) {
 	batch, through, err := g.log.Read(ctx, g.position, batchSize, g.Types()...)
-	if err != nil || through == g.position {
+	if through > to {
+		beyond := func(e events.Event) bool { return e.Position > to }
+		if i := slices.IndexFunc(batch, beyond); i >= 0 {
+			batch = batch[:i]
+		}
+		through = to
+	}
+	if err != nil || through <= g.position {
 		return false, err
 	}
 	if err := g.applyAll(ctx, batch, through); err != nil {
@@ -83,11 +92,12 @@ func (g *generation) step(ctx context.Context) (more bool, err error) {
 	return len(batch) > 0, nil
 }
 
-// reach applies what the log holds up to a position. told hears of every step.
+// reach applies what the log holds up to a position, and nothing beyond. told
+// hears of every step.
 func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
 	for g.position < p {
 		before := g.position
-		if _, err := g.step(ctx); err != nil {
+		if _, err := g.step(ctx, p); err != nil {
 			return err
 		}
 		if g.position == before {

@@ -37,7 +37,7 @@ func write(t testing.TB, log *events.Log, document uuid.UUID, version int, word 
 	if len(all) > 0 {
 		add(t, log, stream, all...)
 	}
-	return events.Content{MediaType: "text/markdown", Title: word, TextStream: stream, Sections: sections}
+	return events.Content{SHA256: strings.Repeat("0", 64), MediaType: "text/markdown", Title: word, TextStream: stream, Sections: sections}
 }
 
 // find returns the passages of a document that the index finds by a word and

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"annals/events"
@@ -34,7 +35,7 @@ func revised(t *testing.T, log *events.Log) (document uuid.UUID) {
 	for attempt, word := range []string{"one", "two", "three"} {
 		stream := events.TextStream(document, attempt)
 		add(t, log, stream, events.SectionExtracted{Text: "The text of version " + word + "."})
-		content := events.Content{MediaType: "text/markdown", Title: word, TextStream: stream, Sections: 1}
+		content := events.Content{SHA256: strings.Repeat("0", 64), MediaType: "text/markdown", Title: word, TextStream: stream, Sections: 1}
 		if attempt == 0 {
 			add(t, log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: a, Name: "a.md", Content: content})
 			continue

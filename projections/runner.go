@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -184,7 +185,7 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	from := r.serving.position
-	more, err = r.serving.step(ctx)
+	more, err = r.serving.step(ctx, math.MaxInt64)
 	if err == nil && (r.serving.position > from || r.Err() != nil) {
 		r.advance(r.serving.position, nil) // what failed works again
 	}

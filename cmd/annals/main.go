@@ -76,6 +76,7 @@ func rootCommand() *cobra.Command {
 		tokenCommand(dataDir),
 		eventsCommand(dataDir),
 		rebuildCommand(dataDir),
+		verifyCommand(dataDir),
 		importCommand(dataDir),
 		shareCommand(dataDir),
 		versionCommand(),

@@ -216,9 +216,11 @@ func testClose(t *testing.T, d events.Driver) {
 	a := mustAppend(t, d, "a", events.NoStream, records(1)...)
 	done := make(chan error, 1)
 	started := make(chan struct{})
+	// The wait is for a position that the appends below never reach: Close alone ends it.
+	never := a.Position + 1<<40
 	go func() {
 		close(started)
-		done <- d.Wait(t.Context(), a.Position)
+		done <- d.Wait(t.Context(), never)
 	}()
 	<-started
 	var appends sync.WaitGroup

@@ -84,6 +84,9 @@ type Engine interface {
 	Position(ctx context.Context) (events.Position, error)
 	// Count returns the number of passages.
 	Count(ctx context.Context) (passages uint64, err error)
+	// Each calls fn with the id of every passage, in no order, until an error
+	// of fn's, which it returns.
+	Each(ctx context.Context, fn func(id string) error) error
 	// Search returns the best passages first; ties are broken by id.
 	Search(ctx context.Context, q Query) ([]Hit, error)
 	Close() error

@@ -55,22 +55,39 @@ func config() map[string]any {
 // Open opens the index in a folder, or makes a new one if there is none. A
 // damaged index is an error of kind Internal, after which the folder may be
 // removed and the index built again.
-func Open(dir string) (x *Index, err error) {
+func Open(dir string) (*Index, error) {
+	isNew, err := missing(dir)
+	if err != nil {
+		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
+	}
+	return open(dir, func() (bleve.Index, error) {
+		if !isNew {
+			return bleve.OpenUsing(dir, config())
+		}
+		m := mapping.NewIndexMapping()
+		m.ScoringModel = index.BM25Scoring
+		return bleve.NewUsing(dir, m, scorch.Name, scorch.Name, config())
+	})
+}
+
+// OpenReadOnly opens the index in a folder for searches, and changes nothing in
+// it. While it is open, Open fails.
+func OpenReadOnly(dir string) (*Index, error) {
+	return open(dir, func() (bleve.Index, error) {
+		c := config()
+		c["read_only"] = true
+		return bleve.OpenUsing(dir, c)
+	})
+}
+
+func open(dir string, with func() (bleve.Index, error)) (x *Index, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			x, err = nil, damaged(dir, r)
 		}
 	}()
-	var opened bleve.Index
-	if isNew, err := missing(dir); err != nil {
-		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
-	} else if isNew {
-		m := mapping.NewIndexMapping()
-		m.ScoringModel = index.BM25Scoring
-		if opened, err = bleve.NewUsing(dir, m, scorch.Name, scorch.Name, config()); err != nil {
-			return nil, fault.Errorf(fault.Internal, "make search index %s: %w", dir, err)
-		}
-	} else if opened, err = bleve.OpenUsing(dir, config()); err != nil {
+	opened, err := with()
+	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}
 	x = &Index{dir: dir, index: opened, close: sync.OnceValue(opened.Close)}
@@ -186,6 +203,40 @@ func (x *Index) Count(ctx context.Context) (uint64, error) {
 	}
 	defer s.Close()
 	return s.DocCount()
+}
+
+// Each calls fn with the id of every passage, in no order, until an error of
+// fn's, which it returns.
+func (x *Index) Each(ctx context.Context, fn func(id string) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = damaged(x.dir, r)
+		}
+	}()
+	s, err := x.snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	all, err := s.DocIDReaderAll()
+	if err != nil {
+		return fmt.Errorf("list the passages of search index %s: %w", x.dir, err)
+	}
+	defer all.Close()
+	for ctx.Err() == nil {
+		number, err := all.Next()
+		if err != nil || number == nil {
+			return err
+		}
+		id, err := s.ExternalID(number)
+		if err == nil {
+			err = fn(id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // Close waits for what is being written and closes the index. Closing it

@@ -1,6 +1,9 @@
 package bleve_test
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -106,4 +109,63 @@ func TestMoreTermsRaiseAPassage(t *testing.T) {
 			t.Errorf("with weight %g the scores are %v (%v), want %v", weight, again, err, hits)
 		}
 	}
+}
+
+func TestReadOnlyChangesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	if _, err := bleve.OpenReadOnly(dir); err == nil {
+		t.Error("OpenReadOnly opens what is not there")
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("OpenReadOnly makes what is not there")
+	}
+	x := open(t, dir)
+	if err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{{ID: "1", Text: "lighthouse"}}, Position: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bleve.OpenReadOnly(dir); err == nil {
+		t.Error("OpenReadOnly opens what is open for writing")
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, dir)
+	r, err := bleve.OpenReadOnly(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := r.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
+	if err != nil || len(hits) != 1 || hits[0].ID != "1" {
+		t.Errorf("Search = %v, %v", hits, err)
+	}
+	if p, err := r.Position(t.Context()); err != nil || p != 7 {
+		t.Errorf("Position = %d, %v, want 7", p, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := listing(t, dir); after != before {
+		t.Errorf("after reading there are\n%s\nbefore\n%s", after, before)
+	}
+	if n, err := open(t, dir).Count(t.Context()); err != nil || n != 1 {
+		t.Errorf("opened again it holds %d, %v", n, err)
+	}
+}
+
+// listing names the files of a folder with their contents' hashes.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %x\n", path, sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open) {
 		"pages":                         testPages,
 		"titles and sections are found": testHeadings,
 		"searching while writing":       testConcurrent,
+		"listing":                       testEach,
 		"an ended context":              testCanceled,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
@@ -127,6 +128,46 @@ func testReopen(t *testing.T, open Open) {
 	wantPosition(t, e, 12)
 	wantCount(t, e, 300)
 	wantSame(t, search(t, e, q), want)
+}
+
+func testEach(t *testing.T, open Open) {
+	e := open(t, "a")
+	each := func() (ids []string) {
+		t.Helper()
+		if err := e.Each(t.Context(), func(id string) error { ids = append(ids, id); return nil }); err != nil {
+			t.Fatalf("Each: %v", err)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if got := each(); len(got) > 0 {
+		t.Errorf("an empty index lists %v", got)
+	}
+	apply(t, e, searchindex.Batch{Put: generate(1, 300)})
+	var want []string
+	for _, p := range generate(1, 300) {
+		want = append(want, p.ID)
+	}
+	slices.Sort(want)
+	apply(t, e, searchindex.Batch{Delete: want[100:], Put: generate(1, 300)[:1]})
+	want = want[:100]
+	if first := generate(1, 300)[0].ID; !slices.Contains(want, first) {
+		want = append(want, first)
+		slices.Sort(want)
+	}
+	if got := each(); !slices.Equal(got, want) {
+		t.Errorf("Each lists %v, want %v", got, want)
+	}
+	stop, calls := errors.New("enough"), 0
+	err := e.Each(t.Context(), func(string) error { calls++; return stop })
+	if !errors.Is(err, stop) || calls != 1 {
+		t.Errorf("Each = %v after %d calls of a function that fails, want its error after one", err, calls)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Each(ended, func(string) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("Each with an ended context = %v", err)
+	}
 }
 
 func testFilters(t *testing.T, open Open) {

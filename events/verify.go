@@ -1,0 +1,160 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/sync/errgroup"
+
+	"annals/schema"
+)
+
+// Verify reads the log up to a position and tells of everything in it that
+// cannot be: positions that do not rise, revisions of a stream that leave a gap
+// or come twice, events that cannot be read, and payloads that break their
+// JSON Schema. After each batch it tells at, unless that is nil, how far it
+// is. It returns the number of events; memory does not grow with it.
+func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
+	v := verification{driver: l.driver, next: make(map[string]int64)}
+	for {
+		const page = 1000
+		records, through, err := l.driver.ReadAll(ctx, v.last, page, nil)
+		if err != nil {
+			return count, fmt.Errorf("read log after %d: %w", v.last, err)
+		}
+		for i, r := range records {
+			if r.Position > to {
+				records, through = records[:i], to
+				break
+			}
+		}
+		payloads, err := checkPayloads(records)
+		if err != nil {
+			return count, err
+		}
+		for i, r := range records {
+			if err := v.order(ctx, r, problem); err != nil {
+				return count, err
+			}
+			if payloads[i] != "" {
+				problem(fmt.Sprintf("%s: %s", place(r), payloads[i]))
+			}
+		}
+		count += len(records)
+		if at != nil {
+			at(min(through, to))
+		}
+		if len(records) == 0 || through >= to {
+			return count, nil
+		}
+	}
+}
+
+// verification is what must be known of the events before the next one.
+type verification struct {
+	driver Driver
+	last   Position
+	next   map[string]int64 // revision, of streams that were met not long ago
+}
+
+// nextStreams bounds how many streams are remembered.
+const nextStreams = 1 << 14
+
+// order checks position and revision of the next event. Of a stream that is
+// not remembered the log is asked what stands before.
+func (v *verification) order(ctx context.Context, r Record, problem func(string)) error {
+	if r.Position <= v.last {
+		problem(fmt.Sprintf("%s stands behind position %d", place(r), v.last))
+	}
+	v.last = max(v.last, r.Position)
+	want, known := v.next[r.Stream]
+	if !known && r.Revision > 0 {
+		before, err := v.driver.ReadStream(ctx, r.Stream, r.Revision-1, 1)
+		if err != nil {
+			return fmt.Errorf("read stream %s: %w", r.Stream, err)
+		}
+		if len(before) == 1 && before[0].Revision == r.Revision-1 && before[0].Position < r.Position {
+			want = r.Revision
+		}
+	}
+	switch {
+	case r.Revision > want:
+		problem(fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1))
+	case r.Revision < want:
+		problem(fmt.Sprintf("%s: revision %d stands before it", place(r), want-1))
+	}
+	if len(v.next) >= nextStreams {
+		clear(v.next)
+	}
+	v.next[r.Stream] = max(want, r.Revision+1)
+	return nil
+}
+
+func place(r Record) string {
+	return fmt.Sprintf("event %d of %s (%s) at position %d", r.Revision, r.Stream, r.Type, r.Position)
+}
+
+// checkPayloads returns what is wrong with each record, on all cores.
+func checkPayloads(records []Record) ([]string, error) {
+	schemas, err := payloadSchemas()
+	if err != nil {
+		return nil, err
+	}
+	wrong := make([]string, len(records))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	const share = 50
+	for from := 0; from < len(records); from += share {
+		g.Go(func() error {
+			for i := from; i < min(from+share, len(records)); i++ {
+				if err := checkPayload(schemas, records[i]); err != nil {
+					wrong[i] = strings.Join(strings.Fields(err.Error()), " ") // schemas tell in lines
+				}
+			}
+			return nil
+		})
+	}
+	return wrong, g.Wait()
+}
+
+func checkPayload(schemas map[string]*jsonschema.Schema, r Record) error {
+	e := Decode(r)
+	if e.Err != nil {
+		return e.Err
+	}
+	payload, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.Data))
+	if err != nil {
+		return err
+	}
+	return schemas[Kind{r.Type, e.Metadata.Schema}.String()].Validate(payload)
+}
+
+// payloadSchemas returns the schema of every kind that can be read.
+var payloadSchemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	compiled := make(map[string]*jsonschema.Schema)
+	for _, k := range Kinds() {
+		b, err := schema.Events.ReadFile("events/" + k.String() + ".json")
+		if err != nil {
+			return nil, err
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		name := "urn:annals:event:" + k.String()
+		if err == nil {
+			err = c.AddResource(name, doc)
+		}
+		if err == nil {
+			compiled[k.String()], err = c.Compile(name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", k, err)
+		}
+	}
+	return compiled, nil
+})

@@ -1,0 +1,147 @@
+package events_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/memory"
+	"annals/events/sqlite"
+
+	"github.com/google/uuid"
+)
+
+// story writes a log of a folder and a document, and returns the document's
+// stream.
+func story(t *testing.T, path string) (stream string) {
+	t.Helper()
+	log := openFile(t, path)
+	folder, document := uuid.New(), uuid.New()
+	stream, text := events.DocumentStream(document), events.TextStream(document, 1)
+	for _, e := range []struct {
+		stream string
+		data   events.Data
+	}{
+		{events.Folders, events.FolderCreated{Folder: folder, Name: "F", Owner: "user:alice"}},
+		{text, events.SectionExtracted{Text: "The lamp."}},
+		{stream, events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: events.Content{
+			SHA256: strings.Repeat("ab", 32), MediaType: "text/markdown", Title: "A", TextStream: text, Sections: 1, Extractor: 1}}},
+		{stream, events.DocumentRenamed{Version: 2, Name: "b.md"}},
+		{stream, events.DocumentTagged{Version: 3, Tags: []string{"x"}}},
+		{events.Folders, events.FolderRenamed{Folder: folder, Name: "G"}},
+	} {
+		if _, err := log.Append(t.Context(), e.stream, events.AnyRevision, events.Cause{Actor: "user:alice"}, events.New{Data: e.data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+func openFile(t *testing.T, path string) *events.Log {
+	t.Helper()
+	driver, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events.NewLog(driver)
+}
+
+// tamper changes the file of a log as no driver can.
+func tamper(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, s := range []string{`DROP TRIGGER events_never_change`, `DROP TRIGGER events_never_vanish`, statement} {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+func TestVerifyNamesWhatCannotBe(t *testing.T) {
+	for name, test := range map[string]struct{ harm, want string }{
+		"nothing":                  {`SELECT 1`, ``},
+		"a gap":                    {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
+		"a lost beginning":         {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
+		"a revision out of order":  {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 stands before it`},
+		"a flipped byte":           {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
+		"a flipped quote":          {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
+		"a SHA-256 that is none":   {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
+		"a type that nobody knows": {`UPDATE events SET type = 'DocumentRenamee' WHERE position = 4`, `which this version of Annals does not know`},
+		"metadata that is none":    {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: metadata`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log.db")
+			stream := story(t, path)
+			tamper(t, path, test.harm)
+			log := openFile(t, path)
+			defer log.Close()
+			var wants, problems []string
+			if test.want != "" {
+				wants = strings.Split(strings.ReplaceAll(test.want, "STREAM", stream), "|")
+			}
+			if _, err := log.Verify(t.Context(), 6, nil, func(p string) { problems = append(problems, p) }); err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) != len(wants) {
+				t.Fatalf("problems are %q, want %q", problems, wants)
+			}
+			for i, want := range wants {
+				if !strings.Contains(problems[i], want) {
+					t.Errorf("problem %d is %q, want %q", i, problems[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestVerifyEndsWhereItIsTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	story(t, path)
+	tamper(t, path, `UPDATE events SET data = CAST('{}' AS BLOB) WHERE position = 5`)
+	log := openFile(t, path)
+	defer log.Close()
+	for to, want := range map[events.Position]int{0: 0, 4: 0, 5: 1, 6: 1} {
+		problems, at := 0, events.Position(0)
+		n, err := log.Verify(t.Context(), to, func(p events.Position) { at = p }, func(string) { problems++ })
+		if err != nil || n != int(to) || at != to || problems != want {
+			t.Errorf("Verify(%d) = %d, %v at %d with %d problems, want %d", to, n, err, at, problems, want)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := log.Verify(ended, 6, nil, func(string) {}); err == nil {
+		t.Error("Verify goes on though its context has ended")
+	}
+}
+
+func TestVerifyAsksTheLogForStreamsThatItForgot(t *testing.T) {
+	log := events.NewLog(memory.New())
+	defer log.Close()
+	first := events.JobStream(uuid.New())
+	add := func(stream string) (at events.Appended) {
+		at, err := log.Append(t.Context(), stream, events.AnyRevision, events.Cause{}, events.New{Data: events.FileStarted{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	add(first)
+	for range 17_000 {
+		add(events.JobStream(uuid.New()))
+	}
+	head := add(first).Position
+	n, err := log.Verify(t.Context(), head, nil, func(p string) { t.Error(p) })
+	if err != nil || n != 17_002 {
+		t.Errorf("Verify = %d, %v", n, err)
+	}
+}

@@ -1,0 +1,141 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// texts checks that every version of every document that lives has all of its
+// text.
+func (v *Verification) texts(ctx context.Context, vault, texts *verifiedModel) error {
+	return v.check("texts", func(c *Check) error {
+		var total int64
+		if err := vault.fresh.store.read.QueryRowContext(ctx, `SELECT count(*) FROM documents`).Scan(&total); err != nil {
+			return err
+		}
+		documents, versions, after := 0, 0, ""
+		for {
+			const page = 500
+			ids, err := Column(ctx, vault.fresh.store.read, `SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT +$2`, after, page)
+			if err != nil || len(ids) == 0 {
+				c.Counts = fmt.Sprintf("%d texts of %d documents", versions, documents)
+				return err
+			}
+			for _, id := range ids {
+				n, err := v.textsOf(ctx, id, texts.fresh, c.problem)
+				if err != nil {
+					return err
+				}
+				versions += n
+			}
+			documents += len(ids)
+			after = ids[len(ids)-1]
+			v.Progress("texts", int64(documents), total)
+		}
+	})
+}
+
+// textsOf checks the texts that the events of a document name.
+func (v *Verification) textsOf(ctx context.Context, document string, texts *generation, problem func(string)) (versions int, err error) {
+	id, err := uuid.Parse(document)
+	if err != nil {
+		return 0, err
+	}
+	err = v.Log.ReadStream(ctx, events.DocumentStream(id), 0, func(e events.Event) error {
+		var content events.Content
+		switch d := e.Data.(type) {
+		case events.DocumentImported:
+			content = d.Content
+		case events.DocumentRevised:
+			content = d.Content
+		case events.DocumentReread:
+			content = d.Content
+		default:
+			return nil
+		}
+		if e.Position > texts.position {
+			return nil // it came while this went on
+		}
+		versions++
+		var sections int
+		err := texts.store.QueryRow(ctx, `SELECT count(DISTINCT section) FROM sections WHERE text_id = (SELECT id FROM texts WHERE stream = $1)`, content.TextStream).Scan(&sections)
+		if err == nil && sections != content.Sections {
+			problem(fmt.Sprintf("event %d of %s names %s with %d sections, of which there are %d", e.Revision, e.Stream, content.TextStream, content.Sections, sections))
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil && fault.KindOf(err) == fault.Internal {
+		problem(fmt.Sprintf("the events of document %s cannot be read: %v", document, err))
+		err = nil
+	}
+	return versions, err
+}
+
+// originals checks that the original of every version of every document that
+// lives is there.
+func (v *Verification) originals(ctx context.Context, vault *verifiedModel) error {
+	return v.check("originals", func(c *Check) error {
+		var total int64
+		if err := vault.fresh.store.read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT sha256 FROM documents UNION ALL SELECT sha256 FROM versions)`).Scan(&total); err != nil {
+			return err
+		}
+		var seen, bytes int64
+		for _, from := range []string{`documents WHERE sha256 > $1`, `versions WHERE sha256 > $1 AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.sha256 = versions.sha256)`} {
+			after := ""
+			for {
+				const page = 500
+				kept, err := List(ctx, vault.fresh.store.read, func(k *keptOriginal) []any { return []any{&k.sha256, &k.size} },
+					`SELECT sha256, max(size) FROM `+from+` GROUP BY sha256 ORDER BY sha256 LIMIT +$2`, after, page)
+				if err != nil {
+					return err
+				}
+				if len(kept) == 0 {
+					break
+				}
+				for _, k := range kept {
+					if err := v.original(ctx, vault, k, c.problem); err != nil {
+						return err
+					}
+					seen++
+					bytes += k.size
+					v.Progress("originals", seen, total)
+				}
+				after = kept[len(kept)-1].sha256
+			}
+		}
+		c.Counts = fmt.Sprintf("%d originals of %d bytes", seen, bytes)
+		return nil
+	})
+}
+
+type keptOriginal struct {
+	sha256 string
+	size   int64
+}
+
+// original checks one. What was deleted while this goes on may be gone with its
+// document, so whoever names it is looked up in the log as it is by then.
+func (v *Verification) original(ctx context.Context, vault *verifiedModel, k keptOriginal, problem func(string)) error {
+	wrong := v.Original(ctx, k.sha256, k.size)
+	if wrong == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	head, err := v.Log.Head(ctx)
+	if err == nil {
+		err = vault.foldTo(ctx, head, nil)
+	}
+	var owners []string
+	if err == nil {
+		owners, err = Column(ctx, vault.fresh.store.read, `SELECT id FROM documents WHERE sha256 = $1 UNION ALL SELECT document FROM versions WHERE sha256 = $1 LIMIT 1`, k.sha256)
+	}
+	if err != nil || len(owners) == 0 {
+		return err
+	}
+	problem(fmt.Sprintf("document %s: %s", owners[0], fault.Detail(wrong)))
+	return nil
+}

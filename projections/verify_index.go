@@ -1,0 +1,220 @@
+package projections
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+)
+
+// freshEngine returns the index for passages that are made anew. Where the one
+// that serves cannot be compared, why is the reason, and the engine keeps
+// nothing: ranking is most of the work.
+func (v *Verification) freshEngine(ctx context.Context) (engine searchindex.Engine, why, err error) {
+	var p Passages
+	version, number, err := v.Control.generation(ctx, p.Name())
+	if err != nil {
+		return nil, nil, err
+	}
+	if number == 0 || version != p.Version() {
+		return new(unranked), fault.Errorf(fault.Unavailable, "the tables of passages cannot be compared either"), nil
+	}
+	served, why := v.ServedSearch(ctx, generationName(&p, number))
+	if why != nil {
+		return new(unranked), why, ctx.Err()
+	}
+	if err := served.Close(); err != nil {
+		return nil, nil, err
+	}
+	engine, err = v.NewSearch(ctx, v.Scratch)
+	return engine, nil, err
+}
+
+// unranked takes passages and finds none.
+type unranked struct{ position events.Position }
+
+func (u *unranked) Apply(_ context.Context, b searchindex.Batch) error {
+	u.position = b.Position
+	return nil
+}
+func (u *unranked) Position(context.Context) (events.Position, error) { return u.position, nil }
+func (u *unranked) Count(context.Context) (uint64, error)             { return 0, nil }
+func (u *unranked) Each(context.Context, func(string) error) error    { return nil }
+func (u *unranked) Search(context.Context, searchindex.Query) ([]searchindex.Hit, error) {
+	return nil, nil
+}
+func (u *unranked) Close() error { return nil }
+
+// index compares the index that serves with the one that the log gives: which
+// passages they hold, and what a sample of searches finds.
+func (v *Verification) index(ctx context.Context, m *verifiedModel, why error) error {
+	return v.check("search index", func(c *Check) (err error) {
+		if m.broken || m.served == nil {
+			c.left("the tables of passages cannot be compared either")
+			return nil
+		}
+		var served searchindex.Engine
+		if why == nil {
+			served, why = v.ServedSearch(ctx, m.generation)
+		}
+		switch {
+		case fault.Is(why, fault.Unavailable):
+			c.left("%s", why)
+			return nil
+		case why != nil:
+			c.problem("it cannot be opened: " + why.Error())
+			return ctx.Err()
+		}
+		defer served.Close()
+		return c.tolerate(ctx, m.compareIndex(ctx, served, v.progress("search index"), c))
+	})
+}
+
+func (m *verifiedModel) compareIndex(ctx context.Context, served searchindex.Engine, progress func(done, total int64), c *Check) error {
+	at, err := m.served.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.served.release()
+	if at != m.fresh.position {
+		c.left("the read model went on from position %d to %d after its tables were compared", m.fresh.position, at)
+		return nil
+	}
+	var waiting int
+	var held events.Position
+	err = m.served.held.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM relabels), position FROM indexed`).Scan(&waiting, &held)
+	if err != nil {
+		return unreadable(err)
+	}
+	position, err := served.Position(ctx)
+	switch {
+	case err != nil:
+		return unreadable(err)
+	case position < held:
+		c.problem(fmt.Sprintf("it is at position %d, and was at %d", position, held))
+		return nil
+	case waiting > 0:
+		c.left("it has yet to take %d documents and passages that its tables tell of; it does when serve runs", waiting)
+		return nil
+	}
+	passages, err := m.comparePassages(ctx, served, progress, c.problem)
+	if err != nil {
+		return err
+	}
+	searches, err := m.compareSearches(ctx, served, passages, c.problem)
+	c.Counts = fmt.Sprintf("%d passages, %d searches", passages, searches)
+	return err
+}
+
+// comparePassages compares the ids that the index holds with those of the fresh
+// tables, and returns how many those are.
+func (m *verifiedModel) comparePassages(ctx context.Context, served searchindex.Engine, progress func(done, total int64), problem func(string)) (passages int, err error) {
+	const columns = `(document, version, section, number)`
+	if err := m.fresh.store.read.QueryRowContext(ctx, `SELECT count(*) FROM passages`).Scan(&passages); err != nil {
+		return 0, err
+	}
+	err = m.fresh.store.Transaction(ctx, func(tx Tx) error {
+		err := tx.Exec(ctx, `CREATE TABLE found (document TEXT, version INTEGER, section INTEGER, number INTEGER, PRIMARY KEY `+columns+`) WITHOUT ROWID`)
+		if err != nil {
+			return err
+		}
+		seen := 0
+		var failed error
+		err = served.Each(ctx, func(id string) error {
+			if seen++; seen%1000 == 0 {
+				progress(int64(seen), int64(passages))
+			}
+			document, version, section, number, known := ParsePassageID(id)
+			var n int64
+			if known {
+				n, failed = tx.Changed(ctx, `INSERT INTO found `+columns+` SELECT document, version, section, number FROM passages WHERE `+columns+` = ($1, $2, $3, $4)`,
+					document, version, section, number)
+			}
+			if failed == nil && n == 0 {
+				problem("passage " + id + " should not be there")
+			}
+			return failed
+		})
+		if failed != nil {
+			return failed
+		}
+		return unreadable(err)
+	})
+	if err != nil {
+		return passages, err
+	}
+	rows, err := m.fresh.store.read.QueryContext(ctx, `SELECT `+passageID+` FROM passages p WHERE NOT EXISTS
+		(SELECT 1 FROM found f WHERE f.document = p.document AND f.version = p.version AND f.section = p.section AND f.number = p.number)`)
+	if err != nil {
+		return passages, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return passages, err
+		}
+		problem("passage " + id + " is missing")
+	}
+	return passages, rows.Err()
+}
+
+const (
+	sampled      = 20 // passages whose words are searched for
+	sampledWords = 12 // of each
+	scoreError   = 1e-6
+)
+
+// compareSearches asks both indexes for the words of passages from all over,
+// everywhere, and where the passage's document lies, with its tags.
+func (m *verifiedModel) compareSearches(ctx context.Context, served searchindex.Engine, passages int, problem func(string)) (searches int, err error) {
+	for i := range min(sampled, passages) {
+		var folder, tags string
+		var text []byte
+		err := m.fresh.store.read.QueryRowContext(ctx, `SELECT d.folder, d.tags, substr(s.text, p.start + 1, p.length)
+			FROM (SELECT * FROM passages ORDER BY document, version, section, number LIMIT 1 OFFSET $1) p
+			JOIN documents d ON d.id = p.document JOIN sections s ON s.id = p.row`, passages/min(sampled, passages)*i).Scan(&folder, &tags, &text)
+		if err != nil {
+			return searches, fmt.Errorf("choose a passage: %w", err)
+		}
+		words := strings.Fields(string(text))
+		query := searchindex.Query{Text: strings.Join(words[:min(sampledWords, len(words))], " "), All: true}
+		within := searchindex.Query{Text: query.Text, Granted: []string{folder}, Limit: searchindex.MaxLimit}
+		if err := json.Unmarshal([]byte(tags), &within.Tags); err != nil {
+			return searches, err
+		}
+		for _, q := range []searchindex.Query{query, within} {
+			was, err := served.Search(ctx, q)
+			if err != nil {
+				return searches, unreadable(err)
+			}
+			want, err := m.fresh.Projection.(*Passages).Engine.Search(ctx, q)
+			if err != nil {
+				return searches, err
+			}
+			searches++
+			if what := differentHits(was, want); what != "" {
+				problem(fmt.Sprintf("a search for %s: %s", showValue(q.Text), what))
+			}
+		}
+	}
+	return searches, nil
+}
+
+// differentHits says where two answers first differ.
+func differentHits(was, want []searchindex.Hit) string {
+	for i := range min(len(was), len(want)) {
+		if was[i].ID != want[i].ID || math.Abs(was[i].Score-want[i].Score) >= scoreError {
+			return fmt.Sprintf("hit %d is %s (%.7f), by the log %s (%.7f)", i+1, was[i].ID, was[i].Score, want[i].ID, want[i].Score)
+		}
+	}
+	if len(was) != len(want) {
+		return fmt.Sprintf("there are %d hits, by the log %d", len(was), len(want))
+	}
+	return ""
+}

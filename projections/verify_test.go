@@ -1,0 +1,352 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+
+	"github.com/google/uuid"
+)
+
+// proven is a data folder whose read models are in step with its log.
+type proven struct {
+	*testing.T
+	log      *events.Log
+	dir      string
+	document uuid.UUID
+	gone     map[string]error // originals, by SHA-256
+}
+
+// newProven tells a story of every kind of event, and lets every read model
+// pass it.
+func newProven(t *testing.T) *proven {
+	p := &proven{T: t, log: newLog(t), dir: t.TempDir(), gone: map[string]error{}}
+	p.document = revised(t, p.log)
+	folder, deleted, job, other := uuid.New(), uuid.New(), uuid.New(), uuid.New()
+	add(t, p.log, events.Folders,
+		events.FolderCreated{Folder: folder, Name: "F", Owner: "user:alice"},
+		events.FolderCreated{Folder: deleted, Parent: folder, Name: "D"},
+		events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: "group:g", Access: "read"}}})
+	add(t, p.log, events.JobStream(job),
+		events.FileAccepted{File: 0, Name: "o.md", Folder: "F", SHA256: strings.Repeat("ab", 32), Size: 1},
+		events.FileAccepted{File: 1, Name: "later.md", Folder: "F", SHA256: strings.Repeat("cd", 32), Size: 1},
+		events.ImportRequested{Files: 2, User: "user:alice"})
+	add(t, p.log, events.DocumentStream(other), events.DocumentImported{Version: 1, Folder: deleted, Name: "o.md", Content: write(t, p.log, other, 1, "lamp", 3)})
+	add(t, p.log, events.JobStream(job), events.FileImported{File: 0, Document: other, Title: "O"})
+	add(t, p.log, events.Folders, events.FolderRenamed{Folder: folder, Name: "G"}, events.FolderDeleted{Folder: deleted})
+	kept := uuid.New()
+	add(t, p.log, events.DocumentStream(kept), events.DocumentImported{Version: 1, Folder: folder, Name: "k.md", Tags: []string{"t"}, Content: write(t, p.log, kept, 1, "oil", 30)})
+	last := add(t, p.log, events.Folders, events.FolderMoved{Folder: folder, Owner: "user:alice"})
+	p.serve(last)
+	return p
+}
+
+// serve runs all read models until they have passed a position and nothing
+// waits, and closes them.
+func (p *proven) serve(through events.Position) {
+	p.Helper()
+	control := p.control()
+	defer control.Close()
+	set, err := Open(p.Context(), Options{
+		Log: p.log, Control: control, Dir: p.dir, Logger: quiet,
+		OpenSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
+			return bleve.Open(filepath.Join(p.dir, generation))
+		},
+		RemoveSearch: func(_ context.Context, generation string) error {
+			return os.RemoveAll(filepath.Join(p.dir, generation))
+		},
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, r := range set.All() {
+		m := &verifiedModel{Projection: r.Projection, fresh: r.serving}
+		if err := m.foldTo(p.Context(), through, nil); err != nil {
+			p.Error(err)
+		}
+	}
+	if err := set.Close(); err != nil {
+		p.Error(err)
+	}
+}
+
+func (p *proven) control() *Control {
+	p.Helper()
+	control, err := OpenControl(p.Context(), filepath.Join(p.dir, "control.db"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return control
+}
+
+// copied returns the same data in another folder.
+func (p *proven) copied(t *testing.T) *proven {
+	t.Helper()
+	other := *p
+	other.T, other.dir = t, filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(other.dir, os.DirFS(p.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return &other
+}
+
+// verify returns what each check finds.
+func (p *proven) verify() map[string]Check {
+	p.Helper()
+	control := p.control()
+	defer control.Close()
+	checks, problems := map[string]Check{}, 0
+	v := &Verification{
+		Log: p.log, Control: control, Dir: p.dir, Scratch: p.TempDir(),
+		NewSearch: func(_ context.Context, dir string) (searchindex.Engine, error) {
+			return bleve.Open(filepath.Join(dir, "index"))
+		},
+		ServedSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
+			return bleve.OpenReadOnly(filepath.Join(p.dir, generation))
+		},
+		Original: func(_ context.Context, sha256 string, _ int64) error { return p.gone[sha256] },
+		Progress: func(string, int64, int64) {},
+		Tell: func(c Check) {
+			checks[c.Name] = c
+			problems += c.Problems
+		},
+	}
+	n, err := v.Run(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	if n != problems {
+		p.Errorf("Run counts %d problems, its checks %d", n, problems)
+	}
+	return checks
+}
+
+// wantProblem checks that one check alone finds problems, and names one of them.
+func (p *proven) wantProblem(check, want string) {
+	p.Helper()
+	for name, c := range p.verify() {
+		switch {
+		case name != check && c.Problems > 0:
+			p.Errorf("%s has problems: %q", name, c.First)
+		case name == check && !strings.Contains(strings.Join(c.First, "\n"), want):
+			p.Errorf("%s finds %q, want %q", name, c.First, want)
+		}
+	}
+}
+
+// edit changes the file of a read model.
+func (p *proven) edit(generation, statement string, args ...any) {
+	p.Helper()
+	db, err := sql.Open("sqlite", dsn(filepath.Join(p.dir, generation+".db")))
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(p.Context(), statement, args...); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func TestWhatTheLogGivesIsSound(t *testing.T) {
+	p := newProven(t)
+	checks := p.verify()
+	for _, name := range []string{"log", "jobs", "work", "summaries", "vault", "passages", "search index", "texts", "originals"} {
+		if c, found := checks[name]; !found || c.Problems > 0 || len(c.Left) > 0 || c.Counts == "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if got, want := checks["texts"].Counts, "4 texts of 2 documents"; got != want {
+		t.Errorf("texts: %s, want %s", got, want)
+	}
+	// What serves may be behind the log.
+	add(t, p.log, events.DocumentStream(p.document), events.DocumentRenamed{Version: 6, Name: "z.md"})
+	for name, c := range p.verify() {
+		if c.Problems > 0 || len(c.Left) > 0 {
+			t.Errorf("behind the log, %s: %+v", name, c)
+		}
+	}
+}
+
+func TestAHandEditedReadModelIsNamed(t *testing.T) {
+	sound := newProven(t)
+	for name, test := range map[string]struct{ generation, edit, check, want string }{
+		"a changed row":        {"vault-1", `UPDATE documents SET name = 'x' WHERE id = $1`, "vault", `documents id=DOCUMENT: name is "x", by the log "a.md"`},
+		"a lost row":           {"vault-1", `DELETE FROM tags WHERE document = $1`, "vault", `tags tag=t document=DOCUMENT is missing`},
+		"an added right":       {"vault-1", `INSERT INTO permissions VALUES ('user:mallory', $1, 3, 1)`, "vault", `permissions principal=user:mallory folder=DOCUMENT owner=1 is not what the log gives`},
+		"a lost earlier one":   {"vault-1", `DELETE FROM versions WHERE document = $1 AND version = 2`, "vault", `versions document=DOCUMENT version=2 is missing`},
+		"a lost table":         {"summaries-1", `ALTER TABLE busy RENAME TO lazy`, "summaries", `what serves cannot be read: busy: `},
+		"a file of a job":      {"jobs-1", `UPDATE files SET state = 'failed' WHERE file = 1`, "jobs", `state is "failed", by the log "waiting"`},
+		"work that is not":     {"work-1", `DELETE FROM files`, "work", `is missing`},
+		"a parked event":       {"summaries-1", `INSERT INTO parked VALUES (3, $1, 0, 'why')`, "summaries", `parked position=3 is not what the log gives`},
+		"a changed text":       {"passages-1", `UPDATE sections SET text = CAST('Another.' AS BLOB) WHERE text_id = (SELECT text FROM documents WHERE id = $1)`, "passages", `text is "Another.", by the log "The text of version three."`},
+		"a passage cut short":  {"passages-1", `UPDATE passages SET length = 3 WHERE document = $1`, "passages", `passages document=DOCUMENT version=3 section=0 number=0: length is 3, by the log 26`},
+		"a document not shown": {"passages-1", `UPDATE documents SET shown = 1 WHERE id = $1`, "passages", `shown is 1, by the log 3`},
+		"a position too far":   {"work-1", `UPDATE checkpoint SET position = 1000000`, "work", `it is at position 1000000 of a log that ends at`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := sound.copied(t)
+			var args []any
+			if strings.Contains(test.edit, "$1") {
+				args = []any{p.document.String()}
+			}
+			p.edit(test.generation, test.edit, args...)
+			p.wantProblem(test.check, strings.ReplaceAll(test.want, "DOCUMENT", p.document.String()))
+		})
+	}
+}
+
+func TestADamagedReadModelIsNamed(t *testing.T) {
+	p := newProven(t)
+	path := filepath.Join(p.dir, "jobs-1.db")
+	if err := os.WriteFile(path, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.wantProblem("jobs", "what serves cannot be read")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	p.wantProblem("jobs", "jobs-1.db is missing")
+}
+
+func TestWhatIsWrongInTheSearchIndexIsNamed(t *testing.T) {
+	sound := newProven(t)
+	for name, test := range map[string]struct {
+		change func(document string) searchindex.Batch
+		want   string
+	}{
+		"a lost passage": {func(d string) searchindex.Batch { return searchindex.Batch{Delete: []string{d + "/3/0/0"}} }, "passage DOCUMENT/3/0/0 is missing"},
+		"one too many": {func(d string) searchindex.Batch {
+			return searchindex.Batch{Put: []searchindex.Passage{{ID: d + "/2/0/0", Document: d, Text: "old"}}}
+		}, "passage DOCUMENT/2/0/0 should not be there"},
+		"another text": {func(d string) searchindex.Batch {
+			return searchindex.Batch{Put: []searchindex.Passage{{ID: d + "/3/0/0", Document: d, Text: "another", Folders: []string{"f"}}}}
+		}, "a search for "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := sound.copied(t)
+			x, err := bleve.Open(filepath.Join(p.dir, "passages-1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch := test.change(p.document.String())
+			if batch.Position, err = x.Position(t.Context()); err == nil {
+				err = x.Apply(t.Context(), batch)
+			}
+			if err := errors.Join(err, x.Close()); err != nil {
+				t.Fatal(err)
+			}
+			p.wantProblem("search index", strings.ReplaceAll(test.want, "DOCUMENT", p.document.String()))
+		})
+	}
+	t.Run("no index", func(t *testing.T) {
+		p := sound.copied(t)
+		if err := os.RemoveAll(filepath.Join(p.dir, "passages-1")); err != nil {
+			t.Fatal(err)
+		}
+		p.wantProblem("search index", "it cannot be opened")
+	})
+}
+
+func TestAnIndexThatIsNotDoneIsNotCompared(t *testing.T) {
+	p := newProven(t)
+	p.edit("passages-1", `INSERT INTO unindexed (document) VALUES ($1)`, p.document.String())
+	checks := p.verify()
+	if c := checks["search index"]; c.Problems > 0 || len(c.Left) != 1 || !strings.Contains(c.Left[0], "has yet to take 1 ") {
+		t.Errorf("search index: %+v", c)
+	}
+	if c := checks["passages"]; c.Problems > 0 {
+		t.Errorf("passages: %+v", c)
+	}
+}
+
+func TestWhatWaitsToBeRemovedIsNotCompared(t *testing.T) {
+	p := newProven(t)
+	p.edit("vault-1", `CREATE TEMP TABLE ghost AS SELECT * FROM documents LIMIT 1; UPDATE ghost SET id = 'ghost', folder = 'gone';
+		INSERT INTO documents SELECT * FROM ghost; INSERT INTO tags VALUES ('t', 'ghost'); INSERT INTO emptied VALUES ('gone')`)
+	if c := p.verify()["vault"]; c.Problems > 0 || len(c.Left) > 0 {
+		t.Errorf("vault: %+v", c)
+	}
+	p.edit("vault-1", `DELETE FROM emptied`)
+	p.wantProblem("vault", "documents id=ghost is not what the log gives")
+}
+
+func TestAReadModelOfAnotherVersionIsNotCompared(t *testing.T) {
+	p := newProven(t)
+	control := p.control()
+	err := control.setGeneration(t.Context(), "vault", Vault{}.Version()-1, 1)
+	if err := errors.Join(err, control.Close()); err != nil {
+		t.Fatal(err)
+	}
+	c := p.verify()["vault"]
+	if c.Problems > 0 || c.Counts != "" || len(c.Left) != 1 || !strings.Contains(c.Left[0], "serve makes it anew") {
+		t.Errorf("vault: %+v", c)
+	}
+}
+
+func TestAnOriginalThatIsGoneIsNamed(t *testing.T) {
+	p := newProven(t)
+	sha256 := strings.Repeat("ab", 32)
+	document := uuid.New()
+	content := write(t, p.log, document, 1, "glass", 1)
+	content.SHA256 = sha256
+	folder := uuid.New()
+	add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "O"})
+	p.serve(add(t, p.log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: folder, Name: "g.md", Content: content}))
+	p.gone[sha256] = fault.Errorf(fault.NotFound, "there is no such original")
+	p.wantProblem("originals", "document "+document.String()+": there is no such original")
+	// Once nobody names it any more it may go, also while this is looked at.
+	add(t, p.log, events.DocumentStream(document), events.DocumentDeleted{Version: 2})
+	for name, c := range p.verify() {
+		if c.Problems > 0 {
+			t.Errorf("%s: %q", name, c.First)
+		}
+	}
+}
+
+func TestATextThatIsNotWholeIsNamed(t *testing.T) {
+	p := newProven(t)
+	document, folder := uuid.New(), uuid.New()
+	content := write(t, p.log, document, 1, "glass", 2)
+	content.Sections = 3
+	add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "O"})
+	p.serve(add(t, p.log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: folder, Name: "g.md", Content: content}))
+	c := p.verify()["texts"]
+	if want := "names " + content.TextStream + " with 3 sections, of which there are 2"; c.Problems != 1 || !strings.Contains(c.First[0], want) {
+		t.Errorf("texts: %+v, want %q", c, want)
+	}
+}
+
+// Memory must not grow with a table: rows come in the order of an index.
+func TestTablesAreComparedWithoutSortingThem(t *testing.T) {
+	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, &Passages{Engine: new(unranked)}} {
+		r, err := newGeneration(t.Context(), newLog(t), p, filepath.Join(t.TempDir(), "m.db"), quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables, err := (&verifiedModel{Projection: p, fresh: r}).tables(t.Context())
+		if err != nil || len(tables) < 2 {
+			t.Fatalf("tables of %s: %v, %v", p.Name(), tables, err)
+		}
+		for _, c := range tables {
+			plan, err := List(t.Context(), r.store.read, func(s *string) []any { return []any{new(int), new(int), new(int), s} }, `EXPLAIN QUERY PLAN `+c.query)
+			if err != nil {
+				t.Fatalf("%s: %v", c.query, err)
+			}
+			if text := strings.Join(plan, "\n"); strings.Contains(text, "FOR ORDER BY") {
+				t.Errorf("%s of %s is sorted:\n%s", c.table, p.Name(), text)
+			}
+		}
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
