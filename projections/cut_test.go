@@ -1,16 +1,12 @@
 package projections
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
-
-	"annals/projections/searchindex/bleve"
-	"annals/projections/searchindex/searchindextest"
 )
 
 // checkSpans fails unless spans are what cutPassages promises of text.
@@ -123,21 +119,4 @@ func BenchmarkCut(b *testing.B) {
 	for b.Loop() {
 		cutPassages(text)
 	}
-}
-
-// TestRanking asks the development collections' questions of passages cut
-// here.
-func TestRanking(t *testing.T) {
-	engine, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer engine.Close()
-	searchindextest.Ranking(t, engine, func(section string) []string {
-		var passages []string
-		for _, s := range cutPassages(section) {
-			passages = append(passages, section[s.start:s.end])
-		}
-		return passages
-	})
 }
