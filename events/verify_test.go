@@ -45,11 +45,16 @@ func story(t *testing.T, path string) (stream string) {
 
 func openFile(t *testing.T, path string) *events.Log {
 	t.Helper()
+	return events.NewLog(openDriver(t, path))
+}
+
+func openDriver(t *testing.T, path string) events.Driver {
+	t.Helper()
 	driver, err := sqlite.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return events.NewLog(driver)
+	return driver
 }
 
 // tamper changes the file of a log as no driver can.

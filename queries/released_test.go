@@ -1,0 +1,157 @@
+package queries
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/eventstest"
+
+	"github.com/google/uuid"
+)
+
+// What the released log tells of.
+var (
+	annualReport  = uuid.MustParse("c0c52d60-9a12-5db1-8bfa-4a00b81286df")
+	firstJob      = "b1a5c3d2-0e4f-4a6b-8c7d-9e0f1a2b3c4d"
+	lateJob       = "d3c7e5f4-2a6b-4c8d-ae9f-1a2b3c4d5e6f"
+	bobOfKeycloak = events.User{Principal: "user:keycloak/bob"}
+)
+
+// released is a fixture over the log of every kind of event ever released.
+func released(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.at = eventstest.AppendReleased(t, f.driver)
+	f.settle()
+	return f
+}
+
+func TestReleasedLogParksNothing(t *testing.T) {
+	all, err := released(t).Status(t.Context())
+	if err != nil || len(all) == 0 {
+		t.Fatalf("Status: %d read models, %v", len(all), err)
+	}
+	for _, m := range all {
+		if m.Parked > 0 {
+			t.Errorf("%s has parked %d events", m.Name, m.Parked)
+		}
+	}
+}
+
+func TestReleasedLogIsListedAsItWasFiled(t *testing.T) {
+	f := released(t)
+	for _, c := range []struct {
+		user events.User
+		path string
+		want []string // documents, with version and tags
+	}{
+		{alice, "Inbox/alice", []string{"Notes.md 1 []"}},
+		{alice, "Reports", []string{"Annual report 2025.pdf 5 [finance board]"}},
+		{bobOfKeycloak, "Reports", []string{"Annual report 2025.pdf 5 [finance board]"}},
+		{alice, "Archive", nil},
+		{alice, "Archive/2025", nil},
+	} {
+		folder, found, err := f.FolderAt(t.Context(), c.user, c.path)
+		if err != nil || !found {
+			t.Errorf("FolderAt(%s, %s): found is %t, %v", c.user.Principal, c.path, found, err)
+			continue
+		}
+		docs, _, err := f.Documents(t.Context(), c.user, DocumentFilter{Folder: &folder.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range docs {
+			got = append(got, fmt.Sprint(d.Name, " ", d.Version, " ", d.Tags))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s sees %q in %s, want %q", c.user.Principal, got, c.path, c.want)
+		}
+	}
+	if _, found, err := f.FolderAt(t.Context(), alice, "Reports/Drafts"); err != nil || found {
+		t.Errorf("the deleted folder is found: %t, %v", found, err)
+	}
+	versions, err := f.Versions(t.Context(), alice, annualReport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []string
+	for _, v := range versions {
+		changes = append(changes, fmt.Sprint(v.Change, " by ", v.CreatedBy))
+	}
+	want := []string{"imported by user:alice", "renamed, tagged by user:alice", "moved by user:keycloak/bob", "revised by user:alice", "reread by "}
+	if !slices.Equal(changes, want) {
+		t.Errorf("versions are %q, want %q", changes, want)
+	}
+}
+
+func TestReleasedLogIsSearchedByItsLastTexts(t *testing.T) {
+	f := released(t)
+	for query, want := range map[string]string{
+		"lanterns sold in Zürich": "Revenue rose by 9 %",
+		"glassworks":              "The seventh page, once unread",
+		"evening tide":            "The ferry leaves the harbour",
+		"whale oil":               "", // of a text that was replaced
+		"nobody draft":            "", // in a folder that was deleted
+	} {
+		sources, err := f.Search(t.Context(), alice, Search{Query: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hit := func(s Source) bool { return strings.Contains(s.Text, want) }
+		if want == "" && len(sources) > 0 || want != "" && !slices.ContainsFunc(sources, hit) {
+			t.Errorf("a search for %q finds %+v, want %q", query, sources, want)
+		}
+	}
+}
+
+func TestReleasedLogTellsHowItsImportsEnded(t *testing.T) {
+	f := released(t)
+	for id, want := range map[string][]string{
+		firstJob: {"Annual report.pdf ok", "Budget.xlsx: files of type .xlsx cannot be read", "Notes.md ok", "Broken.pdf: the file is no PDF, or is damaged"},
+		lateJob:  {"Annual report 2025.pdf: document " + annualReport.String() + " is at version 4, not 3"},
+	} {
+		job, err := f.Job(t.Context(), admin, id)
+		if err != nil || !job.Done {
+			t.Errorf("Job(%s) = %+v, %v, want one that is done", id, job, err)
+			continue
+		}
+		var got []string
+		for _, r := range job.Results {
+			if r.Success {
+				got = append(got, r.Filename+" ok")
+			} else {
+				got = append(got, r.Filename+": "+r.Error)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("job %s ended as %q, want %q", id, got, want)
+		}
+	}
+	backlog, err := f.Backlog(t.Context())
+	if err != nil || backlog.Files != 0 {
+		t.Errorf("Backlog = %+v, %v, want nothing that waits", backlog, err)
+	}
+}
+
+func TestReleasedLogTellsWhoDidWhat(t *testing.T) {
+	f := released(t)
+	entries, _, err := f.Audit(t.Context(), alice, AuditFilter{Document: &annualReport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, e := range slices.Backward(entries) {
+		types = append(types, e.Type)
+	}
+	want := []string{"DocumentImported", "DocumentRenamed", "DocumentTagged", "DocumentMoved", "DocumentRevised", "DocumentReread"}
+	if !slices.Equal(types, want) {
+		t.Errorf("the audit trail of the report is %q, want %q", types, want)
+	}
+	summary, err := f.FolderSummary(t.Context(), alice, "Reports")
+	if err != nil || summary.Status != "ok" || !strings.Contains(summary.Content, "How the year went, corrected.") {
+		t.Errorf("FolderSummary = %+v, %v", summary, err)
+	}
+}
