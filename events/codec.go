@@ -22,9 +22,13 @@ type Kind struct {
 // String returns the kind as "Type.v1".
 func (k Kind) String() string { return fmt.Sprintf("%s.v%d", k.Type, k.Schema) }
 
+// codec reads stored payloads as today's structs, by kind.
+type codec map[Kind]func([]byte) (Data, error)
+
 // decoders lists every event type ever released, by name and schema version.
 // The highest version of each is written; older ones are upgraded on reading.
-var decoders = map[Kind]func([]byte) (Data, error){
+// TestHowAnEventChanges shows how.
+var decoders = codec{
 	{"SectionExtracted", 1}: decode[SectionExtracted],
 	{"DocumentImported", 1}: decode[DocumentImported],
 	{"DocumentRenamed", 1}:  decode[DocumentRenamed],
@@ -82,7 +86,9 @@ func decode[T Data](b []byte) (Data, error) {
 
 // Decode reads a record as an event. It never fails: what cannot be read has
 // Err set.
-func Decode(r Record) Event {
+func Decode(r Record) Event { return decoders.decode(r) }
+
+func (c codec) decode(r Record) Event {
 	e := Event{ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type}
 	var err error
 	if e.Metadata, err = readMetadata(r.Metadata); err != nil {
@@ -90,7 +96,7 @@ func Decode(r Record) Event {
 		return e
 	}
 	kind := Kind{r.Type, e.Metadata.Schema}
-	read, known := decoders[kind]
+	read, known := c[kind]
 	if !known {
 		e.Err = fault.Errorf(fault.Internal, "event %d of %s is a %s, which this version of Annals does not know", r.Revision, r.Stream, kind)
 		return e
