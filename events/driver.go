@@ -59,10 +59,12 @@ type Driver interface {
 	ReadStream(ctx context.Context, stream string, from int64, limit int) ([]Record, error)
 
 	// ReadAll returns up to limit records after a position in order of
-	// position: those of the given types only, or all where types is empty.
-	// Everything up to and including through has been looked at: the next
-	// read goes on after it. through equals after when nothing new is there.
-	ReadAll(ctx context.Context, after Position, limit int, types []string) (records []Record, through Position, err error)
+	// position, without those whose type is one of skip. It is told what to
+	// leave out, not what to return, so that nobody misses a type that he does
+	// not know. Everything up to and including through has been looked at: the
+	// next read goes on after it. through equals after when nothing new is
+	// there.
+	ReadAll(ctx context.Context, after Position, limit int, skip []string) (records []Record, through Position, err error)
 
 	// Head returns the position of the last record, 0 for an empty log.
 	Head(ctx context.Context) (Position, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,14 +79,30 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 }
 
 // Read returns up to limit events after a position, in order: those of the
-// given types, or all where types is empty. Everything up to through has been
-// looked at; it equals after when there is nothing new.
+// given types, or all where types is empty. Events of a type that nobody knows
+// come with either, as their Err tells: who reads cannot know that they are not
+// for him. Everything up to through has been looked at; it equals after when
+// there is nothing new.
 func (l *Log) Read(ctx context.Context, after Position, limit int, types ...string) (batch []Event, through Position, err error) {
-	records, through, err := l.driver.ReadAll(ctx, after, limit, types)
+	records, through, err := l.driver.ReadAll(ctx, after, limit, othersThan(types))
 	if err != nil {
 		return nil, after, fmt.Errorf("read log after %d: %w", after, err)
 	}
 	return decodeAll(records), through, nil
+}
+
+// othersThan returns the known types that are none of these; none where these
+// are none.
+func othersThan(types []string) (others []string) {
+	if len(types) == 0 {
+		return nil
+	}
+	for known := range current {
+		if !slices.Contains(types, known) {
+			others = append(others, known)
+		}
+	}
+	return others
 }
 
 // Head returns the position of the last event.

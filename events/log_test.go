@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,44 @@ func TestUnreadableEventEndsAStreamButNotTheLog(t *testing.T) {
 	batch, _, err := log.Read(t.Context(), 0, 10)
 	if err != nil || len(batch) != 2 || batch[0].Err != nil || batch[1].Err == nil {
 		t.Errorf("Read: got %+v, %v, want both events, the second with an error of its own", batch, err)
+	}
+}
+
+func TestReadOfSomeTypesTellsOfThoseThatNobodyKnows(t *testing.T) {
+	driver := memory.New()
+	log := events.NewLog(driver)
+	defer log.Close()
+	for i, r := range []events.Record{
+		record(events.Kind{Type: "DocumentDeleted", Schema: 1}, []byte(`{"version":2}`)),
+		record(events.Kind{Type: "DocumentBurnt", Schema: 1}, []byte(`{}`)),
+		record(events.Kind{Type: "FileStarted", Schema: 1}, []byte(`{"file":0}`)),
+		record(events.Kind{Type: "FileStarted", Schema: 99}, []byte(`{"file":0}`)),
+	} {
+		if _, err := driver.Append(t.Context(), r.Stream, int64(i-1), []events.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, types := range map[string][]string{
+		"DocumentDeleted.v1 DocumentBurnt.v1!":                                 {"DocumentDeleted"},
+		"DocumentBurnt.v1! FileStarted.v1 FileStarted.v99!":                    {"FileStarted", "FileStarted"},
+		"DocumentBurnt.v1!":                                                    {"JobFinished"},
+		"DocumentDeleted.v1 DocumentBurnt.v1! FileStarted.v1 FileStarted.v99!": nil,
+	} {
+		batch, _, err := log.Read(t.Context(), 0, 10, types...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range batch {
+			name := events.Kind{Type: e.Type, Schema: e.Metadata.Schema}.String()
+			if e.Err != nil {
+				name += "!"
+			}
+			got = append(got, name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("Read of %v: got %v, want %s", types, got, want)
+		}
 	}
 }
 

@@ -23,7 +23,8 @@ type Projection interface {
 	// Oldest is the oldest version whose tables can still be read, and
 	// brought further by Apply. Such a one serves while it is made anew.
 	Oldest() int
-	// Types lists the event types that it reads.
+	// Types lists the event types that it reads. An event of a type that
+	// nobody knows comes to every projection, whose loop cannot apply it.
 	Types() []string
 	// Apply changes the tables as e says. It must be a function of the
 	// tables and e alone, and safe to repeat. An error means that the event

@@ -155,6 +155,62 @@ func TestAFolderEventThatCannotBeAppliedStopsReads(t *testing.T) {
 	}
 }
 
+// written returns an event that a later version of the program wrote.
+func written(kind string, schema int) events.Record {
+	return events.Record{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Metadata: fmt.Appendf(nil, `{"time":"2026-01-02T03:04:05Z","schema":%d}`, schema)}
+}
+
+func TestAnEventOfALaterVersionIsParkedAndNotPassedOver(t *testing.T) {
+	for name, later := range map[string]events.Record{
+		"a later schema":      written("DocumentRenamed", 99),
+		"a type nobody knows": written("DocumentBurnt", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			driver := memory.New()
+			log := events.NewLog(driver)
+			t.Cleanup(func() { log.Close() })
+			folder, stream := uuid.New(), events.DocumentStream(uuid.New())
+			add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+			add(t, log, stream, imported(folder, "a.md"))
+			if _, err := driver.Append(t.Context(), stream, 0, []events.Record{later}); err != nil {
+				t.Fatal(err)
+			}
+			last := add(t, log, stream, events.DocumentRenamed{Version: 3, Name: "b.md"})
+			r := started(t, log, Vault{})
+			wait(t, r, last)
+			reasons, err := Column(t.Context(), r.DB(), `SELECT reason FROM parked WHERE stream = $1 ORDER BY position`, stream)
+			if err != nil || len(reasons) != 2 || !strings.Contains(reasons[0], later.Type) || !strings.Contains(reasons[1], "waits behind") {
+				t.Errorf("parked with the reasons %q, %v, want the %s and what waits behind it", reasons, err, later.Type)
+			}
+			if got := number(t, r, `SELECT count(*) FROM documents WHERE name = 'a.md' AND version = 1`); got != 1 {
+				t.Error("the document did not stay as it was before")
+			}
+		})
+	}
+}
+
+func TestAFolderEventOfALaterVersionStopsReads(t *testing.T) {
+	for name, later := range map[string]events.Record{
+		"a later schema":      written("FolderShared", 99),
+		"a type nobody knows": written("FolderLocked", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			driver := memory.New()
+			log := events.NewLog(driver)
+			t.Cleanup(func() { log.Close() })
+			add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+			at, err := driver.Append(t.Context(), events.Folders, 0, []events.Record{later})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := started(t, log, Vault{})
+			if err := r.Wait(t.Context(), at.Position); !fault.Is(err, fault.Unavailable) || r.Position() >= at.Position {
+				t.Errorf("Wait = %v at position %d, want an error of kind unavailable before %d", err, r.Position(), at.Position)
+			}
+		})
+	}
+}
+
 func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 	log := newLog(t)
 	folder, doc, job := uuid.New(), uuid.New(), uuid.New()

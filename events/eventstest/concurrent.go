@@ -55,10 +55,10 @@ func order(t *testing.T, drivers []events.Driver) {
 	const writers, each = 16, 25
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	follow := func(d events.Driver, types ...string) ([]events.Position, error) {
+	follow := func(d events.Driver, skip ...string) ([]events.Position, error) {
 		var seen []events.Position
 		for after := events.Position(0); len(seen) < writers*each; {
-			batch, through, err := d.ReadAll(ctx, after, 10, types)
+			batch, through, err := d.ReadAll(ctx, after, 10, skip)
 			if err != nil {
 				return seen, err
 			}
@@ -82,10 +82,10 @@ func order(t *testing.T, drivers []events.Driver) {
 	var reading, writing sync.WaitGroup
 	results := make(chan followed, 2*len(drivers))
 	for i, d := range drivers {
-		for _, types := range [][]string{nil, {"Happened", "Never"}} {
+		for _, skip := range [][]string{nil, {"Never"}} {
 			reading.Go(func() {
-				seen, err := follow(d, types...)
-				results <- followed{fmt.Sprintf("reader of %v at driver %d", types, i), seen, err}
+				seen, err := follow(d, skip...)
+				results <- followed{fmt.Sprintf("reader of all but %v at driver %d", skip, i), seen, err}
 			})
 		}
 	}

@@ -99,7 +99,7 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 }
 
 // ReadAll implements events.Driver.
-func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, types []string) ([]events.Record, events.Position, error) {
+func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if err := d.usable(ctx); err != nil {
@@ -112,7 +112,7 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	size := 0
 	start := sort.Search(len(d.log), func(i int) bool { return d.log[i].Position > after })
 	for _, r := range d.log[start:] {
-		if len(types) > 0 && !slices.Contains(types, r.Type) {
+		if slices.Contains(skip, r.Type) {
 			continue
 		}
 		batch = append(batch, clone(r))

@@ -14,3 +14,6 @@ func OpenWith(ctx context.Context, path, pragma string) (*Driver, error) {
 
 // QueryOfTypes is what ReadAll asks for n types.
 var QueryOfTypes = queryOfTypes
+
+// QueryHeldTypes is how ReadAll knows which types there are.
+const QueryHeldTypes = queryHeldTypes

@@ -21,8 +21,8 @@ const columns = `position, type, stream, revision, id, metadata, data`
 // first uses it. SQLite plans a statement anew for each value of a plain
 // parameter in LIMIT: an expression spares it that.
 type statements struct {
-	head, all, stream *sql.Stmt
-	byTypes           *byTypes
+	head, all, stream, types *sql.Stmt
+	byTypes                  *byTypes
 }
 
 // byTypes holds the reads of some types only, by the number of types.
@@ -40,6 +40,7 @@ func prepareReads(ctx context.Context, db *sql.DB) (s statements, err error) {
 	}{
 		{&s.head, `SELECT max(position) FROM events`},
 		{&s.all, `SELECT ` + columns + ` FROM events WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT +?3`},
+		{&s.types, queryHeldTypes},
 		{&s.stream, `SELECT ` + columns + ` FROM events WHERE stream = ?1 AND revision >= ?2 ORDER BY revision LIMIT +?3`},
 	} {
 		if *p.to, err = db.PrepareContext(ctx, p.query); err != nil {
@@ -50,7 +51,7 @@ func prepareReads(ctx context.Context, db *sql.DB) (s statements, err error) {
 }
 
 func (s statements) close() error {
-	err := errors.Join(s.head.Close(), s.all.Close(), s.stream.Close())
+	err := errors.Join(s.head.Close(), s.all.Close(), s.stream.Close(), s.types.Close())
 	for _, stmt := range s.byTypes.prepared {
 		err = errors.Join(err, stmt.Close())
 	}
@@ -80,6 +81,12 @@ func queryOfTypes(n int) string {
 	return strings.Join(legs, ` UNION ALL `) + ` ORDER BY position LIMIT +?3`
 }
 
+// queryHeldTypes lists the types of all events. A step of the recursion is one
+// look into the index, however many events a type has.
+const queryHeldTypes = `WITH RECURSIVE held (type) AS (SELECT min(type) FROM events
+	UNION ALL SELECT (SELECT min(type) FROM events WHERE type > held.type) FROM held WHERE held.type IS NOT NULL)
+	SELECT type FROM held WHERE type IS NOT NULL`
+
 // ReadStream implements events.Driver.
 func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
 	release, err := d.hold()
@@ -100,7 +107,7 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 // ReadAll implements events.Driver. The head is read first and bounds the
 // rows: nothing ever appears at or below it later, so the two reads see the
 // same log without a transaction around them.
-func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, types []string) ([]events.Record, events.Position, error) {
+func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	release, err := d.hold()
 	if err != nil {
 		return nil, after, err
@@ -111,8 +118,14 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 		return nil, after, err
 	}
 	read, args := d.reads.all, []any{after, head, limit}
-	if len(types) > 0 {
-		types = slices.Compact(slices.Sorted(slices.Values(types)))
+	if len(skip) > 0 {
+		types, err := d.typesBut(ctx, skip)
+		if err != nil {
+			return nil, after, conceal(ctx, err, cannotRead, "read the types of the log after %d", after)
+		}
+		if len(types) == 0 {
+			return nil, head, nil
+		}
 		if read, err = d.reads.byTypes.get(ctx, len(types)); err != nil {
 			return nil, after, conceal(ctx, err, cannotRead, "read the log after %d", after)
 		}
@@ -128,6 +141,26 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 		return batch, batch[len(batch)-1].Position, nil
 	}
 	return batch, head, nil
+}
+
+// typesBut returns the types of all events in the log that are none of skip.
+// Whoever asks after he read the head misses none of up to there.
+func (d *Driver) typesBut(ctx context.Context, skip []string) (types []string, err error) {
+	rows, err := d.reads.types.QueryContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var held string
+		if err := rows.Scan(&held); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(skip, held) {
+			types = append(types, held)
+		}
+	}
+	return types, rows.Err()
 }
 
 // scan runs a read to its end or to one of the limits of a batch; cut tells

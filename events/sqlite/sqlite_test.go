@@ -52,23 +52,36 @@ func TestTypesAreReadFromTheirIndex(t *testing.T) {
 	defer db.Close()
 	for n := 1; n <= 3; n++ {
 		args := append([]any{0, 100, 10}, []any{"A", "B", "C"}[:n]...)
-		rows, err := db.Query(`EXPLAIN QUERY PLAN `+sqlite.QueryOfTypes(n), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan []string
-		for rows.Next() {
-			var id, parent, unused int
-			var detail string
-			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-				t.Fatal(err)
-			}
-			plan = append(plan, detail)
-		}
-		rows.Close()
-		all := strings.Join(plan, "\n")
+		all := plan(t, db, sqlite.QueryOfTypes(n), args...)
 		if strings.Count(all, "SEARCH events USING INDEX events_by_type (type=? AND rowid>? AND rowid<?)") != n || strings.Contains(all, "TEMP B-TREE") || strings.Contains(all, "SCAN") {
 			t.Errorf("plan for %d types:\n%s", n, all)
 		}
 	}
+	all := plan(t, db, sqlite.QueryHeldTypes)
+	if strings.Count(all, "SEARCH events USING COVERING INDEX events_by_type") != 2 || strings.Contains(all, "SCAN events") {
+		t.Errorf("plan for the types that there are:\n%s", all)
+	}
+}
+
+// plan returns how SQLite goes about a query.
+func plan(t *testing.T, db *sql.DB, query string, args ...any) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(steps, "\n")
 }
