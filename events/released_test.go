@@ -22,8 +22,9 @@ import (
 //	go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl
 //
 // new.jsonl has lines as annals events --json prints them; of each counts
-// stream, type, data, and the cause in its metadata. They go through a Log of
-// today behind those that stand there, and are sealed: no line is ever changed.
+// stream, type, data, and the schema and cause in its metadata. They go through
+// a Log of today behind those that stand there, and are sealed: no line is ever
+// changed.
 var appendLines = flag.String("append", "", "add the events of this file to the released log")
 
 const (
