@@ -23,6 +23,7 @@ var rules = map[string][]string{
 	"events/eventstest":           {"events", "events/fault"},
 	"events/originals":            {"events/fault"},
 	"events/originals/...":        {"events/fault", "events/originals"},
+	"events/backup":               {"events", "events/fault", "events/originals"},
 	"commands":                    {"events", "events/fault"},
 	"commands/importer":           {"commands", "commands/importer/extract", "events", "events/fault", "events/originals"},
 	"commands/importer/...":       {"events/fault"},

@@ -43,6 +43,9 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 func openLog(ctx context.Context, text, dataDir string, create bool) (events.Driver, error) {
 	path, err := place("log", text, dataDir, "sqlite", "log.db")
+	if err == nil {
+		err = refuseUnfinished(dataDir)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +66,18 @@ func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, 
 		return nil, err
 	}
 	return originals.OpenDir(path)
+}
+
+// openOriginalsThere opens originals that a server has made.
+func openOriginalsThere(ctx context.Context, text, dataDir string) (originals.Store, error) {
+	path, err := place("originals", text, dataDir, "file", "originals")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("there are no originals at %s: name their folder by --originals", path)
+	}
+	return openOriginals(ctx, text, dataDir)
 }
 
 // modelFolders are where the embedded read models and their search index live.

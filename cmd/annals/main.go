@@ -77,6 +77,8 @@ func rootCommand() *cobra.Command {
 		eventsCommand(dataDir),
 		rebuildCommand(dataDir),
 		verifyCommand(dataDir),
+		backupCommand(dataDir),
+		restoreCommand(dataDir),
 		importCommand(dataDir),
 		shareCommand(dataDir),
 		versionCommand(),

@@ -140,6 +140,9 @@ func userPasswordCommand(dataDir func() string) *cobra.Command {
 // withAccounts runs f on the account store of the data folder dir, which a
 // server must have made.
 func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signin.Accounts) error) (err error) {
+	if err := refuseUnfinished(dir); err != nil {
+		return err
+	}
 	if _, err := os.Stat(filepath.Join(dir, signin.AccountsFile)); errors.Is(err, fs.ErrNotExist) {
 		return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", dir)
 	} else if err != nil {

@@ -102,8 +102,7 @@ func openControlThere(ctx context.Context, data, scratch string) (*projections.C
 func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) error {
 	models, errModels := place("read-models", c.readModels, c.data, "sqlite", "read-models")
 	search, errSearch := place("search", c.search, c.data, "bleve", "search")
-	uploads, errUploads := place("originals", c.originals, c.data, "file", "originals")
-	if err := errors.Join(errModels, errSearch, errUploads); err != nil {
+	if err := errors.Join(errModels, errSearch); err != nil {
 		return err
 	}
 	v.Dir = models
@@ -113,10 +112,7 @@ func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) 
 	v.ServedSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
 		return openServedSearch(search, generation)
 	}
-	if _, err := os.Stat(uploads); err != nil {
-		return fmt.Errorf("there are no originals at %s: name their folder by --originals", uploads)
-	}
-	store, err := openOriginals(ctx, c.originals, c.data)
+	store, err := openOriginalsThere(ctx, c.originals, c.data)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,10 @@ func OpenDir(root string) (*Dir, error) {
 	return d, d.sweep(time.Now().Add(-leftover))
 }
 
+// ViewDir returns the store in a folder that OpenDir made, for reading: nothing
+// in the folder is made or removed.
+func ViewDir(root string) *Dir { return &Dir{root: root} }
+
 // sweep removes what was last written to staging before a time. What another
 // process stages now is younger.
 func (d *Dir) sweep(before time.Time) error {
@@ -163,6 +167,17 @@ func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (delete
 		return false, err
 	}
 	return true, syncPath(d.folder(sha256))
+}
+
+// Date sets when an original was last committed, which Delete goes by.
+func (d *Dir) Date(_ context.Context, sha256 string, at time.Time) error {
+	if err := checkName(sha256); err != nil {
+		return err
+	}
+	if err := os.Chtimes(d.path(sha256), at, at); err != nil {
+		return d.missing(sha256, err)
+	}
+	return nil
 }
 
 func (d *Dir) removeOld(path string, before time.Time) (removed bool, err error) {

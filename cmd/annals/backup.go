@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"annals/events"
+	"annals/events/backup"
+	"annals/events/sqlite"
+	"annals/http/signin"
+
+	"github.com/spf13/cobra"
+)
+
+// backupConfig is what backup can be told.
+type backupConfig struct {
+	data, log, originals string
+	dir                  string
+	verify, prune        bool
+
+	out      io.Writer
+	progress *checkBar
+}
+
+func backupCommand(dataDir func() string) *cobra.Command {
+	c := new(backupConfig)
+	command := &cobra.Command{
+		Use:   "backup DIR",
+		Short: "Copy the log, the uploaded files and the accounts to a folder",
+		Long: "Copy the log, the uploaded files that it needs and the accounts to a folder, beside a running server, as they\n" +
+			"are at one position of the log. Into a folder that holds a backup already it adds what is new; one that was\n" +
+			"cut off goes on. What is written is read back before it counts. Read models and the search index are not\n" +
+			"copied: a server makes them from the log.\n\n" +
+			"Uploaded files of documents that were deleted since stay in the backup until --prune. The texts of deleted\n" +
+			"documents stay in the log, and so in its backup. The folder holds passwords' hashes and signing keys: keep it\n" +
+			"as safe as the data folder.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if c.dir, err = backupDir(args[0]); err != nil {
+				return err
+			}
+			if c.verify && c.prune {
+				return errors.New("--verify changes nothing, and --prune removes files: give one of them")
+			}
+			c.data, c.out, c.progress = dataDir(), cmd.OutOrStdout(), newCheckBar(cmd.ErrOrStderr())
+			defer c.progress.end()
+			if c.verify {
+				return verifyBackup(cmd.Context(), c)
+			}
+			return takeBackup(cmd.Context(), c)
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&c.verify, "verify", false, "back up nothing: read all of the backup again and compare it with what was written")
+	flags.BoolVar(&c.prune, "prune", false, "afterwards remove uploaded files that only deleted documents had")
+	for _, name := range []string{"verify", "prune"} {
+		if err := flags.SetAnnotation(name, byFlagAlone, []string{"true"}); err != nil {
+			panic(err) // the flag is there
+		}
+	}
+	flags.StringVar(&c.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
+	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, as serve has it (default: in the data folder)")
+	return command
+}
+
+// backupDir returns the folder that a backup's place names.
+func backupDir(text string) (string, error) {
+	if strings.Contains(text, "://") {
+		return "", fmt.Errorf("%s: this version keeps backups in folders alone", text)
+	}
+	return text, nil
+}
+
+func takeBackup(ctx context.Context, c *backupConfig) (err error) {
+	begun := time.Now()
+	driver, err := openLog(ctx, c.log, c.data, mustExist)
+	if err != nil {
+		return err
+	}
+	log := events.NewLog(driver)
+	defer func() { err = errors.Join(err, log.Close()) }()
+	store, err := openOriginalsThere(ctx, c.originals, c.data)
+	if err != nil {
+		return err
+	}
+	b := &backup.Backup{
+		Dir: c.dir, Program: version(), Log: log, Originals: store,
+		Prune: c.prune, Progress: c.progress.at,
+	}
+	if _, err := os.Stat(filepath.Join(c.data, signin.AccountsFile)); err == nil {
+		b.Accounts = c.copyAccounts
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for the accounts: %w", err)
+	}
+	r, err := b.Run(ctx)
+	c.progress.end()
+	if err != nil {
+		return err
+	}
+	return c.tell(r, time.Since(begun))
+}
+
+func (c *backupConfig) copyAccounts(ctx context.Context, path string) (err error) {
+	accounts, err := signin.OpenAccounts(ctx, c.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, accounts.Close()) }()
+	return accounts.CopyTo(ctx, path)
+}
+
+// tell prints what a backup holds, and what it could not get.
+func (c *backupConfig) tell(r backup.Result, took time.Duration) error {
+	pruned := ""
+	if c.prune {
+		pruned = fmt.Sprintf("; %d originals removed", r.Pruned)
+	}
+	fmt.Fprintf(c.out, "%s in %s; new: %d events, %d originals, %d bytes written and read back, in %s%s\n",
+		holdings(r.Manifest), c.dir, r.Events, r.Copied.Files, r.Written, took.Round(time.Millisecond), pruned)
+	if r.Unread > 0 {
+		fmt.Fprintf(c.out, "  %d events could not be read, nor whether they name originals\n", r.Unread)
+	}
+	lost := r.Manifest.Lost
+	for i, n := range lost {
+		const most = 10
+		if i == most {
+			fmt.Fprintf(c.out, "  and %d more\n", len(lost)-most)
+			break
+		}
+		fmt.Fprintf(c.out, "  not in the backup: the original %s of %s\n", n.SHA256, n.Stream)
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("%d originals are missing or damaged where they are kept; all else is backed up", len(lost))
+	}
+	return nil
+}
+
+// holdings says what a backup holds.
+func holdings(m *backup.Manifest) string {
+	return fmt.Sprintf("%d events up to position %d and %d originals of %d bytes", m.Events, m.Head, m.Originals.Files, m.Originals.Bytes)
+}
+
+func verifyBackup(ctx context.Context, c *backupConfig) (err error) {
+	begun := time.Now()
+	scratch, err := os.MkdirTemp("", "annals-backup-")
+	if err != nil {
+		return fmt.Errorf("make a temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	v := &backup.Verification{
+		Dir: c.dir, Load: loadLog(filepath.Join(scratch, "log.db")), Progress: c.progress.at,
+		Tell: func(problem string) {
+			c.progress.end()
+			fmt.Fprintln(c.out, "  "+problem)
+		},
+	}
+	m, problems, err := v.Run(ctx)
+	c.progress.end()
+	switch {
+	case err != nil:
+		return err
+	case problems > 0:
+		return fmt.Errorf("the backup has %d problems", problems)
+	}
+	_, err = fmt.Fprintf(c.out, "sound: %s in %s, as of %s, in %s\n", holdings(m), c.dir, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
+	return err
+}
+
+// loadLog fills the log in a new file at path.
+func loadLog(path string) backup.Load {
+	return func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error) {
+		if err := sqlite.Load(ctx, path, batches); err != nil {
+			return nil, err
+		}
+		driver, err := sqlite.Open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return events.NewLog(driver), nil
+	}
+}

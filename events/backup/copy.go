@@ -1,0 +1,110 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// What is staged before it is committed together, which shares the waiting for
+// the disk.
+const (
+	groupFiles = 64
+	groupBytes = 64 << 20
+)
+
+// copier copies originals from one store into another, and reads back what it
+// wrote.
+type copier struct {
+	from, to originals.Store
+	staged   []originals.Staged
+	bytes    int64 // of what is staged
+	copied   Count
+}
+
+// lostError says that the store to copy from does not hold an original as it
+// came.
+type lostError struct{ err error }
+
+func (l *lostError) Error() string { return l.err.Error() }
+func (l *lostError) Unwrap() error { return l.err }
+
+// copy copies an original, unless the other store holds it. It is there for
+// certain after flush.
+func (c *copier) copy(ctx context.Context, n Named) error {
+	if slices.ContainsFunc(c.staged, func(s originals.Staged) bool { return s.SHA256() == n.SHA256 }) {
+		return nil
+	}
+	switch _, release, err := c.to.Path(ctx, n.SHA256); {
+	case err == nil:
+		release()
+		return nil
+	case fault.Is(err, fault.Invalid): // no SHA-256 at all
+		return &lostError{err}
+	case !fault.Is(err, fault.NotFound):
+		return err
+	}
+	s, err := c.stage(ctx, n)
+	if err != nil {
+		return err
+	}
+	c.staged = append(c.staged, s)
+	c.bytes += s.Size()
+	if len(c.staged) < groupFiles && c.bytes < groupBytes {
+		return nil
+	}
+	return c.flush(ctx)
+}
+
+func (c *copier) stage(ctx context.Context, n Named) (originals.Staged, error) {
+	original, err := c.from.Open(ctx, n.SHA256)
+	if fault.Is(err, fault.NotFound) {
+		return nil, &lostError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer original.Close()
+	s, err := c.to.Stage(ctx, original, n.Size)
+	if fault.Is(err, fault.TooLarge) {
+		return nil, &lostError{fmt.Errorf("the original %s has more than its %d bytes", n.SHA256, n.Size)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copy the original %s: %w", n.SHA256, err)
+	}
+	if s.SHA256() != n.SHA256 || s.Size() != n.Size {
+		err := &lostError{fmt.Errorf("the original %s has %d bytes with the SHA-256 %s", n.SHA256, s.Size(), s.SHA256())}
+		return nil, errors.Join(err, s.Discard())
+	}
+	return s, nil
+}
+
+// flush commits what is staged, and reads it back.
+func (c *copier) flush(ctx context.Context) error {
+	if err := originals.CommitAll(ctx, c.staged); err != nil {
+		return err
+	}
+	for _, s := range c.staged {
+		if err := originals.Verify(ctx, c.to, s.SHA256(), s.Size(), true); err != nil {
+			return fmt.Errorf("read back what was copied: %w", err)
+		}
+		c.copied.Files++
+		c.copied.Bytes += s.Size()
+	}
+	c.staged, c.bytes = c.staged[:0], 0
+	return nil
+}
+
+// discard throws away what is staged.
+func (c *copier) discard() error {
+	var errs []error
+	for _, s := range c.staged {
+		errs = append(errs, s.Discard())
+	}
+	c.staged = nil
+	return errors.Join(errs...)
+}

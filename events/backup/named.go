@@ -1,0 +1,181 @@
+package backup
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// Named is an original that the events of a stream name.
+type Named struct {
+	Stream string `json:"stream"` // of a document or a job
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+// names looks up which originals a log needs: those of all versions of the
+// documents that are there, and those that accepted jobs have yet to read. It
+// keeps the places of all folders, and nothing that grows with documents.
+type names struct {
+	log     *events.Log
+	folders map[uuid.UUID]place
+	next    int64 // revision of the stream of folders
+	through events.Position
+	unread  int // events that may name originals but cannot be read
+}
+
+// place is where a folder is, and since when it is deleted.
+type place struct {
+	parent  uuid.UUID
+	deleted events.Position // 0: it is not
+}
+
+func newNames(log *events.Log) *names {
+	return &names{log: log, folders: make(map[uuid.UUID]place)}
+}
+
+// in calls each with the originals that the records name and that are needed
+// by the log up to a position.
+func (n *names) in(ctx context.Context, records []events.Record, upTo events.Position, each func(Named) error) error {
+	for _, r := range records {
+		var err error
+		switch r.Type {
+		case "DocumentImported", "DocumentRevised", "DocumentReread":
+			err = n.ofDocument(ctx, events.Decode(r), upTo, each)
+		case "ImportRequested":
+			err = n.ofJob(ctx, r.Stream, upTo, each)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *names) ofDocument(ctx context.Context, e events.Event, upTo events.Position, each func(Named) error) error {
+	var content events.Content
+	switch d := e.Data.(type) {
+	case events.DocumentImported:
+		content = d.Content
+	case events.DocumentRevised:
+		content = d.Content
+	case events.DocumentReread:
+		content = d.Content
+	default:
+		n.unread++
+		return nil
+	}
+	if needed, err := n.needs(ctx, e.Stream, upTo); err != nil || !needed {
+		return err
+	}
+	return each(Named{e.Stream, content.SHA256, content.Size})
+}
+
+// ofJob calls each with the files of a job that has not ended.
+func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, each func(Named) error) error {
+	if needed, err := n.needs(ctx, stream, upTo); err != nil || !needed {
+		return err
+	}
+	err := n.log.ReadStream(ctx, stream, 0, func(e events.Event) error {
+		if d, ok := e.Data.(events.FileAccepted); ok && d.SHA256 != "" {
+			return each(Named{stream, d.SHA256, d.Size})
+		}
+		return nil
+	})
+	if unreadable(ctx, err) {
+		n.unread++
+		return nil
+	}
+	return err
+}
+
+// needs reports whether the log up to a position needs the originals that a
+// stream's events name. It does where that cannot be told.
+func (n *names) needs(ctx context.Context, stream string, upTo events.Position) (bool, error) {
+	needed, err := n.judge(ctx, stream, upTo)
+	if unreadable(ctx, err) {
+		return true, nil
+	}
+	return needed, err
+}
+
+var errBeyond = errors.New("what follows is beyond")
+
+func (n *names) judge(ctx context.Context, stream string, upTo events.Position) (needed bool, err error) {
+	if err := n.follow(ctx, upTo); err != nil {
+		return false, err
+	}
+	var folder uuid.UUID
+	ended := false
+	err = n.log.ReadStream(ctx, stream, 0, func(e events.Event) error {
+		if e.Position > upTo {
+			return errBeyond
+		}
+		switch d := e.Data.(type) {
+		case events.DocumentImported:
+			folder = d.Folder
+		case events.DocumentMoved:
+			ended = ended || n.deleted(folder, e.Position) // it was gone with the folder before it left
+			folder = d.Folder
+		case events.DocumentDeleted, events.JobFinished:
+			ended = true
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errBeyond) {
+		return false, err
+	}
+	return !ended && !n.deleted(folder, upTo), nil
+}
+
+// deleted reports whether a folder was deleted up to a position, by itself or
+// with one above it.
+func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
+	for range n.folders { // no chain is longer
+		f, known := n.folders[folder]
+		switch {
+		case !known:
+			return false
+		case f.deleted > 0 && f.deleted <= upTo:
+			return true
+		}
+		folder = f.parent
+	}
+	return false
+}
+
+// follow takes in what happened to folders up to a position at least.
+func (n *names) follow(ctx context.Context, upTo events.Position) error {
+	if n.through >= upTo {
+		return nil
+	}
+	err := n.log.ReadStream(ctx, events.Folders, n.next, func(e events.Event) error {
+		switch d := e.Data.(type) {
+		case events.FolderCreated:
+			n.folders[d.Folder] = place{parent: d.Parent}
+		case events.FolderMoved:
+			n.folders[d.Folder] = place{d.Parent, n.folders[d.Folder].deleted}
+		case events.FolderDeleted:
+			f := n.folders[d.Folder]
+			if f.deleted == 0 {
+				f.deleted = e.Position
+			}
+			n.folders[d.Folder] = f
+		}
+		n.next = e.Revision + 1
+		return nil
+	})
+	if err == nil {
+		n.through = upTo
+	}
+	return err
+}
+
+// unreadable tells an event that cannot be read from a log that cannot.
+func unreadable(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && fault.Is(err, fault.Internal)
+}

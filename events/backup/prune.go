@@ -1,0 +1,41 @@
+package backup
+
+import (
+	"context"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// prune removes the originals that nothing in the log needs up to where it was
+// copied. It dates those that are needed, and then removes what is older, so
+// that it holds no list of them; cut off, it has removed nothing too much.
+func (b *Backup) prune(ctx context.Context) (removed int, err error) {
+	at := time.Now().Truncate(2 * time.Second) // no file system rounds it
+	names := newNames(b.Log)
+	for records, err := range b.now.records(ctx, b.Dir) {
+		if err != nil {
+			return 0, err
+		}
+		b.Progress("pruning", int64(records[0].Position), int64(b.now.Head))
+		err := names.in(ctx, records, b.now.Head, func(n Named) error {
+			err := b.original.Date(ctx, n.SHA256, at)
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+				return nil // it is lost
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if names.unread > 0 {
+		return 0, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: none is removed", names.unread)
+	}
+	removed, err = originals.Sweep(ctx, b.original, at, func(context.Context, string) (bool, error) { return false, nil })
+	if err != nil {
+		return removed, err
+	}
+	return removed, b.writeManifest(ctx)
+}

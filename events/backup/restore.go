@@ -1,0 +1,175 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// Load fills an empty log with events, at the positions that they have, and
+// opens it. An error that it is given in place of events it returns.
+type Load func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error)
+
+// Restore is what Run gives back, and where to.
+type Restore struct {
+	Dir       string // the backup
+	Load      Load
+	Originals originals.Store
+	Accounts  string // file to be made
+	// Progress is told how far each step is.
+	Progress func(step string, done, total int64)
+}
+
+// Run gives back the log, the originals that it needs, and the accounts. All
+// of it is held against what was backed up while it is read, and the log once
+// more when it is filled; where anything differs or is missing the error says
+// so, and what was given back counts for nothing. Originals that were lost
+// before the backup are not asked for.
+func (r *Restore) Run(ctx context.Context) (m *Manifest, copied Count, err error) {
+	unlock, err := lockForReading(r.Dir)
+	if err != nil {
+		return nil, copied, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if m, err = open(r.Dir); err != nil {
+		return nil, copied, err
+	}
+	c := &copier{from: originals.ViewDir(within(r.Dir, originalsDir)), to: r.Originals}
+	defer func() { err = errors.Join(err, c.discard()) }()
+	if err := m.fold(ctx, r.Dir, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
+		return m, copied, err
+	}
+	if err := c.flush(ctx); err != nil {
+		return m, copied, err
+	}
+	return m, c.copied, r.accounts(m)
+}
+
+func (r *Restore) accounts(m *Manifest) error {
+	if m.Accounts == nil {
+		return nil
+	}
+	f, err := os.OpenFile(r.Accounts, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("restore the accounts: %w", err)
+	}
+	return errors.Join(m.Accounts.copyTo(r.Dir, f), f.Sync(), f.Close())
+}
+
+// fold loads the events of a backup into a log, compares what that holds then,
+// and calls each with every original that it needs and that was not lost
+// before.
+func (m *Manifest) fold(ctx context.Context, dir string, load Load, progress func(string, int64, int64), each func(Named) error) (err error) {
+	log, err := load(ctx, func(yield func([]events.Record, error) bool) {
+		for records, err := range m.records(ctx, dir) {
+			if len(records) > 0 {
+				progress("events", int64(records[0].Position), int64(m.Head))
+			}
+			if !yield(records, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	lost := make(map[string]bool)
+	for _, n := range m.Lost {
+		lost[n.SHA256] = true
+	}
+	var digest Digest
+	var buf []byte
+	names := newNames(log)
+	for after := events.Position(0); after < m.Head; {
+		records, through, err := log.Records(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			buf = appendRecord(buf[:0], r)
+			digest.add(buf)
+		}
+		err = names.in(ctx, records, m.Head, func(n Named) error {
+			if lost[n.SHA256] {
+				return nil
+			}
+			return each(n)
+		})
+		if err != nil {
+			return err
+		}
+		progress("originals", int64(through), int64(m.Head))
+		after = through
+	}
+	if digest != m.Digest {
+		return fault.Errorf(fault.Internal, "the events that were restored are not those that were backed up")
+	}
+	return nil
+}
+
+// Verification is what Run looks at.
+type Verification struct {
+	Dir  string
+	Load Load // into a log that is thrown away
+	// Progress is told how far each step is.
+	Progress func(step string, done, total int64)
+	// Tell is told each problem, as a sentence.
+	Tell func(problem string)
+}
+
+// Run reads all of a backup and compares it with what was written: segments,
+// originals and accounts; it changes nothing. Which originals have to be there
+// it learns from the events. It returns how many problems there are.
+func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err error) {
+	unlock, err := lockForReading(v.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if m, err = open(v.Dir); err != nil {
+		return nil, 0, err
+	}
+	// A problem is what is wrong with the backup, not with reading it.
+	judge := func(err error) error {
+		if err == nil || ctx.Err() != nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		problems++
+		v.Tell(fault.Detail(err))
+		return nil
+	}
+	if m.Accounts != nil {
+		if err := judge(m.Accounts.copyTo(v.Dir, io.Discard)); err != nil {
+			return m, problems, err
+		}
+	}
+	var before Digest
+	for _, s := range m.Segments {
+		v.Progress("segments", int64(s.Through), int64(m.Head))
+		err := s.read(ctx, within(v.Dir, s.Name), before, func([]events.Record) error { return nil })
+		if err := judge(err); err != nil {
+			return m, problems, err
+		}
+		before = s.Digest
+	}
+	if problems > 0 {
+		v.Tell("the originals were not looked at: the events tell which there must be")
+		return m, problems, nil
+	}
+	store := originals.ViewDir(within(v.Dir, originalsDir))
+	err = m.fold(ctx, v.Dir, v.Load, v.Progress, func(n Named) error {
+		return judge(originals.Verify(ctx, store, n.SHA256, n.Size, true))
+	})
+	return m, problems, judge(err)
+}

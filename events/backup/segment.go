@@ -1,0 +1,225 @@
+package backup
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// Digest is that of a run of events: the SHA-256 of the digest before the
+// last event, zeros before the first, and of that event as appendRecord has
+// it. So it goes on with every event, and does not hang on how a log is cut
+// into segments.
+type Digest [sha256.Size]byte
+
+func (d *Digest) add(record []byte) {
+	h := sha256.New()
+	h.Write(d[:])
+	h.Write(record)
+	h.Sum(d[:0])
+}
+
+// MarshalText writes the digest in hex.
+func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (d *Digest) UnmarshalText(text []byte) error {
+	if hex.DecodedLen(len(text)) != len(d) {
+		return fmt.Errorf("a digest has %d digits, not %d", hex.EncodedLen(len(d)), len(text))
+	}
+	_, err := hex.Decode(d[:], text)
+	return err
+}
+
+// maxRecord is above the size of every record that a log takes.
+const maxRecord = events.MaxAppendBytes + 64<<10
+
+// appendRecord appends a record in the one form that is stored and digested:
+// position, id, stream, revision, type, data and metadata. Numbers are
+// unsigned varints; what varies in length comes after its length.
+func appendRecord(b []byte, r events.Record) []byte {
+	b = binary.AppendUvarint(b, uint64(r.Position))
+	b = append(b, r.ID[:]...)
+	b = appendBytes(b, r.Stream)
+	b = binary.AppendUvarint(b, uint64(r.Revision))
+	b = appendBytes(b, r.Type)
+	b = appendBytes(b, r.Data)
+	return appendBytes(b, r.Metadata)
+}
+
+func appendBytes[T string | []byte](b []byte, field T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
+}
+
+var errDamaged = errors.New("it holds what no backup writes")
+
+// parseRecord reads what appendRecord wrote. The record keeps parts of b.
+func parseRecord(b []byte) (r events.Record, err error) {
+	number := func() int64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			err, n = errDamaged, 0
+		}
+		b = b[n:]
+		return int64(v)
+	}
+	cut := func(n int64) []byte {
+		if n < 0 || n > int64(len(b)) {
+			err, n = errDamaged, 0
+		}
+		field := b[:n:n]
+		b = b[n:]
+		return field
+	}
+	r.Position = events.Position(number())
+	copy(r.ID[:], cut(int64(len(r.ID))))
+	r.Stream = string(cut(number()))
+	r.Revision = number()
+	r.Type = string(cut(number()))
+	r.Data = cut(number())
+	r.Metadata = cut(number())
+	if len(b) > 0 {
+		err = errDamaged
+	}
+	return r, err
+}
+
+// segmentWriter writes a segment: gzip of records, each after its length.
+type segmentWriter struct {
+	file *os.File
+	sum  hash.Hash // of the file
+	zip  *gzip.Writer
+	buf  []byte
+	raw  int64 // bytes before they were compressed
+	made Segment
+}
+
+func newSegmentWriter(path, name string, digest Digest) (*segmentWriter, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make a segment: %w", err)
+	}
+	w := &segmentWriter{file: f, sum: sha256.New(), made: Segment{File: File{Name: name}, Digest: digest}}
+	if w.zip, err = gzip.NewWriterLevel(io.MultiWriter(f, w.sum), gzip.BestSpeed); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return w, nil
+}
+
+func (w *segmentWriter) add(r events.Record) error {
+	w.buf = appendRecord(w.buf[:0], r)
+	if len(w.buf) > maxRecord {
+		return fmt.Errorf("event %d of %s has %d bytes, more than any log takes", r.Revision, r.Stream, len(w.buf))
+	}
+	w.made.Digest.add(w.buf)
+	w.made.Events++
+	w.made.Through = r.Position
+	w.raw += int64(len(w.buf))
+	if _, err := w.zip.Write(binary.AppendUvarint(nil, uint64(len(w.buf)))); err != nil {
+		return err
+	}
+	_, err := w.zip.Write(w.buf)
+	return err
+}
+
+// finish makes the segment durable under its partial name.
+func (w *segmentWriter) finish() (Segment, error) {
+	err := w.zip.Close()
+	if err == nil {
+		err = w.file.Sync()
+	}
+	if info, errStat := w.file.Stat(); errStat == nil {
+		w.made.Bytes = info.Size()
+	}
+	w.made.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	return w.made, errors.Join(err, w.file.Close())
+}
+
+// read calls each with the records of the segment in the file at path, in
+// batches, and returns an error unless they are what was written: at the
+// latest after the last of them. before is the digest of what came before.
+func (s Segment) read(ctx context.Context, path string, before Digest, each func([]events.Record) error) error {
+	wrong := func(err error) error { return fault.Errorf(fault.KindOf(err), "the segment %s: %w", path, err) }
+	f, err := os.Open(path)
+	if err != nil {
+		return wrong(err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	stored := io.TeeReader(f, sum)
+	zip, err := gzip.NewReader(stored)
+	if err != nil {
+		return wrong(err)
+	}
+	in := &segmentReader{in: bufio.NewReaderSize(zip, 64<<10), digest: before}
+	for {
+		batch, err := in.batch()
+		if err != nil {
+			return wrong(err)
+		}
+		if len(batch) == 0 {
+			break
+		}
+		if err := errors.Join(ctx.Err(), each(batch)); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, stored); err != nil {
+		return wrong(err)
+	}
+	switch {
+	case hex.EncodeToString(sum.Sum(nil)) != s.SHA256:
+		return wrong(errors.New("its bytes are not those that were written"))
+	case in.digest != s.Digest || in.events != s.Events:
+		return wrong(errors.New("its events are not those that were written"))
+	}
+	return nil
+}
+
+// segmentReader reads records and digests them.
+type segmentReader struct {
+	in     *bufio.Reader
+	digest Digest
+	events int64
+}
+
+// batch returns the next records, of about MaxBatchBytes at most; none at the
+// end.
+func (s *segmentReader) batch() (batch []events.Record, err error) {
+	for size := 0; size < events.MaxBatchBytes && len(batch) < page; {
+		length, err := binary.ReadUvarint(s.in)
+		if err == io.EOF {
+			return batch, nil
+		}
+		if err == nil && length > maxRecord {
+			err = errDamaged
+		}
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, length)
+		if _, err := io.ReadFull(s.in, b); err != nil {
+			return nil, err
+		}
+		s.digest.add(b)
+		s.events++
+		r, err := parseRecord(b)
+		if err != nil {
+			return nil, err
+		}
+		batch = append(batch, r)
+		size += len(b)
+	}
+	return batch, nil
+}
