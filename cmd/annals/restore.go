@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +78,7 @@ func restore(ctx context.Context, from, data string, out io.Writer, bar *checkBa
 		Dir: from, Load: loadLog(filepath.Join(data, "log.db")), Originals: store,
 		Accounts: filepath.Join(data, signin.AccountsFile), Progress: bar.at,
 	}
-	m, copied, err := r.Run(ctx)
+	m, needed, err := r.Run(ctx)
 	bar.end()
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", from, err)
@@ -86,7 +87,7 @@ func restore(ctx context.Context, from, data string, out io.Writer, bar *checkBa
 		return err
 	}
 	_, err = fmt.Fprintf(out, "restored %d events up to position %d and %d originals of %d bytes to %s, as of %s, in %s\n",
-		m.Events, m.Head, copied.Files, copied.Bytes, data, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
+		m.Events, m.Head, needed.Files, needed.Bytes, data, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
 	if n := len(m.Lost); n > 0 {
 		fmt.Fprintf(out, "  without %d originals that were lost before the backup; annals verify names them\n", n)
 	}
@@ -104,7 +105,10 @@ func makeReady(data string) error {
 		return fmt.Errorf("read the data folder: %w", err)
 	}
 	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
-		if len(entries) > 1 { // the lock is there
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+			return e.Name() == "serve.lock" || e.Name() == "lost+found" // ours, and a file system's own
+		})
+		if len(entries) > 0 {
 			return fault.Errorf(fault.Conflict, "the data folder %s is not empty: name another by --data", data)
 		}
 		if err := os.WriteFile(mark, nil, 0o600); err != nil {

@@ -38,12 +38,12 @@ type Backup struct {
 	// Progress is told how far each step is.
 	Progress func(step string, done, total int64)
 
-	was      *Manifest // of the last backup that was whole
-	now      *Manifest // of this one, as far as it is
-	upTo     events.Position
-	names    *names
-	copier   *copier
-	original *originals.Dir // in Dir
+	was    *Manifest // of the last backup that was whole
+	now    *Manifest // of this one, as far as it is
+	upTo   events.Position
+	names  *names
+	copier *copier
+	kept   *originals.Dir // in Dir
 }
 
 // Result is what a backup did.
@@ -120,11 +120,11 @@ func (b *Backup) begin(ctx context.Context) (err error) {
 	if err := os.MkdirAll(b.path(logDir), 0o700); err != nil {
 		return fmt.Errorf("make the folder of segments: %w", err)
 	}
-	if b.original, err = originals.OpenDir(b.path(originalsDir)); err != nil {
+	if b.kept, err = originals.OpenDir(b.path(originalsDir)); err != nil {
 		return err
 	}
 	b.names = newNames(b.Log)
-	b.copier = &copier{from: b.Originals, to: b.original}
+	b.copier = &copier{from: b.Originals, to: b.kept}
 	return syncPath(b.Dir)
 }
 
@@ -277,14 +277,8 @@ func (b *Backup) finish(ctx context.Context) error {
 }
 
 // writeManifest counts the originals and replaces the manifest.
-func (b *Backup) writeManifest(ctx context.Context) error {
-	b.now.Originals = Count{}
-	err := b.original.List(ctx, func(_ string, size int64, _ time.Time) error {
-		b.now.Originals.Files++
-		b.now.Originals.Bytes += size
-		return nil
-	})
-	if err != nil {
+func (b *Backup) writeManifest(ctx context.Context) (err error) {
+	if b.now.Originals, err = count(ctx, b.kept); err != nil {
 		return err
 	}
 	return b.now.write(b.path(manifestFile))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"annals/events/fault"
 	"annals/events/originals"
@@ -107,4 +108,14 @@ func (c *copier) discard() error {
 	}
 	c.staged = nil
 	return errors.Join(errs...)
+}
+
+// count counts the originals of a store.
+func count(ctx context.Context, s originals.Store) (c Count, err error) {
+	err = s.List(ctx, func(_ string, size int64, _ time.Time) error {
+		c.Files++
+		c.Bytes += size
+		return nil
+	})
+	return c, err
 }

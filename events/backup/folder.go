@@ -40,13 +40,18 @@ func lockForWriting(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the folder of the backup: %w", err)
 	}
-	path := filepath.Join(dir, lockFile)
-	if _, err := os.Stat(path); len(entries) > 0 && errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, manifestFile)); err != nil {
-			return nil, fault.Errorf(fault.Conflict, "%s is not empty, and holds no backup", dir)
+	foreign := false
+	for _, e := range entries {
+		if e.Name() == lockFile || e.Name() == manifestFile {
+			foreign = false
+			break
 		}
+		foreign = foreign || e.Name() != "lost+found" // a file system's own
 	}
-	lock := flock.New(path)
+	if foreign {
+		return nil, fault.Errorf(fault.Conflict, "%s is not empty, and holds no backup", dir)
+	}
+	lock := flock.New(filepath.Join(dir, lockFile))
 	if held, err := lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("lock the folder of the backup: %w", err)
 	} else if !held {

@@ -12,7 +12,7 @@ import (
 // copied. It dates those that are needed, and then removes what is older, so
 // that it holds no list of them; cut off, it has removed nothing too much.
 func (b *Backup) prune(ctx context.Context) (removed int, err error) {
-	at := time.Now().Truncate(2 * time.Second) // no file system rounds it
+	at := time.Now().Truncate(2 * time.Second).Add(2 * time.Second) // beyond all that was copied; no file system rounds it
 	names := newNames(b.Log)
 	for records, err := range b.now.records(ctx, b.Dir) {
 		if err != nil {
@@ -20,7 +20,7 @@ func (b *Backup) prune(ctx context.Context) (removed int, err error) {
 		}
 		b.Progress("pruning", int64(records[0].Position), int64(b.now.Head))
 		err := names.in(ctx, records, b.now.Head, func(n Named) error {
-			err := b.original.Date(ctx, n.SHA256, at)
+			err := b.kept.Date(ctx, n.SHA256, at)
 			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
 				return nil // it is lost
 			}
@@ -33,7 +33,7 @@ func (b *Backup) prune(ctx context.Context) (removed int, err error) {
 	if names.unread > 0 {
 		return 0, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: none is removed", names.unread)
 	}
-	removed, err = originals.Sweep(ctx, b.original, at, func(context.Context, string) (bool, error) { return false, nil })
+	removed, err = originals.Sweep(ctx, b.kept, at, func(context.Context, string) (bool, error) { return false, nil })
 	if err != nil {
 		return removed, err
 	}

@@ -31,25 +31,29 @@ type Restore struct {
 // of it is held against what was backed up while it is read, and the log once
 // more when it is filled; where anything differs or is missing the error says
 // so, and what was given back counts for nothing. Originals that were lost
-// before the backup are not asked for.
-func (r *Restore) Run(ctx context.Context) (m *Manifest, copied Count, err error) {
+// before the backup are not asked for. It returns what the backup holds, and
+// how many originals the log needed.
+func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error) {
 	unlock, err := lockForReading(r.Dir)
 	if err != nil {
-		return nil, copied, err
+		return nil, needed, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if m, err = open(r.Dir); err != nil {
-		return nil, copied, err
+		return nil, needed, err
 	}
 	c := &copier{from: originals.ViewDir(within(r.Dir, originalsDir)), to: r.Originals}
 	defer func() { err = errors.Join(err, c.discard()) }()
 	if err := m.fold(ctx, r.Dir, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
-		return m, copied, err
+		return m, needed, err
 	}
 	if err := c.flush(ctx); err != nil {
-		return m, copied, err
+		return m, needed, err
 	}
-	return m, c.copied, r.accounts(m)
+	if needed, err = count(ctx, r.Originals); err != nil {
+		return m, needed, err
+	}
+	return m, needed, r.accounts(m)
 }
 
 func (r *Restore) accounts(m *Manifest) error {

@@ -1,0 +1,162 @@
+package backup_test
+
+import (
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/memory"
+
+	"github.com/google/uuid"
+)
+
+// The rules are those of the vault: what it shows, in all its versions, and
+// what jobs have yet to read.
+func TestOnlyOriginalsThatTheLogNeedsAreBackedUp(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.file(v.folder, "lamp")
+	revised := v.file(v.folder, "first version")
+	v.append(revised, events.DocumentRevised{Version: 2, Content: v.keep("second version")})
+
+	deleted := v.file(v.folder, "deleted")
+	v.append(deleted, events.DocumentDeleted{Version: 2})
+
+	above := v.makeFolder(uuid.Nil)
+	below := v.makeFolder(above)
+	v.file(below, "deleted with a folder above it")
+	left := v.file(below, "left the folder in time")
+	v.append(left, events.DocumentMoved{Version: 2, Folder: v.folder})
+	late := v.file(below, "left the folder too late")
+	v.append(events.Folders, events.FolderDeleted{Folder: above})
+	v.append(late, events.DocumentMoved{Version: 2, Folder: v.folder})
+	v.file(below, "arrived too late")
+
+	v.job("waits in a job", events.ImportRequested{Files: 1})
+	v.job("of a job that ended", events.ImportRequested{Files: 1}, events.FileFailed{Error: "no"}, events.JobFinished{Failed: 1})
+	v.job("of a job that was never requested")
+	v.keep("named by nobody")
+
+	v.mustBackUp()
+	v.wantBackedUp("lamp", "first version", "second version", "left the folder in time", "waits in a job")
+	if _, err := restore(t, v.backups); err != nil {
+		t.Errorf("Restore.Run: %v", err)
+	}
+}
+
+// job accepts a file, and goes on as data tells.
+func (v *vault) job(text string, data ...events.Data) (stream string) {
+	v.Helper()
+	stream = events.JobStream(uuid.New())
+	content := v.keep(text)
+	v.append(stream, append([]events.Data{events.FileAccepted{Name: text, SHA256: content.SHA256, Size: content.Size}}, data...)...)
+	return stream
+}
+
+func TestAJobThatIsRequestedAfterItsFilesIsBackedUpWithThem(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	stream := v.job("accepted")
+	v.mustBackUp()
+	v.append(stream, events.ImportRequested{Files: 1})
+	v.mustBackUp()
+	v.wantBackedUp("accepted")
+}
+
+func TestPruneRemovesOriginalsThatNothingNeeds(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.file(v.folder, "lamp")
+	shared := v.file(v.folder, "of two documents")
+	v.file(v.folder, "of two documents")
+	gone := v.file(v.folder, "glass")
+	v.mustBackUp()
+	v.append(gone, events.DocumentDeleted{Version: 2})
+	v.append(shared, events.DocumentDeleted{Version: 2})
+	v.mustBackUp()
+	v.wantBackedUp("lamp", "of two documents", "glass")
+	b := v.backup()
+	b.Prune = true
+	r, err := b.Run(t.Context())
+	if err != nil || r.Pruned != 1 || r.Manifest.Originals.Files != 2 {
+		t.Errorf("Backup.Run that prunes = %+v, %v; want one original removed and two left", r, err)
+	}
+	v.wantBackedUp("lamp", "of two documents")
+	if problems := v.problems(); problems != nil {
+		t.Errorf("the backup is not sound: %q", problems)
+	}
+}
+
+// Its document is deleted and the original swept after the log was copied and
+// before its turn comes.
+func TestAnOriginalThatGoesWithItsDocumentMeanwhileIsNoFault(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.file(v.folder, "lamp")
+	gone := v.file(v.folder, "glass")
+	b := v.backup()
+	b.Progress = func(step string, _, _ int64) {
+		if step == "events" && gone != "" {
+			v.append(gone, events.DocumentDeleted{Version: 2})
+			v.lose("glass")
+			gone = ""
+		}
+	}
+	r, err := b.Run(t.Context())
+	if err != nil || len(r.Manifest.Lost) > 0 {
+		t.Fatalf("Backup.Run = %+v, %v", r, err)
+	}
+	if r.Events != 4 {
+		t.Errorf("the backup holds %d events, want 4 with the deletion", r.Events)
+	}
+	if problems := v.problems(); problems != nil {
+		t.Errorf("the backup is not sound: %q", problems)
+	}
+}
+
+func TestALostOriginalIsNamedAndComesInWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.file(v.folder, "lamp")
+	v.file(v.folder, "glass")
+	v.file(v.folder, "oil")
+	v.lose("glass")
+	if err := flip(path(v.dir, "oil"), 0); err != nil {
+		t.Fatal(err)
+	}
+	r := v.mustBackUp()
+	if lost := r.Manifest.Lost; len(lost) != 2 || lost[0].SHA256 != sum("glass") || lost[1].SHA256 != sum("oil") || r.Copied.Files != 1 {
+		t.Errorf("Backup.Run = %+v, want glass and oil lost", r)
+	}
+	if got, err := restore(t, v.backups); err != nil || len(got.originals) != 1 {
+		t.Errorf("Restore.Run gives back %d originals (%v), want the one that there is", len(got.originals), err)
+	}
+	v.keep("glass")
+	if r := v.mustBackUp(); len(r.Manifest.Lost) != 1 || r.Copied.Files != 1 || r.Events != 0 {
+		t.Errorf("Backup.Run = %+v, want the glass copied", r)
+	}
+	v.wantBackedUp("lamp", "glass")
+}
+
+func TestAnEventThatCannotBeReadIsCountedAndKeepsAllOriginals(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	driver := memory.New()
+	v.log = events.NewLog(driver)
+	v.file(v.folder, "lamp")
+	gone := v.file(v.folder, "glass")
+	v.append(gone, events.DocumentDeleted{Version: 2})
+	foreign := events.Record{ID: uuid.New(), Type: "DocumentImported", Data: []byte("{"), Metadata: []byte(`{"schema":99}`)}
+	if _, err := driver.Append(t.Context(), events.DocumentStream(uuid.New()), events.NoStream, []events.Record{foreign}); err != nil {
+		t.Fatal(err)
+	}
+	if r := v.mustBackUp(); r.Unread != 1 || r.Events != 4 {
+		t.Errorf("Backup.Run = %+v, want one event that cannot be read", r)
+	}
+	b := v.backup()
+	b.Prune = true
+	if _, err := b.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("Backup.Run that prunes = %v, want an error", err)
+	}
+	v.wantBackedUp("lamp")
+}
