@@ -25,6 +25,9 @@ func (q *Queries) job(ctx context.Context, user events.User, id string) (j jobRo
 	if err != nil {
 		return j, notFound("job", id)
 	}
+	if p := q.Models.Jobs.Position(); p < q.Start { // it may not know the job yet
+		return j, fault.Errorf(fault.Unavailable, "the jobs are being brought up to date: they are at position %d of %d", p, q.Start)
+	}
 	j.id = parsed.String()
 	err = q.Models.Jobs.DB().QueryRowContext(ctx, `SELECT owner, files, successful, failed, finished FROM jobs WHERE id = $1`, j.id).
 		Scan(&j.owner, &j.files, &j.successful, &j.failed, &j.finished)

@@ -225,3 +225,17 @@ func TestNothingIsReadBeforeTheVaultKnowsWhatWasWithdrawnBeforeTheStart(t *testi
 		t.Errorf("once the vault is there: %v", err)
 	}
 }
+
+func TestAJobThatIsNotKnownYetIsNotToldMissing(t *testing.T) {
+	f := newFixture(t)
+	f.settle()
+	f.Start = f.at + 1
+	if _, err := f.Job(t.Context(), alice, uuid.NewString()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Job before the read model is where the log was at the start: %v, want unavailable", err)
+	}
+	f.folder(uuid.Nil, "Top", "user:alice")
+	f.settle()
+	if _, err := f.Job(t.Context(), alice, uuid.NewString()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Job: %v, want not found", err)
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// TestABackupOfARunningServerIsRestored holds that what backups take while
+// files are being imported and changed, some of them killed, is whole: one
+// that was taken in the middle serves, and its jobs come to their end; and the
+// last gives the same answers as its source.
+func TestABackupOfARunningServerIsRestored(t *testing.T) {
+	c := &crashTest{T: t, dir: t.TempDir(), jobs: map[string]bool{}}
+	c.data = filepath.Join(c.dir, "annals-data")
+	c.start()
+	t.Cleanup(func() { _ = c.server.end(os.Kill) })
+	c.fileRound(t.Context(), 0)
+	editor := c.newEditor()
+	last, middle := filepath.Join(c.dir, "backup"), filepath.Join(c.dir, "backup in the middle")
+
+	const rounds = 2
+	g, ctx := errgroup.WithContext(t.Context())
+	for client := range crashClients {
+		g.Go(func() error {
+			for round := 1; round <= rounds; round++ {
+				if err := c.send(ctx, round, client); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	back := make(chan struct{})
+	close(back)
+	g.Go(func() error { return editor.edit(ctx, back) })
+	for range 3 {
+		p := c.program("backup", last)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // any moment will do
+		_ = p.Process.Kill()
+		_ = p.Wait() // its error is that it was killed
+	}
+	c.backUp(middle)
+	c.backUp(last)
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	c.wantJobsEnded(c.wantSoundLog())
+	c.backUp(last)
+	for _, dir := range []string{middle, last} {
+		if out, err := backedUp(t.Context(), "backup", "--verify", dir); err != nil || !strings.HasPrefix(out, "sound: ") {
+			t.Errorf("backup --verify: %v\n%s", err, out)
+		}
+	}
+	c.restored(middle)
+	if got, want := c.restored(last), answers(c); got != want {
+		t.Errorf("what was restored answers\n%s\nnot\n%s", got, want)
+	}
+}
+
+// backUp takes a backup beside the server.
+func (c *crashTest) backUp(dir string) {
+	c.Helper()
+	if out, err := c.program("backup", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "written and read back") {
+		c.Fatalf("backup: %v\n%s", err, out)
+	}
+}
+
+// backedUp runs a command of the program and returns what it prints.
+func backedUp(ctx context.Context, args ...string) (string, error) {
+	var out, told strings.Builder
+	err := run(ctx, args, strings.NewReader(""), &out, &told)
+	return out.String() + told.String(), err
+}
+
+// restored restores a backup, serves it until its jobs have ended, and returns
+// what it answers then. Verify must find it sound.
+func (c *crashTest) restored(from string) string {
+	c.Helper()
+	r := &crashTest{T: c.T, dir: c.TempDir(), jobs: map[string]bool{}}
+	r.data = filepath.Join(r.dir, "annals-data")
+	out, err := backedUp(c.Context(), "restore", from, "--data", r.data)
+	if err != nil || !strings.HasPrefix(out, "restored ") {
+		c.Fatalf("restore: %v\n%s", err, out)
+	}
+	r.start()
+	c.Cleanup(func() { _ = r.server.end(os.Kill) })
+	r.wantJobsEnded(r.wantSoundLog())
+	got := answers(r)
+	if err := r.server.end(os.Interrupt); err != nil {
+		c.Error(err)
+	}
+	if out, err := verified(c.T, r.data); err != nil || strings.Contains(out, "not compared") {
+		c.Errorf("verify of what was restored: %v\n%s", err, out)
+	}
+	return got
+}
+
+// answers is what a server tells of all its documents: lists, texts, files as
+// they came, and a search.
+func answers(c *crashTest) string {
+	c.Helper()
+	token, err := issueToken(c.data, "admin")
+	if err != nil {
+		c.Fatal(err)
+	}
+	var all strings.Builder
+	tell := func(method, path, body string) []byte {
+		c.Helper()
+		for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+			status, reply, err := c.server.request(token, method, path, body)
+			if err == nil && status == http.StatusServiceUnavailable {
+				continue // the read models are catching up
+			}
+			if err != nil {
+				c.Fatal(err)
+			}
+			fmt.Fprintf(&all, "%s %s: %d %s\n", method, path, status, reply)
+			return reply
+		}
+	}
+	var folders, documents []struct{ ID, Name string }
+	if err := json.Unmarshal(tell("GET", "/vault/folders", ""), &folders); err != nil {
+		c.Fatal(err)
+	}
+	for _, folder := range folders {
+		if err := json.Unmarshal(tell("GET", "/vault/documents?folderId="+folder.ID, ""), &documents); err != nil {
+			c.Fatal(err)
+		}
+		for _, d := range documents {
+			tell("GET", "/vault/documents/"+d.ID+"/markdown", "")
+			tell("GET", "/documents/"+d.ID+filepath.Ext(d.Name), "")
+		}
+	}
+	tell("POST", "/core/search", `{"query": "which note is of round 1?"}`)
+	return all.String()
+}
+
+func TestAHalfRestoredFolderIsNotServed(t *testing.T) {
+	dir := t.TempDir()
+	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n", "glass.md": "# Glass\n\nThe glass was blown.\n"})
+	if err := server.end(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	source, kept, data := filepath.Join(dir, "annals-data"), filepath.Join(dir, "backup"), filepath.Join(dir, "new", "annals-data")
+	if out, err := backedUp(t.Context(), "backup", kept, "--data", source); err != nil {
+		t.Fatalf("backup: %v\n%s", err, out)
+	}
+	original := anOriginal(t, kept)
+	whole, err := os.ReadFile(original)
+	if err := errors.Join(err, changeByte(original)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := backedUp(t.Context(), "restore", kept, "--data", data); err == nil || !strings.Contains(out, filepath.Base(original)) {
+		t.Errorf("restore of a changed original: %v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"events"}, {"user", "list"}, {"backup", filepath.Join(dir, "another")}} {
+		out, err := backedUp(t.Context(), append(args, "--data", data)...)
+		if err == nil || !strings.Contains(out, "run annals restore again") {
+			t.Errorf("%v on it: %v\n%s", args, err, out)
+		}
+	}
+	if err := os.WriteFile(original, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := backedUp(t.Context(), "restore", kept, "--data", data); err != nil || !strings.HasPrefix(out, "restored ") {
+		t.Fatalf("restore again: %v\n%s", err, out)
+	}
+	if err := sameEvents(t, source, data); err != nil {
+		t.Error(err)
+	}
+	if out, err := backedUp(t.Context(), "restore", kept, "--data", data); err == nil || !strings.Contains(out, "is not empty") {
+		t.Errorf("restore over it: %v\n%s", err, out)
+	}
+}
+
+// sameEvents returns an error unless two logs print the same.
+func sameEvents(t *testing.T, data ...string) error {
+	var logs [2]strings.Builder
+	for i := range data {
+		if err := run(t.Context(), []string{"events", "--json", "--data", data[i]}, nil, &logs[i], io.Discard); err != nil {
+			return err
+		}
+	}
+	if logs[0].String() != logs[1].String() {
+		return fmt.Errorf("%s holds other events than %s", data[1], data[0])
+	}
+	return nil
+}
