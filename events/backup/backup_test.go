@@ -123,8 +123,9 @@ func (v *vault) mustBackUp() backup.Result {
 	return r
 }
 
-func load(t *testing.T) backup.Load {
-	path := filepath.Join(t.TempDir(), "log.db")
+func load(t *testing.T) backup.Load { return loadInto(filepath.Join(t.TempDir(), "log.db")) }
+
+func loadInto(path string) backup.Load {
 	return func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error) {
 		if err := sqlite.Load(ctx, path, batches); err != nil {
 			return nil, err
