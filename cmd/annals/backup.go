@@ -41,7 +41,8 @@ func backupCommand(dataDir func() string) *cobra.Command {
 			"copied: a server makes them from the log.\n\n" +
 			"Uploaded files of documents that were deleted since stay in the backup until --prune. The texts of deleted\n" +
 			"documents stay in the log, and so in its backup. The folder holds passwords' hashes and signing keys: keep it\n" +
-			"as safe as the data folder.",
+			"as safe as the data folder.\n\n" +
+			"--verify needs no data folder, and for a while as much room as the log takes, where TMPDIR says.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if c.dir, err = backupDir(args[0]); err != nil {
@@ -168,7 +169,7 @@ func verifyBackup(ctx context.Context, c *backupConfig) (err error) {
 	case err != nil:
 		return err
 	case problems > 0:
-		return fmt.Errorf("the backup has %d problems", problems)
+		return fmt.Errorf("the backup has %d problems: take another, into a new folder", problems)
 	}
 	_, err = fmt.Fprintf(c.out, "sound: %s in %s, as of %s, in %s\n", holdings(m), c.dir, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
 	return err

@@ -42,7 +42,8 @@ func restoreCommand(dataDir func() string) *cobra.Command {
 		Short: "Make a data folder from a backup",
 		Long: "Make a data folder from a backup: the log with all events at their positions, the uploaded files and the\n" +
 			"accounts. All is compared with what was backed up. The folder that --data names must be empty or missing; it\n" +
-			"serves nobody until all of it is there. A restore that was cut off is begun again by the same call.",
+			"serves nobody until all of it is there. A restore that was cut off is begun again by the same call. Serve it\n" +
+			"without --log and --originals, which would name others.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := backupDir(args[0])

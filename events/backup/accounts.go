@@ -20,16 +20,16 @@ import (
 const accountsPrefix = "accounts-"
 
 // copyAccounts copies the account store.
-func (b *Backup) copyAccounts(ctx context.Context) error {
-	b.now.Accounts = nil
-	if b.Accounts == nil {
+func (t *taking) copyAccounts(ctx context.Context) error {
+	t.now.Accounts = nil
+	if t.Accounts == nil {
 		return nil
 	}
-	partial := b.path(accountsPrefix + "partial")
+	partial := t.path(accountsPrefix + "partial")
 	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := b.Accounts(ctx, partial); err != nil {
+	if err := t.Accounts(ctx, partial); err != nil {
 		return fmt.Errorf("copy the accounts: %w", err)
 	}
 	if err := errors.Join(os.Chmod(partial, 0o600), syncPath(partial)); err != nil {
@@ -40,19 +40,19 @@ func (b *Backup) copyAccounts(ctx context.Context) error {
 		return fmt.Errorf("read the copy of the accounts: %w", err)
 	}
 	made.Name = accountsPrefix + made.SHA256[:16] + ".db"
-	b.now.Accounts = &made
-	return rename(partial, b.path(made.Name))
+	t.now.Accounts = &made
+	return rename(partial, t.path(made.Name))
 }
 
 // removeOldAccounts removes the copies before this one: who was deleted from
 // the accounts is to be forgotten.
-func (b *Backup) removeOldAccounts() error {
-	entries, err := os.ReadDir(b.Dir)
+func (t *taking) removeOldAccounts() error {
+	entries, err := os.ReadDir(t.Dir)
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), accountsPrefix) || b.now.Accounts != nil && e.Name() == b.now.Accounts.Name {
+		if !strings.HasPrefix(e.Name(), accountsPrefix) || t.now.Accounts != nil && e.Name() == t.now.Accounts.Name {
 			continue
 		}
-		err = errors.Join(err, os.Remove(b.path(e.Name())))
+		err = errors.Join(err, os.Remove(t.path(e.Name())))
 	}
 	return err
 }

@@ -37,10 +37,14 @@ type Backup struct {
 	Prune bool
 	// Progress is told how far each step is.
 	Progress func(step string, done, total int64)
+}
 
-	was    *Manifest // of the last backup that was whole
-	now    *Manifest // of this one, as far as it is
-	upTo   events.Position
+// taking is one call of Run.
+type taking struct {
+	*Backup
+	was    *Manifest       // of the last backup that was whole
+	now    *Manifest       // of this one, as far as it is
+	upTo   events.Position // to which the log is copied
 	names  *names
 	copier *copier
 	kept   *originals.Dir // in Dir
@@ -70,65 +74,66 @@ func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := b.begin(ctx); err != nil {
+	t, err := b.begin(ctx)
+	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, b.copier.discard()) }()
-	if err := b.copyAll(ctx); err != nil {
+	defer func() { err = errors.Join(err, t.copier.discard()) }()
+	if err := t.copyAll(ctx); err != nil {
 		return r, err
 	}
-	if err := b.finish(ctx); err != nil {
+	if err := t.finish(ctx); err != nil {
 		return r, err
 	}
 	if b.Prune {
-		r.Pruned, err = b.prune(ctx)
+		r.Pruned, err = t.prune(ctx)
 	}
-	b.tell(&r)
+	t.tell(&r)
 	return r, err
 }
 
-// tell says what was done since the last backup that was whole.
-func (b *Backup) tell(r *Result) {
-	r.Manifest, r.Events, r.Copied, r.Unread = b.now, b.now.Events-b.was.Events, b.copier.copied, b.names.unread
-	r.Written = r.Copied.Bytes
-	for _, s := range b.now.Segments[len(b.was.Segments):] {
-		r.Written += s.Bytes
-	}
-	if b.now.Accounts != nil {
-		r.Written += b.now.Accounts.Bytes
-	}
-}
-
 // begin reads what the folder holds, and holds it against the log.
-func (b *Backup) begin(ctx context.Context) (err error) {
-	if b.was, err = readManifest(b.path(manifestFile)); fault.Is(err, fault.NotFound) {
-		b.was, err = &Manifest{Format: format}, nil
+func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
+	t = &taking{Backup: b, names: newNames(b.Log)}
+	if t.was, err = readManifest(b.path(manifestFile)); fault.Is(err, fault.NotFound) {
+		t.was, err = &Manifest{Format: format}, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if b.now, err = readManifest(b.path(progressFile)); fault.Is(err, fault.NotFound) {
-		copied := *b.was
-		b.now, err = &copied, nil
+	if t.now, err = readManifest(b.path(progressFile)); fault.Is(err, fault.NotFound) {
+		now := *t.was
+		t.now, err = &now, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := b.now.fits(func(p events.Position) (Mark, error) { return markAt(ctx, b.Log, p) }); err != nil {
-		return fmt.Errorf("back up into %s: %w", b.Dir, err)
+	if err := t.now.fits(func(p events.Position) (Mark, error) { return markAt(ctx, b.Log, p) }); err != nil {
+		return nil, fmt.Errorf("back up into %s: %w", b.Dir, err)
 	}
 	if err := os.MkdirAll(b.path(logDir), 0o700); err != nil {
-		return fmt.Errorf("make the folder of segments: %w", err)
+		return nil, fmt.Errorf("make the folder of segments: %w", err)
 	}
-	if b.kept, err = originals.OpenDir(b.path(originalsDir)); err != nil {
-		return err
+	if t.kept, err = originals.OpenDir(b.path(originalsDir)); err != nil {
+		return nil, err
 	}
-	b.names = newNames(b.Log)
-	b.copier = &copier{from: b.Originals, to: b.kept}
-	return syncPath(b.Dir)
+	t.copier = &copier{from: b.Originals, to: t.kept}
+	return t, syncPath(b.Dir)
 }
 
 func (b *Backup) path(name string) string { return within(b.Dir, name) }
+
+// tell says what was done since the last backup that was whole.
+func (t *taking) tell(r *Result) {
+	r.Manifest, r.Events, r.Copied, r.Unread = t.now, t.now.Events-t.was.Events, t.copier.copied, t.names.unread
+	r.Written = r.Copied.Bytes
+	for _, s := range t.now.Segments[len(t.was.Segments):] {
+		r.Written += s.Bytes
+	}
+	if t.now.Accounts != nil {
+		r.Written += t.now.Accounts.Bytes
+	}
+}
 
 // markAt returns the event at a position; an empty mark where there is none.
 func markAt(ctx context.Context, log *events.Log, p events.Position) (Mark, error) {
@@ -143,143 +148,143 @@ func markAt(ctx context.Context, log *events.Log, p events.Position) (Mark, erro
 // until nothing is missing up to where the log ended at the start. An original
 // may be gone because its document was deleted meanwhile: the backup then goes
 // on until it holds that too.
-func (b *Backup) copyAll(ctx context.Context) (err error) {
-	if b.upTo, err = b.Log.Head(ctx); err != nil {
+func (t *taking) copyAll(ctx context.Context) (err error) {
+	if t.upTo, err = t.Log.Head(ctx); err != nil {
 		return err
 	}
-	lost := b.now.Lost
-	b.now.Lost = nil
+	lost := t.now.Lost
+	t.now.Lost = nil
 	for _, n := range lost { // it may be back
-		needed, err := b.names.needs(ctx, n.Stream, b.upTo)
+		needed, err := t.names.needs(ctx, n.Stream, t.upTo)
 		if err == nil && needed {
-			err = b.copyOriginal(ctx, n)
+			err = t.copyOriginal(ctx, n)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for b.now.Head < b.upTo {
-		if err := b.copySegment(ctx); err != nil {
+	for t.now.Head < t.upTo {
+		if err := t.copySegment(ctx); err != nil {
 			return err
 		}
 	}
-	return b.copier.flush(ctx)
+	return t.copier.flush(ctx)
 }
 
 // copySegment copies the next events with the originals that they name, and
 // writes down that they are there.
-func (b *Backup) copySegment(ctx context.Context) error {
-	number := len(b.now.Segments) + 1
+func (t *taking) copySegment(ctx context.Context) error {
+	number := len(t.now.Segments) + 1
 	name := fmt.Sprintf("%s/%06d.gz", logDir, number)
-	before := b.now.Digest
-	made, err := b.writeSegment(ctx, name)
+	before := t.now.Digest
+	made, err := t.writeSegment(ctx, name)
 	if err != nil {
-		return fmt.Errorf("copy the log after %d: %w", b.now.Head, err)
+		return fmt.Errorf("copy the log after %d: %w", t.now.Head, err)
 	}
-	err = made.read(ctx, b.path(name), before, func(records []events.Record) error {
-		b.Progress("originals", int64(records[0].Position), int64(b.upTo))
-		if b.now.First == (Mark{}) {
-			b.now.First = Mark{records[0].Position, records[0].ID}
+	err = made.read(ctx, t.path(name), before, func(records []events.Record) error {
+		t.Progress("originals", int64(records[0].Position), int64(t.upTo))
+		if t.now.First == (Mark{}) {
+			t.now.First = Mark{records[0].Position, records[0].ID}
 		}
 		last := records[len(records)-1]
-		b.now.Last = Mark{last.Position, last.ID}
-		return b.names.in(ctx, records, b.upTo, func(n Named) error { return b.copyOriginal(ctx, n) })
+		t.now.Last = Mark{last.Position, last.ID}
+		return t.names.in(ctx, records, t.upTo, func(n Named) error { return t.copyOriginal(ctx, n) })
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.copier.flush(ctx); err != nil {
+	if err := t.copier.flush(ctx); err != nil {
 		return err
 	}
-	b.now.Segments = append(b.now.Segments, made)
-	b.now.Events += made.Events
-	b.now.Head, b.now.Digest = made.Through, made.Digest
-	return b.now.write(b.path(progressFile))
+	t.now.Segments = append(t.now.Segments, made)
+	t.now.Events += made.Events
+	t.now.Head, t.now.Digest = made.Through, made.Digest
+	return t.now.write(t.path(progressFile))
 }
 
 // writeSegment writes the events that come next into a file of that name.
-func (b *Backup) writeSegment(ctx context.Context, name string) (Segment, error) {
-	partial := b.path(name) + ".partial"
-	w, err := newSegmentWriter(partial, name, b.now.Digest)
+func (t *taking) writeSegment(ctx context.Context, name string) (Segment, error) {
+	partial := t.path(name) + ".partial"
+	w, err := newSegmentWriter(partial, name, t.now.Digest)
 	if err != nil {
 		return Segment{}, err
 	}
-	after, err := b.now.Head, error(nil)
-	for after < b.upTo && w.raw < segmentBytes && err == nil {
-		after, err = b.copyEvents(ctx, w, after)
+	after, err := t.now.Head, error(nil)
+	for after < t.upTo && w.raw < segmentBytes && err == nil {
+		after, err = t.copyEvents(ctx, w, after)
 	}
 	made, errFinish := w.finish()
 	if err := errors.Join(err, errFinish); err != nil {
 		return made, errors.Join(err, os.Remove(partial))
 	}
-	return made, rename(partial, b.path(name))
+	return made, rename(partial, t.path(name))
 }
 
 // copyEvents writes a page of events and returns how far it is.
-func (b *Backup) copyEvents(ctx context.Context, w *segmentWriter, after events.Position) (events.Position, error) {
-	records, through, err := b.Log.Records(ctx, after, page)
+func (t *taking) copyEvents(ctx context.Context, w *segmentWriter, after events.Position) (events.Position, error) {
+	records, through, err := t.Log.Records(ctx, after, page)
 	if err != nil {
 		return after, err
 	}
 	if len(records) == 0 {
-		return after, fault.Errorf(fault.Internal, "the log ended at position %d, and holds nothing after %d now", b.upTo, after)
+		return after, fault.Errorf(fault.Internal, "the log ended at position %d, and holds nothing after %d now", t.upTo, after)
 	}
 	for _, r := range records {
-		if r.Position > b.upTo {
+		if r.Position > t.upTo {
 			break
 		}
 		if err := w.add(r); err != nil {
 			return after, err
 		}
 	}
-	b.Progress("events", int64(min(through, b.upTo)), int64(b.upTo))
-	return min(through, b.upTo), nil
+	t.Progress("events", int64(min(through, t.upTo)), int64(t.upTo))
+	return min(through, t.upTo), nil
 }
 
 // copyOriginal copies an original that the log needs up to where it is copied.
-func (b *Backup) copyOriginal(ctx context.Context, n Named) error {
-	err := b.copier.copy(ctx, n)
+func (t *taking) copyOriginal(ctx context.Context, n Named) error {
+	err := t.copier.copy(ctx, n)
 	var lost *lostError
 	if !errors.As(err, &lost) {
 		return err
 	}
-	head, err := b.Log.Head(ctx)
+	head, err := t.Log.Head(ctx)
 	if err != nil {
 		return err
 	}
-	needed, err := b.names.needs(ctx, n.Stream, head)
+	needed, err := t.names.needs(ctx, n.Stream, head)
 	switch {
 	case err != nil:
 		return err
 	case !needed:
-		b.upTo = head
+		t.upTo = head
 		return nil
-	case len(b.now.Lost) == maxLost:
+	case len(t.now.Lost) == maxLost:
 		return fault.Errorf(fault.Invalid, "more than %d originals are missing or damaged: is this the store that belongs to the log? The last: %w", maxLost, lost)
 	}
-	b.now.Lost = append(b.now.Lost, n)
+	t.now.Lost = append(t.now.Lost, n)
 	return nil
 }
 
 // finish copies the accounts, and makes the backup count.
-func (b *Backup) finish(ctx context.Context) error {
-	if err := b.copyAccounts(ctx); err != nil {
+func (t *taking) finish(ctx context.Context) error {
+	if err := t.copyAccounts(ctx); err != nil {
 		return err
 	}
-	b.now.Program, b.now.Time = b.Program, time.Now().UTC().Truncate(time.Second)
-	if err := b.writeManifest(ctx); err != nil {
+	t.now.Program, t.now.Time = t.Program, time.Now().UTC().Truncate(time.Second)
+	if err := t.writeManifest(ctx); err != nil {
 		return err
 	}
-	if err := os.Remove(b.path(progressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(t.path(progressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return b.removeOldAccounts()
+	return t.removeOldAccounts()
 }
 
 // writeManifest counts the originals and replaces the manifest.
-func (b *Backup) writeManifest(ctx context.Context) (err error) {
-	if b.now.Originals, err = count(ctx, b.kept); err != nil {
+func (t *taking) writeManifest(ctx context.Context) (err error) {
+	if t.now.Originals, err = count(ctx, t.kept); err != nil {
 		return err
 	}
-	return b.now.write(b.path(manifestFile))
+	return t.now.write(t.path(manifestFile))
 }

@@ -1,0 +1,67 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// Verification is what Run looks at.
+type Verification struct {
+	Dir  string
+	Load Load // into a log that is thrown away
+	// Progress is told how far each step is.
+	Progress func(step string, done, total int64)
+	// Tell is told each problem, as a sentence.
+	Tell func(problem string)
+}
+
+// Run reads all of a backup and compares it with what was written: segments,
+// originals and accounts; it changes nothing. Which originals have to be there
+// it learns from the events. It returns how many problems there are.
+func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err error) {
+	unlock, err := lockForReading(v.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if m, err = open(v.Dir); err != nil {
+		return nil, 0, err
+	}
+	// A problem is what is wrong with the backup, not with reading it.
+	judge := func(err error) error {
+		if err == nil || ctx.Err() != nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		problems++
+		v.Tell(fault.Detail(err))
+		return nil
+	}
+	if m.Accounts != nil {
+		if err := judge(m.Accounts.copyTo(v.Dir, io.Discard)); err != nil {
+			return m, problems, err
+		}
+	}
+	var before Digest
+	for _, s := range m.Segments {
+		v.Progress("segments", int64(s.Through), int64(m.Head))
+		err := s.read(ctx, within(v.Dir, s.Name), before, func([]events.Record) error { return nil })
+		if err := judge(err); err != nil {
+			return m, problems, err
+		}
+		before = s.Digest
+	}
+	if problems > 0 {
+		v.Tell("the originals were not looked at: the events tell which there must be")
+		return m, problems, nil
+	}
+	store := originals.ViewDir(within(v.Dir, originalsDir))
+	err = m.fold(ctx, v.Dir, v.Load, v.Progress, func(n Named) error {
+		return judge(originals.Verify(ctx, store, n.SHA256, n.Size, true))
+	})
+	return m, problems, judge(err)
+}
