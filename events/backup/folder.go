@@ -1,11 +1,13 @@
 // Package backup copies a log, its originals and the accounts into a folder,
 // beside the running service, and gives them back from it.
 //
-// The folder holds manifest.json; the events as segments, which are only ever
-// added to, in log/; the originals by the SHA-256 of their bytes in originals/;
-// and a copy of the account store. A backup into a folder that holds one
-// already adds what is new. It may import events, events/fault and
-// events/originals.
+// The folder holds manifest.json; the events in log/, as segments that are
+// never changed: gzip of records, each after its length; the originals by the
+// SHA-256 of their bytes in originals/; and a copy of the account store. A
+// backup into a folder that holds one already adds what is new. Nothing is
+// kept in memory that grows with events or documents.
+//
+// It imports events, events/fault and events/originals, nothing else of ours.
 package backup
 
 import (

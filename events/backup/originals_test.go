@@ -1,10 +1,12 @@
 package backup_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/memory"
 
 	"github.com/google/uuid"
@@ -159,4 +161,17 @@ func TestAnEventThatCannotBeReadIsCountedAndKeepsAllOriginals(t *testing.T) {
 		t.Errorf("Backup.Run that prunes = %v, want an error", err)
 	}
 	v.wantBackedUp("lamp")
+}
+
+func TestTheStoreOfAnotherLogIsRefused(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	for n := range 1001 {
+		text := fmt.Sprint("never kept ", n)
+		content := events.Content{SHA256: sum(text), Size: int64(len(text))}
+		v.append(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: v.folder, Name: text, Content: content})
+	}
+	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "is this the store that belongs to the log?") {
+		t.Errorf("Backup.Run with 1001 originals missing = %v", err)
+	}
 }

@@ -10,7 +10,8 @@ import (
 
 // prune removes the originals that nothing in the log needs up to where it was
 // copied. It dates those that are needed, and then removes what is older, so
-// that it holds no list of them; cut off, it has removed nothing too much.
+// that it holds no list of them; cut off, it has removed nothing too much. An
+// event that cannot be read may name any of them: then all stay.
 func (t *taking) prune(ctx context.Context) (removed int, err error) {
 	at := time.Now().Truncate(2 * time.Second).Add(2 * time.Second) // beyond all that was copied; no file system rounds it
 	names := newNames(t.Log)
