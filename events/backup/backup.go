@@ -17,7 +17,7 @@ const (
 	// segmentBytes is how much a segment holds, give or take one read, before
 	// it is compressed. A backup that is cut off has to take up again at most
 	// one segment.
-	segmentBytes = 32 << 20
+	segmentBytes = 16 << 20
 	// maxLost bounds the originals that are missing. More cannot be an accident:
 	// the store is another log's.
 	maxLost = 1000
