@@ -226,6 +226,31 @@ func TestNothingIsReadBeforeTheVaultKnowsWhatWasWithdrawnBeforeTheStart(t *testi
 	}
 }
 
+func TestASearchDoesNotTellThatThereIsNothingBeforeTheIndexIsMade(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	f.settle()
+	g := &gate{make(chan struct{}), make(chan struct{})}
+	engine.gate.Store(g)
+	f.document(top, "zebra.md", nil, "A zebra.")
+	<-g.entered
+	if err := f.WaitVault(t.Context(), f.at); err != nil {
+		t.Fatal(err)
+	}
+	f.Start, f.MaxLag = f.at, time.Nanosecond // whoever waits gives up at once
+	if hits, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Search: %v (%v), want unavailable", hits, err)
+	}
+	if answer, err := f.Ask(t.Context(), alice, Search{Query: "What is a zebra?"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Ask: %v (%v), want unavailable", answer, err)
+	}
+	close(g.open)
+	f.settle()
+	if hits, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); err != nil || len(hits) != 1 {
+		t.Errorf("Search of the index once it is made: %v (%v)", hits, err)
+	}
+}
+
 func TestAJobThatIsNotKnownYetIsNotToldMissing(t *testing.T) {
 	f := newFixture(t)
 	f.settle()

@@ -44,8 +44,10 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
-	if err := q.Models.Passages.Err(); err != nil {
-		return nil, fault.Hide(fault.Unavailable, "the texts cannot be searched at the moment", err)
+	// An index that lacks what the log held at the start would tell of it that
+	// there is nothing.
+	if err := q.await(ctx, q.Models.Passages, q.Start); err != nil {
+		return nil, err
 	}
 	found, err := q.fetch(ctx, user, s, query)
 	if err != nil {
