@@ -165,6 +165,11 @@ func (g *generation) applyOne(ctx context.Context, tx Tx, e events.Event) error 
 	if g.parked[e.Stream] {
 		return park(ctx, tx, e, "waits behind an earlier event of its stream")
 	}
+	return g.applyNow(ctx, tx, e)
+}
+
+// applyNow applies an event though its stream may be parked.
+func (g *generation) applyNow(ctx context.Context, tx Tx, e events.Event) error {
 	if e.Err != nil {
 		return &poisonError{e, e.Err}
 	}

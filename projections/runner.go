@@ -70,14 +70,9 @@ func (r *Runner) Position() events.Position {
 // its way to.
 func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
 
-// Next returns the log's first event after a position, of whatever type; found
-// is false where there is none yet.
-func (r *Runner) Next(ctx context.Context, after events.Position) (e events.Event, found bool, err error) {
-	batch, _, err := r.log.Read(ctx, after, 1)
-	if err != nil || len(batch) == 0 {
-		return events.Event{}, false, err
-	}
-	return batch[0], true, nil
+// Age is Age in the log of the read model.
+func (r *Runner) Age(ctx context.Context, after events.Position) (time.Duration, error) {
+	return Age(ctx, r.log, after)
 }
 
 // Moved returns the position and a channel that is closed at the next change

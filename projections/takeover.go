@@ -7,11 +7,12 @@ import (
 	"annals/events"
 )
 
-// watchEvery is how often a server looks for generations that are ready: they
-// are made by other processes, which cannot tell it.
+// watchEvery is how often a server looks for generations that are ready, and
+// for what it is asked: that comes from other processes, which cannot tell it.
 const watchEvery = 250 * time.Millisecond
 
-// watch lets generations serve as they become ready, until ctx ends.
+// watch lets generations serve as they become ready, and takes up parked events
+// where that is asked for, until ctx ends.
 func (s *Set) watch(ctx context.Context) {
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
@@ -31,6 +32,9 @@ func (s *Set) watch(ctx context.Context) {
 					s.options.takeUp(ctx, r, spare)
 				}
 			}
+		}
+		if err := s.retryAsked(ctx); err != nil && ctx.Err() == nil {
+			s.options.Logger.Warn("cannot look for parked events to take up", "error", err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Mode
 	if state.Head, err = m.Head(ctx); err != nil {
 		return state, err
 	}
-	if state.Lag, err = since(ctx, m, state.Position); err != nil {
+	if state.Lag, err = m.Age(ctx, state.Position); err != nil {
 		return state, err
 	}
 	if err := m.DB().QueryRowContext(ctx, `SELECT count(*) FROM parked`).Scan(&state.Parked); err != nil {
@@ -52,17 +52,7 @@ func (q *Queries) Backlog(ctx context.Context) (b Backlog, err error) {
 	var oldest events.Position
 	err = work.DB().QueryRowContext(ctx, `SELECT count(*), coalesce(min(accepted), 0) FROM files WHERE owner > ''`).Scan(&b.Files, &oldest)
 	if err == nil && b.Files > 0 {
-		b.Age, err = since(ctx, work, oldest-1)
+		b.Age, err = work.Age(ctx, oldest-1)
 	}
 	return b, wrap(err, "files that wait to be imported")
-}
-
-// since returns for how long the first event after a position is in the log, 0
-// where there is none. What cannot be read of an event has no time: then 0.
-func since(ctx context.Context, m *projections.Runner, after events.Position) (time.Duration, error) {
-	e, found, err := m.Next(ctx, after)
-	if err != nil || !found || e.Metadata.Time.IsZero() {
-		return 0, err
-	}
-	return max(0, time.Since(e.Metadata.Time)), nil // clocks of machines differ
 }

@@ -22,3 +22,12 @@ CREATE TABLE IF NOT EXISTS spares (
 	state      TEXT NOT NULL CHECK (state IN ('filling', 'ready', 'kept', 'gone')),
 	PRIMARY KEY (projection, generation)
 ) WITHOUT ROWID;
+
+-- Parked events that a server is asked to take up again, and what came of it.
+CREATE TABLE IF NOT EXISTS retries (
+	projection TEXT NOT NULL,
+	stream     TEXT NOT NULL, -- '' for all
+	applied    INTEGER,       -- events; none until it was tried
+	barred     INTEGER,       -- streams that only a rebuild can take up
+	PRIMARY KEY (projection, stream)
+) WITHOUT ROWID;

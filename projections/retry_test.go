@@ -1,0 +1,356 @@
+package projections
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/memory"
+	"annals/projections/searchindex"
+
+	"github.com/google/uuid"
+)
+
+// learning is a log as a program reads it that does not know some of its events
+// yet.
+type learning struct {
+	events.Driver
+	mu      sync.Mutex
+	unknown map[string]int64 // streams, by the first revision that is not known
+}
+
+func (l *learning) ReadAll(ctx context.Context, after events.Position, limit int, types []string) ([]events.Record, events.Position, error) {
+	records, through, err := l.Driver.ReadAll(ctx, after, limit, types)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, r := range records {
+		if from, hidden := l.unknown[r.Stream]; hidden && r.Revision >= from {
+			records[i].Metadata = bytes.Replace(r.Metadata, []byte(`"schema":1`), []byte(`"schema":999`), 1)
+		}
+	}
+	return records, through, err
+}
+
+// know tells the program all events of a stream before a revision, and all of
+// every stream where there is none named.
+func (l *learning) know(stream string, before int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if stream == "" {
+		l.unknown = nil
+		return
+	}
+	l.unknown[stream] = before
+}
+
+// newLearning returns a log of which nothing is hidden yet, in a data folder of
+// its own.
+func newLearning(t *testing.T) (*proven, *learning) {
+	l := &learning{Driver: memory.New(), unknown: map[string]int64{}}
+	p := &proven{T: t, log: events.NewLog(l), dir: t.TempDir(), gone: map[string]error{}}
+	t.Cleanup(func() {
+		if err := p.log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, l
+}
+
+// wantSound checks that what serves is what the log gives, and how many events
+// are parked in it: of those the log itself complains.
+func (p *proven) wantSound(parked int) {
+	p.Helper()
+	for name, c := range p.verify() {
+		if name == "log" && parked > 0 {
+			continue
+		}
+		if c.Problems > 0 || len(c.Left) > 0 {
+			p.Errorf("%s: %q %q", name, c.First, c.Left)
+		}
+	}
+	o, n := optionsIn(p.T, p.log, p.dir), 0
+	for _, name := range Names() {
+		s, err := o.State(p.Context(), name)
+		if err != nil || s.Problem != "" {
+			p.Fatalf("state %+v (%v)", s, err)
+		}
+		n += s.Parked
+	}
+	if n != parked {
+		p.Errorf("%d events are parked, want %d", n, parked)
+	}
+}
+
+// answered waits until a server has answered.
+func answered(t *testing.T, c *Control, name, stream string) Retried {
+	t.Helper()
+	look := time.NewTicker(watchEvery / 10)
+	defer look.Stop()
+	for {
+		done, found, err := c.AnswerOf(t.Context(), name, stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found {
+			return done
+		}
+		<-look.C
+	}
+}
+
+func TestAServerTakesUpParkedEventsWhenAsked(t *testing.T) {
+	p, l := newLearning(t)
+	folder, id, job := uuid.New(), uuid.New(), uuid.New()
+	add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "F", Owner: "user:alice"})
+	add(t, p.log, events.JobStream(job), events.FileAccepted{File: 0, Name: "a.md"}, events.ImportRequested{User: "user:alice", Files: 1})
+	content := write(t, p.log, id, 1, "lamp", 3)
+	l.know(events.DocumentStream(id), 0)
+	l.know(events.JobStream(job), 2)
+	add(t, p.log, events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: content})
+	add(t, p.log, events.JobStream(job), events.FileImported{File: 0, Document: id}, events.JobFinished{Successful: 1})
+	add(t, p.log, events.DocumentStream(id), events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentTagged{Version: 3, Tags: []string{"t"}})
+	_, last := fileInto(t, p.log, folder, "oil")
+
+	s, stop := serve(t, optionsIn(t, p.log, p.dir))
+	for _, r := range s.All() {
+		wait(t, r, last)
+	}
+	other := optionsIn(t, p.log, p.dir)
+	parked, err := other.Parked(t.Context(), "vault", "", 0, 10)
+	if err != nil || len(parked) != 3 {
+		t.Fatalf("parked are %+v (%v), want the document's three", parked, err)
+	}
+	if first := parked[0]; first.Stream != events.DocumentStream(id) || first.Revision != 0 || first.Type != "DocumentImported" || first.Time.IsZero() || !strings.Contains(first.Reason, "does not know") {
+		t.Errorf("the first parked event is %+v", first)
+	}
+	if !strings.HasPrefix(parked[2].Reason, "waits behind") || parked[2].Type != "DocumentTagged" {
+		t.Errorf("the last parked event is %+v", parked[2])
+	}
+
+	// The program has not learned it yet.
+	if err := other.Control.AskRetry(t.Context(), "vault", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := answered(t, other.Control, "vault", ""); got != (Retried{}) || number(t, s.Vault, `SELECT count(*) FROM parked`) != 3 {
+		t.Errorf("too early, %+v were taken up", got)
+	}
+	l.know("", 0)
+	for _, name := range Names() {
+		if err := other.Control.AskRetry(t.Context(), name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]int{"vault": 3, "jobs": 2, "work": 1, "summaries": 3, "audit": 4} {
+		if got := answered(t, other.Control, name, ""); got != (Retried{Applied: want}) {
+			t.Errorf("%s: %+v, want %d applied", name, got, want)
+		}
+	}
+	// Another document's sections came meanwhile, which is none of this one's.
+	if got := answered(t, other.Control, "passages", ""); got != (Retried{Applied: 2}) {
+		t.Errorf("passages: %+v, want 2 applied", got)
+	}
+	hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lamp", Granted: []string{folder.String()}, Limit: 10})
+	if err != nil || len(hits) != 3 {
+		t.Errorf("a search finds %d passages (%v), want 3", len(hits), err)
+	}
+	at := add(t, p.log, events.DocumentStream(id), events.DocumentRenamed{Version: 4, Name: "c.md"})
+	wait(t, s.Vault, at)
+	if got := number(t, s.Vault, `SELECT count(*) FROM documents WHERE name = 'c.md'`); got != 1 {
+		t.Error("what comes after a retry is not applied")
+	}
+	for _, r := range s.All() {
+		wait(t, r, at)
+	}
+	stop()
+	p.wantSound(0)
+}
+
+func TestARetryStopsWhereAnEventStillCannotBeApplied(t *testing.T) {
+	p, l := newLearning(t)
+	folder, one, two := uuid.New(), events.DocumentStream(uuid.New()), events.DocumentStream(uuid.New())
+	add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	for _, stream := range []string{one, two} {
+		l.know(stream, 0)
+		add(t, p.log, stream, imported(folder, "a.md"), events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentRenamed{Version: 3, Name: "c.md"}, events.DocumentDeleted{Version: 4})
+	}
+	last, err := p.log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.serve(last)
+	l.know(one, 2)
+	l.know(two, 1)
+	o := optionsIn(t, p.log, p.dir)
+	if got, err := o.Retry(t.Context(), "vault", one); err != nil || got != (Retried{Applied: 2}) {
+		t.Errorf("of one stream %+v (%v) were taken up, want 2 applied", got, err)
+	}
+	parked, err := o.Parked(t.Context(), "vault", one, 0, 10)
+	if err != nil || len(parked) != 2 || parked[0].Revision != 2 || !strings.Contains(parked[0].Reason, "event 2 of "+one) || !strings.HasPrefix(parked[1].Reason, "waits behind") {
+		t.Errorf("of that stream %+v are parked (%v), want the third event with its reason and the fourth behind it", parked, err)
+	}
+	if parked, err = o.Parked(t.Context(), "vault", two, 0, 10); err != nil || len(parked) != 4 {
+		t.Errorf("of the other stream %+v are parked (%v), want all four", parked, err)
+	}
+	for _, name := range Names() {
+		if _, err := o.Retry(t.Context(), name, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	// By stream: vault and audit 2 and 3, summaries 2 and 3, passages, which
+	// read no names, 1 and 1.
+	p.wantSound(2 + 3 + 2 + 3 + 2 + 3 + 1 + 1)
+}
+
+func TestNothingIsAppliedLateThatWouldGiveOtherTables(t *testing.T) {
+	for name, test := range map[string]struct {
+		between func(t *testing.T, p *proven, folder, document uuid.UUID)
+		barred  string // read models
+	}{
+		"another document": {func(t *testing.T, p *proven, folder, _ uuid.UUID) {
+			fileInto(t, p.log, folder, "oil")
+		}, ""},
+		"a moved folder": {func(t *testing.T, p *proven, folder, _ uuid.UUID) {
+			add(t, p.log, events.Folders, events.FolderMoved{Folder: folder, Parent: uuid.New()})
+		}, ""},
+		"a deleted folder": {func(t *testing.T, p *proven, folder, _ uuid.UUID) {
+			add(t, p.log, events.Folders, events.FolderDeleted{Folder: folder})
+		}, "vault summaries passages"},
+		"another text of the document": {func(t *testing.T, p *proven, _, document uuid.UUID) {
+			content := write(t, p.log, document, 3, "oil", 2)
+			add(t, p.log, events.DocumentStream(document), events.DocumentRevised{Version: 3, Content: content})
+		}, "passages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, l := newLearning(t)
+			from, to, id := uuid.New(), uuid.New(), uuid.New()
+			add(t, p.log, events.Folders, events.FolderCreated{Folder: from, Name: "F"}, events.FolderCreated{Folder: to, Name: "T"})
+			stream := events.DocumentStream(id)
+			l.know(stream, 1)
+			add(t, p.log, stream, events.DocumentImported{Version: 1, Folder: from, Name: "a.md", Content: write(t, p.log, id, 1, "lamp", 2)})
+			add(t, p.log, stream, events.DocumentMoved{Version: 2, Folder: to})
+			test.between(t, p, from, id)
+			last, err := p.log.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.serve(last)
+			l.know("", 0)
+			p.retryAll(func(name string, got Retried) {
+				if want := strings.Contains(test.barred, name); got.Barred > 0 != want {
+					t.Errorf("%s: %+v, want some barred: %t", name, got, want)
+				}
+			})
+			p.wantSound(0)
+		})
+	}
+}
+
+// retryAll takes up what is parked of all read models without a server, and
+// makes those anew to which it cannot be applied late.
+func (p *proven) retryAll(told func(name string, done Retried)) {
+	p.Helper()
+	o := optionsIn(p.T, p.log, p.dir)
+	for _, name := range Names() {
+		done, err := o.Retry(p.Context(), name, "")
+		if err != nil {
+			p.Fatal(err)
+		}
+		told(name, done)
+		if done.Barred == 0 {
+			continue
+		}
+		if _, err = o.RebuildAnew(p.Context(), name, unheard); err == nil {
+			err = o.Switch(p.Context(), name)
+		}
+		if err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// strict is a projection that does not say what may come late.
+type strict struct{ Projection }
+
+func TestToAProjectionThatDoesNotAllowItNothingIsAppliedLate(t *testing.T) {
+	parked := []parkedStream{{events.JobStream(uuid.New()), 3}}
+	if l := newLateness(newLog(t), strict{Jobs{}}, parked); l.late(parked[0].stream) {
+		t.Error("an event is applied late")
+	}
+	if l := newLateness(newLog(t), Jobs{}, parked); !l.late(parked[0].stream) {
+		t.Error("an event of a job is not applied late")
+	}
+}
+
+// torn is an engine that is cut off when it is to take something.
+type torn struct{ searchindex.Engine }
+
+func (torn) Apply(context.Context, searchindex.Batch) error { return errors.New("cut off") }
+
+func TestARetryThatIsCutOffBeforeTheIndexIsMadeGood(t *testing.T) {
+	p, l := newLearning(t)
+	folder, id := uuid.New(), uuid.New()
+	add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	l.know(events.DocumentStream(id), 0)
+	last := add(t, p.log, events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, p.log, id, 1, "lamp", 2)})
+	p.serve(last)
+	l.know("", 0)
+	o := optionsIn(t, p.log, p.dir)
+	for _, name := range Names() {
+		if err := o.Control.AskRetry(t.Context(), name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := o
+	broken.OpenSearch = func(ctx context.Context, generation string) (searchindex.Engine, error) {
+		engine, err := o.OpenSearch(ctx, generation)
+		return torn{engine}, err
+	}
+	if _, err := broken.Retry(t.Context(), "passages", ""); err == nil {
+		t.Fatal("a retry ends well though the index was cut off")
+	}
+	s, stop := serve(t, o)
+	for _, name := range Names() {
+		answered(t, o.Control, name, "")
+	}
+	hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lamp", Granted: []string{folder.String()}, Limit: 10})
+	if err != nil || len(hits) != 2 {
+		t.Errorf("a search finds %d passages (%v), want 2", len(hits), err)
+	}
+	stop()
+	p.wantSound(0)
+}
+
+// What was begun was filled by a program that did not know the event.
+func TestARebuildForParkedEventsBeginsAnew(t *testing.T) {
+	p, l := newLearning(t)
+	folder, _ := manyDocuments(t, p.log, 3)
+	stream := events.DocumentStream(uuid.New())
+	l.know(stream, 0)
+	last := add(t, p.log, stream, imported(folder, "a.md"))
+	p.serve(last)
+	o := optionsIn(t, p.log, p.dir)
+	begun, err := o.begun(t.Context(), Vault{})
+	if err == nil {
+		err = o.fill(t.Context(), Vault{}, begun, unheard)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.know("", 0)
+	if _, err = o.RebuildAnew(t.Context(), "vault", unheard); err == nil {
+		err = o.Switch(t.Context(), "vault")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parked, err := o.Parked(t.Context(), "vault", "", 0, 10); err != nil || len(parked) > 0 {
+		t.Errorf("parked are still %+v (%v)", parked, err)
+	}
+	p.retryAll(func(string, Retried) {})
+	p.wantSound(0)
+}

@@ -1,0 +1,143 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"annals/events"
+)
+
+// State is how far a read model is, as its file tells beside whoever writes to
+// it.
+type State struct {
+	Name       string
+	Makes      int // version that this program makes
+	Version    int // of what serves
+	Generation int // that serves; 0 where none does yet
+	Position   events.Position
+	Head       events.Position // of the log
+	Lag        time.Duration   // for how long the first event not passed is in the log
+	Parked     int             // events
+	Spares     []Spare
+	Problem    string // why nothing is known of what serves
+}
+
+// Spare is a generation beside the one that serves.
+type Spare struct {
+	Generation, Version int
+	State               string // filling, ready or kept
+	Position            events.Position
+}
+
+// State reads how far a read model is, and its generations. It writes nothing.
+func (o Options) State(ctx context.Context, name string) (s State, err error) {
+	p, err := named(name)
+	if err != nil {
+		return s, err
+	}
+	s.Name, s.Makes = name, p.Version()
+	if s.Version, s.Generation, err = o.Control.generation(ctx, name); err != nil {
+		return s, err
+	}
+	if s.Generation > 0 {
+		if s.Position, s.Parked, err = o.tables(p, s.Generation).state(ctx); err != nil {
+			s.Problem = err.Error() // it may be damaged, or be deleted at the moment
+		}
+	}
+	spares, err := o.Control.spares(ctx, name)
+	for _, spare := range spares {
+		if spare.state == gone {
+			continue
+		}
+		at, _, _ := o.tables(p, spare.generation).state(ctx) // it may only just be made
+		s.Spares = append(s.Spares, Spare{spare.generation, spare.version, spare.state, at})
+	}
+	if err == nil {
+		s.Head, err = o.Log.Head(ctx)
+	}
+	if err == nil && s.Generation > 0 && s.Problem == "" {
+		s.Lag, err = Age(ctx, o.Log, s.Position)
+	}
+	return s, err
+}
+
+// Age returns for how long the first event after a position is in the log, 0
+// where there is none. What cannot be read of an event has no time: then 0.
+func Age(ctx context.Context, log *events.Log, after events.Position) (time.Duration, error) {
+	batch, _, err := log.Read(ctx, after, 1)
+	if err != nil || len(batch) == 0 || batch[0].Metadata.Time.IsZero() {
+		return 0, err
+	}
+	return max(0, time.Since(batch[0].Metadata.Time)), nil // clocks of machines differ
+}
+
+// ParkedEvent is an event that could not be applied to a read model, or one
+// that waits behind it.
+type ParkedEvent struct {
+	Position events.Position
+	Stream   string
+	Revision int64
+	Reason   string
+	Type     string
+	Time     time.Time // of the event; zero where it cannot be read
+}
+
+// Parked returns up to limit of the events after a position that are parked in
+// what serves of a read model: of one stream, or of all where stream is empty.
+func (o Options) Parked(ctx context.Context, name, stream string, after events.Position, limit int) ([]ParkedEvent, error) {
+	p, err := named(name)
+	if err != nil {
+		return nil, err
+	}
+	_, number, err := o.Control.generation(ctx, name)
+	if err != nil || number == 0 {
+		return nil, err
+	}
+	db, err := o.tables(p, number).open()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	all, err := List(ctx, db, func(e *ParkedEvent) []any { return []any{&e.Position, &e.Stream, &e.Revision, &e.Reason} },
+		`SELECT position, stream, revision, reason FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2) ORDER BY position LIMIT +$3`, after, stream, limit)
+	if err != nil {
+		return nil, fmt.Errorf("parked events of %s: %w", name, err)
+	}
+	for i := range all {
+		e, _, err := eventAt(ctx, o.Log, all[i].Position)
+		if err != nil {
+			return nil, err
+		}
+		all[i].Type, all[i].Time = e.Type, e.Metadata.Time
+	}
+	return all, nil
+}
+
+// tableFile is the path of a generation's tables, which others may write to.
+type tableFile string
+
+func (o Options) tables(p Projection, generation int) tableFile {
+	return tableFile(filepath.Join(o.Dir, generationName(p, generation)+".db"))
+}
+
+// open opens the tables for reading, and makes no file.
+func (f tableFile) open() (*sql.DB, error) {
+	if _, err := os.Stat(string(f)); err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", dsn(string(f), "query_only(1)", "cache_size(-4000)")+"&mode=rw")
+}
+
+func (f tableFile) state(ctx context.Context) (at events.Position, parked int, err error) {
+	db, err := f.open()
+	if err != nil {
+		return 0, 0, err
+	}
+	err = db.QueryRowContext(ctx, `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`).Scan(&at, &parked)
+	return at, parked, errors.Join(err, db.Close())
+}
