@@ -54,8 +54,8 @@ func (t *retry) judge(ctx context.Context) error {
 	return err
 }
 
-// retrySome is how many events one transaction of a retry applies.
-const retrySome = 500
+// retryBatch is how many events one transaction of a retry applies.
+const retryBatch = 200
 
 // try applies some events and reports whether there may be more. Nobody else
 // may bring the generation forward meanwhile.
@@ -68,7 +68,7 @@ func (t *retry) try(ctx context.Context) (more bool, err error) {
 	}
 	stream := t.streams[0]
 	waiting, err := List(ctx, t.store, func(p *events.Position) []any { return []any{p} },
-		`SELECT position FROM parked WHERE stream = $1 ORDER BY position LIMIT +$2`, stream, retrySome)
+		`SELECT position FROM parked WHERE stream = $1 ORDER BY position LIMIT +$2`, stream, retryBatch)
 	if err != nil {
 		return false, err
 	}

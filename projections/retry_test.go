@@ -121,7 +121,7 @@ func TestAServerTakesUpParkedEventsWhenAsked(t *testing.T) {
 		wait(t, r, last)
 	}
 	other := optionsIn(t, p.log, p.dir)
-	parked, err := other.Parked(t.Context(), "vault", "", 0, 10)
+	parked, _, err := other.Parked(t.Context(), "vault", "", 0, 10)
 	if err != nil || len(parked) != 3 {
 		t.Fatalf("parked are %+v (%v), want the document's three", parked, err)
 	}
@@ -189,11 +189,11 @@ func TestARetryStopsWhereAnEventStillCannotBeApplied(t *testing.T) {
 	if got, err := o.Retry(t.Context(), "vault", one); err != nil || got != (Retried{Applied: 2}) {
 		t.Errorf("of one stream %+v (%v) were taken up, want 2 applied", got, err)
 	}
-	parked, err := o.Parked(t.Context(), "vault", one, 0, 10)
+	parked, _, err := o.Parked(t.Context(), "vault", one, 0, 10)
 	if err != nil || len(parked) != 2 || parked[0].Revision != 2 || !strings.Contains(parked[0].Reason, "event 2 of "+one) || !strings.HasPrefix(parked[1].Reason, "waits behind") {
 		t.Errorf("of that stream %+v are parked (%v), want the third event with its reason and the fourth behind it", parked, err)
 	}
-	if parked, err = o.Parked(t.Context(), "vault", two, 0, 10); err != nil || len(parked) != 4 {
+	if parked, _, err = o.Parked(t.Context(), "vault", two, 0, 10); err != nil || len(parked) != 4 {
 		t.Errorf("of the other stream %+v are parked (%v), want all four", parked, err)
 	}
 	for _, name := range Names() {
@@ -286,6 +286,48 @@ func TestToAProjectionThatDoesNotAllowItNothingIsAppliedLate(t *testing.T) {
 	}
 }
 
+func TestWhatComesToAStreamWhileItIsTakenUpFollowsInOrder(t *testing.T) {
+	p, l := newLearning(t)
+	folder, stream := uuid.New(), events.DocumentStream(uuid.New())
+	add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	l.know(stream, 0)
+	version := 1
+	rename := func(n int) []events.Data {
+		all := make([]events.Data, n)
+		for i := range all {
+			version++
+			all[i] = events.DocumentRenamed{Version: version, Name: "a.md"}
+		}
+		return all
+	}
+	add(t, p.log, stream, imported(folder, "a.md"))
+	last := add(t, p.log, stream, rename(2*retryBatch)...)
+	o := optionsIn(t, p.log, p.dir)
+	s, stop := serve(t, o)
+	for _, r := range s.All() {
+		wait(t, r, last)
+	}
+	l.know("", 0)
+	for _, name := range Names() {
+		if err := o.Control.AskRetry(t.Context(), name, stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		last = add(t, p.log, stream, rename(5)...)
+		wait(t, s.Vault, last)
+	}
+	for _, r := range s.All() {
+		answered(t, o.Control, r.Name(), stream)
+		wait(t, r, last)
+	}
+	if got := number(t, s.Vault, `SELECT version FROM documents`); got != version {
+		t.Errorf("the document is at version %d, want %d", got, version)
+	}
+	stop()
+	p.wantSound(0)
+}
+
 // torn is an engine that is cut off when it is to take something.
 type torn struct{ searchindex.Engine }
 
@@ -348,7 +390,7 @@ func TestARebuildForParkedEventsBeginsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parked, err := o.Parked(t.Context(), "vault", "", 0, 10); err != nil || len(parked) > 0 {
+	if parked, _, err := o.Parked(t.Context(), "vault", "", 0, 10); err != nil || len(parked) > 0 {
 		t.Errorf("parked are still %+v (%v)", parked, err)
 	}
 	p.retryAll(func(string, Retried) {})

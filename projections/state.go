@@ -88,34 +88,37 @@ type ParkedEvent struct {
 }
 
 // Parked returns up to limit of the events after a position that are parked in
-// what serves of a read model: of one stream, or of all where stream is empty.
-func (o Options) Parked(ctx context.Context, name, stream string, after events.Position, limit int) ([]ParkedEvent, error) {
+// what serves of a read model, and how many more there are: of one stream, or of
+// all where stream is empty.
+func (o Options) Parked(ctx context.Context, name, stream string, after events.Position, limit int) (page []ParkedEvent, more int, err error) {
 	p, err := named(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	_, number, err := o.Control.generation(ctx, name)
 	if err != nil || number == 0 {
-		return nil, err
+		return nil, 0, err
 	}
 	db, err := o.tables(p, number).open()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer db.Close()
-	all, err := List(ctx, db, func(e *ParkedEvent) []any { return []any{&e.Position, &e.Stream, &e.Revision, &e.Reason} },
-		`SELECT position, stream, revision, reason FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2) ORDER BY position LIMIT +$3`, after, stream, limit)
+	const those = `FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2)`
+	page, err = List(ctx, db, func(e *ParkedEvent) []any { return []any{&e.Position, &e.Stream, &e.Revision, &e.Reason} },
+		`SELECT position, stream, revision, reason `+those+` ORDER BY position LIMIT +$3`, after, stream, limit)
+	if err == nil && len(page) == limit {
+		err = db.QueryRowContext(ctx, `SELECT count(*) `+those, page[limit-1].Position, stream).Scan(&more)
+	}
+	for i := 0; i < len(page) && err == nil; i++ {
+		var e events.Event
+		e, _, err = eventAt(ctx, o.Log, page[i].Position)
+		page[i].Type, page[i].Time = e.Type, e.Metadata.Time
+	}
 	if err != nil {
-		return nil, fmt.Errorf("parked events of %s: %w", name, err)
+		return nil, 0, fmt.Errorf("parked events of %s: %w", name, err)
 	}
-	for i := range all {
-		e, _, err := eventAt(ctx, o.Log, all[i].Position)
-		if err != nil {
-			return nil, err
-		}
-		all[i].Type, all[i].Time = e.Type, e.Metadata.Time
-	}
-	return all, nil
+	return page, more, nil
 }
 
 // tableFile is the path of a generation's tables, which others may write to.

@@ -75,6 +75,7 @@ func rootCommand() *cobra.Command {
 		userCommand(dataDir),
 		tokenCommand(dataDir),
 		eventsCommand(dataDir),
+		projectionsCommand(dataDir),
 		rebuildCommand(dataDir),
 		verifyCommand(dataDir),
 		backupCommand(dataDir),

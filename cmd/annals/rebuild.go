@@ -21,6 +21,7 @@ import (
 type rebuild struct {
 	data, log, readModels, search string
 	all, discard, back            bool
+	anew                          bool // go on with nothing that was begun
 
 	names   []string
 	folders modelFolders
@@ -80,25 +81,13 @@ func (r *rebuild) check(names []string) error {
 	return nil
 }
 
-// run opens the log and the store of generations, as a server beside it does.
 func (r *rebuild) run(ctx context.Context) (err error) {
 	boundMemory()
-	if r.folders, err = newModelFolders(r.readModels, r.search, r.data); err != nil {
-		return err
-	}
-	driver, err := openLog(ctx, r.log, r.data, mustExist)
+	closeAll, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
-	log := events.NewLog(driver)
-	defer func() { err = errors.Join(err, log.Close()) }()
-	control, err := projections.OpenControl(ctx, filepath.Join(r.data, "control.db"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, control.Close()) }()
-	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
-	r.options = r.folders.options(projections.Options{Log: log, Control: control, Logger: logger})
+	defer func() { err = errors.Join(err, closeAll()) }()
 	if r.discard {
 		return r.afresh(ctx)
 	}
@@ -108,6 +97,25 @@ func (r *rebuild) run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// open opens the log and the store of generations, as a server beside it does.
+func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
+	if r.folders, err = newModelFolders(r.readModels, r.search, r.data); err != nil {
+		return nil, err
+	}
+	driver, err := openLog(ctx, r.log, r.data, mustExist)
+	if err != nil {
+		return nil, err
+	}
+	log := events.NewLog(driver)
+	control, err := projections.OpenControl(ctx, filepath.Join(r.data, "control.db"))
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
+	r.options = r.folders.options(projections.Options{Log: log, Control: control, Logger: logger})
+	return func() error { return errors.Join(control.Close(), log.Close()) }, nil
 }
 
 // afresh deletes before it rebuilds, and keeps servers away meanwhile.
@@ -140,8 +148,11 @@ func (r *rebuild) one(ctx context.Context, name string, settle func(context.Cont
 	if r.back {
 		generation, err = r.options.Back(ctx, name)
 	} else {
-		m := newRebuildMeter(r.told, name)
-		generation, err = r.options.Rebuild(ctx, name, m.tell)
+		m, build := newRebuildMeter(r.told, name), r.options.Rebuild
+		if r.anew {
+			build = r.options.RebuildAnew
+		}
+		generation, err = build(ctx, name, m.tell)
 		m.end()
 	}
 	if err == nil {

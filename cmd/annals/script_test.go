@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ func TestScripts(t *testing.T) {
 			"stop":        stopInScript,
 			"kill-server": killInScript,
 			"request":     requestInScript,
+			"sql":         sqlInScript,
 		},
 	})
 }
@@ -93,6 +95,17 @@ func requestInScript(ts *testscript.TestScript, neg bool, args []string) {
 	status, reply, err := ts.Value(serverKey{}).(*scriptServer).request(token, args[1], args[2], body)
 	ts.Check(err)
 	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, bytes.TrimSpace(reply))
+}
+
+// sqlInScript: sql FILE STATEMENTS changes what a database holds.
+func sqlInScript(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql FILE STATEMENTS")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0])+"?_pragma=busy_timeout(10000)")
+	ts.Check(err)
+	_, err = db.Exec(args[1])
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 // serverProcess is the real program, serving.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadModelsAreWatchedUntilInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	filed(t, dir, map[string]string{"a.md": "The first."})
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	defer interrupt()
+	shown, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, []string{"projections", "--watch", "--data", filepath.Join(dir, "annals-data"), "vault"}, strings.NewReader(""), out, os.Stderr)
+		ended <- errors.Join(err, out.Close())
+	}()
+	times := 0
+	for lines := bufio.NewScanner(shown); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "vault ") {
+			if times++; times == 2 {
+				interrupt()
+			}
+		}
+	}
+	if err := <-ended; err != nil || times < 2 {
+		t.Errorf("shown %d times: %v", times, err)
+	}
+}
+
+func TestARowTellsOfAllGenerations(t *testing.T) {
+	for want, l := range map[string]projectionLine{
+		"vault|3|2|50|100|50|1.5s|10/s|4|-":                                  {Version: 3, Generation: 2, Position: 50, LagEvents: 50, LagSeconds: 1.5, Rate: 10, Parked: 4},
+		"vault|2, not 3|2|100|100|0|0s|0/s|0|3 filling at 40 of 100, 2000/s": {Version: 2, Generation: 2, Position: 100, Spares: []spareLine{{3, 3, "filling", 40, 2000}}},
+		"vault|3|4|100|100|0|0s|0/s|0|5 ready; 3 kept, of version 2":         {Version: 3, Generation: 4, Position: 100, Spares: []spareLine{{5, 3, "ready", 100, 0}, {3, 2, "kept", 90, 0}}},
+		"vault|3|0|-|100|-|-|-|-|none serves yet":                            {},
+		"vault|3|4|-|100|-|-|-|-|3 kept; it cannot be opened":                {Version: 3, Generation: 4, Problem: "it cannot be opened", Spares: []spareLine{{3, 3, "kept", 0, 0}}},
+	} {
+		l.Name, l.Makes, l.Head = "vault", 3, 100
+		if got := strings.ReplaceAll(l.row(), "\t", "|"); got != want {
+			t.Errorf("%+v is shown as %s, want %s", l, got, want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package projections
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+func TestTheStateOfAReadModelIsReadBesideIt(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	o := optionsIn(t, log, dir)
+	version := Vault{}.Version()
+	state := func() State {
+		t.Helper()
+		s, err := o.State(t.Context(), "vault")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	_, at := manyDocuments(t, log, 5)
+	if got, want := state(), (State{Name: "vault", Makes: version, Head: at}); !reflect.DeepEqual(got, want) {
+		t.Errorf("before the first start %+v, want %+v", got, want)
+	}
+	s, stop := serve(t, o)
+	wait(t, s.Vault, at)
+	if got, want := state(), (State{Name: "vault", Makes: version, Version: version, Generation: 1, Position: at, Head: at}); !reflect.DeepEqual(got, want) {
+		t.Errorf("in step %+v, want %+v", got, want)
+	}
+
+	other := optionsIn(t, log, dir)
+	begun, err := other.begun(t.Context(), Vault{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := other.openGeneration(t.Context(), Vault{}, begun.generation)
+	if err == nil {
+		err = errors.Join(g.reach(t.Context(), at/2, func(events.Position) {}), g.close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := state().Spares, []Spare{{2, version, filling, at / 2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("beside it are %+v, want %+v", got, want)
+	}
+	stop()
+	_, late := fileInto(t, log, uuid.New(), "late")
+	if got := state(); got.Position != at || got.Head != late || got.Lag <= 0 {
+		t.Errorf("behind the log %+v, want position %d of %d", got, at, late)
+	}
+	if _, err := other.Rebuild(t.Context(), "vault", unheard); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := state().Spares, []Spare{{2, version, ready, late}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("beside it are %+v, want %+v", got, want)
+	}
+	if err := other.Switch(t.Context(), "vault"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := state(), (State{Name: "vault", Makes: version, Version: version, Generation: 2, Position: late, Head: late, Spares: []Spare{{1, version, kept, at}}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a rebuild %+v, want %+v", got, want)
+	}
+	if err := os.Remove(filepath.Join(dir, "vault-2.db")); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(); got.Problem == "" || got.Generation != 2 {
+		t.Errorf("without its file %+v, want a problem", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "vault-2.db")); err == nil {
+		t.Error("looking at a read model makes its file")
+	}
+}
+
+func TestParkedEventsAreReadInPages(t *testing.T) {
+	p, l := newLearning(t)
+	folder, _ := manyDocuments(t, p.log, 1)
+	var streams []string
+	for range 3 {
+		stream := events.DocumentStream(uuid.New())
+		streams = append(streams, stream)
+		l.know(stream, 0)
+		p.serve(add(t, p.log, stream, imported(folder, "a.md"), events.DocumentRenamed{Version: 2, Name: "b.md"}))
+	}
+	o := optionsIn(t, p.log, p.dir)
+	var got []string
+	for after, left := events.Position(0), 6; left > 0; {
+		page, more, err := o.Parked(t.Context(), "vault", "", after, 2)
+		if err != nil || len(page) != 2 || more != left-2 {
+			t.Fatalf("a page of %d events before %d more (%v), want 2 before %d", len(page), more, err, left-2)
+		}
+		got, after, left = append(got, page[0].Stream, page[1].Stream), page[1].Position, more
+	}
+	if want := []string{streams[0], streams[0], streams[1], streams[1], streams[2], streams[2]}; !reflect.DeepEqual(got, want) {
+		t.Errorf("parked are events of %q, want %q", got, want)
+	}
+	page, more, err := o.Parked(t.Context(), "vault", streams[1], 0, 1)
+	if err != nil || len(page) != 1 || more != 1 || page[0].Stream != streams[1] {
+		t.Errorf("of one stream %+v and %d more are parked (%v), want 1 and 1", page, more, err)
+	}
+}
