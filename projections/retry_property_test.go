@@ -41,7 +41,7 @@ func newStory(t *testing.T, seed uint64) *story {
 
 // hide keeps some streams from the program, from some event on.
 func (s *story) hide(stream string) {
-	if s.IntN(3) == 0 {
+	if s.IntN(2) == 0 {
 		s.know(stream, s.Int64N(3))
 	}
 }
