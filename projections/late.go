@@ -92,7 +92,9 @@ func (l *lateness) look(ctx context.Context, to events.Position) error {
 			batch = batch[:i]
 		}
 		for _, e := range batch {
-			l.note(e)
+			if slices.Contains(l.barriers, e.Type) { // or nobody knows the type: it was parked too
+				l.note(e)
+			}
 		}
 		l.looked = min(through, to)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"annals/events"
 	"annals/events/fault"
@@ -124,7 +125,8 @@ func (t *retry) applyLate(ctx context.Context, waiting []events.Position) (appli
 	err = t.store.Transaction(ctx, func(tx Tx) error {
 		for _, p := range waiting {
 			e, err := t.event(ctx, p)
-			if err == nil {
+			// By now it may be of a type that is none of this projection's.
+			if err == nil && (e.Err != nil || slices.Contains(t.Types(), e.Type)) {
 				err = t.applyNow(ctx, tx, e)
 			}
 			if err == nil {

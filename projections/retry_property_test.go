@@ -30,6 +30,7 @@ type storyDocument struct {
 func newStory(t *testing.T, seed uint64) *story {
 	s := &story{Rand: rand.New(rand.NewPCG(seed, 0)), deletes: seed%3 == 0, revises: seed%3 == 1}
 	s.proven, s.learning = newLearning(t)
+	s.byType = seed%2 == 1
 	for range 4 {
 		s.addFolder()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,23 +18,29 @@ import (
 )
 
 // learning is a log as a program reads it that does not know some of its events
-// yet.
+// yet: their version, or their type.
 type learning struct {
 	events.Driver
 	mu      sync.Mutex
 	unknown map[string]int64 // streams, by the first revision that is not known
+	byType  bool
 }
 
-func (l *learning) ReadAll(ctx context.Context, after events.Position, limit int, types []string) ([]events.Record, events.Position, error) {
-	records, through, err := l.Driver.ReadAll(ctx, after, limit, types)
+func (l *learning) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	records, through, err := l.Driver.ReadAll(ctx, after, limit, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, r := range records {
-		if from, hidden := l.unknown[r.Stream]; hidden && r.Revision >= from {
+		from, hidden := l.unknown[r.Stream]
+		switch {
+		case !hidden || r.Revision < from:
+		case l.byType:
+			records[i].Type = "Later" + r.Type
+		default:
 			records[i].Metadata = bytes.Replace(r.Metadata, []byte(`"schema":1`), []byte(`"schema":999`), 1)
 		}
 	}
-	return records, through, err
+	return slices.DeleteFunc(records, func(r events.Record) bool { return slices.Contains(skip, r.Type) }), through, err
 }
 
 // know tells the program all events of a stream before a revision, and all of
