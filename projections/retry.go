@@ -95,14 +95,14 @@ func (t *retry) try(ctx context.Context) (more bool, err error) {
 func (t *retry) take(ctx context.Context, stream string, waiting []events.Position) (done bool, err error) {
 	if !t.late(stream) {
 		e, err := t.event(ctx, waiting[0])
-		if err == nil && e.Err == nil {
+		if err != nil {
+			return false, err
+		}
+		if e.Err == nil {
 			t.Barred++
 			return true, nil
 		}
-		if err != nil {
-			return true, err
-		}
-		waiting = waiting[:1] // which cannot be read, and is to tell why
+		waiting = waiting[:1] // no rebuild helps it; it is to tell why
 	}
 	applied, err := t.applyLate(ctx, waiting)
 	var poison *poisonError
@@ -115,8 +115,11 @@ func (t *retry) take(ctx context.Context, stream string, waiting []events.Positi
 		t.Applied += applied
 		err = t.store.Exec(ctx, `UPDATE parked SET reason = $2 WHERE position = $1`, poison.event.Position, poison.err.Error())
 	}
+	if err != nil {
+		return false, err
+	}
 	t.logger.Warn("parked event cannot be applied yet", "stream", stream, "revision", poison.event.Revision, "position", poison.event.Position, "reason", poison.err)
-	return true, err
+	return true, nil
 }
 
 // applyLate applies parked events, all or none, and returns how many there were
@@ -160,9 +163,11 @@ func eventAt(ctx context.Context, log *events.Log, at events.Position) (e events
 }
 
 // retry takes up parked events of what serves, a few at a time, between what
-// comes. Nobody may replace what serves meanwhile.
+// comes. What serves stays open meanwhile, and must not be replaced.
 func (r *Runner) retry(ctx context.Context, stream string) (Retried, error) {
-	t, err := newRetry(ctx, r.serving, stream)
+	g := r.acquire()
+	defer r.release(g)
+	t, err := newRetry(ctx, g, stream)
 	if err == nil {
 		err = t.judge(ctx) // most of it before it holds anybody up
 	}

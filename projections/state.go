@@ -16,10 +16,10 @@ import (
 // it.
 type State struct {
 	Name       string
-	Makes      int // version that this program makes
-	Version    int // of what serves
-	Generation int // that serves; 0 where none does yet
-	Position   events.Position
+	Makes      int             // version that this program makes
+	Version    int             // of what serves
+	Generation int             // that serves; 0 where none does yet
+	Position   events.Position // of its tables, which a search index follows
 	Head       events.Position // of the log
 	Lag        time.Duration   // for how long the first event not passed is in the log
 	Parked     int             // events

@@ -32,8 +32,9 @@ func projectionsCommand(dataDir func() string) *cobra.Command {
 		Long: "Show how far the read models are, a line each: " + strings.Join(projections.Names(), ", ") + ".\n" +
 			"Then the events that could not be applied and are parked, with those that wait behind them in their streams.\n" +
 			"It works beside a running server, and without one.\n\n" +
-			"--retry takes parked events up again, once the program can apply them. Where other events came in between\n" +
-			"that have to do with them, the read model is made anew, as by annals rebuild. A running server does the rest.",
+			"--retry takes parked events up again, by the running server if there is one. Where events came in between that\n" +
+			"have to do with them, the whole read model is made anew, as by annals rebuild. Those that still cannot be\n" +
+			"applied stay parked, with the reason of today; the exit status is not 0 then.",
 		Args: func(_ *cobra.Command, names []string) error { return o.check(names) },
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.data, o.out, o.told = dataDir(), cmd.OutOrStdout(), cmd.ErrOrStderr()
