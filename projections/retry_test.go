@@ -1,114 +1,16 @@
 package projections
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"annals/events"
-	"annals/events/memory"
 	"annals/projections/searchindex"
 
 	"github.com/google/uuid"
 )
-
-// learning is a log as a program reads it that does not know some of its events
-// yet: their version, or their type.
-type learning struct {
-	events.Driver
-	mu      sync.Mutex
-	unknown map[string]int64 // streams, by the first revision that is not known
-	byType  bool
-}
-
-func (l *learning) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
-	records, through, err := l.Driver.ReadAll(ctx, after, limit, nil)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, r := range records {
-		from, hidden := l.unknown[r.Stream]
-		switch {
-		case !hidden || r.Revision < from:
-		case l.byType:
-			records[i].Type = "Later" + r.Type
-		default:
-			records[i].Metadata = bytes.Replace(r.Metadata, []byte(`"schema":1`), []byte(`"schema":999`), 1)
-		}
-	}
-	return slices.DeleteFunc(records, func(r events.Record) bool { return slices.Contains(skip, r.Type) }), through, err
-}
-
-// know tells the program all events of a stream before a revision, and all of
-// every stream where there is none named.
-func (l *learning) know(stream string, before int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if stream == "" {
-		l.unknown = nil
-		return
-	}
-	l.unknown[stream] = before
-}
-
-// newLearning returns a log of which nothing is hidden yet, in a data folder of
-// its own.
-func newLearning(t *testing.T) (*proven, *learning) {
-	l := &learning{Driver: memory.New(), unknown: map[string]int64{}}
-	p := &proven{T: t, log: events.NewLog(l), dir: t.TempDir(), gone: map[string]error{}}
-	t.Cleanup(func() {
-		if err := p.log.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p, l
-}
-
-// wantSound checks that what serves is what the log gives, and how many events
-// are parked in it: of those the log itself complains.
-func (p *proven) wantSound(parked int) {
-	p.Helper()
-	for name, c := range p.verify() {
-		if name == "log" && parked > 0 {
-			continue
-		}
-		if c.Problems > 0 || len(c.Left) > 0 {
-			p.Errorf("%s: %q %q", name, c.First, c.Left)
-		}
-	}
-	o, n := optionsIn(p.T, p.log, p.dir), 0
-	for _, name := range Names() {
-		s, err := o.State(p.Context(), name)
-		if err != nil || s.Problem != "" {
-			p.Fatalf("state %+v (%v)", s, err)
-		}
-		n += s.Parked
-	}
-	if n != parked {
-		p.Errorf("%d events are parked, want %d", n, parked)
-	}
-}
-
-// answered waits until a server has answered.
-func answered(t *testing.T, c *Control, name, stream string) Retried {
-	t.Helper()
-	look := time.NewTicker(watchEvery / 10)
-	defer look.Stop()
-	for {
-		done, found, err := c.AnswerOf(t.Context(), name, stream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found {
-			return done
-		}
-		<-look.C
-	}
-}
 
 func TestAServerTakesUpParkedEventsWhenAsked(t *testing.T) {
 	p, l := newLearning(t)
@@ -254,29 +156,6 @@ func TestNothingIsAppliedLateThatWouldGiveOtherTables(t *testing.T) {
 			})
 			p.wantSound(0)
 		})
-	}
-}
-
-// retryAll takes up what is parked of all read models without a server, and
-// makes those anew to which it cannot be applied late.
-func (p *proven) retryAll(told func(name string, done Retried)) {
-	p.Helper()
-	o := optionsIn(p.T, p.log, p.dir)
-	for _, name := range Names() {
-		done, err := o.Retry(p.Context(), name, "")
-		if err != nil {
-			p.Fatal(err)
-		}
-		told(name, done)
-		if done.Barred == 0 {
-			continue
-		}
-		if _, err = o.RebuildAnew(p.Context(), name, unheard); err == nil {
-			err = o.Switch(p.Context(), name)
-		}
-		if err != nil {
-			p.Fatal(err)
-		}
 	}
 }
 
