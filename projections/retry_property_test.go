@@ -34,7 +34,7 @@ func newStory(t *testing.T, seed uint64) *story {
 	for range 4 {
 		s.addFolder()
 	}
-	for range 60 {
+	for range 45 {
 		s.step()
 	}
 	return s
