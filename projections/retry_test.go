@@ -187,7 +187,7 @@ func TestWhatComesToAStreamWhileItIsTakenUpFollowsInOrder(t *testing.T) {
 		return all
 	}
 	add(t, p.log, stream, imported(folder, "a.md"))
-	last := add(t, p.log, stream, rename(retryBatch + 50)...)
+	last := add(t, p.log, stream, rename(retryBatch+50)...)
 	o := optionsIn(t, p.log, p.dir)
 	s, stop := serve(t, o)
 	for _, r := range s.All() {
