@@ -131,12 +131,14 @@ func (v *Verification) documents(ctx context.Context) (err error) {
 
 func (v *Verification) check(name string, do func(c *Check) error) error {
 	c, begun := Check{Name: name}, time.Now()
-	if err := do(&c); err != nil {
+	err := do(&c)
+	if c.Took = time.Since(begun); err == nil || c.Problems > 0 {
+		v.problems += c.Problems
+		v.Tell(c) // also what was found before the check could not go on
+	}
+	if err != nil {
 		return fmt.Errorf("verify %s: %w", name, err)
 	}
-	c.Took = time.Since(begun)
-	v.problems += c.Problems
-	v.Tell(c)
 	return nil
 }
 
@@ -173,24 +175,21 @@ func (v *Verification) model(ctx context.Context, p Projection) (m *verifiedMode
 
 func (v *Verification) compare(ctx context.Context, m *verifiedModel, c *Check) error {
 	progress := v.progress(m.Name())
-	to, err := v.Log.Head(ctx)
-	if err != nil {
-		return err
+	at, err := v.openServed(ctx, m, c)
+	// The log is asked last: it goes on, and what is made of it follows.
+	head, unknown := v.Log.Head(ctx)
+	if unknown != nil {
+		return unknown
 	}
-	if err := v.openServed(ctx, m, c); err != nil {
-		return errors.Join(err, m.foldTo(ctx, to, progress)) // what is filed is to be known all the same
-	}
-	if m.served == nil {
-		return m.foldTo(ctx, to, progress)
+	if err != nil || m.served == nil {
+		return errors.Join(err, m.foldTo(ctx, head, progress)) // what is filed is to be known all the same
 	}
 	// While the log is folded the server goes on. What it did meanwhile is
 	// little, and is folded while its tables are held still.
-	at, err := m.served.checkpoint(ctx)
-	if err == nil && at > to {
-		c.problem(fmt.Sprintf("it is at position %d of a log that ends at %d", at, to))
-		at = to
+	if at > head {
+		c.problem(fmt.Sprintf("it is at position %d of a log that ends at %d", at, head))
 	}
-	if err = errors.Join(err, m.foldTo(ctx, at, progress)); err != nil {
+	if err := m.foldTo(ctx, at, progress); err != nil {
 		return err
 	}
 	if at, err = m.served.hold(ctx); err != nil {

@@ -31,36 +31,36 @@ func unreadable(err error) error {
 	return &servedError{err}
 }
 
-// openServed opens the generation of m that serves. Where there is none of
-// today's version it says so.
-func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Check) error {
+// openServed opens the generation of m that serves, and returns the position
+// that it is at. Where there is none of today's version it says so.
+func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Check) (at events.Position, err error) {
 	version, number, err := v.Control.generation(ctx, m.Name())
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case number == 0:
 		c.left("no generation of it serves yet; serve makes one")
-		return nil
+		return 0, nil
 	case version != m.Version():
 		c.left("what serves is of version %d of this read model, and this program makes version %d; serve makes it anew", version, m.Version())
-		return nil
+		return 0, nil
 	}
 	m.generation = generationName(m.Projection, number)
 	path := filepath.Join(v.Dir, m.generation+".db")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		c.problem("its file " + path + " is missing; serve makes it anew")
-		return nil
+		return 0, nil
 	}
 	db, err := sql.Open("sqlite", dsn(path, "query_only(1)", "cache_size(-4000)"))
 	if err != nil {
-		return unreadable(err)
+		return 0, unreadable(err)
 	}
 	s := &servedModel{db: db}
-	if _, err := s.checkpoint(ctx); err != nil {
-		return errors.Join(err, s.close())
+	if at, err = s.checkpoint(ctx); err != nil {
+		return 0, errors.Join(err, s.close())
 	}
 	m.served = s
-	return nil
+	return at, nil
 }
 
 func (s *servedModel) checkpoint(ctx context.Context) (p events.Position, err error) {
