@@ -147,9 +147,11 @@ func (r *Runner) run(ctx context.Context) error {
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		r.advance(r.Position(), fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name()))
+		_, replaced := r.Moved() // nothing else moves it while this waits
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-replaced:
 		case <-time.After(pause):
 		}
 	}

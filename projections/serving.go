@@ -75,8 +75,10 @@ func (r *Runner) release(g *generation) {
 
 // replace brings a generation to where the one that serves is, calls commit,
 // which is to make the change last, and lets it serve from then on. Positions
-// do not go back, so whoever has seen something sees it still. It then waits
-// for the reads of the old generation, and closes that.
+// do not go back, so whoever has seen something sees it still. Where the loop
+// had stopped, it tries again with the new one at once, and is not trusted
+// before. replace then waits for the reads of the old generation, and closes
+// that.
 func (r *Runner) replace(ctx context.Context, next *generation, commit func() error) error {
 	// All but the last few events are applied without holding anybody up.
 	untold := func(events.Position) {}
@@ -117,6 +119,6 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 		close(old.idle)
 	}
 	r.mu.Unlock()
-	r.advance(next.position, nil)
+	r.advance(next.position, r.Err())
 	return old, nil
 }

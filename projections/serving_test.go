@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"annals/events"
+	"annals/events/fault"
 	"annals/projections/searchindex"
 )
 
@@ -87,5 +89,52 @@ func TestReadsUnderWayEndOnTheGenerationTheyBeganWith(t *testing.T) {
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 50 {
 		t.Errorf("the listing that was under way has %d documents (%v), want 50", n, err)
+	}
+}
+
+// Permissions hang on the vault: one that has stopped is not trusted just since
+// another generation of it serves.
+func TestAStoppedReadModelIsNotTrustedUntilAnotherGenerationGoesOn(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	folder, _ := manyDocuments(t, log, 3)
+	last := add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "torn"})
+	generation := func(number int, p Projection) *generation {
+		g, err := optionsIn(t, log, dir).openGeneration(t.Context(), p, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	r := generation(1, poisoned{name: "torn"}).serve()
+	if _, err := r.step(t.Context()); err == nil {
+		t.Fatal("an event of the folder tree that cannot be applied was passed")
+	}
+	stopped := fault.Errorf(fault.Unavailable, "it has stopped")
+	r.advance(r.Position(), stopped)
+	lasting := func() error { return nil }
+	if err := r.replace(t.Context(), generation(2, poisoned{name: "torn"}), lasting); err != nil || r.Generation() != 2 {
+		t.Fatalf("generation %d serves (%v), want 2", r.Generation(), err)
+	}
+	if err := r.Err(); err != stopped {
+		t.Errorf("at %d of %d, behind an event that cannot be applied, the read model is trusted: %v", r.Position(), last, err)
+	}
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.run(ctx) }()
+	if err := r.replace(t.Context(), generation(3, Vault{}), lasting); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, moved := r.Moved()
+		if r.Err() == nil {
+			break
+		}
+		<-moved
+	}
+	wait(t, r, last)
+	stop()
+	if err := errors.Join(<-ended, r.close()); err != nil {
+		t.Error(err)
 	}
 }
