@@ -68,8 +68,8 @@ func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, 
 	return originals.OpenDir(path)
 }
 
-// openOriginalsThere opens originals that a server has made.
-func openOriginalsThere(ctx context.Context, text, dataDir string) (originals.Store, error) {
+// openOriginalsThere opens originals that a server has made, for reading.
+func openOriginalsThere(_ context.Context, text, dataDir string) (originals.Store, error) {
 	path, err := place("originals", text, dataDir, "file", "originals")
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func openOriginalsThere(ctx context.Context, text, dataDir string) (originals.St
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("there are no originals at %s: name their folder by --originals", path)
 	}
-	return openOriginals(ctx, text, dataDir)
+	return originals.ViewDir(path), nil
 }
 
 // modelFolders are where the embedded read models and their search index live.

@@ -125,6 +125,9 @@ func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) 
 // openServedSearch opens a search index for reading. No server may start on it
 // meanwhile: it would take an index that it cannot open for a damaged one.
 func openServedSearch(dir, generation string) (searchindex.Engine, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err // to lock it would make it
+	}
 	unlock, err := hold("the folder of the search index", dir, "search.lock")
 	if err != nil {
 		return nil, fault.Hide(fault.Unavailable, "a server has it open and alone can read it; stop it to compare the index", err)

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // filed imports files of a folder into a new data folder by a server, which it
@@ -107,6 +109,60 @@ func TestVerifyNamesWhatWasHarmed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a server would tidy up stays, and what is missing is not made.
+func TestVerifyChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n"})
+	if err := server.end(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "annals-data")
+	leftover, longAgo := filepath.Join(data, "originals", "staging", "leftover"), time.Now().AddDate(0, 0, -3)
+	err := errors.Join(os.WriteFile(leftover, nil, 0o600), os.Chtimes(leftover, longAgo, longAgo),
+		os.Remove(emptyFolder(t, filepath.Join(data, "originals"))), os.RemoveAll(filepath.Join(data, "search")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := pathsBelow(t, data)
+	out, err := verified(t, data)
+	if err == nil || !strings.Contains(out, "search index 1 problem") {
+		t.Errorf("verify of a folder that has no search index: %v\n%s", err, out)
+	}
+	if after := pathsBelow(t, data); !slices.Equal(after, before) {
+		t.Errorf("verify of\n%q\nleaves\n%q", before, after)
+	}
+}
+
+// emptyFolder returns one of the folders in a folder that hold nothing.
+func emptyFolder(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if below, err := os.ReadDir(path); err == nil && len(below) == 0 {
+			return path
+		}
+	}
+	t.Fatalf("no folder in %s is empty", dir)
+	return ""
+}
+
+// pathsBelow returns all files and folders in a folder.
+func pathsBelow(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		paths = append(paths, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
 }
 
 // editLog changes a log as no driver can.
