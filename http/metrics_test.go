@@ -16,6 +16,7 @@ import (
 
 	"annals/events"
 	httpd "annals/http"
+	"annals/projections"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -147,7 +148,7 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 	if n := float64(len(s.events())); got.value("annals_log_events_appended_total") != n || got.value("annals_log_append_seconds") < 5 || got.value("annals_log_append_seconds") > n {
 		t.Errorf("%v events in %v appends, want %v events", got.value("annals_log_events_appended_total"), got.value("annals_log_append_seconds"), n)
 	}
-	for _, m := range []string{"vault", "jobs", "work", "summaries", "passages"} {
+	for _, m := range projections.Names() {
 		for name, want := range map[string]float64{"position": head, "head": head, "lag_events": 0, "lag_seconds": 0, "parked_events": 0} {
 			if value, told := got.sum("annals_projection_"+name, "projection")[m]; !told || value != want {
 				t.Errorf("%s of %s = %v (%v), want %v", name, m, value, told, want)

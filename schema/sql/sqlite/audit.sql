@@ -1,5 +1,5 @@
--- Who did what when: a row for every event that a person would ask about. Names
--- and places are kept as they were; a later event changes none of them.
+-- Who did what when: a row for every event that a person would ask about. It
+-- tells what was then; a later event changes no more of it than its place.
 CREATE TABLE entries (
 	position    INTEGER PRIMARY KEY,
 	time        INTEGER NOT NULL, -- Unix microseconds
