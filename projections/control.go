@@ -47,10 +47,14 @@ func (c *Control) generation(ctx context.Context, projection string) (version, n
 	return version, number, err
 }
 
+// setGeneration lets a generation serve and gives up the one that did.
 func (c *Control) setGeneration(ctx context.Context, projection string, version, number int) error {
-	_, err := c.db.ExecContext(ctx, `INSERT INTO generations (projection, version, generation) VALUES ($1, $2, $3)
-		ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`, projection, version, number)
-	return err
+	return c.transaction(ctx, []string{
+		`INSERT INTO spares (projection, generation, version, state)
+			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1 AND generation <> $3`,
+		`INSERT INTO generations (projection, version, generation) VALUES ($1, $2, $3)
+			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
+	}, projection, version, number)
 }
 
 // claim gives name to holder for a time, unless another holds it.

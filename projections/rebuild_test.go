@@ -272,6 +272,28 @@ func TestARebuildThatFailsLeavesWhatServes(t *testing.T) {
 	}
 }
 
+// What was replaced because it could not be opened is deleted, also where a
+// crash came between.
+func TestAReplacedGenerationLeavesNothingBehind(t *testing.T) {
+	o := optionsIn(t, newLog(t), t.TempDir())
+	_, stop := serve(t, o)
+	stop()
+	if err := o.Control.setGeneration(t.Context(), "vault", Vault{}.Version(), 2); err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := o.open(t.Context(), Vault{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	files, err := filepath.Glob(filepath.Join(o.Dir, "vault-*.db"))
+	if err != nil || len(files) != 1 || r.Generation() != 2 {
+		t.Errorf("generation %d serves, of the vault's there are %v (%v)", r.Generation(), files, err)
+	}
+}
+
 func TestAProjectionIsRebuiltByOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	var inside, most atomic.Int32

@@ -101,7 +101,7 @@ func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, 
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
 	}
-	r, err = o.anew(ctx, p, number)
+	r, err = o.anew(ctx, p)
 	return r, false, err
 }
 
@@ -123,7 +123,7 @@ func (o Options) toServe(ctx context.Context, p Projection) (version, number int
 }
 
 // anew lets an empty generation serve, in place of one that cannot.
-func (o Options) anew(ctx context.Context, p Projection, old int) (*Runner, error) {
+func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 	number, err := o.Control.nextGeneration(ctx, p.Name())
 	if err == nil {
 		err = o.remove(ctx, p, number) // what an interrupted start may have left
@@ -138,12 +138,7 @@ func (o Options) anew(ctx context.Context, p Projection, old int) (*Runner, erro
 	if err := o.Control.setGeneration(ctx, p.Name(), p.Version(), number); err != nil {
 		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.close())
 	}
-	if old > 0 {
-		err = o.giveUp(ctx, p, spare{projection: p.Name(), generation: old, version: p.Version()})
-		if err != nil {
-			o.Logger.Warn("old generation cannot be removed", "projection", p.Name(), "generation", old, "error", err)
-		}
-	}
+	o.clear(ctx, p)
 	return g.serve(), nil
 }
 

@@ -67,8 +67,13 @@ func (v *Verification) index(ctx context.Context, m *verifiedModel, why error) e
 			c.left("%s", why)
 			return nil
 		case why != nil:
-			c.problem("it cannot be opened: " + why.Error())
-			return ctx.Err()
+			_, number, err := v.Control.generation(ctx, m.Name())
+			if generationName(m.Projection, number) != m.generation && err == nil {
+				c.left("another generation serves by now")
+			} else if err == nil {
+				c.problem("it cannot be opened: " + why.Error())
+			}
+			return err
 		}
 		defer served.Close()
 		return c.tolerate(ctx, m.compareIndex(ctx, served, v.progress("search index"), c))

@@ -25,12 +25,20 @@ type proven struct {
 	dir      string
 	document uuid.UUID
 	gone     map[string]error // originals, by SHA-256
+	search   func(path string) (searchindex.Engine, error)
+}
+
+func provenOver(t *testing.T, log *events.Log) *proven {
+	return &proven{
+		T: t, log: log, dir: t.TempDir(), gone: map[string]error{},
+		search: func(path string) (searchindex.Engine, error) { return bleve.OpenReadOnly(path) },
+	}
 }
 
 // newProven tells a story of every kind of event, and lets every read model
 // pass it.
 func newProven(t *testing.T) *proven {
-	p := &proven{T: t, log: newLog(t), dir: t.TempDir(), gone: map[string]error{}}
+	p := provenOver(t, newLog(t))
 	p.document = revised(t, p.log)
 	folder, deleted, job, other := uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	add(t, p.log, events.Folders,
@@ -122,7 +130,7 @@ func (p *proven) verifyOver(log *events.Log) (map[string]Check, error) {
 			return bleve.Open(filepath.Join(dir, "index"))
 		},
 		ServedSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
-			return bleve.OpenReadOnly(filepath.Join(p.dir, generation))
+			return p.search(filepath.Join(p.dir, generation))
 		},
 		Original: func(_ context.Context, sha256 string, _ int64) error { return p.gone[sha256] },
 		Progress: func(string, int64, int64) {},
@@ -214,7 +222,7 @@ func (r restless) ReadAll(ctx context.Context, after events.Position, limit int,
 // What serves passes events that came after verify asked where the log ends.
 func TestAServerMayGoOnAtAnyMoment(t *testing.T) {
 	driver := memory.New()
-	p := &proven{T: t, log: events.NewLog(driver), dir: t.TempDir()}
+	p := provenOver(t, events.NewLog(driver))
 	t.Cleanup(func() { _ = p.log.Close() })
 	goOn := func() {
 		job := uuid.New()
@@ -235,7 +243,7 @@ func TestAServerMayGoOnAtAnyMoment(t *testing.T) {
 
 func TestWhatIsFoundBeforeACheckCannotGoOnIsTold(t *testing.T) {
 	driver := memory.New()
-	p := &proven{T: t, log: events.NewLog(driver), dir: t.TempDir()}
+	p := provenOver(t, events.NewLog(driver))
 	t.Cleanup(func() { _ = p.log.Close() })
 	stream := events.JobStream(uuid.New())
 	for range 1200 {
@@ -333,6 +341,22 @@ func TestWhatIsWrongInTheSearchIndexIsNamed(t *testing.T) {
 		}
 		p.wantProblem("search index", "it cannot be opened")
 	})
+}
+
+// Rebuilds may end while this goes on, and what served then is deleted.
+func TestAnIndexThatServesNoMoreIsNotCompared(t *testing.T) {
+	p := newProven(t)
+	opened := 0
+	p.search = func(string) (searchindex.Engine, error) {
+		if opened++; opened == 1 {
+			return new(unranked), nil
+		}
+		control := p.control()
+		return nil, errors.Join(errors.New("no such folder"), control.setGeneration(t.Context(), "passages", (*Passages)(nil).Version(), 2), control.Close())
+	}
+	if c := p.verify()["search index"]; c.Problems > 0 || len(c.Left) != 1 || opened != 2 {
+		t.Errorf("search index: %+v", c)
+	}
 }
 
 func TestAnIndexThatIsNotDoneIsNotCompared(t *testing.T) {
