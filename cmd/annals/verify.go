@@ -83,7 +83,7 @@ func verify(ctx context.Context, c *verifyConfig, out, progress io.Writer) (err 
 	problems, err := v.Run(ctx)
 	bar.end()
 	if err == nil && problems > 0 {
-		err = fmt.Errorf("verify finds %d problems", problems)
+		err = errors.New("verify finds " + countProblems(problems))
 	}
 	return err
 }
@@ -151,10 +151,8 @@ func (h heldSearch) Close() error { return errors.Join(h.Index.Close(), h.unlock
 func tellCheck(out io.Writer, c projections.Check) {
 	state := "sound"
 	switch {
-	case c.Problems == 1:
-		state = "1 problem"
-	case c.Problems > 1:
-		state = fmt.Sprintf("%d problems", c.Problems)
+	case c.Problems > 0:
+		state = countProblems(c.Problems)
 	case c.Counts == "":
 		state = "not compared"
 	}
@@ -171,4 +169,11 @@ func tellCheck(out io.Writer, c projections.Check) {
 	for _, left := range c.Left {
 		fmt.Fprintln(out, "  not compared: "+left)
 	}
+}
+
+func countProblems(n int) string {
+	if n == 1 {
+		return "1 problem"
+	}
+	return fmt.Sprintf("%d problems", n)
 }

@@ -11,7 +11,7 @@ import (
 
 // Verify returns an error unless the store holds the original with this
 // SHA-256 and size. With hashing the bytes are read and must give that SHA-256.
-func Verify(ctx context.Context, s Store, name string, size int64, hashing bool) (err error) {
+func Verify(ctx context.Context, s Store, name string, size int64, hashing bool) error {
 	original, err := s.Open(ctx, name)
 	if err != nil {
 		return err
