@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/sync/errgroup"
 
 	"annals/schema"
 )
@@ -20,12 +18,16 @@ import (
 // JSON Schema. After each batch it tells at, unless that is nil, how far it
 // is. It returns the number of events; memory does not grow with it.
 func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
+	schemas, err := payloadSchemas()
+	if err != nil {
+		return 0, err
+	}
 	v := verification{driver: l.driver, next: make(map[string]int64)}
-	for {
+	for after := Position(0); ; {
 		const page = 1000
-		records, through, err := l.driver.ReadAll(ctx, v.last, page, nil)
+		records, through, err := l.driver.ReadAll(ctx, after, page, nil)
 		if err != nil {
-			return count, fmt.Errorf("read log after %d: %w", v.last, err)
+			return count, fmt.Errorf("read log after %d: %w", after, err)
 		}
 		for i, r := range records {
 			if r.Position > to {
@@ -33,10 +35,7 @@ func (l *Log) Verify(ctx context.Context, to Position, at func(Position), proble
 				break
 			}
 		}
-		payloads, err := checkPayloads(records)
-		if err != nil {
-			return count, err
-		}
+		payloads := checkPayloads(schemas, records)
 		for i, r := range records {
 			if err := v.order(ctx, r, problem); err != nil {
 				return count, err
@@ -49,9 +48,10 @@ func (l *Log) Verify(ctx context.Context, to Position, at func(Position), proble
 		if at != nil {
 			at(min(through, to))
 		}
-		if len(records) == 0 || through >= to {
+		if through <= after || through >= to {
 			return count, nil
 		}
+		after = through
 	}
 }
 
@@ -100,26 +100,21 @@ func place(r Record) string {
 }
 
 // checkPayloads returns what is wrong with each record, on all cores.
-func checkPayloads(records []Record) ([]string, error) {
-	schemas, err := payloadSchemas()
-	if err != nil {
-		return nil, err
-	}
+func checkPayloads(schemas map[string]*jsonschema.Schema, records []Record) []string {
 	wrong := make([]string, len(records))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
 	const share = 50
 	for from := 0; from < len(records); from += share {
-		g.Go(func() error {
+		all.Go(func() {
 			for i := from; i < min(from+share, len(records)); i++ {
 				if err := checkPayload(schemas, records[i]); err != nil {
 					wrong[i] = strings.Join(strings.Fields(err.Error()), " ") // schemas tell in lines
 				}
 			}
-			return nil
 		})
 	}
-	return wrong, g.Wait()
+	all.Wait()
+	return wrong
 }
 
 func checkPayload(schemas map[string]*jsonschema.Schema, r Record) error {

@@ -150,3 +150,34 @@ func TestVerifyAsksTheLogForStreamsThatItForgot(t *testing.T) {
 		t.Errorf("Verify = %d, %v", n, err)
 	}
 }
+
+// sparse is a driver that looks at few positions at a time, and finds no event
+// at most of them.
+type sparse struct{ events.Driver }
+
+func (s sparse) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	records, through, err := s.Driver.ReadAll(ctx, after, 1, skip)
+	if len(records) > 0 && records[0].Position > after+1 {
+		return nil, after + 1, nil
+	}
+	return records, through, err
+}
+
+func TestVerifyGoesOnWhereADriverFindsNothing(t *testing.T) {
+	driver := memory.New()
+	log := events.NewLog(sparse{driver})
+	defer log.Close()
+	for range 3 {
+		if _, err := log.Append(t.Context(), events.JobStream(uuid.New()), events.NoStream, events.Cause{}, events.New{Data: events.FileStarted{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, err := log.Head(t.Context())
+	if err != nil || head <= 3 {
+		t.Fatalf("three events, the last at %d (%v), leave no gap", head, err)
+	}
+	n, err := log.Verify(t.Context(), head, nil, func(p string) { t.Error(p) })
+	if err != nil || n != 3 {
+		t.Errorf("Verify = %d, %v, want 3", n, err)
+	}
+}
