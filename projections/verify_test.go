@@ -24,15 +24,12 @@ type proven struct {
 	log      *events.Log
 	dir      string
 	document uuid.UUID
-	gone     map[string]error // originals, by SHA-256
-	search   func(path string) (searchindex.Engine, error)
+	gone     map[string]error                              // originals, by SHA-256
+	search   func(path string) (searchindex.Engine, error) // opens the index that serves; nil: as it is
 }
 
 func provenOver(t *testing.T, log *events.Log) *proven {
-	return &proven{
-		T: t, log: log, dir: t.TempDir(), gone: map[string]error{},
-		search: func(path string) (searchindex.Engine, error) { return bleve.OpenReadOnly(path) },
-	}
+	return &proven{T: t, log: log, dir: t.TempDir(), gone: map[string]error{}}
 }
 
 // newProven tells a story of every kind of event, and lets every read model
@@ -130,7 +127,10 @@ func (p *proven) verifyOver(log *events.Log) (map[string]Check, error) {
 			return bleve.Open(filepath.Join(dir, "index"))
 		},
 		ServedSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
-			return p.search(filepath.Join(p.dir, generation))
+			if p.search != nil {
+				return p.search(filepath.Join(p.dir, generation))
+			}
+			return bleve.OpenReadOnly(filepath.Join(p.dir, generation))
 		},
 		Original: func(_ context.Context, sha256 string, _ int64) error { return p.gone[sha256] },
 		Progress: func(string, int64, int64) {},
