@@ -48,15 +48,15 @@ func (s *Server) audit(c *call) (any, error) {
 	return s.listing(c, each(entries, auditBody), next), nil
 }
 
-// time returns an optional time, or a date, which stands for its beginning in
-// UTC; the zero time where it is not there.
+// time returns an optional time, or a date, which stands for its beginning; in
+// UTC where it names no zone. It is the zero time where it is not there.
 func (f *filter) time(name string) time.Time {
 	fault := name + " must be a valid ISO 8601 date string"
 	text, given := f.one(name, fault)
 	if !given {
 		return time.Time{}
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t
 		}

@@ -112,6 +112,17 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 	}
 }
 
+func TestATimeWithoutAZoneIsUTC(t *testing.T) {
+	s := startStack(t)
+	s.do("POST", "/vault/folders", `{"name": "Reports"}`)
+	for ago, want := range map[time.Duration]int{time.Hour: 1, -time.Hour: 0} {
+		from := time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000")
+		if entries, _, _ := s.trail("?from=" + from); len(entries) != want {
+			t.Errorf("from=%s gives %d entries, want %d", from, len(entries), want)
+		}
+	}
+}
+
 func TestAuditSaysWhatIsWrongWithAQuestion(t *testing.T) {
 	s := startStack(t)
 	for query, want := range map[string]string{

@@ -69,11 +69,20 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 // Age returns for how long the first event after a position is in the log, 0
 // where there is none. What cannot be read of an event has no time: then 0.
 func Age(ctx context.Context, log *events.Log, after events.Position) (time.Duration, error) {
-	batch, _, err := log.Read(ctx, after, 1)
-	if err != nil || len(batch) == 0 || batch[0].Metadata.Time.IsZero() {
-		return 0, err
+	for {
+		batch, through, err := log.Read(ctx, after, 1)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(batch) > 0 && batch[0].Metadata.Time.IsZero():
+			return 0, nil
+		case len(batch) > 0:
+			return max(0, time.Since(batch[0].Metadata.Time)), nil // clocks of machines differ
+		case through <= after:
+			return 0, nil
+		}
+		after = through // a driver may find nothing between two positions
 	}
-	return max(0, time.Since(batch[0].Metadata.Time)), nil // clocks of machines differ
 }
 
 // ParkedEvent is an event that could not be applied to a read model, or one

@@ -65,7 +65,9 @@ func rebuildCommand(dataDir func() string) *cobra.Command {
 func (r *rebuild) check(names []string) error {
 	known := strings.Join(projections.Names(), ", ")
 	switch {
-	case r.all == (len(names) > 0):
+	case r.all && len(names) > 0:
+		return errors.New("--all names all read models: leave the names out, or --all")
+	case !r.all && len(names) == 0:
 		return errors.New("name the read models to rebuild, or give --all: there are " + known)
 	case r.back && r.discard:
 		return errors.New("--back goes to what is kept, which --discard would delete")

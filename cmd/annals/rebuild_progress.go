@@ -36,7 +36,7 @@ func (m *rebuildMeter) tell(done, head events.Position) {
 		return
 	}
 	if m.bar != nil {
-		_ = m.bar.Set64(int64(done)) // it fails with its terminal alone
+		_ = m.bar.Set64(int64(done - m.from)) // it fails with its terminal alone
 		return
 	}
 	if now.Sub(m.shown) < meterPause {
@@ -53,9 +53,15 @@ func (m *rebuildMeter) open(done, head events.Position) {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return
 	}
-	m.bar = progressbar.NewOptions64(int64(head),
+	// The bar begins where the rebuild does, or its rate would count what an
+	// earlier one did.
+	what := m.name
+	if done > 0 {
+		what = fmt.Sprintf("%s from %d", m.name, done)
+	}
+	m.bar = progressbar.NewOptions64(int64(head-done),
 		progressbar.OptionSetWriter(m.out),
-		progressbar.OptionSetDescription(m.name),
+		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("events"),
@@ -63,7 +69,6 @@ func (m *rebuildMeter) open(done, head events.Position) {
 		progressbar.OptionFullWidth(),
 		progressbar.OptionClearOnFinish(),
 	)
-	_ = m.bar.Set64(int64(done))
 }
 
 // end takes the bar away.
