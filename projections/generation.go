@@ -56,12 +56,15 @@ func newGeneration(ctx context.Context, log *events.Log, p Projection, path stri
 	return g, nil
 }
 
-// ofThisLog returns an error where the read model has passed more than the log
-// holds: it was made of another log, or of this one before it was put back.
+// errAhead says that a log lacks what a read model was made of.
+var errAhead = errors.New("events are missing from the log")
+
+// ofThisLog returns errAhead where the read model has passed more than the log
+// holds: the log was lost, cut off, put back, or is another.
 func (g *generation) ofThisLog(ctx context.Context) error {
 	head, err := g.log.Head(ctx)
 	if err == nil && head < g.position {
-		err = fmt.Errorf("the read model is at position %d of a log that ends at %d", g.position, head)
+		err = fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)
 	}
 	return err
 }

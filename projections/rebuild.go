@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"annals/events"
@@ -26,6 +28,29 @@ func (o Options) Rebuild(ctx context.Context, name string, told func(done, head 
 		return 0, err
 	}
 	return o.rebuild(ctx, p, told)
+}
+
+// Here returns an error where generations serve and Dir holds none of them: it
+// is the folder of another service then.
+func (o Options) Here(ctx context.Context) error {
+	known := false
+	for _, p := range all() {
+		_, number, err := o.Control.generation(ctx, p.Name())
+		if err != nil {
+			return err
+		}
+		if number == 0 {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(o.Dir, generationName(p, number)+".db")); err == nil {
+			return nil
+		}
+		known = true
+	}
+	if known {
+		return fault.Errorf(fault.NotFound, "none of the read models that serve is in %s: name the folders as serve has them; serve makes anew what is lost", o.Dir)
+	}
+	return nil
 }
 
 func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head events.Position)) (generation int, err error) {

@@ -289,7 +289,7 @@ func TestAReplacedGenerationLeavesNothingBehind(t *testing.T) {
 		t.Error(err)
 	}
 	files, err := filepath.Glob(filepath.Join(o.Dir, "vault-*.db"))
-	if err != nil || len(files) != 1 || r.Generation() != 2 {
+	if err != nil || len(files) != 1 || r.Generation() != 3 {
 		t.Errorf("generation %d serves, of the vault's there are %v (%v)", r.Generation(), files, err)
 	}
 }

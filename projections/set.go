@@ -63,13 +63,18 @@ func named(name string) (Projection, error) {
 // Open opens the generation of each read model that serves. One that is
 // missing, damaged, or of a version that cannot be read any more is made anew
 // from the log; one of an older version that can serves until Run has made
-// another.
+// another. Where one knows more than the log holds, that is an error: made
+// anew, it would hide that events were lost.
 func Open(ctx context.Context, o Options) (*Set, error) {
 	s := &Set{options: o}
 	runners := []**Runner{&s.Vault, &s.Jobs, &s.Work, &s.Summaries, &s.Audit, &s.Passages}
 	var errs []error
 	for i, p := range all() {
 		r, aged, err := o.open(ctx, p)
+		if errors.Is(err, errAhead) {
+			err = fmt.Errorf("%w; put the log back as it was, or, if it is right as it is, delete the folder %s, which is then made anew", err, o.Dir)
+			return nil, errors.Join(err, s.Close())
+		}
 		if aged {
 			s.aged = append(s.aged, p)
 		}
@@ -92,11 +97,11 @@ func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, 
 		return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
 	}
 	if number > 0 && readable(p, version) {
-		g, err := o.openGeneration(ctx, p, number)
+		g, err := o.openMade(ctx, p, number)
 		if err == nil {
 			return g.serve(), version < p.Version(), nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, errAhead) {
 			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
@@ -162,6 +167,15 @@ func (o Options) openGeneration(ctx context.Context, p Projection, number int) (
 	}
 	g.number = number
 	return g, nil
+}
+
+// openMade is openGeneration of one that was made: it is an error where it is
+// not there.
+func (o Options) openMade(ctx context.Context, p Projection, number int) (*generation, error) {
+	if _, err := os.Stat(filepath.Join(o.Dir, generationName(p, number)+".db")); err != nil {
+		return nil, err
+	}
+	return o.openGeneration(ctx, p, number)
 }
 
 // remove deletes the files of a generation that does not serve, if there are any.

@@ -42,7 +42,7 @@ func (s *Set) watch(ctx context.Context) {
 // takeUp lets a ready generation serve. One that cannot is deleted, and what
 // serves goes on.
 func (o Options) takeUp(ctx context.Context, r *Runner, s spare) {
-	g, err := o.openGeneration(ctx, r.Projection, s.generation)
+	g, err := o.openMade(ctx, r.Projection, s.generation)
 	if err == nil {
 		if err = r.replace(ctx, g, func() error { return o.Control.serve(ctx, s) }); err == nil {
 			o.Logger.Info("another generation serves", "projection", s.projection, "generation", s.generation)

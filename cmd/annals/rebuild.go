@@ -117,7 +117,11 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 	}
 	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
 	r.options = r.folders.options(projections.Options{Log: log, Control: control, Logger: logger})
-	return func() error { return errors.Join(control.Close(), log.Close()) }, nil
+	closeAll = func() error { return errors.Join(control.Close(), log.Close()) }
+	if err := r.options.Here(ctx); err != nil {
+		return nil, errors.Join(err, closeAll())
+	}
+	return closeAll, nil
 }
 
 // afresh deletes before it rebuilds, and keeps servers away meanwhile.
