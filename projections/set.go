@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 	"annals/projections/searchindex"
 
@@ -135,9 +136,11 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	failpoint.Here(failpoint.GenerationMade)
 	if err := o.Control.setGeneration(ctx, p.Name(), p.Version(), number); err != nil {
 		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.close())
 	}
+	failpoint.Here(failpoint.GenerationNoted)
 	o.clear(ctx, p)
 	return g.serve(), nil
 }
@@ -151,6 +154,7 @@ func (o Options) openGeneration(ctx context.Context, p Projection, number int) (
 		if err != nil {
 			return nil, fmt.Errorf("open search index %s: %w", name, err)
 		}
+		failpoint.Here(failpoint.IndexOpened)
 		p = &Passages{Engine: engine}
 	}
 	g, err := newGeneration(ctx, o.Log, p, filepath.Join(o.Dir, name+".db"), o.Logger)
@@ -173,6 +177,7 @@ func (o Options) remove(ctx context.Context, p Projection, number int) error {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
+		failpoint.Here(failpoint.GenerationRemoved)
 	}
 	if _, ok := p.(*Passages); ok {
 		errs = append(errs, o.RemoveSearch(ctx, name))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/schema"
 
 	"modernc.org/sqlite" // also the driver "sqlite"
@@ -112,6 +113,7 @@ func (s *store) migrate(ctx context.Context, name string) error {
 			return fmt.Errorf("make the tables of %s: %w", file, err)
 		}
 	}
+	failpoint.Here(failpoint.TablesMade)
 	return tx.Commit()
 }
 

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"annals/events/failpoint"
 )
 
 // URLsFile is the name, within the data folder, of the file that tells other
@@ -64,6 +66,7 @@ func WriteURLs(dir string, urls URLs) error {
 	}
 	_, err = f.Write(append(text, '\n'))
 	err = errors.Join(err, f.Close())
+	failpoint.Here(failpoint.AddressesWritten)
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(dir, URLsFile))
 	}
