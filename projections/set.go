@@ -191,11 +191,14 @@ func (s *Set) All() []*Runner {
 }
 
 // Run keeps all read models in step with the log until ctx ends. It makes anew
-// those of an older version, and lets generations serve that become ready.
+// those of an older version and those that turn out to be damaged, and lets
+// generations serve that become ready.
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, r := range s.All() {
+		r.mend = func(ctx context.Context) { s.renew(ctx, r.Projection) }
 		g.Go(func() error { return r.run(ctx) })
+		g.Go(func() error { s.inspect(ctx, r); return nil })
 	}
 	for _, p := range s.aged {
 		g.Go(func() error { s.renew(ctx, p); return nil })

@@ -23,6 +23,7 @@ import (
 type crashTest struct {
 	*testing.T
 	dir, data string
+	base      string // URL of the server, the same after every start
 	server    *serverProcess
 	transport http.RoundTripper // of all clients
 
@@ -116,14 +117,17 @@ func (c *crashTest) start() {
 // tryStart is start with settings, which may keep it from serving.
 func (c *crashTest) tryStart(env ...string) error {
 	var args []string
-	if c.server != nil {
-		args = []string{"--listen", strings.TrimPrefix(c.server.base, "http://")}
+	if c.base != "" {
+		args = []string{"--listen", strings.TrimPrefix(c.base, "http://")}
 	}
 	server, err := startServer(c.dir, env, args...)
-	if err == nil {
-		c.server = server
+	if err != nil {
+		return err
 	}
-	return err
+	if c.server = server; c.base == "" {
+		c.base = server.base
+	}
+	return nil
 }
 
 // round lets every client send its files and the editor make changes, and
@@ -187,7 +191,7 @@ func (c *crashTest) client() *coreClient {
 		return token, time.Now().Add(time.Hour), err
 	}}
 	return &coreClient{restClient{
-		url: c.server.base + "/core", http: &http.Client{Transport: c}, token: token.get,
+		url: c.base + "/core", http: &http.Client{Transport: c}, token: token.get,
 		tries: 40, pause: 5 * time.Millisecond, tell: func(string) {},
 	}}
 }
