@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -100,7 +101,7 @@ var boundaries = []boundary{
 
 // sampledBoundaries is how many boundaries are tried where ANNALS_CRASH_ROUNDS
 // does not ask for all.
-const sampledBoundaries = 8
+const sampledBoundaries = 5
 
 // TestCrashAtEveryBoundary holds what TestCrashWhileImporting does, with a
 // program that dies at every boundary between two things that it makes
@@ -180,6 +181,36 @@ func (b *boundaryTest) through(chosen []boundary) {
 		b.Errorf("verify: %v\n%s", err, out)
 	}
 	b.away.Lock()
+	b.wantNothingLeft()
+}
+
+// wantNothingLeft checks that no crash has left a generation that nobody knows
+// of, and so nobody would delete.
+func (b *boundaryTest) wantNothingLeft() {
+	b.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(b.data, "control.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	known, err := projections.Column(b.Context(), db, `SELECT projection || '-' || generation FROM generations
+		UNION ALL SELECT projection || '-' || generation FROM spares`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tables, errTables := filepath.Glob(filepath.Join(b.data, "read-models", "*.db"))
+	indexes, errIndexes := filepath.Glob(filepath.Join(b.data, "search", "passages-*"))
+	if err := errors.Join(errTables, errIndexes); err != nil {
+		b.Fatal(err)
+	}
+	for _, path := range append(tables, indexes...) {
+		if name := strings.TrimSuffix(filepath.Base(path), ".db"); !slices.Contains(known, name) {
+			b.Errorf("%s is left of a crash; known are %v", path, known)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(b.data, "urls.json?*")); err != nil || len(left) > 0 {
+		b.Errorf("%v are left of a crash (%v)", left, err)
+	}
 }
 
 // abandon ends what a test that failed leaves.

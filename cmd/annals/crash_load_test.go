@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,10 @@ type crashLoad struct {
 	moves   int             // of shelf
 	removed []string        // ids of documents that were deleted
 }
+
+// loadPause is between two rounds of a client: they are to be at it at every
+// boundary, and not to fill the log.
+const loadPause = 100 * time.Millisecond
 
 // removedFolder is what the paths of documents that are deleted begin with.
 const removedFolder = "removed"
@@ -64,13 +69,13 @@ func (c *crashTest) newLoad() *crashLoad {
 	} {
 		l.clients.Go(func() error {
 			for {
+				if err := client(); err != nil {
+					return err
+				}
 				select {
 				case <-l.stop:
 					return nil
-				default:
-				}
-				if err := client(); err != nil {
-					return err
+				case <-time.After(loadPause):
 				}
 			}
 		})
@@ -188,7 +193,7 @@ func (l *crashLoad) remove() error {
 	}
 	paths := []string{"/documents/" + documents[0] + "?version=1", "/documents/" + documents[1] + "?version=1"}
 	if len(l.removed)%4 == 0 {
-		above, err := l.editor.vault.find(l.ctx, folder)
+		above, err := l.folderAt(folder)
 		if err != nil {
 			return err
 		}
@@ -202,6 +207,23 @@ func (l *crashLoad) remove() error {
 	}
 	l.removed = append(l.removed, documents...)
 	return nil
+}
+
+// folderAt returns the folder of a path, patiently.
+func (l *crashLoad) folderAt(path string) (folder vaultFolder, err error) {
+	vault := l.editor.vault
+	a, err := vault.call(l.ctx, patiently, vault.request(l.ctx, http.MethodGet, "/folders?path="+url.QueryEscape(path), "", nil))
+	var at []vaultFolder
+	if err == nil {
+		err = a.decode(&at)
+	}
+	if err == nil && len(at) != 1 {
+		err = fmt.Errorf("of the path %s there are the folders %v", path, at)
+	}
+	if err != nil {
+		return folder, err
+	}
+	return at[0], nil
 }
 
 // Texts of what is moved and deleted.

@@ -163,7 +163,7 @@ func (c *crashTest) send(ctx context.Context, round, client int) error {
 		return err
 	}
 	for n := range crashFiles {
-		text := fmt.Sprintf("# Note %d\n\n%s in round %d.\n", n, folder, round) + strings.Repeat("A sentence that takes some room in the log. ", 20*n)
+		text := fmt.Sprintf("# Note %d\n\n%s in round %d.\n", n, folder, round) + strings.Repeat("A sentence that takes some room in the log. ", 5*n)
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("note-%d-%d.md", round, n)), []byte(text), 0o600); err != nil {
 			return err
 		}
