@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func newCrashTest(t *testing.T) *crashTest {
 // no event is lost or doubled, and read models are what the log gives.
 // ANNALS_CRASH_ROUNDS says how often the server is killed.
 func TestCrashWhileImporting(t *testing.T) {
-	rounds := max(3, crashRounds(t))
+	rounds := cmp.Or(crashRounds(t), 3)
 	c := newCrashTest(t)
 	c.start()
 	t.Cleanup(func() { _ = c.server.end(os.Kill) })
