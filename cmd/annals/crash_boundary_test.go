@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -101,7 +103,7 @@ var boundaries = []boundary{
 
 // sampledBoundaries is how many boundaries are tried where ANNALS_CRASH_ROUNDS
 // does not ask for all.
-const sampledBoundaries = 5
+const sampledBoundaries = 8
 
 // TestCrashAtEveryBoundary holds what TestCrashWhileImporting does, with a
 // program that dies at every boundary between two things that it makes
