@@ -103,7 +103,7 @@ var boundaries = []boundary{
 
 // sampledBoundaries is how many boundaries are tried where ANNALS_CRASH_ROUNDS
 // does not ask for all.
-const sampledBoundaries = 8
+const sampledBoundaries = 20
 
 // TestCrashAtEveryBoundary holds what TestCrashWhileImporting does, with a
 // program that dies at every boundary between two things that it makes
@@ -298,8 +298,8 @@ func (b *boundaryTest) loaded() {
 // kill ends the server at no boundary in particular.
 func (b *boundaryTest) kill() {
 	b.Helper()
-	b.away.Lock()
 	_ = b.server.end(os.Kill) // its error is that it was killed
+	b.away.Lock()
 }
 
 // serving lets a server die while clients are at it.
@@ -337,9 +337,11 @@ func (b *boundaryTest) ending(setting string) {
 	b.Fatalf("no server came to %s at its end", setting)
 }
 
-// signingIn lets a process die that issues a token.
+// signingIn lets a process die that issues the first token.
 func (b *boundaryTest) signingIn(setting string) {
 	b.Helper()
+	b.serve("") // there must be a user
+	b.kill()
 	b.dying(setting, "token", "admin")
 }
 

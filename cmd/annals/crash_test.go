@@ -39,7 +39,7 @@ type crashTest struct {
 // RoundTrip makes a client's request of the server, once there is one.
 func (c *crashTest) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.away.RLock()
-	c.away.RUnlock() //nolint:staticcheck // waiting is all
+	defer c.away.RUnlock()
 	return c.transport.RoundTrip(r)
 }
 
