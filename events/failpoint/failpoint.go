@@ -24,7 +24,7 @@ const (
 	TablesMade        Point = "tables-made"         // of a read model, and not committed
 	IndexOpened       Point = "index-opened"        // or made; the tables beside it may not be
 	GenerationMade    Point = "generation-made"     // and nobody knows that it serves
-	GenerationNoted   Point = "generation-noted"    // in place of one that cannot serve
+	GenerationNoted   Point = "generation-noted"    // what it replaces is given up
 	AccountsFile      Point = "accounts-file"       // is there, its tables may not be
 	AccountsMade      Point = "accounts-made"       // without a user
 	UserMade          Point = "user-made"           // and its password told to nobody
