@@ -28,9 +28,10 @@ bench:
 fuzz:
 	FUZZTIME=$(FUZZTIME) scripts/fuzz
 
-# Kill the program at random moments, ROUNDS times, and look for losses.
+# Kill the program at random moments, ROUNDS times, and at every boundary
+# between what it makes durable, and look for losses.
 crash:
-	ANNALS_CRASH_ROUNDS=$(ROUNDS) go test -count=1 -timeout=60m -v -run='^TestCrash' ./...
+	ANNALS_CRASH_ROUNDS=$(ROUNDS) go test -tags failpoint -count=1 -timeout=60m -v -run='^TestCrash' ./...
 
 clean:
 	rm -rf bin

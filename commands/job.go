@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 
 	"github.com/google/uuid"
@@ -174,7 +175,10 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 func (h *Handler) startJob(ctx context.Context, cause events.Cause, data []events.Data) (Started, error) {
 	started := Started{Job: uuid.New()}
 	expected := events.NoStream
-	for _, batch := range batches(data) {
+	for i, batch := range batches(data) {
+		if i > 0 {
+			failpoint.Here(failpoint.JobBegun)
+		}
 		added := make([]events.New, len(batch))
 		for i, d := range batch {
 			added[i] = events.New{Data: d}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"annals/events/failpoint"
 	"annals/schema"
 )
 
@@ -31,6 +32,7 @@ func OpenControl(ctx context.Context, path string) (*Control, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
+	failpoint.Here(failpoint.ControlMade)
 	return &Control{db: db}, nil
 }
 
@@ -88,11 +90,13 @@ func (c *Control) release(ctx context.Context, name, holder string) error {
 // work need not wait until they run out.
 func (c *Control) ReleaseAll(ctx context.Context, holder string) error {
 	_, err := c.db.ExecContext(ctx, `DELETE FROM leases WHERE holder = $1`, holder)
+	failpoint.Here(failpoint.LeasesReleased)
 	return err
 }
 
 // forget removes leases that ran out before t.
 func (c *Control) forget(ctx context.Context, t time.Time) error {
 	_, err := c.db.ExecContext(ctx, `DELETE FROM leases WHERE expires < $1`, t.UnixMilli())
+	failpoint.Here(failpoint.LeasesForgotten)
 	return err
 }

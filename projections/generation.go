@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"annals/events"
+	"annals/events/failpoint"
 )
 
 const batchSize = 2000
@@ -86,6 +87,7 @@ func (g *generation) step(ctx context.Context, to events.Position) (more bool, e
 	if err := g.applyAll(ctx, batch, through); err != nil {
 		return false, err
 	}
+	failpoint.Here(failpoint.EventsPassed)
 	if f, ok := g.Projection.(Follower); ok {
 		if err := f.Flush(ctx, g.store, through); err != nil {
 			return false, fmt.Errorf("second store of %s: %w", g.Name(), err)
@@ -142,6 +144,7 @@ func (g *generation) applyAll(ctx context.Context, batch []events.Event, through
 				return err
 			}
 		}
+		failpoint.Here(failpoint.EventsApplied)
 		return moveCheckpoint(ctx, tx, through)
 	})
 	var poison *poisonError

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"annals/events/failpoint"
 	"annals/projections/searchindex"
 )
 
@@ -57,8 +58,13 @@ func (f *flush) empty() bool {
 
 // apply hands the batch to the engine, and then strikes it off what waits.
 func (f *flush) apply(ctx context.Context) error {
+	failpoint.Here(failpoint.IndexBehind)
 	if err := f.Engine.Apply(ctx, f.batch); err != nil {
 		return err
+	}
+	failpoint.Here(failpoint.IndexAhead)
+	if len(f.batch.Delete) > 0 {
+		failpoint.Here(failpoint.IndexForgot)
 	}
 	err := f.tables.Transaction(ctx, func(tx Tx) error {
 		for _, id := range f.batch.Delete {
@@ -73,6 +79,7 @@ func (f *flush) apply(ctx context.Context) error {
 		}
 		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, f.batch.Position)
 	})
+	failpoint.Here(failpoint.IndexNoted)
 	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/events/failpoint"
 )
 
 // Position returns up to where the search index holds everything.
@@ -111,5 +112,8 @@ func (p *Passages) Later(ctx context.Context, tables Tables) (more bool, err err
 			break
 		}
 	}
-	return true, f.apply(ctx)
+	failpoint.Here(failpoint.LabelsBehind)
+	err = f.apply(ctx)
+	failpoint.Here(failpoint.LabelsNoted)
+	return true, err
 }

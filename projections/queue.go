@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/failpoint"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
@@ -223,6 +224,7 @@ func (d *dispatch) claimOf(ctx context.Context, owner string) (Task, bool, error
 		}
 		won, err := d.Control.claim(ctx, t.lease(), d.Holder, time.Now(), leaseTime)
 		if won || err != nil {
+			failpoint.Here(failpoint.FileClaimed)
 			return t, won, err
 		}
 		d.set(t, &claim{until: time.Now().Add(retryAfter)})
@@ -311,6 +313,7 @@ func (d *dispatch) giveBack(ctx context.Context, t Task, cancel context.CancelFu
 	if err := d.Control.release(context.WithoutCancel(ctx), t.lease(), d.Holder); err != nil {
 		d.Logger.Warn("lease cannot be given back", "lease", t.lease(), "error", err) // it runs out
 	}
+	failpoint.Here(failpoint.LeaseGivenBack)
 	d.set(t, &claim{until: time.Now().Add(retryAfter)})
 }
 
@@ -327,6 +330,7 @@ func (d *dispatch) renew(ctx context.Context) {
 	d.mu.Unlock()
 	for t, cancel := range out {
 		held, err := d.Control.renew(ctx, t.lease(), d.Holder, time.Now().Add(leaseTime))
+		failpoint.Here(failpoint.LeaseRenewed)
 		if err != nil {
 			d.Logger.Warn("lease cannot be renewed", "lease", t.lease(), "error", err)
 		} else if !held {

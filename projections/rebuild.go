@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 
 	"github.com/google/uuid"
@@ -66,8 +67,11 @@ func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head
 		if err := o.fill(ctx, p, s, told); err != nil {
 			return fmt.Errorf("rebuild %s: %w", p.Name(), err)
 		}
+		failpoint.Here(failpoint.RebuildFilled)
 		s.state = ready
-		return o.Control.setSpare(ctx, s)
+		err = o.Control.setSpare(ctx, s)
+		failpoint.Here(failpoint.RebuildReady)
+		return err
 	})
 	return generation, err
 }
@@ -90,7 +94,9 @@ func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
 	if err := o.remove(ctx, p, s.generation); err != nil { // a control.db that was lost may have known it
 		return s, err
 	}
-	return s, o.Control.setSpare(ctx, s)
+	err = o.Control.setSpare(ctx, s)
+	failpoint.Here(failpoint.RebuildBegun)
+	return s, err
 }
 
 // fill brings a spare generation to where the log ends when it begins.
@@ -119,6 +125,7 @@ func (o Options) giveUp(ctx context.Context, p Projection, s spare) error {
 	if err := o.Control.setSpare(ctx, s); err != nil {
 		return err
 	}
+	failpoint.Here(failpoint.GenerationGivenUp)
 	o.clear(ctx, p)
 	return nil
 }
@@ -133,6 +140,7 @@ func (o Options) clear(ctx context.Context, p Projection) {
 		}
 		if err = o.remove(ctx, p, s.generation); err == nil {
 			err = o.Control.dropSpare(ctx, p.Name(), s.generation)
+			failpoint.Here(failpoint.GenerationCleared)
 		}
 		if err != nil {
 			break
@@ -164,7 +172,9 @@ func (o Options) Back(ctx context.Context, name string) (generation int, err err
 			return fault.Errorf(fault.Conflict, "generation %d of %s, which is kept, is of version %d; this program makes version %d", s.generation, name, s.version, p.Version())
 		}
 		generation, s.state = s.generation, ready
-		return o.Control.setSpare(ctx, s)
+		err = o.Control.setSpare(ctx, s)
+		failpoint.Here(failpoint.BackReady)
+		return err
 	})
 	return generation, err
 }
@@ -198,6 +208,7 @@ func (o Options) Discard(ctx context.Context, name string) error {
 		if err := o.Control.discard(ctx, name); err != nil {
 			return err
 		}
+		failpoint.Here(failpoint.ModelDiscarded)
 		o.clear(ctx, p)
 		return nil
 	})
@@ -218,7 +229,11 @@ func (c *Control) alone(ctx context.Context, projection string, fn func(context.
 	if err := c.claimSoon(ctx, name, holder); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.release(context.WithoutCancel(ctx), name, holder)) }()
+	failpoint.Here(failpoint.RebuildClaimed)
+	defer func() {
+		err = errors.Join(err, c.release(context.WithoutCancel(ctx), name, holder))
+		failpoint.Here(failpoint.RebuildReleased)
+	}()
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	renewing := make(chan struct{})

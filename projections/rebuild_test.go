@@ -47,6 +47,12 @@ func serve(t *testing.T, o Options) (s *Set, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, run(t, s)
+}
+
+// run keeps read models in step until the test or stop ends it.
+func run(t *testing.T, s *Set) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -57,7 +63,7 @@ func serve(t *testing.T, o Options) (s *Set, stop func()) {
 		}
 	})
 	t.Cleanup(stop)
-	return s, stop
+	return stop
 }
 
 // untilServes waits until a generation serves.

@@ -31,6 +31,10 @@ type Runner struct {
 	log        *events.Log
 	logger     *slog.Logger
 
+	// mend has the read model made anew where its file turns out to be damaged,
+	// to be taken up by the Set; nil where there is none. Set before run.
+	mend func(context.Context)
+
 	// stepping is held while a generation is brought forward or replaced.
 	stepping sync.Mutex
 
@@ -148,6 +152,9 @@ func (r *Runner) run(ctx context.Context) error {
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		r.advance(r.Position(), fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name()))
 		_, replaced := r.Moved() // nothing else moves it while this waits
+		if r.mend != nil && damaged(err) {
+			r.mend(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return nil

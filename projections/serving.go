@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/projections/searchindex"
 )
 
@@ -108,6 +109,7 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 	defer r.stepping.Unlock()
 	err = next.reach(ctx, r.serving.position, func(events.Position) {})
 	if err = errors.Join(err, ctx.Err()); err == nil {
+		failpoint.Here(failpoint.TakeOverReady)
 		err = commit()
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 	"annals/projections/searchindex"
 
@@ -140,9 +141,11 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	failpoint.Here(failpoint.GenerationMade)
 	if err := o.Control.setGeneration(ctx, p.Name(), p.Version(), number); err != nil {
 		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.close())
 	}
+	failpoint.Here(failpoint.GenerationNoted)
 	o.clear(ctx, p)
 	return g.serve(), nil
 }
@@ -156,6 +159,7 @@ func (o Options) openGeneration(ctx context.Context, p Projection, number int) (
 		if err != nil {
 			return nil, fmt.Errorf("open search index %s: %w", name, err)
 		}
+		failpoint.Here(failpoint.IndexOpened)
 		p = &Passages{Engine: engine}
 	}
 	g, err := newGeneration(ctx, o.Log, p, filepath.Join(o.Dir, name+".db"), o.Logger)
@@ -187,6 +191,7 @@ func (o Options) remove(ctx context.Context, p Projection, number int) error {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
+		failpoint.Here(failpoint.GenerationRemoved)
 	}
 	if _, ok := p.(*Passages); ok {
 		errs = append(errs, o.RemoveSearch(ctx, name))
@@ -200,11 +205,14 @@ func (s *Set) All() []*Runner {
 }
 
 // Run keeps all read models in step with the log until ctx ends. It makes anew
-// those of an older version, and lets generations serve that become ready.
+// those of an older version and those that turn out to be damaged, and lets
+// generations serve that become ready.
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, r := range s.All() {
+		r.mend = func(ctx context.Context) { s.renew(ctx, r.Projection) }
 		g.Go(func() error { return r.run(ctx) })
+		g.Go(func() error { s.inspect(ctx, r); return nil })
 	}
 	for _, p := range s.aged {
 		g.Go(func() error { s.renew(ctx, p); return nil })

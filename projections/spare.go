@@ -3,6 +3,8 @@ package projections
 import (
 	"context"
 	"slices"
+
+	"annals/events/failpoint"
 )
 
 // States of a generation that does not serve.
@@ -48,7 +50,7 @@ func (c *Control) dropSpare(ctx context.Context, projection string, generation i
 // serve lets a spare generation serve from now on and keeps the one that did,
 // in place of any that was kept before.
 func (c *Control) serve(ctx context.Context, s spare) error {
-	return c.transaction(ctx, []string{
+	err := c.transaction(ctx, []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1 AND state = 'kept' AND generation <> $2`,
 		`INSERT INTO spares (projection, generation, version, state)
 			SELECT projection, generation, version, 'kept' FROM generations WHERE projection = $1 AND generation <> $2`,
@@ -57,6 +59,8 @@ func (c *Control) serve(ctx context.Context, s spare) error {
 			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
 		`DELETE FROM spares WHERE projection = $1 AND generation = $2`,
 	}, s.projection, s.generation)
+	failpoint.Here(failpoint.TakenOver)
+	return err
 }
 
 // discard gives up all generations of a projection.

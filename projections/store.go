@@ -8,9 +8,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/schema"
 
 	"modernc.org/sqlite" // also the driver "sqlite"
@@ -25,6 +27,9 @@ type store struct {
 	wdb   *sql.DB
 	read  *sql.DB
 	stmts map[string]*sql.Stmt
+	// unchecked says that the file was too large to be looked at whole when it
+	// was opened.
+	unchecked bool
 }
 
 const (
@@ -83,6 +88,9 @@ func (s *store) open(ctx context.Context, path, name string) (err error) {
 	if err := s.migrate(ctx, name); err != nil {
 		return err
 	}
+	if err := s.check(ctx, name, path); err != nil {
+		return err
+	}
 	if s.read, err = sql.Open("sqlite", dsn(path, "query_only(1)", "cache_size(-4000)")); err != nil {
 		return err
 	}
@@ -90,6 +98,63 @@ func (s *store) open(ctx context.Context, path, name string) (err error) {
 	s.read.SetMaxIdleConns(readers)
 	s.read.SetConnMaxIdleTime(readerRest)
 	return s.read.PingContext(ctx)
+}
+
+// checkedAtStart is up to which size a file is looked at whole before it serves:
+// that takes a tenth of a second. A larger one is looked at while it does.
+const checkedAtStart = 32 << 20
+
+// check returns an error where the file has other tables than those of name, or
+// is so small that it can be looked at whole and is damaged.
+func (s *store) check(ctx context.Context, name, path string) error {
+	for _, file := range []string{"base", name} {
+		text, err := schema.SQL.ReadFile("sql/sqlite/" + file + ".sql")
+		if err != nil {
+			return err
+		}
+		for _, table := range tableName.FindAllSubmatch(text, -1) {
+			var there bool
+			if err := s.write.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = $1)`, string(table[1])).Scan(&there); err != nil {
+				return err
+			}
+			if !there {
+				return fmt.Errorf("the table %s of %s is missing", table[1], name)
+			}
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if s.unchecked = info.Size() > checkedAtStart; s.unchecked {
+		return nil
+	}
+	return sound(ctx, s.write)
+}
+
+var tableName = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
+
+// sound returns an error where what holds the rows of a file together is
+// damaged. It does not see another value in a row.
+func sound(ctx context.Context, db rowQueryer) error {
+	var found string
+	err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found)
+	if err == nil && found != "ok" {
+		err = fmt.Errorf("%w: %s", errDamaged, found)
+	}
+	return err
+}
+
+type rowQueryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// damaged reports whether an error says that a file is not as it was written.
+func damaged(err error) bool {
+	var e *sqlite.Error
+	return errors.Is(err, errDamaged) || errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }
 
 func (s *store) migrate(ctx context.Context, name string) error {
@@ -112,6 +177,7 @@ func (s *store) migrate(ctx context.Context, name string) error {
 			return fmt.Errorf("make the tables of %s: %w", file, err)
 		}
 	}
+	failpoint.Here(failpoint.TablesMade)
 	return tx.Commit()
 }
 

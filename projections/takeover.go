@@ -62,14 +62,30 @@ func (o Options) takeUp(ctx context.Context, r *Runner, s spare) {
 	}
 }
 
-// renew makes a read model of an older version anew, while that serves.
+// inspect looks at a read model that was too large for it when it was opened,
+// and has one that is damaged made anew.
+func (s *Set) inspect(ctx context.Context, r *Runner) {
+	g := r.acquire()
+	var err error
+	if g.store.unchecked {
+		err = sound(ctx, g.store.read)
+	}
+	r.release(g)
+	if damaged(err) && ctx.Err() == nil {
+		s.options.Logger.Error("read model is damaged and is made anew", "projection", r.Name(), "generation", g.number, "error", err)
+		s.renew(ctx, r.Projection)
+	}
+}
+
+// renew makes a read model anew that serves, being of an older version or as far
+// as it can be read.
 func (s *Set) renew(ctx context.Context, p Projection) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		_, err := s.options.rebuild(ctx, p, func(done, head events.Position) {})
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.options.Logger.Error("read model of an older version cannot be made anew", "projection", p.Name(), "error", err, "retry_in", pause)
+		s.options.Logger.Error("read model cannot be made anew", "projection", p.Name(), "error", err, "retry_in", pause)
 		select {
 		case <-ctx.Done():
 			return

@@ -43,7 +43,7 @@ func (c *crashTest) newEditor() *editor {
 	c.Helper()
 	core := c.client()
 	e := &editor{crashTest: c, vault: &vaultClient{core.restClient}}
-	e.vault.url = c.server.base + "/vault"
+	e.vault.url = c.base + "/vault"
 	var err error
 	if e.token, err = issueToken(c.data, "admin"); err != nil {
 		c.Fatal(err)

@@ -15,6 +15,7 @@ type soundLog struct {
 	jobs    map[string]int  // how often each was finished
 	files   map[string]int  // how many each has
 	revises map[string]bool // jobs that bring a document new content
+	removed map[string]bool // jobs of which the documents may be deleted again
 
 	ids      map[uuid.UUID]bool
 	next     map[string]int64 // revision, by stream
@@ -30,7 +31,7 @@ func (c *crashTest) wantSoundLog() *soundLog {
 		c.Fatal(err)
 	}
 	l := &soundLog{
-		jobs: map[string]int{}, files: map[string]int{}, revises: map[string]bool{},
+		jobs: map[string]int{}, files: map[string]int{}, revises: map[string]bool{}, removed: map[string]bool{},
 		ids: map[uuid.UUID]bool{}, next: map[string]int64{}, versions: map[string]int{}, last: -1,
 	}
 	for text := range bytes.Lines(out.Bytes()) {
@@ -66,6 +67,7 @@ func (c *crashTest) fold(l *soundLog, e line) {
 	var data struct {
 		Version  int       `json:"version"`
 		Document uuid.UUID `json:"document"`
+		Folder   string    `json:"folder"`
 	}
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		c.Fatal(err)
@@ -75,6 +77,7 @@ func (c *crashTest) fold(l *soundLog, e line) {
 	case "FileAccepted":
 		l.files[job]++
 		l.revises[job] = data.Document != uuid.Nil
+		l.removed[job] = strings.HasPrefix(data.Folder, removedFolder)
 	case "ImportRequested":
 		l.jobs[job] = 0
 	case "JobFinished":

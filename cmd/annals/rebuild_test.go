@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +22,7 @@ import (
 // files being imported, notice nothing of rebuilds in other processes: not of
 // those that are killed, nor of the switch to what they made, nor back.
 func TestReadsGoOnWhileReadModelsAreRebuilt(t *testing.T) {
-	c := &crashTest{T: t, dir: t.TempDir(), jobs: map[string]bool{}}
-	c.data = filepath.Join(c.dir, "annals-data")
+	c := newCrashTest(t)
 	c.start()
 	t.Cleanup(func() { _ = c.server.end(os.Kill) })
 	c.fileRound(t.Context(), 0)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -241,5 +242,43 @@ func TestVerifyBesideAnImport(t *testing.T) {
 	out, err := verified(t, filepath.Join(dir, "annals-data"))
 	if err != nil || strings.Contains(out, "not compared") || !strings.Contains(out, "101 originals") {
 		t.Errorf("verify: %v\n%s", err, out)
+	}
+}
+
+// A byte of a value is nothing that a start would notice.
+func TestWhatAStartDoesNotNoticeVerifyNamesAndRebuildMends(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "annals-data")
+	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n"})
+	if err := server.end(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(data, "read-models", "passages-1.db")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.ReplaceAll(content, []byte("burned oil"), []byte("burned nil"))
+	if bytes.Equal(flipped, content) {
+		t.Fatal("the text is not in the file")
+	}
+	if err := os.WriteFile(path, flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = startServer(dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.end(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	out, err := verified(t, data)
+	if err == nil || !strings.Contains(out, "passages     1 problem") || !strings.Contains(out, `text is "The lamp burned nil.", by the log "The lamp burned oil."`) {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+	if err := run(t.Context(), []string{"rebuild", "passages", "--data", data}, nil, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := verified(t, data); err != nil || strings.Contains(out, "not compared") {
+		t.Errorf("verify after a rebuild: %v\n%s", err, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
@@ -26,6 +27,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	if err != nil {
 		return events.Content{}, err
 	}
+	failpoint.Here(failpoint.TextEnded)
 	accepted := r.file.Accepted
 	description, text := summary.Result()
 	return events.Content{

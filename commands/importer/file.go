@@ -8,6 +8,7 @@ import (
 
 	"annals/commands"
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 
 	"github.com/google/uuid"
@@ -63,7 +64,9 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		became, err := r.do(ctx)
 		switch {
 		case err == nil:
-			return i.Handler.FinishFile(ctx, file, became)
+			err = i.Handler.FinishFile(ctx, file, became)
+			failpoint.Here(failpoint.FileFinished)
+			return err
 		case runs < maxRuns && errors.Is(err, errOtherText):
 			attempt = r.text.attempt + 1
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
@@ -161,6 +164,7 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Here(failpoint.FolderEnsured)
 	return r.locate(ctx, folder)
 }
 
@@ -183,6 +187,7 @@ func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 		}
 	}
 	r.claim, err = r.Handler.ImportDocument(ctx, command)
+	failpoint.Here(failpoint.DocumentFiled)
 	if fault.Is(err, fault.Forbidden) {
 		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
 	}

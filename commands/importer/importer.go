@@ -16,6 +16,7 @@ import (
 
 	"annals/commands"
 	"annals/commands/importer/extract"
+	"annals/events/failpoint"
 	"annals/events/fault"
 	"annals/events/originals"
 
@@ -188,6 +189,7 @@ func (i *Importer) fail(ctx context.Context, w Work, why error) error {
 	if err := i.Handler.FailFile(ctx, file, kind, shorten(sentence, maxTitle)); err != nil {
 		return err
 	}
+	failpoint.Here(failpoint.FileFailed)
 	i.forget(w)
 	return nil
 }

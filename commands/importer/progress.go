@@ -10,6 +10,7 @@ import (
 
 	"annals/commands"
 	"annals/events"
+	"annals/events/failpoint"
 )
 
 const (
@@ -132,6 +133,7 @@ func (p *progress) tell(ctx context.Context) {
 	p.next = now.Add(pace)
 	first := p.importer.start(p.work)
 	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
+	failpoint.Here(failpoint.FileStarted)
 	p.told = step
 	if p.err != nil && first {
 		p.importer.forget(p.work)

@@ -7,6 +7,7 @@ import (
 	"annals/commands"
 	"annals/commands/importer/extract"
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 
 	"github.com/google/uuid"
@@ -52,6 +53,7 @@ func (r *run) revise(ctx context.Context) (err error) {
 		return err
 	}
 	r.claim, err = r.Handler.FileRevision(ctx, r.file, content)
+	failpoint.Here(failpoint.DocumentRevised)
 	return settle(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"annals/commands"
 	"annals/commands/importer/extract"
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 
 	"github.com/google/uuid"
@@ -94,6 +95,7 @@ func (w *textWriter) flush(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		failpoint.Here(failpoint.TextAppended)
 		w.next += int64(len(w.batch))
 		w.batch, w.bytes = w.batch[:0], 0
 		return nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
@@ -45,6 +46,7 @@ func OpenDir(root string) (*Dir, error) {
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("make the folders of originals: %w", err)
 		}
+		failpoint.Here(failpoint.OriginalsFolder)
 	}
 	if err := errors.Join(syncPath(root), syncPath(filepath.Dir(root))); err != nil {
 		return nil, err
@@ -74,6 +76,7 @@ func (d *Dir) sweep(before time.Time) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove an abandoned upload: %w", err)
 		}
+		failpoint.Here(failpoint.StagingSwept)
 	}
 	return nil
 }
@@ -95,6 +98,7 @@ func (d *Dir) Stage(ctx context.Context, r io.Reader, limit int64) (Staged, erro
 		return nil, errors.Join(err, s.Discard())
 	}
 	s.sha256 = hex.EncodeToString(hash.Sum(nil))
+	failpoint.Here(failpoint.OriginalStaged)
 	return s, nil
 }
 
@@ -166,6 +170,7 @@ func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (delete
 	if deleted, err = d.removeOld(d.path(sha256), before); err != nil || !deleted {
 		return false, err
 	}
+	failpoint.Here(failpoint.OriginalRemoved)
 	return true, syncPath(d.folder(sha256))
 }
 

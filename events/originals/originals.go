@@ -1,7 +1,7 @@
 // Package originals keeps the uploaded files, exactly as they came, under the
 // SHA-256 of their bytes. What is staged counts for nothing until it is
 // committed; what is committed is never changed. It imports events/fault and
-// nothing else of ours.
+// events/failpoint, and nothing else of ours.
 package originals
 
 import (

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"annals/events/failpoint"
 )
 
 // stagedFile is an upload in the staging folder of a Dir. Its file is closed:
@@ -76,6 +78,7 @@ func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 	if err := syncPaths(s.dir.root, everything, paths); err != nil {
 		return err
 	}
+	failpoint.Here(failpoint.OriginalsSynced)
 	touched := make(map[string]bool)
 	for _, f := range files {
 		if err := f.place(touched); err != nil {
@@ -86,7 +89,11 @@ func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 	for folder := range touched {
 		paths = append(paths, folder)
 	}
-	return syncPaths(s.dir.root, everything, paths)
+	if err := syncPaths(s.dir.root, everything, paths); err != nil {
+		return err
+	}
+	failpoint.Here(failpoint.OriginalsKept)
+	return nil
 }
 
 // check returns an error unless the file can be committed and is as long as
@@ -136,6 +143,7 @@ func (s *stagedFile) place(touched map[string]bool) error {
 	if err := os.Rename(s.path, s.dir.path(s.sha256)); err != nil {
 		return diskError(err)
 	}
+	failpoint.Here(failpoint.OriginalPlaced)
 	touched[folder] = true
 	s.done, s.kept = true, true
 	s.path = s.dir.path(s.sha256)

@@ -13,6 +13,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
@@ -65,9 +66,11 @@ func prepare(ctx context.Context, path string) error {
 	if err := useWAL(ctx, conn); err != nil {
 		return explain(ctx, err, "make the log %s", path)
 	}
+	failpoint.Here(failpoint.LogPrepared)
 	if err := create(ctx, conn, path); err != nil {
 		return explain(ctx, err, "make the log %s", path)
 	}
+	failpoint.Here(failpoint.LogMade)
 	return nil
 }
 

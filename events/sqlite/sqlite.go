@@ -1,6 +1,6 @@
 // Package sqlite keeps a log in one SQLite file. Several processes may have
-// the file open at once. It imports events and events/fault, nothing else of
-// ours.
+// the file open at once. It imports events, events/fault and events/failpoint,
+// nothing else of ours.
 //
 // Appends go through one goroutine, which commits all that wait at that moment
 // in one transaction, so that they share its one sync to the disk.

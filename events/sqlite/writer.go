@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"annals/events"
+	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
@@ -221,6 +222,7 @@ func (w *writer) commit() {
 		err = w.appendAll(ctx, group, outcomes)
 	}
 	if err == nil {
+		failpoint.Here(failpoint.EventsInserted)
 		_, err = w.end.ExecContext(ctx)
 	}
 	if err != nil {
@@ -229,6 +231,7 @@ func (w *writer) commit() {
 		err = conceal(ctx, err, cannotWrite, "append to the log %s", w.path)
 	}
 	if err == nil {
+		failpoint.Here(failpoint.EventsCommitted)
 		w.transactions++
 	}
 	w.active = len(group) + w.waiting()

@@ -2,7 +2,7 @@
 // the built-in OpenID issuer, signs that issuer's ID tokens, and verifies
 // bearer tokens of every issuer in the configuration.
 //
-// It may import events alone.
+// It may import events and what is below it alone.
 package signin
 
 import (
@@ -20,6 +20,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
@@ -62,6 +63,7 @@ func OpenAccounts(ctx context.Context, dir string) (*Accounts, error) {
 	if err := restrict(path); err != nil {
 		return nil, fmt.Errorf("restrict the account store to its owner: %w", err)
 	}
+	failpoint.Here(failpoint.AccountsFile)
 	db, err := sql.Open("sqlite", dataSource(path))
 	if err != nil {
 		return nil, fmt.Errorf("open the account store %s: %w", path, err)
@@ -128,6 +130,7 @@ func (a *Accounts) migrate(ctx context.Context) error {
 		if _, err := conn.ExecContext(ctx, accountsSchema); err != nil {
 			return err
 		}
+		failpoint.Here(failpoint.AccountsMade)
 	}
 	a.lookup, err = a.db.PrepareContext(ctx, `
 		SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2)
@@ -194,6 +197,7 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return nil, err
 	}
+	failpoint.Here(failpoint.UserMade)
 	return &account, nil
 }
 

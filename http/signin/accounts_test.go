@@ -301,12 +301,18 @@ func TestURLsAreReadBack(t *testing.T) {
 	if got, err := ReadURLs(dir); err != nil || got.Issuer != DefaultIssuer {
 		t.Errorf("ReadURLs of an empty folder = %+v, %v; want the defaults", got, err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, URLsFile+".new"), []byte("cut off"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	want := URLs{Core: "http://h/core", Vault: "http://h/vault", MCP: "http://h/mcp", Issuer: "http://h/signin", Audience: "x"}
 	if err := WriteURLs(dir, want); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := ReadURLs(dir); err != nil || got != want {
 		t.Errorf("ReadURLs = %+v, %v; want %+v", got, err, want)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("there are %v (%v), want one file", left, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, URLsFile), []byte(`{"core"`), 0o600); err != nil {
 		t.Fatal(err)

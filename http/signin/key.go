@@ -15,6 +15,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
+	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
@@ -100,6 +101,7 @@ func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error)
 	if err != nil {
 		return Key{}, fmt.Errorf("store a signing key: %w", err)
 	}
+	failpoint.Here(failpoint.KeyMade)
 	return key, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"annals/events/failpoint"
 )
 
 // URLsFile is the name, within the data folder, of the file that tells other
@@ -52,23 +54,23 @@ func ReadURLs(dir string) (URLs, error) {
 	return urls, nil
 }
 
-// WriteURLs leaves urls in the data folder dir, in one step.
+// WriteURLs leaves urls in the data folder dir, in one step. One process at a
+// time may call it.
 func WriteURLs(dir string, urls URLs) error {
 	text, err := json.MarshalIndent(urls, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the server's addresses: %w", err)
 	}
-	f, err := os.CreateTemp(dir, URLsFile+".*")
+	path := filepath.Join(dir, URLsFile)
+	// The name is always the same, so that one which a crash left is replaced.
+	written := path + ".new"
+	err = os.WriteFile(written, append(text, '\n'), 0o600)
+	failpoint.Here(failpoint.AddressesWritten)
+	if err == nil {
+		err = os.Rename(written, path)
+	}
 	if err != nil {
 		return fmt.Errorf("write the server's addresses: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, URLsFile))
-	}
-	if err != nil {
-		return fmt.Errorf("write the server's addresses: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -54,13 +55,14 @@ func config() map[string]any {
 
 // Open opens the index in a folder, or makes a new one if there is none. A
 // damaged index is an error of kind Internal, after which the folder may be
-// removed and the index built again.
+// removed and the index built again. Of a large index some segments alone are
+// looked at whole.
 func Open(dir string) (*Index, error) {
 	isNew, err := missing(dir)
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}
-	return open(dir, func() (bleve.Index, error) {
+	return open(dir, checkedAtStart, func() (bleve.Index, error) {
 		if !isNew {
 			return bleve.OpenUsing(dir, config())
 		}
@@ -71,16 +73,17 @@ func Open(dir string) (*Index, error) {
 }
 
 // OpenReadOnly opens the index in a folder for searches, and changes nothing in
-// it. While it is open, Open fails.
+// it, once all of it was looked at. While it is open, Open fails.
 func OpenReadOnly(dir string) (*Index, error) {
-	return open(dir, func() (bleve.Index, error) {
+	return open(dir, math.MaxInt, func() (bleve.Index, error) {
 		c := config()
 		c["read_only"] = true
 		return bleve.OpenUsing(dir, c)
 	})
 }
 
-func open(dir string, with func() (bleve.Index, error)) (x *Index, err error) {
+// open opens an index and looks at so many bytes of it.
+func open(dir string, bytes int, with func() (bleve.Index, error)) (x *Index, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			x, err = nil, damaged(dir, r)
@@ -91,7 +94,7 @@ func open(dir string, with func() (bleve.Index, error)) (x *Index, err error) {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}
 	x = &Index{dir: dir, index: opened, close: sync.OnceValue(opened.Close)}
-	if err := x.check(); err != nil {
+	if err := x.check(bytes); err != nil {
 		x.Close()
 		return nil, damaged(dir, err)
 	}
@@ -110,25 +113,6 @@ func missing(dir string) (bool, error) {
 
 func damaged(dir string, cause any) error {
 	return fault.Errorf(fault.Internal, "search index %s is damaged: %v", dir, cause)
-}
-
-// check reads what every search needs of each segment.
-func (x *Index) check() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	s, err := x.snapshot()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if _, err := s.GetInternal(positionKey); err != nil {
-		return err
-	}
-	_, err = x.columns.of(s)
-	return err
 }
 
 // snapshot returns the index as it is now; it must be closed.

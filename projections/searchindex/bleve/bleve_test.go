@@ -42,6 +42,7 @@ func TestDamage(t *testing.T) {
 		"a torn root":      func(dir string) error { return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 100) },
 		"a torn segment":   func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 50) }) },
 		"an empty segment": func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 0) }) },
+		"a flipped byte":   func(dir string) error { return eachSegment(dir, flip) },
 		"a lost segment":   func(dir string) error { return eachSegment(dir, os.Remove) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +72,15 @@ func TestDamage(t *testing.T) {
 			}
 		})
 	}
+}
+
+func flip(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	content[len(content)/2] ^= 1
+	return os.WriteFile(path, content, 0o600)
 }
 
 func eachSegment(dir string, f func(string) error) error {

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// crashLoad is clients that go on, whatever becomes of the server: they
+// import, change, move and delete.
+type crashLoad struct {
+	*crashTest
+	editor *editor
+	rooms  [2]vaultFolder // between which shelf is moved
+	shelf  vaultFolder
+
+	clients *errgroup.Group
+	ctx     context.Context // ends when one of them fails
+	cancel  context.CancelFunc
+	stop    chan struct{}
+
+	rounds  int             // of imports
+	awaited map[string]bool // jobs that ended
+	moves   int             // of shelf
+	removed []string        // ids of documents that were deleted
+}
+
+// loadPause is between two rounds of a client: they are to be at it at every
+// boundary, and not to fill the log.
+const loadPause = 100 * time.Millisecond
+
+// removedFolder is what the paths of documents that are deleted begin with.
+const removedFolder = "removed"
+
+// newLoad files what is to be changed and lets the clients begin.
+func (c *crashTest) newLoad() *crashLoad {
+	c.Helper()
+	l := &crashLoad{crashTest: c, editor: c.newEditor(), stop: make(chan struct{}), awaited: map[string]bool{}}
+	ctx, cancel := context.WithCancel(c.Context())
+	l.clients, l.ctx = errgroup.WithContext(ctx)
+	l.cancel = cancel
+	for i, path := range []string{"room 0/shelf", "room 1"} {
+		if err := l.file(l.ctx, path, map[string][]byte{"moved.md": []byte(movedText)}); err != nil {
+			c.Fatal(err)
+		}
+		var err error
+		if l.rooms[i], err = l.editor.vault.find(l.ctx, fmt.Sprint("room ", i)); err != nil {
+			c.Fatal(err)
+		}
+	}
+	var err error
+	if l.shelf, err = l.editor.vault.find(l.ctx, "room 0/shelf"); err != nil {
+		c.Fatal(err)
+	}
+	for _, client := range []func() error{
+		func() error { return l.editor.all(l.ctx) }, l.importRound, l.remove, l.move,
+	} {
+		l.clients.Go(func() error {
+			for {
+				if err := client(); err != nil {
+					return err
+				}
+				select {
+				case <-l.stop:
+					return nil
+				case <-time.After(loadPause):
+				}
+			}
+		})
+	}
+	return l
+}
+
+// end lets the clients come to the end of what they are at, for which there
+// must be a server.
+func (l *crashLoad) end() {
+	l.Helper()
+	close(l.stop)
+	if err := l.clients.Wait(); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// importRound lets all clients send the files of one round, and waits until
+// they are read: otherwise more and more would wait.
+func (l *crashLoad) importRound() error {
+	all, ctx := errgroup.WithContext(l.ctx)
+	round := l.rounds
+	l.rounds++
+	for client := range crashClients {
+		all.Go(func() error { return l.send(ctx, round, client) })
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	jobs := slices.Collect(maps.Keys(l.jobs))
+	l.mu.Unlock()
+	core := l.client()
+	for _, id := range jobs {
+		if l.awaited[id] {
+			continue
+		}
+		if job, err := l.ended(l.ctx, core, id); err != nil {
+			return fmt.Errorf("wait for the job %s: %w; %s", id, err, job.Message)
+		}
+		l.awaited[id] = true
+	}
+	return nil
+}
+
+// file uploads files and waits for their job.
+func (l *crashLoad) file(ctx context.Context, folder string, contents map[string][]byte) error {
+	_, err := l.upload(ctx, folder, nil, contents)
+	return err
+}
+
+// upload is file that returns the job, which ended.
+func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, contents map[string][]byte) (job importJob, err error) {
+	dir := filepath.Join(l.dir, "files", folder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return job, err
+	}
+	for name, content := range contents {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return job, err
+		}
+	}
+	files, err := listTree(dir)
+	if err != nil {
+		return job, err
+	}
+	core := l.client()
+	if job, err = core.ingest(ctx, dir, folder, tags, files.files); err != nil {
+		return job, fmt.Errorf("upload to %s: %w", folder, err)
+	}
+	l.mu.Lock()
+	l.jobs[job.ID] = true
+	l.mu.Unlock()
+	return l.ended(ctx, core, job.ID)
+}
+
+// wide uploads as many files, with as much said of them, as take several
+// appends to accept.
+func (l *crashLoad) wide() error {
+	tags := make([]string, 60)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("%d %s", i, strings.Repeat("tag", 35))
+	}
+	contents := map[string][]byte{}
+	for n := range 150 {
+		contents[fmt.Sprintf("%d.txt", n)] = fmt.Appendf(nil, "The text of file %d.", n)
+	}
+	_, err := l.upload(l.ctx, "wide", tags, contents)
+	return err
+}
+
+// remove files documents, some of which cannot be read, and deletes them: by
+// their folder, or one by one.
+func (l *crashLoad) remove() error {
+	n := len(l.removed)
+	folder := fmt.Sprintf("%s %d", removedFolder, n)
+	page, err := docx(fmt.Sprintf("Page %d.", n))
+	if err != nil {
+		return err
+	}
+	job, err := l.upload(l.ctx, folder+"/inner", nil, map[string][]byte{
+		"note.md": fmt.Appendf(nil, "# Note\n\n%s %d\n", removedWord, n), "page.docx": page, "broken.docx": []byte("no document"),
+	})
+	if err != nil {
+		return err
+	}
+	var documents []string
+	for _, r := range job.Results {
+		if r.Success {
+			documents = append(documents, r.Document)
+		}
+	}
+	if len(documents) != 2 || job.Status != "complete" {
+		return fmt.Errorf("of a job with a broken file %d documents were made: %+v", len(documents), job)
+	}
+	paths := []string{"/documents/" + documents[0] + "?version=1", "/documents/" + documents[1] + "?version=1"}
+	if len(l.removed)%4 == 0 {
+		above, err := l.folderAt(folder)
+		if err != nil {
+			return err
+		}
+		paths = []string{"/folders/" + above.ID + "?recursive=true"}
+	}
+	for _, path := range paths {
+		err := l.editor.write(l.ctx, http.MethodDelete, path, "", "")
+		if err != nil && !isRefusal(err, http.StatusNoContent, http.StatusNotFound) { // not found: the first reply was lost
+			return err
+		}
+	}
+	l.removed = append(l.removed, documents...)
+	return nil
+}
+
+// folderAt returns the folder of a path, patiently.
+func (l *crashLoad) folderAt(path string) (folder vaultFolder, err error) {
+	vault := l.editor.vault
+	a, err := vault.call(l.ctx, patiently, vault.request(l.ctx, http.MethodGet, "/folders?path="+url.QueryEscape(path), "", nil))
+	var at []vaultFolder
+	if err == nil {
+		err = a.decode(&at)
+	}
+	if err == nil && len(at) != 1 {
+		err = fmt.Errorf("of the path %s there are the folders %v", path, at)
+	}
+	if err != nil {
+		return folder, err
+	}
+	return at[0], nil
+}
+
+// Texts of what is moved and deleted.
+const (
+	movedText   = "This one went through the quagmire."
+	removedWord = "ephemeral"
+)
+
+// docx returns a document of one paragraph.
+func docx(text string) ([]byte, error) {
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	for name, part := range map[string]string{
+		"_rels/.rels": `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" ` +
+			`Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`,
+		"word/document.xml": `<?xml version="1.0"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">` +
+			`<w:body><w:p><w:r><w:t>` + text + `</w:t></w:r></w:p></w:body></w:document>`,
+	} {
+		w, err := archive.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(part))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	err := archive.Close()
+	return out.Bytes(), err
+}
+
+// move moves a folder with a document in it.
+func (l *crashLoad) move() error {
+	l.moves++
+	return l.editor.write(l.ctx, http.MethodPatch, "/folders/"+l.shelf.ID, "", map[string]any{"parentFolderId": l.rooms[l.moves%2].ID})
+}
+
+// want checks that everything is as the clients left it.
+func (l *crashLoad) want() {
+	l.Helper()
+	l.editor.wantEdits()
+	l.wantDocuments(l.rounds)
+	for _, id := range l.removed {
+		if status, body, err := l.server.request(l.editor.token, http.MethodGet, "/vault/documents/"+id, ""); err != nil || status != http.StatusNotFound {
+			l.Errorf("the deleted document %s: %d %s (%v)", id, status, body, err)
+		}
+	}
+	for _, found := range l.found("", removedWord) {
+		for _, id := range l.removed {
+			if found.Document == id {
+				l.Errorf("a search finds the deleted document %s", id)
+			}
+		}
+	}
+	scope := l.rooms[l.moves%2].Name + "/shelf"
+	if found := l.found(scope, movedText); len(found) != 1 || !strings.Contains(found[0].Text, movedText) {
+		l.Errorf("a search in %s finds %+v, want what was moved there", scope, found)
+	}
+}
+
+type foundPassage struct {
+	Document string `json:"doc_id"`
+	Text     string `json:"text"`
+}
+
+// found returns what a search finds, once the read models are there.
+func (l *crashLoad) found(folder, query string) []foundPassage {
+	l.Helper()
+	body := fmt.Sprintf(`{"query": %q}`, query)
+	if folder != "" {
+		body = fmt.Sprintf(`{"query": %q, "folder_name": %q}`, query, folder)
+	}
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		status, reply, err := l.server.request(l.editor.token, http.MethodPost, "/core/search", body)
+		if err == nil && status == http.StatusServiceUnavailable {
+			continue
+		}
+		var found struct {
+			Sources []foundPassage `json:"sources"`
+		}
+		if err == nil {
+			err = json.Unmarshal(reply, &found)
+		}
+		if err != nil || status != http.StatusOK {
+			l.Fatalf("search: %d %s (%v)", status, reply, err)
+		}
+		return found.Sources
+	}
+}

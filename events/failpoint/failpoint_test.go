@@ -1,0 +1,59 @@
+package failpoint
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+func TestAllNamesEveryPointOnce(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "failpoint.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []Point
+	ast.Inspect(file, func(n ast.Node) bool {
+		if c, ok := n.(*ast.ValueSpec); ok && c.Type != nil {
+			if name, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value); err == nil {
+				declared = append(declared, Point(name))
+			}
+		}
+		return true
+	})
+	if !slices.Equal(All, declared) {
+		t.Errorf("All is %q, declared are %q", All, declared)
+	}
+	slices.Sort(declared)
+	if n := len(slices.Compact(declared)); n != len(All) {
+		t.Errorf("%d points share %d names", len(All), n)
+	}
+}
+
+// The test binary runs itself again to come to points.
+func TestMain(m *testing.M) {
+	if os.Getenv(Variable) == "" {
+		os.Exit(m.Run())
+	}
+	Here(LogMade)
+	Here(LogPrepared)
+	Here(LogMade)
+}
+
+func TestTheProcessEndsWhereItWasAskedTo(t *testing.T) {
+	for setting, dies := range map[string]bool{"log-made:1": true, "log-made:2": true, "log-made:3": false, "key-made:1": false} {
+		p := exec.CommandContext(t.Context(), os.Args[0])
+		p.Env = append(os.Environ(), Variable+"="+setting)
+		err := p.Run()
+		var exit *exec.ExitError
+		killed := errors.As(err, &exit) && exit.ExitCode() < 0
+		if want := dies && Enabled; killed != want || err != nil && !killed {
+			t.Errorf("with %s the process ends with %v, killed %t, want %t", setting, err, killed, want)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+//go:build failpoint
+
+package failpoint
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// Enabled says whether this build has failpoints.
+const Enabled = true
+
+var (
+	chosen, times = parse(os.Getenv(Variable))
+	reached       atomic.Int64
+)
+
+// parse reads the value of Variable.
+func parse(text string) (p Point, times int64) {
+	if text == "" {
+		return "", 0
+	}
+	name, count, _ := strings.Cut(text, ":")
+	times, err := strconv.ParseInt(count, 10, 64)
+	if !slices.Contains(All, Point(name)) || err != nil || times < 1 {
+		panic(fmt.Sprintf("%s=%s: must be a point, a colon and a number from 1", Variable, text))
+	}
+	return Point(name), times
+}
+
+// Here marks a boundary, and ends the process there if that was asked for. It
+// does not return then: whatever else the process is at ends in that moment.
+func Here(p Point) {
+	if p != chosen || reached.Add(1) != times {
+		return
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {} // the signal is on its way
+}

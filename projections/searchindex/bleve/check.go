@@ -1,0 +1,61 @@
+package bleve
+
+import (
+	"fmt"
+	"hash/crc32"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+)
+
+// checkedAtStart is how many bytes of segments are looked at before an index
+// serves: from the disk that takes half a second.
+const checkedAtStart = 256 << 20
+
+// check looks for damage: in so many bytes of segments, and in what every
+// search needs of all of them.
+func (x *Index) check(bytes int) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	s, err := x.snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.GetInternal(positionKey); err != nil {
+		return err
+	}
+	if err := whole(s, bytes); err != nil {
+		return err
+	}
+	_, err = x.columns.of(s)
+	return err
+}
+
+// onDisk is a segment in a file, which ends with the CRC-32 of all before.
+type onDisk interface {
+	Path() string
+	Data() []byte
+	CRC() uint32
+}
+
+// whole returns an error where the bytes of a segment are not those that were
+// written. It looks at so many of them.
+func whole(s *scorch.IndexSnapshot, bytes int) error {
+	for _, segment := range s.Segments() {
+		file, ok := segment.Segment().(onDisk)
+		if !ok {
+			continue // not written yet
+		}
+		data := file.Data()
+		if bytes -= len(data); bytes < 0 {
+			return nil
+		}
+		if got := crc32.ChecksumIEEE(data[:len(data)-crc32.Size]); got != file.CRC() {
+			return fmt.Errorf("the bytes of %s have the checksum %08x, not %08x", file.Path(), got, file.CRC())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package projections
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/projections/searchindex"
+)
+
+// page is how many bytes are overwritten at once.
+const page = 4096
+
+// overwrite writes bytes into the middle of a file, where one of its pages
+// begins.
+func overwrite(path string, bytes []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(bytes, info.Size()/2/page*page)
+	return errors.Join(err, f.Close())
+}
+
+func zeroPage(path string) error { return overwrite(path, make([]byte, page)) }
+
+// blank leaves nothing but the length of a file.
+func blank(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, make([]byte, info.Size()), 0o600)
+}
+
+func halve(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return os.Truncate(path, info.Size()/2)
+}
+
+func flip(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	content[len(content)/2] ^= 1
+	return os.WriteFile(path, content, 0o600)
+}
+
+// exchange puts the files of one generation in the place of another's.
+func exchange(path, by string) error {
+	content, err := os.ReadFile(by)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
+// segments calls harm with the segments of a search index.
+func segments(dir string, harm func(path string) error) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "passages-1", "store", "*.zap"))
+	if err == nil && len(paths) == 0 {
+		err = errors.New("the search index has no segment")
+	}
+	for _, path := range paths {
+		err = errors.Join(err, harm(path))
+	}
+	return err
+}
+
+func TestATornReadModelIsMadeAnewAtTheStart(t *testing.T) {
+	log, sound := newLog(t), t.TempDir()
+	folder, last := manyDocuments(t, log, 60)
+	s, stop := serve(t, optionsIn(t, log, sound))
+	for _, r := range s.All() {
+		wait(t, r, last)
+	}
+	stop()
+	in := func(harm func(string) error, path ...string) func(string) error {
+		return func(dir string) error { return harm(filepath.Join(append([]string{dir}, path...)...)) }
+	}
+	for name, test := range map[string]struct {
+		harm  func(dir string) error
+		model string
+		anew  int // generation that serves then
+	}{
+		"the vault's file, cut off":            {in(halve, "vault-1.db"), "vault", 2},
+		"the vault's file, cut off to nothing": {in(func(path string) error { return os.Truncate(path, 0) }, "vault-1.db"), "vault", 1},
+		"the vault's file, with a zeroed page": {in(zeroPage, "vault-1.db"), "vault", 2},
+		"the vault's file, removed":            {in(os.Remove, "vault-1.db"), "vault", 1},
+		"the vault's file, exchanged": {func(dir string) error {
+			return exchange(filepath.Join(dir, "vault-1.db"), filepath.Join(dir, "jobs-1.db"))
+		}, "vault", 2},
+		"the tables of passages, cut off":        {in(halve, "passages-1.db"), "passages", 2},
+		"the tables of passages, a zeroed page":  {in(zeroPage, "passages-1.db"), "passages", 2},
+		"the tables of passages, removed":        {in(os.Remove, "passages-1.db"), "passages", 1},
+		"the search index, a segment cut off":    {func(dir string) error { return segments(dir, halve) }, "passages", 2},
+		"the search index, a zeroed page":        {func(dir string) error { return segments(dir, zeroPage) }, "passages", 2},
+		"the search index, a flipped byte":       {func(dir string) error { return segments(dir, flip) }, "passages", 2},
+		"the search index, a segment removed":    {func(dir string) error { return segments(dir, os.Remove) }, "passages", 2},
+		"the search index, its root cut off":     {in(func(path string) error { return os.Truncate(path, page+100) }, "passages-1", "store", "root.bolt"), "passages", 2},
+		"the search index, its root zeroed":      {in(blank, "passages-1", "store", "root.bolt"), "passages", 2},
+		"the search index, its root removed":     {in(os.Remove, "passages-1", "store", "root.bolt"), "passages", 2},
+		"the search index, removed":              {in(os.RemoveAll, "passages-1"), "passages", 2},
+		"the search index, its catalogue zeroed": {in(blank, "passages-1", "index_meta.json"), "passages", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "copy")
+			if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.harm(dir); err != nil {
+				t.Fatal(err)
+			}
+			s, _ := serve(t, optionsIn(t, log, dir))
+			for _, r := range s.All() {
+				wait(t, r, last)
+				if want := map[bool]int{true: test.anew, false: 1}[r.Name() == test.model]; r.Generation() != want {
+					t.Errorf("generation %d of %s serves, want %d", r.Generation(), r.Name(), want)
+				}
+			}
+			if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 60 {
+				t.Errorf("the vault holds %d documents, want 60", got)
+			}
+			hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lighthouse", Granted: []string{folder.String()}, Limit: searchindex.MaxLimit})
+			if n, errCount := s.Search.Count(t.Context()); err != nil || errCount != nil || n != 60 || len(hits) != 60 {
+				t.Errorf("of %d passages (%v) %d are found (%v), want 60", n, errCount, len(hits), err)
+			}
+		})
+	}
+}
+
+// What is larger than what a start looks at serves, until it is found out.
+func TestATornReadModelIsMadeAnewWhileItServes(t *testing.T) {
+	for name, found := range map[string]func(t *testing.T, s *Set, log *events.Log){
+		"by looking at it": func(t *testing.T, s *Set, _ *events.Log) {
+			s.Vault.serving.store.unchecked = true // as it is of a large file
+		},
+		"by writing to it": func(t *testing.T, _ *Set, log *events.Log) {
+			manyDocuments(t, log, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, dir := newLog(t), t.TempDir()
+			_, last := manyDocuments(t, log, 100)
+			s, stop := serve(t, optionsIn(t, log, dir))
+			wait(t, s.Vault, last)
+			stop()
+			s, err := Open(t.Context(), optionsIn(t, log, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Every page but those that tell what the file is, and where it ends.
+			path := filepath.Join(dir, "vault-1.db")
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := int64(3 * page); at < info.Size(); at += page {
+				if _, err := f.WriteAt([]byte(strings.Repeat("x", page)), at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// What is still in memory is sound.
+			if err := errors.Join(f.Close(), s.Vault.rest(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			found(t, s, log)
+			run(t, s)
+			head, err := log.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Whoever met the damage last may have it made anew once more.
+			for {
+				_, moved := s.Vault.Moved()
+				if s.Vault.Generation() > 1 && s.Vault.Err() == nil && s.Vault.Position() >= head {
+					break
+				}
+				<-moved
+			}
+			if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got < 100 {
+				t.Errorf("the vault holds %d documents, want 100 at least", got)
+			}
+		})
+	}
+}
