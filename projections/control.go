@@ -29,6 +29,9 @@ func OpenControl(ctx context.Context, path string) (*Control, error) {
 	if err == nil {
 		_, err = db.ExecContext(ctx, string(text))
 	}
+	if damaged(err) {
+		err = fmt.Errorf("%w; it may be deleted: it holds leases and which generation serves, and read models are made anew without it", err)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}

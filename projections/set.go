@@ -102,7 +102,7 @@ func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, 
 		if err == nil {
 			return g.serve(), version < p.Version(), nil
 		}
-		if ctx.Err() != nil || errors.Is(err, errAhead) {
+		if ctx.Err() != nil || errors.Is(err, errAhead) || passing(err) {
 			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)

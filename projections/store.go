@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 
 	"annals/events"
@@ -155,6 +157,12 @@ var errDamaged = errors.New("the file is damaged")
 func damaged(err error) bool {
 	var e *sqlite.Error
 	return errors.Is(err, errDamaged) || errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
+}
+
+// passing reports whether an error says nothing of a file itself: the disk is
+// full, another holds a lock, or there is no right to it.
+func passing(err error) bool {
+	return storeFault(err) && !damaged(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE)
 }
 
 func (s *store) migrate(ctx context.Context, name string) error {

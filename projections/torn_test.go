@@ -97,13 +97,13 @@ func TestATornReadModelIsMadeAnewAtTheStart(t *testing.T) {
 		"the vault's file, cut off":            {in(halve, "vault-1.db"), "vault", 2},
 		"the vault's file, cut off to nothing": {in(func(path string) error { return os.Truncate(path, 0) }, "vault-1.db"), "vault", 1},
 		"the vault's file, with a zeroed page": {in(zeroPage, "vault-1.db"), "vault", 2},
-		"the vault's file, removed":            {in(os.Remove, "vault-1.db"), "vault", 1},
+		"the vault's file, removed":            {in(os.Remove, "vault-1.db"), "vault", 2},
 		"the vault's file, exchanged": {func(dir string) error {
 			return exchange(filepath.Join(dir, "vault-1.db"), filepath.Join(dir, "jobs-1.db"))
 		}, "vault", 2},
 		"the tables of passages, cut off":        {in(halve, "passages-1.db"), "passages", 2},
 		"the tables of passages, a zeroed page":  {in(zeroPage, "passages-1.db"), "passages", 2},
-		"the tables of passages, removed":        {in(os.Remove, "passages-1.db"), "passages", 1},
+		"the tables of passages, removed":        {in(os.Remove, "passages-1.db"), "passages", 2},
 		"the search index, a segment cut off":    {func(dir string) error { return segments(dir, halve) }, "passages", 2},
 		"the search index, a zeroed page":        {func(dir string) error { return segments(dir, zeroPage) }, "passages", 2},
 		"the search index, a flipped byte":       {func(dir string) error { return segments(dir, flip) }, "passages", 2},

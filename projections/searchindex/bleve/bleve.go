@@ -18,6 +18,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+
 	"sync"
 
 	"github.com/blevesearch/bleve/v2"
@@ -84,6 +86,9 @@ func OpenReadOnly(dir string) (*Index, error) {
 
 // open opens an index and looks at so many bytes of it.
 func open(dir string, bytes int, with func() (bleve.Index, error)) (x *Index, err error) {
+	// What is read past the end of a truncated file, which is mapped to memory,
+	// is a fault that would end the process.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			x, err = nil, damaged(dir, r)

@@ -40,6 +40,9 @@ func TestDamage(t *testing.T) {
 		"no catalogue":     func(dir string) error { return os.Remove(filepath.Join(dir, "index_meta.json")) },
 		"a torn catalogue": func(dir string) error { return os.Truncate(filepath.Join(dir, "index_meta.json"), 5) },
 		"a torn root":      func(dir string) error { return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 100) },
+		"most of its root": func(dir string) error {
+			return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 3*int64(os.Getpagesize()))
+		},
 		"a torn segment":   func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 50) }) },
 		"an empty segment": func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 0) }) },
 		"a flipped byte":   func(dir string) error { return eachSegment(dir, flip) },
@@ -57,20 +60,26 @@ func TestDamage(t *testing.T) {
 			if err := harm(dir); err != nil {
 				t.Fatal(err)
 			}
-			x, err := bleve.Open(dir)
-			if err != nil {
-				if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), dir) {
-					t.Errorf("Open: %v, want an internal error that names the folder", err)
-				}
-				return
-			}
-			defer x.Close()
-			position, err := x.Position(t.Context())
-			count, err2 := x.Count(t.Context())
-			if err != nil || err2 != nil || position != 0 || count != 0 {
-				t.Errorf("a damaged index opens with %d passages at position %d (%v, %v)", count, position, err, err2)
-			}
+			wantDamage(t, dir, bleve.OpenReadOnly)
+			wantDamage(t, dir, bleve.Open)
 		})
+	}
+}
+
+func wantDamage(t *testing.T, dir string, open func(string) (*bleve.Index, error)) {
+	t.Helper()
+	x, err := open(dir)
+	if err != nil {
+		if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("Open: %v, want an internal error that names the folder", err)
+		}
+		return
+	}
+	defer x.Close()
+	position, err := x.Position(t.Context())
+	count, err2 := x.Count(t.Context())
+	if err != nil || err2 != nil || position != 0 || count != 0 {
+		t.Errorf("a damaged index opens with %d passages at position %d (%v, %v)", count, position, err, err2)
 	}
 }
 
