@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
+	"sync"
 
 	"annals/events"
 	"annals/events/failpoint"
@@ -70,43 +72,86 @@ func (g *generation) ofThisLog(ctx context.Context) error {
 	return err
 }
 
-// step applies one batch, of nothing beyond a position, and reports whether the
-// log may hold more.
-func (g *generation) step(ctx context.Context, to events.Position) (more bool, err error) {
-	batch, through, err := g.log.Read(ctx, g.position, batchSize, g.Types()...)
+// batch is what was read of the log: the events that the projection reads, of
+// all up to through.
+type batch struct {
+	events  []events.Event
+	through events.Position
+	err     error
+}
+
+// read returns a batch from after a position, of nothing beyond another.
+func (g *generation) read(ctx context.Context, after, to events.Position) batch {
+	all, through, err := g.log.Read(ctx, after, batchSize, g.Types()...)
 	if through > to {
 		beyond := func(e events.Event) bool { return e.Position > to }
-		if i := slices.IndexFunc(batch, beyond); i >= 0 {
-			batch = batch[:i]
+		if i := slices.IndexFunc(all, beyond); i >= 0 {
+			all = all[:i]
 		}
 		through = to
 	}
-	if err != nil || through <= g.position {
-		return false, err
+	return batch{all, through, err}
+}
+
+// step applies one batch and reports whether the log may hold more.
+func (g *generation) step(ctx context.Context) (more bool, err error) {
+	b := g.read(ctx, g.position, math.MaxInt64)
+	if b.err != nil || b.through <= g.position {
+		return false, b.err
 	}
-	if err := g.applyAll(ctx, batch, through); err != nil {
-		return false, err
+	return len(b.events) > 0, g.apply(ctx, b)
+}
+
+func (g *generation) apply(ctx context.Context, b batch) error {
+	if err := g.applyAll(ctx, b.events, b.through); err != nil {
+		return err
 	}
 	failpoint.Here(failpoint.EventsPassed)
 	if f, ok := g.Projection.(Follower); ok {
-		if err := f.Flush(ctx, g.store, through); err != nil {
-			return false, fmt.Errorf("second store of %s: %w", g.Name(), err)
+		if err := f.Flush(ctx, g.store, b.through); err != nil {
+			return fmt.Errorf("second store of %s: %w", g.Name(), err)
 		}
 	}
-	g.position = through
-	return len(batch) > 0, nil
+	g.position = b.through
+	return nil
 }
 
 // reach applies what the log holds up to a position, and nothing beyond. told
-// hears of every step.
+// hears of every step. While a batch is applied the next one is read.
 func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
-	for g.position < p {
-		before := g.position
-		if _, err := g.step(ctx, p); err != nil {
-			return err
+	reading, stop := context.WithCancel(ctx)
+	ahead := make(chan batch)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer stop()
+	from := g.position
+	reader.Go(func() {
+		for more := from < p; more; {
+			b := g.read(reading, from, p)
+			more = b.err == nil && b.through > from && b.through < p
+			from = b.through
+			select {
+			case ahead <- b:
+			case <-reading.Done():
+				return
+			}
 		}
-		if g.position == before {
-			return fmt.Errorf("the log ends at %d, before position %d", before, p)
+	})
+	for g.position < p {
+		var b batch
+		select {
+		case b = <-ahead:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if b.err == nil && b.through == g.position {
+			b.err = fmt.Errorf("the log ends at %d, before position %d", g.position, p)
+		}
+		if b.err != nil {
+			return b.err
+		}
+		if err := g.apply(ctx, b); err != nil {
+			return err
 		}
 		told(g.position)
 	}

@@ -8,13 +8,13 @@ CREATE TABLE folders (
 CREATE INDEX folders_parent ON folders (parent, name);
 
 CREATE TABLE documents (
-	id          TEXT PRIMARY KEY,
+	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,
 	name        TEXT NOT NULL,
 	title       TEXT NOT NULL,
 	description TEXT NOT NULL,
 	summary     TEXT NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX documents_folder ON documents (folder, title, id);
 
 -- Files that jobs still work on, by the folder that they go to: the path of it
@@ -27,4 +27,3 @@ CREATE TABLE busy (
 	owner TEXT NOT NULL DEFAULT '', -- none until the job is requested
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
-CREATE INDEX busy_under ON busy (under, rest);
