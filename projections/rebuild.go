@@ -110,6 +110,9 @@ func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done
 	}
 	head, err := o.Log.Head(ctx)
 	if err == nil {
+		err = g.store.fill(ctx)
+	}
+	if err == nil {
 		told(g.position, head)
 		err = g.reach(ctx, head, func(done events.Position) { told(done, max(done, head)) })
 	}

@@ -182,6 +182,13 @@ func (s *store) migrate(ctx context.Context, name string) error {
 	return tx.Commit()
 }
 
+// fill lets the file be checkpointed more rarely than while it serves: pages
+// that change often are then written and synced once for many changes.
+func (s *store) fill(ctx context.Context) error {
+	_, err := s.write.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 16000")
+	return err
+}
+
 // index makes the indexes of name that readers need and Apply does not, those
 // that are not there yet. To sort a full table takes little memory, as what the
 // writer's cache cannot hold goes to a file.
@@ -189,6 +196,9 @@ func (s *store) index(ctx context.Context, name string) error {
 	text, err := schema.SQL.ReadFile("sql/sqlite/" + name + "-indexes.sql")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it has no others than those of its tables
+	}
+	if err == nil {
+		err = s.rest(ctx) // sorting takes as much memory as the cache
 	}
 	if err == nil {
 		_, err = s.write.ExecContext(ctx, string(text))

@@ -18,12 +18,13 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// BenchmarkRebuild makes the vault, jobs and summaries from a log of a million
+// BenchmarkRebuildTables makes the vault, jobs and summaries from a log of a million
 // events (ANNALS_BENCH_EVENTS: of another number), each beside a raw loop that
 // reads the same events and inserts a row for each: about as many as the read
-// models write. It reports the peak of the program's anonymous memory, and how
-// many times as much that is as for a tenth of the log.
-func BenchmarkRebuild(b *testing.B) {
+// models write. They take turns, and the better of two times counts, as whatever
+// else the machine does only adds to a time. peak-MB is the program's anonymous
+// memory, and peak/tenth how many times as much that is as for a tenth of the log.
+func BenchmarkRebuildTables(b *testing.B) {
 	n := 1_000_000
 	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
 		var err error
@@ -36,9 +37,9 @@ func BenchmarkRebuild(b *testing.B) {
 	var ours, yardstick time.Duration
 	for b.Loop() {
 		for _, p := range models {
-			raw := rawLoop(b, history, p.Types())
-			took := newBenchRebuild(b, history).run(p.Name())
-			b.Logf("%s: %s, the raw loop %s", p.Name(), took.Round(time.Millisecond), raw.Round(time.Millisecond))
+			raw, took := rawLoop(b, history, p.Types()), newBenchRebuild(b, history).run(p.Name())
+			raw, took = min(raw, rawLoop(b, history, p.Types())), min(took, newBenchRebuild(b, history).run(p.Name()))
+			b.ReportMetric(raw.Seconds()/took.Seconds(), p.Name()+"-ratio")
 			ours, yardstick = ours+took, yardstick+raw
 		}
 	}
