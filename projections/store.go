@@ -203,6 +203,9 @@ func (s *store) index(ctx context.Context, name string) error {
 	if err == nil {
 		_, err = s.write.ExecContext(ctx, string(text))
 	}
+	if err == nil {
+		_, err = s.checkpoint(ctx) // by which the reader that is open learns of them
+	}
 	if err != nil {
 		return fmt.Errorf("make the indexes of %s: %w", name, err)
 	}
