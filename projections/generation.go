@@ -120,35 +120,23 @@ func (g *generation) apply(ctx context.Context, b batch) error {
 // hears of every step. While a batch is applied the next one is read.
 func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
 	reading, stop := context.WithCancel(ctx)
-	ahead := make(chan batch)
+	ahead, from := make(chan batch), g.position
 	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(ahead)
+		g.readAhead(reading, from, p, ahead)
+	})
 	defer reader.Wait()
 	defer stop()
-	from := g.position
-	reader.Go(func() {
-		for more := from < p; more; {
-			b := g.read(reading, from, p)
-			more = b.err == nil && b.through > from && b.through < p
-			from = b.through
-			select {
-			case ahead <- b:
-			case <-reading.Done():
-				return
-			}
-		}
-	})
 	for g.position < p {
-		var b batch
-		select {
-		case b = <-ahead:
-		case <-ctx.Done():
+		b, more := <-ahead
+		switch {
+		case !more:
 			return ctx.Err()
-		}
-		if b.err == nil && b.through == g.position {
-			b.err = fmt.Errorf("the log ends at %d, before position %d", g.position, p)
-		}
-		if b.err != nil {
+		case b.err != nil:
 			return b.err
+		case b.through == g.position:
+			return fmt.Errorf("the log ends at %d, before position %d", g.position, p)
 		}
 		if err := g.apply(ctx, b); err != nil {
 			return err
@@ -156,6 +144,21 @@ func (g *generation) reach(ctx context.Context, p events.Position, told func(eve
 		told(g.position)
 	}
 	return nil
+}
+
+// readAhead gives out the log from after a position up to another, until ctx
+// ends. A batch that leads no further is the last.
+func (g *generation) readAhead(ctx context.Context, after, to events.Position, out chan<- batch) {
+	for more := after < to; more; {
+		b := g.read(ctx, after, to)
+		more = b.err == nil && b.through > after && b.through < to
+		after = b.through
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // finish does all that waits behind everything new.

@@ -7,6 +7,8 @@ CREATE TABLE folders (
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
 
+-- In order of arrival, not of ids: those are random, and an insert among them
+-- would write a page of its own.
 CREATE TABLE documents (
 	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,

@@ -39,6 +39,8 @@ CREATE TABLE permissions (
 ) WITHOUT ROWID;
 CREATE INDEX permissions_folder ON permissions (folder);
 
+-- In order of arrival, not of ids: those are random, and an insert among them
+-- would write a page of its own.
 CREATE TABLE documents (
 	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,
