@@ -79,7 +79,7 @@ func openStore(ctx context.Context, path, name string) (*store, error) {
 }
 
 func (s *store) open(ctx context.Context, path, name string) (err error) {
-	if s.wdb, err = sql.Open("sqlite", dsn(path, "cache_size(-16000)", "temp_store(FILE)", "wal_autocheckpoint(2000)", "journal_size_limit(33554432)")); err != nil {
+	if s.wdb, err = sql.Open("sqlite", dsn(path, "cache_size(-16000)", "wal_autocheckpoint(2000)", "journal_size_limit(33554432)")); err != nil {
 		return err
 	}
 	s.wdb.SetMaxOpenConns(1)
@@ -190,8 +190,8 @@ func (s *store) fill(ctx context.Context) error {
 }
 
 // index makes the indexes of name that readers need and Apply does not, those
-// that are not there yet. To sort a full table takes little memory, as what the
-// writer's cache cannot hold goes to a file.
+// that are not there yet. What it sorts and the cache cannot hold goes to a file,
+// so that memory does not grow with the tables.
 func (s *store) index(ctx context.Context, name string) error {
 	text, err := schema.SQL.ReadFile("sql/sqlite/" + name + "-indexes.sql")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,7 +201,7 @@ func (s *store) index(ctx context.Context, name string) error {
 		err = s.rest(ctx) // sorting takes as much memory as the cache
 	}
 	if err == nil {
-		_, err = s.write.ExecContext(ctx, string(text))
+		_, err = s.write.ExecContext(ctx, "PRAGMA temp_store = FILE;"+string(text)+"PRAGMA temp_store = MEMORY")
 	}
 	if err == nil {
 		_, err = s.checkpoint(ctx) // by which the reader that is open learns of them
