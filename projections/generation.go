@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
+	"sync"
 
 	"annals/events"
 	"annals/events/failpoint"
@@ -70,47 +72,93 @@ func (g *generation) ofThisLog(ctx context.Context) error {
 	return err
 }
 
-// step applies one batch, of nothing beyond a position, and reports whether the
-// log may hold more.
-func (g *generation) step(ctx context.Context, to events.Position) (more bool, err error) {
-	batch, through, err := g.log.Read(ctx, g.position, batchSize, g.Types()...)
+// batch is what was read of the log: the events that the projection reads, of
+// all up to through.
+type batch struct {
+	events  []events.Event
+	through events.Position
+	err     error
+}
+
+// read returns a batch from after a position, of nothing beyond another.
+func (g *generation) read(ctx context.Context, after, to events.Position) batch {
+	all, through, err := g.log.Read(ctx, after, batchSize, g.Types()...)
 	if through > to {
 		beyond := func(e events.Event) bool { return e.Position > to }
-		if i := slices.IndexFunc(batch, beyond); i >= 0 {
-			batch = batch[:i]
+		if i := slices.IndexFunc(all, beyond); i >= 0 {
+			all = all[:i]
 		}
 		through = to
 	}
-	if err != nil || through <= g.position {
-		return false, err
+	return batch{all, through, err}
+}
+
+// step applies one batch and reports whether the log may hold more.
+func (g *generation) step(ctx context.Context) (more bool, err error) {
+	b := g.read(ctx, g.position, math.MaxInt64)
+	if b.err != nil || b.through <= g.position {
+		return false, b.err
 	}
-	if err := g.applyAll(ctx, batch, through); err != nil {
-		return false, err
+	return len(b.events) > 0, g.apply(ctx, b)
+}
+
+func (g *generation) apply(ctx context.Context, b batch) error {
+	if err := g.applyAll(ctx, b.events, b.through); err != nil {
+		return err
 	}
 	failpoint.Here(failpoint.EventsPassed)
 	if f, ok := g.Projection.(Follower); ok {
-		if err := f.Flush(ctx, g.store, through); err != nil {
-			return false, fmt.Errorf("second store of %s: %w", g.Name(), err)
+		if err := f.Flush(ctx, g.store, b.through); err != nil {
+			return fmt.Errorf("second store of %s: %w", g.Name(), err)
 		}
 	}
-	g.position = through
-	return len(batch) > 0, nil
+	g.position = b.through
+	return nil
 }
 
 // reach applies what the log holds up to a position, and nothing beyond. told
-// hears of every step.
+// hears of every step. While a batch is applied the next one is read.
 func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
+	reading, stop := context.WithCancel(ctx)
+	ahead, from := make(chan batch), g.position
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(ahead)
+		g.readAhead(reading, from, p, ahead)
+	})
+	defer reader.Wait()
+	defer stop()
 	for g.position < p {
-		before := g.position
-		if _, err := g.step(ctx, p); err != nil {
-			return err
+		b, more := <-ahead
+		switch {
+		case !more:
+			return ctx.Err()
+		case b.err != nil:
+			return b.err
+		case b.through == g.position:
+			return fmt.Errorf("the log ends at %d, before position %d", g.position, p)
 		}
-		if g.position == before {
-			return fmt.Errorf("the log ends at %d, before position %d", before, p)
+		if err := g.apply(ctx, b); err != nil {
+			return err
 		}
 		told(g.position)
 	}
 	return nil
+}
+
+// readAhead gives out the log from after a position up to another, until ctx
+// ends. A batch that leads no further is the last.
+func (g *generation) readAhead(ctx context.Context, after, to events.Position, out chan<- batch) {
+	for more := after < to; more; {
+		b := g.read(ctx, after, to)
+		more = b.err == nil && b.through > after && b.through < to
+		after = b.through
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // finish does all that waits behind everything new.

@@ -101,7 +101,7 @@ func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
 
 // fill brings a spare generation to where the log ends when it begins.
 func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done, head events.Position)) error {
-	g, err := o.openGeneration(ctx, p, s.generation)
+	g, err := o.openTables(ctx, p, s.generation)
 	if err != nil {
 		if ctx.Err() == nil { // torn when it was cut off: the next try begins anew
 			err = errors.Join(err, o.giveUp(ctx, p, s))
@@ -110,11 +110,17 @@ func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done
 	}
 	head, err := o.Log.Head(ctx)
 	if err == nil {
+		err = g.store.fill(ctx)
+	}
+	if err == nil {
 		told(g.position, head)
 		err = g.reach(ctx, head, func(done events.Position) { told(done, max(done, head)) })
 	}
 	if err == nil {
 		err = g.finish(ctx)
+	}
+	if err == nil {
+		err = g.store.index(ctx, p.Name())
 	}
 	return errors.Join(err, g.close())
 }

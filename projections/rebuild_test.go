@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,6 +155,35 @@ func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(dir, "vault-*.db"))
 	if err != nil || len(files) != 2 {
 		t.Errorf("of the vault's generations there are %v (%v), want the one that serves and the one before", files, err)
+	}
+}
+
+func TestARebuiltReadModelHasTheIndexesOfTheOneThatServes(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 3)
+	o := optionsIn(t, log, dir)
+	s, _ := serve(t, o)
+	for _, r := range s.All() {
+		indexes := func() string {
+			all, err := Column(t.Context(), r.DB(), `SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql > '' ORDER BY name`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(all, "\n")
+		}
+		want := indexes()
+		if want == "" {
+			t.Errorf("%s has no index", r.Name())
+		}
+		wait(t, r, last)
+		generation, err := o.Rebuild(t.Context(), r.Name(), unheard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		untilServes(t, r, generation)
+		if got := indexes(); got != want {
+			t.Errorf("the rebuilt %s has the indexes\n%s\nwant\n%s", r.Name(), got, want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
@@ -189,7 +188,7 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	from := r.serving.position
-	more, err = r.serving.step(ctx, math.MaxInt64)
+	more, err = r.serving.step(ctx)
 	if err == nil && (r.serving.position > from || r.Err() != nil) {
 		r.advance(r.serving.position, nil) // what failed works again
 	}

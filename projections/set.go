@@ -152,7 +152,20 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 
 func generationName(p Projection, number int) string { return fmt.Sprintf("%s-%d", p.Name(), number) }
 
+// openGeneration opens a generation for serving.
 func (o Options) openGeneration(ctx context.Context, p Projection, number int) (*generation, error) {
+	g, err := o.openTables(ctx, p, number)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.store.index(ctx, p.Name()); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+// openTables opens a generation as far as it is needed for filling it.
+func (o Options) openTables(ctx context.Context, p Projection, number int) (*generation, error) {
 	name := generationName(p, number)
 	if _, ok := p.(*Passages); ok {
 		engine, err := o.OpenSearch(ctx, name)

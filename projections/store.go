@@ -189,6 +189,36 @@ func (s *store) migrate(ctx context.Context, name string) error {
 	return tx.Commit()
 }
 
+// fill lets the file be checkpointed more rarely than while it serves: pages
+// that change often are then written and synced once for many changes.
+func (s *store) fill(ctx context.Context) error {
+	_, err := s.write.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 16000")
+	return err
+}
+
+// index makes the indexes of name that readers need and Apply does not, those
+// that are not there yet. What it sorts and the cache cannot hold goes to a file,
+// so that memory does not grow with the tables.
+func (s *store) index(ctx context.Context, name string) error {
+	text, err := schema.SQL.ReadFile("sql/sqlite/" + name + "-indexes.sql")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has no others than those of its tables
+	}
+	if err == nil {
+		err = s.rest(ctx) // sorting takes as much memory as the cache
+	}
+	if err == nil {
+		_, err = s.write.ExecContext(ctx, "PRAGMA temp_store = FILE;"+string(text)+"PRAGMA temp_store = MEMORY")
+	}
+	if err == nil {
+		_, err = s.checkpoint(ctx) // by which the reader that is open learns of them
+	}
+	if err != nil {
+		return fmt.Errorf("make the indexes of %s: %w", name, err)
+	}
+	return nil
+}
+
 func (s *store) close() error {
 	var errs []error
 	for _, stmt := range s.stmts {
@@ -249,16 +279,19 @@ func (s *store) rest(ctx context.Context) error {
 
 // stmt returns the prepared form of query. SQLite plans it anew at every use
 // where a LIMIT is a plain parameter: queries write it as an expression, +$1.
+//
+// It is not used once ctx has ended, and is then run without it: the driver
+// starts a goroutine for each statement that may be cut off, which takes longer
+// than most statements do.
 func (s *store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	stmt, ok := s.stmts[query]
-	if !ok {
-		var err error
-		if stmt, err = s.write.PrepareContext(ctx, query); err != nil {
-			return nil, err
+	err := ctx.Err()
+	if !ok && err == nil {
+		if stmt, err = s.write.PrepareContext(ctx, query); err == nil {
+			s.stmts[query] = stmt
 		}
-		s.stmts[query] = stmt
 	}
-	return stmt, nil
+	return stmt, err
 }
 
 // Exec is Tx.Exec. The store itself is the Tx: it has one writer, and the
@@ -274,7 +307,7 @@ func (s *store) Changed(ctx context.Context, query string, args ...any) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	res, err := stmt.ExecContext(ctx, args...)
+	res, err := stmt.ExecContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -287,7 +320,7 @@ func (s *store) QueryContext(ctx context.Context, query string, args ...any) (*s
 	if err != nil {
 		return nil, err
 	}
-	return stmt.QueryContext(ctx, args...)
+	return stmt.QueryContext(context.WithoutCancel(ctx), args...)
 }
 
 // QueryRow is Tx.QueryRow.
@@ -296,5 +329,5 @@ func (s *store) QueryRow(ctx context.Context, query string, args ...any) *sql.Ro
 	if err != nil {
 		return s.write.QueryRowContext(ctx, query, args...) // which meets the same error and tells it on Scan
 	}
-	return stmt.QueryRowContext(ctx, args...)
+	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...)
 }

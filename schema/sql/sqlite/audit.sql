@@ -19,8 +19,4 @@ CREATE TABLE entries (
 	file        INTEGER NOT NULL, -- of a job, -1 for none
 	detail      TEXT NOT NULL  -- in words: tags, permissions, counts, reasons
 );
-CREATE INDEX entries_time ON entries (time);
 CREATE INDEX entries_thing ON entries (thing);
-CREATE INDEX entries_actor ON entries (actor, time);
-CREATE INDEX entries_place ON entries (place, time);
-CREATE INDEX entries_place_actor ON entries (place, actor, time);

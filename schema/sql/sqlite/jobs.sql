@@ -27,5 +27,3 @@ CREATE TABLE files (
 	changed   INTEGER NOT NULL, -- position of its last event
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
-CREATE INDEX files_sha256 ON files (sha256);
-CREATE INDEX files_changed ON files (job, changed);

@@ -7,14 +7,16 @@ CREATE TABLE folders (
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
 
+-- In order of arrival, not of ids: those are random, and an insert among them
+-- would write a page of its own.
 CREATE TABLE documents (
-	id          TEXT PRIMARY KEY,
+	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,
 	name        TEXT NOT NULL,
 	title       TEXT NOT NULL,
 	description TEXT NOT NULL,
 	summary     TEXT NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX documents_folder ON documents (folder, title, id);
 
 -- Files that jobs still work on, by the folder that they go to: the path of it
@@ -27,4 +29,3 @@ CREATE TABLE busy (
 	owner TEXT NOT NULL DEFAULT '', -- none until the job is requested
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
-CREATE INDEX busy_under ON busy (under, rest);

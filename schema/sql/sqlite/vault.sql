@@ -39,8 +39,10 @@ CREATE TABLE permissions (
 ) WITHOUT ROWID;
 CREATE INDEX permissions_folder ON permissions (folder);
 
+-- In order of arrival, not of ids: those are random, and an insert among them
+-- would write a page of its own.
 CREATE TABLE documents (
-	id          TEXT PRIMARY KEY,
+	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,
 	name        TEXT NOT NULL,
 	sort_name   TEXT NOT NULL, -- lower case, for listings
@@ -59,9 +61,8 @@ CREATE TABLE documents (
 	change      TEXT NOT NULL,    -- what made this version: imported, renamed, moved, tagged, revised, reread; or several
 	changed_by  TEXT NOT NULL,
 	text_stream TEXT NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX documents_folder ON documents (folder, sort_name, id);
-CREATE INDEX documents_sha256 ON documents (sha256, folder, created_at, id);
 
 -- What documents were before: a version is written down when the next one
 -- comes, so the current one stands in documents alone.
@@ -84,7 +85,6 @@ CREATE TABLE versions (
 	text_stream TEXT NOT NULL,
 	PRIMARY KEY (document, version)
 ) WITHOUT ROWID;
-CREATE INDEX versions_sha256 ON versions (sha256);
 
 CREATE TABLE tags (
 	tag      TEXT NOT NULL,

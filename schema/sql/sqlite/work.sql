@@ -6,4 +6,3 @@ CREATE TABLE files (
 	accepted  INTEGER NOT NULL,         -- position of the job's request
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
-CREATE INDEX files_owner ON files (owner, accepted, job, file);

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/projections"
+)
+
+// BenchmarkLag imports small files as fast as the server takes them and looks
+// ten times a second how far each read model is behind: for how long the first
+// event that it has not passed is in the log, as /metrics tells it. A look at a
+// log that did not grow since the last one does not count. p50-s and p95-s are
+// those of the read model that is furthest behind.
+func BenchmarkLag(b *testing.B) {
+	s := serveBench(b, nil)
+	lags := make(map[string][]time.Duration)
+	files, begun := 0, time.Now()
+	for round := 0; b.Loop(); round++ {
+		dir, _ := smallFiles(b, 3000, round)
+		stop := s.watchLag(lags)
+		files += s.importFiles(dir, fmt.Sprint("round ", round), 3000, 0)
+		stop()
+	}
+	var p50, p95 time.Duration
+	for _, name := range projections.Names() {
+		all := lags[name]
+		if len(all) == 0 {
+			b.Fatalf("%s was never looked at", name)
+		}
+		median := quantile(all, .5)
+		b.ReportMetric(median.Seconds(), name+"-p50-s")
+		p50, p95 = max(p50, median), max(p95, quantile(all, .95))
+	}
+	b.ReportMetric(p50.Seconds(), "p50-s")
+	b.ReportMetric(p95.Seconds(), "p95-s")
+	b.ReportMetric(float64(files)/time.Since(begun).Seconds(), "files/s")
+}
+
+// watchLag adds to the lags of each read model until stop is called.
+func (s *benchServer) watchLag(lags map[string][]time.Duration) (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		var head float64
+		for {
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+			_, text, err := s.request("", "GET", "/metrics", "")
+			if err != nil {
+				s.Error(err)
+				return
+			}
+			if now := gauges(text, "annals_projection_head")["vault"]; now > head {
+				head = now
+				for name, seconds := range gauges(text, "annals_projection_lag_seconds") {
+					lags[name] = append(lags[name], time.Duration(seconds*float64(time.Second)))
+				}
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-stopped
+	}
+}
+
+// gauges returns the values of a metric by its one label.
+func gauges(text []byte, name string) map[string]float64 {
+	values := make(map[string]float64)
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if rest, found := strings.CutPrefix(lines.Text(), name+`{projection="`); found {
+			label, value, _ := strings.Cut(rest, `"} `)
+			values[label], _ = strconv.ParseFloat(value, 64)
+		}
+	}
+	return values
+}

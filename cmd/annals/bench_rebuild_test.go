@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/projections"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+)
+
+// BenchmarkRebuildTables makes the vault, jobs and summaries from a log of a million
+// events (ANNALS_BENCH_EVENTS: of another number), each beside a raw loop that
+// reads the same events and inserts a row for each: about as many as the read
+// models write. They take turns, and the better of two times counts, as whatever
+// else the machine does only adds to a time. peak-MB is the program's anonymous
+// memory, and peak/tenth how many times as much that is as for a tenth of the log.
+func BenchmarkRebuildTables(b *testing.B) {
+	n := 1_000_000
+	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	models := []projections.Projection{projections.Vault{}, projections.Jobs{}, projections.Summaries{}}
+	history, tenth := benchHistory(b, n), benchHistory(b, n/10)
+	var ours, yardstick time.Duration
+	for b.Loop() {
+		for _, p := range models {
+			raw, took := rawLoop(b, history, p.Types()), newBenchRebuild(b, history).run(p.Name())
+			raw, took = min(raw, rawLoop(b, history, p.Types())), min(took, newBenchRebuild(b, history).run(p.Name()))
+			b.ReportMetric(raw.Seconds()/took.Seconds(), p.Name()+"-ratio")
+			ours, yardstick = ours+took, yardstick+raw
+		}
+	}
+	b.ReportMetric(yardstick.Seconds()/ours.Seconds(), "ratio")
+	peak := rebuildMemory(b, history, models)
+	b.ReportMetric(peak, "peak-MB")
+	b.ReportMetric(peak/rebuildMemory(b, tenth, models), "peak/tenth")
+}
+
+// benchRebuild makes read models of a log in a folder of their own.
+type benchRebuild struct {
+	*testing.B
+	dir     string
+	options projections.Options
+	bleve   time.Duration // that the search index took
+}
+
+func newBenchRebuild(b *testing.B, history string) *benchRebuild {
+	r := &benchRebuild{B: b, dir: b.TempDir()}
+	driver, err := openLog(b.Context(), "", history, mustExist)
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := events.NewLog(driver)
+	b.Cleanup(func() { log.Close() })
+	control, err := projections.OpenControl(b.Context(), filepath.Join(r.dir, "control.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { control.Close() })
+	folders, err := newModelFolders("", "", r.dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.options = folders.options(projections.Options{Log: log, Control: control, Logger: slog.New(slog.DiscardHandler)})
+	open := r.options.OpenSearch
+	r.options.OpenSearch = func(ctx context.Context, generation string) (searchindex.Engine, error) {
+		engine, err := open(ctx, generation)
+		return &timedEngine{engine, &r.bleve}, err
+	}
+	return r
+}
+
+// run makes a read model and returns how long that took.
+func (r *benchRebuild) run(name string) time.Duration {
+	r.Helper()
+	begun := time.Now()
+	if _, err := r.options.Rebuild(r.Context(), name, func(_, _ events.Position) {}); err != nil {
+		r.Fatal(err)
+	}
+	return time.Since(begun)
+}
+
+// timedEngine adds up how long its changes take.
+type timedEngine struct {
+	searchindex.Engine
+	took *time.Duration
+}
+
+func (e *timedEngine) Apply(ctx context.Context, batch searchindex.Batch) error {
+	begun := time.Now()
+	defer func() { *e.took += time.Since(begun) }()
+	return e.Engine.Apply(ctx, batch)
+}
+
+// rawLoop reads the events of some types and writes each into a table, in
+// transactions of 1000, with the driver and the settings of read models.
+func rawLoop(b *testing.B, history string, types []string) time.Duration {
+	ctx := context.Background() // with one that ends, the driver takes longer
+	from, err := sql.Open("sqlite", "file:"+filepath.Join(history, "log.db")+"?_pragma=query_only(1)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer from.Close()
+	pool, err := sql.Open("sqlite", "file:"+filepath.Join(b.TempDir(), "raw.db")+
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(2000)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	to, err := pool.Conn(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer to.Close()
+	begun := time.Now()
+	exec := func(query string) {
+		if _, err := to.ExecContext(ctx, query); err != nil {
+			b.Fatal(err)
+		}
+	}
+	exec(`CREATE TABLE raw (position INTEGER PRIMARY KEY, type TEXT, stream TEXT, revision INTEGER, id BLOB, metadata BLOB, data BLOB)`)
+	insert, err := to.PrepareContext(ctx, `INSERT INTO raw VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer insert.Close()
+	legs := make([]string, len(types))
+	for i, t := range types {
+		legs[i] = `SELECT position, type, stream, revision, id, metadata, data FROM events WHERE type = '` + t + `'`
+	}
+	rows, err := from.QueryContext(ctx, strings.Join(legs, ` UNION ALL `)+` ORDER BY position`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer rows.Close()
+	exec("BEGIN")
+	for n := 1; rows.Next(); n++ {
+		var r events.Record
+		var id []byte
+		if err := rows.Scan(&r.Position, &r.Type, &r.Stream, &r.Revision, &id, &r.Metadata, &r.Data); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := insert.ExecContext(ctx, r.Position, r.Type, r.Stream, r.Revision, id, r.Metadata, r.Data); err != nil {
+			b.Fatal(err)
+		}
+		if n%1000 == 0 {
+			exec("COMMIT")
+			exec("BEGIN")
+		}
+	}
+	if err := rows.Err(); err != nil {
+		b.Fatal(err)
+	}
+	exec("COMMIT")
+	return time.Since(begun)
+}
+
+// rebuildMemory lets the program make read models and returns the peak of its
+// anonymous memory in MB.
+func rebuildMemory(b *testing.B, history string, models []projections.Projection) float64 {
+	program, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	args := []string{"annals", "rebuild", "--data", b.TempDir(), "--log", "sqlite://" + filepath.ToSlash(filepath.Join(history, "log.db"))}
+	for _, p := range models {
+		args = append(args, p.Name())
+	}
+	c := &exec.Cmd{Path: program, Args: args, Env: append(os.Environ(), "ANNALS_TEST_PROGRAM=1")}
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	stop := (&benchServer{B: b, serverProcess: &serverProcess{command: c}}).watchMemory()
+	err = c.Wait()
+	_, peak := stop()
+	if err != nil {
+		b.Fatalf("%v: %v", args, err)
+	}
+	return peak
+}
+
+// BenchmarkRebuildPassages makes the passages and their index from a log of
+// 100,000 events, cutting included, beside the index alone, which is given the
+// same passages out of memory, in batches of as many and one at a time too: the
+// same fields, terms and settings. bleve-share is the part of the rebuild that
+// the index takes.
+func BenchmarkRebuildPassages(b *testing.B) {
+	history := benchHistory(b, 100_000)
+	var ours, yardstick, share time.Duration
+	passages := 0
+	for b.Loop() {
+		r := newBenchRebuild(b, history)
+		ours += r.run("passages")
+		share += r.bleve
+		all := r.passages()
+		passages += len(all)
+		yardstick += indexAlone(b, all)
+	}
+	b.ReportMetric(yardstick.Seconds()/ours.Seconds(), "ratio")
+	b.ReportMetric(share.Seconds()/ours.Seconds(), "bleve-share")
+	b.ReportMetric(float64(passages)/ours.Seconds(), "passages/s")
+}
+
+// passages returns what a rebuild gave the index.
+func (r *benchRebuild) passages() []searchindex.Passage {
+	r.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.dir, "read-models", "passages-1.db"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer db.Close()
+	type row struct {
+		id                                                    string
+		document, folder, top, title, outer, section, passage string
+	}
+	rows, err := projections.List(r.Context(), db, func(p *row) []any {
+		return []any{&p.id, &p.document, &p.folder, &p.top, &p.title, &p.outer, &p.section, &p.passage}
+	}, `SELECT d.id || '/' || p.version || '/' || p.section || '/' || p.number, d.id, d.folder, f.parent, d.title, s.path ->> 0, s.path ->> 1,
+			CAST(substr(s.text, p.start + 1, p.length) AS TEXT)
+		FROM passages p JOIN documents d ON d.id = p.document JOIN folders f ON f.id = d.folder JOIN sections s ON s.id = p.row
+		ORDER BY d.text, p.section, p.number`)
+	if err != nil {
+		r.Fatal(err)
+	}
+	all := make([]searchindex.Passage, len(rows))
+	for i, p := range rows {
+		all[i] = searchindex.Passage{
+			ID: p.id, Document: p.document, Folders: []string{p.folder, p.top}, Title: p.title, Section: p.outer + " > " + p.section, Text: p.passage,
+		}
+	}
+	return all
+}
+
+func indexAlone(b *testing.B, all []searchindex.Passage) time.Duration {
+	x, err := bleve.Open(filepath.Join(b.TempDir(), "alone"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	const batch = 2000
+	begun := time.Now()
+	for i := 0; i < len(all); i += batch {
+		put := all[i:min(i+batch, len(all))]
+		if err := x.Apply(b.Context(), searchindex.Batch{Put: put, Position: events.Position(i + 1)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(begun)
+}
