@@ -22,8 +22,7 @@ import (
 // in the middle serves, and its jobs come to their end; and the last gives the
 // same answers as its source.
 func TestABackupOfARunningServerIsRestored(t *testing.T) {
-	c := &crashTest{T: t, dir: t.TempDir(), jobs: map[string]bool{}}
-	c.data = filepath.Join(c.dir, "annals-data")
+	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
 	last, middle := filepath.Join(c.dir, "backup"), filepath.Join(c.dir, "backup in the middle")
 	var imports errgroup.Group
@@ -90,8 +89,7 @@ func backedUp(ctx context.Context, args ...string) (string, error) {
 // restored restores a backup and serves it until its jobs have ended.
 func (c *crashTest) restored(from string) *crashTest {
 	c.Helper()
-	r := &crashTest{T: c.T, dir: c.TempDir(), jobs: map[string]bool{}}
-	r.data = filepath.Join(r.dir, "annals-data")
+	r := newCrashTest(c.T)
 	out, err := backedUp(c.Context(), "restore", from, "--data", r.data)
 	if err != nil || !strings.HasPrefix(out, "restored ") {
 		c.Fatalf("restore: %v\n%s", err, out)

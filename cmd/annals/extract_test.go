@@ -65,9 +65,8 @@ func TestAPDFSurvivesASignalToAllProcesses(t *testing.T) {
 	const pages, lines = 1500, 40
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
-			dir := t.TempDir()
-			c := &crashTest{T: t, dir: dir, data: filepath.Join(dir, "annals-data")}
-			files := filepath.Join(dir, "files")
+			c := newCrashTest(t)
+			files := filepath.Join(c.dir, "files")
 			if err := os.MkdirAll(files, 0o700); err != nil {
 				t.Fatal(err)
 			}
