@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"annals/events"
@@ -168,7 +169,17 @@ func (t *taking) copyAll(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return t.copier.flush(ctx)
+	if err := t.copier.flush(ctx); err != nil {
+		return err
+	}
+	t.now.Lost = slices.DeleteFunc(t.now.Lost, func(n Named) bool { // its bytes came in again, with another document
+		_, release, err := t.kept.Path(ctx, n.SHA256)
+		if err == nil {
+			release()
+		}
+		return err == nil
+	})
+	return nil
 }
 
 // copySegment copies the next events with the originals that they name, and

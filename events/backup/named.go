@@ -22,6 +22,7 @@ type Named struct {
 // keeps the places of all folders, and nothing that grows with documents.
 type names struct {
 	log     *events.Log
+	known   map[string]bool // types of events
 	folders map[uuid.UUID]place
 	next    int64 // revision of the stream of folders
 	through events.Position
@@ -35,7 +36,11 @@ type place struct {
 }
 
 func newNames(log *events.Log) *names {
-	return &names{log: log, folders: make(map[uuid.UUID]place)}
+	n := &names{log: log, known: make(map[string]bool), folders: make(map[uuid.UUID]place)}
+	for _, k := range events.Kinds() {
+		n.known[k.Type] = true
+	}
+	return n
 }
 
 // in calls each with the originals that the records name and that are needed
@@ -48,6 +53,10 @@ func (n *names) in(ctx context.Context, records []events.Record, upTo events.Pos
 			err = n.ofDocument(ctx, events.Decode(r), upTo, each)
 		case "ImportRequested":
 			err = n.ofJob(ctx, r.Stream, upTo, each)
+		default:
+			if !n.known[r.Type] {
+				n.unread++
+			}
 		}
 		if err != nil {
 			return err

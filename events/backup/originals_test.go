@@ -89,6 +89,30 @@ func TestPruneRemovesOriginalsThatNothingNeeds(t *testing.T) {
 	}
 }
 
+// A later version of the program may name originals by events that this one does
+// not know.
+func TestPruneRemovesNothingWhereAnEventIsUnknown(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	driver := memory.New()
+	v.log = events.NewLog(driver)
+	v.folder = v.makeFolder(uuid.Nil)
+	gone := v.file(v.folder, "lamp")
+	v.mustBackUp()
+	v.append(gone, events.DocumentDeleted{Version: 2})
+	unknown := events.Record{ID: uuid.New(), Stream: events.DocumentStream(uuid.New()), Type: "DocumentAttached",
+		Data: []byte(`{"sha256":"` + sum("lamp") + `"}`), Metadata: []byte(`{"schema":1}`)}
+	if _, err := driver.Append(t.Context(), unknown.Stream, events.AnyRevision, []events.Record{unknown}); err != nil {
+		t.Fatal(err)
+	}
+	b := v.backup()
+	b.Prune = true
+	if r, err := b.Run(t.Context()); !fault.Is(err, fault.Internal) || r.Pruned != 0 || r.Unread != 1 {
+		t.Errorf("Backup.Run that prunes = %+v, %v; want that one event cannot be read", r, err)
+	}
+	v.wantBackedUp("lamp")
+}
+
 // Its document is deleted and the original swept after the log was copied and
 // before its turn comes.
 func TestAnOriginalThatGoesWithItsDocumentMeanwhileIsNoFault(t *testing.T) {
@@ -173,5 +197,35 @@ func TestTheStoreOfAnotherLogIsRefused(t *testing.T) {
 	}
 	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "is this the store that belongs to the log?") {
 		t.Errorf("Backup.Run with 1001 originals missing = %v", err)
+	}
+}
+
+func TestALostOriginalThatComesInAgainMeanwhileIsRestored(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.file(v.folder, "lamp")
+	v.lose("lamp")
+	long := strings.Repeat("a long text ", 70_000)
+	for range 25 { // more than a segment holds
+		v.append(events.TextStream(uuid.New(), 1), events.SectionExtracted{Level: 1, Text: long})
+	}
+	v.file(v.folder, "oil")
+	v.append(events.DocumentStream(uuid.New()), events.DocumentImported{
+		Version: 1, Folder: v.folder, Name: "lamp", Content: events.Content{SHA256: sum("lamp"), Size: int64(len("lamp")), MediaType: "text/plain"}})
+	b, segments := v.backup(), 0
+	b.Progress = func(step string, done, total int64) {
+		if step != "events" || done != total {
+			return
+		}
+		if segments++; segments == 1 { // the first segment was looked through
+			v.keep("lamp")
+		}
+	}
+	r, err := b.Run(t.Context())
+	if err != nil || len(r.Manifest.Segments) != 2 || len(r.Manifest.Lost) > 0 {
+		t.Fatalf("Backup.Run = %+v, %v; want two segments and nothing lost", r.Manifest, err)
+	}
+	if got, err := restore(t, v.backups); err != nil || !got.originals[sum("lamp")] {
+		t.Errorf("Restore.Run gives back %v (%v), want the original that came in again too", got.originals, err)
 	}
 }
