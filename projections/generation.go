@@ -66,10 +66,13 @@ var errAhead = errors.New("events are missing from the log")
 // holds: the log was lost, cut off, put back, or is another.
 func (g *generation) ofThisLog(ctx context.Context) error {
 	head, err := g.log.Head(ctx)
-	if err == nil && head < g.position {
-		err = fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)
+	if err != nil {
+		return &logError{err}
 	}
-	return err
+	if head < g.position {
+		return fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)
+	}
+	return nil
 }
 
 // batch is what was read of the log: the events that the projection reads, of
@@ -83,6 +86,9 @@ type batch struct {
 // read returns a batch from after a position, of nothing beyond another.
 func (g *generation) read(ctx context.Context, after, to events.Position) batch {
 	all, through, err := g.log.Read(ctx, after, batchSize, g.Types()...)
+	if err != nil {
+		return batch{err: &logError{err}}
+	}
 	if through > to {
 		beyond := func(e events.Event) bool { return e.Position > to }
 		if i := slices.IndexFunc(all, beyond); i >= 0 {
@@ -90,7 +96,7 @@ func (g *generation) read(ctx context.Context, after, to events.Position) batch 
 		}
 		through = to
 	}
-	return batch{all, through, err}
+	return batch{events: all, through: through}
 }
 
 // step applies one batch and reports whether the log may hold more.

@@ -103,7 +103,7 @@ func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
 func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done, head events.Position)) error {
 	g, err := o.openTables(ctx, p, s.generation)
 	if err != nil {
-		if ctx.Err() == nil { // torn when it was cut off: the next try begins anew
+		if ctx.Err() == nil && !passing(err) { // torn when it was cut off: the next try begins anew
 			err = errors.Join(err, o.giveUp(ctx, p, s))
 		}
 		return err

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -401,6 +403,51 @@ func TestAnOlderVersionServesWhileItIsMadeAnewWhereItCanBeRead(t *testing.T) {
 		}
 		if err := r.close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// What a rebuild made is not made twice because files cannot be opened for a
+// while.
+func TestARebuiltReadModelIsKeptWhereAFaultPasses(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 5)
+	o, other := optionsIn(t, log, dir), optionsIn(t, log, dir)
+	failOnce := func(o *Options) {
+		open, failed := o.OpenSearch, false
+		o.OpenSearch = func(ctx context.Context, name string) (searchindex.Engine, error) {
+			if name == "passages-2" && !failed {
+				failed = true
+				return nil, syscall.EMFILE
+			}
+			return open(ctx, name)
+		}
+	}
+	failOnce(&o)
+	failOnce(&other)
+	s, _ := serve(t, o)
+	wait(t, s.Passages, last)
+	if _, err := other.Rebuild(t.Context(), "passages", unheard); !errors.Is(err, syscall.EMFILE) {
+		t.Fatalf("Rebuild without a file to open = %v", err)
+	}
+	if begun, ok, err := o.Control.find(t.Context(), "passages", filling); !ok || err != nil || begun.generation != 2 {
+		t.Errorf("of the rebuild that failed %+v (%v) is left, want generation 2", begun, err)
+	}
+	if _, err := other.Rebuild(t.Context(), "passages", unheard); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, moved := s.Passages.Moved()
+		serves, pending, err := o.Control.Pending(t.Context(), "passages", 2)
+		if err != nil || !serves && !pending {
+			t.Fatalf("the server has given up what was rebuilt (%v)", err)
+		}
+		if serves {
+			break
+		}
+		select {
+		case <-moved:
+		case <-time.After(10 * time.Millisecond): // nothing tells of one that is given up
 		}
 	}
 }

@@ -219,13 +219,16 @@ func (r *Runner) await(ctx context.Context) error {
 	err := r.log.Wait(soon, r.Position())
 	late := soon.Err() != nil
 	cancel()
-	if err == nil || !late {
-		return err
+	if err != nil && late {
+		if err := r.rest(ctx); err != nil {
+			return err
+		}
+		err = r.log.Wait(ctx, r.Position())
 	}
-	if err := r.rest(ctx); err != nil {
-		return err
+	if err != nil {
+		return &logError{err}
 	}
-	return r.log.Wait(ctx, r.Position())
+	return nil
 }
 
 // gather lets events come together, unless somebody waits for them.

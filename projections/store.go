@@ -153,16 +153,33 @@ type rowQueryer interface {
 
 var errDamaged = errors.New("the file is damaged")
 
+// logError is an error of the log, which may be a file of SQLite's too: it says
+// nothing of a read model.
+type logError struct{ error }
+
+func (e *logError) Unwrap() error { return e.error }
+
+func ofLog(err error) bool {
+	var e *logError
+	return errors.As(err, &e)
+}
+
 // damaged reports whether an error says that a file is not as it was written.
 func damaged(err error) bool {
 	var e *sqlite.Error
-	return errors.Is(err, errDamaged) || errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
+	switch {
+	case ofLog(err):
+		return false
+	case errors.Is(err, errDamaged):
+		return true
+	}
+	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }
 
 // passing reports whether an error says nothing of a file itself: the disk is
-// full, another holds a lock, or there is no right to it.
+// full, another holds a lock, there is no right to it, or the log cannot be read.
 func passing(err error) bool {
-	return storeFault(err) && !damaged(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE)
+	return ofLog(err) || storeFault(err) && !damaged(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE)
 }
 
 func (s *store) migrate(ctx context.Context, name string) error {

@@ -7,14 +7,19 @@ import (
 	"annals/events"
 )
 
-// watchEvery is how often a server looks for generations that are ready, and
-// for what it is asked: that comes from other processes, which cannot tell it.
-const watchEvery = 250 * time.Millisecond
+const (
+	// watchEvery is how often a server looks for generations that are ready, and
+	// for what it is asked: that comes from other processes, which cannot tell it.
+	watchEvery = 250 * time.Millisecond
+	// watchAtLeast is the same while one that is ready cannot be taken up.
+	watchAtLeast = 16 * time.Second
+)
 
 // watch lets generations serve as they become ready, and takes up parked events
 // where that is asked for, until ctx ends.
 func (s *Set) watch(ctx context.Context) {
-	look := time.NewTicker(watchEvery)
+	pause := watchEvery
+	look := time.NewTicker(pause)
 	defer look.Stop()
 	for {
 		select {
@@ -22,6 +27,7 @@ func (s *Set) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		waits := false
 		found, err := s.options.Control.readySpares(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("cannot look for rebuilt read models", "error", err)
@@ -29,37 +35,46 @@ func (s *Set) watch(ctx context.Context) {
 		for _, spare := range found {
 			for _, r := range s.All() {
 				if r.Name() == spare.projection && r.Version() == spare.version {
-					s.options.takeUp(ctx, r, spare)
+					waits = s.options.takeUp(ctx, r, spare) || waits
 				}
 			}
 		}
 		if err := s.retryAsked(ctx); err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("cannot look for parked events to take up", "error", err)
 		}
+		if pause = min(2*pause, watchAtLeast); !waits {
+			pause = watchEvery
+		}
+		look.Reset(pause)
 	}
 }
 
 // takeUp lets a ready generation serve. One that cannot is deleted, and what
-// serves goes on.
-func (o Options) takeUp(ctx context.Context, r *Runner, s spare) {
+// serves goes on; where the fault is not its own it waits for another time.
+func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
 	g, err := o.openMade(ctx, r.Projection, s.generation)
 	if err == nil {
 		if err = r.replace(ctx, g, func() error { return o.Control.serve(ctx, s) }); err == nil {
 			o.Logger.Info("another generation serves", "projection", s.projection, "generation", s.generation)
 			o.clear(ctx, r.Projection)
-			return
+			return false
 		}
 		if closing := g.close(); closing != nil {
 			o.Logger.Warn("generation cannot be closed", "projection", s.projection, "generation", s.generation, "error", closing)
 		}
 	}
-	if ctx.Err() != nil {
-		return // the next start takes it up
+	switch {
+	case ctx.Err() != nil:
+		return true // the next start takes it up
+	case passing(err):
+		o.Logger.Warn("rebuilt read model cannot serve yet", "projection", s.projection, "generation", s.generation, "error", err)
+		return true
 	}
 	o.Logger.Error("rebuilt read model cannot serve and is deleted", "projection", s.projection, "generation", s.generation, "error", err)
 	if err := o.giveUp(ctx, r.Projection, s); err != nil {
 		o.Logger.Warn("generation cannot be removed", "projection", s.projection, "generation", s.generation, "error", err)
 	}
+	return false
 }
 
 // inspect looks at a read model that was too large for it when it was opened,

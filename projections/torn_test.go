@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"annals/events"
+	"annals/events/memory"
 	"annals/projections/searchindex"
 )
 
@@ -197,5 +199,55 @@ func TestATornReadModelIsMadeAnewWhileItServes(t *testing.T) {
 				t.Errorf("the vault holds %d documents, want 100 at least", got)
 			}
 		})
+	}
+}
+
+// The log may be a file of the same kind as the read models, and its faults look
+// like theirs.
+func TestADamagedLogSaysNothingOfReadModels(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "torn.db")
+	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, fault := OpenControl(t.Context(), path)
+	if !damaged(fault) {
+		t.Fatalf("a file that is no database is opened: %v", fault)
+	}
+	driver, harmed := memory.New(), atomic.Bool{}
+	read := func(events.Position) error {
+		if harmed.Load() {
+			return fault
+		}
+		return nil
+	}
+	log := events.NewLog(restless{Driver: driver, read: read})
+	t.Cleanup(func() { _ = log.Close() })
+	_, last := manyDocuments(t, log, 3)
+	o := optionsIn(t, log, t.TempDir())
+	s, _ := serve(t, o)
+	for _, r := range s.All() {
+		wait(t, r, last)
+	}
+	harmed.Store(true)
+	_, last = manyDocuments(t, log, 1)
+	for {
+		_, moved := s.Vault.Moved()
+		if s.Vault.Err() != nil {
+			break
+		}
+		<-moved
+	}
+	harmed.Store(false)
+	for {
+		_, moved := s.Vault.Moved()
+		if s.Vault.Err() == nil && s.Vault.Position() >= last {
+			break
+		}
+		<-moved
+	}
+	for _, r := range s.All() {
+		if spares, err := o.Control.spares(t.Context(), r.Name()); err != nil || len(spares) > 0 || r.Generation() != 1 {
+			t.Errorf("generation %d of %s serves beside %+v (%v), want 1 alone", r.Generation(), r.Name(), spares, err)
+		}
 	}
 }
