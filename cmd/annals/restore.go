@@ -62,6 +62,9 @@ func restore(ctx context.Context, from, data string, out io.Writer, bar *checkBa
 	if data == "" {
 		return errors.New("--data must name a folder")
 	}
+	if _, err := backup.Look(from); err != nil { // before the data folder is of no use to anyone
+		return fmt.Errorf("restore %s: %w", from, err)
+	}
 	// A server on the folder holds the same lock.
 	unlock, err := hold("the data folder", data, "serve.lock")
 	if err != nil {
@@ -100,19 +103,18 @@ func restore(ctx context.Context, from, data string, out io.Writer, bar *checkBa
 // makeReady marks an empty data folder as unfinished, or empties one that
 // bears the mark. Originals stay there, as they are named by their bytes.
 func makeReady(data string) error {
-	mark := filepath.Join(data, unfinishedFile)
 	entries, err := os.ReadDir(data)
 	if err != nil {
 		return fmt.Errorf("read the data folder: %w", err)
 	}
-	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == unfinishedFile }) {
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 			return e.Name() == "serve.lock" || e.Name() == "lost+found" // ours, and a file system's own
 		})
 		if len(entries) > 0 {
 			return fault.Errorf(fault.Conflict, "the data folder %s is not empty: name another by --data", data)
 		}
-		if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(data, unfinishedFile), nil, 0o600); err != nil {
 			return fmt.Errorf("mark the data folder: %w", err)
 		}
 		return syncFolder(data)

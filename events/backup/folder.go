@@ -79,8 +79,9 @@ func lockForReading(dir string) (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
-// open reads the manifest of a backup that is whole.
-func open(dir string) (*Manifest, error) {
+// Look returns what a backup holds, as its manifest tells, and fault.NotFound
+// where there is none that is whole.
+func Look(dir string) (*Manifest, error) {
 	m, err := readManifest(filepath.Join(dir, manifestFile))
 	if !fault.Is(err, fault.NotFound) {
 		return m, err

@@ -38,7 +38,7 @@ func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error
 		return nil, needed, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if m, err = open(r.Dir); err != nil {
+	if m, err = Look(r.Dir); err != nil {
 		return nil, needed, err
 	}
 	c := &copier{from: originals.ViewDir(within(r.Dir, originalsDir)), to: r.Originals}

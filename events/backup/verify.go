@@ -29,7 +29,7 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if m, err = open(v.Dir); err != nil {
+	if m, err = Look(v.Dir); err != nil {
 		return nil, 0, err
 	}
 	// A problem is what is wrong with the backup, not with reading it.
