@@ -26,7 +26,9 @@ type names struct {
 	folders map[uuid.UUID]place
 	next    int64 // revision of the stream of folders
 	through events.Position
-	unread  int // events that may name originals but cannot be read
+	judged  map[string]bool // whether streams need their originals, of the last ones
+	upTo    events.Position // that they were judged by
+	unread  int             // events that may name originals but cannot be read
 }
 
 // place is where a folder is, and since when it is deleted.
@@ -36,7 +38,7 @@ type place struct {
 }
 
 func newNames(log *events.Log) *names {
-	n := &names{log: log, known: make(map[string]bool), folders: make(map[uuid.UUID]place)}
+	n := &names{log: log, known: make(map[string]bool), folders: make(map[uuid.UUID]place), judged: make(map[string]bool)}
 	for _, k := range events.Kinds() {
 		n.known[k.Type] = true
 	}
@@ -102,12 +104,26 @@ func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, 
 	return err
 }
 
+// maxJudged is of how many streams is remembered what they need: every version
+// of a document asks for it, and all of the stream tells.
+const maxJudged = 10_000
+
 // needs reports whether the log up to a position needs the originals that a
 // stream's events name. It does where that cannot be told.
 func (n *names) needs(ctx context.Context, stream string, upTo events.Position) (bool, error) {
+	if n.upTo != upTo || len(n.judged) == maxJudged {
+		clear(n.judged)
+		n.upTo = upTo
+	}
+	if needed, known := n.judged[stream]; known {
+		return needed, nil
+	}
 	needed, err := n.judge(ctx, stream, upTo)
 	if unreadable(ctx, err) {
-		return true, nil
+		needed, err = true, nil
+	}
+	if err == nil {
+		n.judged[stream] = needed
 	}
 	return needed, err
 }

@@ -1,6 +1,7 @@
 package backup_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -228,4 +229,33 @@ func TestALostOriginalThatComesInAgainMeanwhileIsRestored(t *testing.T) {
 	if got, err := restore(t, v.backups); err != nil || !got.originals[sum("lamp")] {
 		t.Errorf("Restore.Run gives back %v (%v), want the original that came in again too", got.originals, err)
 	}
+}
+
+// counting counts how often streams are read.
+type counting struct {
+	events.Driver
+	reads map[string]int
+}
+
+func (c counting) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+	c.reads[stream]++
+	return c.Driver.ReadStream(ctx, stream, from, limit)
+}
+
+// Otherwise a backup takes longer by the square of them.
+func TestADocumentIsNotReadAnewForEachOfItsVersions(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	driver := counting{memory.New(), make(map[string]int)}
+	v.log = events.NewLog(driver)
+	v.folder = v.makeFolder(uuid.Nil)
+	stream, oil := v.file(v.folder, "lamp"), v.keep("oil")
+	for n := range 100 {
+		v.append(stream, events.DocumentRevised{Version: n + 2, Content: oil})
+	}
+	v.mustBackUp()
+	if n := driver.reads[stream]; n == 0 || n > 10 {
+		t.Errorf("a document of 101 versions was read %d times, want a few", n)
+	}
+	v.wantBackedUp("lamp", "oil")
 }
