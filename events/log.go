@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"annals/events/fault"
+
 	"github.com/google/uuid"
 )
 
@@ -53,8 +55,8 @@ func (l *Log) Append(ctx context.Context, stream string, expected int64, cause C
 
 // ReadStream calls fn with every event of a stream from a revision on, in
 // order, until the end or an error of fn's. An event that cannot be decoded
-// ends the reading with its error: what decides on a stream must know all of
-// it.
+// ends the reading with an error of kind fault.Unavailable: what decides on a
+// stream must know all of it.
 func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func(Event) error) error {
 	const page = 500
 	for {
@@ -65,7 +67,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 		for _, r := range records {
 			e := Decode(r)
 			if e.Err != nil {
-				return e.Err
+				return fault.Hide(fault.Unavailable, "the history of it cannot be read by this version of the program", e.Err)
 			}
 			if err := fn(e); err != nil {
 				return err

@@ -25,6 +25,7 @@ type State struct {
 	Parked     int             // events
 	Spares     []Spare
 	Problem    string // why nothing is known of what serves
+	Stopped    string // why it does not pass the next event, which is of the folder tree
 }
 
 // Spare is a generation beside the one that serves.
@@ -63,7 +64,20 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 	if err == nil && s.Generation > 0 && s.Problem == "" {
 		s.Lag, err = Age(ctx, o.Log, s.Position)
 	}
+	if err == nil && s.Lag > 0 {
+		s.Stopped, err = o.stopped(ctx, p, s.Position)
+	}
 	return s, err
+}
+
+// stopped tells of the next event why no projection passes it, where it is one
+// of the folder tree that cannot be read; "" where that is not so.
+func (o Options) stopped(ctx context.Context, p Projection, after events.Position) (string, error) {
+	batch, _, err := o.Log.Read(ctx, after, 1, p.Types()...)
+	if err != nil || len(batch) == 0 || batch[0].Stream != events.Folders || batch[0].Err == nil {
+		return "", err
+	}
+	return fmt.Sprintf("position %d: %v", batch[0].Position, batch[0].Err), nil
 }
 
 // Age returns for how long the first event after a position is in the log, 0

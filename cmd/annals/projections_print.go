@@ -29,6 +29,7 @@ type projectionLine struct {
 	Parked     int             `json:"parked"`
 	Spares     []spareLine     `json:"spares,omitempty"`
 	Problem    string          `json:"problem,omitempty"` // why nothing is known of what serves
+	Stopped    string          `json:"stopped,omitempty"` // why it does not pass the next event
 }
 
 type spareLine struct {
@@ -58,7 +59,7 @@ func (o *overview) printStates(before, now sample) error {
 		rate := measured[s.Name]
 		lines[i] = projectionLine{
 			Kind: "projection", Name: s.Name, Version: s.Version, Makes: s.Makes, Generation: s.Generation, Position: s.Position, Head: s.Head,
-			LagEvents: max(0, s.Head-s.Position), LagSeconds: s.Lag.Seconds(), Rate: rate[s.Generation], Parked: s.Parked, Problem: s.Problem,
+			LagEvents: max(0, s.Head-s.Position), LagSeconds: s.Lag.Seconds(), Rate: rate[s.Generation], Parked: s.Parked, Problem: s.Problem, Stopped: s.Stopped,
 		}
 		for _, spare := range s.Spares {
 			lines[i].Spares = append(lines[i].Spares, spareLine{spare.Generation, spare.Version, spare.State, spare.Position, rate[spare.Generation]})
@@ -72,7 +73,13 @@ func (o *overview) printStates(before, now sample) error {
 	for _, l := range lines {
 		fmt.Fprintln(table, l.row())
 	}
-	return table.Flush()
+	err := table.Flush()
+	for _, l := range lines {
+		if l.Stopped != "" {
+			fmt.Fprintf(o.out, "%s stops before %s\n", l.Name, l.Stopped)
+		}
+	}
+	return err
 }
 
 func (l projectionLine) row() string {

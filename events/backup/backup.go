@@ -118,8 +118,38 @@ func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 	if t.kept, err = originals.OpenDir(b.path(originalsDir)); err != nil {
 		return nil, err
 	}
+	if err := t.present(ctx); err != nil {
+		return nil, err
+	}
 	t.copier = &copier{from: b.Originals, to: t.kept}
 	return t, syncPath(b.Dir)
+}
+
+// present returns an error of kind fault.Conflict where files that the folder
+// is to hold are gone or cut off: what is added to them would be of no use. It
+// reads none of them.
+func (t *taking) present(ctx context.Context) error {
+	for _, s := range t.now.Segments {
+		info, err := os.Stat(t.path(s.Name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err != nil || info.Size() != s.Bytes {
+			return t.harmed("the segment " + s.Name + " is missing or cut off")
+		}
+	}
+	held, err := count(ctx, t.kept)
+	if err != nil {
+		return err
+	}
+	if want := t.was.Originals; held.Files < want.Files || held.Bytes < want.Bytes {
+		return t.harmed(fmt.Sprintf("it holds %d originals of %d bytes, and should hold %d of %d", held.Files, held.Bytes, want.Files, want.Bytes))
+	}
+	return nil
+}
+
+func (t *taking) harmed(how string) error {
+	return fault.Errorf(fault.Conflict, "the backup in %s is damaged: %s; --verify names all that is, a new folder takes another", t.Dir, how)
 }
 
 func (b *Backup) path(name string) string { return within(b.Dir, name) }

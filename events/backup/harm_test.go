@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"annals/events/fault"
 )
 
 func TestWhatWasHarmedIsToldAndNotRestored(t *testing.T) {
@@ -105,4 +107,29 @@ func listing(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+func TestNothingIsAddedToABackupThatLacksFiles(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.file(v.folder, "lamp")
+	v.mustBackUp()
+	whole := v.backups
+	segment, original := filepath.Join("log", "000001.gz"), path("originals", "lamp")
+	for name, harm := range map[string]func(dir string) error{
+		"a missing segment":   func(dir string) error { return os.Remove(filepath.Join(dir, segment)) },
+		"a segment cut short": func(dir string) error { return os.Truncate(filepath.Join(dir, segment), 100) },
+		"a missing original":  func(dir string) error { return os.Remove(filepath.Join(dir, original)) },
+		"a cut original":      func(dir string) error { return os.Truncate(filepath.Join(dir, original), 2) },
+		"no originals":        func(dir string) error { return os.RemoveAll(filepath.Join(dir, "originals")) },
+	} {
+		harmed := *v
+		harmed.backups = filepath.Join(t.TempDir(), "backup")
+		if err := errors.Join(os.CopyFS(harmed.backups, os.DirFS(whole)), harm(harmed.backups)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := harmed.backup().Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is damaged") {
+			t.Errorf("%s: a backup into it = %v, want a conflict", name, err)
+		}
+	}
 }

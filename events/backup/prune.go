@@ -34,6 +34,11 @@ func (t *taking) prune(ctx context.Context) (removed int, err error) {
 	if names.unread > 0 {
 		return 0, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: none is removed", names.unread)
 	}
+	// Cut off, the next backup is not to miss what is removed here.
+	t.now.Originals = Count{}
+	if err := t.now.write(t.path(manifestFile)); err != nil {
+		return 0, err
+	}
 	removed, err = originals.Sweep(ctx, t.kept, at, func(context.Context, string) (bool, error) { return false, nil })
 	if err != nil {
 		return removed, err

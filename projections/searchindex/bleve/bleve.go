@@ -66,7 +66,7 @@ func Open(dir string) (*Index, error) {
 	}
 	return open(dir, checkedAtStart, func() (bleve.Index, error) {
 		if !isNew {
-			return bleve.OpenUsing(dir, config())
+			return reopen(dir, config())
 		}
 		m := mapping.NewIndexMapping()
 		m.ScoringModel = index.BM25Scoring
@@ -80,8 +80,15 @@ func OpenReadOnly(dir string) (*Index, error) {
 	return open(dir, math.MaxInt, func() (bleve.Index, error) {
 		c := config()
 		c["read_only"] = true
-		return bleve.OpenUsing(dir, c)
+		return reopen(dir, c)
 	})
+}
+
+func reopen(dir string, config map[string]any) (bleve.Index, error) {
+	if err := rootWhole(dir); err != nil {
+		return nil, err
+	}
+	return bleve.OpenUsing(dir, config)
 }
 
 // open opens an index and looks at so many bytes of it.

@@ -3,13 +3,39 @@ package bleve
 import (
 	"fmt"
 	"hash/crc32"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
+	"go.etcd.io/bbolt"
 )
 
 // checkedAtStart is how many bytes of segments are looked at before an index
 // serves: from the disk that takes half a second.
 const checkedAtStart = 256 << 20
+
+// rootWhole returns an error where the catalogue of segments is shorter than it
+// says. It is mapped to memory, and parts of it are read by goroutines of the
+// engine: a read past its end there would end the process.
+func rootWhole(dir string) error {
+	path := filepath.Join(dir, "store", "root.bolt")
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	root, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("%s has %d bytes of %d", path, info.Size(), tx.Size())
+		}
+		return nil
+	})
+}
 
 // check looks for damage: in so many bytes of segments, and in what every
 // search needs of all of them.
