@@ -36,6 +36,20 @@ type Content struct {
 	Warnings    []string `json:"warnings,omitempty"` // what could not be read, as sentences
 }
 
+// ContentOf returns the content that an event gives its document; ok is false
+// for events that leave it as it is.
+func ContentOf(data Data) (c Content, ok bool) {
+	switch d := data.(type) {
+	case DocumentImported:
+		return d.Content, true
+	case DocumentRevised:
+		return d.Content, true
+	case DocumentReread:
+		return d.Content, true
+	}
+	return Content{}, false
+}
+
 // DocumentImported makes a document exist, with its text, in one step.
 type DocumentImported struct {
 	Version int       `json:"version"` // 1

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 )
@@ -23,15 +24,16 @@ const (
 	MaxAppendBytes = 896 << 10 // payload and metadata of one append; EventStoreDB takes about 1 MiB
 )
 
-// Record is an event as engines see it: names and bytes.
+// Record is an event as engines see it: names and bytes. Its JSON is what
+// operators read of the log.
 type Record struct {
-	ID       uuid.UUID
-	Stream   string
-	Revision int64 // from 0, gapless within the stream; set by the driver on append
-	Position Position
-	Type     string
-	Data     []byte // JSON
-	Metadata []byte // JSON
+	Position Position        `json:"position"`
+	ID       uuid.UUID       `json:"id"`
+	Stream   string          `json:"stream"`
+	Revision int64           `json:"revision"` // from 0, gapless within the stream; set by the driver on append
+	Type     string          `json:"type"`
+	Data     json.RawMessage `json:"data"`
+	Metadata json.RawMessage `json:"metadata"`
 }
 
 // Driver stores records. What it promises is what eventstest checks, no more;

@@ -109,11 +109,11 @@ func extendReleased(t *testing.T, path string) {
 	}
 	lines := readLines(t, releasedLog)
 	for _, r := range written {
-		line, err := eventstest.FormatLine(r)
+		line, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, line)
+		lines = append(lines, append(line, '\n'))
 	}
 	addTo(t, releasedLog, lines[len(lines)-len(written):]...)
 	addTo(t, releasedSums, []byte(sealOf(lines)))

@@ -47,19 +47,9 @@ func (v *Verification) textsOf(ctx context.Context, document string, texts *gene
 		return 0, err
 	}
 	err = v.Log.ReadStream(ctx, events.DocumentStream(id), 0, func(e events.Event) error {
-		var content events.Content
-		switch d := e.Data.(type) {
-		case events.DocumentImported:
-			content = d.Content
-		case events.DocumentRevised:
-			content = d.Content
-		case events.DocumentReread:
-			content = d.Content
-		default:
+		content, ok := events.ContentOf(e.Data)
+		if !ok || e.Position > texts.position { // it came while this went on
 			return nil
-		}
-		if e.Position > texts.position {
-			return nil // it came while this went on
 		}
 		versions++
 		var sections int

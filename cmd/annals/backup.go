@@ -62,11 +62,7 @@ func backupCommand(dataDir func() string) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&c.verify, "verify", false, "back up nothing: read all of the backup again and compare it with what was written")
 	flags.BoolVar(&c.prune, "prune", false, "afterwards remove uploaded files that only deleted documents had")
-	for _, name := range []string{"verify", "prune"} {
-		if err := flags.SetAnnotation(name, byFlagAlone, []string{"true"}); err != nil {
-			panic(err) // the flag is there
-		}
-	}
+	markByFlagAlone(flags, "verify", "prune")
 	flags.StringVar(&c.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, as serve has it (default: in the data folder)")
 	return command

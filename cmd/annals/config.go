@@ -13,6 +13,15 @@ import (
 // settings, which would do it at every call.
 const byFlagAlone = "by flag alone"
 
+// markByFlagAlone marks flags of that kind, which must be there.
+func markByFlagAlone(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, byFlagAlone, []string{"true"}); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // configure sets every flag that was not given from the environment or else
 // from the file that --config names.
 func configure(flags *pflag.FlagSet) error {

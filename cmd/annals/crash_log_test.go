@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"annals/events"
 )
 
 // soundLog is what a log tells that was read from its beginning and found
@@ -35,7 +37,7 @@ func (c *crashTest) wantSoundLog() *soundLog {
 		ids: map[uuid.UUID]bool{}, next: map[string]int64{}, versions: map[string]int{}, last: -1,
 	}
 	for text := range bytes.Lines(out.Bytes()) {
-		var e line
+		var e events.Record
 		if err := json.Unmarshal(text, &e); err != nil {
 			c.Fatal(err)
 		}
@@ -62,7 +64,7 @@ func (c *crashTest) wantSoundLog() *soundLog {
 
 // fold takes in what an event tells of a job or a document. No request of
 // this test makes two changes of a document in one.
-func (c *crashTest) fold(l *soundLog, e line) {
+func (c *crashTest) fold(l *soundLog, e events.Record) {
 	c.Helper()
 	var data struct {
 		Version  int       `json:"version"`

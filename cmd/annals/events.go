@@ -9,7 +9,6 @@ import (
 
 	"annals/events"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -89,20 +88,9 @@ func (p *printer) print(ctx context.Context, log *events.Log, from events.Positi
 	}
 }
 
-// line is an event as --json prints it.
-type line struct {
-	Position events.Position `json:"position"`
-	ID       uuid.UUID       `json:"id"`
-	Stream   string          `json:"stream"`
-	Revision int64           `json:"revision"`
-	Type     string          `json:"type"`
-	Data     json.RawMessage `json:"data"`
-	Metadata json.RawMessage `json:"metadata"`
-}
-
 func (p *printer) record(r events.Record) error {
 	if p.json {
-		b, err := json.Marshal(line{r.Position, r.ID, r.Stream, r.Revision, r.Type, r.Data, r.Metadata})
+		b, err := json.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("event %d of %s: %w", r.Revision, r.Stream, err)
 		}

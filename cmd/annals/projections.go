@@ -49,14 +49,8 @@ func projectionsCommand(dataDir func() string) *cobra.Command {
 	flags.BoolVar(&o.watch, "watch", false, "show how far they are every second, until interrupted")
 	flags.BoolVar(&o.retry, "retry", false, "take up parked events again")
 	flags.StringVar(&o.stream, "stream", "", "parked events of this stream only")
-	for _, name := range []string{"watch", "retry", "stream"} {
-		if err := flags.SetAnnotation(name, byFlagAlone, []string{"true"}); err != nil {
-			panic(err) // the flag is there
-		}
-	}
-	flags.StringVar(&o.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
-	flags.StringVar(&o.readModels, "read-models", "", "URL of the read models, as serve has it (default: in the data folder)")
-	flags.StringVar(&o.search, "search", "", "URL of the search index, as serve has it (default: in the data folder)")
+	markByFlagAlone(flags, "watch", "retry", "stream")
+	o.bindEngines(flags)
 	return command
 }
 

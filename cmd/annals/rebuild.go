@@ -15,6 +15,7 @@ import (
 	"annals/projections"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // rebuild is what one call of the command is to do.
@@ -51,15 +52,16 @@ func rebuildCommand(dataDir func() string) *cobra.Command {
 	flags.BoolVar(&r.all, "all", false, "rebuild all read models")
 	flags.BoolVar(&r.discard, "discard", false, "first delete what serves and what is kept; not while a server runs")
 	flags.BoolVar(&r.back, "back", false, "rebuild nothing: go back to what served before")
-	for _, name := range []string{"all", "discard", "back"} {
-		if err := flags.SetAnnotation(name, byFlagAlone, []string{"true"}); err != nil {
-			panic(err) // the flag is there
-		}
-	}
+	markByFlagAlone(flags, "all", "discard", "back")
+	r.bindEngines(flags)
+	return command
+}
+
+// bindEngines adds the flags that say where the log and the read models are.
+func (r *rebuild) bindEngines(flags *pflag.FlagSet) {
 	flags.StringVar(&r.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
 	flags.StringVar(&r.readModels, "read-models", "", "URL of the read models, as serve has it (default: in the data folder)")
 	flags.StringVar(&r.search, "search", "", "URL of the search index, as serve has it (default: in the data folder)")
-	return command
 }
 
 func (r *rebuild) check(names []string) error {

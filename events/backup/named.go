@@ -68,15 +68,8 @@ func (n *names) in(ctx context.Context, records []events.Record, upTo events.Pos
 }
 
 func (n *names) ofDocument(ctx context.Context, e events.Event, upTo events.Position, each func(Named) error) error {
-	var content events.Content
-	switch d := e.Data.(type) {
-	case events.DocumentImported:
-		content = d.Content
-	case events.DocumentRevised:
-		content = d.Content
-	case events.DocumentReread:
-		content = d.Content
-	default:
+	content, ok := events.ContentOf(e.Data)
+	if !ok { // the payload could not be read
 		n.unread++
 		return nil
 	}

@@ -58,7 +58,7 @@ func appendRecord(b []byte, r events.Record) []byte {
 	return appendBytes(b, r.Metadata)
 }
 
-func appendBytes[T string | []byte](b []byte, field T) []byte {
+func appendBytes[T ~string | ~[]byte](b []byte, field T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 

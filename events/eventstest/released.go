@@ -9,8 +9,6 @@ import (
 	"io"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 )
 
@@ -46,35 +44,16 @@ func AppendReleased(t testing.TB, d events.Driver) (last events.Position) {
 	return last
 }
 
-// line is a record as annals events --json prints it.
-type line struct {
-	Position events.Position `json:"position"`
-	ID       uuid.UUID       `json:"id"`
-	Stream   string          `json:"stream"`
-	Revision int64           `json:"revision"`
-	Type     string          `json:"type"`
-	Data     json.RawMessage `json:"data"`
-	Metadata json.RawMessage `json:"metadata"`
-}
-
 // ParseLines reads what annals events --json prints.
 func ParseLines(b []byte) (records []events.Record, err error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	for {
-		var l line
-		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
+		var r events.Record
+		if err := dec.Decode(&r); errors.Is(err, io.EOF) {
 			return records, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(records)+1, err)
 		}
-		records = append(records, events.Record{
-			Position: l.Position, ID: l.ID, Stream: l.Stream, Revision: l.Revision, Type: l.Type, Data: l.Data, Metadata: l.Metadata,
-		})
+		records = append(records, r)
 	}
-}
-
-// FormatLine writes a record as annals events --json prints it.
-func FormatLine(r events.Record) ([]byte, error) {
-	b, err := json.Marshal(line{r.Position, r.ID, r.Stream, r.Revision, r.Type, r.Data, r.Metadata})
-	return append(b, '\n'), err
 }

@@ -72,7 +72,7 @@ func load(ctx context.Context, tx *sql.Tx, records []events.Record, last events.
 		if r.Position <= last {
 			return last, fault.Errorf(fault.Invalid, "event %d of %s at position %d stands behind position %d", r.Revision, r.Stream, r.Position, last)
 		}
-		if _, err := insert.ExecContext(ctx, int64(r.Position), r.Type, r.Stream, r.Revision, r.ID[:], r.Metadata, r.Data); err != nil {
+		if _, err := insert.ExecContext(ctx, int64(r.Position), r.Type, r.Stream, r.Revision, r.ID[:], []byte(r.Metadata), []byte(r.Data)); err != nil {
 			return last, err
 		}
 		last = r.Position

@@ -280,7 +280,7 @@ func (w *writer) append(ctx context.Context, p *pending) (events.Appended, error
 	for i := range p.records {
 		r := &p.records[i]
 		last++
-		made, err := w.insert.ExecContext(ctx, r.Type, p.stream, last, r.ID[:], r.Metadata, r.Data)
+		made, err := w.insert.ExecContext(ctx, r.Type, p.stream, last, r.ID[:], []byte(r.Metadata), []byte(r.Data))
 		if err != nil {
 			return events.Appended{}, err
 		}
