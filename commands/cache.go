@@ -3,10 +3,12 @@ package commands
 import (
 	"container/list"
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"annals/events"
+	"annals/events/fault"
 )
 
 // folded is an aggregate with the place in its stream up to which it was
@@ -51,6 +53,9 @@ func (f *folded[S]) refresh(ctx context.Context, log *events.Log) error {
 		f.fold(e)
 		return nil
 	})
+	if errors.Is(err, events.ErrUnreadable) {
+		err = fault.Hide(fault.Unavailable, "the history of it cannot be read by this version of the program", err)
+	}
 	if err == nil {
 		f.read, f.current = true, reading
 	}

@@ -2,12 +2,16 @@ package commands
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
 )
 
 // countingDriver counts the readings of streams from their caller's revision
@@ -58,4 +62,19 @@ func TestThoseWhoWaitForAnAggregateShareOneReading(t *testing.T) {
 			t.Errorf("%d readings after a later look, want 3: it must not rest on an earlier reading", got)
 		}
 	})
+}
+
+func TestNothingIsDecidedOnAStreamOfWhichAnEventCannotBeRead(t *testing.T) {
+	driver := memory.New()
+	h := &Handler{Log: events.NewLog(driver)}
+	defer h.Log.Close()
+	h.init()
+	burnt := events.Record{ID: uuid.New(), Type: "FolderBurnt", Data: []byte(`{}`), Metadata: []byte(`{}`)}
+	if _, err := driver.Append(t.Context(), events.Folders, events.NoStream, []events.Record{burnt}); err != nil {
+		t.Fatal(err)
+	}
+	err := view(t.Context(), h, h.folders, events.Folders, func(*tree) error { return nil })
+	if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "Burnt") || !strings.Contains(fault.Detail(err), "Burnt") {
+		t.Errorf("view = %v (%s), want an error of kind unavailable that tells operators alone of the event", err, fault.Detail(err))
+	}
 }

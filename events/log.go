@@ -3,11 +3,10 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"annals/events/fault"
 
 	"github.com/google/uuid"
 )
@@ -53,10 +52,14 @@ func (l *Log) Append(ctx context.Context, stream string, expected int64, cause C
 	return l.driver.Append(ctx, stream, expected, records)
 }
 
+// ErrUnreadable is in the tree of an error that is of an event alone, which
+// cannot be decoded, and not of the log.
+var ErrUnreadable = errors.New("an event cannot be read")
+
 // ReadStream calls fn with every event of a stream from a revision on, in
 // order, until the end or an error of fn's. An event that cannot be decoded
-// ends the reading with an error of kind fault.Unavailable: what decides on a
-// stream must know all of it.
+// ends the reading with ErrUnreadable: what decides on a stream must know all
+// of it.
 func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func(Event) error) error {
 	const page = 500
 	for {
@@ -67,7 +70,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 		for _, r := range records {
 			e := Decode(r)
 			if e.Err != nil {
-				return fault.Hide(fault.Unavailable, "the history of it cannot be read by this version of the program", e.Err)
+				return fmt.Errorf("%w: %w", ErrUnreadable, e.Err)
 			}
 			if err := fn(e); err != nil {
 				return err

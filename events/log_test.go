@@ -91,8 +91,8 @@ func TestUnreadableEventEndsAStreamButNotTheLog(t *testing.T) {
 	}
 	read := 0
 	err := log.ReadStream(t.Context(), "document-1", 0, func(events.Event) error { read++; return nil })
-	if read != 1 || !fault.Is(err, fault.Unavailable) {
-		t.Errorf("ReadStream: got %d events and error %v, want 1 and an error of kind unavailable", read, err)
+	if read != 1 || !errors.Is(err, events.ErrUnreadable) || !fault.Is(err, fault.Internal) {
+		t.Errorf("ReadStream: got %d events and error %v, want 1 and the second's error", read, err)
 	}
 	batch, _, err := log.Read(t.Context(), 0, 10)
 	if err != nil || len(batch) != 2 || batch[0].Err != nil || batch[1].Err == nil {

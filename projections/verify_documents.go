@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"annals/events"
@@ -59,7 +60,7 @@ func (v *Verification) textsOf(ctx context.Context, document string, texts *gene
 		}
 		return err
 	})
-	if err != nil && ctx.Err() == nil && fault.KindOf(err) == fault.Internal {
+	if errors.Is(err, events.ErrUnreadable) {
 		problem(fmt.Sprintf("the events of document %s cannot be read: %v", document, err))
 		err = nil
 	}

@@ -437,6 +437,33 @@ func TestATextThatIsNotWholeIsNamed(t *testing.T) {
 	}
 }
 
+// A later version of the program may have written it.
+func TestAnEventThatCannotBeReadIsNamedAndAllElseIsProven(t *testing.T) {
+	driver := memory.New()
+	p := provenOver(t, events.NewLog(driver))
+	document := events.DocumentStream(revised(t, p.log))
+	history, err := driver.ReadStream(t.Context(), document, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := history[len(history)-1]
+	burnt := events.Record{ID: uuid.New(), Type: "DocumentBurnt", Data: []byte(`{}`), Metadata: last.Metadata}
+	made, err := driver.Append(t.Context(), document, last.Revision, []events.Record{burnt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.serve(made.Position)
+	checks := p.verify()
+	for name, c := range checks {
+		if wrong := name == "log" || name == "texts"; wrong != (c.Problems == 1) || wrong && !strings.Contains(c.First[0], "DocumentBurnt") {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if checks["originals"].Counts == "" {
+		t.Error("the originals are not looked at")
+	}
+}
+
 // Memory must not grow with a table: rows come in the order of an index.
 func TestTablesAreComparedWithoutSortingThem(t *testing.T) {
 	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, &Passages{Engine: new(unranked)}} {
