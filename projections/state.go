@@ -25,7 +25,7 @@ type State struct {
 	Parked     int             // events
 	Spares     []Spare
 	Problem    string // why nothing is known of what serves
-	Stopped    string // why it does not pass the next event, which is of the folder tree
+	Stopped    string // why it does not pass the next event, which is of the folder tree and cannot be read
 }
 
 // Spare is a generation beside the one that serves.
@@ -61,17 +61,17 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 	if err == nil {
 		s.Head, err = o.Log.Head(ctx)
 	}
-	if err == nil && s.Generation > 0 && s.Problem == "" {
-		s.Lag, err = Age(ctx, o.Log, s.Position)
+	if err != nil || s.Generation == 0 || s.Problem != "" {
+		return s, err
 	}
-	if err == nil && s.Lag > 0 {
+	if s.Lag, err = Age(ctx, o.Log, s.Position); err == nil {
 		s.Stopped, err = o.stopped(ctx, p, s.Position)
 	}
 	return s, err
 }
 
-// stopped tells of the next event why no projection passes it, where it is one
-// of the folder tree that cannot be read; "" where that is not so.
+// stopped tells why the next event is not passed, where it is one of the folder
+// tree that cannot be read; "" where that is not so.
 func (o Options) stopped(ctx context.Context, p Projection, after events.Position) (string, error) {
 	batch, _, err := o.Log.Read(ctx, after, 1, p.Types()...)
 	if err != nil || len(batch) == 0 || batch[0].Stream != events.Folders || batch[0].Err == nil {

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"annals/events"
+	"annals/events/memory"
 
 	"github.com/google/uuid"
 )
@@ -76,6 +78,36 @@ func TestTheStateOfAReadModelIsReadBesideIt(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "vault-2.db")); err == nil {
 		t.Error("looking at a read model makes its file")
+	}
+}
+
+func TestAReadModelThatAFolderEventStopsTellsOfIt(t *testing.T) {
+	const tomorrow = `{"time":"2999-01-02T03:04:05Z","schema":1}` // of a machine whose clock is ahead
+	for name, burnt := range map[string]events.Record{
+		"a type nobody knows":          {Type: "FolderBurnt", Data: []byte(`{}`), Metadata: []byte(tomorrow)},
+		"metadata that is not":         {Type: "FolderRenamed", Data: []byte(`{}`), Metadata: []byte(`{`)},
+		"a payload that is not":        {Type: "FolderRenamed", Data: []byte(`{`), Metadata: []byte(`{"time":"2026-01-02T03:04:05Z","schema":1}`)},
+		"a payload of another version": {Type: "FolderRenamed", Data: []byte(`{}`), Metadata: []byte(`{"schema":99}`)},
+	} {
+		driver := memory.New()
+		log := events.NewLog(driver)
+		t.Cleanup(func() { _ = log.Close() })
+		at := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F", Owner: "user:alice"})
+		o := optionsIn(t, log, t.TempDir())
+		set, stop := serve(t, o)
+		wait(t, set.Vault, at)
+		stop()
+		burnt.ID = uuid.New()
+		if _, err := driver.Append(t.Context(), events.Folders, 0, []events.Record{burnt}); err != nil {
+			t.Fatal(err)
+		}
+		want := events.Decode(burnt).Err
+		if s, err := o.State(t.Context(), "vault"); err != nil || want == nil || !strings.HasPrefix(s.Stopped, "position ") {
+			t.Errorf("%s: State = %+v, %v; want it to tell that %v", name, s, err, want)
+		}
+		if s, err := o.State(t.Context(), "jobs"); err != nil || (s.Stopped != "") != (burnt.Type == "FolderBurnt") {
+			t.Errorf("%s: State of what reads no folders = %+v, %v", name, s, err)
+		}
 	}
 }
 
