@@ -452,6 +452,30 @@ func TestARebuiltReadModelIsKeptWhereAFaultPasses(t *testing.T) {
 	}
 }
 
+// A process that slept may have lost its lease and not know of it yet.
+func TestARebuildIsNotGivenUpWhileAnotherProcessStillHoldsItsFiles(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	manyDocuments(t, log, 5)
+	o := optionsIn(t, log, dir)
+	begun, err := o.begun(t.Context(), new(Passages))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := o.openTables(t.Context(), new(Passages), begun.generation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Rebuild(t.Context(), "passages", unheard); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Rebuild of what another process fills = %v, want an error of kind unavailable", err)
+	}
+	if err := g.close(); err != nil {
+		t.Fatal(err)
+	}
+	if generation, err := o.Rebuild(t.Context(), "passages", unheard); err != nil || generation != begun.generation {
+		t.Errorf("the next rebuild made generation %d (%v), want to go on with %d", generation, err, begun.generation)
+	}
+}
+
 func TestWhatWasRebuiltForAVersionServesAtItsFirstStart(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 5)

@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
 	"annals/events"
 	"annals/events/failpoint"
+	"annals/events/fault"
 	"annals/schema"
 
 	"modernc.org/sqlite" // also the driver "sqlite"
@@ -176,10 +178,17 @@ func damaged(err error) bool {
 	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }
 
-// passing reports whether an error says nothing of a file itself: the disk is
-// full, another holds a lock, there is no right to it, or the log cannot be read.
+// ofMachine are errors that say nothing of a file itself.
+var ofMachine = []error{
+	fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+}
+
+// passing reports whether an error says nothing of a read model itself: the disk
+// is full, another holds a lock, there is no right to a file, an engine does not
+// answer, or the log cannot be read.
 func passing(err error) bool {
-	return ofLog(err) || storeFault(err) && !damaged(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE)
+	return ofLog(err) || storeFault(err) && !damaged(err) || fault.Is(err, fault.Unavailable) ||
+		slices.ContainsFunc(ofMachine, func(of error) bool { return errors.Is(err, of) })
 }
 
 func (s *store) migrate(ctx context.Context, name string) error {

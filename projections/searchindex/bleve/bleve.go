@@ -19,13 +19,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-
 	"sync"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	index "github.com/blevesearch/bleve_index_api"
+	bbolt "go.etcd.io/bbolt/errors"
 
 	"annals/events"
 	"annals/events/fault"
@@ -55,10 +55,11 @@ func config() map[string]any {
 	}
 }
 
-// Open opens the index in a folder, or makes a new one if there is none. A
-// damaged index is an error of kind Internal, after which the folder may be
-// removed and the index built again. Of a large index some segments alone are
-// looked at whole.
+// Open opens the index in a folder, or makes a new one if there is none. One
+// that another process has open is fault.Unavailable. A damaged index is an
+// error of kind Internal, after which the folder may be removed and the index
+// built again; so are errors of the system, which keep their kind in the tree.
+// Of a large index some segments alone are looked at whole.
 func Open(dir string) (*Index, error) {
 	isNew, err := missing(dir)
 	if err != nil {
@@ -85,7 +86,11 @@ func OpenReadOnly(dir string) (*Index, error) {
 }
 
 func reopen(dir string, config map[string]any) (bleve.Index, error) {
-	if err := rootWhole(dir); err != nil {
+	store := filepath.Join(dir, "store")
+	if err := openable(store); err != nil {
+		return nil, err
+	}
+	if err := rootWhole(filepath.Join(store, "root.bolt")); err != nil {
 		return nil, err
 	}
 	return bleve.OpenUsing(dir, config)
@@ -102,6 +107,9 @@ func open(dir string, bytes int, with func() (bleve.Index, error)) (x *Index, er
 		}
 	}()
 	opened, err := with()
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return nil, fault.Errorf(fault.Unavailable, "another process has the search index %s open", dir)
+	}
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}

@@ -15,11 +15,30 @@ import (
 // serves: from the disk that takes half a second.
 const checkedAtStart = 256 << 20
 
-// rootWhole returns an error where the catalogue of segments is shorter than it
-// says. It is mapped to memory, and parts of it are read by goroutines of the
-// engine: a read past its end there would end the process.
-func rootWhole(dir string) error {
-	path := filepath.Join(dir, "store", "root.bolt")
+// openable returns why the files of an index cannot all be open at once, if that
+// is so. The engine would go on without a segment that it cannot open, as if it
+// were lost, and its errors do not keep why.
+func openable(store string) error {
+	folder, err := os.Open(store)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	for _, name := range names {
+		f, err := os.Open(filepath.Join(store, name))
+		if err != nil {
+			return err
+		}
+		defer f.Close() // not before all of them are open
+	}
+	return err
+}
+
+// rootWhole returns an error where the catalogue of segments at path is shorter
+// than it says. It is mapped to memory, and parts of it are read by goroutines of
+// the engine: a read past its end there would end the process.
+func rootWhole(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
