@@ -99,30 +99,38 @@ func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
 	return s, err
 }
 
-// fill brings a spare generation to where the log ends when it begins.
+// fill brings a spare generation to where the log ends when it begins. One that
+// was torn when an earlier try was cut off is given up: the next begins anew.
 func (o Options) fill(ctx context.Context, p Projection, s spare, told func(done, head events.Position)) error {
 	g, err := o.openTables(ctx, p, s.generation)
+	torn := err != nil && !passing(err)
+	if err == nil {
+		err = errors.Join(g.fill(ctx, told), g.close())
+		torn = damaged(err) // in a place that was not looked at when it was opened
+	}
+	if torn && ctx.Err() == nil {
+		err = errors.Join(err, o.giveUp(ctx, p, s))
+	}
+	return err
+}
+
+func (g *generation) fill(ctx context.Context, told func(done, head events.Position)) error {
+	head, err := g.log.Head(ctx)
 	if err != nil {
-		if ctx.Err() == nil && !passing(err) { // torn when it was cut off: the next try begins anew
-			err = errors.Join(err, o.giveUp(ctx, p, s))
-		}
+		return &logError{err}
+	}
+	if err := g.store.fill(ctx); err != nil {
 		return err
 	}
-	head, err := o.Log.Head(ctx)
-	if err == nil {
-		err = g.store.fill(ctx)
-	}
-	if err == nil {
-		told(g.position, head)
-		err = g.reach(ctx, head, func(done events.Position) { told(done, max(done, head)) })
-	}
+	told(g.position, head)
+	err = g.reach(ctx, head, func(done events.Position) { told(done, max(done, head)) })
 	if err == nil {
 		err = g.finish(ctx)
 	}
 	if err == nil {
-		err = g.store.index(ctx, p.Name())
+		err = g.store.index(ctx, g.Name())
 	}
-	return errors.Join(err, g.close())
+	return err
 }
 
 // giveUp deletes a spare generation.

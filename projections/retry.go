@@ -184,7 +184,7 @@ func (r *Runner) retrySome(ctx context.Context, t *retry) (more bool, err error)
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	if more, err = t.try(ctx); err == nil {
-		r.advance(r.Position(), r.Err()) // whoever waits for what was parked looks again
+		r.tell(func() {}) // whoever waits for what was parked looks again
 	}
 	return more, err
 }

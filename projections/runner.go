@@ -127,13 +127,16 @@ func (r *Runner) Hurry(p events.Position) {
 	}
 }
 
-func (r *Runner) advance(p events.Position, failure error) {
+// tell changes what others are told, and wakes those who wait for that. Each
+// caller changes only what it knows: the loop stops and goes on, while
+// generations change and parked events are taken up.
+func (r *Runner) tell(change func()) (next <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.position = p
-	r.failure = failure
+	change()
 	close(r.moved)
 	r.moved = make(chan struct{})
+	return r.moved
 }
 
 // run follows the log until ctx ends. A fault of the read model's own store is
@@ -149,8 +152,8 @@ func (r *Runner) run(ctx context.Context) error {
 			return nil
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
-		r.advance(r.Position(), fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name()))
-		_, replaced := r.Moved() // nothing else moves it while this waits
+		stopped := fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name())
+		replaced := r.tell(func() { r.failure = stopped })
 		if r.mend != nil && damaged(err) {
 			r.mend(ctx)
 		}
@@ -190,7 +193,7 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	from := r.serving.position
 	more, err = r.serving.step(ctx)
 	if err == nil && (r.serving.position > from || r.Err() != nil) {
-		r.advance(r.serving.position, nil) // what failed works again
+		r.tell(func() { r.position, r.failure = r.serving.position, nil }) // what failed works again
 	}
 	return more, err
 }
@@ -201,7 +204,7 @@ func (r *Runner) later(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	if more, err = r.serving.later(ctx); more {
-		r.advance(r.Position(), nil) // whoever waits for it to end looks again
+		r.tell(func() {}) // whoever waits for it to end looks again
 	}
 	return more, err
 }

@@ -115,12 +115,11 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	old, r.serving = r.serving, next
-	if old.readers == 0 {
-		close(old.idle)
-	}
-	r.mu.Unlock()
-	r.advance(next.position, r.Err())
+	r.tell(func() {
+		old, r.serving, r.position = r.serving, next, next.position
+		if old.readers == 0 {
+			close(old.idle)
+		}
+	})
 	return old, nil
 }

@@ -110,7 +110,7 @@ func TestAStoppedReadModelIsNotTrustedUntilAnotherGenerationGoesOn(t *testing.T)
 		t.Fatal("an event of the folder tree that cannot be applied was passed")
 	}
 	stopped := fault.Errorf(fault.Unavailable, "it has stopped")
-	r.advance(r.Position(), stopped)
+	r.tell(func() { r.failure = stopped })
 	lasting := func() error { return nil }
 	if err := r.replace(t.Context(), generation(2, poisoned{name: "torn"}), lasting); err != nil || r.Generation() != 2 {
 		t.Fatalf("generation %d serves (%v), want 2", r.Generation(), err)

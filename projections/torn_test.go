@@ -253,3 +253,45 @@ func TestADamagedLogSaysNothingOfReadModels(t *testing.T) {
 		}
 	}
 }
+
+// A rebuild that goes on with what was torn would fail for ever.
+func TestATornRebuildIsGivenUpWhenItIsFoundOut(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	folder, _ := manyDocuments(t, log, 5)
+	o := optionsIn(t, log, dir)
+	begun, err := o.begun(t.Context(), Vault{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.fill(t.Context(), Vault{}, begun, unheard); err != nil {
+		t.Fatal(err)
+	}
+	p := proven{T: t, dir: dir}
+	p.edit("vault-1", `CREATE TABLE large (bytes)`) // more than is looked at when it is opened
+	p.edit("vault-1", `INSERT INTO large VALUES (zeroblob($1))`, checkedAtStart)
+	path := filepath.Join(dir, "vault-1.db")
+	db, err := tableFile(path).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root int64
+	err = db.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'documents'`).Scan(&root)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte(strings.Repeat("x", page)), (root-1)*page)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	fileInto(t, log, folder, "lighthouse")
+	if _, err := o.Rebuild(t.Context(), "vault", unheard); !damaged(err) {
+		t.Errorf("Rebuild that goes on with torn tables = %v, want an error that says so", err)
+	}
+	if generation, err := o.Rebuild(t.Context(), "vault", unheard); err != nil {
+		t.Errorf("the next rebuild made generation %d, %v", generation, err)
+	}
+}
