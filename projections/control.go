@@ -54,7 +54,7 @@ func (c *Control) generation(ctx context.Context, projection string) (version, n
 
 // setGeneration lets a generation serve and gives up the one that did.
 func (c *Control) setGeneration(ctx context.Context, projection string, version, number int) error {
-	return c.transaction(ctx, []string{
+	return c.transaction(ctx, 1, []string{
 		`INSERT INTO spares (projection, generation, version, state)
 			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1 AND generation <> $3`,
 		`INSERT INTO generations (projection, version, generation) VALUES ($1, $2, $3)

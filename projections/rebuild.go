@@ -78,18 +78,20 @@ func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head
 
 // begun returns the generation that an earlier rebuild began, or a new one.
 func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
-	s, ok, err := o.Control.find(ctx, p.Name(), filling, ready)
-	if err != nil || ok && s.version == p.Version() {
+	found, ok, err := o.Control.find(ctx, p.Name(), filling, ready)
+	if err != nil || ok && found.version == p.Version() {
+		return found, err
+	}
+	s := spare{projection: p.Name(), version: p.Version(), state: filling}
+	// Before another is given up, so that a server which is taking that up does
+	// not meet it again under its number.
+	if s.generation, err = o.Control.nextGeneration(ctx, p.Name()); err != nil {
 		return s, err
 	}
 	if ok {
-		if err := o.giveUp(ctx, p, s); err != nil {
+		if err := o.giveUp(ctx, p, found); err != nil {
 			return s, err
 		}
-	}
-	s = spare{projection: p.Name(), version: p.Version(), state: filling}
-	if s.generation, err = o.Control.nextGeneration(ctx, p.Name()); err != nil {
-		return s, err
 	}
 	if err := o.remove(ctx, p, s.generation); err != nil { // a control.db that was lost may have known it
 		return s, err

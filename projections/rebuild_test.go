@@ -476,6 +476,51 @@ func TestARebuildIsNotGivenUpWhileAnotherProcessStillHoldsItsFiles(t *testing.T)
 	}
 }
 
+// A program of another version deletes what is ready for this one.
+func TestAGenerationThatIsGivenUpMeanwhileDoesNotTakeOver(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	_, last := manyDocuments(t, log, 5)
+	o, other := optionsIn(t, log, dir), optionsIn(t, log, dir)
+	r, _, err := o.open(t.Context(), Vault{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := r.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := o.Rebuild(t.Context(), "vault", unheard); err != nil {
+		t.Fatal(err)
+	}
+	found, err := o.Control.readySpares(t.Context())
+	if err != nil || len(found) != 1 {
+		t.Fatalf("ready to serve are %+v (%v), want one", found, err)
+	}
+	g, err := o.openMade(t.Context(), Vault{}, found[0].generation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.begun(t.Context(), newer{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.replace(t.Context(), g, func() error { return o.Control.serve(t.Context(), found[0]) }); !fault.Is(err, fault.Conflict) || r.Generation() != 1 {
+		t.Errorf("generation %d serves (%v), want 1 and a conflict", r.Generation(), err)
+	}
+	if err := g.close(); err != nil {
+		t.Error(err)
+	}
+	if s, err := o.State(t.Context(), "vault"); err != nil || s.Generation != 1 || s.Position != last || len(s.Spares) != 1 || s.Spares[0].State != filling {
+		t.Errorf("State = %+v, %v; want generation 1 to serve beside the one that the other program fills", s, err)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	if err := o.Discard(t.Context(), "vault"); err != nil {
+		t.Errorf("afterwards Discard = %v", err)
+	}
+}
+
 func TestWhatWasRebuiltForAVersionServesAtItsFirstStart(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 5)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"annals/events/failpoint"
+	"annals/events/fault"
 )
 
 // States of a generation that does not serve.
@@ -47,25 +48,26 @@ func (c *Control) dropSpare(ctx context.Context, projection string, generation i
 	return err
 }
 
-// serve lets a spare generation serve from now on and keeps the one that did,
-// in place of any that was kept before.
+// serve lets a spare generation that is ready serve from now on, and keeps the
+// one that did, in place of any that was kept before. It is fault.Conflict where
+// another process gave the spare up meanwhile, whose number may be another's by
+// now.
 func (c *Control) serve(ctx context.Context, s spare) error {
-	err := c.transaction(ctx, []string{
+	err := c.transaction(ctx, 1, []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1 AND state = 'kept' AND generation <> $2`,
 		`INSERT INTO spares (projection, generation, version, state)
 			SELECT projection, generation, version, 'kept' FROM generations WHERE projection = $1 AND generation <> $2`,
-		`INSERT INTO generations (projection, version, generation)
-			SELECT projection, version, generation FROM spares WHERE projection = $1 AND generation = $2
+		`INSERT INTO generations (projection, version, generation) VALUES ($1, $3, $2)
 			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
-		`DELETE FROM spares WHERE projection = $1 AND generation = $2`,
-	}, s.projection, s.generation)
+		`DELETE FROM spares WHERE projection = $1 AND generation = $2 AND version = $3 AND state = 'ready'`,
+	}, s.projection, s.generation, s.version)
 	failpoint.Here(failpoint.TakenOver)
 	return err
 }
 
 // discard gives up all generations of a projection.
 func (c *Control) discard(ctx context.Context, projection string) error {
-	return c.transaction(ctx, []string{
+	return c.transaction(ctx, 0, []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1`,
 		`INSERT INTO spares (projection, generation, version, state)
 			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1`,
@@ -73,17 +75,26 @@ func (c *Control) discard(ctx context.Context, projection string) error {
 	}, projection)
 }
 
-// transaction carries out statements with the same parameters, all or none.
-func (c *Control) transaction(ctx context.Context, statements []string, args ...any) error {
+// transaction carries out statements with the same parameters, all or none. It
+// is none, and fault.Conflict, where the last changes fewer rows than least.
+func (c *Control) transaction(ctx context.Context, least int64, statements []string, args ...any) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
+	var changed int64
 	for _, statement := range statements {
-		if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+		result, err := tx.ExecContext(ctx, statement, args...)
+		if err == nil {
+			changed, err = result.RowsAffected()
+		}
+		if err != nil {
 			return err
 		}
+	}
+	if changed < least {
+		return fault.Errorf(fault.Conflict, "another process was there first")
 	}
 	return tx.Commit()
 }

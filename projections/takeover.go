@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/fault"
 )
 
 const (
@@ -66,6 +67,9 @@ func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
 	switch {
 	case ctx.Err() != nil:
 		return true // the next start takes it up
+	case fault.Is(err, fault.Conflict):
+		o.Logger.Warn("rebuilt read model was given up before it could serve", "projection", s.projection, "generation", s.generation, "error", err)
+		return false
 	case passing(err):
 		o.Logger.Warn("rebuilt read model cannot serve yet", "projection", s.projection, "generation", s.generation, "error", err)
 		return true
