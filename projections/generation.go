@@ -59,7 +59,8 @@ func newGeneration(ctx context.Context, log *events.Log, p Projection, path stri
 	return g, nil
 }
 
-// errAhead says that a log lacks what a read model was made of.
+// errAhead says that a log lacks what a read model was made of: an error of the
+// log, which may be put back as it was. Made anew, the read model would hide it.
 var errAhead = errors.New("events are missing from the log")
 
 // ofThisLog returns errAhead where the read model has passed more than the log
@@ -70,7 +71,7 @@ func (g *generation) ofThisLog(ctx context.Context) error {
 		return &logError{err}
 	}
 	if head < g.position {
-		return fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)
+		return &logError{fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)}
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func (g *generation) reach(ctx context.Context, p events.Position, told func(eve
 		case b.err != nil:
 			return b.err
 		case b.through == g.position:
-			return fmt.Errorf("the log ends at %d, before position %d", g.position, p)
+			return &logError{fmt.Errorf("the log ends at %d, before position %d", g.position, p)}
 		}
 		if err := g.apply(ctx, b); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"annals/events"
@@ -43,7 +42,7 @@ func (o Options) Here(ctx context.Context) error {
 		if number == 0 {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(o.Dir, generationName(p, number)+".db")); err == nil {
+		if _, err := os.Stat(string(o.tables(p, number))); err == nil {
 			return nil
 		}
 		known = true

@@ -452,6 +452,60 @@ func TestARebuiltReadModelIsKeptWhereAFaultPasses(t *testing.T) {
 	}
 }
 
+// It may hold what the log has lost, and the log may be put back.
+func TestARebuiltReadModelIsKeptWhereItsLogLacksEvents(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	manyDocuments(t, log, 5)
+	whole := optionsIn(t, log, dir)
+	generation, err := whole.Rebuild(t.Context(), "vault", unheard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := whole.Control.readySpares(t.Context())
+	if err != nil || len(found) != 1 {
+		t.Fatalf("ready to serve are %+v (%v), want one", found, err)
+	}
+	shorter := newLog(t)
+	manyDocuments(t, shorter, 1)
+	cut := optionsIn(t, shorter, dir)
+	r, _, err := cut.open(t.Context(), Vault{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waits := cut.takeUp(t.Context(), r, found[0]); !waits || r.Generation() == generation {
+		t.Errorf("generation %d serves, the rebuilt one waits: %t", r.Generation(), waits)
+	}
+	begun := found[0]
+	begun.state = filling
+	if err := cut.Control.setSpare(t.Context(), begun); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cut.Rebuild(t.Context(), "vault", unheard); !errors.Is(err, errAhead) {
+		t.Errorf("Rebuild that goes on with it = %v, want %v", err, errAhead)
+	}
+	if again, err := whole.Rebuild(t.Context(), "vault", unheard); again != generation || err != nil {
+		t.Errorf("with the whole log Rebuild makes generation %d (%v), want %d", again, err, generation)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALogThatEndsTooEarlyIsNoFaultOfAReadModel(t *testing.T) {
+	log := newLog(t)
+	_, last := manyDocuments(t, log, 1)
+	g, err := optionsIn(t, log, t.TempDir()).openTables(t.Context(), Vault{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.reach(t.Context(), last+1, func(events.Position) {}); err == nil || !passing(err) {
+		t.Errorf("reach beyond the log = %v, want an error that passes", err)
+	}
+	if err := g.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A process that slept may have lost its lease and not know of it yet.
 func TestARebuildIsNotGivenUpWhileAnotherProcessStillHoldsItsFiles(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()

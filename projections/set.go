@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"annals/events"
@@ -102,7 +101,7 @@ func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, 
 		if err == nil {
 			return g.serve(), version < p.Version(), nil
 		}
-		if ctx.Err() != nil || errors.Is(err, errAhead) || passing(err) {
+		if ctx.Err() != nil || passing(err) {
 			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
@@ -175,7 +174,7 @@ func (o Options) openTables(ctx context.Context, p Projection, number int) (*gen
 		failpoint.Here(failpoint.IndexOpened)
 		p = &Passages{Engine: engine}
 	}
-	g, err := newGeneration(ctx, o.Log, p, filepath.Join(o.Dir, name+".db"), o.Logger)
+	g, err := newGeneration(ctx, o.Log, p, string(o.tables(p, number)), o.Logger)
 	if err != nil {
 		if f, ok := p.(Follower); ok {
 			err = errors.Join(err, f.Close())
@@ -189,7 +188,7 @@ func (o Options) openTables(ctx context.Context, p Projection, number int) (*gen
 // openMade is openGeneration of one that was made: it is an error where it is
 // not there.
 func (o Options) openMade(ctx context.Context, p Projection, number int) (*generation, error) {
-	if _, err := os.Stat(filepath.Join(o.Dir, generationName(p, number)+".db")); err != nil {
+	if _, err := os.Stat(string(o.tables(p, number))); err != nil {
 		return nil, err
 	}
 	return o.openGeneration(ctx, p, number)
@@ -197,17 +196,15 @@ func (o Options) openMade(ctx context.Context, p Projection, number int) (*gener
 
 // remove deletes the files of a generation that does not serve, if there are any.
 func (o Options) remove(ctx context.Context, p Projection, number int) error {
-	name := generationName(p, number)
-	path := filepath.Join(o.Dir, name+".db")
 	var errs []error
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(string(o.tables(p, number)) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 		failpoint.Here(failpoint.GenerationRemoved)
 	}
 	if _, ok := p.(*Passages); ok {
-		errs = append(errs, o.RemoveSearch(ctx, name))
+		errs = append(errs, o.RemoveSearch(ctx, generationName(p, number)))
 	}
 	return errors.Join(errs...)
 }

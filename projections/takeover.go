@@ -12,7 +12,8 @@ const (
 	// watchEvery is how often a server looks for generations that are ready, and
 	// for what it is asked: that comes from other processes, which cannot tell it.
 	watchEvery = 250 * time.Millisecond
-	// watchAtLeast is the same while one that is ready cannot be taken up.
+	// watchAtLeast is the same while one that is ready cannot be taken up, or they
+	// cannot be looked for.
 	watchAtLeast = 16 * time.Second
 )
 
@@ -28,8 +29,8 @@ func (s *Set) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		waits := false
 		found, err := s.options.Control.readySpares(ctx)
+		waits := err != nil
 		if err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("cannot look for rebuilt read models", "error", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"annals/events"
@@ -47,11 +46,11 @@ func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Chec
 	}
 	m.generation = generationName(m.Projection, number)
 	path := filepath.Join(v.Dir, m.generation+".db")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	db, err := tableFile(path).open()
+	if errors.Is(err, fs.ErrNotExist) {
 		c.problem("its file " + path + " is missing; serve makes it anew")
 		return 0, nil
 	}
-	db, err := sql.Open("sqlite", dsn(path, "query_only(1)", "cache_size(-4000)"))
 	if err != nil {
 		return 0, unreadable(err)
 	}
