@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"annals/events"
 	"annals/events/fault"
@@ -48,28 +49,32 @@ func (c *Control) answer(ctx context.Context, a asked, done Retried) error {
 	return err
 }
 
-// retryAsked takes up parked events where that was asked for. The answer comes
-// last: what is cut off is done again.
+// retryAsked takes up parked events where that was asked for.
 func (s *Set) retryAsked(ctx context.Context) error {
 	all, err := s.options.Control.retries(ctx)
 	for _, a := range all {
 		for _, r := range s.All() {
-			if r.Name() != a.projection {
-				continue
+			if r.Name() == a.projection {
+				err = errors.Join(err, s.options.retryFor(ctx, r, a))
 			}
-			done, failure := r.retry(ctx, a.stream)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if failure != nil {
-				s.options.Logger.Error("parked events cannot be taken up", "projection", a.projection, "error", failure)
-			} else {
-				s.options.Logger.Info("parked events were taken up", "projection", a.projection, "applied", done.Applied, "streams_for_a_rebuild", done.Barred)
-			}
-			err = errors.Join(err, s.options.Control.answer(ctx, a, done))
 		}
 	}
 	return err
+}
+
+// retryFor does what was asked. The answer comes last: what is cut off, or fails
+// for a fault that passes, is done again.
+func (o Options) retryFor(ctx context.Context, r *Runner, a asked) error {
+	done, err := r.retry(ctx, a.stream)
+	switch {
+	case err == nil:
+		o.Logger.Info("parked events were taken up", "projection", a.projection, "applied", done.Applied, "streams_for_a_rebuild", done.Barred)
+	case ctx.Err() != nil, passing(err):
+		return fmt.Errorf("%s: %w", a.projection, err)
+	default:
+		o.Logger.Error("parked events cannot be taken up", "projection", a.projection, "error", err)
+	}
+	return o.Control.answer(ctx, a, done)
 }
 
 // RebuildAnew is Rebuild from the first event on: what was begun may have been

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/projections/searchindex"
 
 	"github.com/google/uuid"
@@ -79,6 +81,33 @@ func TestAServerTakesUpParkedEventsWhenAsked(t *testing.T) {
 	}
 	stop()
 	p.wantSound(0)
+}
+
+// An answer that nothing could be applied would be wrong.
+func TestAServerTriesParkedEventsAgainWhereAFaultPasses(t *testing.T) {
+	p, l := newLearning(t)
+	folder, stream := uuid.New(), events.DocumentStream(uuid.New())
+	at := add(t, p.log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
+	l.know(stream, 0)
+	last := add(t, p.log, stream, imported(folder, "a.md"), events.DocumentRenamed{Version: 2, Name: "b.md"})
+	var ill atomic.Bool
+	log := events.NewLog(restless{Driver: l, read: func(after events.Position) error {
+		if after > at && after < last && ill.CompareAndSwap(true, false) {
+			return fault.Errorf(fault.Unavailable, "the log does not answer")
+		}
+		return nil
+	}})
+	o := optionsIn(t, log, p.dir)
+	s, _ := serve(t, o)
+	wait(t, s.Vault, last)
+	l.know("", 0)
+	ill.Store(true)
+	if err := o.Control.AskRetry(t.Context(), "vault", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := answered(t, o.Control, "vault", ""); got != (Retried{Applied: 2}) || ill.Load() {
+		t.Errorf("%+v, want 2 applied after a fault that passed", got)
+	}
 }
 
 func TestARetryStopsWhereAnEventStillCannotBeApplied(t *testing.T) {

@@ -12,8 +12,7 @@ const (
 	// watchEvery is how often a server looks for generations that are ready, and
 	// for what it is asked: that comes from other processes, which cannot tell it.
 	watchEvery = 250 * time.Millisecond
-	// watchAtLeast is the same while one that is ready cannot be taken up, or they
-	// cannot be looked for.
+	// watchAtLeast is the same while what is there cannot be taken up.
 	watchAtLeast = 16 * time.Second
 )
 
@@ -42,7 +41,8 @@ func (s *Set) watch(ctx context.Context) {
 			}
 		}
 		if err := s.retryAsked(ctx); err != nil && ctx.Err() == nil {
-			s.options.Logger.Warn("cannot look for parked events to take up", "error", err)
+			s.options.Logger.Warn("parked events cannot be taken up yet", "error", err)
+			waits = true
 		}
 		if pause = min(2*pause, watchAtLeast); !waits {
 			pause = watchEvery
