@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,12 +57,7 @@ func (o *overview) check(names []string) error {
 	if o.watch && o.retry {
 		return errors.New("--watch shows how far the read models are, --retry changes them: give one")
 	}
-	for _, name := range names {
-		if !slices.Contains(projections.Names(), name) {
-			return fmt.Errorf("no read model is called %q: there are %s", name, strings.Join(projections.Names(), ", "))
-		}
-	}
-	return nil
+	return checkNames(names)
 }
 
 func (o *overview) run(ctx context.Context) (err error) {

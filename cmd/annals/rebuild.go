@@ -65,18 +65,22 @@ func (r *rebuild) bindEngines(flags *pflag.FlagSet) {
 }
 
 func (r *rebuild) check(names []string) error {
-	known := strings.Join(projections.Names(), ", ")
 	switch {
 	case r.all && len(names) > 0:
 		return errors.New("--all names all read models: leave the names out, or --all")
 	case !r.all && len(names) == 0:
-		return errors.New("name the read models to rebuild, or give --all: there are " + known)
+		return errors.New("name the read models to rebuild, or give --all: there are " + strings.Join(projections.Names(), ", "))
 	case r.back && r.discard:
 		return errors.New("--back goes to what is kept, which --discard would delete")
 	}
+	return checkNames(names)
+}
+
+// checkNames returns an error unless all are names of read models, each once.
+func checkNames(names []string) error {
 	for i, name := range names {
 		if !slices.Contains(projections.Names(), name) {
-			return fmt.Errorf("no read model is called %q: there are %s", name, known)
+			return fmt.Errorf("no read model is called %q: there are %s", name, strings.Join(projections.Names(), ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return fmt.Errorf("%s is named twice", name)
