@@ -10,17 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"syscall"
 	"time"
 
 	"annals/events"
 	"annals/events/failpoint"
-	"annals/events/fault"
 	"annals/schema"
 
-	"modernc.org/sqlite" // also the driver "sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
 // store is one generation of a read model: an SQLite file with one writer and
@@ -51,21 +47,6 @@ func dsn(path string, pragmas ...string) string {
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: url.Values{"_pragma": pragmas}.Encode()}
 	return u.String()
-}
-
-// storeFault reports whether an error is of the store as such: a full or
-// broken disk, no memory, a lock.
-func storeFault(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
-		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL:
-		return true
-	}
-	return false
 }
 
 // openStore opens the file at path, which it makes, with the tables of name,
@@ -151,44 +132,6 @@ func sound(ctx context.Context, db rowQueryer) error {
 
 type rowQueryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-var errDamaged = errors.New("the file is damaged")
-
-// logError is an error of the log, which may be a file of SQLite's too: it says
-// nothing of a read model.
-type logError struct{ error }
-
-func (e *logError) Unwrap() error { return e.error }
-
-func ofLog(err error) bool {
-	var e *logError
-	return errors.As(err, &e)
-}
-
-// damaged reports whether an error says that a file is not as it was written.
-func damaged(err error) bool {
-	var e *sqlite.Error
-	switch {
-	case ofLog(err):
-		return false
-	case errors.Is(err, errDamaged):
-		return true
-	}
-	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
-}
-
-// ofMachine are errors that say nothing of a file itself.
-var ofMachine = []error{
-	fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
-}
-
-// passing reports whether an error says nothing of a read model itself: the disk
-// is full, another holds a lock, there is no right to a file, an engine does not
-// answer, or the log cannot be read.
-func passing(err error) bool {
-	return ofLog(err) || storeFault(err) && !damaged(err) || fault.Is(err, fault.Unavailable) ||
-		slices.ContainsFunc(ofMachine, func(of error) bool { return errors.Is(err, of) })
 }
 
 func (s *store) migrate(ctx context.Context, name string) error {

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -42,12 +43,14 @@ type Index struct {
 
 var _ searchindex.Engine = (*Index)(nil)
 
-// config bounds what scorch holds in memory: small segments are merged
-// early, a merge does not grow a segment without limit, and a folder that
-// another process has open is an error after a second.
+// openWithin is how long a folder is waited for that another process has open.
+const openWithin = time.Second
+
+// config bounds what scorch holds in memory: small segments are merged early,
+// and a merge does not grow a segment without limit.
 func config() map[string]any {
 	return map[string]any{
-		"bolt_timeout": "1s",
+		"bolt_timeout": openWithin.String(),
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier": 4, "MaxSegmentSize": 1_000_000, "TierGrowth": 10.0, "SegmentsPerMergeTask": 6,
 			"FloorSegmentSize": 4000, "ReclaimDeletesWeight": 2.0, "MaxSegmentFileSize": 1 << 32,

@@ -5,7 +5,6 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"go.etcd.io/bbolt"
@@ -43,7 +42,7 @@ func rootWhole(path string) error {
 	if err != nil {
 		return err
 	}
-	root, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	root, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: openWithin})
 	if err != nil {
 		return err
 	}

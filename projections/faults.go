@@ -1,0 +1,66 @@
+package projections
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"syscall"
+
+	"annals/events/fault"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// storeFault reports whether an error is of the store as such: a full or
+// broken disk, no memory, a lock.
+func storeFault(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL:
+		return true
+	}
+	return false
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// logError is an error of the log, which may be a file of SQLite's too: it says
+// nothing of a read model.
+type logError struct{ error }
+
+func (e *logError) Unwrap() error { return e.error }
+
+func ofLog(err error) bool {
+	var e *logError
+	return errors.As(err, &e)
+}
+
+// damaged reports whether an error says that a file is not as it was written.
+func damaged(err error) bool {
+	var e *sqlite.Error
+	switch {
+	case ofLog(err):
+		return false
+	case errors.Is(err, errDamaged):
+		return true
+	}
+	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
+}
+
+// ofMachine are errors that say nothing of a file itself.
+var ofMachine = []error{
+	fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+}
+
+// passing reports whether an error says nothing of a read model itself: the disk
+// is full, another holds a lock, there is no right to a file, an engine does not
+// answer, or the log cannot be read.
+func passing(err error) bool {
+	return ofLog(err) || storeFault(err) && !damaged(err) || fault.Is(err, fault.Unavailable) ||
+		slices.ContainsFunc(ofMachine, func(of error) bool { return errors.Is(err, of) })
+}
