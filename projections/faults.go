@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"annals/events/fault"
+	"annals/projections/searchindex"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -46,7 +47,7 @@ func damaged(err error) bool {
 	switch {
 	case ofLog(err):
 		return false
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, errDamaged), errors.Is(err, searchindex.ErrDamaged):
 		return true
 	}
 	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)

@@ -204,6 +204,41 @@ func TestATornReadModelIsMadeAnewWhileItServes(t *testing.T) {
 	}
 }
 
+func TestATornSearchIndexIsMadeAnewWhileItServes(t *testing.T) {
+	log, dir := newLog(t), t.TempDir()
+	folder, last := manyDocuments(t, log, 60)
+	s, _ := serve(t, optionsIn(t, log, dir))
+	wait(t, s.Passages, last)
+	// Nothing is cut off: who reads beyond the end of a file that is mapped to
+	// memory dies of it, and the next start finds it out.
+	err := segments(dir, func(path string) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(make([]byte, info.Size()), 0)
+		return errors.Join(err, f.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last = fileInto(t, log, folder, "lighthouse")
+	for {
+		_, moved := s.Passages.Moved()
+		if s.Passages.Generation() > 1 && s.Passages.Err() == nil && s.Passages.Position() >= last {
+			break
+		}
+		<-moved
+	}
+	if n, err := s.Search.Count(t.Context()); n != 61 || err != nil {
+		t.Errorf("the index holds %d passages (%v), want 61", n, err)
+	}
+}
+
 // The log may be a file of the same kind as the read models, and its faults look
 // like theirs.
 func TestADamagedLogSaysNothingOfReadModels(t *testing.T) {

@@ -8,6 +8,7 @@ package searchindex
 
 import (
 	"context"
+	"errors"
 
 	"annals/events"
 )
@@ -67,6 +68,10 @@ type Hit struct {
 	ID    string
 	Score float64
 }
+
+// ErrDamaged is in the tree of an error of an index that is not as it was
+// written, and has to be built again.
+var ErrDamaged = errors.New("it is damaged")
 
 // Engine keeps passages and finds them.
 //

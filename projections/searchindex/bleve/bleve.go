@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
@@ -59,10 +60,10 @@ func config() map[string]any {
 }
 
 // Open opens the index in a folder, or makes a new one if there is none. One
-// that another process has open is fault.Unavailable. A damaged index is an
-// error of kind Internal, after which the folder may be removed and the index
-// built again; so are errors of the system, which keep their kind in the tree.
-// Of a large index some segments alone are looked at whole.
+// that another process has open is fault.Unavailable, and errors of the system
+// stay in the tree; after any other, of kind Internal, the folder may be removed
+// and the index built again. Of a large index some segments alone are looked at
+// whole.
 func Open(dir string) (*Index, error) {
 	isNew, err := missing(dir)
 	if err != nil {
@@ -135,7 +136,7 @@ func missing(dir string) (bool, error) {
 }
 
 func damaged(dir string, cause any) error {
-	return fault.Errorf(fault.Internal, "search index %s is damaged: %v", dir, cause)
+	return fault.Errorf(fault.Internal, "search index %s: %w: %v", dir, searchindex.ErrDamaged, cause)
 }
 
 // snapshot returns the index as it is now; it must be closed.
@@ -162,6 +163,7 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // as in open
 	defer func() {
 		if r := recover(); r != nil {
 			err = damaged(x.dir, r) // bleve panics over files that are gone
@@ -177,10 +179,14 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 		}
 	}
 	batch.SetInternal(positionKey, binary.BigEndian.AppendUint64(nil, uint64(b.Position)))
-	if err := x.index.Batch(batch); err != nil {
-		return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)
+	err = x.index.Batch(batch)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // bleve's errors do not tell damage
+		return damaged(x.dir, err)
+	}
+	return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)
 }
 
 // Position returns the position of the last batch, 0 for a new index.
