@@ -61,7 +61,7 @@ func (v *Verification) textsOf(ctx context.Context, document string, texts *gene
 		return err
 	})
 	if errors.Is(err, events.ErrUnreadable) {
-		problem(fmt.Sprintf("the events of document %s cannot be read: %v", document, err))
+		problem(fmt.Sprintf("document %s: %v", document, err))
 		err = nil
 	}
 	return versions, err
