@@ -67,6 +67,9 @@ func (s *Server) Routes() *mux.Router {
 	if s.Metrics != nil {
 		root.Handle("/metrics", s.Metrics).Methods("GET", "HEAD")
 	}
+	if s.SignInDocuments != nil {
+		root.PathPrefix("/.well-known/").Handler(s.SignInDocuments).Methods("GET", "HEAD", "OPTIONS")
+	}
 	root.Use(noteRoute)
 	for _, p := range s.parts() {
 		p.mount(s.at(root, p.url))
@@ -95,7 +98,10 @@ func (s *Server) parts() []part {
 		}},
 	}
 	if s.SignIn != nil {
-		all = append(all, part{s.IssuerURL, func(r *mux.Router) { r.PathPrefix("/").Handler(s.SignIn) }})
+		all = append(all, part{s.IssuerURL, func(r *mux.Router) {
+			r.Handle("", s.SignIn)
+			r.PathPrefix("/").Handler(s.SignIn)
+		}})
 	}
 	slices.SortStableFunc(all, func(a, b part) int { return len(b.path()) - len(a.path()) })
 	return all

@@ -35,6 +35,9 @@ type Server struct {
 	// SignIn answers below IssuerURL's path, which requests carry in full.
 	// There is no built-in issuer where it is nil.
 	SignIn http.Handler
+	// SignInDocuments answers what OAuth has at the root of hosts, below
+	// /.well-known/. Nothing does where it is nil.
+	SignInDocuments http.Handler
 
 	// Metrics answers GET /metrics, for everyone. Nothing does where it is nil.
 	Metrics http.Handler

@@ -119,7 +119,7 @@ func withIssuer(cmd *cobra.Command, dir string, f func(context.Context, *signin.
 		if err != nil {
 			return err
 		}
-		issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience})
+		issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience, Tools: urls.MCP})
 		if err != nil {
 			return err
 		}

@@ -136,23 +136,31 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	if s.password, _, err = s.accounts.EnsureAdmin(ctx); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
 	}
-	issuer, err := signin.NewIssuer(s.accounts, signin.IssuerOptions{URL: s.urls.issuer.String(), Audience: s.urls.audience})
+	urls := s.urls.signin()
+	issuer, err := signin.NewIssuer(s.accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience, Tools: urls.MCP})
 	if err != nil {
 		return err
 	}
 	options := signin.Options{BuiltIn: issuer, Admins: s.config.admins}
+	provide := signin.ProviderOptions{Core: urls.Core, Vault: urls.Vault, Tools: urls.MCP, Logger: s.logger}
 	for _, text := range s.config.issuers {
 		trusted, err := parseIssuer(text)
 		if err != nil {
 			return err
 		}
 		options.Issuers = append(options.Issuers, trusted)
+		provide.Servers = append(provide.Servers, trusted.URL)
 	}
 	if s.verifier, err = signin.NewVerifier(options); err != nil {
 		return err
 	}
 	s.closing(func() error { s.verifier.Close(); return nil })
-	s.server = &httpd.Server{SignIn: issuer, Verify: s.verifier.Verify}
+	provider, err := signin.NewProvider(issuer, provide)
+	if err != nil {
+		return err
+	}
+	s.closing(func() error { provider.Close(); return nil })
+	s.server = &httpd.Server{SignIn: provider, SignInDocuments: provider.RootDocuments(), Verify: s.verifier.Verify}
 	return nil
 }
 
@@ -263,7 +271,7 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "  metrics http://%s/metrics\n\n", s.metricsAt.Addr())
 	}
 	if s.password != "" {
-		fmt.Fprintf(out, "The user admin was created. Whoever may read the data folder signs in by %s token NAME; the password is\nfor sign-in by browser, which is to come, and is shown this once: %s\n\n", program, s.password)
+		fmt.Fprintf(out, "The user admin was created, with this password, which is shown once: %s\nSign in at %s. Whoever may read the data folder also gets a token by %s token NAME.\n\n", s.password, s.urls.issuer, program)
 	}
 	_, err := fmt.Fprintf(out, `Import something and ask, in another terminal:
 

@@ -27,13 +27,19 @@ import (
 // AccountsFile is the name of the store within the data folder.
 const AccountsFile = "accounts.db"
 
-//go:embed accounts.sql
-var accountsSchema string
+var (
+	//go:embed accounts.sql
+	accountsTables string
+	//go:embed accounts-2.sql
+	grantsTables string
+)
 
-const accountsVersion = 1
+// migrations bring a store from the version that is their index to the next.
+// Each sets the version itself, and does no harm when it is run twice.
+var migrations = []string{accountsTables, grantsTables}
 
-// Accounts is the store of the built-in provider: its users and its signing
-// keys, in one SQLite file that only its owner may read. Any number of
+// Accounts is the store of the built-in provider: its users, its signing keys,
+// and which programs its users signed in to, in one SQLite file that only its owner may read. Any number of
 // processes may have it open; each sees what the others wrote at its next
 // call. Methods may be called from several goroutines.
 type Accounts struct {
@@ -123,17 +129,17 @@ func (a *Accounts) migrate(ctx context.Context) error {
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
 		return err
 	}
-	switch {
-	case version > accountsVersion:
-		return fault.Errorf(fault.Invalid, "the account store has version %d, this program knows %d: use a newer program", version, accountsVersion)
-	case version < accountsVersion:
-		if _, err := conn.ExecContext(ctx, accountsSchema); err != nil {
+	if version > len(migrations) {
+		return fault.Errorf(fault.Invalid, "the account store has version %d, this program knows %d: use a newer program", version, len(migrations))
+	}
+	for _, script := range migrations[version:] {
+		if _, err := conn.ExecContext(ctx, script); err != nil {
 			return err
 		}
 		failpoint.Here(failpoint.AccountsMade)
 	}
 	a.lookup, err = a.db.PrepareContext(ctx, `
-		SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2)
+		SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2), $3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3)
 		FROM users WHERE name = $1 AND NOT deleted`)
 	return err
 }
@@ -268,8 +274,9 @@ func scanAccount(row interface{ Scan(...any) error }) (Account, error) {
 	return account, json.Unmarshal(groups, &account.Groups)
 }
 
-// SetPassword gives a user another password. Tokens that are out stay valid
-// until they expire.
+// SetPassword gives a user another password, and ends all that the old one
+// began: the user's sessions, and the programs' sign-ins with their tokens.
+// Tokens of Issue stay valid until they expire.
 func (a *Accounts) SetPassword(ctx context.Context, name, password string) error {
 	if _, err := a.Get(ctx, name); err != nil {
 		return err // before the costly part
@@ -281,7 +288,8 @@ func (a *Accounts) SetPassword(ctx context.Context, name, password string) error
 	return a.update(ctx, name, `password = $2`, hash)
 }
 
-// Disable refuses a user from now on: tokens that are out, too.
+// Disable refuses a user from now on, with all tokens that are out, and ends
+// the user's sessions and sign-ins for good.
 func (a *Accounts) Disable(ctx context.Context, name string) error {
 	return a.update(ctx, name, `disabled = $2`, true)
 }
@@ -318,43 +326,55 @@ func (a *Accounts) update(ctx context.Context, name, set string, value any) erro
 // is Unauthenticated in the same words and after the same work, so that
 // nothing tells which names exist.
 func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Account, error) {
-	var hash string
-	err := a.db.QueryRowContext(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
+	account, _, err := a.authenticate(ctx, name, password)
+	return account, err
+}
+
+// authenticate is Authenticate and returns the password's hash with the user.
+func (a *Accounts) authenticate(ctx context.Context, name, password string) (account Account, hash string, err error) {
+	err = a.db.QueryRowContext(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return Account{}, fmt.Errorf("read the password of user %q: %w", name, err)
+		return Account{}, "", fmt.Errorf("read the password of user %q: %w", name, err)
 	}
 	matches, err := checkPassword(ctx, hash, password)
 	if err != nil {
-		return Account{}, err
+		return Account{}, "", err
 	}
 	if matches {
 		account, err := a.Get(ctx, name)
 		if err == nil && !account.Disabled {
-			return account, nil
+			return account, hash, nil
 		}
 		if err != nil && !fault.Is(err, fault.NotFound) {
-			return Account{}, err
+			return Account{}, "", err
 		}
 	}
-	return Account{}, fault.Errorf(fault.Unauthenticated, "the name or the password is wrong")
+	return Account{}, "", fault.Errorf(fault.Unauthenticated, "the name or the password is wrong")
 }
 
-// standing tells what holds for a user at this moment, and whether the key
-// is still there; found is false for a name that is nobody's.
-func (a *Accounts) standing(ctx context.Context, name, keyID string) (account Account, keyExists, found bool, err error) {
+// standing is what holds at this moment for the bearer of a token.
+type standing struct {
+	Account
+	key   bool // the key is still there
+	grant bool // as is the grant, where the token names one
+}
+
+// standing looks up a user with the key and the grant of a token; found is
+// false for a name that is nobody's.
+func (a *Accounts) standing(ctx context.Context, name, keyID, grant string) (s standing, found bool, err error) {
 	var groups []byte
-	account.Name = name
-	err = a.lookup.QueryRowContext(ctx, name, keyID).Scan(&account.Admin, &groups, &account.Disabled, &keyExists)
+	s.Name = name
+	err = a.lookup.QueryRowContext(ctx, name, keyID, grant).Scan(&s.Admin, &groups, &s.Disabled, &s.key, &s.grant)
 	if errors.Is(err, sql.ErrNoRows) {
-		return account, false, false, nil
+		return s, false, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(groups, &account.Groups)
+		err = json.Unmarshal(groups, &s.Groups)
 	}
 	if err != nil {
-		return account, false, false, fmt.Errorf("look up user %q: %w", name, err)
+		return s, false, fmt.Errorf("look up user %q: %w", name, err)
 	}
-	return account, keyExists, true, nil
+	return s, true, nil
 }
 
 func noUser(name string) error {

@@ -11,7 +11,9 @@ import (
 // builtIn judges the tokens of the built-in issuer by its own store.
 type builtIn struct{ *Issuer }
 
-func (b builtIn) audiences() []string { return []string{b.audience} }
+func (b builtIn) meant(audiences jwt.Audience, audience string) bool {
+	return audiences.Contains(audience)
+}
 
 func (b builtIn) open(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
 	key, found, err := b.accounts.key(ctx, token.Headers[0].KeyID)
@@ -35,19 +37,21 @@ func (b builtIn) identify(c *claims) (events.User, error) {
 // current reads the account, so that what was changed since the token was signed
 // holds: the token itself proves the name alone.
 func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
-	account, keyExists, found, err := b.accounts.standing(ctx, t.user.Principal.Name(), t.keyID)
+	s, found, err := b.accounts.standing(ctx, t.user.Principal.Name(), t.keyID, t.grant)
 	switch {
 	case err != nil:
 		return events.User{}, err
 	case !found:
 		return events.User{}, refuse("the token's user does not exist")
-	case account.Disabled:
+	case s.Disabled:
 		return events.User{}, refuse("the token's user is disabled")
-	case !keyExists:
+	case !s.key:
 		return events.User{}, refuse("the token's key is unknown")
+	case !s.grant:
+		return events.User{}, refuse("the sign-in that the token came from has ended")
 	}
-	user := events.User{Principal: t.user.Principal, Admin: account.Admin}
-	for _, g := range account.Groups {
+	user := events.User{Principal: t.user.Principal, Admin: s.Admin}
+	for _, g := range s.Groups {
 		user.Groups = append(user.Groups, events.Principal("group:"+g))
 	}
 	return user, nil

@@ -2,9 +2,7 @@ package signin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -30,20 +28,22 @@ const AdminClaim = "annals_admin"
 // from the store anyway.
 const maxGroupsClaim = 4 << 10
 
-// Issuer is the built-in OpenID issuer: it signs ID tokens with the store's
-// newest key and serves its discovery document and public keys.
+// Issuer is the built-in OpenID issuer: it signs tokens with the store's newest
+// key.
 type Issuer struct {
 	accounts *Accounts
 	url      string
 	path     string
 	audience string
+	tools    string
 	now      func() time.Time
 }
 
 // IssuerOptions says who the issuer is.
 type IssuerOptions struct {
 	URL      string           // as clients reach it, such as http://127.0.0.1:8080/signin
-	Audience string           // DefaultAudience if empty
+	Audience string           // of tokens for the services; DefaultAudience if empty
+	Tools    string           // URL of the agents' tools, which is the audience of tokens for them; may be empty
 	Now      func() time.Time // time.Now if nil
 }
 
@@ -53,7 +53,7 @@ func NewIssuer(accounts *Accounts, o IssuerOptions) (*Issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Issuer{accounts: accounts, url: o.URL, path: strings.TrimSuffix(u.Path, "/"), audience: o.Audience, now: o.Now}
+	i := &Issuer{accounts: accounts, url: o.URL, path: strings.TrimSuffix(u.Path, "/"), audience: o.Audience, tools: o.Tools, now: o.Now}
 	if i.audience == "" {
 		i.audience = DefaultAudience
 	}
@@ -79,7 +79,7 @@ func checkIssuerURL(text string) (*url.URL, error) {
 // URL returns the issuer's name, the tokens' iss.
 func (i *Issuer) URL() string { return i.url }
 
-// Audience returns the tokens' aud.
+// Audience returns the aud of tokens for the services.
 func (i *Issuer) Audience() string { return i.audience }
 
 // identity holds what an ID token tells besides the registered claims.
@@ -90,7 +90,9 @@ type identity struct {
 }
 
 // Issue signs an ID token for a user and returns it with the moment it
-// expires. A name that is nobody's is NotFound, a disabled user Forbidden.
+// expires. It is good for the services and for the tools, and lasts whatever
+// becomes of the user's sign-ins. A name that is nobody's is NotFound, a
+// disabled user Forbidden.
 func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires time.Time, err error) {
 	account, err := i.accounts.Get(ctx, name)
 	if err != nil {
@@ -99,96 +101,50 @@ func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires 
 	if account.Disabled {
 		return "", time.Time{}, fault.Errorf(fault.Forbidden, "user %q is disabled", account.Name)
 	}
+	audience := jwt.Audience{i.audience}
+	if i.tools != "" {
+		audience = append(audience, i.tools)
+	}
+	return i.sign(ctx, "JWT", account.Name, audience, identityOf(account))
+}
+
+// identityOf returns what an ID token tells of a user.
+func identityOf(account Account) identity {
+	groups := account.Groups
+	if len(encodeGroups(groups)) > maxGroupsClaim {
+		groups = nil
+	}
+	return identity{Name: account.Name, Groups: groups, Admin: account.Admin}
+}
+
+// sign signs a token of the given type (RFC 7515, typ), with the registered
+// claims of now and those given.
+func (i *Issuer) sign(ctx context.Context, kind, subject string, audience jwt.Audience, claims ...any) (token string, expires time.Time, err error) {
 	key, err := i.accounts.SigningKey(ctx)
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	signer, err := jose.NewSigner(
 		jose.SigningKey{Algorithm: key.Algorithm, Key: jose.JSONWebKey{Key: key.Private, KeyID: key.ID}},
-		(&jose.SignerOptions{}).WithType("JWT"))
+		(&jose.SignerOptions{}).WithType(jose.ContentType(kind)))
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("prepare to sign a token: %w", err)
 	}
-	groups := account.Groups
-	if len(encodeGroups(groups)) > maxGroupsClaim {
-		groups = nil
-	}
 	now := i.now().UTC().Truncate(time.Second)
 	expires = now.Add(TokenLifetime)
-	token, err = jwt.Signed(signer).Claims(jwt.Claims{
+	builder := jwt.Signed(signer).Claims(jwt.Claims{
 		Issuer:    i.url,
-		Subject:   account.Name,
-		Audience:  jwt.Audience{i.audience},
+		Subject:   subject,
+		Audience:  audience,
 		IssuedAt:  jwt.NewNumericDate(now),
 		NotBefore: jwt.NewNumericDate(now),
 		Expiry:    jwt.NewNumericDate(expires),
-	}).Claims(identity{Name: account.Name, Groups: groups, Admin: account.Admin}).Serialize()
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("sign a token for user %q: %w", account.Name, err)
+	})
+	for _, c := range claims {
+		builder = builder.Claims(c)
+	}
+	if token, err = builder.Serialize(); err != nil {
+		return "", time.Time{}, fmt.Errorf("sign a token for user %q: %w", subject, err)
 	}
 	return token, expires, nil
-}
-
-// ServeHTTP answers GET and HEAD of .well-known/openid-configuration and jwks
-// below the path of the issuer's URL, which requests carry in full.
-func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var document func(context.Context) (any, error)
-	switch r.URL.Path {
-	case i.path + "/.well-known/openid-configuration":
-		document = i.discovery
-	case i.path + "/jwks":
-		document = i.keySet
-	default:
-		http.NotFound(w, r)
-		return
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "this address is read with GET", http.StatusMethodNotAllowed)
-		return
-	}
-	value, err := document(r.Context())
-	if err != nil {
-		http.Error(w, "the sign-in service cannot read its keys", http.StatusServiceUnavailable)
-		return
-	}
-	body, err := json.Marshal(value)
-	if err != nil {
-		http.Error(w, "the sign-in service cannot write its answer", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	// Short enough for a new key to be seen soon, long enough to spare calls.
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Write(body)
-}
-
-// discovery is the issuer's OpenID Provider Metadata: what is served, and no
-// more.
-func (i *Issuer) discovery(context.Context) (any, error) {
-	return map[string]any{
-		"issuer":                                i.url,
-		"jwks_uri":                              strings.TrimSuffix(i.url, "/") + "/jwks",
-		"scopes_supported":                      []string{"openid"},
-		"response_types_supported":              []string{},
-		"subject_types_supported":               []string{"public"},
-		"id_token_signing_alg_values_supported": []jose.SignatureAlgorithm{jose.ES256},
-		"claims_supported":                      []string{"iss", "sub", "aud", "exp", "iat", "nbf", "name", "groups", AdminClaim},
-	}, nil
-}
-
-func (i *Issuer) keySet(ctx context.Context) (any, error) {
-	if _, err := i.accounts.SigningKey(ctx); err != nil { // so that there is one
-		return nil, err
-	}
-	keys, err := i.accounts.Keys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var set jose.JSONWebKeySet
-	for _, key := range keys {
-		set.Keys = append(set.Keys, key.Public())
-	}
-	return set, nil
 }

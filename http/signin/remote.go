@@ -55,7 +55,9 @@ func newRemote(config IssuerConfig, client *http.Client, now func() time.Time) (
 	return &remote{config: config, keys: newKeyring(config.URL, client, now)}, nil
 }
 
-func (r *remote) audiences() []string { return r.config.Audiences }
+func (r *remote) meant(audiences jwt.Audience, _ string) bool {
+	return slices.ContainsFunc(r.config.Audiences, audiences.Contains)
+}
 
 // open tries the keys at hand. A key id that is not among them asks for newer
 // keys; a wrong signature by a known key does not.

@@ -63,17 +63,19 @@ type Options struct {
 // Verifier turns bearer tokens into the users who hold them. Its methods may
 // be called from several goroutines.
 type Verifier struct {
-	issuers map[string]issuer // by URL
-	admins  map[events.Principal]bool
-	seen    *tokenCache
-	now     func() time.Time
-	client  *http.Client
+	issuers  map[string]issuer // by URL
+	admins   map[events.Principal]bool
+	audience string // for whom tokens of the built-in issuer are to be meant
+	seen     *tokenCache
+	now      func() time.Time
+	client   *http.Client
 }
 
 // issuer is one whose tokens are trusted.
 type issuer interface {
-	// audiences are those for whom a token may be meant.
-	audiences() []string
+	// meant reports whether a token for those audiences may be used where the
+	// built-in issuer's tokens have to be for the given one.
+	meant(audiences jwt.Audience, audience string) bool
 	// open checks the signature by one of the issuer's keys and decodes the
 	// claims.
 	open(ctx context.Context, token *jwt.JSONWebToken, claims *claims) error
@@ -91,11 +93,13 @@ type claims struct {
 
 // verified is a token whose signature and claims were found good.
 type verified struct {
-	issuer  issuer
-	keyID   string
-	user    events.User
-	expires time.Time
-	checked time.Time
+	issuer    issuer
+	keyID     string
+	grant     string // that the built-in issuer gave it for; "" for none
+	user      events.User
+	audiences jwt.Audience
+	expires   time.Time
+	checked   time.Time
 }
 
 // NewVerifier checks the configuration; it calls no issuer yet. The built-in
@@ -113,6 +117,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 	}
 	if o.BuiltIn != nil {
 		v.issuers[o.BuiltIn.URL()] = builtIn{o.BuiltIn}
+		v.audience = o.BuiltIn.Audience()
 	}
 	aliases := map[string]bool{}
 	for _, config := range o.Issuers {
@@ -137,6 +142,16 @@ func NewVerifier(o Options) (*Verifier, error) {
 		v.admins[p] = true
 	}
 	return v, nil
+}
+
+// For returns a verifier that takes the built-in issuer's tokens where they are
+// meant for another audience than that issuer's own, such as the URL of the
+// agents' tools. What external issuers sign is taken by both. The two share what
+// they remember; closing v is enough.
+func (v *Verifier) For(audience string) *Verifier {
+	other := *v
+	other.audience = audience
+	return &other
 }
 
 // Close gives back idle connections to external issuers.
@@ -164,6 +179,9 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 	if now.After(token.expires.Add(leeway)) {
 		v.seen.drop(hash)
 		return events.User{}, time.Time{}, refuse("the token has expired")
+	}
+	if !token.issuer.meant(token.audiences, v.audience) {
+		return events.User{}, time.Time{}, refuse("the token is meant for another audience")
 	}
 	user, err := token.issuer.current(ctx, token)
 	if err != nil {
@@ -199,7 +217,7 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	if c.Expiry == nil {
 		return verified{}, refuse("the token never expires")
 	}
-	expected := jwt.Expected{Issuer: claimed.Issuer, AnyAudience: issuer.audiences(), Time: now}
+	expected := jwt.Expected{Issuer: claimed.Issuer, Time: now} // Verify judges the audience
 	if err := c.ValidateWithLeeway(expected, leeway); err != nil {
 		return verified{}, refuse(reason(err))
 	}
@@ -207,7 +225,11 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	if err != nil {
 		return verified{}, err
 	}
-	return verified{issuer: issuer, keyID: header.KeyID, user: user, expires: c.Expiry.Time(), checked: now}, nil
+	grant, _ := c.all[grantClaim].(string)
+	return verified{
+		issuer: issuer, keyID: header.KeyID, grant: grant, user: user,
+		audiences: c.Audience, expires: c.Expiry.Time(), checked: now,
+	}, nil
 }
 
 // checkForm refuses what is no compact JWS (RFC 7515 §3.1) in the one way
@@ -236,8 +258,6 @@ func reason(err error) string {
 		return "the token has expired"
 	case errors.Is(err, jwt.ErrNotValidYet), errors.Is(err, jwt.ErrIssuedInTheFuture):
 		return "the token is not valid yet"
-	case errors.Is(err, jwt.ErrInvalidAudience):
-		return "the token is meant for another audience"
 	}
 	return "the token's issuer is not the one expected"
 }

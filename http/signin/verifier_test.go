@@ -43,12 +43,15 @@ type builtInStack struct {
 	clock    *clock
 }
 
-func newBuiltIn(t testing.TB) builtInStack {
+func newBuiltIn(t testing.TB) builtInStack { return newBuiltInAt(t, "http://annals.test") }
+
+// newBuiltInAt is newBuiltIn on a host with tools.
+func newBuiltInAt(t testing.TB, host string) builtInStack {
 	t.Helper()
 	s := builtInStack{accounts: openAccounts(t, t.TempDir()), clock: &clock{}}
 	addUser(t, s.accounts, NewAccount{Name: "alice", Groups: []string{"staff"}})
 	var err error
-	if s.issuer, err = NewIssuer(s.accounts, IssuerOptions{URL: issuerURL, Now: s.clock.now}); err != nil {
+	if s.issuer, err = NewIssuer(s.accounts, IssuerOptions{URL: host + "/signin", Tools: host + "/mcp", Now: s.clock.now}); err != nil {
 		t.Fatal(err)
 	}
 	if s.verifier, err = NewVerifier(Options{BuiltIn: s.issuer, Now: s.clock.now}); err != nil {
@@ -308,11 +311,14 @@ func TestChangesToAnAccountHoldAtOnce(t *testing.T) {
 func TestBuiltInIssuerServesWhatClientsDiscover(t *testing.T) {
 	accounts := openAccounts(t, t.TempDir())
 	addUser(t, accounts, NewAccount{Name: "alice"})
-	var issuer *Issuer
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { issuer.ServeHTTP(w, r) }))
+	var own *Provider
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { own.ServeHTTP(w, r) }))
 	defer server.Close()
 	issuer, err := NewIssuer(accounts, IssuerOptions{URL: server.URL + "/signin"})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if own, err = NewProvider(issuer, ProviderOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx := oidc.ClientContext(t.Context(), server.Client())
@@ -423,7 +429,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("yardstick: bare look-up", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, _, _, err := s.accounts.standing(b.Context(), "alice", ""); err != nil {
+			if _, _, err := s.accounts.standing(b.Context(), "alice", "", ""); err != nil {
 				b.Fatal(err)
 			}
 		}

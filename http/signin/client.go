@@ -1,0 +1,165 @@
+package signin
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// CLIClient is the id of the program's own command line as a client.
+const CLIClient = "annals-cli"
+
+// client is a program that people sign in to. All are public: none has a secret.
+type client struct {
+	ID string `json:"client_id"`
+	clientMetadata
+}
+
+// clientMetadata is what a program says of itself (RFC 7591 §2), as far as it
+// is kept.
+type clientMetadata struct {
+	Name       string   `json:"client_name,omitempty"`
+	Redirects  []string `json:"redirect_uris"`
+	Grants     []string `json:"grant_types,omitempty"`
+	Responses  []string `json:"response_types,omitempty"`
+	AuthMethod string   `json:"token_endpoint_auth_method,omitempty"`
+}
+
+// cli is known beforehand.
+var cli = client{CLIClient, clientMetadata{
+	Name: "Annals on the command line", Redirects: []string{"http://127.0.0.1/callback", "http://[::1]/callback"},
+	Grants: []string{grantCode, grantRefresh, grantDevice},
+}}
+
+// Bounds on what a program says of itself.
+const (
+	maxClientName = 100 // characters
+	maxRedirects  = 20
+)
+
+// complete checks what a program says of itself and fills in what it left out.
+// Errors are in the words of RFC 7591 §3.2.2.
+func (m *clientMetadata) complete() error {
+	m.Name = strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(normal(m.Name), ""))
+	if utf8.RuneCountInString(m.Name) > maxClientName {
+		return refused("invalid_client_metadata", "client_name has more than %d characters", maxClientName)
+	}
+	// A program that could keep a secret is served as one that has none.
+	switch m.AuthMethod {
+	case "", "none", "client_secret_basic", "client_secret_post":
+		m.AuthMethod = "none"
+	default:
+		return refused("invalid_client_metadata", "token_endpoint_auth_method can be none alone")
+	}
+	if len(m.Responses) > 0 && !slices.Contains(m.Responses, "code") {
+		return refused("invalid_client_metadata", "response_types can be code alone")
+	}
+	m.Responses = []string{"code"}
+	device := slices.Contains(m.Grants, grantDevice)
+	if len(m.Grants) > 0 && !device && !slices.Contains(m.Grants, grantCode) {
+		return refused("invalid_client_metadata", "grant_types holds none that is supported")
+	}
+	m.Grants = []string{grantCode, grantRefresh}
+	if device {
+		m.Grants = append(m.Grants, grantDevice)
+	}
+	return m.checkRedirects(device)
+}
+
+func (m *clientMetadata) checkRedirects(device bool) error {
+	if len(m.Redirects) > maxRedirects || len(m.Redirects) == 0 && !device {
+		return refused("invalid_redirect_uri", "redirect_uris holds from 1 to %d addresses", maxRedirects)
+	}
+	for i, uri := range m.Redirects {
+		if why := checkRedirect(uri); why != "" {
+			return refused("invalid_redirect_uri", "redirect_uris[%d] %s", i, why)
+		}
+	}
+	return nil
+}
+
+// title is what people are told the program is called.
+func (c client) title() string {
+	if c.Name == "" {
+		return "A program without a name"
+	}
+	return c.Name
+}
+
+// redirects reports whether the program may be called back at an address.
+func (c client) redirects(to string) bool {
+	return slices.ContainsFunc(c.Redirects, func(registered string) bool { return sameRedirect(registered, to) })
+}
+
+// errNoClient says that a client id is nobody's.
+var errNoClient = refused("invalid_client", "there is no such client")
+
+// client returns the program of that id, or errNoClient; what else is wrong with
+// its page is a refusal, too.
+func (p *Provider) client(ctx context.Context, id string) (client, error) {
+	switch {
+	case id == CLIClient:
+		return cli, nil
+	case id == p.issuer.audience || id == p.issuer.tools: // as whom it could take tokens for others' services
+		return client{}, errNoClient
+	case isClientPage(id):
+		return p.clientPages.get(ctx, id)
+	}
+	return p.accounts.client(ctx, id)
+}
+
+// knowsClient is client without fetching pages.
+func (p *Provider) knowsClient(ctx context.Context, id string) error {
+	if id == CLIClient || isClientPage(id) {
+		return nil
+	}
+	_, err := p.accounts.client(ctx, id)
+	return err
+}
+
+// client returns a program that registered itself.
+func (a *Accounts) client(ctx context.Context, id string) (client, error) {
+	var metadata []byte
+	err := a.db.QueryRowContext(ctx, `SELECT metadata FROM clients WHERE id = $1`, id).Scan(&metadata)
+	c := client{ID: id}
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return client{}, errNoClient
+	case err == nil:
+		err = json.Unmarshal(metadata, &c.clientMetadata)
+	}
+	if err != nil {
+		return client{}, fmt.Errorf("read a client: %w", err)
+	}
+	return c, nil
+}
+
+// maxClients is how many registered programs are kept.
+const maxClients = 20_000
+
+// addClient keeps a program, unless there are too many.
+func (a *Accounts) addClient(ctx context.Context, c client, now time.Time) (added bool, err error) {
+	metadata, err := json.Marshal(c.clientMetadata)
+	if err != nil {
+		return false, fmt.Errorf("encode a client: %w", err)
+	}
+	result, err := a.db.ExecContext(ctx, `
+		INSERT INTO clients (id, metadata, created) SELECT $1, $2, $3 WHERE (SELECT count(*) FROM clients) < $4`,
+		c.ID, string(metadata), now.UnixMicro(), maxClients)
+	if err != nil {
+		return false, fmt.Errorf("store a client: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}

@@ -1,0 +1,111 @@
+package signin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// maxConsents is how many permissions of a user are remembered.
+const maxConsents = 500
+
+// consentForm is what the page shows on which people allow a program to act for
+// them.
+type consentForm struct {
+	Query  string
+	Client clientView
+	Host   string // to which the browser goes then
+	Tools  bool   // rather than the services
+	Switch string // URL for signing in as somebody else
+}
+
+// clientView is a program as people are told of it.
+type clientView struct {
+	Title string
+	Page  string // host of the page that it publishes; "" for none
+	Own   bool   // a part of this program
+}
+
+func viewOf(c client) clientView {
+	view := clientView{Title: c.title(), Own: c.ID == CLIClient}
+	if u, err := url.Parse(c.ID); err == nil && isClientPage(c.ID) {
+		view.Page = u.Host
+	}
+	return view
+}
+
+func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorization) error {
+	other, err := url.ParseQuery(a.query)
+	if err != nil {
+		return err
+	}
+	other.Set("prompt", "login")
+	return p.show(w, v, "consent.html", view{
+		Title: "Allow access",
+		Content: consentForm{
+			Query: a.query, Client: viewOf(a.client), Host: redirectHost(a.redirect), Tools: a.audience == p.issuer.tools,
+			Switch: p.at("/authorize?" + other.Encode()),
+		},
+		leads: formTarget(a.redirect),
+	})
+}
+
+// consent takes the decision. The request is judged anew: it came by a form.
+func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) error {
+	a, err := p.readAuthorization(r.Context(), r.PostForm.Get("query"))
+	switch {
+	case err != nil:
+		return p.refuse(w, r, a, err)
+	case !v.signedIn():
+		redirect(w, p.at("/authorize?"+a.query))
+		return nil
+	case r.PostForm.Get("decision") != "allow":
+		return p.refuse(w, r, a, refused("access_denied", "the user did not allow it"))
+	}
+	if err := p.accounts.addConsent(r.Context(), v.user, a, p.now()); err != nil {
+		return err
+	}
+	return p.giveCode(w, r, v, a)
+}
+
+// consented reports whether a user has allowed this before.
+func (a *Accounts) consented(ctx context.Context, user string, to *authorization) (known bool, err error) {
+	err = a.db.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM consents WHERE user = $1 AND client = $2 AND audience = $3 AND host = $4)`,
+		user, to.client.ID, to.audience, redirectHost(to.redirect)).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("look for a consent: %w", err)
+	}
+	return known, nil
+}
+
+func (a *Accounts) addConsent(ctx context.Context, user string, to *authorization, now time.Time) error {
+	_, err := a.db.ExecContext(ctx, `
+		INSERT INTO consents (user, client, audience, host, created) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+		user, to.client.ID, to.audience, redirectHost(to.redirect), now.UnixMicro())
+	if err != nil {
+		return fmt.Errorf("store a consent: %w", err)
+	}
+	_, err = a.db.ExecContext(ctx, `
+		DELETE FROM consents WHERE user = $1 AND created <= (
+			SELECT created FROM consents WHERE user = $1 ORDER BY created DESC LIMIT 1 OFFSET $2)`, user, maxConsents)
+	if err != nil {
+		return fmt.Errorf("forget the oldest consents: %w", err)
+	}
+	return nil
+}
+
+// forgetClient ends a grant of a user, and has its program ask again.
+func (a *Accounts) forgetClient(ctx context.Context, user, id string) error {
+	for _, statement := range []string{
+		`DELETE FROM consents WHERE user = $1 AND client = (SELECT client FROM grants WHERE id = $2 AND user = $1)`,
+		`DELETE FROM grants WHERE user = $1 AND id = $2`,
+	} {
+		if _, err := a.db.ExecContext(ctx, statement, user, id); err != nil {
+			return fmt.Errorf("end a grant of user %q: %w", user, err)
+		}
+	}
+	return nil
+}

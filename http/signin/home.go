@@ -1,0 +1,99 @@
+package signin
+
+import (
+	"net/http"
+
+	"annals/events/fault"
+)
+
+// homePage is what people see of their own sign-ins.
+type homePage struct {
+	Grants []grantView
+	Done   string // what was just done
+}
+
+type grantView struct {
+	ID, Name, Since, Used string
+	Tools                 bool
+}
+
+// home shows people the programs that act for them.
+func (p *Provider) home(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if !v.signedIn() {
+		return p.showLogin(w, v, loginForm{}, "")
+	}
+	return p.showHome(w, r, v, "", "")
+}
+
+func (p *Provider) showHome(w http.ResponseWriter, r *http.Request, v visitor, done, wrong string) error {
+	grants, err := p.accounts.grants(r.Context(), v.user, p.now())
+	if err != nil {
+		return err
+	}
+	page := homePage{Done: done}
+	for _, g := range grants {
+		const day = "2 January 2006"
+		page.Grants = append(page.Grants, grantView{g.id, g.name, g.created.Format(day), g.used.Format(day), g.audience == p.issuer.tools})
+	}
+	shown := view{Title: "Your sign-ins", Content: page, Problem: wrong}
+	if wrong != "" {
+		shown.status = http.StatusUnprocessableEntity
+	}
+	return p.show(w, v, "home.html", shown)
+}
+
+// logout ends the session of this browser, or everything of its user.
+func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) error {
+	err := p.accounts.endSession(r.Context(), v.cookie)
+	if err == nil && v.signedIn() && r.PostForm.Get("everywhere") != "" {
+		err = p.accounts.signOut(r.Context(), v.user)
+	}
+	if err != nil {
+		return err
+	}
+	p.setCookie(w, "")
+	redirect(w, p.at("/"))
+	return nil
+}
+
+// forget ends one of the user's grants, and asks again before the next.
+func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if v.signedIn() {
+		if err := p.accounts.forgetClient(r.Context(), v.user, r.PostForm.Get("grant")); err != nil {
+			return err
+		}
+	}
+	redirect(w, p.at("/"))
+	return nil
+}
+
+// changePassword gives the user another password. That ends everything the old
+// one began, but this browser stays signed in.
+func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if !v.signedIn() {
+		redirect(w, p.at("/"))
+		return nil
+	}
+	_, _, err := p.authenticate(r.Context(), v.user, r.PostForm.Get("password"), address(r))
+	if err == nil {
+		err = p.accounts.SetPassword(r.Context(), v.user, r.PostForm.Get("new"))
+	}
+	if shown := problemOf(err); shown != nil {
+		if shown.text == wrongPassword {
+			shown.text = "The password that you have now is another."
+		}
+		return p.showHome(w, r, v, "", shown.text)
+	}
+	if err != nil {
+		return err
+	}
+	account, hash, err := p.accounts.authenticate(r.Context(), v.user, r.PostForm.Get("new"))
+	if err == nil {
+		_, err = p.signIn(r.Context(), w, v, account, hash)
+	}
+	if err != nil && !fault.Is(err, fault.Unauthenticated) { // it was changed once more
+		return err
+	}
+	redirect(w, p.at("/"))
+	return nil
+}

@@ -1,0 +1,90 @@
+package signin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"annals/events/fault"
+)
+
+// passwordLimits hold for an account and for an address. The longest wait is
+// short: whoever guesses at a name gets nowhere at one try a minute, and must not
+// be able to keep its owner out.
+var passwordLimits = limits{free: 5, first: time.Second, longest: time.Minute, quiet: 15 * time.Minute}
+
+// addressLimits hold for one address, behind which many may sit.
+var addressLimits = limits{free: 50, first: time.Second, longest: time.Minute, quiet: 15 * time.Minute}
+
+// loginForm is what the sign-in page shows.
+type loginForm struct {
+	Next   step
+	Name   string // as it was typed
+	Client string // to which the visitor is on the way; "" for none
+}
+
+// showLogin shows the sign-in page, which leads to next. leads is where that
+// leads in turn.
+func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, leads string) error {
+	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, leads: leads})
+}
+
+// login takes the sign-in page's form.
+func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) error {
+	form := loginForm{Next: readStep(r.PostForm), Name: r.PostForm.Get("username")}
+	leads := ""
+	if form.Next.Page == "authorize" {
+		if a, err := p.readAuthorization(r.Context(), form.Next.Query); err == nil {
+			form.Client, leads = a.client.title(), formTarget(a.redirect)
+		}
+	}
+	account, hash, err := p.authenticate(r.Context(), form.Name, r.PostForm.Get("password"), address(r))
+	if err == nil {
+		var done bool
+		if done, err = p.signIn(r.Context(), w, v, account, hash); done {
+			p.goOn(w, form.Next)
+			return nil
+		}
+		if err == nil { // it was changed at this moment
+			err = problemf(http.StatusForbidden, wrongPassword)
+		}
+	}
+	shown := problemOf(err)
+	if shown == nil {
+		return err
+	}
+	(&refusal{wait: shown.wait}).head(w)
+	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, status: shown.status, leads: leads})
+}
+
+const wrongPassword = "The name or the password is wrong."
+
+// authenticate is Accounts.authenticate for someone at an address, who may not
+// try too often. Its errors can be shown.
+func (p *Provider) authenticate(ctx context.Context, name, password, address string) (Account, string, error) {
+	wait := p.addresses.take(address)
+	account := normal(name)
+	if len(account) > maxNameBytes {
+		account = "" // nobody's
+	}
+	if wait == 0 {
+		wait = p.passwords.take(account)
+	}
+	if wait > 0 {
+		return Account{}, "", &problem{
+			status: http.StatusTooManyRequests, wait: wait,
+			text: fmt.Sprintf("There were too many tries. Wait for %d seconds and try again.", seconds(wait)),
+		}
+	}
+	found, hash, err := p.accounts.authenticate(ctx, account, password)
+	switch {
+	case fault.Is(err, fault.Unauthenticated):
+		return Account{}, "", problemf(http.StatusForbidden, wrongPassword)
+	case err != nil:
+		return Account{}, "", err
+	}
+	p.passwords.forget(account)
+	p.addresses.giveBack(address)
+	return found, hash, nil
+}

@@ -1,0 +1,166 @@
+package signin
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"annals/events/fault"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+var templates = template.Must(template.New("").ParseFS(templateFiles, "templates/*.html"))
+
+// view is what a page shows. Content is the page's own.
+type view struct {
+	Title   string
+	Base    string // URL of the issuer, without a slash at the end
+	Token   string // for forms to bring back
+	User    string // "" if nobody is signed in
+	Problem string // what was wrong with what was sent
+	Content any
+
+	status int
+	leads  string // to where a form on it may lead besides this service
+}
+
+// show writes a page. A visitor without a cookie gets one, for the forms.
+func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view) error {
+	if v.cookie == "" {
+		v.cookie = newSecret()
+		p.setCookie(w, v.cookie)
+	}
+	page.Base, page.Token, page.User = p.at(""), v.formToken(), v.user
+	var body bytes.Buffer
+	if err := templates.ExecuteTemplate(&body, name, page); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	// Browsers check where the answer to a form leads, too.
+	h.Set("Content-Security-Policy", strings.TrimSpace("default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' "+page.leads))
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // without one, browsers send forms with the origin "null"
+	h.Set("Cache-Control", "no-store")
+	if page.status != 0 {
+		w.WriteHeader(page.status)
+	}
+	_, _ = w.Write(body.Bytes())
+	return nil
+}
+
+// problem is an error that a person is shown as a page.
+type problem struct {
+	status int
+	text   string
+	wait   time.Duration
+}
+
+func (e *problem) Error() string { return e.text }
+
+func problemf(status int, text string) error { return &problem{status: status, text: text} }
+
+// page makes a handler of a page, told who visits it.
+func (p *Provider) page(render func(w http.ResponseWriter, r *http.Request, v visitor) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := p.visitor(r)
+		if err == nil {
+			err = render(w, r, v)
+		}
+		if err != nil {
+			p.tell(r.Context(), w, v, err)
+		}
+	}
+}
+
+// form makes a handler of a form that one of the pages sends. What other sites
+// make a browser send is refused by its Origin, and by the token that they do
+// not know.
+func (p *Provider) form(take func(w http.ResponseWriter, r *http.Request, v visitor) error) http.HandlerFunc {
+	return p.page(func(w http.ResponseWriter, r *http.Request, v visitor) error {
+		p.sweep(r.Context())
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err := r.ParseForm(); err != nil {
+			return problemf(http.StatusBadRequest, "The form could not be read.")
+		}
+		if p.origin.Check(r) != nil || !v.wrote(r.PostForm.Get("token")) {
+			return problemf(http.StatusForbidden, "This page was open for too long, or did not come from here. Go back, load it again, and try once more.")
+		}
+		return take(w, r, v)
+	})
+}
+
+// tell shows an error as a page.
+func (p *Provider) tell(ctx context.Context, w http.ResponseWriter, v visitor, err error) {
+	shown := problemOf(err)
+	if shown == nil {
+		if ctx.Err() == nil {
+			p.logger.ErrorContext(ctx, "a sign-in page failed", "error", err)
+		}
+		shown = &problem{status: http.StatusInternalServerError, text: "The sign-in service failed. Try again later."}
+	}
+	(&refusal{status: shown.status, wait: shown.wait}).head(w)
+	if err := p.show(w, v, "error.html", view{Title: "This did not work", Problem: shown.text, status: shown.status}); err != nil {
+		p.logger.ErrorContext(ctx, "a sign-in page cannot be shown", "error", err)
+	}
+}
+
+// problemOf returns what a person is told of an error, or nil where that is
+// nobody's business.
+func problemOf(err error) *problem {
+	var shown *problem
+	var refused *refusal
+	switch {
+	case errors.As(err, &shown):
+		return shown
+	case errors.As(err, &refused):
+		return &problem{status: http.StatusBadRequest, text: "The program that sent you here asked for something that cannot be: " + refused.Description + ".", wait: refused.wait}
+	case fault.Is(err, fault.Invalid):
+		return &problem{status: http.StatusUnprocessableEntity, text: err.Error()}
+	}
+	return nil
+}
+
+// step is where a visitor wants to go once signed in: to one of these pages and
+// nowhere else, whatever a form says.
+type step struct{ Page, Query string }
+
+// readStep reads what a form carries along.
+func readStep(form url.Values) step {
+	s := step{Page: form.Get("page")}
+	query, err := url.ParseQuery(form.Get("query"))
+	if s.Page != "authorize" && s.Page != "device" || err != nil {
+		return step{}
+	}
+	if s.Page == "authorize" { // the password was given just now
+		query.Del("max_age")
+		if query.Get("prompt") != "consent" {
+			query.Del("prompt")
+		}
+	}
+	s.Query = query.Encode()
+	return s
+}
+
+func (p *Provider) goOn(w http.ResponseWriter, s step) {
+	to := p.at("/" + s.Page)
+	if s.Query != "" {
+		to += "?" + s.Query
+	}
+	redirect(w, to)
+}
+
+// style answers the pages' one stylesheet.
+func style(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	http.ServeFileFS(w, r, templateFiles, "templates/style.css")
+}
