@@ -19,6 +19,14 @@ CREATE TABLE IF NOT EXISTS sessions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_of_user ON sessions (user, authenticated);
 
+-- Browsers in which somebody has signed in before; see browser.go.
+CREATE TABLE IF NOT EXISTS browsers (
+	cookie  BLOB    NOT NULL PRIMARY KEY, -- SHA-256
+	user    TEXT    NOT NULL,
+	created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS browsers_of_user ON browsers (user, created);
+
 -- What a user once allowed and is not asked again.
 CREATE TABLE IF NOT EXISTS consents (
 	user     TEXT    NOT NULL,
@@ -73,6 +81,7 @@ CREATE TRIGGER IF NOT EXISTS users_signed_out AFTER UPDATE OF password, disabled
 	DELETE FROM sessions WHERE user = NEW.name;
 	DELETE FROM grants WHERE user = NEW.name;
 	DELETE FROM devices WHERE user = NEW.name;
+	DELETE FROM browsers WHERE user = NEW.name AND NEW.deleted;
 	DELETE FROM consents WHERE user = NEW.name AND NEW.deleted;
 END;
 

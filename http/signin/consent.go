@@ -46,7 +46,7 @@ func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorizatio
 		Title: "Allow access",
 		Content: consentForm{
 			Query: a.query, Client: viewOf(a.client), Host: redirectHost(a.redirect), Tools: a.audience == p.issuer.tools,
-			Switch: p.at("/authorize?" + other.Encode()),
+			Switch: p.here("/authorize?" + other.Encode()),
 		},
 		leads: formTarget(a.redirect),
 	})
@@ -59,7 +59,7 @@ func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) er
 	case err != nil:
 		return p.refuse(w, r, a, err)
 	case !v.signedIn():
-		redirect(w, p.at("/authorize?"+a.query))
+		redirect(w, p.here("/authorize?"+a.query))
 		return nil
 	case r.PostForm.Get("decision") != "allow":
 		return p.refuse(w, r, a, refused("access_denied", "the user did not allow it"))

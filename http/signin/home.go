@@ -52,7 +52,7 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 		return err
 	}
 	p.setCookie(w, "")
-	redirect(w, p.at("/"))
+	redirect(w, p.here("/"))
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) err
 			return err
 		}
 	}
-	redirect(w, p.at("/"))
+	redirect(w, p.here("/"))
 	return nil
 }
 
@@ -71,10 +71,10 @@ func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) err
 // one began, but this browser stays signed in.
 func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
-		redirect(w, p.at("/"))
+		redirect(w, p.here("/"))
 		return nil
 	}
-	_, _, err := p.authenticate(r.Context(), v.user, r.PostForm.Get("password"), address(r))
+	_, _, err := p.authenticate(r, v.user, r.PostForm.Get("password"))
 	if err == nil {
 		err = p.accounts.SetPassword(r.Context(), v.user, r.PostForm.Get("new"))
 	}
@@ -89,11 +89,11 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	}
 	account, hash, err := p.accounts.authenticate(r.Context(), v.user, r.PostForm.Get("new"))
 	if err == nil {
-		_, err = p.signIn(r.Context(), w, v, account, hash)
+		_, err = p.signIn(w, r, v, account, hash)
 	}
 	if err != nil && !fault.Is(err, fault.Unauthenticated) { // it was changed once more
 		return err
 	}
-	redirect(w, p.at("/"))
+	redirect(w, p.here("/"))
 	return nil
 }

@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -9,9 +8,9 @@ import (
 	"annals/events/fault"
 )
 
-// passwordLimits hold for an account and for an address. The longest wait is
-// short: whoever guesses at a name gets nowhere at one try a minute, and must not
-// be able to keep its owner out.
+// passwordLimits hold for an account, whoever tries, and for each browser that is
+// known to it: so whoever keeps on guessing at a name gets a try a minute, and
+// does not keep its owner out.
 var passwordLimits = limits{free: 5, first: time.Second, longest: time.Minute, quiet: 15 * time.Minute}
 
 // addressLimits hold for one address, behind which many may sit.
@@ -39,10 +38,10 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 			form.Client, leads = a.client.title(), formTarget(a.redirect)
 		}
 	}
-	account, hash, err := p.authenticate(r.Context(), form.Name, r.PostForm.Get("password"), address(r))
+	account, hash, err := p.authenticate(r, form.Name, r.PostForm.Get("password"))
 	if err == nil {
 		var done bool
-		if done, err = p.signIn(r.Context(), w, v, account, hash); done {
+		if done, err = p.signIn(w, r, v, account, hash); done {
 			p.goOn(w, form.Next)
 			return nil
 		}
@@ -60,16 +59,23 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 
 const wrongPassword = "The name or the password is wrong."
 
-// authenticate is Accounts.authenticate for someone at an address, who may not
-// try too often. Its errors can be shown.
-func (p *Provider) authenticate(ctx context.Context, name, password, address string) (Account, string, error) {
-	wait := p.addresses.take(address)
+// authenticate is Accounts.authenticate for someone who may not try too often.
+// Its errors can be shown.
+func (p *Provider) authenticate(r *http.Request, name, password string) (Account, string, error) {
 	account := normal(name)
 	if len(account) > maxNameBytes {
 		account = "" // nobody's
 	}
+	browser, err := p.knownBrowser(r, account)
+	if err != nil {
+		return Account{}, "", err
+	}
+	key, wait := "browser "+browser, time.Duration(0)
+	if browser == "" {
+		key, wait = "account "+account, p.addresses.take(address(r))
+	}
 	if wait == 0 {
-		wait = p.passwords.take(account)
+		wait = p.passwords.take(key)
 	}
 	if wait > 0 {
 		return Account{}, "", &problem{
@@ -77,14 +83,16 @@ func (p *Provider) authenticate(ctx context.Context, name, password, address str
 			text: fmt.Sprintf("There were too many tries. Wait for %d seconds and try again.", seconds(wait)),
 		}
 	}
-	found, hash, err := p.accounts.authenticate(ctx, account, password)
+	found, hash, err := p.accounts.authenticate(r.Context(), account, password)
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
 		return Account{}, "", problemf(http.StatusForbidden, wrongPassword)
 	case err != nil:
 		return Account{}, "", err
 	}
-	p.passwords.forget(account)
-	p.addresses.giveBack(address)
+	p.passwords.forget(key)
+	if browser == "" {
+		p.addresses.giveBack(address(r))
+	}
 	return found, hash, nil
 }

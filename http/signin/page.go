@@ -22,7 +22,7 @@ var templates = template.Must(template.New("").ParseFS(templateFiles, "templates
 // view is what a page shows. Content is the page's own.
 type view struct {
 	Title   string
-	Base    string // URL of the issuer, without a slash at the end
+	Base    string // path of the issuer's URL, without a slash at the end
 	Token   string // for forms to bring back
 	User    string // "" if nobody is signed in
 	Problem string // what was wrong with what was sent
@@ -38,7 +38,7 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 		v.cookie = newSecret()
 		p.setCookie(w, v.cookie)
 	}
-	page.Base, page.Token, page.User = p.at(""), v.formToken(), v.user
+	page.Base, page.Token, page.User = p.here(""), v.formToken(), v.user
 	var body bytes.Buffer
 	if err := templates.ExecuteTemplate(&body, name, page); err != nil {
 		return err
@@ -152,7 +152,7 @@ func readStep(form url.Values) step {
 }
 
 func (p *Provider) goOn(w http.ResponseWriter, s step) {
-	to := p.at("/" + s.Page)
+	to := p.here("/" + s.Page)
 	if s.Query != "" {
 		to += "?" + s.Query
 	}

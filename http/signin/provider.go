@@ -28,11 +28,13 @@ type Provider struct {
 	routes      map[string]route
 	documents   map[string][]document // by path, at the root of a host
 	origin      *http.CrossOriginProtection
+	base        string      // path of the issuer's URL, as it is written in one
 	cookie      http.Cookie // what they all have in common
 	clientPages *clientPages
 	sweeper     sweeper
 
-	// By address, but for allRegistrations, and passwords, which is by account.
+	// By address, but for allRegistrations, and passwords, which is by account or
+	// known browser.
 	visits, registrations, allRegistrations, addresses, passwords, userCodes *throttle
 }
 
@@ -70,7 +72,8 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	if err := p.origin.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
 		return nil, fault.Errorf(fault.Invalid, "issuer %q: %w", issuer.url, err)
 	}
-	p.cookie = sessionCookie(own)
+	p.base = strings.TrimSuffix(own.EscapedPath(), "/")
+	p.cookie = commonCookie(own)
 	for _, r := range []resource{{o.Tools, o.Tools}, {o.Core, issuer.audience}, {o.Vault, issuer.audience}} {
 		if r.url != "" {
 			p.resources = append(p.resources, r)
@@ -89,6 +92,10 @@ func (p *Provider) Close() { p.clientPages.client.CloseIdleConnections() }
 // at returns the URL of a path below the issuer's.
 func (p *Provider) at(path string) string { return strings.TrimSuffix(p.issuer.url, "/") + path }
 
+// here is at without the host: pages lead to each other on the one by which the
+// browser came, where its cookies are.
+func (p *Provider) here(path string) string { return p.base + path }
+
 // route is what answers a path.
 type route struct {
 	get, post http.HandlerFunc
@@ -97,10 +104,10 @@ type route struct {
 
 func (p *Provider) makeRoutes() map[string]route {
 	routes := map[string]route{
-		"":                      {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.at("/")) }},
+		"":                      {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }},
 		"/":                     {get: p.page(p.home)},
 		"/style.css":            {get: style},
-		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.at("/")) }, post: p.form(p.login)},
+		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }, post: p.form(p.login)},
 		"/logout":               {post: p.form(p.logout)},
 		"/forget":               {post: p.form(p.forget)},
 		"/password":             {post: p.form(p.changePassword)},

@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -38,11 +39,11 @@ func digest(secret string) []byte {
 	return sum[:]
 }
 
-// sessionCookie returns what every cookie of an issuer has in common. Where the
-// issuer has a host to itself and https, browsers let nobody else set it.
-func sessionCookie(issuer *url.URL) http.Cookie {
+// commonCookie returns what the cookies of an issuer have in common, with how
+// their names begin. Where the issuer has a host to itself and https, browsers let nobody else set it.
+func commonCookie(issuer *url.URL) http.Cookie {
 	c := http.Cookie{
-		Name: "annals_session", Path: strings.TrimSuffix(issuer.EscapedPath(), "/"),
+		Name: "annals_", Path: strings.TrimSuffix(issuer.EscapedPath(), "/"),
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: issuer.Scheme == "https",
 	}
 	switch {
@@ -82,7 +83,7 @@ func (v visitor) wrote(token string) bool {
 // visitor returns who makes a request, with a cookie that is "" where there is
 // none.
 func (p *Provider) visitor(r *http.Request) (visitor, error) {
-	c, err := r.Cookie(p.cookie.Name)
+	c, err := r.Cookie(p.cookie.Name + "session")
 	if err != nil || len(c.Value) != len(newSecret()) {
 		return visitor{}, nil
 	}
@@ -93,6 +94,7 @@ func (p *Provider) visitor(r *http.Request) (visitor, error) {
 // its session.
 func (p *Provider) setCookie(w http.ResponseWriter, value string) {
 	c := p.cookie
+	c.Name += "session"
 	c.Value = value
 	if value == "" {
 		c.MaxAge = -1
@@ -103,8 +105,8 @@ func (p *Provider) setCookie(w http.ResponseWriter, value string) {
 // signIn gives a browser a session under a new cookie; what it had before ends,
 // so that a cookie which somebody planted is worth nothing. It reports false
 // where the password is no longer the one with that hash.
-func (p *Provider) signIn(ctx context.Context, w http.ResponseWriter, before visitor, account Account, hash string) (bool, error) {
-	cookie := newSecret()
+func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor, account Account, hash string) (bool, error) {
+	ctx, cookie := r.Context(), newSecret()
 	done, err := p.accounts.addSession(ctx, cookie, account.Name, hash, p.now())
 	if err != nil || !done {
 		return false, err
@@ -113,7 +115,7 @@ func (p *Provider) signIn(ctx context.Context, w http.ResponseWriter, before vis
 		return false, err
 	}
 	p.setCookie(w, cookie)
-	return true, nil
+	return true, p.rememberBrowser(w, r, account.Name)
 }
 
 func (a *Accounts) addSession(ctx context.Context, cookie, user, hash string, now time.Time) (bool, error) {
