@@ -106,13 +106,10 @@ func (p *Provider) check(a *authorization, q params) (err error) {
 // grantedScope returns what is granted of a scope that was asked for; what is
 // not known is passed over (RFC 6749 §3.3).
 func grantedScope(asked string) string {
-	var granted []string
-	for _, s := range strings.Fields(asked) {
-		if (s == scopeOpenID || s == scopeOffline) && !slices.Contains(granted, s) {
-			granted = append(granted, s)
-		}
+	if slices.Contains(strings.Fields(asked), scopeOpenID) {
+		return scopeOpenID
 	}
-	return strings.Join(granted, " ")
+	return ""
 }
 
 // authorize is where programs send people to sign in to them.

@@ -12,11 +12,10 @@ import (
 	"annals/events/fault"
 )
 
-// Scopes. What a token lets its bearer do hangs on the rights of its user alone.
-const (
-	scopeOpenID  = "openid"         // an ID token, too
-	scopeOffline = "offline_access" // a refresh token, which everyone gets
-)
+// scopeOpenID asks for an ID token, too. It is the only scope: what a token lets
+// its bearer do hangs on the rights of its user alone, and a refresh token goes
+// with every one.
+const scopeOpenID = "openid"
 
 // Ways to a token (RFC 6749, RFC 8628).
 const (
@@ -151,7 +150,7 @@ func (p *Provider) discovery(context.Context) (any, error) {
 		"registration_endpoint":                          p.at("/register"),
 		"device_authorization_endpoint":                  p.at("/device_authorization"),
 		"jwks_uri":                                       p.at("/jwks"),
-		"scopes_supported":                               []string{scopeOpenID, scopeOffline},
+		"scopes_supported":                               []string{scopeOpenID},
 		"response_types_supported":                       []string{"code"},
 		"response_modes_supported":                       []string{"query"},
 		"grant_types_supported":                          []string{grantCode, grantRefresh, grantDevice},

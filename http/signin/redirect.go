@@ -73,7 +73,7 @@ func isLoopback(host string) bool {
 
 // sameRedirect reports whether an address is the registered one, to the letter;
 // on this machine with any port, since programs listen where there is room
-// (RFC 8252 §7.3).
+// (RFC 8252 §7.3), and with or without the slash that an empty path may have.
 func sameRedirect(registered, asked string) bool {
 	if checkRedirect(asked) != "" {
 		return false
@@ -95,6 +95,9 @@ func splitLoopback(text string) (host, rest string, ok bool) {
 	}
 	if i := strings.IndexAny(authority, "/?"); i >= 0 {
 		authority, rest = authority[:i], authority[i:]
+	}
+	if rest == "" || rest[0] == '?' {
+		rest = "/" + rest
 	}
 	if name, port, err := net.SplitHostPort(authority); err == nil && isPort(port) {
 		return name, rest, isLoopback(name)

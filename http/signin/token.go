@@ -124,10 +124,11 @@ func (p *Provider) byRefreshToken(ctx context.Context, f params) (grant, string,
 		return g, "", err
 	}
 	if asked := f.Get("scope"); asked != "" {
-		if !within(asked, g.scope) {
+		narrower := grantedScope(asked)
+		if narrower != "" && g.scope == "" {
 			return g, "", refused("invalid_scope", "the scope goes beyond the one that was granted")
 		}
-		g.scope = grantedScope(asked)
+		g.scope = narrower
 	}
 	g.nonce = "" // it was for the first ID token
 	next, err := p.accounts.rotate(ctx, g, f.Get("refresh_token"), now)
@@ -135,16 +136,6 @@ func (p *Provider) byRefreshToken(ctx context.Context, f params) (grant, string,
 		err = p.endMisused(ctx, g, "the refresh token was used before")
 	}
 	return g, next, err
-}
-
-// within reports whether a scope, as far as it is known, is part of another.
-func within(asked, granted string) bool {
-	for _, s := range strings.Fields(grantedScope(asked)) {
-		if !strings.Contains(" "+granted+" ", " "+s+" ") {
-			return false
-		}
-	}
-	return true
 }
 
 // checkTarget refuses a resource other than the one that the grant is for; it
@@ -206,7 +197,7 @@ func (p *Provider) tokens(ctx context.Context, g grant, refresh string) (tokens,
 		return tokens{}, err
 	}
 	t := tokens{Access: access, Type: "Bearer", Expires: int(expires.Sub(p.now()) / time.Second), Refresh: refresh, Scope: g.scope}
-	if !within(scopeOpenID, g.scope) {
+	if g.scope != scopeOpenID {
 		return t, nil
 	}
 	audience := jwt.Audience{g.client}
