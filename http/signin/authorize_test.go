@@ -1,0 +1,174 @@
+package signin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const loopback = "http://127.0.0.1/callback"
+
+func TestABrowserIsNeverSentToAnAddressThatNobodyRegistered(t *testing.T) {
+	s := newSite(t)
+	p, other, b := s.register(elsewhere), s.register("https://other.example/callback"), s.browser()
+	b.signIn(b.open("/signin/"), "alice")
+	for name, target := range map[string]string{
+		"another's":           p.url("redirect_uri", other.redirect),
+		"a longer one":        p.url("redirect_uri", elsewhere+"x"),
+		"a script":            p.url("redirect_uri", "javascript:alert(1)"),
+		"none":                p.url("redirect_uri", ""),
+		"two":                 p.url() + "&redirect_uri=https%3A%2F%2Fevil.example",
+		"of an unknown":       p.url("client_id", "unknown"),
+		"of none":             p.url("client_id", ""),
+		"of two":              p.url() + "&client_id=" + other.id,
+		"of the tools' own":   p.url("client_id", s.URL+"/mcp"),
+		"too long":            p.url("state", strings.Repeat("x", maxQuery)),
+		"undecodable":         p.url() + "&x=%zz",
+		"of a broken request": p.url("redirect_uri", other.redirect, "response_type", "token"),
+	} {
+		page := b.open(target)
+		if page.StatusCode != http.StatusBadRequest || page.Header.Get("Location") != "" || strings.Contains(page.body, "<form") || !strings.Contains(page.body, `role="alert"`) {
+			t.Errorf("redirect_uri %s: %s to %q: %s", name, page.Status, page.Header.Get("Location"), page.body)
+		}
+	}
+}
+
+func TestFaultsOfARequestAreToldToItsProgram(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(loopback), s.browser()
+	p.redirect = "http://127.0.0.1:4711/callback"
+	for _, c := range []struct {
+		name, want string
+		change     []string
+	}{
+		{"plain", "invalid_request", []string{"code_challenge_method", "plain"}},
+		{"no method", "invalid_request", []string{"code_challenge_method", ""}},
+		{"no challenge", "invalid_request", []string{"code_challenge", ""}},
+		{"a short challenge", "invalid_request", []string{"code_challenge", "short"}},
+		{"no PKCE", "invalid_request", []string{"code_challenge", "", "code_challenge_method", ""}},
+		{"no response type", "invalid_request", []string{"response_type", ""}},
+		{"the implicit flow", "unsupported_response_type", []string{"response_type", "token"}},
+		{"a fragment", "invalid_request", []string{"response_mode", "fragment"}},
+		{"another resource", "invalid_target", []string{"resource", "https://other.example/mcp"}},
+		{"a part of the resource", "invalid_target", []string{"resource", s.URL + "/mcp/part"}},
+		{"a JWT", "request_not_supported", []string{"request", "x.y.z"}},
+		{"a request elsewhere", "request_uri_not_supported", []string{"request_uri", "https://other.example/"}},
+		{"nobody is signed in", "login_required", []string{"prompt", "none"}},
+		{"a contradiction", "invalid_request", []string{"prompt", "none login"}},
+		{"an age that is none", "invalid_request", []string{"max_age", "old"}},
+		{"a long nonce", "invalid_request", []string{"nonce", strings.Repeat("x", maxNonce+1)}},
+	} {
+		back := b.open(p.url(c.change...))
+		if to := back.Header.Get("Location"); !strings.HasPrefix(to, p.redirect+"?") || back.returned("error") != c.want ||
+			back.returned("state") != "a state" || back.returned("iss") != s.URL+"/signin" || back.returned("code") != "" {
+			t.Errorf("%s: %s to %s, want %s there", c.name, back.Status, to, c.want)
+		}
+	}
+	for name, more := range map[string]string{"twice the same": "&scope=openid&scope=openid", "two resources": "&resource=" + s.URL + "/core"} {
+		if back := b.open(p.url() + more); back.StatusCode != http.StatusSeeOther || back.returned("error") == "" {
+			t.Errorf("%s: %s to %s", name, back.Status, back.Header.Get("Location"))
+		}
+	}
+}
+
+func TestDenyingIsToldAndNotRemembered(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	page := b.signIn(b.open(p.url()), "alice")
+	if back := b.submit(page, "/consent", "decision", "deny"); back.returned("error") != "access_denied" || back.returned("state") != "a state" || back.returned("code") != "" {
+		t.Errorf("denying leads to %s", back.Header.Get("Location"))
+	}
+	if back := b.open(p.url("prompt", "none")); back.returned("error") != "consent_required" {
+		t.Errorf("prompt=none after that leads to %s", back.Header.Get("Location"))
+	}
+}
+
+func TestConsentIsForOneProgramTargetAndPlace(t *testing.T) {
+	s := newSite(t)
+	page := s.send("POST", "/signin/register", `{"client_name": "<b>bold</b>", "redirect_uris": ["`+elsewhere+`", "https://second.example/callback"]}`, "Content-Type", "application/json")
+	p, b := &program{site: s, id: page.told("client_id"), redirect: elsewhere, verifier: newSecret()}, s.browser()
+	asked := b.signIn(b.open(p.url()), "alice")
+	if strings.Contains(asked.body, "<b>bold") || !strings.Contains(asked.body, "&lt;b&gt;bold&lt;/b&gt;") {
+		t.Errorf("the name of a program is taken for HTML: %s", asked.body)
+	}
+	b.submit(asked, "/consent", "decision", "allow")
+	if back := b.open(p.url("prompt", "none")); back.returned("code") == "" {
+		t.Errorf("what was allowed leads to %s", back.Header.Get("Location"))
+	}
+	for name, change := range map[string][]string{
+		"another target":  {"resource", s.URL + "/core"},
+		"another place":   {"redirect_uri", "https://second.example/callback"},
+		"another program": {"client_id", s.register(elsewhere).id},
+		"being asked to":  {"prompt", "consent"},
+	} {
+		if page := b.open(p.url(change...)); page.StatusCode != http.StatusOK || !strings.Contains(page.body, `value="allow"`) {
+			t.Errorf("%s needs no consent: %s to %s", name, page.Status, page.Header.Get("Location"))
+		}
+	}
+	addUser(t, s.accounts, NewAccount{Name: "bob"})
+	if page := b.signIn(b.open(p.url("prompt", "login")), "bob"); !strings.Contains(page.body, `value="allow"`) || !strings.Contains(page.body, "bob") {
+		t.Errorf("another user needs no consent: %s %s", page.Status, page.body)
+	}
+}
+
+func TestAProgramMayDemandThatThePasswordIsGivenAnew(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	p.code(b)
+	s.clock.advance(10 * time.Minute)
+	for _, c := range []struct {
+		change []string
+		asks   bool
+	}{
+		{[]string{"prompt", "login"}, true}, {[]string{"prompt", "select_account"}, true},
+		{[]string{"max_age", "60"}, true}, {[]string{"max_age", "0"}, true}, {[]string{"max_age", "3600"}, false}, {nil, false},
+	} {
+		page := b.open(p.url(c.change...))
+		if asks := strings.Contains(page.body, "/login"); asks != c.asks {
+			t.Errorf("%v asks for the password: %v, want %v", c.change, asks, c.asks)
+		}
+		if c.asks {
+			if back := b.signIn(page, "alice"); back.returned("code") == "" {
+				t.Errorf("%v leads after the password to %s %s", c.change, back.Status, back.Header.Get("Location"))
+			}
+			s.clock.advance(10 * time.Minute)
+		}
+	}
+}
+
+func TestPagesCannotBeFramedNorLeadElsewhere(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register("com.example.app:/callback"), s.browser()
+	for name, page := range map[string]answer{"sign-in": b.open(p.url()), "error": b.open("/signin/authorize")} {
+		policy := page.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("the %s page's policy is %q, want %s", name, policy, want)
+			}
+		}
+		if page.Header.Get("X-Frame-Options") != "DENY" || page.Header.Get("Cache-Control") != "no-store" || page.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("the %s page has the headers %v", name, page.Header)
+		}
+		if leads := strings.HasSuffix(policy, "form-action 'self' com.example.app:"); leads != (name == "sign-in") {
+			t.Errorf("the %s page's policy is %q", name, policy)
+		}
+		if strings.Contains(page.body, "<script") || strings.Contains(page.body, "://") {
+			t.Errorf("the %s page loads from elsewhere: %s", name, page.body)
+		}
+	}
+	if style := s.send("GET", "/signin/style.css", ""); style.StatusCode != 200 || !strings.HasPrefix(style.Header.Get("Content-Type"), "text/css") {
+		t.Errorf("the style = %s %v", style.Status, style.Header)
+	}
+	for _, next := range []string{"https://evil.example/", "//evil.example/", "authorize/../../x", "logout"} {
+		page := s.browser().open("/signin/")
+		if back := s.browser().submitForm("/signin/login", nil); back.StatusCode != http.StatusForbidden {
+			t.Errorf("a form without a cookie = %s", back.Status)
+		}
+		fresh := s.browser()
+		page = fresh.open("/signin/")
+		if home := fresh.submit(page, "/login", "page", next, "query", "https://evil.example", "username", "alice", "password", "correct horse"); home.Request.URL.Path != "/signin/" {
+			t.Errorf("signing in leads to %s %s", home.Request.URL, home.Header.Get("Location"))
+		}
+	}
+}
