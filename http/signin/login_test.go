@@ -1,0 +1,181 @@
+package signin
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var alert = regexp.MustCompile(`role="alert"[^>]*>([^<]*)<`)
+
+// says returns what a page tells that was wrong.
+func (a answer) says() string {
+	if found := alert.FindStringSubmatch(a.body); found != nil {
+		return html.UnescapeString(found[1])
+	}
+	return ""
+}
+
+// cookie returns the cookie of a browser's session.
+func (b *browser) cookie() string {
+	u, err := url.Parse(b.URL + "/signin/")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == "annals_session" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func TestWhatIsWrongWithASignInIsNotTold(t *testing.T) {
+	s := newSite(t)
+	addUser(t, s.accounts, NewAccount{Name: "gone"})
+	if err := s.accounts.Disable(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"alice", "gone", "nobody", "", strings.Repeat("x", 10_000)} {
+		b := s.browser()
+		page := b.submit(b.open("/signin/"), "/login", "username", name, "password", "wrong")
+		if page.StatusCode != http.StatusForbidden || page.says() != wrongPassword || b.open("/signin/").Request == nil {
+			t.Errorf("%.20q = %s %q", name, page.Status, page.says())
+		}
+	}
+}
+
+func TestGuessersWaitLongerAndLonger(t *testing.T) {
+	s := newSite(t)
+	try := func(b *browser, name, password string) answer {
+		t.Helper()
+		return b.submit(b.open("/signin/"), "/login", "username", name, "password", password)
+	}
+	for _, name := range []string{"alice", "nobody"} {
+		s.clock.advance(addressLimits.quiet + time.Second)
+		guesser, waits := s.browser(), []string{}
+		for range 14 {
+			page := try(guesser, name, "wrong")
+			for page.StatusCode == http.StatusTooManyRequests {
+				if even := try(guesser, name, "correct horse"); even.StatusCode != http.StatusTooManyRequests {
+					t.Errorf("the right password of %s too early = %s", name, even.Status)
+				}
+				waits = append(waits, page.Header.Get("Retry-After"))
+				var seconds int
+				fmt.Sscan(page.Header.Get("Retry-After"), &seconds)
+				s.clock.advance(time.Duration(seconds) * time.Second)
+				page = try(guesser, name, "wrong")
+			}
+		}
+		if got, want := strings.Join(waits, " "), "1 2 4 8 16 32 60 60 60"; got != want {
+			t.Errorf("whoever guesses at %s waits %s seconds, want %s", name, got, want)
+		}
+	}
+	s.clock.advance(time.Minute)
+	if page := try(s.browser(), "alice", "correct horse"); page.StatusCode != http.StatusOK || page.says() != "" {
+		t.Errorf("alice herself after the wait = %s %s", page.Status, page.says())
+	}
+}
+
+func TestGuessersDoNotKeepAnOwnerOut(t *testing.T) {
+	s := newSite(t)
+	owner, guesser := s.browser(), s.browser()
+	owner.submit(owner.signIn(owner.open("/signin/"), "alice"), "/logout")
+	for range passwordLimits.free + 1 {
+		guesser.submit(guesser.open("/signin/"), "/login", "username", "alice", "password", "wrong")
+	}
+	if page := guesser.signIn(guesser.open("/signin/"), "alice"); page.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a stranger = %s", page.Status)
+	}
+	if page := owner.signIn(owner.open("/signin/"), "alice"); !strings.Contains(page.body, "signed in as") {
+		t.Errorf("the owner in her own browser = %s %s", page.Status, page.says())
+	}
+}
+
+func TestFormsOfOthersAreRefused(t *testing.T) {
+	s := newSite(t)
+	b, other := s.browser(), s.browser()
+	home := b.signIn(b.open("/signin/"), "alice")
+	theirs := other.signIn(other.open("/signin/"), "alice")
+	token := regexp.MustCompile(`name="token" value="([^"]*)"`)
+	own, foreign := token.FindStringSubmatch(home.body)[1], token.FindStringSubmatch(theirs.body)[1]
+	for _, path := range []string{"/login", "/logout", "/forget", "/password", "/consent", "/device", "/device/decision"} {
+		for name, form := range map[string]map[string]string{"no token": {}, "a made-up token": {"token": "x"}, "another session's token": {"token": foreign}} {
+			if page := b.submitForm("/signin"+path, form); page.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %s = %s", path, name, page.Status)
+			}
+		}
+		for _, headers := range [][]string{{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", "", "Sec-Fetch-Site", "cross-site"}, {"Origin", "", "Sec-Fetch-Site", "same-site"}} {
+			if page := b.submitForm("/signin"+path, map[string]string{"token": own}, headers...); page.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %v = %s", path, headers, page.Status)
+			}
+		}
+		if page := b.open("/signin" + path + "?token=" + own); path != "/device" && page.StatusCode != http.StatusMethodNotAllowed && page.Request.URL.Path != "/signin/" {
+			t.Errorf("GET %s = %s", path, page.Status)
+		}
+	}
+	if page := b.open("/signin/"); !strings.Contains(page.body, "signed in as") {
+		t.Error("one of those forms did something")
+	}
+}
+
+func TestASignInGivesTheBrowserAnotherCookie(t *testing.T) {
+	s := newSite(t)
+	b := s.browser()
+	page := b.open("/signin/")
+	before := b.cookie()
+	home := b.signIn(page, "alice")
+	signedIn := b.cookie()
+	if before == "" || signedIn == "" || before == signedIn {
+		t.Fatalf("the cookie %q becomes %q", before, signedIn)
+	}
+	as := func(cookie string) answer {
+		return s.send("GET", "/signin/", "", "Cookie", "annals_session="+cookie)
+	}
+	if strings.Contains(as(before).body, "signed in as") || !strings.Contains(as(signedIn).body, "signed in as") {
+		t.Error("the cookie of before is signed in, or that of after is not")
+	}
+	b.submit(home, "/logout")
+	if strings.Contains(as(signedIn).body, "signed in as") {
+		t.Error("a cookie is good after signing out")
+	}
+	var stored int
+	if err := s.accounts.db.QueryRow(`SELECT count(*) FROM sessions WHERE cookie = $1`, signedIn).Scan(&stored); err != nil || stored > 0 {
+		t.Errorf("the store holds the cookie itself: %d, %v", stored, err)
+	}
+
+	b.signIn(b.open("/signin/"), "alice")
+	s.clock.advance(sessionLifetime)
+	if page := b.open("/signin/"); strings.Contains(page.body, "signed in as") {
+		t.Error("a session outlives its time")
+	}
+}
+
+func TestCookiesAreGuardedAsWellAsTheAddressAllows(t *testing.T) {
+	for issuer, want := range map[string]string{
+		"http://127.0.0.1:8080/signin":  "annals_session=x; Path=/signin; HttpOnly; SameSite=Lax",
+		"https://annals.example/signin": "__Secure-annals_session=x; Path=/signin; HttpOnly; Secure; SameSite=Lax",
+		"https://login.example":         "__Host-annals_session=x; Path=/; HttpOnly; Secure; SameSite=Lax",
+		"https://login.example/":        "__Host-annals_session=x; Path=/; HttpOnly; Secure; SameSite=Lax",
+	} {
+		i, err := NewIssuer(openAccounts(t, t.TempDir()), IssuerOptions{URL: issuer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProvider(i, ProviderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		p.setCookie(w, "x")
+		if got := w.Header().Get("Set-Cookie"); got != want {
+			t.Errorf("of %s the cookie is %q, want %q", issuer, got, want)
+		}
+	}
+}
