@@ -34,3 +34,24 @@ func TestACopyHoldsTheAccountsAndKeys(t *testing.T) {
 		t.Error("CopyTo overwrites a file")
 	}
 }
+
+func TestACopySignsNobodyIn(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	p.redeem(p.code(b))
+	s.gadget()
+	dir := t.TempDir()
+	if err := s.accounts.CopyTo(t.Context(), filepath.Join(dir, AccountsFile)); err != nil {
+		t.Fatalf("CopyTo: %v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("the copy consists of %v, %v; want one file", files, err)
+	}
+	copied := openAccounts(t, dir)
+	for table, want := range map[string]int{"sessions": 0, "grants": 0, "devices": 0, "clients": 1, "consents": 1, "browsers": 1} {
+		var n int
+		if err := copied.db.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil || n != want {
+			t.Errorf("the copy has %d %s (%v), want %d", n, table, err, want)
+		}
+	}
+}

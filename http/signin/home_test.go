@@ -1,0 +1,77 @@
+package signin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestPeopleSeeAndEndTheirSignIns(t *testing.T) {
+	s := newSite(t)
+	addUser(t, s.accounts, NewAccount{Name: "bob"})
+	p, b, bob := s.register(elsewhere), s.browser(), s.browser()
+	a := p.redeem(p.code(b))
+	home := b.open("/signin/")
+	if !strings.Contains(home.body, "A program") || !strings.Contains(home.body, "agent tools") {
+		t.Errorf("the page does not tell of the program: %s", home.body)
+	}
+	his := bob.signIn(bob.open("/signin/"), "bob")
+	if strings.Contains(his.body, "A program") {
+		t.Error("others are told of it, too")
+	}
+	grants, err := s.accounts.grants(t.Context(), "alice", s.clock.now())
+	if err != nil || len(grants) != 1 {
+		t.Fatalf("grants = %v, %v", grants, err)
+	}
+	token := strings.Split(strings.Split(his.body, `name="token" value="`)[1], `"`)[0]
+	bob.submitForm("/signin/forget", map[string]string{"token": token, "grant": grants[0].id})
+	s.wantToken(a.told("access_token"), true)
+
+	if home = b.submit(home, "/forget"); !strings.Contains(home.body, "There are none") {
+		t.Errorf("after signing it out the page says %s", home.body)
+	}
+	if _, _, err := s.tools.Verify(t.Context(), a.told("access_token")); err == nil {
+		t.Error("its token is still taken")
+	}
+	if page := b.open(p.url()); !strings.Contains(page.body, `value="allow"`) {
+		t.Error("it is not asked about anew")
+	}
+}
+
+func TestSigningOutEverywhere(t *testing.T) {
+	s := newSite(t)
+	p, b, second := s.register(elsewhere), s.browser(), s.browser()
+	a := p.redeem(p.code(b))
+	second.signIn(second.open("/signin/"), "alice")
+	b.submit(b.open("/signin/"), "/logout", "everywhere", "yes")
+	for _, browser := range []*browser{b, second} {
+		if page := browser.open("/signin/"); !strings.Contains(page.body, "/login") {
+			t.Error("a browser is still signed in")
+		}
+	}
+	s.wantError("a refresh token", p.refresh(a.told("refresh_token")), http.StatusBadRequest, "invalid_grant")
+}
+
+func TestPeopleChangeTheirPassword(t *testing.T) {
+	s := newSite(t)
+	p, b, second := s.register(elsewhere), s.browser(), s.browser()
+	a := p.redeem(p.code(b))
+	second.signIn(second.open("/signin/"), "alice")
+	home := b.open("/signin/")
+	if page := b.submit(home, "/password", "password", "wrong", "new", "battery staple"); page.StatusCode != http.StatusUnprocessableEntity || page.says() == "" {
+		t.Errorf("with a wrong password = %s %s", page.Status, page.says())
+	}
+	if page := b.submit(home, "/password", "password", "correct horse", "new", "short"); page.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page.says(), "8 characters") {
+		t.Errorf("to a short password = %s %s", page.Status, page.says())
+	}
+	if page := b.submit(home, "/password", "password", "correct horse", "new", "battery staple"); !strings.Contains(page.body, "signed in as") {
+		t.Errorf("afterwards the browser sees %s %s", page.Status, page.body)
+	}
+	if _, err := s.accounts.Authenticate(t.Context(), "alice", "battery staple"); err != nil {
+		t.Errorf("the new password: %v", err)
+	}
+	if page := second.open("/signin/"); !strings.Contains(page.body, "/login") {
+		t.Error("another browser is still signed in")
+	}
+	s.wantError("a refresh token", p.refresh(a.told("refresh_token")), http.StatusBadRequest, "invalid_grant")
+}

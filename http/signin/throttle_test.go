@@ -1,0 +1,53 @@
+package signin
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestAThrottleCountsTriesThatAreMadeAtOnce(t *testing.T) {
+	c := &clock{}
+	th := newThrottle(limits{free: 2, first: time.Hour, longest: time.Hour, quiet: 24 * time.Hour}, c.now)
+	if a, b, d := th.take("x"), th.take("x"), th.take("x"); a != 0 || b != 0 || d == 0 {
+		t.Errorf("three tries at once wait %v, %v and %v", a, b, d)
+	}
+	if th.take("y") != 0 {
+		t.Error("one key waits for another")
+	}
+	th.giveBack("x")
+	if th.take("x") != 0 || th.take("x") == 0 {
+		t.Error("a try that was given back is not free, or more than that is")
+	}
+	c.advance(25 * time.Hour)
+	if th.take("x") != 0 || th.take("x") != 0 {
+		t.Error("a key that was quiet does not begin anew")
+	}
+}
+
+func TestAThrottleRemembersFewKeys(t *testing.T) {
+	c := &clock{}
+	th := newThrottle(passwordLimits, c.now)
+	for i := range throttled + 100 {
+		th.take(fmt.Sprint(i))
+	}
+	if len(th.tries) != throttled {
+		t.Errorf("%d keys are remembered, want %d", len(th.tries), throttled)
+	}
+	c.advance(time.Hour)
+	th.take("new")
+	if len(th.tries) != 1 {
+		t.Errorf("%d keys are remembered after an hour, want 1", len(th.tries))
+	}
+}
+
+func TestAddressesAreCountedAsSubscribersHaveThem(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:1234": "192.0.2.1", "[::ffff:192.0.2.1]:1": "192.0.2.1", "[2001:db8:1:2:3:4:5:6]:1": "2001:db8:1:2::/64", "[fe80::1%eth0]:1": "fe80::/64", "@": "@",
+	} {
+		if got := address(&http.Request{RemoteAddr: remote}); got != want {
+			t.Errorf("address of %s = %q, want %q", remote, got, want)
+		}
+	}
+}
