@@ -2,10 +2,27 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"annals/http/signin"
 )
+
+// parseProxies reads --trusted-proxy.
+func parseProxies(texts []string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for _, text := range texts {
+		proxy, err := netip.ParsePrefix(text)
+		if ip, errIP := netip.ParseAddr(text); errIP == nil {
+			proxy, err = ip.Prefix(ip.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--trusted-proxy %s: must be an address, or a network such as 10.0.0.0/8", text)
+		}
+		all = append(all, proxy.Masked())
+	}
+	return all, nil
+}
 
 // parseIssuer reads one --issuer.
 func parseIssuer(text string) (signin.IssuerConfig, error) {

@@ -30,7 +30,7 @@ type serveConfig struct {
 	data, listen                         string
 	log, readModels, search, originals   string
 	coreURL, vaultURL, mcpURL, issuerURL string
-	issuers, admins, origins             []string
+	issuers, admins, origins, proxies    []string
 	audience                             string
 
 	workers, searchLimit, files int
@@ -76,6 +76,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.audience, "audience", signin.DefaultAudience, "audience of the built-in sign-in's tokens")
 	flags.StringArrayVar(&c.issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")
 	flags.StringSliceVar(&c.admins, "admin", nil, "principals who may do everything, such as user:corp/alice")
+	flags.StringSliceVar(&c.proxies, "trusted-proxy", nil, "addresses or networks of reverse proxies, whose X-Forwarded-For tells the sign-in who tries too often")
 	flags.StringSliceVar(&c.origins, "cors-origin", nil, "origins whose web pages may call the service")
 	flags.IntVar(&c.workers, "workers", runtime.NumCPU(), "files that are imported side by side")
 	flags.IntVar(&c.searchLimit, "search-limit", 10, "passages that a search returns")

@@ -15,7 +15,7 @@ func TestServeRefusesSettingsThatCannotBe(t *testing.T) {
 	for _, args := range [][]string{
 		{"--workers", "0"}, {"--workers", "-1"}, {"--search-limit", "100000"}, {"--max-files", "0"}, {"--extract-memory", "1"},
 		{"--core-url", "http://h/x", "--vault-url", "http://h/x/"}, {"--listen", "nowhere"}, {"--log", "postgres://x/y"}, {"--read-models", "sqlite://h/p"},
-		{"--issuer", "alias=x"}, {"--log-level", "loud"}, {"--vault-url", "ftp://h/"},
+		{"--issuer", "alias=x"}, {"--trusted-proxy", "somewhere"}, {"--log-level", "loud"}, {"--vault-url", "ftp://h/"},
 		{"--metrics-listen", "nowhere"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -151,6 +151,9 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		options.Issuers = append(options.Issuers, trusted)
 		provide.Servers = append(provide.Servers, trusted.URL)
 	}
+	if provide.Proxies, err = parseProxies(s.config.proxies); err != nil {
+		return err
+	}
 	if s.verifier, err = signin.NewVerifier(options); err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func grantedScope(asked string) string {
 
 // authorize is where programs send people to sign in to them.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if wait := p.visits.take(address(r)); wait > 0 {
+	if wait := p.visits.take(p.address(r)); wait > 0 {
 		return &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many requests. Try again in a minute."}
 	}
 	a, err := p.readAuthorization(r.Context(), r.URL.RawQuery)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -24,7 +25,7 @@ const (
 	maxClientPage     = 5 << 10 // bytes
 	clientPageTimeout = 5 * time.Second
 	clientPageFresh   = 10 * time.Minute
-	clientPageRetry   = time.Minute // after a failure
+	clientPageRetry   = time.Minute // after it was wrong
 	clientPageFetches = 4           // at once
 	clientPagesKept   = 1000
 	maxClientID       = 256 // bytes of its address, which tokens carry
@@ -34,6 +35,7 @@ const (
 type clientPages struct {
 	client  *http.Client
 	now     func() time.Time
+	logger  *slog.Logger
 	allowed func(netip.AddrPort) bool // whom it may call
 	turns   chan struct{}
 
@@ -48,8 +50,8 @@ type clientPage struct {
 }
 
 // newClientPages goes by no proxy, which would hide whom a name stands for.
-func newClientPages(now func() time.Time) *clientPages {
-	c := &clientPages{now: now, allowed: isPublic, turns: make(chan struct{}, clientPageFetches), known: map[string]clientPage{}}
+func newClientPages(now func() time.Time, logger *slog.Logger) *clientPages {
+	c := &clientPages{now: now, logger: logger, allowed: isPublic, turns: make(chan struct{}, clientPageFetches), known: map[string]clientPage{}}
 	dialer := &net.Dialer{Timeout: clientPageTimeout, Control: c.judge}
 	c.client = &http.Client{
 		Timeout:   clientPageTimeout,
@@ -66,10 +68,12 @@ func newClientPages(now func() time.Time) *clientPages {
 func (c *clientPages) judge(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !c.allowed(to) {
-		return errors.New("the address is not public")
+		return errNotPublic
 	}
 	return nil
 }
+
+var errNotPublic = errors.New("the address is not public")
 
 // special are ranges that are not public beside those that netip knows
 // (the IANA special-purpose registries); some wrap other addresses.
@@ -119,10 +123,16 @@ func (c *clientPages) get(ctx context.Context, id string) (client, error) {
 		return page.client, page.err
 	}
 	page := clientPage{client: client{ID: id}, until: c.now().Add(clientPageFresh)}
-	if err := c.read(ctx, &page.client); err != nil {
-		if ctx.Err() != nil {
-			return client{}, ctx.Err() // whoever asked went away: that tells nothing of the page
-		}
+	err := c.read(ctx, &page.client)
+	var unreachable *url.Error
+	switch {
+	case ctx.Err() != nil:
+		return client{}, ctx.Err() // whoever asked went away: that tells nothing of the page
+	case errors.As(err, &unreachable) && !errors.Is(err, errNotPublic):
+		c.logger.WarnContext(ctx, "the page of a program cannot be reached; its user is told that nobody checked who it is", "error", err)
+		page.client = client{ID: id, unchecked: true}
+	case err != nil:
+		c.logger.WarnContext(ctx, "a program is refused for what its page says", "page", id, "error", err)
 		page = clientPage{err: refusedPage(err), until: c.now().Add(clientPageRetry)}
 	}
 	c.remember(id, page)
@@ -134,7 +144,7 @@ func (c *clientPages) get(ctx context.Context, id string) (client, error) {
 func refusedPage(err error) error {
 	var known *refusal
 	if errors.As(err, &known) {
-		return refused("invalid_client", "the page of the client says what cannot be: %s", known.Description)
+		return refused("invalid_client", "the page of the client says what cannot be, %s", known.Description)
 	}
 	return refused("invalid_client", "the page of the client cannot be read")
 }

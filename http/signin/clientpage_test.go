@@ -3,6 +3,7 @@ package signin
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -146,6 +147,23 @@ func TestNoPageIsReadOfPrivateAddresses(t *testing.T) {
 	}
 }
 
+func TestAProgramWhosePageCannotBeReachedIsCalledBackOnItsDeviceAlone(t *testing.T) {
+	s, h := newSite(t), newPageHost(t)
+	s.trust(h)
+	h.Close()
+	p, b := &program{site: s, id: h.URL + "/program.json", redirect: "http://localhost:3118/callback", verifier: newSecret()}, s.browser()
+	page := b.signIn(b.open(p.url()), "alice")
+	if !strings.Contains(page.body, "nobody has checked who it is") || !strings.Contains(page.body, strings.TrimPrefix(h.URL, "https://")) {
+		t.Errorf("the consent page says %s", page.body)
+	}
+	s.wantToken(p.redeem(p.code(b)).told("access_token"), true)
+	for _, elsewhere := range []string{elsewhere, "com.example.app:/callback", "javascript:alert(1)", "http://localhost:1/#x"} {
+		if page := b.open(p.url("redirect_uri", elsewhere)); page.StatusCode != http.StatusBadRequest || page.Header.Get("Location") != "" {
+			t.Errorf("called back at %s = %s", elsewhere, page.Status)
+		}
+	}
+}
+
 func TestWhichClientIDsArePages(t *testing.T) {
 	for id, want := range map[string]bool{
 		"https://program.example/client.json": true, "https://program.example:8443/a/b": true, "https://program.example/client?v=1": true,
@@ -160,7 +178,7 @@ func TestWhichClientIDsArePages(t *testing.T) {
 }
 
 func TestFewPagesAreRemembered(t *testing.T) {
-	c := newClientPages(time.Now)
+	c := newClientPages(time.Now, slog.New(slog.DiscardHandler))
 	for i := range 2 * clientPagesKept {
 		c.remember(fmt.Sprint(i), clientPage{})
 	}

@@ -23,13 +23,14 @@ type consentForm struct {
 
 // clientView is a program as people are told of it.
 type clientView struct {
-	Title string
-	Page  string // host of the page that it publishes; "" for none
-	Own   bool   // a part of this program
+	Title     string
+	Page      string // host of the page that it publishes; "" for none
+	Unchecked bool   // that page cannot be reached
+	Own       bool   // a part of this program
 }
 
 func viewOf(c client) clientView {
-	view := clientView{Title: c.title(), Own: c.ID == CLIClient}
+	view := clientView{Title: c.title(), Unchecked: c.unchecked, Own: c.ID == CLIClient}
 	if u, err := url.Parse(c.ID); err == nil && isClientPage(c.ID) {
 		view.Page = u.Host
 	}

@@ -36,7 +36,7 @@ type deviceAnswer struct {
 
 // deviceAuthorization begins the sign-in of a device without a browser.
 func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
-	if wait := p.visits.take(address(r)); wait > 0 {
+	if wait := p.visits.take(p.address(r)); wait > 0 {
 		return 0, nil, tooMany(wait)
 	}
 	f, err := p.readClientForm(w, r)
@@ -178,7 +178,7 @@ func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, user
 	if !v.signedIn() {
 		return form, "", problemf(http.StatusForbidden, "Your session has ended. Open the page anew and sign in.")
 	}
-	for _, key := range []string{"user " + v.user, "address " + address(r)} {
+	for _, key := range []string{"user " + v.user, "address " + p.address(r)} {
 		if wait := p.userCodes.take(key); wait > 0 {
 			return form, "", &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many tries. Wait for a minute and try again."}
 		}
@@ -192,7 +192,7 @@ func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, user
 		return form, "", errUserCode
 	}
 	p.userCodes.giveBack("user " + v.user)
-	p.userCodes.giveBack("address " + address(r))
+	p.userCodes.giveBack("address " + p.address(r))
 	c, err := p.client(r.Context(), d.client)
 	if err != nil {
 		return form, "", err

@@ -72,7 +72,7 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 	}
 	key, wait := "browser "+browser, time.Duration(0)
 	if browser == "" {
-		key, wait = "account "+account, p.addresses.take(address(r))
+		key, wait = "account "+account, p.addresses.take(p.address(r))
 	}
 	if wait == 0 {
 		wait = p.passwords.take(key)
@@ -92,7 +92,7 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 	}
 	p.passwords.forget(key)
 	if browser == "" {
-		p.addresses.giveBack(address(r))
+		p.addresses.giveBack(p.address(r))
 	}
 	return found, hash, nil
 }

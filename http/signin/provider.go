@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Provider struct {
 	accounts  *Accounts
 	resources []resource
 	servers   []string // whose tokens the resources take
+	proxies   []netip.Prefix
 	logger    *slog.Logger
 	now       func() time.Time
 
@@ -40,8 +42,9 @@ type Provider struct {
 
 // ProviderOptions says what the provider gives tokens for.
 type ProviderOptions struct {
-	Core, Vault, Tools string   // URLs of the services and of the agents' tools
-	Servers            []string // URLs of the issuers that are told to clients; the built-in one if empty
+	Core, Vault, Tools string         // URLs of the services and of the agents' tools
+	Servers            []string       // URLs of the issuers that are told to clients; the built-in one if empty
+	Proxies            []netip.Prefix // whose X-Forwarded-For is believed
 	Logger             *slog.Logger
 }
 
@@ -49,9 +52,8 @@ type ProviderOptions struct {
 // the caller's to close. Close gives back what it opens itself.
 func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	p := &Provider{
-		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, logger: o.Logger, now: issuer.now,
+		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, proxies: o.Proxies, logger: o.Logger, now: issuer.now,
 		origin:           http.NewCrossOriginProtection(),
-		clientPages:      newClientPages(issuer.now),
 		visits:           newThrottle(visitLimits, issuer.now),
 		registrations:    newThrottle(registrationLimits, issuer.now),
 		allRegistrations: newThrottle(allRegistrations, issuer.now),
@@ -62,6 +64,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	if p.logger == nil {
 		p.logger = slog.Default()
 	}
+	p.clientPages = newClientPages(p.now, p.logger)
 	if len(p.servers) == 0 {
 		p.servers = []string{issuer.url}
 	}

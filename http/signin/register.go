@@ -26,7 +26,7 @@ type registered struct {
 
 // register takes up a program that registers itself (RFC 7591).
 func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
-	if wait := p.registrations.take(address(r)); wait > 0 {
+	if wait := p.registrations.take(p.address(r)); wait > 0 {
 		return 0, nil, tooMany(wait)
 	}
 	if wait := p.allRegistrations.take(""); wait > 0 {

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -110,15 +112,24 @@ func (t *throttle) makeRoom(now time.Time) {
 }
 
 // address returns from where a request comes, as throttles count: one IPv4
-// address, or the /64 of IPv6 that one subscriber has.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+// address, or the /64 of IPv6 that one subscriber has. What proxies say is
+// believed of those that are trusted, each of which adds whom it saw.
+func (p *Provider) address(r *http.Request) string {
+	peer, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
-	ip, err := netip.ParseAddr(host)
+	seen := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(seen) - 1; i >= 0; i-- {
+		ip, err := netip.ParseAddr(strings.TrimSpace(seen[i]))
+		if err != nil || !p.trusts(peer) {
+			break
+		}
+		peer = ip.String()
+	}
+	ip, err := netip.ParseAddr(peer)
 	if err != nil {
-		return host
+		return peer
 	}
 	if ip = ip.Unmap(); ip.Is6() {
 		if prefix, err := ip.WithZone("").Prefix(64); err == nil {
@@ -126,4 +137,9 @@ func address(r *http.Request) string {
 		}
 	}
 	return ip.String()
+}
+
+func (p *Provider) trusts(peer string) bool {
+	ip, err := netip.ParseAddr(peer)
+	return err == nil && slices.ContainsFunc(p.proxies, func(proxy netip.Prefix) bool { return proxy.Contains(ip.Unmap()) })
 }
