@@ -183,12 +183,17 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 func TestSystem(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "issuer "+r.URL.Path) })
+		h.SignInDocuments = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "document "+r.URL.Path) })
 	})
 	for path, want := range map[string]string{
 		"/healthz":        `{"status":"ok"}`,
 		"/readyz":         `{"status":"ready"}`,
 		"/signin/jwks":    "issuer /signin/jwks",
 		"/signin/a/../b?": "issuer /signin/a/../b",
+		"/signin":         "issuer /signin",
+		"/signin/":        "issuer /signin/",
+
+		"/.well-known/oauth-protected-resource/mcp": "document /.well-known/oauth-protected-resource/mcp",
 	} {
 		resp, body := s.do("GET", path, "", "Authorization", "")
 		s.want(resp, body, 200, want)

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	// Tests sign in often, and none is about what hashing costs.
+	defaultCost = cost{memory: 64, time: 1, lanes: 1}
 	goleak.VerifyTestMain(m)
 }
 
