@@ -1,7 +1,11 @@
 package signin
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -171,4 +175,28 @@ func TestPagesCannotBeFramedNorLeadElsewhere(t *testing.T) {
 			t.Errorf("signing in leads to %s %s", home.Request.URL, home.Header.Get("Location"))
 		}
 	}
+}
+
+// FuzzAuthorization holds that no request, whatever is in it, leads to another
+// place than one that its program registered.
+func FuzzAuthorization(f *testing.F) {
+	s := newSite(f)
+	s.provider.clientPages.client.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+		return nil, errNotPublic // no page is looked up by chance
+	}
+	p := s.register(elsewhere)
+	for _, change := range [][]string{nil, {"redirect_uri", "https://evil.example"}, {"code_challenge_method", "plain"}, {"prompt", "none"}, {"resource", "x"}} {
+		f.Add(encodeForm(p.asks(change...)), "state")
+	}
+	f.Add("client_id="+p.id+"&redirect_uri="+elsewhere, "a\r\nb")
+	f.Fuzz(func(t *testing.T, query, state string) {
+		r := httptest.NewRequest("GET", s.URL+"/signin/authorize", nil)
+		r.URL.RawQuery = query + "&state=" + url.QueryEscape(state)
+		w := httptest.NewRecorder()
+		s.provider.visits.forget(s.provider.address(r))
+		s.provider.ServeHTTP(w, r)
+		if to := w.Header().Get("Location"); to != "" && !strings.HasPrefix(to, elsewhere+"&") || w.Code >= 500 || strings.ContainsAny(to, "\r\n") {
+			t.Errorf("%q leads to %q with %d", query, to, w.Code)
+		}
+	})
 }

@@ -30,7 +30,7 @@ type client struct {
 // is kept.
 type clientMetadata struct {
 	Name       string   `json:"client_name,omitempty"`
-	Redirects  []string `json:"redirect_uris"`
+	Redirects  []string `json:"redirect_uris,omitempty"`
 	Grants     []string `json:"grant_types,omitempty"`
 	Responses  []string `json:"response_types,omitempty"`
 	AuthMethod string   `json:"token_endpoint_auth_method,omitempty"`
@@ -112,7 +112,7 @@ func (c client) redirects(to string) bool {
 }
 
 // errNoClient says that a client id is nobody's.
-var errNoClient = refused("invalid_client", "there is no such client")
+var errNoClient = refused("invalid_client", "there is no such client, or not any more; it has to register anew")
 
 // client returns the program of that id, or errNoClient; what else is wrong with
 // its page is a refusal, too.
