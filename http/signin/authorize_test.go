@@ -111,6 +111,9 @@ func TestConsentIsForOneProgramTargetAndPlace(t *testing.T) {
 		}
 	}
 	addUser(t, s.accounts, NewAccount{Name: "bob"})
+	if page := b.signIn(b.open(p.url("prompt", "login consent")), "alice"); !strings.Contains(page.body, `value="allow"`) {
+		t.Errorf("being asked to, after the password, needs no consent: %s %s", page.Status, page.body)
+	}
 	if page := b.signIn(b.open(p.url("prompt", "login")), "bob"); !strings.Contains(page.body, `value="allow"`) || !strings.Contains(page.body, "bob") {
 		t.Errorf("another user needs no consent: %s %s", page.Status, page.body)
 	}

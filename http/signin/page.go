@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,9 +143,11 @@ func readStep(form url.Values) step {
 		return step{}
 	}
 	if s.Page == "authorize" { // the password was given just now
+		consent := slices.Contains(strings.Fields(query.Get("prompt")), "consent")
 		query.Del("max_age")
-		if query.Get("prompt") != "consent" {
-			query.Del("prompt")
+		query.Del("prompt")
+		if consent {
+			query.Set("prompt", "consent")
 		}
 	}
 	s.Query = query.Encode()

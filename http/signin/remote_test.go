@@ -124,7 +124,7 @@ func newRemoteVerifier(t testing.TB, p *provider, c *clock, change func(*IssuerC
 }
 
 func TestExternalTokenTellsItsUser(t *testing.T) {
-	key, c := newPair(t, "k1"), &clock{}
+	key, c := newPair(t, "k1"), newClock()
 	p := newProvider(t, key.jwk())
 	long := strings.Repeat("x", 300)
 	for name, test := range map[string]struct {
@@ -193,7 +193,7 @@ func TestEveryAsymmetricAlgorithm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clock{}
+	c := newClock()
 	// Entries that cannot be used are passed over: a secret, an unknown kind,
 	// one for encryption.
 	keys := []any{
@@ -236,7 +236,7 @@ func TestEveryAsymmetricAlgorithm(t *testing.T) {
 }
 
 func TestExternalKeysRotate(t *testing.T) {
-	first, second, c := newPair(t, "k1"), newPair(t, "k2"), &clock{}
+	first, second, c := newPair(t, "k1"), newPair(t, "k2"), newClock()
 	p := newProvider(t, first.jwk())
 	v := newRemoteVerifier(t, p, c, nil)
 	old := p.token(t, first, c, nil)
@@ -262,7 +262,7 @@ func TestExternalKeysRotate(t *testing.T) {
 }
 
 func TestMadeUpKeyIDsCauseNoFlood(t *testing.T) {
-	key, stranger, c := newPair(t, "k1"), newPair(t, ""), &clock{}
+	key, stranger, c := newPair(t, "k1"), newPair(t, ""), newClock()
 	p := newProvider(t, key.jwk())
 	v := newRemoteVerifier(t, p, c, nil)
 	var group sync.WaitGroup
@@ -287,7 +287,7 @@ func TestMadeUpKeyIDsCauseNoFlood(t *testing.T) {
 }
 
 func TestOutageOfAnExternalIssuer(t *testing.T) {
-	key, c := newPair(t, "k1"), &clock{}
+	key, c := newPair(t, "k1"), newClock()
 	p := newProvider(t, key.jwk())
 	v := newRemoteVerifier(t, p, c, nil)
 	verify := func(k pair) error {
@@ -327,7 +327,7 @@ func TestOutageOfAnExternalIssuer(t *testing.T) {
 }
 
 func TestCallerWhoHangsUpIsLetGo(t *testing.T) {
-	key, c := newPair(t, "k1"), &clock{}
+	key, c := newPair(t, "k1"), newClock()
 	p := newProvider(t, key.jwk())
 	p.held, p.hold = make(chan struct{}), make(chan struct{})
 	v := newRemoteVerifier(t, p, c, nil)
@@ -348,7 +348,7 @@ func TestCallerWhoHangsUpIsLetGo(t *testing.T) {
 }
 
 func TestAnswersOfAnIssuerAreBounded(t *testing.T) {
-	key, c := newPair(t, "k1"), &clock{}
+	key, c := newPair(t, "k1"), newClock()
 	p := newProvider(t, key.jwk(), map[string]any{"kty": "future", "x": strings.Repeat("x", maxAnswer)})
 	_, _, err := newRemoteVerifier(t, p, c, nil).Verify(t.Context(), p.token(t, key, c, nil))
 	wantKind(t, "a key set of more than 1 MiB", err, fault.Unavailable)
@@ -382,7 +382,7 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 // FuzzPublicKeys holds that whatever a key set says, only public keys of a
 // bounded number come of it, and a signature can be held against each.
 func FuzzPublicKeys(f *testing.F) {
-	key, c := newPair(f, "k1"), &clock{}
+	key, c := newPair(f, "k1"), newClock()
 	text, err := json.Marshal(key.jwk())
 	if err != nil {
 		f.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestAThrottleCountsTriesThatAreMadeAtOnce(t *testing.T) {
-	c := &clock{}
+	c := newClock()
 	th := newThrottle(limits{free: 2, first: time.Hour, longest: time.Hour, quiet: 24 * time.Hour}, c.now)
 	if a, b, d := th.take("x"), th.take("x"), th.take("x"); a != 0 || b != 0 || d == 0 {
 		t.Errorf("three tries at once wait %v, %v and %v", a, b, d)
@@ -28,7 +28,7 @@ func TestAThrottleCountsTriesThatAreMadeAtOnce(t *testing.T) {
 }
 
 func TestAThrottleRemembersFewKeys(t *testing.T) {
-	c := &clock{}
+	c := newClock()
 	th := newThrottle(passwordLimits, c.now)
 	for i := range throttled + 100 {
 		th.take(fmt.Sprint(i))

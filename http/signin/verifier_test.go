@@ -27,10 +27,15 @@ import (
 	"annals/events/fault"
 )
 
-// clock is a time that a test moves.
-type clock struct{ offset atomic.Int64 }
+// clock is a time that a test alone moves, from the present on.
+type clock struct {
+	start  time.Time
+	offset atomic.Int64
+}
 
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.offset.Load())) }
+func newClock() *clock { return &clock{start: time.Now()} }
+
+func (c *clock) now() time.Time          { return c.start.Add(time.Duration(c.offset.Load())) }
 func (c *clock) advance(d time.Duration) { c.offset.Add(int64(d)) }
 
 const issuerURL = "http://annals.test/signin"
@@ -48,7 +53,7 @@ func newBuiltIn(t testing.TB) builtInStack { return newBuiltInAt(t, "http://anna
 // newBuiltInAt is newBuiltIn on a host with tools.
 func newBuiltInAt(t testing.TB, host string) builtInStack {
 	t.Helper()
-	s := builtInStack{accounts: openAccounts(t, t.TempDir()), clock: &clock{}}
+	s := builtInStack{accounts: openAccounts(t, t.TempDir()), clock: newClock()}
 	addUser(t, s.accounts, NewAccount{Name: "alice", Groups: []string{"staff"}})
 	var err error
 	if s.issuer, err = NewIssuer(s.accounts, IssuerOptions{URL: host + "/signin", Tools: host + "/mcp", Now: s.clock.now}); err != nil {

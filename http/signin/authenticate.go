@@ -1,0 +1,66 @@
+package signin
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"annals/events/fault"
+)
+
+// Authenticate returns the user of that name and password. Everything wrong
+// is Unauthenticated in the same words and after the same work, so that
+// nothing tells which names exist.
+func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Account, error) {
+	account, _, err := a.authenticate(ctx, name, password)
+	return account, err
+}
+
+// authenticate is Authenticate and returns the password's hash with the user.
+func (a *Accounts) authenticate(ctx context.Context, name, password string) (account Account, hash string, err error) {
+	err = a.db.QueryRowContext(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Account{}, "", fmt.Errorf("read the password of user %q: %w", name, err)
+	}
+	matches, err := checkPassword(ctx, hash, password)
+	if err != nil {
+		return Account{}, "", err
+	}
+	if matches {
+		account, err := a.Get(ctx, name)
+		if err == nil && !account.Disabled {
+			return account, hash, nil
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return Account{}, "", err
+		}
+	}
+	return Account{}, "", fault.Errorf(fault.Unauthenticated, "the name or the password is wrong")
+}
+
+// standing is what holds at this moment for the bearer of a token.
+type standing struct {
+	Account
+	key   bool // the key is still there
+	grant bool // as is the grant, where the token names one
+}
+
+// standing looks up a user with the key and the grant of a token; found is
+// false for a name that is nobody's.
+func (a *Accounts) standing(ctx context.Context, name, keyID, grant string) (s standing, found bool, err error) {
+	var groups []byte
+	s.Name = name
+	err = a.lookup.QueryRowContext(ctx, name, keyID, grant).Scan(&s.Admin, &groups, &s.Disabled, &s.key, &s.grant)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(groups, &s.Groups)
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("look up user %q: %w", name, err)
+	}
+	return s, true, nil
+}
