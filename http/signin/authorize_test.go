@@ -168,12 +168,11 @@ func TestPagesCannotBeFramedNorLeadElsewhere(t *testing.T) {
 		t.Errorf("the style = %s %v", style.Status, style.Header)
 	}
 	for _, next := range []string{"https://evil.example/", "//evil.example/", "authorize/../../x", "logout"} {
-		page := s.browser().open("/signin/")
 		if back := s.browser().submitForm("/signin/login", nil); back.StatusCode != http.StatusForbidden {
 			t.Errorf("a form without a cookie = %s", back.Status)
 		}
 		fresh := s.browser()
-		page = fresh.open("/signin/")
+		page := fresh.open("/signin/")
 		if home := fresh.submit(page, "/login", "page", next, "query", "https://evil.example", "username", "alice", "password", "correct horse"); home.Request.URL.Path != "/signin/" {
 			t.Errorf("signing in leads to %s %s", home.Request.URL, home.Header.Get("Location"))
 		}

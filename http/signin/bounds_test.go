@@ -1,51 +1,54 @@
 package signin
 
 import (
-	"fmt"
 	"testing"
-	"time"
 )
+
+// fill adds n rows to a table, made by a SELECT that may use i, from 1 to n.
+func (s *site) fill(table string, n int, row string) {
+	s.Helper()
+	_, err := s.accounts.db.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) INSERT INTO `+table+` SELECT `+row+` FROM n`, n)
+	if err != nil {
+		s.Fatal(err)
+	}
+}
 
 func TestWhatIsRememberedOfAUserIsBounded(t *testing.T) {
 	s := newSite(t)
-	a, ctx := s.accounts, t.Context()
-	_, hash, err := a.authenticate(ctx, "alice", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	now, last := s.clock.now(), visitor{user: "alice"}
-	request := func(i int) *authorization {
-		return &authorization{client: client{ID: fmt.Sprint("client ", i)}, redirect: loopback, audience: "annals"}
-	}
-	for i := range maxSessions + 5 {
-		last.cookie = newSecret()
-		_, err := a.addSession(ctx, last.cookie, "alice", hash, now.Add(time.Duration(i)*time.Second))
-		must(err)
-		must(a.addBrowser(ctx, newSecret(), "alice", now.Add(time.Duration(i)*time.Second)))
-	}
-	for i := range maxGrants + 5 {
-		_, err := a.addCode(ctx, last, request(i), now.Add(time.Duration(i)*time.Second))
-		must(err)
-	}
-	for i := range maxConsents + 5 {
-		must(a.addConsent(ctx, "alice", request(i), now.Add(time.Duration(i)*time.Second)))
-	}
+	s.fill("sessions", maxSessions+5, `randomblob(32), 'alice', i, i + 1e17`)
+	s.fill("browsers", maxBrowsers+5, `randomblob(32), 'alice', 1000 * unixepoch() * 1000`)
+	s.fill("consents", maxConsents+5, `'alice', 'client ' || i, 'annals', 'program.example', i`)
+	s.fill(`grants (id, user, client, name, audience, scope, authenticated, created, expires, ends)`, maxGrants+5,
+		`'grant ' || i, 'alice', 'client', 'A program', 'annals', '', i, i, 1e17, 1e17`)
+	p, b := s.register(elsewhere), s.browser()
+	a := p.redeem(p.code(b))
+	s.wantToken(a.told("access_token"), true) // the newest is kept
 	for table, want := range map[string]int{"sessions": maxSessions, "browsers": maxBrowsers, "grants": maxGrants, "consents": maxConsents} {
 		var n int
-		if err := a.db.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil || n != want {
+		if err := s.accounts.db.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil || n != want {
 			t.Errorf("%d %s are remembered (%v), want %d", n, table, err, want)
 		}
 	}
-	if v, err := a.session(ctx, last.cookie, now); err != nil || !v.signedIn() {
-		t.Errorf("the newest session is not among those: %+v, %v", v, err)
+	if back := b.open(p.url("prompt", "none")); back.returned("code") == "" {
+		t.Errorf("the newest consent leads to %s", back.Header.Get("Location"))
 	}
-	if known, err := a.consented(ctx, "alice", request(maxConsents+4)); err != nil || !known {
-		t.Errorf("the newest consent is not among those: %v, %v", known, err)
+}
+
+func TestSoManyProgramsAreKept(t *testing.T) {
+	s := newSite(t)
+	s.fill("clients", maxClients, `printf('%06d', i), '{}', 9e15, 9e15`)
+	if a := s.registers(`{"redirect_uris": ["` + elsewhere + `"]}`); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("one more = %s %s", a.Status, a.body)
 	}
+}
+
+func TestSoManyDevicesWaitAtOnce(t *testing.T) {
+	s := newSite(t)
+	s.fill("devices", maxDevices-1, `randomblob(32), randomblob(32), 'client', 'annals', '', 5000000, 0, '', '', 0, 1000 * 1000 * (unixepoch() + 600)`)
+	s.gadget()
+	if a := s.post("/signin/device_authorization", map[string]string{"client_id": CLIClient}); a.StatusCode != 429 {
+		t.Errorf("one more = %s %s", a.Status, a.body)
+	}
+	s.clock.advance(deviceLifetime + deviceMemory + sweepPause)
+	s.gadget()
 }

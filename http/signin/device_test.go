@@ -112,31 +112,6 @@ func TestCodesOfDevicesCannotBeTriedOut(t *testing.T) {
 	}
 }
 
-func TestSoManyDevicesWaitAtOnce(t *testing.T) {
-	s := newSite(t)
-	add := func() bool {
-		added, err := s.accounts.addDevice(t.Context(), device{client: CLIClient}, newSecret(), newUserCode(), s.clock.now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return added
-	}
-	for range maxDevices {
-		if !add() {
-			t.Fatal("a device has no room too early")
-		}
-	}
-	if add() {
-		t.Error("there is no end to devices that wait")
-	}
-	a := s.post("/signin/device_authorization", map[string]string{"client_id": CLIClient})
-	if a.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("device_authorization = %s %s", a.Status, a.body)
-	}
-	s.clock.advance(deviceLifetime + deviceMemory + sweepPause)
-	s.gadget()
-}
-
 func TestADeviceIsLostWithItsUsersAccount(t *testing.T) {
 	s := newSite(t)
 	b := s.browser()

@@ -18,12 +18,12 @@ func TestAThrottleCountsTriesThatAreMadeAtOnce(t *testing.T) {
 		t.Error("one key waits for another")
 	}
 	th.giveBack("x")
-	if th.take("x") != 0 || th.take("x") == 0 {
-		t.Error("a try that was given back is not free, or more than that is")
+	if a, b := th.take("x"), th.take("x"); a != 0 || b == 0 {
+		t.Errorf("after one was given back two tries wait %v and %v", a, b)
 	}
 	c.advance(25 * time.Hour)
-	if th.take("x") != 0 || th.take("x") != 0 {
-		t.Error("a key that was quiet does not begin anew")
+	if a, b := th.take("x"), th.take("x"); a != 0 || b != 0 {
+		t.Errorf("a key that was quiet waits %v and %v", a, b)
 	}
 }
 

@@ -68,9 +68,10 @@ func (p *Provider) readClientForm(w http.ResponseWriter, r *http.Request) (param
 }
 
 // byCode redeems a code. What is wrong with the program's own part leaves the
-// code as it is: whoever has it alone can neither use nor spoil it.
+// code as it is: whoever has it alone can neither use nor spoil it. OAuth 2.1 has
+// no redirect_uri here any more; one that is given must be the same.
 func (p *Provider) byCode(ctx context.Context, f params) (grant, string, error) {
-	for _, name := range []string{"code", "redirect_uri", "code_verifier"} {
+	for _, name := range []string{"code", "code_verifier"} {
 		if f.Get(name) == "" {
 			return grant{}, "", refused("invalid_request", "%s is missing", name)
 		}
@@ -82,7 +83,7 @@ func (p *Provider) byCode(ctx context.Context, f params) (grant, string, error) 
 		return g, "", err
 	case !found || g.client != f.Get("client_id"):
 		return g, "", refused("invalid_grant", "the code is not this client's, or has expired")
-	case g.redirect != f.Get("redirect_uri"):
+	case f.Get("redirect_uri") != "" && f.Get("redirect_uri") != g.redirect:
 		return g, "", refused("invalid_grant", "redirect_uri is not the one that the code was asked for with")
 	case !verifies(g.challenge, f.Get("code_verifier")):
 		return g, "", refused("invalid_grant", "code_verifier does not belong to the code_challenge")

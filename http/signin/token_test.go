@@ -29,13 +29,13 @@ func TestACodeIsRedeemedOnceByItsProgramAlone(t *testing.T) {
 	} {
 		s.wantError(name, p.redeem(code, change...), http.StatusBadRequest, "invalid_grant")
 	}
-	for _, missing := range []string{"code", "redirect_uri", "code_verifier", "grant_type"} {
+	for _, missing := range []string{"code", "code_verifier", "grant_type"} {
 		s.wantError("without "+missing, p.redeem(code, missing, ""), http.StatusBadRequest, "invalid_request")
 	}
 	s.wantError("another resource", p.redeem(code, "resource", s.URL+"/core"), http.StatusBadRequest, "invalid_target")
 	s.wantError("an unknown resource", p.redeem(code, "resource", "https://other.example"), http.StatusBadRequest, "invalid_target")
 
-	first := p.redeem(code, "resource", "") // which may be left out
+	first := p.redeem(code, "resource", "", "redirect_uri", "") // which may be left out
 	if first.StatusCode != http.StatusOK {
 		t.Fatalf("token = %s %s", first.Status, first.body)
 	}
