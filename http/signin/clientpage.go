@@ -26,7 +26,7 @@ const (
 	clientPageTimeout = 5 * time.Second
 	clientPageFresh   = 10 * time.Minute
 	clientPageRetry   = time.Minute // after it was wrong
-	clientPageFetches = 4           // at once
+	clientPageFetches = 16          // at once
 	clientPagesKept   = 1000
 	maxClientID       = 256 // bytes of its address, which tokens carry
 )
@@ -116,6 +116,8 @@ func (c *clientPages) get(ctx context.Context, id string) (client, error) {
 	select {
 	case c.turns <- struct{}{}:
 		defer func() { <-c.turns }()
+	case <-time.After(clientPageTimeout):
+		return client{}, tooMany(clientPageTimeout)
 	case <-ctx.Done():
 		return client{}, ctx.Err()
 	}
