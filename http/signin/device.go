@@ -1,13 +1,12 @@
 package signin
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-
-	"context"
 )
 
 const (

@@ -12,6 +12,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -328,5 +329,34 @@ func TestTheWholeWayFromDiscoveryToARefreshedToken(t *testing.T) {
 	s.wantToken(second.told("access_token"), true)
 	if again := b.open(p.url()); again.returned("code") == "" {
 		t.Errorf("a program that was allowed is not remembered: %s %s", again.Status, again.body)
+	}
+}
+
+func TestSeveralProcessesServeTheSameSignIns(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	code := p.code(b)
+	var file string
+	if err := s.accounts.db.QueryRow(`SELECT file FROM pragma_database_list`).Scan(&file); err != nil {
+		t.Fatal(err)
+	}
+	issuer, err := NewIssuer(openAccounts(t, filepath.Dir(file)), IssuerOptions{URL: s.issuer.URL(), Tools: s.URL + "/mcp", Now: s.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := NewProvider(issuer, ProviderOptions{Tools: s.URL + "/mcp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := httptest.NewServer(other)
+	defer second.Close()
+	a := p.post(second.URL+"/signin/token", p.redemption(code))
+	if a.StatusCode != http.StatusOK {
+		t.Fatalf("a code of another process = %s %s", a.Status, a.body)
+	}
+	s.wantToken(a.told("access_token"), true)
+	s.wantError("the same code at the first", p.redeem(code), http.StatusBadRequest, "invalid_grant")
+	if again := p.post(second.URL+"/signin/token", map[string]string{"grant_type": "refresh_token", "client_id": p.id, "refresh_token": a.told("refresh_token")}); again.StatusCode != http.StatusBadRequest {
+		t.Errorf("a family that another process ended = %s %s", again.Status, again.body)
 	}
 }

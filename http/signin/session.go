@@ -2,7 +2,6 @@ package signin
 
 import (
 	"context"
-
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
