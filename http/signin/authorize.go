@@ -128,7 +128,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 		if silent {
 			return p.refuse(w, r, a, refused("login_required", "nobody is signed in"))
 		}
-		return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: a.client.title()}, formTarget(a.redirect))
+		return p.askLogin(w, v, a)
 	}
 	known, err := p.accounts.consented(r.Context(), v.user, a)
 	switch {
@@ -140,6 +140,11 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 		return p.refuse(w, r, a, refused("consent_required", "the user has not allowed this yet"))
 	}
 	return p.showConsent(w, v, a)
+}
+
+// askLogin shows the sign-in page on the way to a program.
+func (p *Provider) askLogin(w http.ResponseWriter, v visitor, a *authorization) error {
+	return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: a.client.title()}, formTarget(a.redirect))
 }
 
 // refuse tells a program why it gets no code, or whoever sits at the browser
@@ -170,8 +175,9 @@ func (p *Provider) giveCode(w http.ResponseWriter, r *http.Request, v visitor, a
 	case err != nil:
 		return err
 	case code == "": // the session ended at this moment
-		return p.showLogin(w, visitor{cookie: v.cookie}, loginForm{Next: step{"authorize", a.query}, Client: a.client.title()}, formTarget(a.redirect))
+		return p.askLogin(w, visitor{cookie: v.cookie}, a)
 	}
+	p.logger.InfoContext(r.Context(), "signed in to a program", "user", v.user, "client", a.client.ID, "audience", a.audience)
 	p.callBack(w, a, url.Values{"code": {code}})
 	return nil
 }

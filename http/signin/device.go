@@ -82,14 +82,9 @@ func (p *Provider) byDeviceCode(ctx context.Context, f params) (grant, string, e
 		return grant{}, "", err
 	case !found:
 		return grant{}, "", refused("invalid_grant", "the device code is not this client's, or was used")
-	case !now.Before(d.expires):
-		return grant{}, "", refused("expired_token", "the device code has expired")
-	case d.early:
-		return grant{}, "", refused("slow_down", "the device asks too often")
-	case d.decision == "":
-		return grant{}, "", refused("authorization_pending", "the user has not decided yet")
-	case d.decision != "allow":
-		return grant{}, "", refused("access_denied", "the user did not allow it")
+	}
+	if why := d.undecided(now); why != nil {
+		return grant{}, "", why
 	}
 	c, err := p.client(ctx, d.client)
 	if err != nil {
@@ -104,6 +99,21 @@ func (p *Provider) byDeviceCode(ctx context.Context, f params) (grant, string, e
 		err = refused("invalid_grant", "the device code was used")
 	}
 	return g, refresh, err
+}
+
+// undecided returns why a device gets no tokens (RFC 8628 §3.5), or nil.
+func (d device) undecided(now time.Time) *refusal {
+	switch {
+	case !now.Before(d.expires):
+		return refused("expired_token", "the device code has expired")
+	case d.early:
+		return refused("slow_down", "the device asks too often")
+	case d.decision == "":
+		return refused("authorization_pending", "the user has not decided yet")
+	case d.decision != "allow":
+		return refused("access_denied", "the user did not allow it")
+	}
+	return nil
 }
 
 // deviceForm is what the page shows on which people name a device's code, and
@@ -157,6 +167,7 @@ func (p *Provider) deviceDecision(w http.ResponseWriter, r *http.Request, v visi
 	case !done:
 		return p.wrongCode(w, v, form, errUserCode)
 	}
+	p.logger.InfoContext(r.Context(), "decided on a device", "user", v.user, "client", form.Client.Title, "decision", decision)
 	form.Done = decision
 	return p.showDevice(w, v, form, "")
 }

@@ -86,6 +86,8 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 	found, hash, err := p.accounts.authenticate(r.Context(), account, password)
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
+		// Without the name: people type their password there by mistake.
+		p.logger.InfoContext(r.Context(), "a sign-in was refused", "address", p.address(r))
 		return Account{}, "", problemf(http.StatusForbidden, wrongPassword)
 	case err != nil:
 		return Account{}, "", err

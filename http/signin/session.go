@@ -114,6 +114,7 @@ func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor
 		return false, err
 	}
 	p.setCookie(w, cookie)
+	p.logger.InfoContext(ctx, "signed in", "user", account.Name, "address", p.address(r))
 	return true, p.rememberBrowser(w, r, account.Name)
 }
 
