@@ -113,11 +113,11 @@ func redirectHost(text string) string {
 	case err != nil:
 		return ""
 	case u.Scheme == "http":
-		return "this device"
+		return "a program on this device"
 	case u.Scheme == "https":
 		return u.Host
 	}
-	return u.Scheme + ": on this device"
+	return "a program on this device (" + u.Scheme + ")"
 }
 
 // formTarget returns the source by which a Content-Security-Policy lets a form's
