@@ -6,12 +6,7 @@ import (
 	"annals/events/fault"
 )
 
-// homePage is what people see of their own sign-ins.
-type homePage struct {
-	Grants []grantView
-	Done   string // what was just done
-}
-
+// grantView is a sign-in as its user sees it.
 type grantView struct {
 	ID, Name, Since, Used string
 	Tools                 bool
@@ -22,20 +17,20 @@ func (p *Provider) home(w http.ResponseWriter, r *http.Request, v visitor) error
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{}, "")
 	}
-	return p.showHome(w, r, v, "", "")
+	return p.showHome(w, r, v, "")
 }
 
-func (p *Provider) showHome(w http.ResponseWriter, r *http.Request, v visitor, done, wrong string) error {
+func (p *Provider) showHome(w http.ResponseWriter, r *http.Request, v visitor, wrong string) error {
 	grants, err := p.accounts.grants(r.Context(), v.user, p.now())
 	if err != nil {
 		return err
 	}
-	page := homePage{Done: done}
+	var all []grantView
 	for _, g := range grants {
 		const day = "2 January 2006"
-		page.Grants = append(page.Grants, grantView{g.id, g.name, g.created.Format(day), g.used.Format(day), g.audience == p.issuer.tools})
+		all = append(all, grantView{g.id, g.name, g.created.Format(day), g.used.Format(day), g.audience == p.issuer.tools})
 	}
-	shown := view{Title: "Your sign-ins", Content: page, Problem: wrong}
+	shown := view{Title: "Your sign-ins", Content: all, Problem: wrong}
 	if wrong != "" {
 		shown.status = http.StatusUnprocessableEntity
 	}
@@ -82,7 +77,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 		if shown.text == wrongPassword {
 			shown.text = "The password that you have now is another."
 		}
-		return p.showHome(w, r, v, "", shown.text)
+		return p.showHome(w, r, v, shown.text)
 	}
 	if err != nil {
 		return err
