@@ -1,0 +1,110 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"annals/events/fault"
+	httpd "annals/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// errFailed is what is told of a fault of our own.
+var errFailed = errors.New("the service failed")
+
+// receive wraps every call of the protocol: it ends when its client leaves, and
+// a panic is one call's fault alone, though the protocol's calls run on
+// goroutines of their own.
+func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
+		c, ok := ctx.Value(callKey{}).(call)
+		if !ok {
+			return nil, errFailed
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(c.Context, cancel)()
+		defer func() {
+			if v := recover(); v != nil {
+				h.Logger.ErrorContext(ctx, "call panicked", "method", method, "panic", v, "stack", string(debug.Stack()), "correlation_id", httpd.Correlation(ctx))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errFailed.Error()}
+			}
+		}()
+		switch req := req.(type) {
+		case *sdk.CallToolRequest:
+			req.Params.Arguments = withoutNulls(req.Params.Arguments)
+		case *sdk.ReadResourceRequest:
+			// The templates know neither a cursor nor an unescaped slash.
+			return h.readResource(ctx, req)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// caller returns the call that ctx belongs to.
+func caller(ctx context.Context) call {
+	c := ctx.Value(callKey{}).(call)
+	c.Context = ctx
+	return c
+}
+
+// withoutNulls leaves out arguments that are null: many clients write what is
+// not given like that, and schemas that allow it are too much for some.
+func withoutNulls(arguments json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if !bytes.Contains(arguments, []byte("null")) || json.Unmarshal(arguments, &fields) != nil {
+		return arguments
+	}
+	for name, value := range fields {
+		if string(value) == "null" {
+			delete(fields, name)
+		}
+	}
+	given, err := json.Marshal(fields)
+	if err != nil {
+		return arguments
+	}
+	return given
+}
+
+// tell returns of an error what its caller may know: the words of its outermost
+// fault, and of a fault of our own only how to find it in the logs.
+func (h *Handler) tell(c call, what string, err error) error {
+	id := httpd.Correlation(c)
+	var told *fault.Error
+	switch kind := fault.KindOf(err); {
+	case c.Err() != nil || kind == fault.Canceled:
+		return errors.New("the call was cut off: call again")
+	case kind == fault.Internal || !errors.As(err, &told):
+		h.Logger.ErrorContext(c, "call failed", "call", what, "error", fault.Detail(err), "correlation_id", id)
+		return fmt.Errorf("%w; whoever operates it finds out why by the request id %s", errFailed, id)
+	case kind == fault.Unavailable:
+		return fmt.Errorf("%w. Call again in some seconds", told)
+	}
+	h.Logger.DebugContext(c, "call refused", "call", what, "error", fault.Detail(err), "correlation_id", id)
+	return errors.New(told.Error())
+}
+
+// told returns what may be shown of a fault that is not our own.
+func told(err error) string {
+	var told *fault.Error
+	if errors.As(err, &told) {
+		return told.Error()
+	}
+	return errFailed.Error()
+}
+
+// advise adds to an error of a kind what to do next.
+func (h *Handler) advise(err error, kind fault.Kind, advice string) error {
+	var told *fault.Error
+	if !fault.Is(err, kind) || !errors.As(err, &told) {
+		return err
+	}
+	return fault.Errorf(kind, "%w. %s", told, h.named(advice))
+}
