@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"annals/events/fault"
 	httpd "annals/http"
@@ -39,6 +40,9 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		switch req := req.(type) {
 		case *sdk.CallToolRequest:
 			req.Params.Arguments = withoutNulls(req.Params.Arguments)
+			result, err = next(ctx, method, req)
+			explainArguments(req.Params.Name, result)
+			return result, err
 		case *sdk.ReadResourceRequest:
 			// The templates know neither a cursor nor an unescaped slash.
 			return h.readResource(ctx, req)
@@ -71,6 +75,22 @@ func withoutNulls(arguments json.RawMessage) json.RawMessage {
 		return arguments
 	}
 	return given
+}
+
+// explainArguments says what to do about arguments that a tool's schema does
+// not allow, which the protocol's library words for programmers.
+func explainArguments(tool string, result sdk.Result) {
+	r, ok := result.(*sdk.CallToolResult)
+	if !ok || r == nil || !r.IsError || len(r.Content) != 1 {
+		return
+	}
+	text, ok := r.Content[0].(*sdk.TextContent)
+	if !ok {
+		return
+	}
+	if why, found := strings.CutPrefix(text.Text, `validating "arguments": `); found {
+		text.Text = "the arguments do not fit the input schema of " + tool + ": " + strings.TrimPrefix(why, "validating root: ") + ". Correct them and call again."
+	}
 }
 
 // tell returns of an error what its caller may know: the words of its outermost

@@ -21,6 +21,7 @@ type root string
 var (
 	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
 	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
+	errLinked  = fault.Errorf(fault.Forbidden, "it has several names on the disk, and links are not followed")
 	errMissing = fault.Errorf(fault.NotFound, "there is no such file")
 	errNoFile  = fault.Errorf(fault.Invalid, "it is not a regular file")
 	errSwapped = fault.Errorf(fault.Conflict, "it was replaced while it was being opened")
@@ -88,7 +89,7 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 	case !seen.Mode().IsRegular():
 		return nil, errNoFile
 	case names(seen) > 1:
-		return nil, errLink // it may be a file from anywhere on this disk
+		return nil, errLinked // the others may be anywhere on this disk
 	}
 	// A pipe that is put in its place must not keep us waiting.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
