@@ -20,7 +20,7 @@ import (
 func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
 	return start(t, func(h *httpd.Server) {
-		stack := stacktest.Open(t, h.Commands.(*commands.Handler), h.Originals)
+		stack := stacktest.Open(t, h.Commands.(*commands.Handler))
 		h.Queries = stack.Queries
 		measures := h.Metrics.(*metrics.Metrics)
 		measures.Follow(stack.Queries)
@@ -29,7 +29,7 @@ func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 		for _, set := range change {
 			set(h)
 		}
-		stack.Run(t)
+		stack.Run(t, h.Originals)
 	})
 }
 

@@ -31,9 +31,8 @@ type Stack struct {
 	control *projections.Control
 }
 
-// Open makes the parts over a log and a store of originals. They stand still
-// until Run.
-func Open(t testing.TB, handler *commands.Handler, store originals.Store) *Stack {
+// Open makes the parts behind a handler. They stand still until Run.
+func Open(t testing.TB, handler *commands.Handler) *Stack {
 	t.Helper()
 	ctx, dir, quiet := context.Background(), t.TempDir(), slog.New(slog.DiscardHandler)
 	control, err := projections.OpenControl(ctx, filepath.Join(dir, "control.db"))
@@ -56,14 +55,15 @@ func Open(t testing.TB, handler *commands.Handler, store originals.Store) *Stack
 	return &Stack{
 		Queries: reads, models: models, control: control,
 		Importer: &importer.Importer{
-			Handler: handler, Originals: store, Reader: extract.New(extract.Options{}), Logger: quiet, Workers: 2,
+			Handler: handler, Reader: extract.New(extract.Options{}), Logger: quiet, Workers: 2,
 			Summarise: func(title string) importer.Summariser { return summarise.New(title) },
 		},
 	}
 }
 
-// Run lets the parts work until the test ends.
-func (s *Stack) Run(t testing.TB) {
+// Run lets the parts work, on what is in a store, until the test ends.
+func (s *Stack) Run(t testing.TB, store originals.Store) {
+	s.Importer.Originals = store
 	queue := &projections.Queue{Work: s.models.Work, Control: s.control, Holder: "test", Workers: 2, Logger: s.Importer.Logger}
 	running, stop := context.WithCancel(context.Background())
 	imports, stopImports := context.WithCancel(context.Background())

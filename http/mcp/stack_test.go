@@ -46,8 +46,8 @@ func start(t testing.TB, change ...func(*mcp.Options)) *service {
 		t.Fatal(err)
 	}
 	s.handler = &commands.Handler{Log: s.log}
-	stack := stacktest.Open(t, s.handler, store)
-	stack.Run(t)
+	stack := stacktest.Open(t, s.handler)
+	stack.Run(t, store)
 	live := httptest.NewUnstartedServer(nil)
 	at := &url.URL{Scheme: "http", Host: live.Listener.Addr().String(), Path: "/mcp"}
 	s.url = at.String()
