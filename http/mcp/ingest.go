@@ -72,6 +72,9 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if err != nil {
 		return out, err
 	}
+	soon, cancel := context.WithTimeout(c, h.Await)
+	defer cancel()
+	_ = h.Queries.WaitJob(soon, started.Position) // it is accepted all the same
 	return ingestOut{started.Job.String(), len(in.FilePaths), h.named("service_job_status tells how far it is.")}, nil
 }
 
@@ -115,7 +118,7 @@ func (h *Handler) checkPaths(ctx context.Context, paths []string) error {
 		}
 		f, err := openBelow(h.roots, path)
 		if err != nil {
-			bad = append(bad, fmt.Sprintf("- %s: %s", inLine(path), told(err)))
+			bad = append(bad, fmt.Sprintf("- %q: %s", path, told(err)))
 			continue
 		}
 		f.Close()
@@ -140,7 +143,7 @@ func (h *Handler) copyFiles(ctx context.Context, intake *httpd.Intake, paths []s
 	for _, path := range paths {
 		f, err := openBelow(h.roots, path)
 		if err != nil {
-			return h.badPaths([]string{fmt.Sprintf("- %s: %s", inLine(path), told(err))})
+			return h.badPaths([]string{fmt.Sprintf("- %q: %s", path, told(err))})
 		}
 		err = intake.Add(ctx, filepath.Base(path), f)
 		f.Close()

@@ -33,6 +33,7 @@ import (
 // Queries answers what the tools read: queries.Queries does.
 type Queries interface {
 	Ready(ctx context.Context) error
+	WaitJob(ctx context.Context, after events.Position) error
 	WaitVault(ctx context.Context, after events.Position) error
 
 	FolderPaths(ctx context.Context, user events.User) ([]string, error)
@@ -78,7 +79,7 @@ type Options struct {
 	AllowDelete bool // offers the tool that deletes documents
 
 	Limits  httpd.Limits
-	Await   time.Duration // for a reader to see what was deleted: 5 s
+	Await   time.Duration // for a reader to see what was done: 5 s
 	Version string        // of the program
 	Logger  *slog.Logger  // slog.Default if nil
 }

@@ -64,7 +64,7 @@ func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	}
 	server := &httpd.Server{
 		Verify: verify, Queries: stack.Queries, Commands: s.handler, Originals: store,
-		MCP: tools, MCPURL: at, Limits: s.options.Limits, Logger: slog.New(slog.DiscardHandler),
+		MCP: tools, Limits: s.options.Limits, Logger: slog.New(slog.DiscardHandler),
 	}
 	live.Config.Handler = server.Handler()
 	live.Start()
