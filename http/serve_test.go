@@ -208,7 +208,8 @@ func TestSystem(t *testing.T) {
 func TestHosts(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://core.example"), mustURL(t, "http://vault.example:9000/")
-		h.IssuerURL = mustURL(t, "https://id.example/")
+		h.IssuerURL, h.MCPURL = mustURL(t, "https://id.example/"), mustURL(t, "https://mcp.example/")
+		h.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "tools") })
 		h.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "issuer") })
 	})
 	for _, test := range []struct {
@@ -223,6 +224,9 @@ func TestHosts(t *testing.T) {
 		{"vault.example", "/tags", 404, `{"detail":"Not Found"}`},
 		{"id.example", "/jwks", 200, "issuer"},
 		{"id.example", "/healthz", 200, `{"status":"ok"}`},
+		{"mcp.example", "/", 200, "tools"},
+		{"mcp.example", "/tags", 404, `{"detail":"Not Found"}`},
+		{"127.0.0.1", "/", 404, `{"detail":"Not Found"}`},
 		{"127.0.0.1", "/healthz", 200, `{"status":"ok"}`},
 		{"127.0.0.1", "/tags", 404, `{"detail":"Not Found"}`},
 	} {
@@ -336,11 +340,16 @@ func TestIdleConnection(t *testing.T) {
 func TestNestedURLs(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL, h.IssuerURL = mustURL(t, "http://x.example/"), mustURL(t, "http://x.example/files"), mustURL(t, "http://x.example/files/id")
+		h.MCPURL = mustURL(t, "http://x.example/files/mcp")
+		h.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "tools") })
 		h.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "issuer") })
 	})
 	for path, want := range map[string]string{
 		"/files/tags":    `200 {"tags":[]}`,
 		"/files/id/jwks": `200 issuer`,
+		"/files/mcp":     `200 tools`,
+		"/files/mcp/":    `200 tools`,
+		"/files/mcp/x":   `404 {"detail":"Not Found"}`,
 		"/tags":          `404 {"detail":"Not Found"}`,
 		"/healthz":       `200 {"status":"ok"}`,
 		"/jobs/x":        `404 {"detail":"there is no job x"}`,

@@ -60,6 +60,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case session == "" && r.Method == http.MethodPost && r.Header.Get(versionHeader) < sessionless:
 		w.Header().Set(sessionHeader, newSession(user))
 	}
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "*/*") // as RFC 9110 12.5.1 has it
+	}
 	ctx := commands.Through(r.Context(), "tools")
 	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user})
 	h.next.ServeHTTP(w, r.WithContext(ctx))

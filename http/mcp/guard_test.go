@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/fault"
 	httpd "annals/http"
 	"annals/http/mcp"
 	"annals/queries"
@@ -149,6 +150,14 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 	if resp, body := newest("tools/call", `"name":"service_health",`); resp.StatusCode != 200 || !strings.Contains(body, "service answers") || resp.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("tools/call = %d %s", resp.StatusCode, body)
 	}
+	if resp, body := newest("prompts/list", ""); resp.StatusCode != 404 || !strings.Contains(body, "-32601") {
+		t.Errorf("prompts/list = %d %s", resp.StatusCode, body)
+	}
+	resp, body := s.send("POST", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"service://folders",`+meta+`}}`,
+		"Authorization", alice, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "resources/read", "Mcp-Name", "service://folders")
+	if resp.StatusCode != 200 || !strings.Contains(body, `"resultType":"complete"`) || !strings.Contains(body, `"cacheScope":"private"`) {
+		t.Errorf("resources/read = %d %s", resp.StatusCode, body)
+	}
 	if resp, body := newest("server/discover", ""); resp.StatusCode != 200 || !strings.Contains(body, "2026-07-28") {
 		t.Errorf("server/discover = %d %s", resp.StatusCode, body)
 	}
@@ -201,6 +210,10 @@ func (broken) VisibleTags(context.Context, events.User) ([]string, error) {
 	return nil, context.DeadlineExceeded
 }
 
+func (broken) Ready(context.Context) error {
+	return fault.Errorf(fault.Unavailable, "the vault is behind")
+}
+
 func (broken) FolderPaths(context.Context, events.User) ([]string, error) {
 	return nil, &json.SyntaxError{}
 }
@@ -217,5 +230,8 @@ func TestFaultsOfOurOwnAreHidden(t *testing.T) {
 	if text, err := a.read("service://folders"); err == nil || strings.Contains(err.Error(), "Syntax") {
 		t.Errorf("a resource = %q, %v", text, err)
 	}
-	a.ok("health", nil, nil)
+	var health struct{ Status, Message string }
+	if a.ok("health", nil, &health); health.Status != "unavailable" || !strings.Contains(health.Message, "the vault is behind") {
+		t.Errorf("health %+v", health)
+	}
 }

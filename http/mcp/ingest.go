@@ -20,9 +20,10 @@ func (h *Handler) ingestTool() tool {
 	}
 	return tool{
 		name: "ingest", title: "Import files", effect: adds,
-		about: `Imports files that lie on the service's own disk, below ` + strings.Join(roots, " or ") + `. They are copied, and read in the background: ` +
+		about: `Imports files that lie on the service's own disk. They are copied, and read in the background: ` +
 			`it returns a job_id at once, for service_job_status. Where one of the paths cannot be taken, none of the files is, and every such path is told of. ` +
 			`These can be imported: .pdf, .docx, .md, .markdown, .txt, .text. Files on another machine are uploaded by POST /ingest instead.`,
+		where: " The files must lie below " + strings.Join(roots, " or ") + ".",
 	}
 }
 

@@ -37,6 +37,9 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errFailed.Error()}
 			}
 		}()
+		if notOffered(method) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no " + method + " here"}
+		}
 		switch req := req.(type) {
 		case *sdk.CallToolRequest:
 			req.Params.Arguments = withoutNulls(req.Params.Arguments)
@@ -44,11 +47,18 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			explainArguments(req.Params.Name, result)
 			return result, err
 		case *sdk.ReadResourceRequest:
-			// The templates know neither a cursor nor an unescaped slash.
-			return h.readResource(ctx, req)
+			if ctx, err = h.asking(ctx, req.Params); err != nil {
+				return nil, err
+			}
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// notOffered reports whether a method belongs to a part of the protocol that
+// its library answers though it is not declared.
+func notOffered(method string) bool {
+	return strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "logging/")
 }
 
 // caller returns the call that ctx belongs to.

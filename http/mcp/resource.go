@@ -35,55 +35,76 @@ func (h *Handler) addResources(s *sdk.Server) {
 	}
 }
 
+// asked is the resource that an agent asked for.
+type asked struct{ uri, kind, name, cursor string }
+
+type askedKey struct{}
+
+// asking notes what is asked for, and makes of its URI the one by which the
+// protocol's library finds its template, which knows neither a cursor nor a
+// slash in the path of a folder.
+func (h *Handler) asking(ctx context.Context, params *sdk.ReadResourceParams) (context.Context, error) {
+	a := asked{uri: params.URI}
+	path, query, _ := strings.Cut(strings.TrimPrefix(a.uri, h.Scheme+"://"), "?")
+	kind, rest, _ := strings.Cut(path, "/")
+	name, err := url.PathUnescape(rest)
+	values, bad := url.ParseQuery(query)
+	if err != nil || bad != nil || !strings.HasPrefix(a.uri, h.Scheme+"://") {
+		return ctx, h.resourceError(a.uri, errNoResource)
+	}
+	a.kind, a.name, a.cursor = kind, name, values.Get("cursor")
+	params.URI = h.Scheme + "://" + a.plain()
+	return context.WithValue(ctx, askedKey{}, a), nil
+}
+
+// plain returns the path of a resource as its template has it.
+func (a asked) plain() string {
+	if a.name == "" {
+		return a.kind
+	}
+	name, content := a.name, ""
+	if a.kind == "documents" {
+		if id, ok := strings.CutSuffix(name, "/content"); ok {
+			name, content = id, "/content"
+		}
+	}
+	return a.kind + "/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20") + content
+}
+
 // readResource reads a resource. What has more behind it than fits one reading
 // ends with the URI of the next.
-func (h *Handler) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	given := req.Params.URI
-	path, query, _ := strings.Cut(strings.TrimPrefix(given, h.Scheme+"://"), "?")
-	values, err := url.ParseQuery(query)
-	if err != nil || !strings.HasPrefix(given, h.Scheme+"://") {
-		return nil, h.resourceError(given, errNoResource)
-	}
-	c := caller(ctx)
-	out, err := h.resource(c, path, values.Get("cursor"))
+func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	c, a := caller(ctx), ctx.Value(askedKey{}).(asked)
+	out, err := h.resource(c, a)
 	if err != nil {
 		if err != errNoResource {
 			err = h.tell(c, "resources/read", err)
 		}
-		return nil, h.resourceError(given, err)
+		return nil, h.resourceError(a.uri, err)
 	}
 	text := out.markdown()
 	if p, ok := out.(paged); ok && p.next() != "" {
-		text += fmt.Sprintf("\n\n[There is more: read %s://%s?cursor=%s]\n", h.Scheme, path, url.QueryEscape(p.next()))
+		text += fmt.Sprintf("\n\n[There is more: read %s://%s?cursor=%s]\n", h.Scheme, a.plain(), url.QueryEscape(p.next()))
 	}
-	return &sdk.ReadResourceResult{
-		Cacheable: sdk.Cacheable{CacheScope: "private"},
-		Contents:  []*sdk.ResourceContents{{URI: given, MIMEType: markdownType, Text: text}},
-	}, nil
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: a.uri, MIMEType: markdownType, Text: text}}}, nil
 }
 
 var errNoResource = errors.New("there is no such resource; resources/list and resources/templates/list tell those there are")
 
-// resource returns what a path of ours, without the scheme, stands for. A
-// folder's path may come with its slashes as they are.
-func (h *Handler) resource(c call, path, cursor string) (output, error) {
-	kind, rest, _ := strings.Cut(path, "/")
-	name, err := url.PathUnescape(rest)
-	if err != nil {
-		return nil, errNoResource
-	}
-	id, whole := strings.CutSuffix(name, "/content")
+// resource returns what an agent asked for.
+func (h *Handler) resource(c call, a asked) (output, error) {
+	id, whole := strings.CutSuffix(a.name, "/content")
 	switch {
-	case kind == "folders" && name == "":
-		return h.listFolders(c, pageIn{cursor})
-	case kind == "folders":
-		return h.listByFolder(c, byFolderIn{name, cursor})
-	case kind == "tags" && name == "":
-		return h.listTags(c, pageIn{cursor})
-	case kind == "tags":
-		return h.listByTag(c, byTagIn{name, cursor})
-	case kind == "documents" && whole:
-		return h.markdown(c, markdownIn{documentIn{id}, cursor})
+	case a.kind == "folders" && a.name == "":
+		return h.listFolders(c, pageIn{a.cursor})
+	case a.kind == "folders":
+		return h.listByFolder(c, byFolderIn{a.name, a.cursor})
+	case a.kind == "tags" && a.name == "":
+		return h.listTags(c, pageIn{a.cursor})
+	case a.kind == "tags":
+		return h.listByTag(c, byTagIn{a.name, a.cursor})
+	case a.kind == "documents" && whole:
+		return h.markdown(c, markdownIn{documentIn{id}, a.cursor})
 	}
 	return nil, errNoResource
 }

@@ -10,6 +10,7 @@ import (
 type tool struct {
 	name         string // without the prefix
 	title, about string
+	where        string // goes behind about, with its names as they are
 	effect       effect
 }
 
@@ -48,7 +49,7 @@ func (m more) next() string { return m.NextCursor }
 func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call, In) (Out, error)) {
 	name := h.Prefix + t.name
 	definition := &sdk.Tool{
-		Name: name, Title: t.title, Description: h.named(t.about), Annotations: t.effect.annotations(t.title),
+		Name: name, Title: t.title, Description: h.named(t.about) + t.where, Annotations: t.effect.annotations(t.title),
 		InputSchema: h.inputSchema(schemaOf[In](h)), OutputSchema: schemaOf[Out](h),
 	}
 	sdk.AddTool(s, definition, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
