@@ -111,7 +111,7 @@ func (h *Handler) resource(c call, a asked) (output, error) {
 
 // resourceError is how the protocol tells that a resource cannot be read.
 func (h *Handler) resourceError(uri string, err error) error {
-	code := int64(sdk.CodeResourceNotFound)
+	code := int64(jsonrpc.CodeInvalidParams)
 	if errors.Is(err, errFailed) {
 		code = jsonrpc.CodeInternalError
 	}
