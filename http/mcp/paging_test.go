@@ -1,12 +1,15 @@
 package mcp_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"annals/commands"
+	"annals/events"
 
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,9 +23,12 @@ func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 		var page struct {
 			NextCursor string `json:"next_cursor"`
 		}
+		var data json.RawMessage
 		var holds T
-		text := a.ok(tool, in, &page)
-		a.ok(tool, in, &holds)
+		text := a.ok(tool, in, &data)
+		if err := errors.Join(json.Unmarshal(data, &page), json.Unmarshal(data, &holds)); err != nil {
+			a.Fatal(err)
+		}
 		each(holds)
 		n++
 		if more := "the cursor `" + page.NextCursor + "`"; (page.NextCursor != "") != strings.Contains(text, more) {
@@ -35,26 +41,76 @@ func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 	}
 }
 
+// shelve puts so many documents of alice's into a new folder, each with three
+// tags of its own, and returns their ids in order of name.
+func (s *service) shelve(folder string, n int) (ids []string) {
+	s.Helper()
+	at := uuid.New()
+	s.append(events.Folders, events.FolderCreated{Folder: at, Name: folder, Owner: "user:alice"})
+	for i := range n {
+		tags := []string{"all"}
+		for j := range 3 {
+			tags = append(tags, fmt.Sprintf("tag %03d", 3*i+j))
+		}
+		id := uuid.New()
+		s.append(events.TextStream(id, 0), events.SectionExtracted{Text: "Here."})
+		s.append(events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: at, Name: fmt.Sprintf("%03d.txt", i), Tags: tags, Content: events.Content{
+			SHA256: fmt.Sprintf("%064x", i), Size: 5, MediaType: "text/plain", Title: fmt.Sprint("Number ", i), TextStream: events.TextStream(id, 0), Sections: 1,
+		}})
+		ids = append(ids, id.String())
+	}
+	return ids
+}
+
+// addFolders makes so many folders of alice's.
+func (s *service) addFolders(n int) {
+	s.Helper()
+	folders := make([]events.Data, n)
+	for i := range folders {
+		folders[i] = events.FolderCreated{Folder: uuid.New(), Name: fmt.Sprintf("folder %03d", i), Owner: "user:alice"}
+	}
+	s.append(events.Folders, folders...)
+}
+
+func (s *service) append(stream string, data ...events.Data) {
+	s.Helper()
+	added := make([]events.New, len(data))
+	for i, d := range data {
+		added[i].Data = d
+	}
+	at, err := s.log.Append(s.Context(), stream, events.AnyRevision, events.Cause{Actor: "user:alice"}, added...)
+	if s.last = at.Position; err != nil {
+		s.Fatal(err)
+	}
+}
+
+// refusedJob is a job of alice's whose files, so many, are all refused.
+func (s *service) refusedJob(files int) string {
+	s.Helper()
+	uploads := make([]commands.Upload, files)
+	for i := range uploads {
+		uploads[i] = commands.Upload{Name: fmt.Sprint(i, ".exe"), Folder: "Top", Refused: "it is a program"}
+	}
+	started, err := s.handler.StartImport(s.Context(), user("alice"), "", uploads)
+	if err == nil {
+		err = s.options.Queries.WaitJob(s.Context(), started.Position)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return started.Job.String()
+}
+
 // Listings of any length come in pages that hold everything once, in order; so
 // do the resources.
 func TestListingsComeInPages(t *testing.T) {
 	const many = 230
 	s := start(t)
-	var papers []paper
-	for i := range many {
-		var tags []string
-		for j := range 3 {
-			tags = append(tags, fmt.Sprintf("tag %03d", 3*i+j))
-		}
-		papers = append(papers, paper{"Top", fmt.Sprintf("%03d.txt", i), fmt.Sprintf("Number %d is here.", i), append(tags, "all")})
-	}
-	job, ids := s.importJob("alice", papers...)
-	for i := range 510 {
-		if _, _, err := s.handler.CreateFolder(t.Context(), user("alice"), "", commands.CreateFolder{Name: fmt.Sprintf("folder %03d", i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.share("Top", "bob", "read") // and waits until all of that can be read
+	ids := s.shelve("Top", many)
+	s.addFolders(510)
+	s.wait(s.last, nil)
+	s.share("Top", "bob", "read")
+	job := s.refusedJob(many)
 	a := s.connect("alice")
 
 	type documents struct{ Documents []struct{ ID string } }

@@ -1,8 +1,6 @@
 package mcp
 
 import (
-	"slices"
-
 	"annals/commands"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -19,12 +17,18 @@ func schemaOf[T any](h *Handler) *jsonschema.Schema {
 	return s
 }
 
-// tidy puts the configured names into a schema's descriptions, and says of
-// every list that it is never null.
+// tidy puts the configured names into a schema's descriptions, says of every
+// list that it is never null, and of what may be null so by two schemas: some
+// clients know one type for each alone.
 func (h *Handler) tidy(s *jsonschema.Schema) {
 	s.Description = h.named(s.Description)
-	if slices.Equal(s.Types, []string{"null", "array"}) {
-		s.Type, s.Types = "array", nil
+	if len(s.Types) == 2 {
+		kind := s.Types[1]
+		if s.Types = nil; kind == "array" {
+			s.Type = kind
+		} else {
+			s.AnyOf = []*jsonschema.Schema{{Type: kind}, {Type: "null"}}
+		}
 	}
 	if s.Items != nil {
 		h.tidy(s.Items)

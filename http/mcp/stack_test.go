@@ -33,6 +33,7 @@ type service struct {
 	log     *events.Log
 	handler *commands.Handler
 	options mcp.Options
+	last    events.Position // of what was written to the log itself
 }
 
 // start serves on a port of its own until the test ends. change may set options
