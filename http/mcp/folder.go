@@ -3,6 +3,7 @@ package mcp
 import (
 	"strings"
 
+	"annals/commands"
 	"annals/events/fault"
 	"annals/queries"
 )
@@ -65,6 +66,9 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 		return out, h.advise(err, fault.NotFound, "service_list_folders names those you may read.")
 	}
 	out.FolderName, out.Subfolders = strings.Trim(in.FolderName, "/ "), []string{}
+	if path, err := commands.NormalizeFolder(out.FolderName); err == nil {
+		out.FolderName = path
+	}
 	if in.Cursor == "" {
 		below, err := h.Queries.Folders(c, c.user, &folder.ID)
 		if err != nil {

@@ -44,12 +44,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, err := httpd.Bearer(r)
-	var user events.User
-	if err == nil {
-		user, _, err = h.Verify(r.Context(), token)
-	}
 	if err != nil {
-		h.unauthenticated(w, r, err)
+		h.challenge(w, "", "sign in first: resource_metadata says where")
+		return
+	}
+	user, _, err := h.Verify(r.Context(), token)
+	if err != nil {
+		h.unverified(w, r, err)
 		return
 	}
 	switch session := r.Header.Get(sessionHeader); {
@@ -110,23 +111,28 @@ func sessionDigest(random string, user events.User) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// unauthenticated answers a request whose user is not known, and says where
-// its client can sign in.
-func (h *Handler) unauthenticated(w http.ResponseWriter, r *http.Request, err error) {
-	if !fault.Is(err, fault.Unauthenticated) {
-		h.Logger.ErrorContext(r.Context(), "a token cannot be verified", "error", fault.Detail(err), "correlation_id", httpd.Correlation(r.Context()))
-		w.Header().Set("Retry-After", "5")
-		refuse(w, http.StatusServiceUnavailable, "who you are cannot be told at the moment")
+// unverified answers a request whose token does not tell its user.
+func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) {
+	if fault.Is(err, fault.Unauthenticated) {
+		h.challenge(w, "invalid_token", "the token is not valid here, or has expired")
 		return
 	}
-	challenge := fmt.Sprintf("Bearer resource_metadata=%q", h.ResourceMetadata)
-	body := map[string]string{"error": "unauthenticated", "error_description": "sign in first: resource_metadata says where"}
-	if r.Header.Get("Authorization") != "" {
-		body = map[string]string{"error": "invalid_token", "error_description": "the token is not valid here, or has expired"}
-		challenge = fmt.Sprintf("Bearer error=%q, error_description=%q, resource_metadata=%q", body["error"], body["error_description"], h.ResourceMetadata)
+	h.Logger.ErrorContext(r.Context(), "a token cannot be verified", "error", fault.Detail(err), "correlation_id", httpd.Correlation(r.Context()))
+	w.Header().Set("Retry-After", "5")
+	refuse(w, http.StatusServiceUnavailable, "who you are cannot be told at the moment")
+}
+
+// challenge answers as RFC 6750 has it, and says where a client can sign in. The
+// code is that of a token that was given.
+func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
+	header := "Bearer "
+	if code != "" {
+		header += fmt.Sprintf("error=%q, error_description=%q, ", code, why)
+	} else {
+		code = "unauthenticated"
 	}
-	w.Header().Set("WWW-Authenticate", challenge)
-	send(w, http.StatusUnauthorized, body)
+	w.Header().Set("WWW-Authenticate", header+fmt.Sprintf("resource_metadata=%q", h.ResourceMetadata))
+	send(w, http.StatusUnauthorized, map[string]string{"error": code, "error_description": why})
 }
 
 // refuse answers with an error of the protocol that belongs to no call.

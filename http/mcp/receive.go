@@ -107,34 +107,34 @@ func explainArguments(tool string, result sdk.Result) {
 // fault, and of a fault of our own only how to find it in the logs.
 func (h *Handler) tell(c call, what string, err error) error {
 	id := httpd.Correlation(c)
-	var told *fault.Error
-	switch kind := fault.KindOf(err); {
-	case c.Err() != nil || kind == fault.Canceled:
+	kind := fault.KindOf(err)
+	if c.Err() != nil || kind == fault.Canceled {
 		return errors.New("the call was cut off: call again")
-	case kind == fault.Internal || !errors.As(err, &told):
+	}
+	if kind == fault.Internal {
 		h.Logger.ErrorContext(c, "call failed", "call", what, "error", fault.Detail(err), "correlation_id", id)
 		return fmt.Errorf("%w; whoever operates it finds out why by the request id %s", errFailed, id)
-	case kind == fault.Unavailable:
-		return fmt.Errorf("%w. Call again in some seconds", told)
 	}
 	h.Logger.DebugContext(c, "call refused", "call", what, "error", fault.Detail(err), "correlation_id", id)
-	return errors.New(told.Error())
+	if kind == fault.Unavailable {
+		return errors.New(told(err) + ". Call again in some seconds")
+	}
+	return errors.New(told(err))
 }
 
-// told returns what may be shown of a fault that is not our own.
+// told returns the words of an error's outermost fault.
 func told(err error) string {
-	var told *fault.Error
-	if errors.As(err, &told) {
-		return told.Error()
+	var f *fault.Error
+	if errors.As(err, &f) && f.Kind != fault.Internal {
+		return f.Error()
 	}
 	return errFailed.Error()
 }
 
 // advise adds to an error of a kind what to do next.
 func (h *Handler) advise(err error, kind fault.Kind, advice string) error {
-	var told *fault.Error
-	if !fault.Is(err, kind) || !errors.As(err, &told) {
+	if !fault.Is(err, kind) {
 		return err
 	}
-	return fault.Errorf(kind, "%w. %s", told, h.named(advice))
+	return fault.Errorf(kind, "%s. %s", told(err), h.named(advice))
 }

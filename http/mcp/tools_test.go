@@ -43,7 +43,7 @@ func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 		}
 	}
 	var in, tagged listing
-	a.ok("list_documents_by_folder", args{"folder_name": "/Staff/"}, &in)
+	a.ok("list_documents_by_folder", args{"folder_name": " /Staff/ "}, &in)
 	if len(in.Documents) != 1 || in.Documents[0].ID != ids[1] || !slices.Equal(in.Subfolders, []string{"Staff/2026"}) {
 		t.Errorf("Staff holds %+v", in)
 	}
