@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -23,7 +22,7 @@ func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.
 		names, err = h.Queries.VisibleTags(c, c.user)
 	}
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: h.tell(c, "completion/complete", err).Error()}
+		return nil, h.protocolError(c, "completion/complete", err, req.Params.Argument)
 	}
 	found := matching(names, req.Params.Argument.Value)
 	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{

@@ -117,6 +117,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Limits = httpd.Limits{JSONBytes: 2000} })
 	for body, want := range map[string]int{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`: 400, `{"jsonrpc":"2.0","id":1,"method":"resources/read"}`: 400,
 		"": 400, "{": 400, "null": 400, `"x"`: 400, `{"jsonrpc":"2.0","id":1,"method":"nope"}`: 400, "[]": 400,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_search","arguments":{"query":"` + strings.Repeat("x", 2000) + `"}}}`: 413,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`: 202,

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"runtime/debug"
 	"strings"
 
@@ -15,9 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// errFailed is what is told of a fault of our own.
-var errFailed = errors.New("the service failed")
 
 // receive wraps every call of the protocol: it ends when its client leaves, and
 // a panic is one call's fault alone, though the protocol's calls run on
@@ -34,7 +29,7 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		defer func() {
 			if v := recover(); v != nil {
 				h.Logger.ErrorContext(ctx, "call panicked", "method", method, "panic", v, "stack", string(debug.Stack()), "correlation_id", httpd.Correlation(ctx))
-				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errFailed.Error()}
+				result, err = nil, &jsonrpc.Error{Code: codes[fault.Internal], Message: errFailed.Error()}
 			}
 		}()
 		if notOffered(method) {
@@ -101,40 +96,4 @@ func explainArguments(tool string, result sdk.Result) {
 	if why, found := strings.CutPrefix(text.Text, `validating "arguments": `); found {
 		text.Text = "the arguments do not fit the input schema of " + tool + ": " + strings.TrimPrefix(why, "validating root: ") + ". Correct them and call again."
 	}
-}
-
-// tell returns of an error what its caller may know: the words of its outermost
-// fault, and of a fault of our own only how to find it in the logs.
-func (h *Handler) tell(c call, what string, err error) error {
-	id := httpd.Correlation(c)
-	kind := fault.KindOf(err)
-	if c.Err() != nil || kind == fault.Canceled {
-		return errors.New("the call was cut off: call again")
-	}
-	if kind == fault.Internal {
-		h.Logger.ErrorContext(c, "call failed", "call", what, "error", fault.Detail(err), "correlation_id", id)
-		return fmt.Errorf("%w; whoever operates it finds out why by the request id %s", errFailed, id)
-	}
-	h.Logger.DebugContext(c, "call refused", "call", what, "error", fault.Detail(err), "correlation_id", id)
-	if kind == fault.Unavailable {
-		return errors.New(told(err) + ". Call again in some seconds")
-	}
-	return errors.New(told(err))
-}
-
-// told returns the words of an error's outermost fault.
-func told(err error) string {
-	var f *fault.Error
-	if errors.As(err, &f) && f.Kind != fault.Internal {
-		return f.Error()
-	}
-	return errFailed.Error()
-}
-
-// advise adds to an error of a kind what to do next.
-func (h *Handler) advise(err error, kind fault.Kind, advice string) error {
-	if !fault.Is(err, kind) {
-		return err
-	}
-	return fault.Errorf(kind, "%s. %s", told(err), h.named(advice))
 }

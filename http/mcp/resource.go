@@ -2,13 +2,12 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"annals/events/fault"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -50,7 +49,7 @@ func (h *Handler) asking(ctx context.Context, params *sdk.ReadResourceParams) (c
 	name, err := url.PathUnescape(rest)
 	values, bad := url.ParseQuery(query)
 	if err != nil || bad != nil || !strings.HasPrefix(a.uri, h.Scheme+"://") {
-		return ctx, h.resourceError(a.uri, errNoResource)
+		return ctx, h.resourceError(caller(ctx), a.uri, errNoResource)
 	}
 	a.kind, a.name, a.cursor = kind, name, values.Get("cursor")
 	params.URI = h.Scheme + "://" + a.plain()
@@ -77,10 +76,7 @@ func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) 
 	c, a := caller(ctx), ctx.Value(askedKey{}).(asked)
 	out, err := h.resource(c, a)
 	if err != nil {
-		if err != errNoResource {
-			err = h.tell(c, "resources/read", err)
-		}
-		return nil, h.resourceError(a.uri, err)
+		return nil, h.resourceError(c, a.uri, err)
 	}
 	text := out.markdown()
 	if p, ok := out.(paged); ok && p.next() != "" {
@@ -89,7 +85,7 @@ func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) 
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: a.uri, MIMEType: markdownType, Text: text}}}, nil
 }
 
-var errNoResource = errors.New("there is no such resource; resources/list and resources/templates/list tell those there are")
+var errNoResource = fault.Errorf(fault.NotFound, "there is no such resource; resources/list and resources/templates/list tell those there are")
 
 // resource returns what an agent asked for.
 func (h *Handler) resource(c call, a asked) (output, error) {
@@ -109,12 +105,6 @@ func (h *Handler) resource(c call, a asked) (output, error) {
 	return nil, errNoResource
 }
 
-// resourceError is how the protocol tells that a resource cannot be read.
-func (h *Handler) resourceError(uri string, err error) error {
-	code := int64(jsonrpc.CodeInvalidParams)
-	if errors.Is(err, errFailed) {
-		code = jsonrpc.CodeInternalError
-	}
-	data, _ := json.Marshal(map[string]string{"uri": uri}) // texts can always be encoded
-	return &jsonrpc.Error{Code: code, Message: err.Error(), Data: data}
+func (h *Handler) resourceError(c call, uri string, err error) error {
+	return h.protocolError(c, "resources/read", err, map[string]string{"uri": uri})
 }
