@@ -40,15 +40,28 @@ type service struct {
 // first.
 func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	t.Helper()
+	s := prepare(t)
+	s.serve(change...)
+	return s
+}
+
+// prepare makes a service that does not run yet, so that its log can be
+// filled.
+func prepare(t testing.TB) *service {
 	s := &service{TB: t, log: events.NewLog(memory.New())}
 	t.Cleanup(func() { s.log.Close() })
-	store, err := originals.OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.handler = &commands.Handler{Log: s.log}
-	stack := stacktest.Open(t, s.handler)
-	stack.Run(t, store)
+	return s
+}
+
+func (s *service) serve(change ...func(*mcp.Options)) {
+	s.Helper()
+	store, err := originals.OpenDir(s.TempDir())
+	if err != nil {
+		s.Fatal(err)
+	}
+	stack := stacktest.Open(s, s.handler)
+	stack.Run(s, store)
 	live := httptest.NewUnstartedServer(nil)
 	at := &url.URL{Scheme: "http", Host: live.Listener.Addr().String(), Path: "/mcp"}
 	s.url = at.String()
@@ -61,7 +74,7 @@ func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	}
 	tools, err := mcp.New(s.options)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	server := &httpd.Server{
 		Verify: verify, Queries: stack.Queries, Commands: s.handler, Originals: store,
@@ -69,8 +82,7 @@ func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	}
 	live.Config.Handler = server.Handler()
 	live.Start()
-	t.Cleanup(live.Close)
-	return s
+	s.Cleanup(live.Close)
 }
 
 // verify knows a user by the token that is the name: "alice" is user:alice,
