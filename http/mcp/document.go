@@ -9,6 +9,8 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/queries"
+
+	"github.com/google/uuid"
 )
 
 // document is a document in a listing.
@@ -44,6 +46,27 @@ func documentList(docs []document) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// describe returns a document that the caller may read.
+func (h *Handler) describe(c call, id string) (queries.Document, error) {
+	parsed, err := h.documentID(id)
+	if err != nil {
+		return queries.Document{}, err
+	}
+	d, err := h.Queries.Describe(c, c.user, parsed)
+	return d, h.advise(err, fault.NotFound, whichDocuments)
+}
+
+const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag tell the ids of those you may read."
+
+// documentID reads an id. One of another form is that of no document.
+func (h *Handler) documentID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return id, h.advise(fault.Errorf(fault.NotFound, "%q is not the id of a document", text), fault.NotFound, whichDocuments)
+	}
+	return id, nil
 }
 
 var markdownTool = tool{

@@ -124,10 +124,10 @@ func (h *Handler) checkPaths(ctx context.Context, paths []string) error {
 		}
 		f.Close()
 	}
-	return h.badPaths(bad)
+	return badPaths(bad)
 }
 
-func (h *Handler) badPaths(bad []string) error {
+func badPaths(bad []string) error {
 	if len(bad) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (h *Handler) copyFiles(ctx context.Context, intake *httpd.Intake, paths []s
 	for _, path := range paths {
 		f, err := openBelow(h.roots, path)
 		if err != nil {
-			return h.badPaths([]string{fmt.Sprintf("- %q: %s", path, told(err))})
+			return badPaths([]string{fmt.Sprintf("- %q: %s", path, told(err))})
 		}
 		err = intake.Add(ctx, filepath.Base(path), f)
 		f.Close()

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"annals/events/fault"
 	httpd "annals/http"
 	"annals/queries"
-
-	"github.com/google/uuid"
 )
 
 var searchTool = tool{
@@ -105,75 +102,4 @@ func shortened(s string) string {
 		return string(runes)
 	}
 	return string(runes[:min(len(runes), most)]) + "…"
-}
-
-var askTool = tool{
-	name: "ask", title: "Ask a question",
-	about: `Answers one focused question in a sentence or two, from the passages that service_search would find and from nothing else, with its reasoning and a confidence from 0 to 1. ` +
-		`Under 0.3 it abstains: the passages hold no answer. Scope it by folder_name (with all below it) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
-		`It returns no passages: service_search does, for citing.`,
-}
-
-type askIn struct {
-	Query      string `json:"query" jsonschema:"the question, as a whole sentence"`
-	FolderName string `json:"folder_name,omitempty" jsonschema:"path of a folder: only what is in it or below it"`
-	DocumentID string `json:"document_id,omitempty" jsonschema:"id of a document: only what it says"`
-}
-
-type askOut struct {
-	Answer     string  `json:"answer" jsonschema:"the answer, or that there is none"`
-	Reasoning  string  `json:"reasoning" jsonschema:"the sections that the answer rests on"`
-	Confidence float64 `json:"confidence" jsonschema:"from 0 to 1; under 0.3 there is no answer"`
-
-	advice string
-}
-
-func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
-	q := queries.Search{Query: in.Query, Folder: in.FolderName}
-	if in.DocumentID != "" {
-		d, err := h.describe(c, in.DocumentID)
-		if err != nil {
-			return out, err
-		}
-		q.Document = d.ID
-	}
-	a, err := h.Queries.Ask(c, c.user, q)
-	if err != nil {
-		return out, err
-	}
-	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}
-	const abstains = 0.3
-	if a.Confidence < abstains {
-		out.advice = h.named("service_search shows the passages there are; a wider scope or the words that the documents use may find more.")
-	}
-	return out, nil
-}
-
-func (o askOut) markdown() string {
-	text := fmt.Sprintf("%s\n\nConfidence %.2f. %s", o.Answer, o.Confidence, o.Reasoning)
-	if o.advice != "" {
-		text += "\n\n" + o.advice
-	}
-	return text
-}
-
-// describe returns a document that the caller may read.
-func (h *Handler) describe(c call, id string) (queries.Document, error) {
-	parsed, err := h.documentID(id)
-	if err != nil {
-		return queries.Document{}, err
-	}
-	d, err := h.Queries.Describe(c, c.user, parsed)
-	return d, h.advise(err, fault.NotFound, whichDocuments)
-}
-
-const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag tell the ids of those you may read."
-
-// documentID reads an id. One of another form is that of no document.
-func (h *Handler) documentID(text string) (uuid.UUID, error) {
-	id, err := uuid.Parse(text)
-	if err != nil || len(text) != 36 {
-		return id, h.advise(fault.Errorf(fault.NotFound, "%q is not the id of a document", text), fault.NotFound, whichDocuments)
-	}
-	return id, nil
 }
