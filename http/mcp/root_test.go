@@ -56,7 +56,8 @@ func TestOpenBelowIsNotLedAstray(t *testing.T) {
 		text, err := io.ReadAll(f)
 		f.Close()
 		if err != nil || string(text) != "inside" {
-			t.Fatalf("read %q, %v", text, err)
+			t.Errorf("read %q, %v", text, err)
+			break
 		}
 		opened++
 	}
