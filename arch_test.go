@@ -38,7 +38,7 @@ var rules = map[string][]string{
 		"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema",
 		"commands/importer/extract", // which files can be read
 	},
-	"http/mcp":    {"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema"},
+	"http/mcp":    {"http", "commands", "queries", "events", "events/fault", "events/originals"},
 	"http/signin": {"events", "events/failpoint", "events/fault"},
 	// metrics measures the services from outside: what they read and what they append.
 	"http/metrics": {"http", "queries", "events", "events/fault"},

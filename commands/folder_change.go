@@ -251,10 +251,10 @@ func (h *Handler) checkQuickly(ctx context.Context, user events.User, c DeleteFo
 // changeTree carries out what a user asks of the folders.
 func (h *Handler) changeTree(ctx context.Context, user events.User, correlation, name string, decide func(*tree) ([]events.Data, error)) (events.Position, error) {
 	h.init()
-	return do(ctx, h, h.folders, action[*tree]{name: name, stream: events.Folders, cause: causedBy(user, correlation), decide: decide})
+	return do(ctx, h, h.folders, action[*tree]{name: name, stream: events.Folders, cause: causedBy(ctx, user, correlation), decide: decide})
 }
 
 // causedBy is the cause of what a user asks of the vault.
-func causedBy(user events.User, correlation string) events.Cause {
-	return events.Cause{Actor: user.Principal, Via: "vault", Correlation: correlation}
+func causedBy(ctx context.Context, user events.User, correlation string) events.Cause {
+	return events.Cause{Actor: user.Principal, Via: via(ctx, "vault"), Correlation: correlation}
 }

@@ -168,7 +168,7 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 	if err != nil {
 		return Started{}, err
 	}
-	return h.startJob(ctx, events.Cause{Actor: user.Principal, Via: "import", Correlation: correlation}, data)
+	return h.startJob(ctx, events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}, data)
 }
 
 // startJob appends all events of a new job. After an error no job exists.

@@ -64,7 +64,7 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 	if err != nil {
 		return Started{}, err
 	}
-	return h.startJob(ctx, causedBy(user, correlation), []events.Data{accepted, requestedBy(user, 1)})
+	return h.startJob(ctx, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)})
 }
 
 // claimRevision judges whether an upload may become the document's content,

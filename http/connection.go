@@ -36,8 +36,8 @@ func (s *Server) connect(next http.Handler) http.Handler {
 
 type requestIDKey struct{}
 
-// correlation returns the id of the request that ctx belongs to.
-func correlation(ctx context.Context) string {
+// Correlation returns the id of the request that ctx belongs to.
+func Correlation(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }

@@ -41,7 +41,7 @@ func documentBody(d queries.Document) document {
 // documents answers GET /documents.
 func (s *Server) documents(c *call) (any, error) {
 	f := newFilter(c.Request)
-	q := queries.DocumentFilter{Folder: f.id("folderId"), Tag: askedTag(f.text("tag")), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor")}
+	q := queries.DocumentFilter{Folder: f.id("folderId"), Tag: AskedTag(f.text("tag")), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor")}
 	if err := f.err(); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Server) changeDocument(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.ChangeDocument(c.Context(), c.user, correlation(c.Context()), change)
+	at, err := s.Commands.ChangeDocument(c.Context(), c.user, Correlation(c.Context()), change)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Server) deleteDocument(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.DeleteDocument(c.Context(), c.user, correlation(c.Context()), commands.DeleteDocument{ID: id, Version: version})
+	at, err := s.Commands.DeleteDocument(c.Context(), c.user, Correlation(c.Context()), commands.DeleteDocument{ID: id, Version: version})
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (s *Server) tagDocument(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.ChangeDocument(c.Context(), c.user, correlation(c.Context()), commands.ChangeDocument{ID: id, Version: version, Tags: &tags})
+	at, err := s.Commands.ChangeDocument(c.Context(), c.user, Correlation(c.Context()), commands.ChangeDocument{ID: id, Version: version, Tags: &tags})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (s *Server) serve(d dialect, answer endpoint) http.Handler {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answer endpoint) error {
-	token, err := bearer(r)
+	token, err := Bearer(r)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	return write(w, r)
 }
 
-// bearer returns the token of a request's Authorization header.
-func bearer(r *http.Request) (string, error) {
+// Bearer returns the token of a request's Authorization header.
+func Bearer(r *http.Request) (string, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {
 		return "", fault.Errorf(fault.Unauthenticated, "there must be one Authorization header")
@@ -87,10 +87,10 @@ func (s *Server) log(r *http.Request, err error) {
 	status, _ := describe(err)
 	detail := fault.Detail(err)
 	if status < 500 || r.Context().Err() != nil {
-		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", detail, "correlation_id", correlation(r.Context()))
+		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", detail, "correlation_id", Correlation(r.Context()))
 		return
 	}
-	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", detail, "correlation_id", correlation(r.Context()))
+	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", detail, "correlation_id", Correlation(r.Context()))
 }
 
 // guard answers 500 for a panic below it, or cuts the connection where a reply
@@ -106,7 +106,7 @@ func (s *Server) guard(d dialect, next http.Handler) http.Handler {
 				panic(v)
 			}
 			s.Logger.ErrorContext(r.Context(), "request panicked", "method", r.Method, "path", r.URL.Path,
-				"panic", v, "stack", string(debug.Stack()), "correlation_id", correlation(r.Context()))
+				"panic", v, "stack", string(debug.Stack()), "correlation_id", Correlation(r.Context()))
 			if out, ok := w.(*response); !ok || out.status != 0 {
 				panic(http.ErrAbortHandler)
 			}

@@ -127,7 +127,7 @@ func (s *Server) createFolder(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	id, at, err := s.Commands.CreateFolder(c.Context(), c.user, correlation(c.Context()), create)
+	id, at, err := s.Commands.CreateFolder(c.Context(), c.user, Correlation(c.Context()), create)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Server) changeFolder(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.ChangeFolder(c.Context(), c.user, correlation(c.Context()), change)
+	at, err := s.Commands.ChangeFolder(c.Context(), c.user, Correlation(c.Context()), change)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (s *Server) deleteFolder(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.DeleteFolder(c.Context(), c.user, correlation(c.Context()), remove)
+	at, err := s.Commands.DeleteFolder(c.Context(), c.user, Correlation(c.Context()), remove)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func FuzzJSONFault(f *testing.F) {
 // Whatever a body holds, it is a search or a fault that can be told.
 func FuzzSearchBody(f *testing.F) {
 	addSeeds(f)
-	s := &Server{Limits: Limits{}.withDefaults()}
+	s := &Server{Limits: Limits{}.WithDefaults()}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := httptest.NewRequest("POST", "/", strings.NewReader(string(text)))
 		r.Header.Set("Content-Type", "application/json")

@@ -4,18 +4,16 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"annals/commands"
 	"annals/events/fault"
-	"annals/events/originals"
 )
 
 // ingest answers POST /ingest: once the reply begins, the upload is in the
 // log and survives whatever happens to this process; before that, nothing of
 // it counts.
 func (s *Server) ingest(c *call) (any, error) {
-	u := &upload{Server: s, call: c}
+	u := &upload{Server: s, call: c, Intake: Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes}}
 	defer u.discard()
 	stream := queryBool(c.Request, "stream", &u.inQuery)
 	if err := u.read(); err != nil {
@@ -24,31 +22,14 @@ func (s *Server) ingest(c *call) (any, error) {
 	if err := u.check(); err != nil {
 		return nil, err
 	}
-	started, err := u.accept()
+	started, err := u.Accept(c.Context(), s.Commands, c.user)
 	if err != nil {
 		return nil, err
 	}
 	if stream {
-		return s.progress(c, started, len(u.files)), nil
+		return s.progress(c, started, len(u.Files)), nil
 	}
-	return s.accepted(c, started, len(u.files)), nil
-}
-
-// acceptance is how long it may take to make an upload count.
-const acceptance = time.Minute
-
-// accept makes the upload count.
-func (u *upload) accept() (commands.Started, error) {
-	if err := u.Context().Err(); err != nil {
-		return commands.Started{}, err
-	}
-	// A client that leaves now has sent everything, so the import goes on.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.Context()), acceptance)
-	defer cancel()
-	if err := originals.CommitAll(ctx, u.staged); err != nil {
-		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(u.staged), err)
-	}
-	return u.Commands.StartImport(ctx, u.user, correlation(ctx), u.files)
+	return s.accepted(c, started, len(u.Files)), nil
 }
 
 // accepted answers with the job.

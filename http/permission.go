@@ -51,7 +51,7 @@ func (s *Server) shareFolder(c *call) (any, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.ShareFolder(c.Context(), c.user, correlation(c.Context()), share)
+	at, err := s.Commands.ShareFolder(c.Context(), c.user, Correlation(c.Context()), share)
 	if err != nil {
 		return nil, err
 	}

@@ -41,11 +41,16 @@ type Queries interface {
 	FolderSummary(ctx context.Context, user events.User, path string) (queries.FolderSummary, error)
 }
 
+// Importer accepts files to import.
+type Importer interface {
+	CheckImport(ctx context.Context, user events.User, folders []string) error
+	StartImport(ctx context.Context, user events.User, correlation string, uploads []commands.Upload) (commands.Started, error)
+}
+
 // Commands carries out every write: *commands.Handler does. The positions are
 // those that readers wait for to see what was done.
 type Commands interface {
-	CheckImport(ctx context.Context, user events.User, folders []string) error
-	StartImport(ctx context.Context, user events.User, correlation string, uploads []commands.Upload) (commands.Started, error)
+	Importer
 
 	CreateFolder(ctx context.Context, user events.User, correlation string, c commands.CreateFolder) (id uuid.UUID, at events.Position, err error)
 	ChangeFolder(ctx context.Context, user events.User, correlation string, c commands.ChangeFolder) (events.Position, error)

@@ -142,7 +142,7 @@ func (s *Server) acceptRevision(c *call, staged originals.Staged, r commands.Rev
 	if err := staged.Commit(ctx); err != nil {
 		return commands.Started{}, fmt.Errorf("keep new content: %w", err)
 	}
-	return s.Commands.StartRevision(ctx, c.user, correlation(ctx), r)
+	return s.Commands.StartRevision(ctx, c.user, Correlation(ctx), r)
 }
 
 // revised answers once the job ended, or with the job where that takes too

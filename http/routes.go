@@ -97,6 +97,9 @@ func (s *Server) parts() []part {
 			r.Handle("/openapi.yaml", openAPI("vault.openapi.yaml")).Methods("GET", "HEAD")
 		}},
 	}
+	if s.MCP != nil {
+		all = append(all, part{s.MCPURL, func(r *mux.Router) { s.mountMCP(r, s.MCPURL) }})
+	}
 	if s.SignIn != nil {
 		all = append(all, part{s.IssuerURL, func(r *mux.Router) {
 			r.Handle("", s.SignIn)
@@ -115,7 +118,7 @@ func (s *Server) apart() error {
 	for i, p := range all {
 		for _, q := range all[:i] {
 			if strings.EqualFold(p.url.Host, q.url.Host) && p.path() == q.path() {
-				return fmt.Errorf("%s is the URL of more than one of the core, the vault and the sign-in", p.url)
+				return fmt.Errorf("%s is the URL of more than one of the core, the vault, the agent tools and the sign-in", p.url)
 			}
 		}
 	}
@@ -127,7 +130,7 @@ func (s *Server) apart() error {
 func (s *Server) at(root *mux.Router, u *url.URL) *mux.Router {
 	r := root.NewRoute()
 	shared := 0
-	for _, other := range []*url.URL{s.CoreURL, s.VaultURL, s.IssuerURL} {
+	for _, other := range []*url.URL{s.CoreURL, s.VaultURL, s.MCPURL, s.IssuerURL} {
 		if strings.EqualFold(other.Host, u.Host) {
 			shared++
 		}
@@ -162,6 +165,19 @@ func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
 		r.Handle(e.path, s.guard(d, s.serve(d, e.answer))).Methods(methods...)
 	}
 	s.refuse(r, d)
+}
+
+// mountMCP adds the one route of the agent tools, which some clients call with
+// a slash behind it.
+func (s *Server) mountMCP(r *mux.Router, at *url.URL) {
+	paths := []string{"", "/"}
+	if strings.TrimSuffix(at.Path, "/") == "" {
+		paths = paths[1:]
+	}
+	for _, path := range paths {
+		r.Handle(path, s.MCP).Methods("GET", "POST", "DELETE")
+	}
+	s.refuse(r, coreDialect)
 }
 
 // refuse answers unknown paths and wrong methods below r. The router's own

@@ -27,7 +27,7 @@ func (s *Server) search(c *call) (any, error) {
 	q := queries.Search{
 		Query:  o.text("query", s.Limits.QueryLength),
 		Folder: o.optionalText("folder_name"),
-		Tags:   each(o.texts("tags", s.Limits.Tags, false), askedTag),
+		Tags:   each(o.texts("tags", s.Limits.Tags, false), AskedTag),
 		AnyTag: o.oneOf("tag_mode", "all", "any") == "any",
 	}
 	if err := found.err(); err != nil {
@@ -68,7 +68,7 @@ func (s *Server) ask(c *call) (any, error) {
 	q := queries.Search{
 		Query:  o.text("query", s.Limits.QueryLength),
 		Folder: o.optionalText("folder_name"),
-		Tags:   each(o.texts("tags", s.Limits.Tags, true), askedTag),
+		Tags:   each(o.texts("tags", s.Limits.Tags, true), AskedTag),
 	}
 	if err := found.err(); err != nil {
 		return nil, err

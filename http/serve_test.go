@@ -213,7 +213,8 @@ func TestSystem(t *testing.T) {
 func TestHosts(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://core.example"), mustURL(t, "http://vault.example:9000/")
-		h.IssuerURL = mustURL(t, "https://id.example/")
+		h.IssuerURL, h.MCPURL = mustURL(t, "https://id.example/"), mustURL(t, "https://mcp.example/")
+		h.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "tools") })
 		h.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "issuer") })
 	})
 	for _, test := range []struct {
@@ -228,6 +229,9 @@ func TestHosts(t *testing.T) {
 		{"vault.example", "/tags", 404, `{"detail":"Not Found"}`},
 		{"id.example", "/jwks", 200, "issuer"},
 		{"id.example", "/healthz", 200, `{"status":"ok"}`},
+		{"mcp.example", "/", 200, "tools"},
+		{"mcp.example", "/tags", 404, `{"detail":"Not Found"}`},
+		{"127.0.0.1", "/", 404, `{"detail":"Not Found"}`},
 		{"127.0.0.1", "/healthz", 200, `{"status":"ok"}`},
 		{"127.0.0.1", "/tags", 404, `{"detail":"Not Found"}`},
 	} {
@@ -245,7 +249,7 @@ func TestOrigins(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Origins = []string{"https://app.example"} })
 	resp, body := s.do("OPTIONS", "/core/ingest", "", "Authorization", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
 	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || resp.Header.Get("Access-Control-Allow-Methods") != "GET, HEAD, POST, PUT, PATCH, DELETE" ||
-		resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, If-Match, If-None-Match, Range, X-Request-Id" {
+		resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-Id, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, Range, X-Request-Id" {
 		t.Errorf("preflight = %d %s %v", resp.StatusCode, body, resp.Header)
 	}
 	resp, _ = s.do("GET", "/vault/tags", "", "Origin", "https://app.example")
@@ -341,11 +345,16 @@ func TestIdleConnection(t *testing.T) {
 func TestNestedURLs(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL, h.IssuerURL = mustURL(t, "http://x.example/"), mustURL(t, "http://x.example/files"), mustURL(t, "http://x.example/files/id")
+		h.MCPURL = mustURL(t, "http://x.example/files/mcp")
+		h.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "tools") })
 		h.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "issuer") })
 	})
 	for path, want := range map[string]string{
 		"/files/tags":    `200 {"tags":[]}`,
 		"/files/id/jwks": `200 issuer`,
+		"/files/mcp":     `200 tools`,
+		"/files/mcp/":    `200 tools`,
+		"/files/mcp/x":   `404 {"detail":"Not Found"}`,
 		"/tags":          `404 {"detail":"Not Found"}`,
 		"/healthz":       `200 {"status":"ok"}`,
 		"/jobs/x":        `404 {"detail":"there is no job x"}`,

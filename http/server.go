@@ -38,16 +38,19 @@ type Server struct {
 	// SignInDocuments answers what OAuth has at the root of hosts, below
 	// /.well-known/. Nothing does where it is nil.
 	SignInDocuments http.Handler
+	// MCP answers agents at MCPURL, whoever asks: it verifies tokens itself.
+	// There are no agent tools where it is nil.
+	MCP http.Handler
 
 	// Metrics answers GET /metrics, for everyone. Nothing does where it is nil.
 	Metrics http.Handler
 	// Observe is told of every request once it is answered. May be nil.
 	Observe func(Answered)
 
-	// CoreURL, VaultURL and IssuerURL are what clients call. Without them the
-	// paths are /core, /vault and /signin. Where one has another host than the
-	// rest, requests are routed by host as well.
-	CoreURL, VaultURL, IssuerURL *url.URL
+	// CoreURL, VaultURL, MCPURL and IssuerURL are what clients call. Without
+	// them the paths are /core, /vault, /mcp and /signin. Where one has another
+	// host than the rest, requests are routed by host as well.
+	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
 	Limits  Limits
 	Origins []string // whose web pages may call, as "https://app.example"; "*" is everyone's
@@ -79,7 +82,8 @@ type Limits struct {
 	HeaderBytes   int   // of a request's headers: 64 KiB
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns l with the defaults in place of zeros.
+func (l Limits) WithDefaults() Limits {
 	orElse(&l.FileBytes, 1<<30)
 	orElse(&l.Files, 10_000)
 	orElse(&l.UploadBytes, 64<<30)
@@ -102,9 +106,10 @@ func orElse[T comparable](v *T, def T) {
 // Handler returns the server's routes. It sets the defaults of s.
 func (s *Server) Handler() http.Handler {
 	s.once.Do(func() {
-		s.Limits = s.Limits.withDefaults()
+		s.Limits = s.Limits.WithDefaults()
 		orElse(&s.CoreURL, &url.URL{Path: "/core"})
 		orElse(&s.VaultURL, &url.URL{Path: "/vault"})
+		orElse(&s.MCPURL, &url.URL{Path: "/mcp"})
 		orElse(&s.IssuerURL, &url.URL{Path: "/signin"})
 		orElse(&s.KeepAlive, 15*time.Second)
 		orElse(&s.Stall, time.Minute)
@@ -122,8 +127,8 @@ func (s *Server) Handler() http.Handler {
 
 // Serve answers requests from l until ctx ends. Then it takes no new ones,
 // ends the progress streams, lets the other requests finish for as long as
-// s.Drain, cuts off the rest, and returns nil. It closes l. The core, the vault
-// and the sign-in must have URLs of their own.
+// s.Drain, cuts off the rest, and returns nil. It closes l. The core, the vault,
+// the agent tools and the sign-in must have URLs of their own.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
 	if err := s.apart(); err != nil {

@@ -1,29 +1,17 @@
 package http_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"mime/multipart"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"annals/cmd/stacktest"
 	"annals/commands"
-	"annals/commands/importer"
-	"annals/commands/importer/extract"
-	"annals/commands/importer/summarise"
 	httpd "annals/http"
 	"annals/http/metrics"
-	"annals/projections"
-	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
-	"annals/queries"
 )
 
 // startStack serves the whole stack over a log in memory: real read models, a
@@ -31,57 +19,17 @@ import (
 // long as it takes. change may set options.
 func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
-	ctx, dir := context.Background(), t.TempDir()
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	return start(t, func(h *httpd.Server) {
-		handler := h.Commands.(*commands.Handler)
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		control, err := projections.OpenControl(ctx, filepath.Join(dir, "control.db"))
-		must(err)
-		models, err := projections.Open(ctx, projections.Options{
-			Log: handler.Log, Control: control, Dir: filepath.Join(dir, "models"), Logger: quiet,
-			OpenSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
-				return bleve.Open(filepath.Join(dir, "search", generation))
-			},
-			RemoveSearch: func(_ context.Context, generation string) error {
-				return os.RemoveAll(filepath.Join(dir, "search", generation))
-			},
-		})
-		must(err)
-		reads := &queries.Queries{Models: models}
-		handler.Duplicates, handler.Contents = reads, reads
-		h.Queries = reads
+		stack := stacktest.Open(t, h.Commands.(*commands.Handler))
+		h.Queries = stack.Queries
 		measures := h.Metrics.(*metrics.Metrics)
-		measures.Follow(reads)
+		measures.Follow(stack.Queries)
+		stack.Importer.Observe = measures.Step
 		h.Await, h.Revise, h.Silence = time.Hour, time.Hour, time.Hour
 		for _, set := range change {
 			set(h)
 		}
-		reader := extract.New(extract.Options{})
-		work := &importer.Importer{
-			Handler: handler, Originals: h.Originals, Reader: reader, Logger: quiet, Workers: 2,
-			Summarise: func(title string) importer.Summariser { return summarise.New(title) }, Observe: measures.Step,
-		}
-		queue := &projections.Queue{Work: models.Work, Control: control, Holder: "test", Workers: 2, Logger: quiet}
-		running, stop := context.WithCancel(ctx)
-		imports, stopImports := context.WithCancel(ctx)
-		ended := make(chan error, 2)
-		go func() { ended <- models.Run(running) }()
-		go func() { ended <- work.Run(imports, queue) }()
-		t.Cleanup(func() {
-			stopImports()
-			first := <-ended
-			stop()
-			err := errors.Join(first, <-ended, reader.Close(), models.Close(), control.Close())
-			if err != nil && !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		})
+		stack.Run(t, h.Originals)
 	})
 }
 

@@ -57,7 +57,7 @@ func (s *Server) notReady(r *http.Request, err error) {
 		s.log(r, err)
 		return
 	}
-	s.Logger.DebugContext(r.Context(), "not ready", "error", fault.Detail(err), "correlation_id", correlation(r.Context()))
+	s.Logger.DebugContext(r.Context(), "not ready", "error", fault.Detail(err), "correlation_id", Correlation(r.Context()))
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) {

@@ -12,9 +12,7 @@ import (
 	"strings"
 
 	"annals/commands"
-	"annals/commands/importer/extract"
 	"annals/events/fault"
-	"annals/events/originals"
 )
 
 // upload is one request to import files, while it is read. Files go to the
@@ -22,14 +20,13 @@ import (
 type upload struct {
 	*Server
 	*call
+	Intake
 
 	inQuery, inFiles, inMetadata faults
 
 	body     io.LimitedReader
 	parts    int
 	texts    int // entries of the field "files" that are no files
-	files    []commands.Upload
-	staged   []originals.Staged
 	metadata []entry
 	given    bool // there was file_metadata
 	checked  bool // the folders of metadata may be written to
@@ -93,7 +90,7 @@ func (u *upload) read() error {
 func (u *upload) endsEarly(err error) bool {
 	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part, or nothing at all
-	return atEnd && begun && len(u.files)+u.texts == 0 && !u.given
+	return atEnd && begun && len(u.Files)+u.texts == 0 && !u.given
 }
 
 // because returns the fault behind an error of reading the body.
@@ -146,7 +143,7 @@ func (u *upload) text(p *multipart.Part) error {
 		return &readError{err}
 	}
 	u.inFiles.add("value_error", "Value error, Expected UploadFile, received: <class 'str'>", strings.ToValidUTF8(string(b), "\uFFFD"),
-		map[string]any{"error": map[string]any{}}, "body", "files", len(u.files)+u.texts)
+		map[string]any{"error": map[string]any{}}, "body", "files", len(u.Files)+u.texts)
 	u.texts++
 	return nil
 }
@@ -154,7 +151,7 @@ func (u *upload) text(p *multipart.Part) error {
 // file stores one file, or notes why it will not be read; then it is gone
 // over, and the others go on.
 func (u *upload) file(name string, p *multipart.Part) error {
-	if len(u.files) == u.Limits.Files {
+	if len(u.Files) == u.Limits.Files {
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %s", count(u.Limits.Files, "file"))
 	}
 	content := &partReader{r: p}
@@ -162,70 +159,40 @@ func (u *upload) file(name string, p *multipart.Part) error {
 		_, err := io.Copy(io.Discard, content)
 		return err
 	}
-	f := commands.Upload{Name: fileName(name)}
-	var known bool
-	f.MediaType, known = extract.Supported(f.Name)
-	switch {
-	case u.refused(): // the next part goes over it
-	case !known:
-		f.Refused = "files of this type cannot be imported; these can: " + strings.Join(extract.Extensions(), ", ")
-	default:
-		if err := u.store(&f, content); err != nil {
-			return err
-		}
-	}
-	u.files = append(u.files, f)
-	return nil
-}
-
-func (u *upload) store(f *commands.Upload, content *partReader) error {
-	staged, err := u.Originals.Stage(u.Context(), content, u.Limits.FileBytes)
-	switch {
-	case content.err != nil:
-		if err == nil {
-			_ = staged.Discard() // it goes away by itself as well
-		}
-		return content.err
-	case fault.Is(err, fault.TooLarge):
-		f.Refused = fmt.Sprintf("the file is larger than the %d bytes that are allowed", u.Limits.FileBytes)
+	if u.refused() {
+		// It counts; the next part goes over it.
+		u.Files = append(u.Files, commands.Upload{})
 		return nil
-	case err != nil:
-		return fmt.Errorf("store %q: %w", f.Name, err)
 	}
-	f.Size = staged.Size()
-	if f.Size == 0 {
-		f.Refused = "the file is empty"
-		return staged.Discard()
+	err := u.Add(u.Context(), name, content)
+	if content.err != nil {
+		return content.err
 	}
-	f.SHA256 = staged.SHA256()
-	u.staged = append(u.staged, staged)
-	return nil
+	return err
 }
 
 // discard throws away what was stored and not accepted.
 func (u *upload) discard() {
-	for _, s := range u.staged {
-		if err := s.Discard(); err != nil {
-			u.log(u.Request, fmt.Errorf("discard an upload: %w", err))
-		}
+	if err := u.Discard(); err != nil {
+		u.log(u.Request, fmt.Errorf("discard an upload: %w", err))
 	}
 }
 
 // check judges the upload as a whole, once everything of it is known, and
 // files every file where it belongs.
 func (u *upload) check() error {
-	if len(u.files)+u.texts == 0 {
+	if len(u.Files)+u.texts == 0 {
 		u.inFiles.add("missing", "Field required", nil, nil, "body", "files")
 	}
 	if u.given && len(u.inFiles)+len(u.inMetadata) == 0 {
-		u.inMetadata.length(len(u.metadata), len(u.files))
+		u.inMetadata.length(len(u.metadata), len(u.Files))
 	}
 	all := append(append(u.inQuery, u.inFiles...), u.inMetadata...)
 	if err := all.err(); err != nil {
 		return err
 	}
 	if !u.given {
-		u.metadata = make([]entry, len(u.files))
+		u.metadata = make([]entry, len(u.Files))
 		for i := range u.metadata {
 			u.metadata[i].folder = commands.InboxFolder(u.user)
 		}
@@ -234,7 +201,7 @@ func (u *upload) check() error {
 		return err
 	}
 	for i, e := range u.metadata {
-		u.files[i].Folder, u.files[i].Tags = e.folder, e.tags
+		u.Files[i].Folder, u.Files[i].Tags = e.folder, e.tags
 	}
 	return nil
 }

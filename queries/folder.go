@@ -2,6 +2,8 @@ package queries
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +142,19 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 	}
 	f, err := v.fold(ctx, rows[0])
 	return f, wrap(err, "folder")
+}
+
+// FolderPaths returns the paths of all folders that the user may read, in
+// order.
+func (q *Queries) FolderPaths(ctx context.Context, user events.User) ([]string, error) {
+	v, err := q.viewer(user)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := v.folders(ctx); err != nil {
+		return nil, wrap(err, "folders")
+	}
+	return slices.Sorted(maps.Values(v.paths)), nil
 }
 
 // FolderAt returns the folder at a path from the top level, as search results,

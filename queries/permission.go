@@ -52,3 +52,17 @@ func (q *Queries) Permissions(ctx context.Context, user events.User, folder uuid
 	}
 	return p, wrap(err, "permissions")
 }
+
+// Access returns what the user may do in a folder and with what is in it. One
+// that does not exist or may not be read is fault.NotFound.
+func (q *Queries) Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error) {
+	v, err := q.viewer(user)
+	if err != nil {
+		return events.NoAccess, err
+	}
+	a, err := v.folder(ctx, folder.String())
+	if err != nil || a.level < events.Read {
+		return events.NoAccess, orNotFound(err, "folder", folder)
+	}
+	return a.level, nil
+}

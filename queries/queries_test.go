@@ -199,6 +199,9 @@ func TestSearchHeedsItsLimits(t *testing.T) {
 		"all tags":        {Search{Tags: []string{"red", "round"}}, []uuid.UUID{a}},
 		"any tag":         {Search{Tags: []string{"red", "round"}, AnyTag: true}, []uuid.UUID{a, b, c}},
 		"a document":      {Search{Document: c}, []uuid.UUID{c}},
+		"one in a folder": {Search{Document: b, Folder: "Top"}, []uuid.UUID{b}},
+		"one elsewhere":   {Search{Document: c, Folder: "Top"}, nil},
+		"no document":     {Search{Document: uuid.New()}, nil},
 	} {
 		q.s.Query = "zebra"
 		sources, err := f.Search(t.Context(), alice, q.s)

@@ -246,16 +246,16 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 				theirs := func(ctx context.Context, question string) error {
 					return l.searchBare(ctx, bare, question, who.filtered)
 				}
-				besideBare(b, clients, ours, theirs)
+				besideOther(b, clients, "bare", ours, theirs)
 				b.ReportMetric(ready.Seconds(), "catch-up-s")
 			})
 		}
 	}
 }
 
-// besideBare asks both sides the same questions in turns, twenty at a time, and
-// reports how long an answer takes.
-func besideBare(b *testing.B, clients int, ours, theirs func(context.Context, string) error) {
+// besideOther asks both sides the same questions in turns, twenty at a time,
+// and reports how long an answer takes.
+func besideOther(b *testing.B, clients int, other string, ours, theirs func(context.Context, string) error) {
 	const turn = 20
 	random := rand.New(rand.NewPCG(2, 2))
 	var took [2][]time.Duration
@@ -288,8 +288,8 @@ func besideBare(b *testing.B, clients int, ours, theirs func(context.Context, st
 	}{{"p50", .5}, {"p95", .95}} {
 		o, t := quantile(took[0], q.at), quantile(took[1], q.at)
 		b.ReportMetric(o.Seconds()*1e3, q.name+"-ms")
-		b.ReportMetric(t.Seconds()*1e3, "bare-"+q.name+"-ms")
-		b.ReportMetric(o.Seconds()/t.Seconds(), q.name+"/bare")
+		b.ReportMetric(t.Seconds()*1e3, other+"-"+q.name+"-ms")
+		b.ReportMetric(o.Seconds()/t.Seconds(), q.name+"/"+other)
 	}
 }
 

@@ -32,6 +32,9 @@ type serveConfig struct {
 	coreURL, vaultURL, mcpURL, issuerURL string
 	issuers, admins, origins, proxies    []string
 	audience                             string
+	mcpPrefix, mcpScheme                 string
+	mcpIngestRoots                       []string
+	mcpAllowDelete                       bool
 
 	workers, searchLimit, files int
 	fileBytes, uploadBytes      int64
@@ -72,6 +75,10 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.coreURL, "core-url", "", "URL at which clients reach the core (default: follows --listen)")
 	flags.StringVar(&c.vaultURL, "vault-url", "", "URL at which clients reach the vault (default: follows --listen)")
 	flags.StringVar(&c.mcpURL, "mcp-url", "", "URL at which agents reach the tools (default: follows --listen)")
+	flags.StringVar(&c.mcpPrefix, "mcp-prefix", "service_", "what the names of the agents' tools begin with")
+	flags.StringVar(&c.mcpScheme, "mcp-scheme", "service", "scheme of the URIs of the agents' resources")
+	flags.StringArrayVar(&c.mcpIngestRoots, "mcp-ingest-root", nil, "folder of this machine below which agents may import files (default: none); may be repeated")
+	flags.BoolVar(&c.mcpAllowDelete, "mcp-allow-delete", false, "let agents delete documents")
 	flags.StringVar(&c.issuerURL, "issuer-url", "", "URL of the built-in sign-in (default: follows --listen)")
 	flags.StringVar(&c.audience, "audience", signin.DefaultAudience, "audience of the built-in sign-in's tokens")
 	flags.StringArrayVar(&c.issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")

@@ -19,6 +19,7 @@ import (
 	"annals/events"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/mcp"
 	"annals/http/metrics"
 	"annals/http/signin"
 	"annals/projections"
@@ -69,7 +70,9 @@ func openService(ctx context.Context, c *serveConfig, urls addresses, logger *sl
 			return nil, err
 		}
 	}
-	s.openServer()
+	if err := s.openServer(); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -189,11 +192,11 @@ func (s *service) openImporter(context.Context) error {
 	return nil
 }
 
-func (s *service) openServer() {
+func (s *service) openServer() error {
 	s.server.Queries = s.queries
 	s.server.Commands = s.importer.Handler
 	s.server.Originals = s.originals
-	s.server.CoreURL, s.server.VaultURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.issuer
+	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
@@ -203,6 +206,17 @@ func (s *service) openServer() {
 	if s.metricsAt == nil {
 		s.server.Metrics = s.metrics
 	}
+	tools, err := mcp.New(mcp.Options{
+		Verify: s.verifier.For(s.urls.mcp.String()).Verify, Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
+		URL: s.urls.mcp, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
+		IngestRoots: s.config.mcpIngestRoots, AllowDelete: s.config.mcpAllowDelete,
+		Limits: s.server.Limits, Version: version(), Logger: s.logger,
+	})
+	if err != nil {
+		return fmt.Errorf("offer tools to agents: %w", err)
+	}
+	s.server.MCP = tools
+	return nil
 }
 
 // run starts every part. Read models go on until both the server, whose last
@@ -269,7 +283,7 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 		data = " --data '" + strings.ReplaceAll(s.config.data, "'", `'\''`) + "'"
 	}
 	fmt.Fprintf(out, "Annals %s serves %s\n\n", version(), s.config.data)
-	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.issuer)
+	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  agents  %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer)
 	if s.metricsAt != nil {
 		fmt.Fprintf(out, "  metrics http://%s/metrics\n\n", s.metricsAt.Addr())
 	}

@@ -1,0 +1,86 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"annals/commands"
+	"annals/commands/importer/extract"
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/originals"
+)
+
+// Intake takes in the files of one import, wherever they come from. Nothing of
+// them counts until Accept has returned, and Discard is called in the end.
+type Intake struct {
+	Store     originals.Store
+	FileBytes int64             // of one file at most
+	Files     []commands.Upload // as they were added; without folders and tags
+
+	staged []originals.Staged
+}
+
+// Add stores one file, of which nothing is held in memory. One that will not be
+// read is noted as refused, and nothing or not all of it is read. An error of
+// content is returned wrapped.
+func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error {
+	f := commands.Upload{Name: fileName(name)}
+	var known bool
+	if f.MediaType, known = extract.Supported(f.Name); !known {
+		f.Refused = "files of this type cannot be imported; these can: " + strings.Join(extract.Extensions(), ", ")
+	} else if err := in.store(ctx, &f, content); err != nil {
+		return err
+	}
+	in.Files = append(in.Files, f)
+	return nil
+}
+
+func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Reader) error {
+	staged, err := in.Store.Stage(ctx, content, in.FileBytes)
+	switch {
+	case fault.Is(err, fault.TooLarge):
+		f.Refused = fmt.Sprintf("the file is larger than the %d bytes that are allowed", in.FileBytes)
+		return nil
+	case err != nil:
+		return fmt.Errorf("store %q: %w", f.Name, err)
+	}
+	f.Size = staged.Size()
+	if f.Size == 0 {
+		f.Refused = "the file is empty"
+		return staged.Discard()
+	}
+	f.SHA256 = staged.SHA256()
+	in.staged = append(in.staged, staged)
+	return nil
+}
+
+// acceptance is how long it may take to make an upload count.
+const acceptance = time.Minute
+
+// Accept makes the files count, as a job of the user. It goes on when ctx ends:
+// whoever asked has given everything.
+func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (commands.Started, error) {
+	if err := ctx.Err(); err != nil {
+		return commands.Started{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptance)
+	defer cancel()
+	if err := originals.CommitAll(ctx, in.staged); err != nil {
+		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(in.staged), err)
+	}
+	return to.StartImport(ctx, user, Correlation(ctx), in.Files)
+}
+
+// Discard throws away what was stored and not accepted.
+func (in *Intake) Discard() error {
+	var errs []error
+	for _, s := range in.staged {
+		errs = append(errs, s.Discard())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"fmt"
+
+	"annals/queries"
+)
+
+var askTool = tool{
+	name: "ask", title: "Ask a question",
+	about: `Answers one focused question in a sentence or two, from the passages that service_search would find and from nothing else, with its reasoning and a confidence from 0 to 1. ` +
+		`Under 0.3 it abstains: the passages hold no answer. Scope it by folder_name (with all below it) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
+		`It returns no passages: service_search does, for citing.`,
+}
+
+type askIn struct {
+	Query      string `json:"query" jsonschema:"the question, as a whole sentence"`
+	FolderName string `json:"folder_name,omitempty" jsonschema:"path of a folder: only what is in it or below it"`
+	DocumentID string `json:"document_id,omitempty" jsonschema:"id of a document: only what it says"`
+}
+
+type askOut struct {
+	Answer     string  `json:"answer" jsonschema:"the answer, or that there is none"`
+	Reasoning  string  `json:"reasoning" jsonschema:"the sections that the answer rests on"`
+	Confidence float64 `json:"confidence" jsonschema:"from 0 to 1; under 0.3 there is no answer"`
+
+	advice string
+}
+
+func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
+	q := queries.Search{Query: in.Query, Folder: in.FolderName}
+	if in.DocumentID != "" {
+		d, err := h.describe(c, in.DocumentID)
+		if err != nil {
+			return out, err
+		}
+		q.Document = d.ID
+	}
+	a, err := h.Queries.Ask(c, c.user, q)
+	if err != nil {
+		return out, err
+	}
+	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}
+	const abstains = 0.3
+	if a.Confidence < abstains {
+		out.advice = h.named("service_search shows the passages there are; a wider scope or the words that the documents use may find more.")
+	}
+	return out, nil
+}
+
+func (o askOut) markdown() string {
+	text := fmt.Sprintf("%s\n\nConfidence %.2f. %s", o.Answer, o.Confidence, o.Reasoning)
+	if o.advice != "" {
+		text += "\n\n" + o.advice
+	}
+	return text
+}

@@ -1,0 +1,47 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxCompletions is the most values that the protocol allows.
+const maxCompletions = 100
+
+// complete completes the names of folders and tags that the caller may see.
+func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	c := caller(ctx)
+	var names []string
+	var err error
+	switch argument := req.Params.Argument.Name; {
+	case req.Params.Ref.URI == h.named("service://folders/{folder_name}") && argument == "folder_name":
+		names, err = h.Queries.FolderPaths(c, c.user)
+	case req.Params.Ref.URI == h.named("service://tags/{tag_name}") && argument == "tag_name":
+		names, err = h.Queries.VisibleTags(c, c.user)
+	}
+	if err != nil {
+		return nil, h.protocolError(c, "completion/complete", err, req.Params.Argument)
+	}
+	found := matching(names, req.Params.Argument.Value)
+	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{
+		Values: found[:min(len(found), maxCompletions)], Total: len(found), HasMore: len(found) > maxCompletions,
+	}}, nil
+}
+
+// matching returns the names that begin with what was typed, and behind them
+// those that hold it elsewhere, in any case.
+func matching(names []string, typed string) []string {
+	typed = strings.ToLower(strings.TrimSpace(typed))
+	begin, hold := []string{}, []string{}
+	for _, name := range names {
+		switch at := strings.Index(strings.ToLower(name), typed); {
+		case at == 0:
+			begin = append(begin, name)
+		case at > 0:
+			hold = append(hold, name)
+		}
+	}
+	return append(begin, hold...)
+}

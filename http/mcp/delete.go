@@ -1,0 +1,85 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"annals/commands"
+	"annals/events"
+	"annals/events/fault"
+	httpd "annals/http"
+)
+
+// maxDeleted is the most documents of one call.
+const maxDeleted = 100
+
+var deleteTool = tool{
+	name: "delete_documents", title: "Delete documents", effect: deletes,
+	about: `Deletes documents for good, 1 to 100 by their ids, where you own their folders. Each is told of on its own: what was deleted, or why not. ` +
+		`Ask the person you work for before you call it; service_get_document_metadata tells what a document is and whether you own it.`,
+}
+
+type deleteIn struct {
+	DocIDs []string `json:"doc_ids" jsonschema:"ids of the documents"`
+}
+
+type deleteOut struct {
+	Results []deleted `json:"results" jsonschema:"what became of each document, in the order of doc_ids"`
+}
+
+type deleted struct {
+	DocumentID string `json:"document_id" jsonschema:"id of the document"`
+	Deleted    bool   `json:"deleted" jsonschema:"whether it was deleted"`
+	Title      string `json:"title,omitempty" jsonschema:"title of the document, where you may read it"`
+	FolderName string `json:"folder_name,omitempty" jsonschema:"path of the folder that it lay in"`
+	Error      string `json:"error,omitempty" jsonschema:"why it was not deleted"`
+}
+
+// deleteDocuments deletes one after the other, and answers once all of that
+// shows in what is read, or takes too long to.
+func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error) {
+	var last events.Position
+	seen := make(map[string]bool)
+	for _, id := range in.DocIDs {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		one, at := h.deleteDocument(c, id)
+		out.Results = append(out.Results, one)
+		last = max(last, at)
+	}
+	if last > 0 {
+		soon, cancel := context.WithTimeout(c, h.Await)
+		defer cancel()
+		_ = h.Queries.WaitVault(soon, last) // they are deleted all the same
+	}
+	return out, nil
+}
+
+func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Position) {
+	one.DocumentID = text
+	d, err := h.describe(c, text)
+	if err == nil {
+		one.Title, one.FolderName = d.Title, d.FolderPath
+		at, err = h.Commands.DeleteDocument(c, c.user, httpd.Correlation(c), commands.DeleteDocument{ID: d.ID, Version: d.Version})
+		err = h.advise(err, fault.Conflict, "Look at what it is now, and call again.")
+	}
+	if one.Deleted = err == nil; !one.Deleted {
+		one.Error = h.tell(c, deleteTool.name, err).Error()
+	}
+	return one, at
+}
+
+func (o deleteOut) markdown() string {
+	var b strings.Builder
+	for _, d := range o.Results {
+		if d.Deleted {
+			fmt.Fprintf(&b, "- deleted: **%s** `%s` from “%s”\n", inLine(d.Title), d.DocumentID, inLine(d.FolderName))
+		} else {
+			fmt.Fprintf(&b, "- not deleted: `%s`: %s\n", inLine(d.DocumentID), d.Error)
+		}
+	}
+	return b.String()
+}

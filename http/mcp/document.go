@@ -1,0 +1,195 @@
+package mcp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+// document is a document in a listing.
+type document struct {
+	ID         string   `json:"id" jsonschema:"id of the document"`
+	Title      string   `json:"title" jsonschema:"title of the document"`
+	Tags       []string `json:"tags" jsonschema:"tags of the document"`
+	Name       string   `json:"name" jsonschema:"name of the file"`
+	FolderName string   `json:"folder_name" jsonschema:"path of the folder that it lies in"`
+}
+
+// documents returns a page of a listing.
+func (h *Handler) documents(c call, f queries.DocumentFilter) (docs []document, m more, err error) {
+	f.Limit = documentsPage
+	found, next, err := h.Queries.Documents(c, c.user, f)
+	if fault.Is(err, fault.Invalid) {
+		err = errCursor // nothing else of the filter can be wrong
+	}
+	docs, m.NextCursor = []document{}, next
+	for _, d := range found {
+		docs = append(docs, document{d.ID.String(), d.Title, orEmpty(d.Tags), d.Name, d.FolderPath})
+	}
+	return docs, m, err
+}
+
+func documentList(docs []document) string {
+	var b strings.Builder
+	for _, d := range docs {
+		fmt.Fprintf(&b, "- **%s** `%s`, file “%s” in “%s”", inLine(d.Title), d.ID, inLine(d.Name), inLine(d.FolderName))
+		if len(d.Tags) > 0 {
+			b.WriteString(", tags: " + inLine(strings.Join(d.Tags, ", ")))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// describe returns a document that the caller may read.
+func (h *Handler) describe(c call, id string) (queries.Document, error) {
+	parsed, err := h.documentID(id)
+	if err != nil {
+		return queries.Document{}, err
+	}
+	d, err := h.Queries.Describe(c, c.user, parsed)
+	return d, h.advise(err, fault.NotFound, whichDocuments)
+}
+
+const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag tell the ids of those you may read."
+
+// documentID reads an id. One of another form is that of no document.
+func (h *Handler) documentID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return id, h.advise(fault.Errorf(fault.NotFound, "%q is not the id of a document", text), fault.NotFound, whichDocuments)
+	}
+	return id, nil
+}
+
+var markdownTool = tool{
+	name: "get_document_markdown", title: "Read a document",
+	about: `Returns the full text of a document as Markdown, whatever its file's type, in pages of about 40,000 bytes that end at line ends. ` +
+		`Where next_cursor is given there is more. For a long document, service_search or service_ask scoped to it finds the place faster.`,
+}
+
+type documentIn struct {
+	DocumentID string `json:"document_id" jsonschema:"id of the document, from a search or a listing"`
+}
+
+type markdownIn struct {
+	documentIn
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor of the last page; leave it out for the first"`
+}
+
+type markdownOut struct {
+	DocumentID string `json:"document_id" jsonschema:"id of the document"`
+	Title      string `json:"title" jsonschema:"title of the document"`
+	Version    int    `json:"version" jsonschema:"version of the document that the text is of"`
+	Markdown   string `json:"markdown" jsonschema:"this page of the text; the first begins with a front matter of type and title"`
+	more
+}
+
+func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
+	id, err := h.documentID(in.DocumentID)
+	if err != nil {
+		return out, err
+	}
+	version, from, err := parseTextCursor(in.Cursor)
+	if err != nil {
+		return out, err
+	}
+	page, err := h.Queries.MarkdownPage(c, c.user, id, from, textPage)
+	if err != nil {
+		return out, h.advise(err, fault.NotFound, whichDocuments)
+	}
+	d := page.Document
+	if in.Cursor != "" && version != d.Version {
+		return out, fault.Errorf(fault.Conflict, "the document has changed since that cursor was given: leave it out to read it from the beginning")
+	}
+	out = markdownOut{DocumentID: d.ID.String(), Title: d.Title, Version: d.Version, Markdown: page.Text}
+	if page.Next > 0 {
+		out.NextCursor = cursor("text", fmt.Sprintf("%d %d", d.Version, page.Next))
+	}
+	return out, nil
+}
+
+// parseTextCursor returns of which version the last page was, and where it
+// ended.
+func parseTextCursor(text string) (version int, from int64, err error) {
+	at, err := parseCursor("text", text)
+	if at == "" || err != nil {
+		return 0, 0, err
+	}
+	first, second, _ := strings.Cut(at, " ")
+	version, err = strconv.Atoi(first)
+	if err == nil {
+		from, err = strconv.ParseInt(second, 10, 64)
+	}
+	if err != nil || from < 0 {
+		return 0, 0, errCursor
+	}
+	return version, from, nil
+}
+
+func (o markdownOut) markdown() string { return o.Markdown }
+
+var metadataTool = tool{
+	name: "get_document_metadata", title: "Show what is known of a document",
+	about: `Returns a document's title, what you may do with it, its tags, when it was imported, and its folder, version, pages, type, size and link. It does not read the text: service_get_document_markdown does.`,
+}
+
+type metadataOut struct {
+	DocumentID  string   `json:"document_id" jsonschema:"id of the document"`
+	Title       string   `json:"title" jsonschema:"title of the document"`
+	AccessLevel string   `json:"access_level" jsonschema:"what you may do: read; write: change it too; own: share and delete it too"`
+	Tags        []string `json:"tags" jsonschema:"tags of the document"`
+	CreatedAt   string   `json:"created_at" jsonschema:"when it was imported, ISO 8601"`
+	UpdatedAt   string   `json:"updated_at" jsonschema:"when it last changed, ISO 8601"`
+	Name        string   `json:"name" jsonschema:"name of the file"`
+	FolderName  string   `json:"folder_name" jsonschema:"path of the folder that it lies in"`
+	Description string   `json:"description" jsonschema:"what it is about, in a line"`
+	ContentType string   `json:"content_type" jsonschema:"media type of the file"`
+	Size        int64    `json:"size" jsonschema:"bytes of the file"`
+	Pages       *int     `json:"pages" jsonschema:"number of its pages; null where there are none"`
+	Version     int      `json:"version" jsonschema:"rises by one with every change"`
+	DeepLink    string   `json:"deep_link" jsonschema:"path to the original file, below the service's address"`
+}
+
+func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
+	d, err := h.describe(c, in.DocumentID)
+	if err != nil {
+		return out, err
+	}
+	access, err := h.Queries.Access(c, c.user, d.Folder)
+	if err != nil {
+		return out, h.advise(err, fault.NotFound, whichDocuments)
+	}
+	if d.SHA256 == "" {
+		access = events.Read // a folder's summary, which nobody wrote
+	}
+	return metadataOut{
+		DocumentID: d.ID.String(), Title: d.Title, AccessLevel: access.String(), Tags: orEmpty(d.Tags),
+		CreatedAt: moment(d.CreatedAt), UpdatedAt: moment(d.UpdatedAt), Name: d.Name, FolderName: d.FolderPath, Description: d.Description,
+		ContentType: d.MediaType, Size: d.Size, Pages: pageNumber(d.Pages), Version: d.Version, DeepLink: d.DeepLink(0),
+	}, nil
+}
+
+// moment writes a time in UTC, to milliseconds.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func (o metadataOut) markdown() string {
+	pages := ""
+	if o.Pages != nil {
+		pages = ", " + count(*o.Pages, "page")
+	}
+	tags := "none"
+	if len(o.Tags) > 0 {
+		tags = inLine(strings.Join(o.Tags, ", "))
+	}
+	return fmt.Sprintf("**%s**\n\n- document `%s`, version %d\n- file “%s” (%s, %s%s) in “%s”\n- access: %s\n- tags: %s\n- imported %s, changed %s\n- link: %s\n\n%s\n",
+		inLine(o.Title), o.DocumentID, o.Version, inLine(o.Name), o.ContentType, count(int(o.Size), "byte"), pages, inLine(o.FolderName),
+		o.AccessLevel, tags, o.CreatedAt, o.UpdatedAt, o.DeepLink, inLine(o.Description))
+}

@@ -1,0 +1,94 @@
+package mcp
+
+import (
+	"strings"
+
+	"annals/commands"
+	"annals/events/fault"
+	"annals/queries"
+)
+
+var listFoldersTool = tool{
+	name: "list_folders", title: "List folders",
+	about: `Lists the paths of all folders that you may read, in order. A good beginning: give one of them to service_list_documents_by_folder, ` +
+		`or as folder_name to service_search and service_ask.`,
+}
+
+type pageIn struct {
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor of the last page; leave it out for the first"`
+}
+
+type foldersOut struct {
+	Folders []string `json:"folders" jsonschema:"paths of folders, with their names separated by /"`
+	more
+}
+
+func (h *Handler) listFolders(c call, in pageIn) (out foldersOut, err error) {
+	paths, err := h.Queries.FolderPaths(c, c.user)
+	if err != nil {
+		return out, err
+	}
+	out.Folders, out.more, err = namePage("folders", paths, in.Cursor)
+	return out, err
+}
+
+func (o foldersOut) markdown() string {
+	if len(o.Folders) == 0 {
+		return "There are no folders here that you may read."
+	}
+	return bullets(o.Folders)
+}
+
+var listByFolderTool = tool{
+	name: "list_documents_by_folder", title: "List the documents in a folder",
+	about: `Lists the documents that lie directly in a folder, by name, and the folders below it. Take the path from service_list_folders; nested paths work. ` +
+		`The ids go to service_get_document_markdown, service_get_document_metadata and, as document_id, to service_ask.`,
+}
+
+type byFolderIn struct {
+	FolderName string `json:"folder_name" jsonschema:"path of the folder, such as Contracts/2026"`
+	Cursor     string `json:"cursor,omitempty" jsonschema:"next_cursor of the last page; leave it out for the first"`
+}
+
+type byFolderOut struct {
+	FolderName string     `json:"folder_name" jsonschema:"path of the folder"`
+	Subfolders []string   `json:"subfolders" jsonschema:"paths of the folders directly below it; on the first page alone"`
+	Documents  []document `json:"documents" jsonschema:"the documents directly in it"`
+	more
+}
+
+func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err error) {
+	folder, found, err := h.Queries.FolderAt(c, c.user, in.FolderName)
+	if err == nil && !found {
+		err = fault.Errorf(fault.NotFound, "no folder %q", in.FolderName)
+	}
+	if err != nil {
+		return out, h.advise(err, fault.NotFound, "service_list_folders names those you may read.")
+	}
+	out.FolderName, out.Subfolders = strings.Trim(in.FolderName, "/ "), []string{}
+	if path, err := commands.NormalizeFolder(out.FolderName); err == nil {
+		out.FolderName = path
+	}
+	if in.Cursor == "" {
+		below, err := h.Queries.Folders(c, c.user, &folder.ID)
+		if err != nil {
+			return out, err
+		}
+		for _, f := range below {
+			out.Subfolders = append(out.Subfolders, out.FolderName+"/"+f.Name)
+		}
+	}
+	out.Documents, out.more, err = h.documents(c, queries.DocumentFilter{Folder: &folder.ID, Cursor: in.Cursor})
+	return out, err
+}
+
+func (o byFolderOut) markdown() string {
+	text := "No documents lie directly in “" + inLine(o.FolderName) + "”.\n"
+	if len(o.Documents) > 0 {
+		text = documentList(o.Documents)
+	}
+	if len(o.Subfolders) > 0 {
+		text += "\nFolders below it:\n\n" + bullets(o.Subfolders)
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"annals/commands"
+	"annals/events"
+	"annals/events/fault"
+	httpd "annals/http"
+)
+
+// Headers of the protocol.
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+)
+
+// sessionless is the first version of the protocol that knows no sessions.
+const sessionless = "2026-07-28"
+
+// call is what is known of the request that an agent's call came with.
+type call struct {
+	context.Context // ends when the client leaves
+	user            events.User
+}
+
+type callKey struct{}
+
+// ServeHTTP lets requests of signed-in users through, each with a token and,
+// if any, a session id of that user.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.foreign(r) {
+		refuse(w, http.StatusForbidden, "this address or web page may not call the tools; see --mcp-url and --cors-origin")
+		return
+	}
+	token, err := httpd.Bearer(r)
+	if err != nil {
+		h.challenge(w, "", "sign in first: resource_metadata says where")
+		return
+	}
+	user, _, err := h.Verify(r.Context(), token)
+	if err != nil {
+		h.unverified(w, r, err)
+		return
+	}
+	switch session := r.Header.Get(sessionHeader); {
+	case session != "" && !ownSession(session, user):
+		// The standard's answer, upon which clients begin a new one.
+		refuse(w, http.StatusNotFound, "there is no such session of yours: begin a new one by initialize")
+		return
+	case session == "" && r.Method == http.MethodPost && r.Header.Get(versionHeader) < sessionless:
+		w.Header().Set(sessionHeader, newSession(user))
+	}
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "*/*") // as RFC 9110 12.5.1 has it
+	}
+	ctx := commands.Through(r.Context(), "tools")
+	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user})
+	h.next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// foreign reports whether a web page that has no business here may have sent a
+// request: from another origin, or through a name that it has made to mean
+// this machine.
+func (h *Handler) foreign(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.Origins, origin) && !slices.Contains(h.Origins, "*") {
+		from, err := url.Parse(origin)
+		if err != nil || !strings.EqualFold(from.Scheme, h.URL.Scheme) || !strings.EqualFold(from.Host, h.URL.Host) {
+			return true
+		}
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && loopback(local.String()) && !loopback(r.Host) && !strings.EqualFold(r.Host, h.URL.Host)
+}
+
+// loopback reports whether a host, with or without a port, means the machine
+// itself.
+func loopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// newSession returns the id of a new session: a random part, and a digest of
+// it with the user's name. Nothing is kept of it: each request proves by its
+// token what it may do, and the id, that the client has not mixed up its users.
+func newSession(user events.User) string {
+	random := rand.Text()
+	return random + "." + sessionDigest(random, user)
+}
+
+func ownSession(id string, user events.User) bool {
+	random, digest, _ := strings.Cut(id, ".")
+	return digest == sessionDigest(random, user)
+}
+
+func sessionDigest(random string, user events.User) string {
+	sum := sha256.Sum256([]byte(random + " " + string(user.Principal)))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// unverified answers a request whose token does not tell its user.
+func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) {
+	if fault.Is(err, fault.Unauthenticated) {
+		h.challenge(w, "invalid_token", "the token is not valid here, or has expired")
+		return
+	}
+	h.Logger.ErrorContext(r.Context(), "a token cannot be verified", "error", fault.Detail(err), "correlation_id", httpd.Correlation(r.Context()))
+	w.Header().Set("Retry-After", "5")
+	refuse(w, http.StatusServiceUnavailable, "who you are cannot be told at the moment")
+}
+
+// challenge answers as RFC 6750 has it, and says where a client can sign in. The
+// code is that of a token that was given.
+func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
+	header := "Bearer "
+	if code != "" {
+		header += fmt.Sprintf("error=%q, error_description=%q, ", code, why)
+	} else {
+		code = "unauthenticated"
+	}
+	w.Header().Set("WWW-Authenticate", header+fmt.Sprintf("resource_metadata=%q", h.ResourceMetadata))
+	send(w, http.StatusUnauthorized, map[string]string{"error": code, "error_description": why})
+}
+
+// refuse answers with an error of the protocol that belongs to no call.
+func refuse(w http.ResponseWriter, status int, why string) {
+	send(w, status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32000, "message": why}})
+}
+
+func send(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}

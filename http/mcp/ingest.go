@@ -1,0 +1,159 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"annals/commands"
+	"annals/events/fault"
+	httpd "annals/http"
+)
+
+// ingestTool names the folders that files may be imported from.
+func (h *Handler) ingestTool() tool {
+	var roots []string
+	for _, r := range h.roots {
+		roots = append(roots, string(r))
+	}
+	return tool{
+		name: "ingest", title: "Import files", effect: adds,
+		about: `Imports files that lie on the service's own disk. They are copied, and read in the background: ` +
+			`it returns a job_id at once, for service_job_status. Where one of the paths cannot be taken, none of the files is, and every such path is told of. ` +
+			`These can be imported: .pdf, .docx, .md, .markdown, .txt, .text. Files on another machine are uploaded by POST /ingest instead.`,
+		where: " The files must lie below " + strings.Join(roots, " or ") + ".",
+	}
+}
+
+type ingestIn struct {
+	FilePaths    []string       `json:"file_paths" jsonschema:"absolute paths of files on the service's disk; links are not followed"`
+	FileMetadata []fileMetadata `json:"file_metadata,omitempty" jsonschema:"one entry for each file, in the same order; without it the files go to your own inbox"`
+}
+
+type fileMetadata struct {
+	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of the folder to file it in, such as Contracts/2026, which is made if it is not there; without it, your own inbox"`
+	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the document"`
+}
+
+type ingestOut struct {
+	JobID      string `json:"job_id" jsonschema:"id of the job, for service_job_status"`
+	TotalFiles int    `json:"total_files" jsonschema:"number of files"`
+
+	advice string
+}
+
+// ingest copies the files and makes them count as one job. What is wrong with
+// the call is found before anything is stored.
+func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
+	if n := len(in.FileMetadata); n > 0 && n != len(in.FilePaths) {
+		return out, fault.Errorf(fault.Invalid, "file_metadata has %d entries for %d files: give one for each, in the order of file_paths", n, len(in.FilePaths))
+	}
+	places, err := h.places(c, in)
+	if err != nil {
+		return out, err
+	}
+	if err := h.checkPaths(c, in.FilePaths); err != nil {
+		return out, err
+	}
+	intake := httpd.Intake{Store: h.Originals, FileBytes: h.Limits.FileBytes}
+	defer func() {
+		if err := intake.Discard(); err != nil {
+			h.Logger.ErrorContext(c, "files that were not imported cannot be discarded", "error", fault.Detail(err))
+		}
+	}()
+	if err := h.copyFiles(c, &intake, in.FilePaths); err != nil {
+		return out, err
+	}
+	for i, p := range places {
+		intake.Files[i].Folder, intake.Files[i].Tags = p.FolderName, p.Tags
+	}
+	started, err := intake.Accept(c, h.Commands, c.user)
+	if err != nil {
+		return out, err
+	}
+	soon, cancel := context.WithTimeout(c, h.Await)
+	defer cancel()
+	_ = h.Queries.WaitJob(soon, started.Position) // it is accepted all the same
+	return ingestOut{started.Job.String(), len(in.FilePaths), h.named("service_job_status tells how far it is.")}, nil
+}
+
+func (o ingestOut) markdown() string {
+	return fmt.Sprintf("Job `%s` imports %s. %s", o.JobID, count(o.TotalFiles, "file"), o.advice)
+}
+
+// places returns where each file goes, once it is known that the caller may
+// write there.
+func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error) {
+	var folders []string
+	for i := range in.FilePaths {
+		place := fileMetadata{FolderName: commands.InboxFolder(c.user)}
+		if len(in.FileMetadata) > 0 {
+			given := in.FileMetadata[i]
+			if given.FolderName != "" {
+				if place.FolderName, err = commands.NormalizeFolder(given.FolderName); err != nil {
+					return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].folder_name: %w", i, err)
+				}
+			}
+			if place.Tags, err = commands.NormalizeTags(given.Tags); err != nil {
+				return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].tags: %w", i, err)
+			}
+		}
+		places = append(places, place)
+		folders = append(folders, place.FolderName)
+	}
+	slices.Sort(folders)
+	return places, h.Commands.CheckImport(c, c.user, slices.Compact(folders))
+}
+
+// maxTold is how many of the paths that cannot be taken are told of.
+const maxTold = 100
+
+// checkPaths returns an error that names every path that cannot be taken.
+func (h *Handler) checkPaths(ctx context.Context, paths []string) error {
+	var bad []string
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f, err := openBelow(h.roots, path)
+		if err != nil {
+			bad = append(bad, fmt.Sprintf("- %q: %s", path, told(err)))
+			continue
+		}
+		f.Close()
+	}
+	return badPaths(bad)
+}
+
+func badPaths(bad []string) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	rest := ""
+	if len(bad) > maxTold {
+		rest = fmt.Sprintf("\n- and %d more", len(bad)-maxTold)
+	}
+	return fault.Errorf(fault.Invalid, "no file was imported, because of these:\n%s%s", strings.Join(bad[:min(len(bad), maxTold)], "\n"), rest)
+}
+
+// copyFiles takes every file in, opened anew: so many are not held open.
+func (h *Handler) copyFiles(ctx context.Context, intake *httpd.Intake, paths []string) error {
+	left := h.Limits.UploadBytes
+	for _, path := range paths {
+		f, err := openBelow(h.roots, path)
+		if err != nil {
+			return badPaths([]string{fmt.Sprintf("- %q: %s", path, told(err))})
+		}
+		err = intake.Add(ctx, filepath.Base(path), f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		if left -= intake.Files[len(intake.Files)-1].Size; left < 0 {
+			return fault.Errorf(fault.TooLarge, "the files have more than the %d bytes that one import may have: import them in several calls", h.Limits.UploadBytes)
+		}
+	}
+	return nil
+}

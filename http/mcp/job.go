@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"annals/events/fault"
+	"annals/queries"
+
+	"github.com/google/uuid"
+)
+
+var jobTool = tool{
+	name: "job_status", title: "Show an import job",
+	about: `Tells how far an import job is and, for each file, whether it succeeded and the document's id. Call it again every few seconds until done is true; ` +
+		`the documents can then be listed, read and searched. Jobs are told to those who started them.`,
+}
+
+type jobIn struct {
+	JobID  string `json:"job_id" jsonschema:"id of the job, from service_ingest or POST /ingest"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor of the last page of files; leave it out for the first"`
+}
+
+type jobOut struct {
+	JobID           string      `json:"job_id" jsonschema:"id of the job"`
+	Status          string      `json:"status" jsonschema:"processing, complete or error"`
+	Message         string      `json:"message" jsonschema:"how far it is, as a sentence"`
+	Done            bool        `json:"done" jsonschema:"whether the work has ended"`
+	ProgressPercent float64     `json:"progress_percent" jsonschema:"from 0 to 100"`
+	TotalFiles      int         `json:"total_files" jsonschema:"number of files"`
+	Successful      int         `json:"successful" jsonschema:"number of files that were imported"`
+	Failed          int         `json:"failed" jsonschema:"number of files that were not"`
+	Error           string      `json:"error,omitempty" jsonschema:"why the job failed"`
+	Results         []jobResult `json:"results" jsonschema:"the files in their order"`
+	more
+}
+
+type jobResult struct {
+	Filename   string   `json:"filename" jsonschema:"name of the file"`
+	Success    bool     `json:"success" jsonschema:"whether it was imported"`
+	FolderName string   `json:"folder_name" jsonschema:"path of the folder that it goes to"`
+	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of the document, once there is one"`
+	Title      string   `json:"title,omitempty" jsonschema:"title of the document"`
+	Error      string   `json:"error,omitempty" jsonschema:"why it was not imported"`
+	Warnings   []string `json:"warnings,omitempty" jsonschema:"what of it could not be read"`
+	Tags       []string `json:"tags" jsonschema:"tags that it was given"`
+	Duplicate  bool     `json:"duplicate" jsonschema:"whether you could read a document of the same bytes before"`
+
+	done bool
+}
+
+func (h *Handler) jobStatus(c call, in jobIn) (out jobOut, err error) {
+	j, err := h.Queries.Job(c, c.user, in.JobID)
+	if err != nil {
+		return out, h.advise(err, fault.NotFound, "Only jobs that you started can be looked at, by the job_id that was returned then.")
+	}
+	first, m, err := filePage(len(j.Results), in.Cursor)
+	if err != nil {
+		return out, err
+	}
+	out = jobOut{
+		JobID: j.ID.String(), Status: j.Status, Message: j.Message, Done: j.Done, ProgressPercent: j.Percent,
+		TotalFiles: j.Total, Successful: j.Successful, Failed: j.Failed, Error: j.Error, Results: []jobResult{}, more: m,
+	}
+	for _, r := range j.Results[first:min(len(j.Results), first+documentsPage)] {
+		out.Results = append(out.Results, fileResult(r))
+	}
+	return out, nil
+}
+
+// filePage returns where a page of a job's files begins.
+func filePage(files int, after string) (first int, m more, err error) {
+	at, err := parseCursor("files", after)
+	if err != nil {
+		return 0, m, err
+	}
+	if at != "" {
+		if first, err = strconv.Atoi(at); err != nil || first < 0 || first > files {
+			return 0, m, errCursor
+		}
+	}
+	if first+documentsPage < files {
+		m.NextCursor = cursor("files", strconv.Itoa(first+documentsPage))
+	}
+	return first, m, nil
+}
+
+func fileResult(r queries.JobResult) jobResult {
+	out := jobResult{
+		Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, Title: r.Title, Error: r.Error,
+		Warnings: r.Warnings, Tags: orEmpty(r.Tags), Duplicate: r.Duplicate, done: r.Done,
+	}
+	if r.Document != uuid.Nil {
+		out.DocumentID = r.Document.String()
+	}
+	return out
+}
+
+func (o jobOut) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Job `%s`: **%s**, %.0f %%. %s\n\n", o.JobID, o.Status, o.ProgressPercent, o.Message)
+	for _, r := range o.Results {
+		fmt.Fprintf(&b, "- %s → “%s”: %s\n", inLine(r.Filename), inLine(r.FolderName), r.outcome())
+	}
+	return b.String()
+}
+
+func (r jobResult) outcome() string {
+	switch {
+	case r.Success && r.Duplicate:
+		return "was there before, document `" + r.DocumentID + "`"
+	case r.Success:
+		return "imported, document `" + r.DocumentID + "`"
+	case r.done:
+		return "failed: " + inLine(r.Error)
+	}
+	return "in work"
+}

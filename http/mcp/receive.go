@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"strings"
+
+	"annals/events/fault"
+	httpd "annals/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// receive wraps every call of the protocol: it ends when its client leaves, and
+// a panic is one call's fault alone, though the protocol's calls run on
+// goroutines of their own.
+func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
+		c, ok := ctx.Value(callKey{}).(call)
+		if !ok {
+			return nil, errFailed
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(c.Context, cancel)()
+		defer func() {
+			if v := recover(); v != nil {
+				h.Logger.ErrorContext(ctx, "call panicked", "method", method, "panic", v, "stack", string(debug.Stack()), "correlation_id", httpd.Correlation(ctx))
+				result, err = nil, &jsonrpc.Error{Code: codes[fault.Internal], Message: errFailed.Error()}
+			}
+		}()
+		if notOffered(method) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no " + method + " here"}
+		}
+		switch req := req.(type) {
+		case *sdk.CallToolRequest:
+			req.Params.Arguments = withoutNulls(req.Params.Arguments)
+			result, err = next(ctx, method, req)
+			explainArguments(req.Params.Name, result)
+			return result, err
+		case *sdk.ReadResourceRequest:
+			if ctx, err = h.asking(ctx, req.Params); err != nil {
+				return nil, err
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// notOffered reports whether a method belongs to a part of the protocol that
+// its library answers though it is not declared.
+func notOffered(method string) bool {
+	return strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "logging/")
+}
+
+// caller returns the call that ctx belongs to.
+func caller(ctx context.Context) call {
+	c := ctx.Value(callKey{}).(call)
+	c.Context = ctx
+	return c
+}
+
+// withoutNulls leaves out arguments that are null: many clients write what is
+// not given like that, and schemas that allow it are too much for some.
+func withoutNulls(arguments json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if !bytes.Contains(arguments, []byte("null")) || json.Unmarshal(arguments, &fields) != nil {
+		return arguments
+	}
+	for name, value := range fields {
+		if string(value) == "null" {
+			delete(fields, name)
+		}
+	}
+	given, err := json.Marshal(fields)
+	if err != nil {
+		return arguments
+	}
+	return given
+}
+
+// explainArguments says what to do about arguments that a tool's schema does
+// not allow, which the protocol's library words for programmers.
+func explainArguments(tool string, result sdk.Result) {
+	r, ok := result.(*sdk.CallToolResult)
+	if !ok || r == nil || !r.IsError || len(r.Content) != 1 {
+		return
+	}
+	text, ok := r.Content[0].(*sdk.TextContent)
+	if !ok {
+		return
+	}
+	if why, found := strings.CutPrefix(text.Text, `validating "arguments": `); found {
+		text.Text = "the arguments do not fit the input schema of " + tool + ": " + strings.TrimPrefix(why, "validating root: ") + ". Correct them and call again."
+	}
+}

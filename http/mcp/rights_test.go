@@ -1,0 +1,145 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// target is what a tool or resource is aimed at.
+type target struct{ folder, tag, document, job string }
+
+// fill puts a target into a text.
+func (g target) fill(text string) string {
+	return strings.NewReplacer("{folder}", g.folder, "{tag}", g.tag, "{document}", g.document, "{job}", g.job).Replace(text)
+}
+
+// aims has, for every tool and resource, all the ways to aim it at something:
+// arguments of a tool, or the URI of a resource.
+var aims = map[string][]string{
+	"service_list_folders":             {`{}`},
+	"service_list_tags":                {`{}`},
+	"service_list_documents_by_folder": {`{"folder_name":"{folder}"}`},
+	"service_list_documents_by_tag":    {`{"tag_name":"{tag}"}`},
+	"service_search": {`{"query":"walrus"}`, `{"query":"walrus","folder_name":"{folder}"}`, `{"query":"walrus","tags":["{tag}"]}`,
+		`{"query":"walrus","tags":["{tag}"],"tag_mode":"any"}`},
+	"service_ask": {`{"query":"Where does the walrus live?"}`, `{"query":"Where does the walrus live?","folder_name":"{folder}"}`,
+		`{"query":"Where does the walrus live?","document_id":"{document}"}`},
+	"service_get_document_markdown": {`{"document_id":"{document}"}`},
+	"service_get_document_metadata": {`{"document_id":"{document}"}`},
+	"service_ingest":                {`{"file_paths":["{file}"],"file_metadata":[{"folder_name":"{folder}/below"}]}`},
+	"service_job_status":            {`{"job_id":"{job}"}`},
+	"service_health":                {`{}`},
+	"service_delete_documents":      {`{"doc_ids":["{document}"]}`},
+
+	"service://folders":                         {"service://folders"},
+	"service://tags":                            {"service://tags"},
+	"service://folders/{folder_name}":           {"service://folders/{folder}"},
+	"service://tags/{tag_name}":                 {"service://tags/{tag}"},
+	"service://documents/{document_id}/content": {"service://documents/{document}/content"},
+}
+
+// Nobody is told by any tool or resource what he may not read: what is hidden
+// from him is answered like what does not exist, and remains as it was.
+func TestNoToolTellsWhatItsUserMayNotRead(t *testing.T) {
+	root, set := everything(t)
+	file := filepath.Join(root, "a.md")
+	if err := os.WriteFile(file, []byte("# A"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, set)
+	job, ids := s.importJob("alice",
+		paper{"Open", "open.md", "# Penguins\n\nThe penguin lives in the south.\n", []string{"seen"}},
+		paper{"Vault", "hidden.md", "# Zanzibar\n\nThe walrus lives in the attic.\n", []string{"hush"}})
+	s.share("Open", "bob", "read")
+	hidden := target{"Vault", "hush", ids[1], job}
+	absent := target{"Open/None", "nonesuch", nobody, newID()} // bob may not make a folder there either
+	a, b := s.connect("alice"), s.connect("bob")
+	if want, got := s.offered(a), slices.Sorted(maps.Keys(aims)); !slices.Equal(got, want) {
+		t.Fatalf("rows for %q\nthere are %q", got, want)
+	}
+	for name, ways := range aims {
+		for _, way := range ways {
+			way = strings.ReplaceAll(way, "{file}", file)
+			to, none := b.reply(name, hidden.fill(way)), b.reply(name, absent.fill(way))
+			if anew := strings.NewReplacer(absent.folder, hidden.folder, absent.tag, hidden.tag, absent.document, hidden.document, absent.job, hidden.job).Replace(none); to != anew {
+				t.Errorf("%s %s for bob, of what is hidden:\n%s\nof what does not exist:\n%s", name, way, to, anew)
+			}
+			for _, word := range []string{"Zanzibar", "attic", "hidden.md"} {
+				if strings.Contains(to, word) {
+					t.Errorf("%s %s tells bob %q: %s", name, way, word, to)
+				}
+			}
+			if !strings.Contains(way, "{") && (strings.Contains(to, "Vault") || strings.Contains(to, "hush")) {
+				t.Errorf("%s tells bob: %s", name, to)
+			}
+		}
+	}
+	for _, argument := range []string{"folder_name", "tag_name"} {
+		if got := b.completions(argument, ""); slices.Contains(got, "Vault") || slices.Contains(got, "hush") || len(got) != 1 {
+			t.Errorf("completions of %s for bob: %q", argument, got)
+		}
+	}
+	b.refused("delete_documents", args{"doc_ids": []string{}}, "minItems")
+	if text := b.ok("delete_documents", args{"doc_ids": []string{ids[0]}}, nil); !strings.Contains(text, "not deleted") || !strings.Contains(text, "you have read access") {
+		t.Errorf("bob deletes what he may read: %s", text)
+	}
+	for _, id := range ids {
+		a.ok("get_document_metadata", args{"document_id": id}, nil)
+	}
+	if got := b.reply("service_list_folders", "{}"); !strings.Contains(got, "Open") {
+		t.Errorf("folders for bob: %s", got)
+	}
+}
+
+// offered returns the names of the tools, and the URIs of the resources and
+// their templates, in order.
+func (s *service) offered(a *agent) (names []string) {
+	for name := range a.schemas {
+		names = append(names, name)
+	}
+	for r := range a.Resources(s.Context(), nil) {
+		names = append(names, r.URI)
+	}
+	for r := range a.ResourceTemplates(s.Context(), nil) {
+		names = append(names, r.URITemplate)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// reply returns all that a client is told by a tool, called with arguments in
+// JSON, or by a resource.
+func (a *agent) reply(name, aim string) string {
+	a.Helper()
+	if strings.HasPrefix(name, "service://") {
+		text, err := a.read(aim)
+		return fmt.Sprint(text, err)
+	}
+	var in args
+	if err := json.Unmarshal([]byte(aim), &in); err != nil {
+		a.Fatalf("%s: %v", aim, err)
+	}
+	text, data, failed := a.try(strings.TrimPrefix(name, "service_"), in)
+	return fmt.Sprint(text, data, failed)
+}
+
+// completions returns what is offered for a value of a resource's name.
+func (a *agent) completions(argument, typed string) []string {
+	a.Helper()
+	uri := map[string]string{"folder_name": "service://folders/{folder_name}", "tag_name": "service://tags/{tag_name}"}[argument]
+	result, err := a.Complete(a.Context(), &sdk.CompleteParams{
+		Ref: &sdk.CompleteReference{Type: "ref/resource", URI: uri}, Argument: sdk.CompleteParamsArgument{Name: argument, Value: typed},
+	})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return result.Completion.Values
+}

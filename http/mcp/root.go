@@ -1,0 +1,127 @@
+package mcp
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"annals/events/fault"
+)
+
+// root is a folder, by its absolute path, below which files may be imported
+// from this machine's disk.
+type root string
+
+// Why a file is not taken. What is outside of the roots is told of in one
+// sentence, whatever is there.
+var (
+	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
+	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
+	errLinked  = fault.Errorf(fault.Forbidden, "it has several names on the disk, and links are not followed")
+	errMissing = fault.Errorf(fault.NotFound, "there is no such file")
+	errNoFile  = fault.Errorf(fault.Invalid, "it is not a regular file")
+	errSwapped = fault.Errorf(fault.Conflict, "it was replaced while it was being opened")
+)
+
+// openBelow opens the regular file at an absolute path below one of the roots.
+// No link is followed on the way, nor ".." taken.
+func openBelow(roots []root, path string) (*os.File, error) {
+	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
+		return nil, errOutside
+	}
+	for _, r := range roots {
+		if below, err := filepath.Rel(string(r), filepath.Clean(path)); err == nil && filepath.IsAbs(path) && filepath.IsLocal(below) {
+			return r.open(strings.Split(filepath.ToSlash(below), "/"))
+		}
+	}
+	return nil, errOutside
+}
+
+// open goes from folder to folder, so that nothing that is put in their place
+// meanwhile leads anywhere else.
+func (r root) open(names []string) (*os.File, error) {
+	dir, err := os.OpenRoot(string(r))
+	if err != nil {
+		return nil, fault.Hide(fault.Unavailable, "the folder that files are imported from cannot be opened", err)
+	}
+	defer func() { dir.Close() }()
+	for _, name := range names[:len(names)-1] {
+		below, err := openFolder(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		dir.Close()
+		dir = below
+	}
+	return openFile(dir, names[len(names)-1])
+}
+
+// openFolder opens a folder in another, where it is one itself.
+func openFolder(dir *os.Root, name string) (*os.Root, error) {
+	seen, err := look(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.IsDir() {
+		return nil, errMissing
+	}
+	below, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, because(err)
+	}
+	opened, err := below.Stat(".")
+	if err != nil || !os.SameFile(seen, opened) {
+		return nil, errors.Join(errSwapped, err, below.Close())
+	}
+	return below, nil
+}
+
+// openFile opens a regular file in a folder.
+func openFile(dir *os.Root, name string) (*os.File, error) {
+	seen, err := look(dir, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !seen.Mode().IsRegular():
+		return nil, errNoFile
+	case names(seen) > 1:
+		return nil, errLinked // the others may be anywhere on this disk
+	}
+	// A pipe that is put in its place must not keep us waiting.
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, because(err)
+	}
+	opened, err := f.Stat()
+	if err != nil || !opened.Mode().IsRegular() || !os.SameFile(seen, opened) {
+		return nil, errors.Join(errSwapped, err, f.Close())
+	}
+	return f, nil
+}
+
+// look returns what a name in a folder stands for, unless it is a link.
+func look(dir *os.Root, name string) (fs.FileInfo, error) {
+	seen, err := dir.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, because(err)
+	case seen.Mode()&fs.ModeSymlink != 0:
+		return nil, errLink
+	}
+	return seen, nil
+}
+
+// because returns why a file below a root cannot be opened.
+func because(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errMissing
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Hide(fault.Forbidden, "the service may not read it", err)
+	}
+	return fault.Hide(fault.Invalid, "it cannot be opened", err)
+}

@@ -1,0 +1,105 @@
+package mcp
+
+import (
+	"fmt"
+	"strings"
+
+	httpd "annals/http"
+	"annals/queries"
+)
+
+var searchTool = tool{
+	name: "search", title: "Search passages",
+	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score and deep_link. ` +
+		`Scope it by folder_name (subfolders are taken in) or tags; service_list_folders and service_list_tags name those there are. ` +
+		`A folder that does not exist, or that you may not read, gives no passages. Use it before service_ask, to see what there is; write the words that the text itself would use.`,
+}
+
+type searchIn struct {
+	Query      string   `json:"query" jsonschema:"the question, or words of what is looked for"`
+	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of a folder, such as Contracts/2026: only what is in it or below it"`
+	Tags       []string `json:"tags,omitempty" jsonschema:"only documents with these tags"`
+	TagMode    string   `json:"tag_mode,omitempty" jsonschema:"whether a document needs all of the tags or any one"`
+}
+
+type searchOut struct {
+	Sources []source `json:"sources" jsonschema:"the passages, best first"`
+
+	asked, advice string
+}
+
+type source struct {
+	DocID         string  `json:"doc_id" jsonschema:"id of the document, for service_get_document_markdown"`
+	DocumentTitle string  `json:"document_title" jsonschema:"title of the document"`
+	LeafTitle     string  `json:"leaf_title" jsonschema:"title of the section that holds the passage"`
+	StartPage     *int    `json:"start_page" jsonschema:"page that the passage begins on; null where there are no pages"`
+	EndPage       *int    `json:"end_page" jsonschema:"page that the passage ends on; null where there are no pages"`
+	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
+	Score         float64 `json:"score" jsonschema:"how well the passage answers, beside the others of the same search"`
+	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at that page, below the service's address"`
+}
+
+func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
+	q := queries.Search{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any"}
+	for _, tag := range in.Tags {
+		q.Tags = append(q.Tags, httpd.AskedTag(tag))
+	}
+	out.Sources, out.asked = []source{}, in.Query
+	out.advice = h.named("Try other words, or a wider scope: service_list_folders and service_list_tags name the folders and tags that you may read.")
+	if strings.TrimSpace(q.Query) == "" {
+		return out, nil
+	}
+	found, err := h.Queries.Search(c, c.user, q)
+	for _, p := range found {
+		out.Sources = append(out.Sources, source{
+			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
+			StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
+		})
+	}
+	return out, err
+}
+
+// pageNumber returns a page's number, nil where there are no pages.
+func pageNumber(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func (o searchOut) markdown() string {
+	if len(o.Sources) == 0 {
+		return "No passages were found. " + o.advice
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s found for “%s”:\n", count(len(o.Sources), "passage"), shortened(o.asked))
+	for i, s := range o.Sources {
+		fmt.Fprintf(&b, "\n%d. **%s**", i+1, inLine(s.DocumentTitle))
+		if s.LeafTitle != s.DocumentTitle {
+			fmt.Fprintf(&b, ", section “%s”", inLine(s.LeafTitle))
+		}
+		fmt.Fprintf(&b, "%s (score %.2f)\n   document `%s`, %s\n\n%s", s.pages(), s.Score, s.DocID, s.DeepLink, quoted(s.Text))
+	}
+	return b.String()
+}
+
+func (s source) pages() string {
+	switch {
+	case s.StartPage == nil:
+		return ""
+	case s.EndPage == nil || *s.EndPage == *s.StartPage:
+		return fmt.Sprintf(", page %d", *s.StartPage)
+	}
+	return fmt.Sprintf(", pages %d-%d", *s.StartPage, *s.EndPage)
+}
+
+// shortened returns the beginning of a question, which may be as long as a
+// document.
+func shortened(s string) string {
+	const most = 200
+	runes := []rune(inLine(s[:min(len(s), 8*most)]))
+	if len(runes) <= most && len(s) <= 8*most {
+		return string(runes)
+	}
+	return string(runes[:min(len(runes), most)]) + "…"
+}

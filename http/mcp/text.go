@@ -1,0 +1,44 @@
+package mcp
+
+import (
+	"fmt"
+	"strings"
+)
+
+// inLine makes one line of a text that documents or users may have written.
+func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// quoted makes a Markdown quotation of a text.
+func quoted(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimSpace(s)) {
+		b.WriteString(strings.TrimRight("> "+line, " \r\n"))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// bullets makes a Markdown list.
+func bullets(items []string) string {
+	var b strings.Builder
+	for _, item := range items {
+		b.WriteString("- " + inLine(item) + "\n")
+	}
+	return b.String()
+}
+
+// count names a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// orEmpty returns a list that is never null.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"context"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tool is what agents are told of a tool.
+type tool struct {
+	name         string // without the prefix
+	title, about string
+	where        string // goes behind about, with its names as they are
+	effect       effect
+}
+
+// effect is what a tool does to what is kept.
+type effect int
+
+const (
+	reads effect = iota
+	adds
+	deletes
+)
+
+func (e effect) annotations(title string) *sdk.ToolAnnotations {
+	destructive, open := e == deletes, false
+	return &sdk.ToolAnnotations{
+		Title: title, ReadOnlyHint: e == reads, DestructiveHint: &destructive, OpenWorldHint: &open,
+		IdempotentHint: e != adds,
+	}
+}
+
+// output is what a tool returns: its fields as data, and beside it a text to be
+// read.
+type output interface{ markdown() string }
+
+// paged is output that may have more behind it.
+type paged interface{ next() string }
+
+// more is the part of an output that tells of its next page.
+type more struct {
+	NextCursor string `json:"next_cursor,omitempty" jsonschema:"there is more: call again with this as cursor; absent on the last page"`
+}
+
+func (m more) next() string { return m.NextCursor }
+
+// add offers a tool.
+func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call, In) (Out, error)) {
+	name := h.Prefix + t.name
+	definition := &sdk.Tool{
+		Name: name, Title: t.title, Description: h.named(t.about) + t.where, Annotations: t.effect.annotations(t.title),
+		InputSchema: h.inputSchema(schemaOf[In](h)), OutputSchema: schemaOf[Out](h),
+	}
+	sdk.AddTool(s, definition, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
+		c := caller(ctx)
+		out, err := answer(c, in)
+		if err != nil {
+			return nil, out, h.tell(c, name, err)
+		}
+		text := out.markdown()
+		if p, ok := any(out).(paged); ok && p.next() != "" {
+			text += "\n\nThere is more: call " + name + " again with the same arguments and the cursor `" + p.next() + "`."
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, out, nil
+	})
+}
+
+// addTools offers every tool that is configured.
+func (h *Handler) addTools(s *sdk.Server) {
+	add(h, s, listFoldersTool, h.listFolders)
+	add(h, s, listTagsTool, h.listTags)
+	add(h, s, listByFolderTool, h.listByFolder)
+	add(h, s, listByTagTool, h.listByTag)
+	add(h, s, searchTool, h.search)
+	add(h, s, askTool, h.ask)
+	add(h, s, markdownTool, h.markdown)
+	add(h, s, metadataTool, h.metadata)
+	add(h, s, jobTool, h.jobStatus)
+	add(h, s, healthTool, h.health)
+	if len(h.roots) > 0 {
+		add(h, s, h.ingestTool(), h.ingest)
+	}
+	if h.AllowDelete {
+		add(h, s, deleteTool, h.deleteDocuments)
+	}
+}

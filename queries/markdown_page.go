@@ -1,0 +1,79 @@
+package queries
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// MarkdownPage is a part of a document's Markdown.
+type MarkdownPage struct {
+	Document Document
+	Text     string
+	Next     int64 // where the next part begins, in bytes; 0 after the last one
+}
+
+// MarkdownPage returns the part of a document's Markdown that begins at a byte,
+// of at most so many bytes. It ends at the end of a line where it can, and
+// never within a character. The versions of two parts' documents tell whether
+// they belong together.
+func (q *Queries) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (p MarkdownPage, err error) {
+	// Asked for first: should the text change in between, the version is too
+	// old, and the next part's is another.
+	if p.Document, err = q.Describe(ctx, user, id); err != nil {
+		return p, err
+	}
+	write, err := q.Markdown(ctx, user, id)
+	if err != nil {
+		return p, err
+	}
+	w := &window{skip: from, most: most}
+	if err := write(w); err != nil && !errors.Is(err, errCapped) {
+		return p, err
+	}
+	text := w.text
+	if len(text) > most {
+		text = text[:lastEnd(text, most)]
+		p.Next = from + int64(len(text))
+	}
+	p.Text = strings.ToValidUTF8(string(text), "\uFFFD")
+	return p, nil
+}
+
+// lastEnd returns where to end text before byte n: behind its last line there,
+// or else behind a character.
+func lastEnd(text []byte, n int) int {
+	if end := bytes.LastIndexByte(text[:n], '\n'); end >= 0 {
+		return end + 1
+	}
+	end := n
+	for end > 1 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
+}
+
+// window keeps what is written behind its first bytes, until there is more
+// than it was asked for.
+type window struct {
+	skip int64
+	most int
+	text []byte
+}
+
+func (w *window) Write(p []byte) (int, error) {
+	skipped := min(w.skip, int64(len(p)))
+	w.skip -= skipped
+	rest := p[skipped:]
+	w.text = append(w.text, rest[:min(len(rest), w.most+1-len(w.text))]...)
+	if len(w.text) > w.most {
+		return len(p), errCapped
+	}
+	return len(p), nil
+}

@@ -1,0 +1,109 @@
+package queries
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// A question about one document is answered from what it says, to those who
+// may read it.
+func TestAskIsScopedToADocument(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	north := f.document(top, "north.md", nil, "The lighthouse in the north was finished in 1759 by John Smeaton.")
+	south := f.document(top, "south.md", nil, "The lighthouse in the south was finished in 1811 by Robert Stevenson.")
+	f.settle()
+	for id, want := range map[uuid.UUID]string{north: "Smeaton", south: "Stevenson"} {
+		q := Search{Query: "Who finished the lighthouse?", Document: id}
+		if a, err := f.Ask(t.Context(), alice, q); err != nil || !strings.Contains(a.Text, want) {
+			t.Errorf("Ask(alice, %s) = %+v, %v, want %s", id, a, err, want)
+		}
+		if a, err := f.Ask(t.Context(), bob, q); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) {
+			t.Errorf("Ask(bob, %s) = %+v, %v", id, a, err)
+		}
+	}
+}
+
+// The paths of folders and what may be done there are told to those who may
+// read them.
+func TestFolderPathsAndAccess(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	sub := f.folder(top, "Sub", "")
+	low := f.folder(sub, "Low", "")
+	gone := f.folder(uuid.Nil, "Gone", "user:alice")
+	f.add(events.Folders, events.FolderShared{Folder: sub, Permissions: []events.Permission{{Principal: "user:bob", Access: "write"}}}, events.FolderDeleted{Folder: gone})
+	f.settle()
+	for _, c := range []struct {
+		user  events.User
+		paths []string
+		can   []events.Access // in top, sub, low and gone
+	}{
+		{alice, []string{"Top", "Top/Sub", "Top/Sub/Low"}, []events.Access{events.Own, events.Own, events.Own, 0}},
+		{bob, []string{"Top/Sub", "Top/Sub/Low"}, []events.Access{0, events.Write, events.Write, 0}},
+		{admin, []string{"Top", "Top/Sub", "Top/Sub/Low"}, []events.Access{events.Own, events.Own, events.Own, 0}},
+		{events.User{Principal: "user:nobody"}, nil, make([]events.Access, 4)},
+	} {
+		if got, err := f.FolderPaths(t.Context(), c.user); err != nil || !slices.Equal(got, c.paths) {
+			t.Errorf("FolderPaths(%s) = %q, %v, want %q", c.user.Principal, got, err, c.paths)
+		}
+		for i, folder := range []uuid.UUID{top, sub, low, gone} {
+			got, err := f.Access(t.Context(), c.user, folder)
+			if got != c.can[i] || (got == 0) != fault.Is(err, fault.NotFound) {
+				t.Errorf("Access(%s, %d) = %v, %v, want %v", c.user.Principal, i, got, err, c.can[i])
+			}
+		}
+	}
+}
+
+// However long the parts are, together they are the whole text.
+func TestMarkdownPagesAreTheWholeText(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	var lines strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&lines, "Line %d is übrigens short.\n", i)
+	}
+	id := f.document(top, "a.md", nil, lines.String(), strings.Repeat("ü", 500), "The end.")
+	f.settle()
+	write, err := f.Markdown(t.Context(), alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole strings.Builder
+	if err := write(&whole); err != nil {
+		t.Fatal(err)
+	}
+	for _, most := range []int{2, 3, 40, 41, 333, whole.Len() - 1, whole.Len(), whole.Len() + 1} {
+		var got strings.Builder
+		for from := int64(0); ; {
+			p, err := f.MarkdownPage(t.Context(), alice, id, from, most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Text) > most || p.Document.ID != id {
+				t.Fatalf("MarkdownPage(%d, %d) has %d bytes of %s", from, most, len(p.Text), p.Document.ID)
+			}
+			got.WriteString(p.Text)
+			if from = p.Next; from == 0 {
+				break
+			}
+		}
+		if got.String() != whole.String() {
+			t.Errorf("parts of %d bytes are not the whole text", most)
+		}
+	}
+	if p, err := f.MarkdownPage(t.Context(), alice, id, 1<<40, 10); err != nil || p.Text != "" || p.Next != 0 {
+		t.Errorf("behind the end: %+v, %v", p, err)
+	}
+	if _, err := f.MarkdownPage(t.Context(), bob, id, 0, 10); !fault.Is(err, fault.NotFound) {
+		t.Errorf("bob reads it: %v", err)
+	}
+}
