@@ -45,10 +45,10 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 	})
 	s.core = &coreClient{restClient{
 		url: s.base + "/core", http: newHTTPClient(4), tries: 3, pause: 10 * time.Millisecond, tell: func(string) {},
-		token: (&issuedToken{issue: func(context.Context) (string, time.Time, error) {
+		as: credential{token: (&issuedToken{issue: func(context.Context) (string, time.Time, error) {
 			token, err := issueToken(s.data, "admin")
 			return token, time.Now().Add(time.Hour), err
-		}}).get,
+		}}).get},
 	}}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"annals/cmd/annals/login"
 	"annals/http/signin"
 )
 
@@ -18,9 +19,13 @@ import (
 type connection struct{ server, token, user string }
 
 func (c *connection) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&c.server, "server", "", "URL of the core (default: of the server on the data folder)")
-	flags.StringVar(&c.token, "token", "", "ID token to sign in with; better given as ANNALS_TOKEN (default: one for --user)")
-	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to act as, beside its data folder")
+	bindServer(flags, &c.server)
+	flags.StringVar(&c.token, "token", "", "token to sign in with; better given as ANNALS_TOKEN (default: that of annals login, else one for --user)")
+	flags.StringVar(&c.user, "user", "admin", "act as this user of the built-in sign-in, beside its data folder")
+}
+
+func bindServer(flags *pflag.FlagSet, server *string) {
+	flags.StringVar(server, "server", "", "URL of the core (default: of the server on the data folder)")
 }
 
 // core returns the URL of the core.
@@ -70,11 +75,58 @@ func address(flag, text, service string) (string, error) {
 	return strings.TrimSuffix(text, "/"), nil
 }
 
-// tokens returns where tokens come from: the one that was given, or the
-// built-in sign-in beside its data folder.
-func (c *connection) tokens(cmd *cobra.Command, dataDir string) tokenSource {
+// credential is what requests are signed with, and how that is told to people.
+type credential struct {
+	token tokenSource
+	name  string // such as "the token that was given"
+	help  string // what to do where a server does not accept it
+}
+
+// credential returns what requests to a server are signed with: the token that
+// was given; else, unless a user is named, the sign-in that annals login has
+// kept; else tokens of the built-in sign-in, beside its data folder. server is
+// the URL of the core, or "" where it is not known.
+func (c *connection) credential(cmd *cobra.Command, dataDir, server string) (credential, error) {
 	if c.token != "" {
-		return func(_ context.Context, refused bool) (string, error) { return c.token, nil }
+		return credential{
+			token: func(context.Context, string) (string, error) { return c.token, nil },
+			name:  "the token given by --token or ANNALS_TOKEN", help: "it may have expired, or be meant for another server",
+		}, nil
+	}
+	if user := cmd.Flags().Lookup("user"); server != "" && (user == nil || !user.Changed) {
+		signedIn, found, err := c.signedIn(server)
+		if err != nil || found {
+			return signedIn, err
+		}
+	}
+	return c.builtIn(cmd, dataDir, server), nil
+}
+
+// signedIn returns the sign-in to a server that is kept on this machine.
+func (c *connection) signedIn(server string) (_ credential, found bool, err error) {
+	if server, err = login.ServerURL(server); err != nil {
+		return credential{}, false, err
+	}
+	store, err := login.UserStore()
+	if err != nil {
+		return credential{}, false, nil // whoever has no home has not signed in
+	}
+	kept, found, err := store.Get(server)
+	if err != nil || !found {
+		return credential{}, false, err
+	}
+	source := &login.Source{Store: store, Server: server, HTTP: newSignInClient()}
+	return credential{
+		token: source.Token,
+		name:  "the sign-in as " + printable(kept.User), help: "sign in again by annals login --server " + server,
+	}, true, nil
+}
+
+// builtIn returns tokens of the built-in sign-in for the user who is named.
+func (c *connection) builtIn(cmd *cobra.Command, dataDir, server string) credential {
+	how := "sign in by annals login"
+	if server != "" {
+		how += " --server " + server
 	}
 	issued := &issuedToken{issue: func(context.Context) (token string, expires time.Time, err error) {
 		err = withIssuer(cmd, dataDir, func(ctx context.Context, issuer *signin.Issuer) error {
@@ -82,11 +134,31 @@ func (c *connection) tokens(cmd *cobra.Command, dataDir string) tokenSource {
 			return helpUnknown(err)
 		})
 		if err != nil {
-			err = fmt.Errorf("sign in as %s: %w (or give a token by ANNALS_TOKEN)", c.user, err)
+			err = fmt.Errorf("sign in as %s: %w (or %s, or give a token by ANNALS_TOKEN)", c.user, err, how)
 		}
 		return token, expires, err
 	}}
-	return issued.get
+	return credential{
+		token: issued.get,
+		name:  fmt.Sprintf("the token for the user %s of the data folder %s", c.user, dataDir), help: how,
+	}
+}
+
+// coreBeside returns the URL of the core that belongs to a vault, or "" where it
+// cannot be told: what is kept for one server is no other's to see.
+func (c *connection) coreBeside(vault, dataDir string) (string, error) {
+	core, err := c.core(dataDir)
+	if err != nil || c.server != "" {
+		return core, err
+	}
+	if own, err := c.vault("", dataDir); err != nil || own == vault {
+		return core, err
+	}
+	beside, ok := strings.CutSuffix(vault, "/vault")
+	if !ok {
+		return "", nil
+	}
+	return beside + "/core", nil
 }
 
 // issuedToken holds a token and has another issued in time.
@@ -99,11 +171,11 @@ type issuedToken struct {
 }
 
 // get returns a token that lasts for a while yet: an upload may be slow.
-func (t *issuedToken) get(ctx context.Context, refused bool) (string, error) {
+func (t *issuedToken) get(ctx context.Context, refused string) (string, error) {
 	const ahead = 10 * time.Minute
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if refused || time.Until(t.expires) < ahead {
+	if t.token == refused || time.Until(t.expires) < ahead {
 		var err error
 		if t.token, t.expires, err = t.issue(ctx); err != nil {
 			return "", err

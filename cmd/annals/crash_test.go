@@ -192,7 +192,7 @@ func (c *crashTest) client() *coreClient {
 		return token, time.Now().Add(time.Hour), err
 	}}
 	return &coreClient{restClient{
-		url: c.base + "/core", http: &http.Client{Transport: c}, token: token.get,
+		url: c.base + "/core", http: &http.Client{Transport: c}, as: credential{token: token.get},
 		tries: 40, pause: 5 * time.Millisecond, tell: func(string) {},
 	}}
 }

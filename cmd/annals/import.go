@@ -107,6 +107,10 @@ func (c *importConfig) list(out io.Writer, t tree, key importKey) error {
 
 // carryOut imports, and tells how that ended.
 func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key importKey) (err error) {
+	as, err := c.credential(cmd, dataDir, key.Server)
+	if err != nil {
+		return err
+	}
 	state, err := openState(c.state, key, c.restart)
 	if err != nil {
 		return err
@@ -119,7 +123,7 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 	f := &folderImport{
 		client: &coreClient{restClient{
 			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.waiting,
-			token: c.tokens(cmd, dataDir),
+			as: as,
 		}},
 		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll,
 		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+
+	"annals/events/fault"
 )
 
 // folderImport sends the files of a tree and waits for what becomes of them.
@@ -82,8 +84,8 @@ func (f *folderImport) greet(ctx context.Context) error {
 	}
 	known, err := f.client.reach(ctx, id)
 	switch {
-	case isRefusal(err, http.StatusUnauthorized):
-		return fmt.Errorf("the server %s does not accept the token: %w", f.client.url, err)
+	case isRefusal(err, http.StatusUnauthorized), fault.Is(err, fault.Unauthenticated):
+		return err
 	case err != nil:
 		return fmt.Errorf("reach the server: %w", err)
 	case !known && f.state.recent != "":

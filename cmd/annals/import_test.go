@@ -466,7 +466,7 @@ func TestImportRenewsItsToken(t *testing.T) {
 		issued++
 		return fmt.Sprintf("token %d", issued), time.Now().Add(time.Hour), nil
 	}}
-	client := &coreClient{restClient{url: core.URL + "/core", http: core.Client(), token: source.get, tries: 3, pause: time.Millisecond, tell: func(string) {}}}
+	client := &coreClient{restClient{url: core.URL + "/core", http: core.Client(), as: credential{token: source.get}, tries: 3, pause: time.Millisecond, tell: func(string) {}}}
 	dir := writeTree(t, 3)
 	list, err := listTree(dir)
 	if err != nil {
@@ -482,7 +482,7 @@ func TestImportRenewsItsToken(t *testing.T) {
 		t.Errorf("%d tokens were issued, want 2", issued)
 	}
 	source.expires = time.Now().Add(time.Minute)
-	if token, err := source.get(t.Context(), false); token != "token 3" || err != nil {
+	if token, err := source.get(t.Context(), ""); token != "token 3" || err != nil {
 		t.Errorf("get a minute before the token expires = %q, %v, want a new one", token, err)
 	}
 }

@@ -82,6 +82,9 @@ func rootCommand() *cobra.Command {
 		restoreCommand(dataDir),
 		importCommand(dataDir),
 		shareCommand(dataDir),
+		loginCommand(dataDir),
+		logoutCommand(dataDir),
+		whoamiCommand(dataDir),
 		versionCommand(),
 		extractCommand(),
 	)

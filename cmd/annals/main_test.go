@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	testscript.Main(m, map[string]func(){"annals": main})
+	testscript.Main(m, map[string]func(){"annals": main, "xdg-open": walkAsProgram, "open": walkAsProgram})
 }
 
 // A dry run of an import shows which file goes where.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"annals/events/fault"
 )
 
 // restClient makes requests of one of the services, signs them, and tries
@@ -22,14 +24,15 @@ import (
 type restClient struct {
 	url   string // of the service, without a slash at the end
 	http  *http.Client
-	token tokenSource
+	as    credential
 	tries uint
 	pause time.Duration // before the second try; rising from there
 	tell  func(string)  // what is waited for, for the user
 }
 
-// tokenSource returns an ID token; a new one if the last was refused.
-type tokenSource func(ctx context.Context, refused bool) (string, error)
+// tokenSource returns a token: if it can, another than the one that was refused,
+// which is "" at first.
+type tokenSource func(ctx context.Context, refused string) (string, error)
 
 // newHTTPClient has no limit on a whole request, since an upload may take
 // long; its parts have.
@@ -77,6 +80,8 @@ func isRetryable(ctx context.Context, err error, patient bool) bool {
 	switch {
 	case ctx.Err() != nil, errors.As(err, &f):
 		return false
+	case fault.Is(err, fault.Unavailable):
+		return true
 	case isRefusal(err, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout):
 		return true
 	}
@@ -86,22 +91,21 @@ func isRetryable(ctx context.Context, err error, patient bool) bool {
 // signed makes a request with a token, and once more with a new one if that
 // was refused.
 func (c *restClient) signed(ctx context.Context, request func() (*http.Request, error)) (a *answer, err error) {
-	for _, refused := range []bool{false, true} {
-		var token string
-		if token, err = c.token(ctx, refused); err != nil {
+	var token string
+	var r *http.Request
+	for range 2 {
+		if token, err = c.as.token(ctx, token); err != nil {
 			return nil, err
 		}
-		r, err := request()
-		if err != nil {
+		if r, err = request(); err != nil {
 			return nil, err
 		}
 		r.Header.Set("Authorization", "Bearer "+token)
-		a, err = c.do(r)
-		if refused || !isRefusal(err, http.StatusUnauthorized) {
+		if a, err = c.do(r); !isRefusal(err, http.StatusUnauthorized) {
 			return a, err
 		}
 	}
-	return a, err
+	return nil, fmt.Errorf("the server %s does not accept %s: %w; %s", c.url, c.as.name, err, c.as.help)
 }
 
 func (c *restClient) do(r *http.Request) (*answer, error) {

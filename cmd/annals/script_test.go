@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			s := new(scriptServer)
 			e.Values[serverKey{}] = s
 			e.Defer(func() { _ = s.end(os.Kill) })
@@ -57,7 +58,7 @@ func (s *scriptServer) end(sig os.Signal) error {
 }
 
 // serveInScript: serve [flags] starts a server on a free port and waits for
-// its welcome, which becomes stdout.
+// its welcome, which becomes stdout. $CORE is the URL of the core from then on.
 func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(serverKey{}).(*scriptServer)
 	if neg || s.serverProcess != nil {
@@ -67,6 +68,7 @@ func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	p, err := startServer(dir, []string{"XDG_CACHE_HOME=" + ts.Getenv("XDG_CACHE_HOME")}, args...)
 	ts.Check(err)
 	s.serverProcess = p
+	ts.Setenv("CORE", p.base+"/core")
 	_, err = io.WriteString(ts.Stdout(), p.welcome)
 	ts.Check(err)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -62,16 +61,20 @@ func (c *shareConfig) run(cmd *cobra.Command, dataDir string, args []string) err
 	if err != nil {
 		return err
 	}
+	core, err := c.coreBeside(address, dataDir)
+	if err != nil {
+		return err
+	}
+	as, err := c.credential(cmd, dataDir, core)
+	if err != nil {
+		return err
+	}
 	client := &vaultClient{restClient{
-		url: address, http: newHTTPClient(1), tries: 10, pause: c.pause, token: c.tokens(cmd, dataDir),
+		url: address, http: newHTTPClient(1), tries: 10, pause: c.pause, as: as,
 		tell: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) },
 	}}
 	defer client.http.CloseIdleConnections()
-	err = carryOutGrant(cmd.Context(), client, cmd.OutOrStdout(), args[0], change)
-	if isRefusal(err, http.StatusUnauthorized) {
-		return fmt.Errorf("the server %s does not accept the token: %w", address, err)
-	}
-	return err
+	return carryOutGrant(cmd.Context(), client, cmd.OutOrStdout(), args[0], change)
 }
 
 // carryOutGrant makes a change of what a folder grants and tells the outcome;

@@ -1,0 +1,175 @@
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/oauth2"
+
+	"annals/events/fault"
+)
+
+// issuer is an authorization server as its metadata tell of it (RFC 8414,
+// OpenID Connect Discovery).
+type issuer struct {
+	Name          string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Device        string   `json:"device_authorization_endpoint"`
+	Revocation    string   `json:"revocation_endpoint"`
+	Scopes        []string `json:"scopes_supported"`
+	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+func (i issuer) endpoint() oauth2.Endpoint {
+	return oauth2.Endpoint{
+		AuthURL: i.Authorization, TokenURL: i.Token, DeviceAuthURL: i.Device, AuthStyle: oauth2.AuthStyleInParams,
+	}
+}
+
+// issuerOf asks a server whose tokens it takes (RFC 9728).
+func issuerOf(ctx context.Context, client *http.Client, server string) (string, error) {
+	at, err := wellKnown(server, "oauth-protected-resource")
+	if err != nil {
+		return "", err
+	}
+	var resource struct {
+		URL     string   `json:"resource"`
+		Issuers []string `json:"authorization_servers"`
+	}
+	err = read(ctx, client, at, &resource)
+	switch {
+	case errors.Is(err, errNotThere):
+		return "", fmt.Errorf("%s does not tell where to sign in: is it the URL of the core, such as http://127.0.0.1:8080/core? Otherwise name the issuer by --issuer", server)
+	case err != nil:
+		return "", fmt.Errorf("ask %s where to sign in: %w", server, err)
+	}
+	if own, err := ServerURL(resource.URL); err != nil || own != server {
+		return "", fmt.Errorf("the server at %s calls itself %q: give that by --server, or name the issuer by --issuer", server, resource.URL)
+	}
+	switch len(resource.Issuers) {
+	case 0:
+		return "", fmt.Errorf("%s names no issuer: name one by --issuer", server)
+	case 1:
+		return resource.Issuers[0], nil
+	}
+	return "", fmt.Errorf("%s takes tokens of several issuers: choose one by --issuer: %q", server, resource.Issuers)
+}
+
+// findIssuer reads the metadata of an issuer, wherever it keeps them.
+func findIssuer(ctx context.Context, client *http.Client, name string) (i issuer, err error) {
+	if err := checkURL(name, ""); err != nil {
+		return i, fmt.Errorf("issuer %q: %w", name, err)
+	}
+	inserted, err := wellKnown(name, "oauth-authorization-server")
+	if err != nil {
+		return i, err
+	}
+	for _, at := range []string{strings.TrimSuffix(name, "/") + "/.well-known/openid-configuration", inserted} {
+		if err = read(ctx, client, at, &i); !errors.Is(err, errNotThere) {
+			break
+		}
+	}
+	if err != nil {
+		return i, fmt.Errorf("read what the issuer %s says of itself: %w", name, err)
+	}
+	return i, i.check(name)
+}
+
+// check refuses an issuer that says it is another (RFC 8414 §3.3), and addresses
+// that are no place for secrets or for a browser.
+func (i issuer) check(name string) error {
+	if i.Name != name {
+		return fmt.Errorf("the issuer at %s calls itself %q", name, i.Name)
+	}
+	scheme, _, _ := strings.Cut(name, ":")
+	for _, endpoint := range []string{i.Authorization, i.Token, i.Device, i.Revocation} {
+		if endpoint == "" {
+			continue
+		}
+		if err := checkURL(endpoint, scheme); err != nil {
+			return fmt.Errorf("the issuer %s names %q as an endpoint: %w", name, endpoint, err)
+		}
+	}
+	if i.Token == "" {
+		return fmt.Errorf("the issuer %s names no address at which it gives tokens", name)
+	}
+	return nil
+}
+
+// scopes returns what of the wanted scopes the issuer knows, if it tells.
+func (i issuer) scopes(wanted ...string) []string {
+	if len(i.Scopes) == 0 {
+		return wanted
+	}
+	return slices.DeleteFunc(wanted, func(s string) bool { return !slices.Contains(i.Scopes, s) })
+}
+
+// checkURL takes URLs that a request may go to; of an https issuer by https
+// alone.
+func checkURL(text, issuerScheme string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("it is no http or https URL")
+	case issuerScheme == "https" && u.Scheme != "https":
+		return errors.New("it is not https as the issuer is")
+	}
+	return nil
+}
+
+// ServerURL returns the one way in which the URL of a server is written here.
+func ServerURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fault.Errorf(fault.Invalid, "%q is no http or https URL of a server", text)
+	}
+	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	plain := url.URL{Scheme: u.Scheme, Host: strings.TrimSuffix(strings.ToLower(u.Host), port), Path: strings.TrimRight(u.Path, "/")}
+	return plain.String(), nil
+}
+
+// wellKnown puts a well-known name between host and path (RFC 8414 §3.1).
+func wellKnown(text, name string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", fault.Errorf(fault.Invalid, "%q is no URL: %w", text, err)
+	}
+	u.Path, u.RawPath = "/.well-known/"+name+strings.TrimSuffix(u.Path, "/"), ""
+	return u.String(), nil
+}
+
+// errNotThere says that a document is not at an address.
+var errNotThere = errors.New("there is no such document")
+
+// read reads a JSON document.
+func read(ctx context.Context, client *http.Client, at string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "application/json")
+	reply, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	switch {
+	case reply.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%w at %s", errNotThere, at)
+	case reply.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s answers %s", at, reply.Status)
+	}
+	const most = 256 << 10
+	if err := json.NewDecoder(io.LimitReader(reply.Body, most)).Decode(into); err != nil {
+		return fmt.Errorf("what %s answers is no JSON document of its kind: %w", at, err)
+	}
+	return nil
+}

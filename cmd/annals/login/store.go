@@ -1,0 +1,159 @@
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Store keeps sign-ins by server, in a file that is its user's alone. Several
+// processes may use it at once: one at a time changes it.
+type Store struct{ Path string }
+
+// UserStore returns the store of whoever runs this program.
+func UserStore() (Store, error) {
+	config, err := os.UserConfigDir()
+	if err != nil {
+		return Store{}, fmt.Errorf("find a place for sign-ins: %w", err)
+	}
+	return Store{filepath.Join(config, "annals", "credentials.json")}, nil
+}
+
+// file is what the store's file holds.
+type file struct {
+	Servers map[string]Login `json:"servers"` // by URL of the core
+}
+
+// All returns all sign-ins by server.
+func (s Store) All() (map[string]Login, error) {
+	f, err := os.Open(s.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read sign-ins: %w", err)
+	}
+	defer f.Close()
+	if err := s.private(f); err != nil {
+		return nil, err
+	}
+	var all file
+	if err := json.NewDecoder(f).Decode(&all); err != nil {
+		return nil, fmt.Errorf("read sign-ins: %s is not what was written there (%w): remove it and sign in anew", s.Path, err)
+	}
+	return all.Servers, nil
+}
+
+// Get returns the sign-in to a server.
+func (s Store) Get(server string) (l Login, found bool, err error) {
+	all, err := s.All()
+	l, found = all[server]
+	return l, found, err
+}
+
+// private refuses a file that others may read, or could have put there.
+func (s Store) private(f *os.File) error {
+	if runtime.GOOS == "windows" { // where a user's folders are the user's
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("read sign-ins: %w", err)
+	}
+	folder, err := os.Stat(filepath.Dir(s.Path))
+	if err != nil {
+		return fmt.Errorf("read sign-ins: %w", err)
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("sign-ins are not read from %s: it is no file", s.Path)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("sign-ins are not read from %s, which others may use (its mode is %#o): if nobody has, chmod 600 it; else remove it and sign in anew", s.Path, info.Mode().Perm())
+	case folder.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("sign-ins are not read from %s, a folder that others may change (its mode is %#o): chmod 700 it", filepath.Dir(s.Path), folder.Mode().Perm())
+	}
+	return nil
+}
+
+// Put keeps the sign-in to a server, and returns the one before, if there was one.
+func (s Store) Put(ctx context.Context, server string, l Login) (before Login, found bool, err error) {
+	err = s.change(ctx, func(all map[string]Login) error {
+		before, found = all[server]
+		all[server] = l
+		return nil
+	})
+	return before, found, err
+}
+
+// Remove forgets the sign-in to a server and returns it, if there was one.
+func (s Store) Remove(ctx context.Context, server string) (l Login, found bool, err error) {
+	err = s.change(ctx, func(all map[string]Login) error {
+		if l, found = all[server]; !found {
+			return errUnchanged
+		}
+		delete(all, server)
+		return nil
+	})
+	return l, found, err
+}
+
+// errUnchanged says that a change has come to nothing.
+var errUnchanged = errors.New("nothing is changed")
+
+// change gives all sign-ins to f, alone among all processes, and keeps what it
+// leaves, unless it returns an error.
+func (s Store) change(ctx context.Context, f func(all map[string]Login) error) (err error) {
+	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
+		return fmt.Errorf("make the folder for sign-ins: %w", err)
+	}
+	lock := flock.New(s.Path+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return fmt.Errorf("lock sign-ins: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	all, err := s.All()
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		all = map[string]Login{}
+	}
+	switch err := f(all); {
+	case errors.Is(err, errUnchanged):
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.write(all)
+}
+
+// write replaces the file in one step.
+func (s Store) write(all map[string]Login) error {
+	text, err := json.MarshalIndent(file{all}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode sign-ins: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.Path), filepath.Base(s.Path)+".*") // of mode 0600
+	if err != nil {
+		return fmt.Errorf("keep sign-ins: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("keep sign-ins: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}

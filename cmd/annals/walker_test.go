@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// walker goes through the pages of the built-in sign-in as a person does, without
+// a window.
+type walker struct {
+	client         *http.Client
+	name, password string
+	decision       string // allow or deny
+}
+
+func newWalker(name, password, decision string) (*walker, error) {
+	jar, err := cookiejar.New(nil)
+	return &walker{&http.Client{Jar: jar}, name, password, decision}, err
+}
+
+// walkAsProgram is a program of the name of an opener of URLs.
+func walkAsProgram() {
+	w, err := newWalker(os.Getenv("WALKER_NAME"), os.Getenv("WALKER_PASSWORD"), os.Getenv("WALKER_DECISION"))
+	if err == nil {
+		_, err = w.walk(os.Args[1])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+var (
+	formTag  = regexp.MustCompile(`<form method="post" action="([^"]*)">`)
+	fieldTag = regexp.MustCompile(`<input [^>]*name="([^"]*)"(?: value="([^"]*)")?`)
+)
+
+// walk opens an address, fills in every form that it comes to, and returns the
+// page on which there is none.
+func (w *walker) walk(address string) (page string, err error) {
+	reply, err := w.client.Get(address)
+	for range 6 {
+		if err != nil {
+			return page, err
+		}
+		text, err := io.ReadAll(reply.Body)
+		if page = string(text); err != nil || reply.Body.Close() != nil {
+			return page, err
+		}
+		form := formTag.FindStringSubmatch(page)
+		if form == nil {
+			return page, nil
+		}
+		target, err := reply.Request.URL.Parse(html.UnescapeString(form[1]))
+		if err != nil {
+			return page, err
+		}
+		if reply, err = w.submit(target, page); err != nil {
+			return page, err
+		}
+	}
+	return page, fmt.Errorf("%s leads from form to form; the last is\n%s", address, page)
+}
+
+// submit sends the first form of a page.
+func (w *walker) submit(target *url.URL, page string) (*http.Response, error) {
+	part, _, _ := strings.Cut(page[strings.Index(page, "<form"):], "</form>")
+	fields := url.Values{}
+	for _, field := range fieldTag.FindAllStringSubmatch(part, -1) {
+		fields.Set(field[1], html.UnescapeString(field[2]))
+	}
+	if strings.Contains(part, `name="decision"`) {
+		fields.Set("decision", w.decision)
+	}
+	if fields.Has("password") {
+		maps.Copy(fields, url.Values{"username": {w.name}, "password": {w.password}})
+	}
+	r, err := http.NewRequest(http.MethodPost, target.String(), strings.NewReader(fields.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", target.Scheme+"://"+target.Host)
+	return w.client.Do(r)
+}
