@@ -146,3 +146,22 @@ func TestTheVaultIsFoundBesideTheCore(t *testing.T) {
 		}
 	}
 }
+
+func TestSignInsAreLookedForWhereTheVaultIs(t *testing.T) {
+	dir := t.TempDir()
+	urls := signin.URLs{Core: "http://core.test", Vault: "http://vault.test", Issuer: "http://h/signin"}
+	if err := signin.WriteURLs(dir, urls); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ server, vault, want string }{
+		{"", "http://vault.test", "http://core.test"},
+		{"", "https://a.test/vault", "https://a.test/core"},
+		{"", "https://a.test/v", ""},
+		{"https://b.test/c", "https://a.test/v", "https://b.test/c"},
+	} {
+		connection := connection{server: c.server}
+		if got, err := connection.coreBeside(c.vault, dir); got != c.want || err != nil {
+			t.Errorf("with --server %q the core beside %s is %q, %v; want %q", c.server, c.vault, got, err, c.want)
+		}
+	}
+}

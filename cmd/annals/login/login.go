@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -58,9 +59,7 @@ func (l *Login) take(t *oauth2.Token) error {
 	if l.ByIDToken && !l.UseIDToken() {
 		return errors.New("it gives no ID token any more")
 	}
-	if l.User == "" {
-		l.User = nameOf(l.IDToken)
-	}
+	l.User = cmp.Or(l.User, nameOf(l.IDToken), nameOf(l.AccessToken), "somebody")
 	return nil
 }
 
@@ -112,7 +111,7 @@ func (l Login) Revoke(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// nameOf returns what an ID token calls its user, to be shown and for nothing
+// nameOf returns what a token calls its user, to be shown and for nothing
 // else: its signature is the server's to judge.
 func nameOf(token string) string {
 	all := claims(token)

@@ -1,0 +1,91 @@
+package login
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// deviceIssuer is an issuer of one's own that knows devices alone. It answers the
+// questions of a device one after the other, and then with the last.
+func deviceIssuer(t *testing.T, lifetime int, answers ...http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	var asked atomic.Int64
+	routes := http.NewServeMux()
+	s := httptest.NewServer(routes)
+	t.Cleanup(s.Close)
+	routes.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"issuer": %q, "token_endpoint": %q, "device_authorization_endpoint": %q}`, s.URL, s.URL+"/token", s.URL+"/device")
+	})
+	routes.HandleFunc("POST /device", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("client_id") != "program" || r.FormValue("resource") != "http://h/core" || r.FormValue("scope") != "openid offline_access more" {
+			t.Errorf("the device asks with %v", r.Form)
+		}
+		fmt.Fprintf(w, `{"device_code": "code", "user_code": "ABCD", "verification_uri": "https://h/device", "expires_in": %d, "interval": 1}`, lifetime)
+	})
+	routes.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		answers[min(int(asked.Add(1)), len(answers))-1](w, r)
+	})
+	return s
+}
+
+func says(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+func TestADeviceAsksUntilItKnows(t *testing.T) {
+	hangsUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	pending := says(400, `{"error": "authorization_pending"}`)
+	for name, c := range map[string]struct {
+		lifetime int
+		answers  []http.HandlerFunc
+		says     string // of the error
+	}{
+		"answers that are lost": {60, []http.HandlerFunc{hangsUp, says(503, "busy"), says(200, `{"access_token": "token", "token_type": "bearer"}`)}, ""},
+		"an end that is told":   {60, []http.HandlerFunc{says(400, `{"error": "expired_token"}`)}, "the code has expired"},
+		"an end that comes":     {1, []http.HandlerFunc{pending}, "the code has expired"},
+		"a denial":              {60, []http.HandlerFunc{says(400, `{"error": "access_denied"}`)}, "the sign-in was denied"},
+		"a refusal":             {60, []http.HandlerFunc{says(401, `{"error": "invalid_client", "error_description": "who?"}`)}, `it refuses: "invalid_client", "who?"`},
+		"another kind of token": {60, []http.HandlerFunc{says(200, `{"access_token": "token", "token_type": "DPoP"}`)}, `unknown type "DPoP"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := deviceIssuer(t, c.lifetime, c.answers...)
+			var told []string
+			flow := Flow{
+				Server: "http://h/core", Issuer: s.URL, ClientID: "program", Resource: "http://h/core", Scopes: []string{"more"},
+				Device: true, HTTP: NewHTTPClient(nil), Tell: func(lines ...string) { told = append(told, lines...) },
+			}
+			l, err := flow.SignIn(t.Context())
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("SignIn = %v, want %q", err, c.says)
+			}
+			if err == nil && (l.Bearer() != "token" || l.Issuer != s.URL || l.ClientID != "program") {
+				t.Errorf("SignIn = %+v", l)
+			}
+			if text := strings.Join(told, "\n"); !strings.Contains(text, "https://h/device") || !strings.Contains(text, "ABCD") {
+				t.Errorf("the person is told %q", text)
+			}
+		})
+	}
+}
+
+func TestWhatAnIssuerLacksIsTold(t *testing.T) {
+	s := deviceIssuer(t, 1)
+	flow := Flow{Server: "http://h/core", Issuer: s.URL, HTTP: NewHTTPClient(nil)}
+	if _, err := flow.SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "try --device") {
+		t.Errorf("without pages: %v", err)
+	}
+	s = documents(t, map[string]string{"/.well-known/openid-configuration": `{"issuer": "HERE", "token_endpoint": "HERE/t"}`})
+	flow = Flow{Server: "http://h/core", Issuer: s.URL, HTTP: NewHTTPClient(nil), Device: true}
+	if _, err := flow.SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "--no-browser") {
+		t.Errorf("without devices: %v", err)
+	}
+}
