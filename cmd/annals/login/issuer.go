@@ -51,7 +51,11 @@ func issuerOf(ctx context.Context, client *http.Client, server string) (string, 
 	case err != nil:
 		return "", fmt.Errorf("ask %s where to sign in: %w", server, err)
 	}
-	if own, err := ServerURL(resource.URL); err != nil || own != server {
+	switch own, err := ServerURL(resource.URL); {
+	case err == nil && own == server:
+	case strings.Count(server, "/") == len("//"): // a host alone tells of something that it has below
+		return "", fmt.Errorf("%s is not the URL of the core, which may be %[1]s/core", server)
+	default:
 		return "", fmt.Errorf("the server at %s calls itself %q: give that by --server, or name the issuer by --issuer", server, resource.URL)
 	}
 	switch len(resource.Issuers) {

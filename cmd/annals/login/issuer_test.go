@@ -64,6 +64,10 @@ func TestTheServerSaysWhereToSignIn(t *testing.T) {
 			t.Errorf("%s: issuerOf = %q, %v; want %q, %q", name, got, err, c.want, c.says)
 		}
 	}
+	s := documents(t, map[string]string{"/.well-known/oauth-protected-resource": `{"resource": "HERE/mcp", "authorization_servers": ["https://login.example"]}`})
+	if _, err := issuerOf(t.Context(), NewHTTPClient(nil), s.URL); err == nil || !strings.Contains(err.Error(), "which may be "+s.URL+"/core") {
+		t.Errorf("issuerOf for a host = %v, want an error that says where the core may be", err)
+	}
 }
 
 func TestAnIssuerIsFoundWhereItKeepsItsMetadata(t *testing.T) {
