@@ -24,6 +24,7 @@ func (c *connection) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.user, "user", "admin", "act as this user of the built-in sign-in, beside its data folder")
 }
 
+// bindServer binds the flag that names a server.
 func bindServer(flags *pflag.FlagSet, server *string) {
 	flags.StringVar(server, "server", "", "URL of the core (default: of the server on the data folder)")
 }

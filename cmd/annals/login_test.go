@@ -286,4 +286,12 @@ func (s *signInSite) testFailure() {
 	if out, err := s.run("whoami"); err == nil || !strings.Contains(out, "connection refused") || strings.Contains(out, "sign in again") {
 		s.Errorf("whoami when the token has expired = %v %s", err, out)
 	}
+	l.RevocationURL = "http://127.0.0.1:1/revoke"
+	keep(l)
+	if out, err := s.run("logout"); err == nil || !strings.Contains(out, "is forgotten here, but goes on at its issuer") {
+		s.Errorf("logout = %v %s", err, out)
+	}
+	if out, err := s.run("whoami"); err == nil || !strings.Contains(out, "nobody is signed in") {
+		s.Errorf("whoami after logout = %v %s", err, out)
+	}
 }

@@ -26,8 +26,8 @@ type Source struct {
 var errEnded = fault.Errorf(fault.Unauthenticated, "it has expired")
 
 // Token returns a token that lasts for a while, and is another than the one that
-// was refused, which is "" at first. The error is Unauthenticated where only a new sign-in helps, and
-// Unavailable where the issuer cannot answer.
+// was refused, which is "" at first. The error is Unauthenticated where only a new
+// sign-in helps, and Unavailable where the issuer cannot answer.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *Source) renew(ctx context.Context, all map[string]Login, refused string
 	}
 	next, err := refresh(ctx, l, s.HTTP)
 	if err != nil {
-		if passes(err) && l.Bearer() != refused && time.Now().Before(l.Expires) {
-			return l, errUnchanged // there is time for another try
+		if l.Bearer() != refused && time.Now().Before(l.Expires) {
+			return l, errUnchanged // the token still does, and there is time for another try
 		}
 		return l, err
 	}
