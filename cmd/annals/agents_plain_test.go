@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -244,32 +242,17 @@ func (c *plainClient) rpc(token, session, method string, params any) (status int
 	return reply.StatusCode, reply.Header, answer
 }
 
-// answerOf reads the result from a reply, or from the stream of events that is
-// one. There is none where the reply is an error, or answers a notification.
+// answerOf reads the result from a reply. There is none where the reply is an
+// error, or answers a notification.
 func answerOf(reply *http.Response) (json.RawMessage, error) {
-	body := io.Reader(reply.Body)
-	if strings.HasPrefix(reply.Header.Get("Content-Type"), "text/event-stream") {
-		lines := bufio.NewReader(reply.Body)
-		for {
-			line, err := lines.ReadString('\n')
-			if data, ok := strings.CutPrefix(line, "data:"); ok && strings.TrimSpace(data) != "" {
-				body = strings.NewReader(data)
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
 	if reply.StatusCode != http.StatusOK {
-		_, err := io.Copy(io.Discard, body)
-		return nil, err
+		return nil, nil
 	}
 	var m struct {
 		Result json.RawMessage
 		Error  *struct{ Message string }
 	}
-	err := json.NewDecoder(body).Decode(&m)
+	err := json.NewDecoder(reply.Body).Decode(&m)
 	if m.Error != nil {
 		err = errors.New(m.Error.Message)
 	}

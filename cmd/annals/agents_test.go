@@ -17,7 +17,7 @@ type agentTest struct {
 	inbox string // a folder below which the tools may read files
 }
 
-// agentPasswords of the users.
+// agentPasswords are what the users sign in with.
 var agentPasswords = map[string]string{"alice": "a lighthouse keeper", "bob": "an icebreaker captain"}
 
 // longLines is how many lines the document has that no client gets in one
