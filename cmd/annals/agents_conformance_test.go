@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// conformance is the official suite's program.
+const conformance = "node_modules/.bin/conformance"
+
+// testConformanceOfTools runs all of the official suite's scenarios for
+// servers, in the two versions of the protocol that clients speak today.
+func (a *agentTest) testConformanceOfTools(t *testing.T) {
+	token := a.newPlainClient(t, "alice").signIn(nil).Access
+	for version, failing := range meantToFail() {
+		t.Run(version, func(t *testing.T) {
+			results := t.TempDir()
+			// Its exit status tells that scenarios fail, which is looked up.
+			_ = eachLine(t, nodeCommand(t, conformance, "server", "--url", a.signing(t, token), "--suite", "all", "--spec-version", version, "--output-dir", results), func(string) {})
+			wantFailing(t, outcomes(t, results), failing)
+		})
+	}
+}
+
+// wantFailing holds that what fails is what is meant to, no less and no more.
+func wantFailing(t *testing.T, got map[string]map[string]string, failing map[string]string) {
+	t.Helper()
+	meant, passing := make(map[string]bool), 0
+	for scenario, faults := range got {
+		for check, message := range faults {
+			switch {
+			case failing[scenario] != "":
+				meant[scenario] = true
+			case failing[scenario+" "+check] != "":
+				meant[scenario+" "+check] = true
+			default:
+				t.Errorf("%s fails: %s: %s", scenario, check, message)
+			}
+		}
+		if len(faults) == 0 {
+			passing++
+		}
+	}
+	for what, reason := range failing {
+		if !meant[what] {
+			t.Errorf("%s passes or is no more, though it is said to fail: %s", what, reason)
+		}
+	}
+	t.Logf("%d of %d scenarios pass", passing, len(got))
+}
+
+// signing returns the URL of a proxy that signs requests to the tools, since
+// the suite cannot. What names the proxy names the server behind it, and what
+// names another host goes through.
+func (a *agentTest) signing(t *testing.T, token string) string {
+	t.Helper()
+	to, err := url.Parse(a.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			own := r.In.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
+			r.SetURL(to)
+			r.Out.Host = strings.Replace(r.In.Host, own, to.Host, 1)
+			if origin := r.In.Header.Get("Origin"); origin != "" {
+				r.Out.Header.Set("Origin", strings.Replace(origin, own, to.Host, 1))
+			}
+			r.Out.Header.Set("Authorization", "Bearer "+token)
+		},
+		FlushInterval: -1,
+		// The suite leaves streams open and goes.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	})
+	t.Cleanup(proxy.Close)
+	return proxy.URL + "/mcp"
+}
+
+// runStamp is the moment of a run, at the end of its folder's name.
+var runStamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+// outcomes reads what the suite leaves: for each scenario that ran, the checks
+// that failed and why. What a server may leave out is no failure.
+func outcomes(t *testing.T, dir string) map[string]map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the suite left %d results: %v", len(files), err)
+	}
+	all := make(map[string]map[string]string)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var checks []struct{ ID, Status, ErrorMessage string }
+		if err := json.Unmarshal(text, &checks); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		folder := filepath.Base(filepath.Dir(file))
+		failed := make(map[string]string)
+		for _, c := range checks {
+			if c.Status == "FAILURE" || c.Status == "WARNING" {
+				failed[c.ID] = c.ErrorMessage
+			}
+		}
+		all[strings.TrimPrefix(runStamp.ReplaceAllString(folder, ""), "server-")] = failed
+	}
+	return all
+}
+
+// testConformanceOfSignIn runs the suite's scenarios for authorization servers.
+func (a *agentTest) testConformanceOfSignIn(t *testing.T) {
+	c := a.newPlainClient(t, "alice")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	results := t.TempDir()
+	var said []string
+	err = eachLine(t, nodeCommand(t, conformance, "authorization", "--url", c.signin.Issuer, "--client-id", c.id, "--resource", a.tools(), "--port", port, "--output-dir", results), func(line string) {
+		said = append(said, line)
+		if strings.HasPrefix(line, c.signin.Authorize+"?") {
+			a.visit(t, "alice", line)
+		}
+	})
+	if err != nil {
+		t.Errorf("the suite ends: %v\n%s", err, strings.Join(said, "\n"))
+	}
+	got := outcomes(t, results)
+	if len(got) != 2 {
+		t.Errorf("%d scenarios ran, want 2", len(got))
+	}
+	wantFailing(t, got, nil)
+}

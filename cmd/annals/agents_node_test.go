@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// agentPackages are what scripts/test-deps installs: clients of the tools, and a
+// Node to run them.
+const agentPackages = "testdata/agents"
+
+// nodeModules returns the folder in which they are installed.
+func nodeModules(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	wanted, err := os.ReadFile(filepath.Join(agentPackages, "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "annals-tests", "agents")
+	installed, _ := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	modules := filepath.Join(dir, "node_modules")
+	if _, err := os.Stat(filepath.Join(modules, ".bin", "node")); err != nil || !bytes.Equal(installed, wanted) {
+		t.Skip("the agents' clients are not installed: scripts/test-deps does that where there is npm")
+	}
+	return modules
+}
+
+// nodeCommand prepares a script to be run by Node in a folder of its own, with
+// the packages beside it.
+func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	dir, modules := t.TempDir(), nodeModules(t)
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, filepath.Join(modules, ".bin", "node"), append([]string{script}, args...)...)
+	c.Dir = dir
+	c.Stderr = new(bytes.Buffer)
+	return c
+}
+
+// eachLine runs a command, and each on every line that it prints.
+func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
+	t.Helper()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	defer func() { // where each ends the test
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		each(lines.Text())
+	}
+	_, _ = io.Copy(io.Discard, out)
+	if err := c.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, c.Stderr)
+	}
+	return lines.Err()
+}
+
+// visit lets a person go through the sign-in at an address, and the browser
+// with the answer to the client, which listens for it.
+func (a *agentTest) visit(t *testing.T, person, address string) {
+	t.Helper()
+	away, err := a.browser(person).open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.Get(away.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reply.Body.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// testTypeScriptClient lets the official client for TypeScript sign in and use
+// whatever there is.
+func (a *agentTest) testTypeScriptClient(t *testing.T) {
+	settings, err := json.Marshal(map[string]any{
+		"url": a.tools(), "file": filepath.Join(a.inbox, "fastnet.md"), "outside": filepath.Join(a.data, "log.db"), "story": longStory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := nodeCommand(t, "client.mjs")
+	client.Stdin = bytes.NewReader(settings)
+	script, err := os.ReadFile(filepath.Join(agentPackages, "client.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, client.Dir, "client.mjs", string(script))
+	last := ""
+	err = eachLine(t, client, func(line string) {
+		var told struct{ Open, Step, Error string }
+		if err := json.Unmarshal([]byte(line), &told); err != nil {
+			t.Fatalf("the client says %q: %v", line, err)
+		}
+		switch {
+		case told.Open != "":
+			a.visit(t, "alice", told.Open)
+		case told.Error != "":
+			t.Errorf("%s: %s", told.Step, told.Error)
+		default:
+			t.Log(told.Step)
+		}
+		last = told.Step
+	})
+	if err != nil || last != "ends" {
+		t.Errorf("after the step %q the client ends: %v", last, err)
+	}
+}

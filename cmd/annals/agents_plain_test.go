@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// plainClient is an agent that has nothing but an HTTP client.
+type plainClient struct {
+	*testing.T
+	*agentTest
+	*browser // of the person it acts for
+	signin   authorizationServer
+	id       string // that it registered under
+}
+
+// authorizationServer is where people sign in, as its metadata tells.
+type authorizationServer struct {
+	Issuer    string   `json:"issuer"`
+	Authorize string   `json:"authorization_endpoint"`
+	Token     string   `json:"token_endpoint"`
+	Register  string   `json:"registration_endpoint"`
+	Methods   []string `json:"code_challenge_methods_supported"`
+}
+
+// callbackURL is where a plain client has its answers sent, which nobody listens
+// at: it reads them off the redirect.
+const callbackURL = "http://127.0.0.1:9/callback"
+
+// tokenReply is the token endpoint's answer, good or bad.
+type tokenReply struct {
+	Access    string `json:"access_token"`
+	Refresh   string `json:"refresh_token"`
+	Type      string `json:"token_type"`
+	ExpiresIn int    `json:"expires_in"`
+	Error     string `json:"error"`
+}
+
+// newPlainClient finds the sign-in from the tools' first refusal, as a client
+// does that was told nothing else, and registers with it.
+func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
+	t.Helper()
+	c := &plainClient{T: t, agentTest: a, browser: a.browser(person)}
+	c.signin = c.discover(c.refused())
+	status, client := c.register(map[string]any{"client_name": "A plain client", "redirect_uris": []string{callbackURL}})
+	if status != http.StatusCreated || client.ID == "" {
+		t.Fatalf("registration answers %d %+v; want 201 and a client_id", status, client)
+	}
+	c.id = client.ID
+	return c
+}
+
+// refused calls the tools without a token, and returns the address that it is
+// told to look at.
+func (c *plainClient) refused() (metadata string) {
+	c.Helper()
+	status, header, _ := c.rpc("", "", "initialize", initializeParams)
+	challenge := header.Get("WWW-Authenticate")
+	_, rest, found := strings.Cut(challenge, `resource_metadata="`)
+	metadata, _, closed := strings.Cut(rest, `"`)
+	if status != http.StatusUnauthorized || !strings.HasPrefix(challenge, "Bearer ") || !found || !closed {
+		c.Fatalf("without a token the tools answer %d, WWW-Authenticate: %s; want 401 that names resource_metadata", status, challenge)
+	}
+	return metadata
+}
+
+// discover goes from the resource's metadata to its authorization server's,
+// which is the same at both places where clients look for it.
+func (c *plainClient) discover(metadata string) (server authorizationServer) {
+	c.Helper()
+	var resource struct {
+		Resource string   `json:"resource"`
+		Issuers  []string `json:"authorization_servers"`
+	}
+	c.get(metadata, &resource)
+	if resource.Resource != c.tools() || len(resource.Issuers) != 1 {
+		c.Fatalf("%s is %+v; want the resource %s and one authorization server", metadata, resource, c.tools())
+	}
+	issuer, err := url.Parse(resource.Issuers[0])
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, wellKnown := range []string{"oauth-authorization-server", "openid-configuration"} {
+		server = authorizationServer{}
+		c.get(issuer.Scheme+"://"+issuer.Host+"/.well-known/"+wellKnown+issuer.Path, &server)
+		if server.Issuer != issuer.String() || server.Authorize == "" || server.Token == "" || server.Register == "" || !slices.Equal(server.Methods, []string{"S256"}) {
+			c.Fatalf("%s of %s is %+v; want it of this issuer, with three endpoints and S256 alone", wellKnown, issuer, server)
+		}
+	}
+	return server
+}
+
+func (c *plainClient) get(address string, into any) {
+	c.Helper()
+	reply, err := http.Get(address)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if err := json.NewDecoder(reply.Body).Decode(into); err != nil || reply.StatusCode != http.StatusOK {
+		c.Fatalf("GET %s: %s, %v", address, reply.Status, err)
+	}
+}
+
+// registration is the registration endpoint's answer, good or bad.
+type registration struct {
+	ID    string `json:"client_id"`
+	Error string `json:"error"`
+}
+
+func (c *plainClient) register(metadata map[string]any) (status int, r registration) {
+	c.Helper()
+	body, err := json.Marshal(metadata)
+	if err != nil {
+		c.Fatal(err)
+	}
+	reply, err := http.Post(c.signin.Register, "application/json", bytes.NewReader(body))
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if err := json.NewDecoder(reply.Body).Decode(&r); err != nil {
+		c.Fatalf("registration answers %s: %v", reply.Status, err)
+	}
+	return reply.StatusCode, r
+}
+
+// authorization is an authorization request of c with other values for some
+// parameters; those without a value are left out.
+func (c *plainClient) authorization(verifier string, others url.Values) string {
+	sum := sha256.Sum256([]byte(verifier))
+	q := url.Values{
+		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {callbackURL}, "resource": {c.tools()}, "state": {"a state"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}
+	for name, values := range others {
+		q[name] = values
+	}
+	return c.signin.Authorize + "?" + q.Encode()
+}
+
+// code lets the person sign in and consent, and returns what the client gets.
+func (c *plainClient) code(others url.Values) (code, verifier string) {
+	c.Helper()
+	verifier = rand.Text() + rand.Text()
+	away, err := c.open(c.Context(), c.authorization(verifier, others))
+	if err != nil {
+		c.Fatal(err)
+	}
+	q := away.Query()
+	if q.Get("code") == "" || q.Get("state") != "a state" || q.Get("iss") != c.signin.Issuer || !strings.HasPrefix(away.String(), callbackURL+"?") {
+		c.Fatalf("the person is sent to %s; want %s with a code, the state, and iss %s", away, callbackURL, c.signin.Issuer)
+	}
+	return q.Get("code"), verifier
+}
+
+// exchange asks the token endpoint, for c unless form says otherwise.
+func (c *plainClient) exchange(form url.Values) (status int, r tokenReply) {
+	c.Helper()
+	if !form.Has("client_id") {
+		form.Set("client_id", c.id)
+	}
+	reply, err := http.PostForm(c.signin.Token, form)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if err := json.NewDecoder(reply.Body).Decode(&r); err != nil || reply.Header.Get("Cache-Control") != "no-store" {
+		c.Fatalf("the token endpoint answers %s with Cache-Control %q: %v", reply.Status, reply.Header.Get("Cache-Control"), err)
+	}
+	return reply.StatusCode, r
+}
+
+// forCode is the form that gives a code for tokens.
+func forCode(code, verifier string) url.Values {
+	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callbackURL}, "code_verifier": {verifier}}
+}
+
+func forRefresh(token string) url.Values {
+	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
+}
+
+// signIn goes the whole way to tokens.
+func (c *plainClient) signIn(others url.Values) tokenReply {
+	c.Helper()
+	status, r := c.exchange(forCode(c.code(others)))
+	if status != http.StatusOK || r.Access == "" || r.Refresh == "" || !strings.EqualFold(r.Type, "Bearer") || r.ExpiresIn <= 0 {
+		c.Fatalf("the token endpoint answers %d, error %q; want two tokens", status, r.Error)
+	}
+	return r
+}
+
+// initializeParams is how a session with the tools begins.
+var initializeParams = map[string]any{
+	"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "plain", "version": "1"},
+}
+
+// rpc sends one message to the tools and returns what answers it.
+func (c *plainClient) rpc(token, session, method string, params any) (status int, header http.Header, result json.RawMessage) {
+	c.Helper()
+	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
+	if !strings.HasPrefix(method, "notifications/") {
+		message["id"] = 1
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		c.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.tools(), bytes.NewReader(body))
+	if err != nil {
+		c.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	if method != "initialize" {
+		r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	}
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer reply.Body.Close()
+	answer, err := answerOf(reply)
+	if err != nil {
+		c.Fatalf("%s: %s: %v", method, reply.Status, err)
+	}
+	return reply.StatusCode, reply.Header, answer
+}
+
+// answerOf reads the result from a reply. There is none where the reply is an
+// error, or answers a notification.
+func answerOf(reply *http.Response) (json.RawMessage, error) {
+	if reply.StatusCode != http.StatusOK {
+		return nil, nil
+	}
+	var m struct {
+		Result json.RawMessage
+		Error  *struct{ Message string }
+	}
+	err := json.NewDecoder(reply.Body).Decode(&m)
+	if m.Error != nil {
+		err = errors.New(m.Error.Message)
+	}
+	return m.Result, err
+}
