@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"annals/events"
@@ -23,7 +22,7 @@ import (
 // backupConfig is what backup can be told.
 type backupConfig struct {
 	data, log, originals string
-	dir                  string
+	place                backup.Place
 	verify, prune        bool
 
 	out      io.Writer
@@ -33,23 +32,28 @@ type backupConfig struct {
 func backupCommand(dataDir func() string) *cobra.Command {
 	c := new(backupConfig)
 	command := &cobra.Command{
-		Use:   "backup DIR",
-		Short: "Copy the log, the uploaded files and the accounts to a folder",
-		Long: "Copy the log, the uploaded files that it needs and the accounts to a folder, beside a running server, as they\n" +
-			"are at one position of the log. Into a folder that holds a backup already it adds what is new; one that was\n" +
+		Use:   "backup DIR|s3://BUCKET/PREFIX",
+		Short: "Copy the log, the uploaded files and the accounts to a folder or a bucket",
+		Long: "Copy the log, the uploaded files that it needs and the accounts to a place, beside a running server, as they\n" +
+			"are at one position of the log. To a place that holds a backup already it adds what is new; one that was\n" +
 			"cut off goes on. What is written is read back before it counts. Read models and the search index are not\n" +
 			"copied: a server makes them from the log.\n\n" +
 			"Uploaded files of documents that were deleted since stay in the backup until --prune. The texts of deleted\n" +
-			"documents stay in the log, and so in its backup. The folder holds passwords' hashes and signing keys: keep it\n" +
+			"documents stay in the log, and so in its backup. The place holds passwords' hashes and signing keys: keep it\n" +
 			"as safe as the data folder.\n\n" +
+			"The place is a folder, or a prefix of a bucket of S3, or of anything that speaks it:\n\n" +
+			"  " + bucketForm + "\n\n" +
+			bucketHelp + "\n" +
+			"The server must heed conditions of writes (If-None-Match, If-Match): by them one backup at a time works with\n" +
+			"the place. One that was killed keeps it for two minutes.\n\n" +
 			"--verify needs no data folder, and for a while as much room as the log takes, where TMPDIR says.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if c.dir, err = backupDir(args[0]); err != nil {
-				return err
-			}
 			if c.verify && c.prune {
 				return errors.New("--verify changes nothing, and --prune removes files: give one of them")
+			}
+			if c.place, err = backupPlace(cmd.Context(), args[0]); err != nil {
+				return err
 			}
 			c.data, c.out, c.progress = dataDir(), cmd.OutOrStdout(), newCheckBar(cmd.ErrOrStderr())
 			defer c.progress.end()
@@ -68,14 +72,6 @@ func backupCommand(dataDir func() string) *cobra.Command {
 	return command
 }
 
-// backupDir returns the folder that a backup's place names.
-func backupDir(text string) (string, error) {
-	if strings.Contains(text, "://") {
-		return "", fmt.Errorf("%s: this version keeps backups in folders alone", text)
-	}
-	return text, nil
-}
-
 func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 	begun := time.Now()
 	driver, err := openLog(ctx, c.log, c.data, mustExist)
@@ -89,7 +85,7 @@ func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 		return err
 	}
 	b := &backup.Backup{
-		Dir: c.dir, Program: version(), Log: log, Originals: store,
+		Place: c.place, Program: version(), Log: log, Originals: store,
 		Prune: c.prune, Progress: c.progress.at,
 	}
 	if _, err := os.Stat(filepath.Join(c.data, signin.AccountsFile)); err == nil {
@@ -121,7 +117,7 @@ func (c *backupConfig) tell(r backup.Result, took time.Duration) error {
 		pruned = fmt.Sprintf("; %d originals removed", r.Pruned)
 	}
 	fmt.Fprintf(c.out, "%s in %s; new: %d events, %d originals, %d bytes written and read back, in %s%s\n",
-		holdings(r.Manifest), c.dir, r.Events, r.Copied.Files, r.Written, took.Round(time.Millisecond), pruned)
+		holdings(r.Manifest), c.place, r.Events, r.Copied.Files, r.Written, took.Round(time.Millisecond), pruned)
 	if r.Unread > 0 {
 		fmt.Fprintf(c.out, "  %d events could not be read, nor whether they name originals\n", r.Unread)
 	}
@@ -153,7 +149,7 @@ func verifyBackup(ctx context.Context, c *backupConfig) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	v := &backup.Verification{
-		Dir: c.dir, Load: loadLog(filepath.Join(scratch, "log.db")), Progress: c.progress.at,
+		Place: c.place, Load: loadLog(filepath.Join(scratch, "log.db")), Progress: c.progress.at,
 		Tell: func(problem string) {
 			c.progress.end()
 			fmt.Fprintln(c.out, "  "+problem)
@@ -165,9 +161,9 @@ func verifyBackup(ctx context.Context, c *backupConfig) (err error) {
 	case err != nil:
 		return err
 	case problems > 0:
-		return fmt.Errorf("the backup has %d problems: take another, into a new folder", problems)
+		return fmt.Errorf("the backup has %d problems: take another, into a new place", problems)
 	}
-	_, err = fmt.Fprintf(c.out, "sound: %s in %s, as of %s, in %s\n", holdings(m), c.dir, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
+	_, err = fmt.Fprintf(c.out, "sound: %s in %s, as of %s, in %s\n", holdings(m), c.place, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
 	return err
 }
 

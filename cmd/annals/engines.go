@@ -7,9 +7,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"annals/events"
+	"annals/events/backup"
 	"annals/events/originals"
+	"annals/events/s3"
 	"annals/events/sqlite"
 	"annals/projections"
 	"annals/projections/searchindex"
@@ -60,7 +63,37 @@ func openLog(ctx context.Context, text, dataDir string, create bool) (events.Dri
 	return sqlite.Open(ctx, path)
 }
 
+// bucketForm and bucketHelp say how a bucket is named.
+const (
+	bucketForm = "s3://BUCKET/PREFIX?endpoint=https://HOST:9000&region=REGION"
+	bucketHelp = "Without an endpoint it is Amazon's; without a region the server is asked for it. Credentials come from\n" +
+		"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, from the files of the AWS tools (AWS_PROFILE),\n" +
+		"or from a machine's role at Amazon."
+)
+
+// inBucket reports whether a URL names a bucket of S3.
+func inBucket(text string) bool { return strings.HasPrefix(text, s3.Scheme+"://") }
+
+// openBucket opens the bucket that a setting's URL names, which no error
+// repeats.
+func openBucket(ctx context.Context, setting, text string) (*s3.Bucket, error) {
+	bucket, err := s3.Open(ctx, text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	return bucket, nil
+}
+
+// openOriginals opens the originals of a server. Uploads that are to go to a
+// bucket are staged in the data folder.
 func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, error) {
+	if inBucket(text) {
+		bucket, err := openBucket(ctx, "--originals", text)
+		if err != nil {
+			return nil, err
+		}
+		return originals.OpenS3(ctx, bucket, filepath.Join(dataDir, "staging"))
+	}
 	path, err := place("originals", text, dataDir, "file", "originals")
 	if err != nil {
 		return nil, err
@@ -69,7 +102,14 @@ func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, 
 }
 
 // openOriginalsThere opens originals that a server has made, for reading.
-func openOriginalsThere(_ context.Context, text, dataDir string) (originals.Store, error) {
+func openOriginalsThere(ctx context.Context, text, dataDir string) (originals.Store, error) {
+	if inBucket(text) {
+		bucket, err := openBucket(ctx, "--originals", text)
+		if err != nil {
+			return nil, err
+		}
+		return originals.ViewS3(bucket), nil
+	}
 	path, err := place("originals", text, dataDir, "file", "originals")
 	if err != nil {
 		return nil, err
@@ -78,6 +118,23 @@ func openOriginalsThere(_ context.Context, text, dataDir string) (originals.Stor
 		return nil, fmt.Errorf("there are no originals at %s: name their folder by --originals", path)
 	}
 	return originals.ViewDir(path), nil
+}
+
+// backupPlace opens the place that an argument names: a folder by its path, or a
+// bucket of S3 by its URL.
+func backupPlace(ctx context.Context, text string) (backup.Place, error) {
+	switch {
+	case inBucket(text):
+		bucket, err := openBucket(ctx, "the place of the backup", text)
+		if err != nil {
+			return nil, err
+		}
+		return backup.NewBucket(bucket), nil
+	case strings.Contains(text, "://"):
+		scheme, _, _ := strings.Cut(text, "://")
+		return nil, fmt.Errorf("this version keeps backups in folders and at %s://bucket/prefix, not at %s://", s3.Scheme, scheme)
+	}
+	return backup.Folder(text), nil
 }
 
 // modelFolders are where the embedded read models and their search index live.

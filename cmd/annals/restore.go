@@ -38,15 +38,18 @@ func refuseUnfinished(dataDir string) error {
 
 func restoreCommand(dataDir func() string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "restore DIR",
+		Use:   "restore DIR|s3://BUCKET/PREFIX",
 		Short: "Make a data folder from a backup",
 		Long: "Make a data folder from a backup: the log with all events at their positions, the uploaded files and the\n" +
 			"accounts. All is compared with what was backed up. The folder that --data names must be empty or missing; it\n" +
 			"serves nobody until all of it is there. A restore that was cut off is begun again by the same call. Serve it\n" +
-			"without --log and --originals, which would name others.",
+			"without --log and --originals, which would name others.\n\n" +
+			"The backup lies in a folder, or at " + bucketForm + ".\n" +
+			bucketHelp + "\n" +
+			"To list and read it is all that they must allow.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, err := backupDir(args[0])
+			from, err := backupPlace(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -57,12 +60,12 @@ func restoreCommand(dataDir func() string) *cobra.Command {
 	}
 }
 
-func restore(ctx context.Context, from, data string, out io.Writer, bar *checkBar) (err error) {
+func restore(ctx context.Context, from backup.Place, data string, out io.Writer, bar *checkBar) (err error) {
 	begun := time.Now()
 	if data == "" {
 		return errors.New("--data must name a folder")
 	}
-	if _, err := backup.Look(from); err != nil { // before the data folder is of no use to anyone
+	if _, err := backup.Look(ctx, from); err != nil { // before the data folder is of no use to anyone
 		return fmt.Errorf("restore %s: %w", from, err)
 	}
 	// A server on the folder holds the same lock.
@@ -79,7 +82,7 @@ func restore(ctx context.Context, from, data string, out io.Writer, bar *checkBa
 		return err
 	}
 	r := &backup.Restore{
-		Dir: from, Load: loadLog(filepath.Join(data, "log.db")), Originals: store,
+		Place: from, Load: loadLog(filepath.Join(data, "log.db")), Originals: store,
 		Accounts: filepath.Join(data, signin.AccountsFile), Progress: bar.at,
 	}
 	m, needed, err := r.Run(ctx)

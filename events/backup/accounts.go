@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"annals/events/fault"
@@ -19,48 +19,71 @@ import (
 // names.
 const accountsPrefix = "accounts-"
 
-// copyAccounts copies the account store.
-func (t *taking) copyAccounts(ctx context.Context) error {
+// copyAccounts copies the account store, by a temporary file: its copy has to be
+// a file, and its name in the place hangs on its bytes.
+func (t *taking) copyAccounts(ctx context.Context) (err error) {
 	t.now.Accounts = nil
 	if t.Accounts == nil {
 		return nil
 	}
-	partial := t.path(accountsPrefix + "partial")
-	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := t.Accounts(ctx, partial); err != nil {
-		return fmt.Errorf("copy the accounts: %w", err)
-	}
-	if err := errors.Join(os.Chmod(partial, 0o600), syncPath(partial)); err != nil {
-		return fmt.Errorf("copy the accounts: %w", err)
-	}
-	made, err := sumFile(partial, io.Discard)
+	scratch, err := os.MkdirTemp("", "annals-accounts-")
 	if err != nil {
-		return fmt.Errorf("read the copy of the accounts: %w", err)
+		return fmt.Errorf("make a temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	path := filepath.Join(scratch, "accounts.db")
+	if err := t.Accounts(ctx, path); err != nil {
+		return fmt.Errorf("copy the accounts: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("copy the accounts: %w", err)
+	}
+	defer f.Close()
+	made, err := sumOf(f, io.Discard)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("copy the accounts: %w", err)
 	}
 	made.Name = accountsPrefix + made.SHA256[:16] + ".db"
+	err = t.Place.Write(ctx, made.Name, func(w io.Writer) error {
+		_, err := io.Copy(w, f)
+		return err
+	})
+	if err == nil {
+		err = made.copyTo(ctx, t.Place, io.Discard)
+	}
+	if err != nil {
+		return fmt.Errorf("copy the accounts: %w", err)
+	}
 	t.now.Accounts = &made
-	return rename(partial, t.path(made.Name))
+	return nil
 }
 
 // removeOldAccounts removes the copies before this one: who was deleted from
 // the accounts is to be forgotten.
-func (t *taking) removeOldAccounts() error {
-	entries, err := os.ReadDir(t.Dir)
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), accountsPrefix) || t.now.Accounts != nil && e.Name() == t.now.Accounts.Name {
+func (t *taking) removeOldAccounts(ctx context.Context) error {
+	files, err := t.Place.Files(ctx, "")
+	for name := range files {
+		if !strings.HasPrefix(name, accountsPrefix) || t.now.Accounts != nil && name == t.now.Accounts.Name {
 			continue
 		}
-		err = errors.Join(err, os.Remove(t.path(e.Name())))
+		err = errors.Join(err, t.Place.Remove(ctx, name))
 	}
 	return err
 }
 
-// copyTo copies a file of the backup in dir to w and returns an error unless
-// it is as it was written.
-func (f *File) copyTo(dir string, w io.Writer) error {
-	got, err := sumFile(within(dir, f.Name), w)
+// copyTo copies a file of the backup in a place to w and returns an error
+// unless it is as it was written.
+func (f *File) copyTo(ctx context.Context, p Place, w io.Writer) error {
+	in, err := p.Open(ctx, f.Name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	defer in.Close()
+	got, err := sumOf(in, w)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Name, err)
 	}
@@ -70,15 +93,10 @@ func (f *File) copyTo(dir string, w io.Writer) error {
 	return nil
 }
 
-// sumFile copies a file to w and returns its size and digest.
-func sumFile(path string, w io.Writer) (sum File, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close()
+// sumOf copies r to w and returns its size and digest.
+func sumOf(r io.Reader, w io.Writer) (sum File, err error) {
 	hash := sha256.New()
-	sum.Bytes, err = io.Copy(io.MultiWriter(w, hash), f)
+	sum.Bytes, err = io.Copy(io.MultiWriter(w, hash), r)
 	sum.SHA256 = hex.EncodeToString(hash.Sum(nil))
 	return sum, err
 }

@@ -1,11 +1,22 @@
+// Package backup copies a log, its originals and the accounts to a place, beside
+// the running service, and gives them back from it. A place is a folder, or the
+// prefix of a bucket of S3.
+//
+// The place holds manifest.json; the events in log/, as segments that are
+// never changed: gzip of records, each after its length; the originals by the
+// SHA-256 of their bytes in originals/; and a copy of the account store. A
+// backup into a place that holds one already adds what is new. Nothing is
+// kept in memory that grows with events or documents.
+//
+// It imports events, events/fault, events/originals and events/s3, nothing else
+// of ours.
 package backup
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
 	"slices"
 	"time"
 
@@ -14,26 +25,25 @@ import (
 	"annals/events/originals"
 )
 
-const (
-	// segmentBytes is how much a segment holds, give or take one read, before
-	// it is compressed. A backup that is cut off has to take up again at most
-	// one segment.
-	segmentBytes = 16 << 20
-	// maxLost bounds the originals that are missing. More cannot be an accident:
-	// the store is another log's.
-	maxLost = 1000
-)
+// segmentBytes is how much a segment holds, give or take one read, before it is
+// compressed; in tests it is less. A backup that is cut off has to take up again
+// at most one segment.
+var segmentBytes int64 = 16 << 20
+
+// maxLost bounds the originals that are missing. More cannot be an accident: the
+// store is another log's.
+const maxLost = 1000
 
 // Backup is what Run copies, and where to.
 type Backup struct {
-	Dir       string
+	Place     Place
 	Program   string // version of this program
 	Log       *events.Log
 	Originals originals.Store
 	// Accounts writes a copy of the account store to a new file; nil where
 	// there is none.
 	Accounts func(ctx context.Context, path string) error
-	// Prune also removes originals from the folder that nothing in the log
+	// Prune also removes originals from the place that nothing in the log
 	// needs any more.
 	Prune bool
 	// Progress is told how far each step is.
@@ -48,7 +58,7 @@ type taking struct {
 	upTo   events.Position // to which the log is copied
 	names  *names
 	copier *copier
-	kept   *originals.Dir // in Dir
+	kept   originals.Store // in the place
 }
 
 // Result is what a backup did.
@@ -62,19 +72,19 @@ type Result struct {
 }
 
 // Run takes a backup: the log up to where it ends when Run begins, at least,
-// the originals that it needs by then, and the accounts. Of a folder that holds
+// the originals that it needs by then, and the accounts. To a place that holds
 // a backup it adds what is new, and goes on with one that was cut off. All that
 // is written is read back before the manifest tells of it.
 //
-// A folder that holds anything else, the backup of another log, or one into
+// A place that holds anything else, the backup of another log, or one into
 // which another backup is under way is fault.Conflict. Originals that are
 // needed but lost are no error: the manifest lists them.
 func (b *Backup) Run(ctx context.Context) (r Result, err error) {
-	unlock, err := lockForWriting(b.Dir)
+	ctx, release, err := b.Place.Hold(ctx)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	t, err := b.begin(ctx)
 	if err != nil {
 		return r, err
@@ -93,16 +103,16 @@ func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 	return r, err
 }
 
-// begin reads what the folder holds, and holds it against the log.
+// begin reads what the place holds, and holds it against the log.
 func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 	t = &taking{Backup: b, names: newNames(b.Log)}
-	if t.was, err = readManifest(b.path(manifestFile)); fault.Is(err, fault.NotFound) {
+	if t.was, err = readManifest(ctx, b.Place, manifestFile); fault.Is(err, fault.NotFound) {
 		t.was, err = &Manifest{Format: format}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if t.now, err = readManifest(b.path(progressFile)); fault.Is(err, fault.NotFound) {
+	if t.now, err = readManifest(ctx, b.Place, progressFile); fault.Is(err, fault.NotFound) {
 		now := *t.was
 		t.now, err = &now, nil
 	}
@@ -110,31 +120,28 @@ func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 		return nil, err
 	}
 	if err := t.now.fits(func(p events.Position) (Mark, error) { return markAt(ctx, b.Log, p) }); err != nil {
-		return nil, fmt.Errorf("back up into %s: %w", b.Dir, err)
+		return nil, fmt.Errorf("back up into %s: %w", b.Place, err)
 	}
-	if err := os.MkdirAll(b.path(logDir), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of segments: %w", err)
-	}
-	if t.kept, err = originals.OpenDir(b.path(originalsDir)); err != nil {
+	if t.kept, err = b.Place.Originals(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.present(ctx); err != nil {
 		return nil, err
 	}
 	t.copier = &copier{from: b.Originals, to: t.kept}
-	return t, syncPath(b.Dir)
+	return t, nil
 }
 
-// present returns an error of kind fault.Conflict where files that the folder
+// present returns an error of kind fault.Conflict where files that the place
 // is to hold are gone or cut off: what is added to them would be of no use. It
 // reads none of them.
 func (t *taking) present(ctx context.Context) error {
+	sizes, err := t.Place.Files(ctx, logDir)
+	if err != nil {
+		return err
+	}
 	for _, s := range t.now.Segments {
-		info, err := os.Stat(t.path(s.Name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err != nil || info.Size() != s.Bytes {
+		if size, there := sizes[s.Name]; !there || size != s.Bytes {
 			return t.harmed("the segment " + s.Name + " is missing or cut off")
 		}
 	}
@@ -149,10 +156,8 @@ func (t *taking) present(ctx context.Context) error {
 }
 
 func (t *taking) harmed(how string) error {
-	return fault.Errorf(fault.Conflict, "the backup in %s is damaged: %s; --verify names all that is, a new folder takes another", t.Dir, how)
+	return fault.Errorf(fault.Conflict, "the backup in %s is damaged: %s; --verify names all that is, a new place takes another", t.Place, how)
 }
-
-func (b *Backup) path(name string) string { return within(b.Dir, name) }
 
 // tell says what was done since the last backup that was whole.
 func (t *taking) tell(r *Result) {
@@ -203,11 +208,7 @@ func (t *taking) copyAll(ctx context.Context) (err error) {
 		return err
 	}
 	t.now.Lost = slices.DeleteFunc(t.now.Lost, func(n Named) bool { // its bytes came in again, with another document
-		_, release, err := t.kept.Path(ctx, n.SHA256)
-		if err == nil {
-			release()
-		}
-		return err == nil
+		return has(ctx, t.kept, n.SHA256) == nil
 	})
 	return nil
 }
@@ -222,7 +223,7 @@ func (t *taking) copySegment(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("copy the log after %d: %w", t.now.Head, err)
 	}
-	err = made.read(ctx, t.path(name), before, func(records []events.Record) error {
+	err = made.read(ctx, t.Place, before, func(records []events.Record) error {
 		t.Progress("originals", int64(records[0].Position), int64(t.upTo))
 		if t.now.First == (Mark{}) {
 			t.now.First = Mark{records[0].Position, records[0].ID}
@@ -240,25 +241,25 @@ func (t *taking) copySegment(ctx context.Context) error {
 	t.now.Segments = append(t.now.Segments, made)
 	t.now.Events += made.Events
 	t.now.Head, t.now.Digest = made.Through, made.Digest
-	return t.now.write(t.path(progressFile))
+	return t.now.write(ctx, t.Place, progressFile)
 }
 
 // writeSegment writes the events that come next into a file of that name.
-func (t *taking) writeSegment(ctx context.Context, name string) (Segment, error) {
-	partial := t.path(name) + ".partial"
-	w, err := newSegmentWriter(partial, name, t.now.Digest)
-	if err != nil {
-		return Segment{}, err
-	}
-	after, err := t.now.Head, error(nil)
-	for after < t.upTo && w.raw < segmentBytes && err == nil {
-		after, err = t.copyEvents(ctx, w, after)
-	}
-	made, errFinish := w.finish()
-	if err := errors.Join(err, errFinish); err != nil {
-		return made, errors.Join(err, os.Remove(partial))
-	}
-	return made, rename(partial, t.path(name))
+func (t *taking) writeSegment(ctx context.Context, name string) (made Segment, err error) {
+	err = t.Place.Write(ctx, name, func(to io.Writer) error {
+		w, err := newSegmentWriter(to, name, t.now.Digest)
+		if err != nil {
+			return err
+		}
+		for after := t.now.Head; after < t.upTo && w.raw < segmentBytes; {
+			if after, err = t.copyEvents(ctx, w, after); err != nil {
+				return err
+			}
+		}
+		made, err = w.finish()
+		return err
+	})
+	return made, err
 }
 
 // copyEvents writes a page of events and returns how far it is.
@@ -316,10 +317,10 @@ func (t *taking) finish(ctx context.Context) error {
 	if err := t.writeManifest(ctx); err != nil {
 		return err
 	}
-	if err := os.Remove(t.path(progressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := t.Place.Remove(ctx, progressFile); err != nil {
 		return err
 	}
-	return t.removeOldAccounts()
+	return t.removeOldAccounts(ctx)
 }
 
 // writeManifest counts the originals and replaces the manifest.
@@ -327,5 +328,5 @@ func (t *taking) writeManifest(ctx context.Context) (err error) {
 	if t.now.Originals, err = count(ctx, t.kept); err != nil {
 		return err
 	}
-	return t.now.write(t.path(manifestFile))
+	return t.now.write(ctx, t.Place, manifestFile)
 }

@@ -3,8 +3,6 @@ package backup_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,160 +15,151 @@ import (
 )
 
 func TestWhatIsRestoredIsWhatWasBackedUp(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.file(v.folder, "lamp")
-	twice := v.file(v.folder, "glass")
-	v.append(twice, events.DocumentRevised{Version: 2, Content: v.keep("blown glass")})
-	v.file(v.folder, "lamp") // the same bytes
-	for n := range 1500 {    // more than are read at once
-		v.append(events.TextStream(uuid.New(), 1), events.SectionExtracted{Level: 1, Text: fmt.Sprint("Section ", n)})
-	}
-	r := v.mustBackUp()
-	if want := int64(1505); r.Events != want || r.Manifest.Events != want || r.Copied.Files != 3 || r.Manifest.Originals.Files != 3 {
-		t.Errorf("Backup.Run = %+v of %+v, want %d events and 3 originals", r, r.Manifest, want)
-	}
-	got, err := restore(t, v.backups)
-	if err != nil {
-		t.Fatalf("Restore.Run: %v", err)
-	}
-	if want := recordsOf(t, v.log); !reflect.DeepEqual(got.records, want) {
-		t.Errorf("%d events are restored, not the %d that were backed up, with their positions and bytes", len(got.records), len(want))
-	}
-	if want := map[string]bool{sum("lamp"): true, sum("glass"): true, sum("blown glass"): true}; !reflect.DeepEqual(got.originals, want) {
-		t.Errorf("the originals %v are restored, want %v", got.originals, want)
-	}
-	if got.accounts != "ada" {
-		t.Errorf("the accounts %q are restored", got.accounts)
-	}
-	if problems := v.problems(); problems != nil {
-		t.Errorf("the backup is not sound: %q", problems)
-	}
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		twice := v.file(v.folder, "glass")
+		v.append(twice, events.DocumentRevised{Version: 2, Content: v.keep("blown glass")})
+		v.file(v.folder, "lamp") // the same bytes
+		for n := range 1500 {    // more than are read at once
+			v.append(events.TextStream(uuid.New(), 1), events.SectionExtracted{Level: 1, Text: fmt.Sprint("Section ", n)})
+		}
+		r := v.mustBackUp()
+		if want := int64(1505); r.Events != want || r.Manifest.Events != want || r.Copied.Files != 3 || r.Manifest.Originals.Files != 3 {
+			t.Errorf("Backup.Run = %+v of %+v, want %d events and 3 originals", r, r.Manifest, want)
+		}
+		got, err := restore(t, v.at.place())
+		if err != nil {
+			t.Fatalf("Restore.Run: %v", err)
+		}
+		if want := recordsOf(t, v.log); !reflect.DeepEqual(got.records, want) {
+			t.Errorf("%d events are restored, not the %d that were backed up, with their positions and bytes", len(got.records), len(want))
+		}
+		if want := map[string]bool{sum("lamp"): true, sum("glass"): true, sum("blown glass"): true}; !reflect.DeepEqual(got.originals, want) {
+			t.Errorf("the originals %v are restored, want %v", got.originals, want)
+		}
+		if got.accounts != "ada" {
+			t.Errorf("the accounts %q are restored", got.accounts)
+		}
+		if problems := v.problems(); problems != nil {
+			t.Errorf("the backup is not sound: %q", problems)
+		}
+	})
 }
 
 func TestALogWithoutEventsIsBackedUp(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.log = events.NewLog(memory.New())
-	v.mustBackUp()
-	if got, err := restore(t, v.backups); err != nil || len(got.records) != 0 {
-		t.Errorf("Restore.Run gives %d events (%v), want none", len(got.records), err)
-	}
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.log = events.NewLog(memory.New())
+		v.mustBackUp()
+		if got, err := restore(t, v.at.place()); err != nil || len(got.records) != 0 {
+			t.Errorf("Restore.Run gives %d events (%v), want none", len(got.records), err)
+		}
+	})
 }
 
 func TestABackupAddsWhatIsNewAndKeepsWhatIsThere(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.file(v.folder, "lamp")
-	v.mustBackUp()
-	first := filepath.Join(v.backups, "log", "000001.gz")
-	before, err := os.Stat(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := v.mustBackUp(); r.Events != 0 || r.Copied.Files != 0 || len(r.Manifest.Segments) != 1 {
-		t.Errorf("a backup of nothing new = %+v", r)
-	}
-	v.file(v.folder, "glass")
-	if r := v.mustBackUp(); r.Events != 1 || r.Copied.Files != 1 || len(r.Manifest.Segments) != 2 || r.Manifest.Events != 3 {
-		t.Errorf("a backup of one document more = %+v", r)
-	}
-	if after, err := os.Stat(first); err != nil || !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
-		t.Errorf("the first segment was written again (%v)", err)
-	}
-	v.wantBackedUp("lamp", "glass")
-	if got, err := restore(t, v.backups); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
-		t.Errorf("%d events are restored (%v)", len(got.records), err)
-	}
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		v.mustBackUp()
+		before := v.at.listing()["log/000001.gz"]
+		if r := v.mustBackUp(); r.Events != 0 || r.Copied.Files != 0 || len(r.Manifest.Segments) != 1 {
+			t.Errorf("a backup of nothing new = %+v", r)
+		}
+		v.file(v.folder, "glass")
+		if r := v.mustBackUp(); r.Events != 1 || r.Copied.Files != 1 || len(r.Manifest.Segments) != 2 || r.Manifest.Events != 3 {
+			t.Errorf("a backup of one document more = %+v", r)
+		}
+		if after := v.at.listing()["log/000001.gz"]; before == "" || after != before {
+			t.Errorf("the first segment was written again: it is %s, and was %s", after, before)
+		}
+		v.wantBackedUp("lamp", "glass")
+		if got, err := restore(t, v.at.place()); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
+			t.Errorf("%d events are restored (%v)", len(got.records), err)
+		}
+	})
 }
 
 func TestACutOffBackupGoesOn(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.file(v.folder, "lamp")
-	long := strings.Repeat("a long text ", 70_000)
-	for range 25 { // 20 MB, more than a segment holds
-		v.append(events.TextStream(uuid.New(), 1), events.SectionExtracted{Level: 1, Text: long})
-	}
-	v.file(v.folder, "glass")
-	head, err := v.log.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cut := context.WithCancel(t.Context())
-	defer cut()
-	b := v.backup()
-	b.Progress = func(step string, done, _ int64) {
-		if step == "events" && done == int64(head) {
-			cut()
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		v.fillSegment()
+		v.file(v.folder, "glass")
+		head, err := v.log.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := b.Run(ctx); !fault.Is(err, fault.Canceled) {
-		t.Fatalf("Backup.Run that is cut off = %v", err)
-	}
-	if _, err := restore(t, v.backups); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "never came to its end") {
-		t.Errorf("Restore.Run of it = %v", err)
-	}
-	v.wantBackedUp("lamp")
-	b = v.backup()
-	first := int64(-1)
-	b.Progress = func(step string, done, _ int64) {
-		if step == "originals" && first < 0 {
-			first = done
+		ctx, cut := context.WithCancel(t.Context())
+		defer cut()
+		b := v.backup()
+		b.Progress = func(step string, done, _ int64) {
+			if step == "events" && done == int64(head) {
+				cut()
+			}
 		}
-	}
-	r, err := b.Run(t.Context())
-	if err != nil {
-		t.Fatalf("Backup.Run again: %v", err)
-	}
-	if first <= 6 || len(r.Manifest.Segments) != 2 || r.Events != 28 || r.Copied.Files != 1 {
-		t.Errorf("it goes on at position %d: %+v, want the second segment and its original", first, r)
-	}
-	if problems := v.problems(); problems != nil {
-		t.Errorf("the backup is not sound: %q", problems)
-	}
-	if got, err := restore(t, v.backups); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
-		t.Errorf("%d events are restored (%v)", len(got.records), err)
-	}
+		if _, err := b.Run(ctx); !fault.Is(err, fault.Canceled) {
+			t.Fatalf("Backup.Run that is cut off = %v", err)
+		}
+		if _, err := restore(t, v.at.place()); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "never came to its end") {
+			t.Errorf("Restore.Run of it = %v", err)
+		}
+		v.wantBackedUp("lamp")
+		b = v.backup()
+		first := int64(-1)
+		b.Progress = func(step string, done, _ int64) {
+			if step == "originals" && first < 0 {
+				first = done
+			}
+		}
+		r, err := b.Run(t.Context())
+		if err != nil {
+			t.Fatalf("Backup.Run again: %v", err)
+		}
+		if first <= 6 || len(r.Manifest.Segments) != 2 || r.Events != 10 || r.Copied.Files != 1 {
+			t.Errorf("it goes on at position %d: %+v, want the second segment and its original", first, r)
+		}
+		if problems := v.problems(); problems != nil {
+			t.Errorf("the backup is not sound: %q", problems)
+		}
+		if got, err := restore(t, v.at.place()); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
+			t.Errorf("%d events are restored (%v)", len(got.records), err)
+		}
+	})
 }
 
 func TestTheBackupOfAnotherLogIsRefused(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.file(v.folder, "lamp")
-	v.mustBackUp()
-	for name, log := range map[string]*events.Log{"another log": newVault(t).log, "an empty log": events.NewLog(memory.New())} {
-		b := v.backup()
-		b.Log = log
-		if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "the backup of another log") {
-			t.Errorf("a backup of %s into the same folder = %v", name, err)
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		v.mustBackUp()
+		for name, log := range map[string]*events.Log{"another log": newVault(t, v.at).log, "an empty log": events.NewLog(memory.New())} {
+			b := v.backup()
+			b.Log = log
+			if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "the backup of another log") {
+				t.Errorf("a backup of %s into the same place = %v", name, err)
+			}
 		}
-	}
-	v.backups = t.TempDir()
-	if err := os.WriteFile(filepath.Join(v.backups, "letter.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is not empty") {
-		t.Errorf("a backup into a folder with other files = %v", err)
-	}
+		v.at = v.at.empty()
+		v.at.write("letters/letter.txt", nil)
+		if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is not empty") {
+			t.Errorf("a backup into a place with other files = %v", err)
+		}
+	})
 }
 
-func TestOneBackupAtATimeWorksInAFolder(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.file(v.folder, "lamp")
-	b := v.backup()
-	var second, reading error
-	b.Progress = func(string, int64, int64) {
-		if second == nil {
-			_, second = v.backup().Run(t.Context())
-			_, reading = restore(t, v.backups)
+func TestOneBackupAtATimeWorksInAPlace(t *testing.T) {
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		b := v.backup()
+		var second, reading error
+		b.Progress = func(string, int64, int64) {
+			if second == nil {
+				_, second = v.backup().Run(t.Context())
+				_, reading = restore(t, v.at.place())
+			}
 		}
-	}
-	if _, err := b.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !fault.Is(second, fault.Conflict) || !fault.Is(reading, fault.Conflict) {
-		t.Errorf("beside a backup, another = %v, a restore = %v; want conflicts", second, reading)
-	}
+		if _, err := b.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !fault.Is(second, fault.Conflict) || !fault.Is(reading, fault.Conflict) {
+			t.Errorf("beside a backup, another = %v, a restore = %v; want conflicts", second, reading)
+		}
+	})
 }

@@ -56,7 +56,7 @@ func BenchmarkBackup(b *testing.B) {
 	b.Run("backup", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			dir = filepath.Join(root, strconv.Itoa(i))
-			job := &backup.Backup{Dir: dir, Log: log, Originals: store, Progress: quiet}
+			job := &backup.Backup{Place: backup.Folder(dir), Log: log, Originals: store, Progress: quiet}
 			if _, err := job.Run(b.Context()); err != nil {
 				b.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func BenchmarkBackup(b *testing.B) {
 	})
 	b.Run("restore", func(b *testing.B) {
 		for b.Loop() {
-			r := &backup.Restore{Dir: dir, Originals: store, Progress: quiet, Load: loadInto(filepath.Join(b.TempDir(), "log.db"))}
+			r := &backup.Restore{Place: backup.Folder(dir), Originals: store, Progress: quiet, Load: loadInto(filepath.Join(b.TempDir(), "log.db"))}
 			if _, _, err := r.Run(b.Context()); err != nil {
 				b.Fatal(err)
 			}

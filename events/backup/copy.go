@@ -40,9 +40,8 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	if slices.ContainsFunc(c.staged, func(s originals.Staged) bool { return s.SHA256() == n.SHA256 }) {
 		return nil
 	}
-	switch _, release, err := c.to.Path(ctx, n.SHA256); {
+	switch err := has(ctx, c.to, n.SHA256); {
 	case err == nil:
-		release()
 		return nil
 	case fault.Is(err, fault.Invalid): // no SHA-256 at all
 		return &lostError{err}
@@ -108,6 +107,15 @@ func (c *copier) discard() error {
 	}
 	c.staged = nil
 	return errors.Join(errs...)
+}
+
+// has returns no error if a store holds an original.
+func has(ctx context.Context, s originals.Store, sha256 string) error {
+	original, err := s.Open(ctx, sha256)
+	if err != nil {
+		return err
+	}
+	return original.Close()
 }
 
 // count counts the originals of a store.

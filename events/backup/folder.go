@@ -1,72 +1,74 @@
-// Package backup copies a log, its originals and the accounts into a folder,
-// beside the running service, and gives them back from it.
-//
-// The folder holds manifest.json; the events in log/, as segments that are
-// never changed: gzip of records, each after its length; the originals by the
-// SHA-256 of their bytes in originals/; and a copy of the account store. A
-// backup into a folder that holds one already adds what is new. Nothing is
-// kept in memory that grows with events or documents.
-//
-// It imports events, events/fault and events/originals, nothing else of ours.
 package backup
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"iter"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/gofrs/flock"
 
-	"annals/events"
 	"annals/events/fault"
+	"annals/events/originals"
 )
 
-// within returns the path of a file that a manifest names.
-func within(dir, name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+// Folder is a place in the file system, by its path. While a backup is read no
+// other begins.
+type Folder string
 
-// page is how many records are read at a time, at most.
-const page = 1000
+func (f Folder) String() string { return string(f) }
 
-// lockForWriting makes the folder of a backup, unless it is there, and keeps
-// everybody else from it until unlock is called. A folder that holds anything
-// but a backup is refused.
-func lockForWriting(dir string) (unlock func() error, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the backup: %w", err)
+func (f Folder) within(name string) string {
+	return filepath.Join(string(f), filepath.FromSlash(name))
+}
+
+// Hold locks a file in the folder.
+func (f Folder) Hold(ctx context.Context) (held context.Context, release func() error, err error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the folder of the backup: %w", err)
 	}
-	entries, err := os.ReadDir(dir)
+	if err := f.refuseForeign(); err != nil {
+		return nil, nil, err
+	}
+	lock := flock.New(f.within(lockFile))
+	if held, err := lock.TryLock(); err != nil {
+		return nil, nil, fmt.Errorf("lock the folder of the backup: %w", err)
+	} else if !held {
+		return nil, nil, fault.Errorf(fault.Conflict, "another backup or restore works with %s at this moment", f)
+	}
+	if err := os.MkdirAll(f.within(logDir), 0o700); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make the folder of segments: %w", err), lock.Unlock())
+	}
+	return ctx, lock.Unlock, nil
+}
+
+// refuseForeign returns an error for a folder that holds anything but a backup.
+func (f Folder) refuseForeign() error {
+	entries, err := os.ReadDir(string(f))
 	if err != nil {
-		return nil, fmt.Errorf("read the folder of the backup: %w", err)
+		return fmt.Errorf("read the folder of the backup: %w", err)
 	}
 	foreign := false
 	for _, e := range entries {
 		if e.Name() == lockFile || e.Name() == manifestFile {
-			foreign = false
-			break
+			return nil
 		}
 		foreign = foreign || e.Name() != "lost+found" // a file system's own
 	}
 	if foreign {
-		return nil, fault.Errorf(fault.Conflict, "%s is not empty, and holds no backup", dir)
+		return fault.Errorf(fault.Conflict, "%s is not empty, and holds no backup", f)
 	}
-	lock := flock.New(filepath.Join(dir, lockFile))
-	if held, err := lock.TryLock(); err != nil {
-		return nil, fmt.Errorf("lock the folder of the backup: %w", err)
-	} else if !held {
-		return nil, fault.Errorf(fault.Conflict, "another backup or restore works with %s at this moment", dir)
-	}
-	return lock.Unlock, nil
+	return nil
 }
 
-// lockForReading keeps backups, but not other readers, from a folder. Where
-// there is no lock file nobody can be writing: it is the first that a backup
-// makes.
-func lockForReading(dir string) (unlock func() error, err error) {
-	lock := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY))
+// Share keeps backups, but not other readers, from the folder. Where there is
+// no lock file nobody can be writing: it is the first that a backup makes.
+func (f Folder) Share(context.Context) (release func() error, err error) {
+	lock := flock.New(f.within(lockFile), flock.SetFlag(os.O_RDONLY))
 	held, err := lock.TryRLock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,48 +76,88 @@ func lockForReading(dir string) (unlock func() error, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("lock the folder of the backup: %w", err)
 	case !held:
-		return nil, fault.Errorf(fault.Conflict, "a backup into %s is under way", dir)
+		return nil, fault.Errorf(fault.Conflict, "a backup into %s is under way", f)
 	}
 	return lock.Unlock, nil
 }
 
-// Look returns what a backup holds, as its manifest tells, and fault.NotFound
-// where there is none that is whole.
-func Look(dir string) (*Manifest, error) {
-	m, err := readManifest(filepath.Join(dir, manifestFile))
-	if !fault.Is(err, fault.NotFound) {
-		return m, err
+// Open opens a file.
+func (f Folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
+	file, err := os.Open(f.within(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Errorf(fault.NotFound, "there is no %s", f.within(name))
 	}
-	if _, err := os.Stat(filepath.Join(dir, lockFile)); err == nil {
-		return nil, fault.Errorf(fault.NotFound, "the backup in %s never came to its end: take it again", dir)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fault.Errorf(fault.NotFound, "there is no backup in %s", dir)
+	return file, nil
 }
 
-// records gives the events of a backup in batches, and ends with an error
-// where they are not those that were written.
-func (m *Manifest) records(ctx context.Context, dir string) iter.Seq2[[]events.Record, error] {
-	errStop := errors.New("no more is wanted")
-	return func(yield func([]events.Record, error) bool) {
-		var before Digest
-		for _, s := range m.Segments {
-			err := s.read(ctx, within(dir, s.Name), before, func(batch []events.Record) error {
-				if !yield(batch, nil) {
-					return errStop
-				}
-				return nil
-			})
-			if errors.Is(err, errStop) {
-				return
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			before = s.Digest
-		}
-		if before != m.Digest {
-			yield(nil, fault.Errorf(fault.Internal, "the manifest of %s does not fit its segments", dir))
+// Write writes a file beside its name and moves it there.
+func (f Folder) Write(_ context.Context, name string, write func(io.Writer) error) error {
+	partial := f.within(name) + ".partial"
+	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(partial))
+	}
+	if err := os.Rename(partial, f.within(name)); err != nil {
+		return err
+	}
+	return f.sync(path.Dir(name))
+}
+
+// sync makes what a folder holds durable.
+func (f Folder) sync(folder string) error {
+	file, err := os.Open(f.within(folder))
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// Remove removes a file.
+func (f Folder) Remove(_ context.Context, name string) error {
+	if err := os.Remove(f.within(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Files reads a folder.
+func (f Folder) Files(_ context.Context, folder string) (map[string]int64, error) {
+	entries, err := os.ReadDir(f.within(folder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	sizes := make(map[string]int64)
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		case info.Mode().IsRegular():
+			sizes[path.Join(folder, e.Name())] = info.Size()
 		}
 	}
+	return sizes, nil
 }
+
+// Originals opens the folder of originals.
+func (f Folder) Originals(context.Context) (originals.Store, error) {
+	store, err := originals.OpenDir(f.within(originalsDir))
+	if err != nil {
+		return nil, err
+	}
+	return store, f.sync("")
+}
+
+// View reads the folder of originals.
+func (f Folder) View() originals.Store { return originals.ViewDir(f.within(originalsDir)) }

@@ -1,12 +1,10 @@
 package backup
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,7 +13,7 @@ import (
 	"annals/events/fault"
 )
 
-// Names in the folder of a backup.
+// Names in the place of a backup.
 const (
 	manifestFile = "manifest.json"
 	progressFile = "progress.json" // the manifest so far of a backup under way
@@ -28,7 +26,7 @@ const (
 const format = 1
 
 // Manifest says what a backup holds. It is written last, whole or not at all,
-// when all that it names is on the disk and was read back.
+// when all that it names is durable and was read back.
 type Manifest struct {
 	Format  int             `json:"format"`
 	Program string          `json:"program"` // version of the program that wrote it
@@ -62,7 +60,7 @@ type Segment struct {
 	Digest  Digest          `json:"digest"` // of all events up to its last
 }
 
-// File is a file of the backup, by its path in the folder.
+// File is a file of the backup, by its path in the place.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
@@ -77,57 +75,40 @@ type Count struct {
 
 // readManifest reads a manifest; an error of kind fault.NotFound says that
 // there is none.
-func readManifest(path string) (*Manifest, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Errorf(fault.NotFound, "there is no %s", path)
+func readManifest(ctx context.Context, p Place, name string) (*Manifest, error) {
+	f, err := p.Open(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fault.Errorf(fault.Invalid, "the manifest %s cannot be read: %w", path, err)
+		return nil, fault.Errorf(fault.Invalid, "the manifest of %s cannot be read: %w", p, err)
 	}
 	if m.Format != format {
-		return nil, fault.Errorf(fault.Invalid, "the backup %s has format %d; this version of Annals reads format %d", filepath.Dir(path), m.Format, format)
+		return nil, fault.Errorf(fault.Invalid, "the backup %s has format %d; this version of Annals reads format %d", p, m.Format, format)
 	}
 	return m, nil
 }
 
-// write replaces the file at path, durably and in one step.
-func (m *Manifest) write(path string) error {
+// write replaces a file of the place, durably and in one step.
+func (m *Manifest) write(ctx context.Context, p Place, name string) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	partial := path + ".partial"
-	f, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	err = p.Write(ctx, name, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write the manifest: %w", err)
-	}
-	return rename(partial, path)
-}
-
-// rename moves a file whose bytes are durable to its name, durably.
-func rename(partial, path string) error {
-	if err := os.Rename(partial, path); err != nil {
-		return err
-	}
-	return syncPath(filepath.Dir(path))
-}
-
-// syncPath makes a file's bytes or a folder's entries durable.
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return nil
 }
 
 // fits returns an error unless the log is the one that was backed up, as it has
@@ -143,7 +124,7 @@ func (m *Manifest) fits(at func(events.Position) (Mark, error)) error {
 			return err
 		}
 		if got != want {
-			return fault.Errorf(fault.Conflict, "it is the backup of another log, or of one that went another way: at position %d this log does not hold the event %s; name another folder", want.Position, want.ID)
+			return fault.Errorf(fault.Conflict, "it is the backup of another log, or of one that went another way: at position %d this log does not hold the event %s; name another place", want.Position, want.ID)
 		}
 	}
 	return nil

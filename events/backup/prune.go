@@ -2,46 +2,120 @@ package backup
 
 import (
 	"context"
+	"encoding/hex"
+	"maps"
+	"slices"
 	"time"
 
 	"annals/events/fault"
-	"annals/events/originals"
 )
 
+// maxNames is of how many originals prune remembers that they are needed; tests
+// have it remember fewer.
+var maxNames = 500_000
+
 // prune removes the originals that nothing in the log needs up to where it was
-// copied. It dates those that are needed, and then removes what is older, so
-// that it holds no list of them; cut off, it has removed nothing too much. An
-// event that cannot be read may name any of them: then all stay.
+// copied: as many at a time, in order of their names, as it can remember which
+// of them are needed. An event that cannot be read may name any of them: then
+// all stay.
 func (t *taking) prune(ctx context.Context) (removed int, err error) {
-	at := time.Now().Truncate(2 * time.Second).Add(2 * time.Second) // beyond all that was copied; no file system rounds it
-	names := newNames(t.Log)
-	for records, err := range t.now.records(ctx, t.Dir) {
+	for after := ""; ; {
+		needed, err := t.needed(ctx, after)
 		if err != nil {
-			return 0, err
+			return removed, err
+		}
+		if after == "" {
+			// Cut off, the next backup is not to miss what is removed here.
+			t.now.Originals = Count{}
+			if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
+				return removed, err
+			}
+		}
+		n, err := t.removeAllBut(ctx, needed)
+		if removed += n; err != nil {
+			return removed, err
+		}
+		if needed.last == "" {
+			return removed, t.writeManifest(ctx)
+		}
+		after = needed.last
+	}
+}
+
+// needed returns the names of the originals that are needed, from the first
+// after a name on.
+func (t *taking) needed(ctx context.Context, after string) (*span, error) {
+	needed := &span{after: after, names: make(map[[32]byte]struct{})}
+	names := newNames(t.Log)
+	for records, err := range t.now.records(ctx, t.Place) {
+		if err != nil {
+			return nil, err
 		}
 		t.Progress("pruning", int64(records[0].Position), int64(t.now.Head))
 		err := names.in(ctx, records, t.now.Head, func(n Named) error {
-			err := t.kept.Date(ctx, n.SHA256, at)
-			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
-				return nil // it is lost
-			}
-			return err
+			needed.add(n.SHA256)
+			return nil
 		})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	if names.unread > 0 {
-		return 0, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: none is removed", names.unread)
+		return nil, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: none is removed", names.unread)
 	}
-	// Cut off, the next backup is not to miss what is removed here.
-	t.now.Originals = Count{}
-	if err := t.now.write(t.path(manifestFile)); err != nil {
-		return 0, err
+	return needed, nil
+}
+
+// removeAllBut removes the originals of a span that are not needed.
+func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, err error) {
+	late := time.Now().AddDate(100, 0, 0) // whenever it came in
+	err = t.kept.List(ctx, func(sha256 string, _ int64, _ time.Time) error {
+		if !needed.covers(sha256) || needed.holds(sha256) {
+			return nil
+		}
+		gone, err := t.kept.Delete(ctx, sha256, late)
+		if gone {
+			removed++
+		}
+		return err
+	})
+	return removed, err
+}
+
+// span is the names of originals after one up to another: to the end where last
+// is empty. It remembers maxNames of them, and ends earlier for it.
+type span struct {
+	after, last string
+	names       map[[32]byte]struct{}
+}
+
+func (s *span) covers(sha256 string) bool {
+	return sha256 > s.after && (s.last == "" || sha256 <= s.last)
+}
+
+func (s *span) holds(sha256 string) bool {
+	_, held := s.names[digits(sha256)]
+	return held
+}
+
+func (s *span) add(sha256 string) {
+	if !s.covers(sha256) {
+		return
 	}
-	removed, err = originals.Sweep(ctx, t.kept, at, func(context.Context, string) (bool, error) { return false, nil })
-	if err != nil {
-		return removed, err
+	s.names[digits(sha256)] = struct{}{}
+	if len(s.names) <= maxNames {
+		return
 	}
-	return removed, t.writeManifest(ctx)
+	sorted := slices.SortedFunc(maps.Keys(s.names), func(a, b [32]byte) int { return slices.Compare(a[:], b[:]) })
+	half := len(sorted) / 2
+	for _, name := range sorted[half:] {
+		delete(s.names, name)
+	}
+	s.last = hex.EncodeToString(sorted[half-1][:])
+}
+
+// digits returns the bytes of a name; of what is none, those that can be read.
+func digits(sha256 string) (name [32]byte) {
+	_, _ = hex.Decode(name[:], []byte(sha256[:min(len(sha256), 64)]))
+	return name
 }

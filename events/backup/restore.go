@@ -18,7 +18,7 @@ type Load func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (
 
 // Restore is what Run gives back, and where to.
 type Restore struct {
-	Dir       string // the backup
+	Place     Place // of the backup
 	Load      Load
 	Originals originals.Store
 	Accounts  string // file to be made
@@ -33,17 +33,17 @@ type Restore struct {
 // before the backup are not asked for. It returns what the backup holds, and
 // how many originals the log needed.
 func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error) {
-	unlock, err := lockForReading(r.Dir)
+	release, err := r.Place.Share(ctx)
 	if err != nil {
 		return nil, needed, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	if m, err = Look(r.Dir); err != nil {
+	defer func() { err = errors.Join(err, release()) }()
+	if m, err = Look(ctx, r.Place); err != nil {
 		return nil, needed, err
 	}
-	c := &copier{from: originals.ViewDir(within(r.Dir, originalsDir)), to: r.Originals}
+	c := &copier{from: r.Place.View(), to: r.Originals}
 	defer func() { err = errors.Join(err, c.discard()) }()
-	if err := m.fold(ctx, r.Dir, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
+	if err := m.fold(ctx, r.Place, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
 		return m, needed, err
 	}
 	if err := c.flush(ctx); err != nil {
@@ -52,10 +52,10 @@ func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error
 	if needed, err = count(ctx, r.Originals); err != nil {
 		return m, needed, err
 	}
-	return m, needed, r.accounts(m)
+	return m, needed, r.accounts(ctx, m)
 }
 
-func (r *Restore) accounts(m *Manifest) error {
+func (r *Restore) accounts(ctx context.Context, m *Manifest) error {
 	if m.Accounts == nil {
 		return nil
 	}
@@ -63,15 +63,15 @@ func (r *Restore) accounts(m *Manifest) error {
 	if err != nil {
 		return fmt.Errorf("restore the accounts: %w", err)
 	}
-	return errors.Join(m.Accounts.copyTo(r.Dir, f), f.Sync(), f.Close())
+	return errors.Join(m.Accounts.copyTo(ctx, r.Place, f), f.Sync(), f.Close())
 }
 
 // fold loads the events of a backup into a log, compares what that holds then,
 // and calls each with every original that it needs and that was not lost
 // before.
-func (m *Manifest) fold(ctx context.Context, dir string, load Load, progress func(string, int64, int64), each func(Named) error) (err error) {
+func (m *Manifest) fold(ctx context.Context, p Place, load Load, progress func(string, int64, int64), each func(Named) error) (err error) {
 	log, err := load(ctx, func(yield func([]events.Record, error) bool) {
-		for records, err := range m.records(ctx, dir) {
+		for records, err := range m.records(ctx, p) {
 			if len(records) > 0 {
 				progress("events", int64(records[0].Position), int64(m.Head))
 			}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 
 	"annals/events"
 	"annals/events/fault"
@@ -97,7 +96,7 @@ func parseRecord(b []byte) (r events.Record, err error) {
 
 // segmentWriter writes a segment: gzip of records, each after its length.
 type segmentWriter struct {
-	file *os.File
+	to   io.Writer // the file
 	sum  hash.Hash // of the file
 	zip  *gzip.Writer
 	buf  []byte
@@ -105,17 +104,23 @@ type segmentWriter struct {
 	made Segment
 }
 
-func newSegmentWriter(path, name string, digest Digest) (*segmentWriter, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("make a segment: %w", err)
-	}
-	w := &segmentWriter{file: f, sum: sha256.New(), made: Segment{File: File{Name: name}, Digest: digest}}
-	if w.zip, err = gzip.NewWriterLevel(io.MultiWriter(f, w.sum), gzip.BestSpeed); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return w, nil
+func newSegmentWriter(to io.Writer, name string, digest Digest) (w *segmentWriter, err error) {
+	w = &segmentWriter{to: to, sum: sha256.New(), made: Segment{File: File{Name: name}, Digest: digest}}
+	w.zip, err = gzip.NewWriterLevel(writerFunc(w.write), gzip.BestSpeed)
+	return w, err
 }
+
+// write writes what was compressed, counts it and digests it.
+func (w *segmentWriter) write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	w.made.Bytes += int64(n)
+	w.sum.Write(p[:n])
+	return n, err
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func (w *segmentWriter) add(r events.Record) error {
 	w.buf = appendRecord(w.buf[:0], r)
@@ -133,25 +138,20 @@ func (w *segmentWriter) add(r events.Record) error {
 	return err
 }
 
-// finish makes the segment durable under its partial name.
+// finish writes the end of the segment.
 func (w *segmentWriter) finish() (Segment, error) {
 	err := w.zip.Close()
-	if err == nil {
-		err = w.file.Sync()
-	}
-	if info, errStat := w.file.Stat(); errStat == nil {
-		w.made.Bytes = info.Size()
-	}
 	w.made.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
-	return w.made, errors.Join(err, w.file.Close())
+	return w.made, err
 }
 
-// read calls each with the records of the segment in the file at path, in
-// batches, and returns an error unless they are what was written: at the
+// read calls each with the records of the segment in a place, in batches, and returns an error unless they are what was written: at the
 // latest after the last of them. before is the digest of what came before.
-func (s Segment) read(ctx context.Context, path string, before Digest, each func([]events.Record) error) error {
-	wrong := func(err error) error { return fault.Errorf(fault.KindOf(err), "the segment %s: %w", path, err) }
-	f, err := os.Open(path)
+func (s Segment) read(ctx context.Context, p Place, before Digest, each func([]events.Record) error) error {
+	wrong := func(err error) error {
+		return fault.Errorf(fault.KindOf(err), "the segment %s of %s: %w", s.Name, p, err)
+	}
+	f, err := p.Open(ctx, s.Name)
 	if err != nil {
 		return wrong(err)
 	}

@@ -24,21 +24,21 @@ import (
 // vault is what is backed up: a log whose positions have gaps, and originals.
 type vault struct {
 	*testing.T
-	log     *events.Log
-	store   *originals.Dir
-	folder  uuid.UUID
-	dir     string // of the originals
-	backups string // folder of the backup
+	log    *events.Log
+	store  *originals.Dir
+	folder uuid.UUID
+	dir    string // of the originals
+	at     ground // of the backup
 }
 
-func newVault(t *testing.T) *vault {
+func newVault(t *testing.T, at ground) *vault {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "originals")
 	store, err := originals.OpenDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &vault{T: t, log: events.NewLog(memory.New()), store: store, dir: dir, backups: filepath.Join(t.TempDir(), "backup")}
+	v := &vault{T: t, log: events.NewLog(memory.New()), store: store, dir: dir, at: at}
 	t.Cleanup(func() { _ = v.log.Close() })
 	v.folder = v.makeFolder(uuid.Nil)
 	return v
@@ -83,6 +83,15 @@ func (v *vault) file(folder uuid.UUID, text string) (stream string) {
 	return stream
 }
 
+// fillSegment appends more events than a segment holds in tests.
+func (v *vault) fillSegment() {
+	v.Helper()
+	long := strings.Repeat("a long text ", 70_000)
+	for range 7 {
+		v.append(events.TextStream(uuid.New(), 1), events.SectionExtracted{Level: 1, Text: long})
+	}
+}
+
 func sum(text string) string {
 	h := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(h[:])
@@ -104,7 +113,7 @@ func (v *vault) lose(text string) {
 
 func (v *vault) backup() *backup.Backup {
 	return &backup.Backup{
-		Dir: v.backups, Program: "test", Log: v.log, Originals: v.store, Progress: func(string, int64, int64) {},
+		Place: v.at.place(), Program: "test", Log: v.log, Originals: v.store, Progress: func(string, int64, int64) {},
 		Accounts: func(_ context.Context, path string) error { return os.WriteFile(path, []byte("ada"), 0o600) },
 	}
 }
@@ -141,7 +150,7 @@ type restored struct {
 	accounts  string
 }
 
-func restore(t *testing.T, dir string) (restored, error) {
+func restore(t *testing.T, from backup.Place) (restored, error) {
 	t.Helper()
 	root := t.TempDir()
 	store, err := originals.OpenDir(filepath.Join(root, "originals"))
@@ -151,7 +160,7 @@ func restore(t *testing.T, dir string) (restored, error) {
 	var got restored
 	fill := load(t)
 	r := &backup.Restore{
-		Dir: dir, Originals: store, Accounts: filepath.Join(root, "accounts.db"), Progress: func(string, int64, int64) {},
+		Place: from, Originals: store, Accounts: filepath.Join(root, "accounts.db"), Progress: func(string, int64, int64) {},
 		Load: func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error) {
 			log, err := fill(ctx, batches)
 			if err == nil {
@@ -211,7 +220,7 @@ func (v *vault) wantBackedUp(texts ...string) {
 	for _, text := range texts {
 		want[sum(text)] = true
 	}
-	if got := held(v.T, originals.ViewDir(filepath.Join(v.backups, "originals"))); !reflect.DeepEqual(got, want) {
+	if got := held(v.T, v.at.place().View()); !reflect.DeepEqual(got, want) {
 		v.Errorf("the backup holds %d originals, want those of %q", len(got), texts)
 	}
 }
@@ -220,7 +229,7 @@ func (v *vault) wantBackedUp(texts ...string) {
 func (v *vault) problems() (all []string) {
 	v.Helper()
 	verification := &backup.Verification{
-		Dir: v.backups, Load: load(v.T), Progress: func(string, int64, int64) {},
+		Place: v.at.place(), Load: load(v.T), Progress: func(string, int64, int64) {},
 		Tell: func(problem string) { all = append(all, problem) },
 	}
 	_, n, err := verification.Run(v.Context())

@@ -12,8 +12,8 @@ import (
 
 // Verification is what Run looks at.
 type Verification struct {
-	Dir  string
-	Load Load // into a log that is thrown away
+	Place Place
+	Load  Load // into a log that is thrown away
 	// Progress is told how far each step is.
 	Progress func(step string, done, total int64)
 	// Tell is told each problem, as a sentence.
@@ -24,12 +24,12 @@ type Verification struct {
 // originals and accounts; it changes nothing. Which originals have to be there
 // it learns from the events. It returns how many problems there are.
 func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err error) {
-	unlock, err := lockForReading(v.Dir)
+	release, err := v.Place.Share(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	if m, err = Look(v.Dir); err != nil {
+	defer func() { err = errors.Join(err, release()) }()
+	if m, err = Look(ctx, v.Place); err != nil {
 		return nil, 0, err
 	}
 	// A problem is what is wrong with the backup, not with reading it.
@@ -42,14 +42,14 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		return nil
 	}
 	if m.Accounts != nil {
-		if err := judge(m.Accounts.copyTo(v.Dir, io.Discard)); err != nil {
+		if err := judge(m.Accounts.copyTo(ctx, v.Place, io.Discard)); err != nil {
 			return m, problems, err
 		}
 	}
 	var before Digest
 	for _, s := range m.Segments {
 		v.Progress("segments", int64(s.Through), int64(m.Head))
-		err := s.read(ctx, within(v.Dir, s.Name), before, func([]events.Record) error { return nil })
+		err := s.read(ctx, v.Place, before, func([]events.Record) error { return nil })
 		if err := judge(err); err != nil {
 			return m, problems, err
 		}
@@ -59,8 +59,8 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		v.Tell("the originals were not looked at: the events tell which there must be")
 		return m, problems, nil
 	}
-	store := originals.ViewDir(within(v.Dir, originalsDir))
-	err = m.fold(ctx, v.Dir, v.Load, v.Progress, func(n Named) error {
+	store := v.Place.View()
+	err = m.fold(ctx, v.Place, v.Load, v.Progress, func(n Named) error {
 		return judge(originals.Verify(ctx, store, n.SHA256, n.Size, true))
 	})
 	return m, problems, judge(err)

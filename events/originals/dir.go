@@ -2,8 +2,6 @@ package originals
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,12 +25,7 @@ type Dir struct {
 	placing sync.RWMutex
 }
 
-const (
-	stagingDir = "staging"
-	// leftover is the age at which a staged file that nobody wrote to is
-	// taken for one that a crash left behind.
-	leftover = 24 * time.Hour
-)
+const stagingDir = "staging"
 
 // OpenDir opens the store in a folder, which is made if it is missing, and
 // removes what was staged there more than a day ago.
@@ -51,35 +44,12 @@ func OpenDir(root string) (*Dir, error) {
 	if err := errors.Join(syncPath(root), syncPath(filepath.Dir(root))); err != nil {
 		return nil, err
 	}
-	return d, d.sweep(time.Now().Add(-leftover))
+	return d, sweepStaged(d.staging(), time.Now().Add(-leftover))
 }
 
 // ViewDir returns the store in a folder that OpenDir made, for reading: nothing
 // in the folder is made or removed.
 func ViewDir(root string) *Dir { return &Dir{root: root} }
-
-// sweep removes what was last written to staging before a time. What another
-// process stages now is younger.
-func (d *Dir) sweep(before time.Time) error {
-	entries, err := os.ReadDir(d.staging())
-	if err != nil {
-		return fmt.Errorf("read the staged uploads: %w", err)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.ModTime().Before(before) {
-			continue
-		}
-		if err == nil {
-			err = os.Remove(filepath.Join(d.staging(), e.Name()))
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove an abandoned upload: %w", err)
-		}
-		failpoint.Here(failpoint.StagingSwept)
-	}
-	return nil
-}
 
 func (d *Dir) staging() string             { return filepath.Join(d.root, stagingDir) }
 func (d *Dir) folder(sha256 string) string { return filepath.Join(d.root, sha256[:2], sha256[2:4]) }
@@ -87,43 +57,11 @@ func (d *Dir) path(sha256 string) string   { return filepath.Join(d.folder(sha25
 
 // Stage streams r to a file while hashing it.
 func (d *Dir) Stage(ctx context.Context, r io.Reader, limit int64) (Staged, error) {
-	f, err := os.CreateTemp(d.staging(), "")
+	u, err := stage(ctx, d.staging(), r, limit)
 	if err != nil {
-		return nil, diskError(err)
+		return nil, err
 	}
-	s := &stagedFile{dir: d, path: f.Name()}
-	hash := sha256.New()
-	s.size, err = copyBounded(ctx, io.MultiWriter(f, hash), r, limit)
-	if err = errors.Join(err, diskError(f.Close())); err != nil {
-		return nil, errors.Join(err, s.Discard())
-	}
-	s.sha256 = hex.EncodeToString(hash.Sum(nil))
-	failpoint.Here(failpoint.OriginalStaged)
-	return s, nil
-}
-
-// copyBounded copies up to limit bytes until src ends, and tells errors of
-// reading from those of writing.
-func copyBounded(ctx context.Context, dst io.Writer, src io.Reader, limit int64) (size int64, err error) {
-	buf := make([]byte, 64<<10)
-	for {
-		if err := ctx.Err(); err != nil {
-			return size, fmt.Errorf("store an upload: %w", err)
-		}
-		n, err := src.Read(buf)
-		if size += int64(n); size > limit {
-			return size, fault.Errorf(fault.TooLarge, "the file is larger than %d bytes", limit)
-		}
-		if _, werr := dst.Write(buf[:n]); werr != nil {
-			return size, diskError(werr)
-		}
-		switch {
-		case err == io.EOF:
-			return size, nil
-		case err != nil:
-			return size, fmt.Errorf("read an upload: %w", err)
-		}
-	}
+	return &stagedFile{dir: d, upload: u}, nil
 }
 
 // Open opens the file of an original.
@@ -172,17 +110,6 @@ func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (delete
 	}
 	failpoint.Here(failpoint.OriginalRemoved)
 	return true, syncPath(d.folder(sha256))
-}
-
-// Date sets when an original was last committed, which Delete goes by.
-func (d *Dir) Date(_ context.Context, sha256 string, at time.Time) error {
-	if err := checkName(sha256); err != nil {
-		return err
-	}
-	if err := os.Chtimes(d.path(sha256), at, at); err != nil {
-		return d.missing(sha256, err)
-	}
-	return nil
 }
 
 func (d *Dir) removeOld(path string, before time.Time) (removed bool, err error) {

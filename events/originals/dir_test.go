@@ -27,7 +27,8 @@ func openDir(t testing.TB, root string) *originals.Dir {
 }
 
 func TestDir(t *testing.T) {
-	originalstest.Run(t, func(t *testing.T) func() originals.Store {
+	const grain = 20 * time.Millisecond // clocks of file systems are coarse
+	originalstest.Run(t, grain, func(t *testing.T) func() originals.Store {
 		root := filepath.Join(t.TempDir(), "originals")
 		return func() originals.Store { return openDir(t, root) }
 	})

@@ -1,7 +1,8 @@
 // Package originals keeps the uploaded files, exactly as they came, under the
 // SHA-256 of their bytes. What is staged counts for nothing until it is
-// committed; what is committed is never changed. It imports events/fault and
-// events/failpoint, and nothing else of ours.
+// committed; what is committed is never changed. They lie in a folder, or in a
+// bucket of S3. It imports events/fault, events/failpoint and events/s3, and
+// nothing else of ours.
 package originals
 
 import (

@@ -13,21 +13,15 @@ import (
 	"annals/events/failpoint"
 )
 
-// stagedFile is an upload in the staging folder of a Dir. Its file is closed:
-// a request may hold thousands.
+// stagedFile is an upload in the staging folder of a Dir.
 type stagedFile struct {
-	dir    *Dir
-	path   string
-	sha256 string
-	size   int64
+	upload
+	dir *Dir
 
 	mu   sync.Mutex
 	done bool // committed or discarded
 	kept bool // committed
 }
-
-func (s *stagedFile) SHA256() string { return s.sha256 }
-func (s *stagedFile) Size() int64    { return s.size }
 
 // Commit moves the file to its place, over one with the same bytes if there
 // is any: that heals a damaged one, and its date says when the bytes were
@@ -44,10 +38,7 @@ func (s *stagedFile) Discard() error {
 		return nil
 	}
 	s.done = true
-	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskError(err)
-	}
-	return nil
+	return s.remove()
 }
 
 // commitGroup commits files of this store: their bytes are durable before the

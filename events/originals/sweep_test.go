@@ -73,28 +73,3 @@ func TestSweepKeepsWhatIsUploadedAgainWhileItIsJudged(t *testing.T) {
 	}
 	f.Close()
 }
-
-func TestDateSparesAnOriginalFromSweeps(t *testing.T) {
-	store, err := originals.OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	staged, err := store.Stage(t.Context(), strings.NewReader("kept"), 100)
-	if err == nil {
-		err = staged.Commit(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Now().Add(time.Hour).Truncate(time.Second)
-	if err := store.Date(t.Context(), staged.SHA256(), at); err != nil {
-		t.Fatalf("Date: %v", err)
-	}
-	none := func(context.Context, string) (bool, error) { return false, nil }
-	if n, err := originals.Sweep(t.Context(), store, at, none); n != 0 || err != nil {
-		t.Errorf("a sweep of what is older deleted %d (%v), want none", n, err)
-	}
-	if err := store.Date(t.Context(), strings.Repeat("0", 64), at); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Date of one that is not there: %v", err)
-	}
-}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"annals/events/s3/s3test"
+)
+
+// TestAServerOnABucketIsBackedUpIntoABucket holds that the program keeps its
+// promises with S3 in place of folders: what a server stores there is found by
+// the other commands, and backed up and restored while it serves.
+func TestAServerOnABucketIsBackedUpIntoABucket(t *testing.T) {
+	uploads, kept := s3test.URL(t), s3test.URL(t)
+	t.Setenv("ANNALS_ORIGINALS", uploads)
+	c := newCrashTest(t)
+	c.server = filed(t, c.dir, notes("first"))
+	c.backUp(kept)
+	if err := importFiles(t, c.dir, "second", notes("second")); err != nil {
+		t.Fatal(err)
+	}
+	c.backUp(kept)
+	if out, err := backedUp(t.Context(), "backup", "--verify", kept); err != nil || !strings.Contains(out, "and 30 originals") || strings.Contains(out, "endpoint") {
+		t.Errorf("backup --verify: %v\n%s", err, out)
+	}
+	if entries, err := os.ReadDir(c.data + "/originals"); err == nil || len(entries) > 0 {
+		t.Errorf("the data folder holds originals too: %v", entries)
+	}
+	want := answers(c)
+	if err := c.server.end(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if out, err := verified(t, c.data); err != nil {
+		t.Errorf("verify of the source: %v\n%s", err, out)
+	}
+	t.Setenv("ANNALS_ORIGINALS", "") // what is restored lies in the data folder
+	r := c.restored(kept)
+	if got := answers(r); got != want {
+		t.Errorf("what was restored answers\n%s\nnot\n%s", got, want)
+	}
+	if err := r.server.end(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if out, err := verified(t, r.data); err != nil {
+		t.Errorf("verify of what was restored: %v\n%s", err, out)
+	}
+}

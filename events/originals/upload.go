@@ -1,0 +1,107 @@
+package originals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"annals/events/failpoint"
+	"annals/events/fault"
+)
+
+// leftover is the age at which a staged file that nobody wrote to is taken for
+// one that a crash left behind.
+const leftover = 24 * time.Hour
+
+// upload is what came in, in a file of a staging folder. The file is closed: a
+// request may hold thousands.
+type upload struct {
+	path   string
+	sha256 string
+	size   int64
+}
+
+// SHA256 returns the name that the upload is to have.
+func (u *upload) SHA256() string { return u.sha256 }
+
+// Size returns how many bytes it has.
+func (u *upload) Size() int64 { return u.size }
+
+// stage streams r to a new file in a folder while hashing it.
+func stage(ctx context.Context, folder string, r io.Reader, limit int64) (u upload, err error) {
+	f, err := os.CreateTemp(folder, "")
+	if err != nil {
+		return u, diskError(err)
+	}
+	u.path = f.Name()
+	hash := sha256.New()
+	u.size, err = copyBounded(ctx, io.MultiWriter(f, hash), r, limit)
+	if err = errors.Join(err, diskError(f.Close())); err != nil {
+		return u, errors.Join(err, u.remove())
+	}
+	u.sha256 = hex.EncodeToString(hash.Sum(nil))
+	failpoint.Here(failpoint.OriginalStaged)
+	return u, nil
+}
+
+// remove removes the file, if it is there.
+func (u *upload) remove() error {
+	if err := os.Remove(u.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskError(err)
+	}
+	return nil
+}
+
+// copyBounded copies up to limit bytes until src ends, and tells errors of
+// reading from those of writing.
+func copyBounded(ctx context.Context, dst io.Writer, src io.Reader, limit int64) (size int64, err error) {
+	buf := make([]byte, 64<<10)
+	for {
+		if err := ctx.Err(); err != nil {
+			return size, fmt.Errorf("store an upload: %w", err)
+		}
+		n, err := src.Read(buf)
+		if size += int64(n); size > limit {
+			return size, fault.Errorf(fault.TooLarge, "the file is larger than %d bytes", limit)
+		}
+		if _, werr := dst.Write(buf[:n]); werr != nil {
+			return size, diskError(werr)
+		}
+		switch {
+		case err == io.EOF:
+			return size, nil
+		case err != nil:
+			return size, fmt.Errorf("read an upload: %w", err)
+		}
+	}
+}
+
+// sweepStaged removes what was last written to a staging folder before a time.
+// What another process stages now is younger.
+func sweepStaged(folder string, before time.Time) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("read the staged uploads: %w", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.ModTime().Before(before) {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(filepath.Join(folder, e.Name()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove an abandoned upload: %w", err)
+		}
+		failpoint.Here(failpoint.StagingSwept)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/s3"
+	"annals/events/s3/s3test"
+)
+
+func TestErrorsHaveTheirKinds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		code   string
+		want   fault.Kind
+		tells  string
+	}{
+		"denied":          {403, "AccessDenied", fault.Unavailable, "AWS_SECRET_ACCESS_KEY"},
+		"a wrong key":     {403, "InvalidAccessKeyId", fault.Unavailable, "InvalidAccessKeyId"},
+		"a key not found": {404, "InvalidAccessKeyId", fault.Unavailable, "AWS_ACCESS_KEY_ID"},
+		"no bucket":       {404, "NoSuchBucket", fault.Unavailable, "no bucket"},
+		"overloaded":      {503, "SlowDown", fault.Unavailable, "does not answer"},
+		"broken":          {500, "InternalError", fault.Unavailable, "does not answer"},
+		"not understood":  {400, "InvalidArgument", fault.Internal, ""},
+		"not implemented": {501, "NotImplemented", fault.Internal, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := s3test.New(t)
+			b := s3test.Open(t, server.URL)
+			put(t, b, "lamp", []byte("lamp"))
+			server.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+				w.WriteHeader(c.status)
+				fmt.Fprintf(w, "<Error><Code>%s</Code><Message>so it is</Message></Error>", c.code)
+			})
+			for call, err := range map[string]error{
+				"Put":    b.Put(t.Context(), "lamp", strings.NewReader("x"), 1),
+				"Load":   func() error { _, _, _, err := b.Load(t.Context(), "lamp", 100); return err }(),
+				"Remove": b.Remove(t.Context(), "lamp"),
+				"List": func() (err error) {
+					for _, err = range b.List(t.Context(), "", true) {
+					}
+					return err
+				}(),
+			} {
+				if !fault.Is(err, c.want) || !strings.Contains(fault.Detail(err), c.tells) {
+					t.Errorf("%s = %v, want kind %v and %q", call, fault.Detail(err), c.want, c.tells)
+				}
+			}
+		})
+	}
+}
+
+func TestAServerThatIsAwayIsUnavailable(t *testing.T) {
+	t.Parallel()
+	b := s3test.Open(t, s3test.New(t).URL)
+	if _, err := b.Stat(t.Context(), "lamp"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Stat of what is not there = %v", err)
+	}
+	gone := strings.Replace(s3test.New(t).URL, "annals-test", "another-bucket", 1)
+	if _, err := s3.Open(t.Context(), gone); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Detail(err), "another-bucket") {
+		t.Errorf("Open of a bucket that there is not = %v", err)
+	}
+	if _, err := s3.Open(t.Context(), "s3://bucket/p?region=x&endpoint="+url.QueryEscape("http://127.0.0.1:1")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Open where nobody listens = %v", err)
+	}
+}
+
+// faults are what goes wrong with one request in three.
+func faults(kind string) func(http.ResponseWriter, *http.Request, http.Handler) {
+	var n atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if n.Add(1)%3 != 1 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		switch kind {
+		case "an early error":
+			w.WriteHeader(http.StatusServiceUnavailable) // before the body is read
+		case "a broken connection":
+			panic(http.ErrAbortHandler)
+		case "a reply that is cut":
+			next.ServeHTTP(&cutting{w, 1 << 20}, r)
+		}
+	}
+}
+
+// cutting breaks a reply off after some bytes.
+type cutting struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	if len(p) > c.left {
+		_, _ = c.ResponseWriter.Write(p[:c.left])
+		panic(http.ErrAbortHandler)
+	}
+	c.left -= len(p)
+	return c.ResponseWriter.Write(p)
+}
+
+func TestFaultsThatPassAreOvercome(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"an early error", "a broken connection", "a reply that is cut"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := s3test.New(t)
+			b := s3test.Open(t, server.URL)
+			server.Intercept(faults(kind))
+			content := bytes.Repeat([]byte("lamp and oil "), 1<<20)
+			put(t, b, "large", content)
+			if got, err := get(t, b, "large"); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("read %d bytes (%v), want %d", len(got), err, len(content))
+			}
+		})
+	}
+}
+
+func TestAnUploadWhoseLastReplyIsLostIsThere(t *testing.T) {
+	t.Parallel()
+	server := s3test.New(t)
+	b := s3test.Open(t, server.URL)
+	lost := false
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") && !lost {
+			lost = true
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, r)
+	})
+	content := bytes.Repeat([]byte("lamp and oil "), 1<<19)
+	put(t, b, "large", content)
+	if got, err := get(t, b, "large"); !lost || err != nil || !bytes.Equal(got, content) {
+		t.Errorf("read %d bytes (%v), want %d", len(got), err, len(content))
+	}
+}
+
+func TestAListIsWholeThoughPagesFail(t *testing.T) {
+	t.Parallel()
+	server := s3test.New(t)
+	b := s3test.Open(t, server.URL)
+	var want []string
+	for n := range 1100 { // two pages
+		want = append(want, fmt.Sprintf("%04d", n))
+		put(t, b, want[n], nil)
+	}
+	put(t, b, "0500x/in a folder", nil)
+	pages := 0
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if pages++; pages == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, r)
+	})
+	var got []string
+	for o, err := range b.List(t.Context(), "", false) {
+		if err != nil {
+			t.Fatalf("List: %v", err)
+		}
+		got = append(got, o.Name)
+	}
+	if !slices.Equal(got, want) || pages < 3 {
+		t.Errorf("List gives %d names by %d requests, want %d by more than two", len(got), pages, len(want))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range b.List(ctx, "", false) {
+		if !fault.Is(err, fault.Canceled) {
+			t.Errorf("List with an ended context = %v", err)
+		}
+	}
+}
+
+func TestAReplyThatIsCutAgainAndAgainIsUnavailable(t *testing.T) {
+	t.Parallel()
+	server := s3test.New(t)
+	b := s3test.Open(t, server.URL)
+	put(t, b, "lamp", []byte("lamp"))
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(&cutting{w, 0}, r) })
+	if _, err := get(t, b, "lamp"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("read = %v", err)
+	}
+}
+
+func TestBytesThatChangeOnTheirWayAreRefused(t *testing.T) {
+	t.Parallel()
+	server := s3test.New(t)
+	b := s3test.Open(t, server.URL)
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut {
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("L"), io.LimitReader(skip(r.Body), r.ContentLength-1)))
+		}
+		next.ServeHTTP(w, r)
+	})
+	for _, size := range []int{4, 12 << 20} {
+		content := bytes.Repeat([]byte("lamp"), size/4)
+		if err := b.Put(t.Context(), "lamp", bytes.NewReader(content), int64(size)); err == nil {
+			t.Errorf("Put of %d bytes that change succeeds", size)
+		}
+	}
+	server.Intercept(nil)
+	if _, err := b.Stat(t.Context(), "lamp"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Stat = %v, want that nothing is there", err)
+	}
+}
+
+func skip(r io.Reader) io.Reader {
+	_, _ = io.CopyN(io.Discard, r, 1)
+	return r
+}
+
+func TestUploadsThatNeverEndedAreThrownAway(t *testing.T) {
+	t.Parallel()
+	server := s3test.New(t)
+	b := s3test.Open(t, server.URL)
+	aborted := false
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		switch {
+		case r.URL.Query().Has("uploadId") && r.Method == http.MethodPut:
+			w.WriteHeader(http.StatusForbidden)
+		case r.Method == http.MethodDelete && !aborted:
+			aborted = true // as if the program had died
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+	if err := b.Put(t.Context(), "large", strings.NewReader(strings.Repeat("x", 8<<20)), 8<<20); !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("Put = %v", err)
+	}
+	deleted := 0
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodDelete {
+			deleted++
+		}
+		next.ServeHTTP(w, r)
+	})
+	for _, c := range []struct {
+		before time.Time
+		want   int
+	}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), 1}, {time.Now().Add(time.Hour), 1}} {
+		if err := b.AbortUploads(t.Context(), c.before); err != nil || deleted != c.want {
+			t.Errorf("AbortUploads: %v, %d uploads are gone, want %d", err, deleted, c.want)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"annals/events/fault"
+)
+
+// Stat returns what the server tells of an object.
+func (b *Bucket) Stat(ctx context.Context, name string) (Info, error) {
+	var o minio.ObjectInfo
+	err := again(ctx, func() (err error) {
+		o, err = b.core.StatObject(ctx, b.name, b.prefix+name, minio.StatObjectOptions{})
+		return err
+	})
+	if err = b.told(err); fault.Is(err, fault.NotFound) {
+		return Info{}, b.missing(ctx, err)
+	}
+	return Info{name, o.Size, o.ETag, o.LastModified}, err
+}
+
+// missing tells an object that is not there from a bucket that is not: the
+// server's reply has no room for it.
+func (b *Bucket) missing(ctx context.Context, err error) error {
+	there, errAsked := b.core.BucketExists(ctx, b.name)
+	if errAsked == nil && !there {
+		return b.told(minio.ErrorResponse{Code: minio.NoSuchBucket, StatusCode: http.StatusNotFound})
+	}
+	return err
+}
+
+// Load reads an object of up to limit bytes. told is the server's time of its
+// reply.
+func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []byte, info Info, told time.Time, err error) {
+	err = again(ctx, func() error {
+		body, o, header, err := b.core.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		info = Info{name, o.Size, o.ETag, o.LastModified}
+		if content, err = io.ReadAll(io.LimitReader(body, limit+1)); err != nil {
+			return err
+		}
+		told, err = http.ParseTime(header.Get("Date"))
+		return err
+	})
+	if err = b.told(err); err == nil && int64(len(content)) > limit {
+		err = fault.Errorf(fault.TooLarge, "%s/%s has more than %d bytes", b, name, limit)
+	}
+	return content, info, told, err
+}
+
+// Object is an object that is read. It is fetched as it is read, and fetched
+// on where a connection broke off.
+type Object struct {
+	ctx    context.Context
+	bucket *Bucket
+	info   Info
+	at     int64
+	body   io.ReadCloser // from at, once something was read there
+	failed int           // fetches since the last byte
+}
+
+// Open opens an object for reading, as long as ctx lasts. Its bytes are those
+// of one and the same object to the end.
+func (b *Bucket) Open(ctx context.Context, name string) (*Object, error) {
+	info, err := b.Stat(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Object{ctx: ctx, bucket: b, info: info}, nil
+}
+
+// Size returns how many bytes the object has.
+func (o *Object) Size() int64 { return o.info.Size }
+
+// Read reads on.
+func (o *Object) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for wait := firstWait; o.at < o.info.Size; wait *= 2 {
+		n, err := o.read(p)
+		o.at += int64(n)
+		if n > 0 {
+			o.failed = 0
+			return n, nil
+		}
+		if o.failed++; !passes(err) || o.failed >= tries || !pause(o.ctx, wait) {
+			return 0, o.bucket.told(err)
+		}
+	}
+	return 0, io.EOF
+}
+
+// read reads from the body, which it fetches if need be and drops once it fails.
+func (o *Object) read(p []byte) (n int, err error) {
+	if o.body == nil {
+		if o.body, err = o.fetch(); err != nil {
+			return 0, err
+		}
+	}
+	n, err = o.body.Read(p[:min(int64(len(p)), o.info.Size-o.at)])
+	if err != nil {
+		err = errors.Join(noEOF(err), o.Close())
+	}
+	return n, err
+}
+
+// noEOF makes an end that comes too early an error like any other.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (o *Object) fetch() (io.ReadCloser, error) {
+	var options minio.GetObjectOptions
+	if err := options.SetMatchETag(o.info.ETag); err != nil {
+		return nil, err
+	}
+	if o.at > 0 {
+		if err := options.SetRange(o.at, 0); err != nil {
+			return nil, err
+		}
+	}
+	body, _, _, err := o.bucket.core.GetObject(o.ctx, o.bucket.name, o.bucket.prefix+o.info.Name, options)
+	return body, err
+}
+
+// Seek moves to where the next Read begins.
+func (o *Object) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += o.at
+	case io.SeekEnd:
+		offset += o.info.Size
+	}
+	if offset < 0 {
+		return o.at, errors.New("seek before the beginning of an object")
+	}
+	if offset == o.at {
+		return o.at, nil
+	}
+	o.at = offset
+	return o.at, o.Close()
+}
+
+// Close ends the fetching. To read after it fetches anew.
+func (o *Object) Close() error {
+	if o.body == nil {
+		return nil
+	}
+	err := o.body.Close()
+	o.body = nil
+	return err
+}

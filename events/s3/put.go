@@ -1,0 +1,151 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
+)
+
+// partBytes is how large a part is at least; tests have smaller ones.
+var partBytes int64 = 16 << 20
+
+const (
+	maxParts = 10_000 // of one object
+	atOnce   = 4      // parts of one object
+)
+
+// Put makes content an object, over one of the same name, durable when it
+// returns. The server holds every part against its SHA-256 and MD5 before it
+// counts. Nothing of it is kept in memory.
+func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, size int64) error {
+	if size > partBytes {
+		return b.told(b.putParts(ctx, b.prefix+name, content, size))
+	}
+	return b.told(again(ctx, func() error {
+		_, err := b.putWhole(ctx, b.prefix+name, content, size, minio.PutObjectOptions{})
+		return err
+	}))
+}
+
+// PutIf puts content if the object there has this ETag, or if there is none
+// where etag is empty. Anything else is fault.Conflict. It returns the new
+// ETag. It tries once: that a first try was lost cannot be told from what
+// another wrote.
+func (b *Bucket) PutIf(ctx context.Context, name string, content []byte, etag string) (string, error) {
+	var options minio.PutObjectOptions
+	if etag == "" {
+		options.SetMatchETagExcept("*")
+	} else {
+		options.SetMatchETag(etag)
+	}
+	made, err := b.putWhole(ctx, b.prefix+name, bytes.NewReader(content), int64(len(content)), options)
+	return made.ETag, b.told(err)
+}
+
+func (b *Bucket) putWhole(ctx context.Context, key string, content io.ReaderAt, size int64, options minio.PutObjectOptions) (minio.UploadInfo, error) {
+	sums, err := sum(content, 0, size)
+	if err != nil {
+		return minio.UploadInfo{}, err
+	}
+	options.DisableContentSha256 = true // that is: do not sign piece by piece, since the sum of all is signed
+	return b.core.PutObject(ctx, b.name, key, io.NewSectionReader(content, 0, size), size, sums.md5, sums.sha256, options)
+}
+
+// putParts puts an object in parts, a few at once.
+func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, size int64) (err error) {
+	var upload string
+	err = again(ctx, func() (err error) {
+		upload, err = b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		// Also when ctx has ended: what is left takes room until it is swept.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		_ = b.core.AbortMultipartUpload(ctx, b.name, key, upload)
+	}()
+	step := partSize(size)
+	parts := make([]minio.CompletePart, (size+step-1)/step)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range parts {
+		group.Go(func() (err error) {
+			parts[i], err = b.putPart(groupCtx, key, upload, i+1, content, int64(i)*step, min(step, size-int64(i)*step))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return b.complete(ctx, key, upload, parts, size)
+}
+
+// complete makes the parts an object. A try whose reply was lost may have done
+// it, and leaves nothing for the next.
+func (b *Bucket) complete(ctx context.Context, key, upload string, parts []minio.CompletePart, size int64) error {
+	lost := false
+	return again(ctx, func() error {
+		_, err := b.core.CompleteMultipartUpload(ctx, b.name, key, upload, parts, minio.PutObjectOptions{})
+		if lost && errorIs(err, http.StatusNotFound) {
+			made, errStat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+			if errStat == nil && made.Size == size {
+				return nil
+			}
+		}
+		lost = lost || passes(err)
+		return err
+	})
+}
+
+func (b *Bucket) putPart(ctx context.Context, key, upload string, number int, content io.ReaderAt, at, size int64) (minio.CompletePart, error) {
+	var part minio.ObjectPart
+	err := again(ctx, func() error {
+		sums, err := sum(content, at, size)
+		if err != nil {
+			return err
+		}
+		part, err = b.core.PutObjectPart(ctx, b.name, key, upload, number, io.NewSectionReader(content, at, size), size,
+			minio.PutObjectPartOptions{Md5Base64: sums.md5, Sha256Hex: sums.sha256, DisableContentSha256: true})
+		return err
+	})
+	return minio.CompletePart{PartNumber: number, ETag: part.ETag}, err
+}
+
+// partSize returns how large the parts of an object are, so that there are not
+// too many.
+func partSize(size int64) int64 {
+	const mib = 1 << 20
+	least := (size + maxParts - 1) / maxParts
+	return max(partBytes, (least+mib-1)/mib*mib)
+}
+
+// sums are what a server holds bytes against.
+type sums struct{ md5, sha256 string }
+
+func sum(content io.ReaderAt, at, size int64) (sums, error) {
+	m, s := md5.New(), sha256.New()
+	n, err := io.Copy(io.MultiWriter(m, s), io.NewSectionReader(content, at, size))
+	if err == nil && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return sums{}, fmt.Errorf("read what is to be stored: %w", err)
+	}
+	return sums{base64.StdEncoding.EncodeToString(m.Sum(nil)), hex.EncodeToString(s.Sum(nil))}, nil
+}

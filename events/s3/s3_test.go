@@ -1,0 +1,156 @@
+package s3_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/s3"
+	"annals/events/s3/s3test"
+)
+
+func put(t *testing.T, b *s3.Bucket, name string, content []byte) {
+	t.Helper()
+	if err := b.Put(t.Context(), name, bytes.NewReader(content), int64(len(content))); err != nil {
+		t.Fatalf("Put(%s): %v", name, err)
+	}
+}
+
+func get(t *testing.T, b *s3.Bucket, name string) ([]byte, error) {
+	t.Helper()
+	o, err := b.Open(t.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(o)
+	return content, errors.Join(err, o.Close())
+}
+
+func TestWhatIsPutIsReadBack(t *testing.T) {
+	t.Parallel()
+	b := s3test.Open(t, s3test.URL(t))
+	parts := bytes.Repeat([]byte("several parts, "), 1<<20) // 15 MiB
+	for name, content := range map[string][]byte{"empty": {}, "small": []byte("lamp"), "in/a folder/ä+b %2F": []byte("oil"), "large": parts} {
+		put(t, b, name, content)
+		if got, err := get(t, b, name); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: read %d bytes (%v), want the %d that were put", name, len(got), err, len(content))
+		}
+		if info, err := b.Stat(t.Context(), name); err != nil || info.Size != int64(len(content)) {
+			t.Errorf("Stat(%s) = %+v, %v", name, info, err)
+		}
+	}
+	o, err := b.Open(t.Context(), "large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	for _, at := range []int64{o.Size() - 5, 7 << 20, 0} {
+		got := make([]byte, 5)
+		_, err := o.Seek(at, io.SeekStart)
+		if _, errRead := io.ReadFull(o, got); errors.Join(err, errRead) != nil || !bytes.Equal(got, parts[at:at+5]) {
+			t.Errorf("at %d read %q (%v, %v), want %q", at, got, err, errRead, parts[at:at+5])
+		}
+	}
+}
+
+func TestListsAreCompleteAndInOrder(t *testing.T) {
+	t.Parallel()
+	b := s3test.Open(t, s3test.URL(t))
+	var want []string
+	for n := range 1203 { // more than a page
+		want = append(want, fmt.Sprintf("many/%04d", n))
+		put(t, b, want[n], nil)
+	}
+	put(t, b, "one", nil)
+	put(t, b, "many/deep/er", nil)
+	names := func(folder string, deep bool) (all []string) {
+		for o, err := range b.List(t.Context(), folder, deep) {
+			if err != nil {
+				t.Fatalf("List: %v", err)
+			}
+			all = append(all, o.Name)
+		}
+		return all
+	}
+	if got := names("many", false); !slices.Equal(got, want) {
+		t.Errorf("the folder holds %d names, want %d in order", len(got), len(want))
+	}
+	if got, want := names("", true), append(want, "many/deep/er", "one"); !slices.Equal(got, want) {
+		t.Errorf("there are %d names, want %d in order", len(got), len(want))
+	}
+	if got := names("", false); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("names at the top: %q", got)
+	}
+	if got := names("man", true); got != nil {
+		t.Errorf("names in a folder that there is not: %q", got)
+	}
+	for range 2 {
+		if err := b.Remove(t.Context(), "one"); err != nil {
+			t.Errorf("Remove: %v", err)
+		}
+	}
+	if _, err := b.Stat(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Stat of what was removed: %v", err)
+	}
+}
+
+func TestConditionsHold(t *testing.T) {
+	t.Parallel()
+	b := s3test.Open(t, s3test.URL(t))
+	first, err := b.PutIf(t.Context(), "lock", []byte("mine"), "")
+	if err != nil {
+		t.Fatalf("PutIf where there is none: %v", err)
+	}
+	if _, err := b.PutIf(t.Context(), "lock", []byte("yours"), ""); !fault.Is(err, fault.Conflict) {
+		t.Errorf("PutIf where there is one: %v", err)
+	}
+	if _, err := b.PutIf(t.Context(), "lock", []byte("mine still"), first); err != nil {
+		t.Errorf("PutIf of what it is: %v", err)
+	}
+	if _, err := b.PutIf(t.Context(), "lock", []byte("yours"), first); !fault.Is(err, fault.Conflict) {
+		t.Errorf("PutIf of what it was: %v", err)
+	}
+	content, info, told, err := b.Load(t.Context(), "lock", 100)
+	if err != nil || string(content) != "mine still" || told.Sub(info.Modified).Abs() > time.Hour {
+		t.Errorf("Load = %q, %+v at %v, %v", content, info, told, err)
+	}
+	if _, _, _, err := b.Load(t.Context(), "lock", 9); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("Load of more than the limit: %v", err)
+	}
+}
+
+func TestABadURLIsToldAndNeverRepeated(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"s3://AKIA:secret@bucket/p":                  "AWS_SECRET_ACCESS_KEY",
+		"s3://AKIA:sec%zzret@bucket/p":               "cannot be read",
+		"s3:///p":                                    "bucket",
+		"s3://bucket/a//b":                           "prefix",
+		"s3://bucket/../b":                           "prefix",
+		"s3://bucket/p?secret=1":                     `"secret"`,
+		"s3://bucket/p?endpoint=host:9000":           "endpoint",
+		"s3://bucket/p?endpoint=https://a:secret@b/": "endpoint",
+	} {
+		_, err := s3.Open(t.Context(), text)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec%zzret") || strings.Contains(err.Error(), ":secret") {
+			t.Errorf("Open(%q) = %v, want an error about %s", text, err, want)
+		}
+	}
+}
+
+func TestMissingCredentialsAreTold(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	_, err := s3.Open(t.Context(), "s3://bucket/p?endpoint=http://127.0.0.1:1")
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+		t.Errorf("Open without credentials = %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+
+	"annals/events/fault"
+)
+
+// Scheme begins the URLs of buckets.
+const Scheme = "s3"
+
+const form = "s3://bucket/prefix?endpoint=https://host:9000&region=eu-central-1"
+
+// location is what a URL tells.
+type location struct {
+	bucket, prefix string
+	endpoint       *url.URL
+	region         string
+	amazon         bool
+}
+
+// parse reads a URL. No error repeats it: a password may stand there.
+func parse(text string) (l location, err error) {
+	wrong := func(format string, args ...any) (location, error) {
+		return location{}, fault.Errorf(fault.Invalid, "the S3 URL "+format+"; write "+form, args...)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != Scheme {
+		return wrong("cannot be read")
+	}
+	if u.User != nil {
+		return wrong("holds credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead")
+	}
+	l.bucket, l.prefix = u.Host, strings.Trim(u.Path, "/")
+	if err := s3utils.CheckValidBucketNameStrict(l.bucket); err != nil {
+		return wrong("names the bucket %q: %w", l.bucket, err)
+	}
+	if l.prefix != "" && path.Clean("/"+l.prefix) != "/"+l.prefix {
+		return wrong("has the prefix %q, with parts that are empty or dots", l.prefix)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return wrong("has a query that cannot be read")
+	}
+	for key := range query {
+		if key != "endpoint" && key != "region" {
+			return wrong("has the setting %q, which there is not", key)
+		}
+	}
+	l.region = query.Get("region")
+	endpoint := query.Get("endpoint")
+	if l.amazon = endpoint == ""; l.amazon {
+		endpoint = "https://s3.amazonaws.com"
+	}
+	l.endpoint, err = url.Parse(endpoint)
+	if err != nil || l.endpoint.Host == "" || l.endpoint.User != nil || strings.Trim(l.endpoint.Path, "/") != "" ||
+		l.endpoint.Scheme != "https" && l.endpoint.Scheme != "http" {
+		return wrong("has an endpoint that is not like https://host:9000")
+	}
+	return l, nil
+}
+
+// connect makes the client, with credentials.
+func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bucket, error) {
+	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
+	if l.amazon {
+		// Elsewhere nobody would answer.
+		providers = append(providers, &credentials.IAM{Client: &http.Client{Timeout: 5 * time.Second}})
+	}
+	found := credentials.NewChainCredentials(providers)
+	value, err := found.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: transport, Timeout: stall}, Context: ctx})
+	if err == nil && value.AccessKeyID == "" {
+		err = errors.New("there are none")
+	}
+	if err != nil {
+		return nil, fault.Errorf(fault.Invalid, "credentials for s3://%s: %w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of the AWS tools", l.bucket, err)
+	}
+	core, err := minio.NewCore(l.endpoint.Host, &minio.Options{
+		Creds: found, Secure: l.endpoint.Scheme == "https", Region: l.region, Transport: transport,
+		MaxRetries: 1, // again does it: it gives each try a body of its own
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a client for s3://%s: %w", l.bucket, err)
+	}
+	b := &Bucket{core: core, name: l.bucket}
+	if l.prefix != "" {
+		b.prefix = l.prefix + "/"
+	}
+	return b, nil
+}
