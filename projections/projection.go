@@ -49,11 +49,17 @@ type Queryer interface {
 
 // List reads all rows of a query; fields gives the destinations of one.
 func List[T any](ctx context.Context, from Queryer, fields func(*T) []any, query string, args ...any) ([]T, error) {
+	noticed := func(error) {}
+	if db, ok := from.(*DB); ok {
+		serving := db.r.Generation() // before the query, so that no younger one is blamed
+		noticed = func(err error) { db.r.notice(serving, err) }
+	}
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	defer func() { noticed(rows.Err()) }()
 	var all []T
 	for rows.Next() {
 		var one T

@@ -30,9 +30,8 @@ type Runner struct {
 	log        *events.Log
 	logger     *slog.Logger
 
-	// mend has the read model made anew where its file turns out to be damaged,
-	// to be taken up by the Set; nil where there is none. Set before run.
-	mend func(context.Context)
+	// torn holds what was found damaged, until the Set has looked at it.
+	torn chan harm
 
 	// stepping is held while a generation is brought forward or replaced.
 	stepping sync.Mutex
@@ -58,7 +57,7 @@ func newRunner(ctx context.Context, log *events.Log, p Projection, path string, 
 func (g *generation) serve() *Runner {
 	return &Runner{
 		Projection: g.Projection, log: g.log, logger: g.logger, serving: g, position: g.position,
-		moved: make(chan struct{}), hurry: make(chan struct{}, 1),
+		moved: make(chan struct{}), hurry: make(chan struct{}, 1), torn: make(chan harm, 1),
 	}
 }
 
@@ -154,9 +153,7 @@ func (r *Runner) run(ctx context.Context) error {
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		stopped := fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name())
 		replaced := r.tell(func() { r.failure = stopped })
-		if r.mend != nil && damaged(err) {
-			r.mend(ctx)
-		}
+		r.notice(r.Generation(), err)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -22,14 +22,36 @@ func (r *Runner) DB() *DB { return &DB{r} }
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	return g.store.read.QueryContext(ctx, query, args...)
+	rows, err := g.store.read.QueryContext(ctx, query, args...)
+	db.r.notice(g.number, err)
+	return rows, err
 }
 
 // QueryRowContext is that of sql.DB.
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	return g.store.read.QueryRowContext(ctx, query, args...)
+	row := g.store.read.QueryRowContext(ctx, query, args...)
+	db.r.notice(g.number, row.Err())
+	return row
+}
+
+// harm is a generation that was found damaged, and by what.
+type harm struct {
+	generation int
+	err        error
+}
+
+// notice has a generation made anew that an error says is damaged: a read may
+// find what nothing else looks at.
+func (r *Runner) notice(generation int, err error) {
+	if !damaged(err) {
+		return
+	}
+	select {
+	case r.torn <- harm{generation, err}:
+	default: // it is known
+	}
 }
 
 // Index is the search index of the generation that serves.
@@ -39,7 +61,9 @@ type Index struct{ r *Runner }
 func (i *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	g := i.r.acquire()
 	defer i.r.release(g)
-	return g.engine().Search(ctx, q)
+	hits, err := g.engine().Search(ctx, q)
+	i.r.notice(g.number, err)
+	return hits, err
 }
 
 // Count is that of searchindex.Engine.

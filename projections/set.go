@@ -220,8 +220,8 @@ func (s *Set) All() []*Runner {
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, r := range s.All() {
-		r.mend = func(ctx context.Context) { s.renew(ctx, r.Projection) }
 		g.Go(func() error { return r.run(ctx) })
+		g.Go(func() error { s.mend(ctx, r); return nil })
 		g.Go(func() error { s.inspect(ctx, r); return nil })
 	}
 	for _, p := range s.aged {

@@ -82,18 +82,30 @@ func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
 	return false
 }
 
-// inspect looks at a read model that was too large for it when it was opened,
-// and has one that is damaged made anew.
+// inspect looks at a read model that was too large for it when it was opened.
 func (s *Set) inspect(ctx context.Context, r *Runner) {
 	g := r.acquire()
-	var err error
+	defer r.release(g)
 	if g.store.unchecked {
-		err = sound(ctx, g.store.read)
+		r.notice(g.number, sound(ctx, g.store.read))
 	}
-	r.release(g)
-	if damaged(err) && ctx.Err() == nil {
-		s.options.Logger.Error("read model is damaged and is made anew", "projection", r.Name(), "generation", g.number, "error", err)
-		s.renew(ctx, r.Projection)
+}
+
+// mend makes generations of a read model anew that turn out to be damaged while
+// they serve, each once: until the next serves it is found damaged again.
+func (s *Set) mend(ctx context.Context, r *Runner) {
+	for mended := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case h := <-r.torn:
+			if h.generation == mended {
+				continue
+			}
+			mended = h.generation
+			s.options.Logger.Error("read model is damaged and is made anew", "projection", r.Name(), "generation", h.generation, "error", h.err)
+			s.renew(ctx, r.Projection)
+		}
 	}
 }
 

@@ -153,6 +153,17 @@ func TestATornReadModelIsMadeAnewWhileItServes(t *testing.T) {
 		"by writing to it": func(t *testing.T, _ *Set, log *events.Log) {
 			manyDocuments(t, log, 1)
 		},
+		"by listing what it holds": func(t *testing.T, s *Set, _ *events.Log) {
+			if names, err := Column(t.Context(), s.Vault.DB(), `SELECT name FROM documents`); err == nil {
+				t.Errorf("%d documents are read of a file without any", len(names))
+			}
+		},
+		"by asking it": func(t *testing.T, s *Set, _ *events.Log) {
+			var n int
+			if err := s.Vault.DB().QueryRowContext(t.Context(), `SELECT count(DISTINCT name) FROM documents`).Scan(&n); err == nil {
+				t.Errorf("%d documents are counted in a file without any", n)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, dir := newLog(t), t.TempDir()
