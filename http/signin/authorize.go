@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"context"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -37,7 +36,10 @@ type authorization struct {
 // the request is not nil, the program is to be told by a redirect; otherwise it
 // is for the eyes of whoever sits at the browser, since nobody can say whose the
 // address is to which the redirect would go.
-func (p *Provider) readAuthorization(ctx context.Context, query string) (*authorization, error) {
+func (p *Provider) readAuthorization(r *http.Request, query string) (*authorization, error) {
+	if wait := p.visits.take(p.address(r)); wait > 0 {
+		return nil, &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many requests. Try again in a minute."}
+	}
 	if len(query) > maxQuery {
 		return nil, refused("invalid_request", "it is too long")
 	}
@@ -49,7 +51,7 @@ func (p *Provider) readAuthorization(ctx context.Context, query string) (*author
 	if len(q.Values["client_id"]) != 1 || len(q.Values["redirect_uri"]) != 1 {
 		return nil, refused("invalid_request", "client_id and redirect_uri must be given once each")
 	}
-	c, err := p.client(ctx, q.Get("client_id"))
+	c, err := p.client(r.Context(), q.Get("client_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +116,7 @@ func grantedScope(asked string) string {
 
 // authorize is where programs send people to sign in to them.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if wait := p.visits.take(p.address(r)); wait > 0 {
-		return &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many requests. Try again in a minute."}
-	}
-	a, err := p.readAuthorization(r.Context(), r.URL.RawQuery)
+	a, err := p.readAuthorization(r, r.URL.RawQuery)
 	if err != nil {
 		return p.refuse(w, r, a, err)
 	}

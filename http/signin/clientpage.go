@@ -25,7 +25,7 @@ const (
 	maxClientPage     = 5 << 10 // bytes
 	clientPageTimeout = 5 * time.Second
 	clientPageFresh   = 10 * time.Minute
-	clientPageRetry   = time.Minute // after it was wrong
+	clientPageRetry   = time.Minute // after it was wrong or could not be reached
 	clientPageFetches = 16          // at once
 	clientPagesKept   = 1000
 	maxClientID       = 256 // bytes of its address, which tokens carry
@@ -75,20 +75,23 @@ func (c *clientPages) judge(_, address string, _ syscall.RawConn) error {
 
 var errNotPublic = errors.New("the address is not public")
 
+// public6 is what of IPv6 is given out to networks. What wraps IPv4 addresses lies
+// outside, but for some of special.
+var public6 = netip.MustParsePrefix("2000::/3")
+
 // special are ranges that are not public beside those that netip knows
-// (the IANA special-purpose registries); some wrap other addresses.
+// (the IANA special-purpose registries).
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/23"),
-	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001::/23"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("3fff::/20"),
 }
 
 // isPublic takes the usual port of public addresses alone.
 func isPublic(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
-	if to.Port() != 443 || !ip.IsGlobalUnicast() || ip.IsPrivate() {
+	if to.Port() != 443 || !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.Is6() && !public6.Contains(ip) {
 		return false
 	}
 	for _, p := range special {
@@ -132,7 +135,7 @@ func (c *clientPages) get(ctx context.Context, id string) (client, error) {
 		return client{}, ctx.Err() // whoever asked went away: that tells nothing of the page
 	case errors.As(err, &unreachable) && !errors.Is(err, errNotPublic):
 		c.logger.WarnContext(ctx, "the page of a program cannot be reached; its user is told that nobody checked who it is", "error", err)
-		page.client = client{ID: id, unchecked: true}
+		page = clientPage{client: client{ID: id, unchecked: true}, until: c.now().Add(clientPageRetry)}
 	case err != nil:
 		c.logger.WarnContext(ctx, "a program is refused for what its page says", "page", id, "error", err)
 		page = clientPage{err: refusedPage(err), until: c.now().Add(clientPageRetry)}

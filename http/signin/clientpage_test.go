@@ -1,9 +1,11 @@
 package signin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -140,6 +142,8 @@ func TestNoPageIsReadOfPrivateAddresses(t *testing.T) {
 		"0.0.0.0:443": false, "0.1.2.3:443": false, "100.64.0.1:443": false, "224.0.0.1:443": false, "255.255.255.255:443": false, "198.18.0.1:443": false,
 		"[::1]:443": false, "[::]:443": false, "[fe80::1]:443": false, "[fc00::1]:443": false, "[ff02::1]:443": false, "[::ffff:127.0.0.1]:443": false,
 		"[::ffff:10.0.0.1]:443": false, "[64:ff9b::7f00:1]:443": false, "[2002:7f00:1::]:443": false, "[2001:db8::1]:443": false,
+		"[::7f00:1]:443": false, "[::ffff:0:7f00:1]:443": false, "[100::1]:443": false, "[64:ff9b:1::1]:443": false, "[3fff::1]:443": false,
+		"[5f00::1]:443": false, "[fec0::1]:443": false, "[2001::1]:443": false,
 	} {
 		if got := isPublic(netip.MustParseAddrPort(text)); got != want {
 			t.Errorf("isPublic(%s) = %v, want %v", text, got, want)
@@ -161,6 +165,39 @@ func TestAProgramWhosePageCannotBeReachedIsCalledBackOnItsDeviceAlone(t *testing
 		if page := b.open(p.url("redirect_uri", elsewhere)); page.StatusCode != http.StatusBadRequest || page.Header.Get("Location") != "" {
 			t.Errorf("called back at %s = %s", elsewhere, page.Status)
 		}
+	}
+}
+
+func TestAPageThatCannotBeReachedIsTriedAnewSoon(t *testing.T) {
+	s, h := newSite(t), newPageHost(t)
+	s.trust(h)
+	h.describe(map[string]any{"redirect_uris": []string{elsewhere}})
+	transport := s.provider.clientPages.client.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+	p, b := &program{site: s, id: h.URL + "/program.json", redirect: elsewhere, verifier: newSecret()}, s.browser()
+	if page := b.open(p.url()); page.StatusCode != http.StatusBadRequest {
+		t.Errorf("while its page cannot be reached = %s", page.Status)
+	}
+	transport.DialContext = dial
+	s.clock.advance(clientPageRetry)
+	if page := b.open(p.url()); page.StatusCode != http.StatusOK {
+		t.Errorf("when its page can be reached again = %s %s", page.Status, page.body)
+	}
+}
+
+func TestAnAddressHasSoManyPagesLookedUpWhateverFormItSends(t *testing.T) {
+	s, h := newSite(t), newPageHost(t)
+	s.trust(h)
+	h.describe(nil)
+	b := s.browser()
+	login := b.open("/signin/")
+	for i := range visitLimits.free + 10 {
+		p := &program{site: s, id: fmt.Sprintf("%s/%d.json", h.URL, i), redirect: "http://localhost:3118/callback"}
+		b.submit(login, "/login", "page", "authorize", "query", encodeForm(p.asks()), "username", "", "password", "")
+	}
+	if n := int(h.reads.Load()); n > visitLimits.free {
+		t.Errorf("%d pages were looked up for one address, want %d at most", n, visitLimits.free)
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorizatio
 
 // consent takes the decision. The request is judged anew: it came by a form.
 func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) error {
-	a, err := p.readAuthorization(r.Context(), r.PostForm.Get("query"))
+	a, err := p.readAuthorization(r, r.PostForm.Get("query"))
 	switch {
 	case err != nil:
 		return p.refuse(w, r, a, err)

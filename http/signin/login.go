@@ -34,7 +34,7 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	form := loginForm{Next: readStep(r.PostForm), Name: r.PostForm.Get("username")}
 	leads := ""
 	if form.Next.Page == "authorize" {
-		if a, err := p.readAuthorization(r.Context(), form.Next.Query); err == nil {
+		if a, err := p.readAuthorization(r, form.Next.Query); err == nil {
 			form.Client, leads = a.client.title(), formTarget(a.redirect)
 		}
 	}
