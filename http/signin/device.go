@@ -19,8 +19,12 @@ const (
 	devicePause = 5 * time.Second
 )
 
-// userCodeLimits keep people from trying others' codes: of 34 random bits, a few
-// of which are good at a time.
+// deviceLimits bound how many sign-ins an address may begin: those of all share
+// the room that there is.
+var deviceLimits = limits{free: 20, first: 10 * time.Second, longest: time.Minute, quiet: 15 * time.Minute}
+
+// userCodeLimits keep people from trying others' codes: of 34 random bits, up to
+// maxDevices of which are good at a time.
 var userCodeLimits = limits{free: 10, first: 5 * time.Second, longest: time.Minute, quiet: 15 * time.Minute}
 
 // deviceAnswer is what a device is told to show (RFC 8628 §3.2).
@@ -35,7 +39,7 @@ type deviceAnswer struct {
 
 // deviceAuthorization begins the sign-in of a device without a browser.
 func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
-	if wait := p.visits.take(p.address(r)); wait > 0 {
+	if wait := p.devices.take(p.address(r)); wait > 0 {
 		return 0, nil, tooMany(wait)
 	}
 	f, err := p.readClientForm(w, r)

@@ -2,6 +2,7 @@ package signin
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,26 @@ func TestCodesOfDevicesCannotBeTriedOut(t *testing.T) {
 	}
 	if late := b.submit(page, "/device", "user_code", s.gadget().userCode); late.StatusCode != http.StatusTooManyRequests || late.Header.Get("Retry-After") == "" {
 		t.Errorf("after so many wrong codes = %s", late.Status)
+	}
+}
+
+func TestOneAddressDoesNotKeepTheDevicesOfOthersOut(t *testing.T) {
+	s := newSite(t)
+	begin := func(from string) answer {
+		return s.send("POST", "/signin/device_authorization", encodeForm(map[string]string{"client_id": CLIClient}),
+			"Content-Type", "application/x-www-form-urlencoded", "X-Forwarded-For", from)
+	}
+	s.provider.proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	for range int((deviceLifetime + deviceMemory) / time.Second) {
+		begin("192.0.2.1")
+		s.clock.advance(time.Second)
+	}
+	if a := begin("192.0.2.2"); a.StatusCode != http.StatusOK {
+		t.Errorf("a device at another address = %s %s", a.Status, a.body)
+	}
+	var n int
+	if err := s.accounts.db.QueryRow(`SELECT count(*) FROM devices`).Scan(&n); err != nil || n > maxDevices/50 {
+		t.Errorf("one address has %d devices wait (%v), want %d at most", n, err, maxDevices/50)
 	}
 }
 

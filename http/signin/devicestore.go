@@ -17,7 +17,7 @@ const (
 )
 
 // maxDevices is how many sign-ins of devices wait at once.
-const maxDevices = 1000
+const maxDevices = 3000
 
 // device is the sign-in of a device.
 type device struct {

@@ -34,7 +34,7 @@ type Provider struct {
 
 	// By address, but for allRegistrations, and passwords, which is by account or
 	// known browser.
-	visits, registrations, allRegistrations, addresses, passwords, userCodes *throttle
+	visits, registrations, allRegistrations, addresses, passwords, devices, userCodes *throttle
 }
 
 // ProviderOptions says what the provider gives tokens for.
@@ -56,6 +56,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 		allRegistrations: newThrottle(allRegistrations, issuer.now),
 		addresses:        newThrottle(addressLimits, issuer.now),
 		passwords:        newThrottle(passwordLimits, issuer.now),
+		devices:          newThrottle(deviceLimits, issuer.now),
 		userCodes:        newThrottle(userCodeLimits, issuer.now),
 	}
 	if p.logger == nil {
