@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS browsers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS browsers_of_user ON browsers (user, created);
 
--- What a user once allowed and is not asked again.
+-- What a user once allowed programs at hosts of the web, and is not asked again.
 CREATE TABLE IF NOT EXISTS consents (
 	user     TEXT    NOT NULL,
 	client   TEXT    NOT NULL,

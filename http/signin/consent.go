@@ -65,14 +65,21 @@ func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) er
 	case r.PostForm.Get("decision") != "allow":
 		return p.refuse(w, r, a, refused("access_denied", "the user did not allow it"))
 	}
-	if err := p.accounts.addConsent(r.Context(), v.user, a, p.now()); err != nil {
-		return err
+	if isWeb(a.redirect) {
+		if err := p.accounts.addConsent(r.Context(), v.user, a, p.now()); err != nil {
+			return err
+		}
 	}
 	return p.giveCode(w, r, v, a)
 }
 
-// consented reports whether a user has allowed this before.
+// consented reports whether a user has allowed this before. Of programs on the
+// device nobody can tell that they are the ones which were allowed, so those are
+// allowed anew each time (RFC 8252 §8.6).
 func (a *Accounts) consented(ctx context.Context, user string, to *authorization) (known bool, err error) {
+	if !isWeb(to.redirect) {
+		return false, nil
+	}
 	err = a.db.QueryRowContext(ctx, `
 		SELECT EXISTS (SELECT 1 FROM consents WHERE user = $1 AND client = $2 AND audience = $3 AND host = $4)`,
 		user, to.client.ID, to.audience, redirectHost(to.redirect)).Scan(&known)

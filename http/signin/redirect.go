@@ -106,6 +106,13 @@ func splitLoopback(text string) (host, rest string, ok bool) {
 	return name, rest, isLoopback(name)
 }
 
+// isWeb reports whether an address that checkRedirect takes leads to the owner of
+// a host. One on the device leads to whatever program listens there.
+func isWeb(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https"
+}
+
 // redirectHost returns what tells people where an address leads.
 func redirectHost(text string) string {
 	u, err := url.Parse(text)
