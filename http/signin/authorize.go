@@ -118,14 +118,14 @@ func grantedScope(asked string) string {
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) error {
 	a, err := p.readAuthorization(r, r.URL.RawQuery)
 	if err != nil {
-		return p.refuse(w, r, a, err)
+		return p.refuse(w, r, v, a, err)
 	}
 	silent := slices.Contains(a.prompt, "none")
 	again := slices.Contains(a.prompt, "login") || slices.Contains(a.prompt, "select_account") ||
 		a.maxAge >= 0 && p.now().Sub(v.authenticated) > a.maxAge
 	if !v.signedIn() || again {
 		if silent {
-			return p.refuse(w, r, a, refused("login_required", "nobody is signed in"))
+			return p.refuse(w, r, v, a, refused("login_required", "nobody is signed in"))
 		}
 		return p.askLogin(w, v, a)
 	}
@@ -136,7 +136,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 	case known && !slices.Contains(a.prompt, "consent"):
 		return p.giveCode(w, r, v, a)
 	case silent:
-		return p.refuse(w, r, a, refused("consent_required", "the user has not allowed this yet"))
+		return p.refuse(w, r, v, a, refused("consent_required", "the user has not allowed this yet"))
 	}
 	return p.showConsent(w, v, a)
 }
@@ -147,24 +147,43 @@ func (p *Provider) askLogin(w http.ResponseWriter, v visitor, a *authorization) 
 }
 
 // refuse tells a program why it gets no code, or whoever sits at the browser
-// where the program is not known.
-func (p *Provider) refuse(w http.ResponseWriter, r *http.Request, a *authorization, err error) error {
+// where the program is not known. Everyone may register a place and send people
+// here with a request that is refused; so they are not led on without a word to
+// one that nobody here has allowed (RFC 9700 §4.11.2).
+func (p *Provider) refuse(w http.ResponseWriter, r *http.Request, v visitor, a *authorization, err error) error {
 	if a == nil {
 		return err
 	}
-	refused := p.refusalOf(r.Context(), err)
-	p.callBack(w, a, url.Values{"error": {refused.Code}, "error_description": {refused.Description}})
-	return nil
+	why := p.refusalOf(r.Context(), err)
+	allowed, err := p.accounts.everConsented(r.Context(), a)
+	switch {
+	case err != nil:
+		return err
+	case allowed:
+		redirect(w, p.refusal(a, why))
+		return nil
+	}
+	return p.show(w, v, "error.html", view{
+		Title: "This did not work", Problem: problemOf(why).text, Content: wayBack{p.refusal(a, why), redirectHost(a.redirect)}, status: why.status,
+	})
 }
 
-// callBack sends the browser back to the program. Naming the issuer keeps a
-// program that knows several from taking one's answer for another's (RFC 9207).
-func (p *Provider) callBack(w http.ResponseWriter, a *authorization, answer url.Values) {
+// wayBack leads to the program that an error page is about.
+type wayBack struct{ URL, Host string }
+
+func (p *Provider) refusal(a *authorization, why *refusal) string {
+	return p.callback(a, url.Values{"error": {why.Code}, "error_description": {why.Description}})
+}
+
+// callback returns the address by which the browser brings the program an answer.
+// Naming the issuer keeps a program that knows several from taking one's answer
+// for another's (RFC 9207).
+func (p *Provider) callback(a *authorization, answer url.Values) string {
 	answer.Set("iss", p.issuer.url)
 	if a.state != "" {
 		answer.Set("state", a.state)
 	}
-	redirect(w, withParams(a.redirect, answer))
+	return withParams(a.redirect, answer)
 }
 
 // giveCode sends the browser back with a code.
@@ -177,6 +196,6 @@ func (p *Provider) giveCode(w http.ResponseWriter, r *http.Request, v visitor, a
 		return p.askLogin(w, visitor{cookie: v.cookie}, a)
 	}
 	p.logger.InfoContext(r.Context(), "signed in to a program", "user", v.user, "client", a.client.ID, "audience", a.audience)
-	p.callBack(w, a, url.Values{"code": {code}})
+	redirect(w, p.callback(a, url.Values{"code": {code}}))
 	return nil
 }

@@ -83,8 +83,50 @@ func TestDenyingIsToldAndNotRemembered(t *testing.T) {
 	if back := b.submit(page, "/consent", "decision", "deny"); back.returned("error") != "access_denied" || back.returned("state") != "a state" || back.returned("code") != "" {
 		t.Errorf("denying leads to %s", back.Header.Get("Location"))
 	}
-	if back := b.open(p.url("prompt", "none")); back.returned("error") != "consent_required" {
-		t.Errorf("prompt=none after that leads to %s", back.Header.Get("Location"))
+	if page := b.open(p.url()); !strings.Contains(page.body, `value="allow"`) {
+		t.Errorf("after that the user is not asked: %s to %s", page.Status, page.Header.Get("Location"))
+	}
+}
+
+func TestAProgramOnADeviceIsAllowedAnewEachTime(t *testing.T) {
+	s := newSite(t)
+	for name, redirect := range map[string]string{
+		"at a port": loopback, "at a scheme": "com.example.app:/callback", "at an editor's": "cursor://program/callback",
+	} {
+		p, b := s.register(redirect), s.browser()
+		p.code(b)
+		if page := b.open(p.url()); page.StatusCode != http.StatusOK || !strings.Contains(page.body, `value="allow"`) {
+			t.Errorf("whatever listens %s gets a code unseen: %s to %s", name, page.Status, page.Header.Get("Location"))
+		}
+		if back := b.open(p.url("prompt", "none")); back.returned("error") != "consent_required" {
+			t.Errorf("%s, prompt=none leads to %s", name, back.Header.Get("Location"))
+		}
+	}
+	cli, b := &program{site: s, id: CLIClient, redirect: "http://127.0.0.1:4711/callback", verifier: newSecret()}, s.browser()
+	cli.code(b)
+	if page := b.open(cli.url("redirect_uri", "http://127.0.0.1:4712/callback")); page.returned("code") != "" {
+		t.Errorf("another program in the place of the command line is sent %s", page.Header.Get("Location"))
+	}
+}
+
+func TestNobodyMakesThisServiceLeadToAPlaceThatNobodyHereAllowed(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	bad := map[string]string{"of a fault": p.url("response_type", "token"), "of asking silently": p.url("prompt", "none")}
+	for name, target := range bad {
+		page := b.open(target)
+		if page.StatusCode != http.StatusBadRequest || page.Header.Get("Location") != "" || page.says() == "" {
+			t.Errorf("because %s: %s to %q", name, page.Status, page.Header.Get("Location"))
+		}
+		if !strings.Contains(page.body, `<a href="https://program.example/callback?app=1&amp;error=`) || !strings.Contains(page.body, "at <strong>program.example<") {
+			t.Errorf("because %s: the page does not say where the program is: %s", name, page.body)
+		}
+	}
+	p.code(b)
+	for name, target := range bad {
+		if back := s.browser().open(target); !strings.HasPrefix(back.Header.Get("Location"), elsewhere+"&error=") {
+			t.Errorf("because %s, once it was allowed: %s to %q", name, back.Status, back.Header.Get("Location"))
+		}
 	}
 }
 

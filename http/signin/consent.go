@@ -58,12 +58,13 @@ func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) er
 	a, err := p.readAuthorization(r, r.PostForm.Get("query"))
 	switch {
 	case err != nil:
-		return p.refuse(w, r, a, err)
+		return p.refuse(w, r, v, a, err)
 	case !v.signedIn():
 		redirect(w, p.here("/authorize?"+a.query))
 		return nil
 	case r.PostForm.Get("decision") != "allow":
-		return p.refuse(w, r, a, refused("access_denied", "the user did not allow it"))
+		redirect(w, p.refusal(a, refused("access_denied", "the user did not allow it")))
+		return nil
 	}
 	if isWeb(a.redirect) {
 		if err := p.accounts.addConsent(r.Context(), v.user, a, p.now()); err != nil {
@@ -85,6 +86,20 @@ func (a *Accounts) consented(ctx context.Context, user string, to *authorization
 		user, to.client.ID, to.audience, redirectHost(to.redirect)).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for a consent: %w", err)
+	}
+	return known, nil
+}
+
+// everConsented reports whether any user has allowed the program to be called back
+// at that host; on the device itself it may always.
+func (a *Accounts) everConsented(ctx context.Context, to *authorization) (known bool, err error) {
+	if !isWeb(to.redirect) {
+		return true, nil
+	}
+	err = a.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM consents WHERE client = $1 AND host = $2)`,
+		to.client.ID, redirectHost(to.redirect)).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("look for anybody's consent: %w", err)
 	}
 	return known, nil
 }
