@@ -27,18 +27,9 @@ CREATE TABLE IF NOT EXISTS browsers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS browsers_of_user ON browsers (user, created);
 
--- What a user once allowed programs at hosts of the web, and is not asked again.
-CREATE TABLE IF NOT EXISTS consents (
-	user     TEXT    NOT NULL,
-	client   TEXT    NOT NULL,
-	audience TEXT    NOT NULL,
-	host     TEXT    NOT NULL, -- to which the program is called back
-	created  INTEGER NOT NULL,
-	PRIMARY KEY (user, client, audience, host)
-) STRICT, WITHOUT ROWID;
-
 -- Sign-ins to programs. A grant is redeemed by a code once, and by one refresh
--- token after the other from then on; tokens name it, and end with it.
+-- token after the other from then on; tokens name it, and end with it. While it is
+-- in use, its program at a host of the web need not ask anew.
 CREATE TABLE IF NOT EXISTS grants (
 	id            TEXT    NOT NULL PRIMARY KEY,
 	user          TEXT    NOT NULL,
@@ -58,6 +49,7 @@ CREATE TABLE IF NOT EXISTS grants (
 	ends          INTEGER NOT NULL  -- whatever happens
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS grants_of_user ON grants (user, created);
+CREATE INDEX IF NOT EXISTS grants_of_client ON grants (client);
 CREATE INDEX IF NOT EXISTS grants_by_end ON grants (expires);
 
 -- Sign-ins from devices without a browser that wait for their user.
@@ -82,11 +74,9 @@ CREATE TRIGGER IF NOT EXISTS users_signed_out AFTER UPDATE OF password, disabled
 	DELETE FROM grants WHERE user = NEW.name;
 	DELETE FROM devices WHERE user = NEW.name;
 	DELETE FROM browsers WHERE user = NEW.name AND NEW.deleted;
-	DELETE FROM consents WHERE user = NEW.name AND NEW.deleted;
 END;
 
 CREATE TRIGGER IF NOT EXISTS clients_removed AFTER DELETE ON clients BEGIN
-	DELETE FROM consents WHERE client = OLD.id;
 	DELETE FROM grants WHERE client = OLD.id;
 	DELETE FROM devices WHERE client = OLD.id;
 END;

@@ -129,7 +129,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 		}
 		return p.askLogin(w, v, a)
 	}
-	known, err := p.accounts.consented(r.Context(), v.user, a)
+	known, err := p.accounts.consented(r.Context(), v.user, a, p.now())
 	switch {
 	case err != nil:
 		return err

@@ -94,7 +94,7 @@ func TestAProgramOnADeviceIsAllowedAnewEachTime(t *testing.T) {
 		"at a port": loopback, "at a scheme": "com.example.app:/callback", "at an editor's": "cursor://program/callback",
 	} {
 		p, b := s.register(redirect), s.browser()
-		p.code(b)
+		p.redeem(p.code(b))
 		if page := b.open(p.url()); page.StatusCode != http.StatusOK || !strings.Contains(page.body, `value="allow"`) {
 			t.Errorf("whatever listens %s gets a code unseen: %s to %s", name, page.Status, page.Header.Get("Location"))
 		}
@@ -103,7 +103,7 @@ func TestAProgramOnADeviceIsAllowedAnewEachTime(t *testing.T) {
 		}
 	}
 	cli, b := &program{site: s, id: CLIClient, redirect: "http://127.0.0.1:4711/callback", verifier: newSecret()}, s.browser()
-	cli.code(b)
+	cli.redeem(cli.code(b))
 	if page := b.open(cli.url("redirect_uri", "http://127.0.0.1:4712/callback")); page.returned("code") != "" {
 		t.Errorf("another program in the place of the command line is sent %s", page.Header.Get("Location"))
 	}
@@ -122,7 +122,7 @@ func TestNobodyMakesThisServiceLeadToAPlaceThatNobodyHereAllowed(t *testing.T) {
 			t.Errorf("because %s: the page does not say where the program is: %s", name, page.body)
 		}
 	}
-	p.code(b)
+	p.redeem(p.code(b))
 	for name, target := range bad {
 		if back := s.browser().open(target); !strings.HasPrefix(back.Header.Get("Location"), elsewhere+"&error=") {
 			t.Errorf("because %s, once it was allowed: %s to %q", name, back.Status, back.Header.Get("Location"))
@@ -138,7 +138,7 @@ func TestConsentIsForOneProgramTargetAndPlace(t *testing.T) {
 	if strings.Contains(asked.body, "<b>bold") || !strings.Contains(asked.body, "&lt;b&gt;bold&lt;/b&gt;") {
 		t.Errorf("the name of a program is taken for HTML: %s", asked.body)
 	}
-	b.submit(asked, "/consent", "decision", "allow")
+	p.redeem(b.submit(asked, "/consent", "decision", "allow").returned("code"))
 	if back := b.open(p.url("prompt", "none")); back.returned("code") == "" {
 		t.Errorf("what was allowed leads to %s", back.Header.Get("Location"))
 	}
@@ -164,7 +164,7 @@ func TestConsentIsForOneProgramTargetAndPlace(t *testing.T) {
 func TestAProgramMayDemandThatThePasswordIsGivenAnew(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(elsewhere), s.browser()
-	p.code(b)
+	p.redeem(p.code(b))
 	s.clock.advance(10 * time.Minute)
 	for _, c := range []struct {
 		change []string

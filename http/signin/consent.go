@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// maxConsents is how many permissions of a user are remembered.
-const maxConsents = 500
-
 // consentForm is what the page shows on which people allow a program to act for
 // them.
 type consentForm struct {
@@ -66,24 +63,20 @@ func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) er
 		redirect(w, p.refusal(a, refused("access_denied", "the user did not allow it")))
 		return nil
 	}
-	if isWeb(a.redirect) {
-		if err := p.accounts.addConsent(r.Context(), v.user, a, p.now()); err != nil {
-			return err
-		}
-	}
 	return p.giveCode(w, r, v, a)
 }
 
-// consented reports whether a user has allowed this before. Of programs on the
-// device nobody can tell that they are the ones which were allowed, so those are
-// allowed anew each time (RFC 8252 §8.6).
-func (a *Accounts) consented(ctx context.Context, user string, to *authorization) (known bool, err error) {
+// consented reports whether a user has allowed this before and sees so among the
+// sign-ins: once those have ended, the program asks anew. Of programs on the device
+// nobody can tell that they are the ones which were allowed, so those always ask
+// (RFC 8252 §8.6).
+func (a *Accounts) consented(ctx context.Context, user string, to *authorization, now time.Time) (known bool, err error) {
 	if !isWeb(to.redirect) {
 		return false, nil
 	}
 	err = a.db.QueryRowContext(ctx, `
-		SELECT EXISTS (SELECT 1 FROM consents WHERE user = $1 AND client = $2 AND audience = $3 AND host = $4)`,
-		user, to.client.ID, to.audience, redirectHost(to.redirect)).Scan(&known)
+		SELECT EXISTS (SELECT 1 FROM grants WHERE user = $1 AND client = $2 AND audience = $3 AND redirect = $4 AND used > 0 AND expires > $5)`,
+		user, to.client.ID, to.audience, to.redirect, now.UnixMicro()).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for a consent: %w", err)
 	}
@@ -91,44 +84,15 @@ func (a *Accounts) consented(ctx context.Context, user string, to *authorization
 }
 
 // everConsented reports whether any user has allowed the program to be called back
-// at that host; on the device itself it may always.
+// there; on the device itself it may always.
 func (a *Accounts) everConsented(ctx context.Context, to *authorization) (known bool, err error) {
 	if !isWeb(to.redirect) {
 		return true, nil
 	}
-	err = a.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM consents WHERE client = $1 AND host = $2)`,
-		to.client.ID, redirectHost(to.redirect)).Scan(&known)
+	err = a.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM grants WHERE client = $1 AND redirect = $2 AND used > 0)`,
+		to.client.ID, to.redirect).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for anybody's consent: %w", err)
 	}
 	return known, nil
-}
-
-func (a *Accounts) addConsent(ctx context.Context, user string, to *authorization, now time.Time) error {
-	_, err := a.db.ExecContext(ctx, `
-		INSERT INTO consents (user, client, audience, host, created) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-		user, to.client.ID, to.audience, redirectHost(to.redirect), now.UnixMicro())
-	if err != nil {
-		return fmt.Errorf("store a consent: %w", err)
-	}
-	_, err = a.db.ExecContext(ctx, `
-		DELETE FROM consents WHERE user = $1 AND created <= (
-			SELECT created FROM consents WHERE user = $1 ORDER BY created DESC LIMIT 1 OFFSET $2)`, user, maxConsents)
-	if err != nil {
-		return fmt.Errorf("forget the oldest consents: %w", err)
-	}
-	return nil
-}
-
-// forgetClient ends a grant of a user, and has its program ask again.
-func (a *Accounts) forgetClient(ctx context.Context, user, id string) error {
-	for _, statement := range []string{
-		`DELETE FROM consents WHERE user = $1 AND client = (SELECT client FROM grants WHERE id = $2 AND user = $1)`,
-		`DELETE FROM grants WHERE user = $1 AND id = $2`,
-	} {
-		if _, err := a.db.ExecContext(ctx, statement, user, id); err != nil {
-			return fmt.Errorf("end a grant of user %q: %w", user, err)
-		}
-	}
-	return nil
 }

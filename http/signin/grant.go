@@ -155,6 +155,14 @@ func (a *Accounts) renew(ctx context.Context, g grant, condition, credential str
 	return refresh, nil
 }
 
+// forget ends a grant if it is the user's.
+func (a *Accounts) forget(ctx context.Context, user, id string) error {
+	if _, err := a.db.ExecContext(ctx, `DELETE FROM grants WHERE user = $1 AND id = $2`, user, id); err != nil {
+		return fmt.Errorf("end a grant of user %q: %w", user, err)
+	}
+	return nil
+}
+
 // endGrant ends a grant and all its tokens with it.
 func (a *Accounts) endGrant(ctx context.Context, id string) error {
 	if _, err := a.db.ExecContext(ctx, `DELETE FROM grants WHERE id = $1`, id); err != nil {

@@ -51,10 +51,10 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	return nil
 }
 
-// forget ends one of the user's grants, and asks again before the next.
+// forget ends one of the user's grants.
 func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if v.signedIn() {
-		if err := p.accounts.forgetClient(r.Context(), v.user, r.PostForm.Get("grant")); err != nil {
+		if err := p.accounts.forget(r.Context(), v.user, r.PostForm.Get("grant")); err != nil {
 			return err
 		}
 	}

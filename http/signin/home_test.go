@@ -38,6 +38,31 @@ func TestPeopleSeeAndEndTheirSignIns(t *testing.T) {
 	}
 }
 
+func TestWhoEndsASignInIsAskedBeforeTheNext(t *testing.T) {
+	for name, end := range map[string]func(p *program, b *browser, refresh string){
+		"everywhere": func(_ *program, b *browser, _ string) { b.submit(b.open("/signin/"), "/logout", "everywhere", "yes") },
+		"by another password": func(_ *program, b *browser, _ string) {
+			b.submit(b.open("/signin/"), "/password", "password", "correct horse", "new", "battery staple")
+			b.submit(b.open("/signin/"), "/password", "password", "battery staple", "new", "correct horse")
+		},
+		"in the program": func(p *program, _ *browser, refresh string) {
+			p.post("/signin/revoke", map[string]string{"client_id": p.id, "token": refresh})
+		},
+		"by not using it": func(p *program, _ *browser, _ string) { p.clock.advance(refreshLifetime) },
+	} {
+		s := newSite(t)
+		p, b := s.register(elsewhere), s.browser()
+		end(p, b, p.redeem(p.code(b)).told("refresh_token"))
+		page := b.open(p.url())
+		if strings.Contains(page.body, "/login") {
+			page = b.signIn(page, "alice")
+		}
+		if !strings.Contains(page.body, `value="allow"`) {
+			t.Errorf("ended %s, a program gets a code unseen: %s to %s", name, page.Status, page.Header.Get("Location"))
+		}
+	}
+}
+
 func TestSigningOutEverywhere(t *testing.T) {
 	s := newSite(t)
 	p, b, second := s.register(elsewhere), s.browser(), s.browser()
