@@ -141,6 +141,17 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 	return p.showConsent(w, v, a)
 }
 
+// authorizeByForm takes a request that a form brings (OpenID Connect Core §3.1.2.1)
+// to where the others are.
+func (p *Provider) authorizeByForm(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxQuery)
+	if err := r.ParseForm(); err != nil {
+		return problemf(http.StatusBadRequest, "The program that sent you here sent a form that cannot be read.")
+	}
+	redirect(w, p.here("/authorize?"+r.PostForm.Encode()))
+	return nil
+}
+
 // askLogin shows the sign-in page on the way to a program.
 func (p *Provider) askLogin(w http.ResponseWriter, v visitor, a *authorization) error {
 	return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: a.client.title()}, formTarget(a.redirect))

@@ -76,6 +76,18 @@ func TestFaultsOfARequestAreToldToItsProgram(t *testing.T) {
 	}
 }
 
+func TestARequestMayComeAsAForm(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	page := b.signIn(b.submitForm("/signin/authorize", p.asks(), "Origin", "https://program.example"), "alice")
+	if back := b.submit(page, "/consent", "decision", "allow"); back.returned("code") == "" || back.returned("state") != "a state" {
+		t.Errorf("it leads to %s %s", back.Status, back.Header.Get("Location"))
+	}
+	if page := b.submitForm("/signin/authorize", p.asks("state", strings.Repeat("x", maxForm))); page.StatusCode != http.StatusBadRequest {
+		t.Errorf("one without end = %s", page.Status)
+	}
+}
+
 func TestDenyingIsToldAndNotRemembered(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(elsewhere), s.browser()

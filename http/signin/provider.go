@@ -106,7 +106,7 @@ func (p *Provider) makeRoutes() map[string]route {
 		"/logout":               {post: p.form(p.logout)},
 		"/forget":               {post: p.form(p.forget)},
 		"/password":             {post: p.form(p.changePassword)},
-		"/authorize":            {get: p.page(p.authorize)},
+		"/authorize":            {get: p.page(p.authorize), post: p.page(p.authorizeByForm)},
 		"/consent":              {post: p.form(p.consent)},
 		"/device":               {get: p.page(p.device), post: p.form(p.deviceCode)},
 		"/device/decision":      {post: p.form(p.deviceDecision)},
