@@ -190,7 +190,7 @@ func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, 
 func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, userCode string, err error) {
 	form.Code = r.PostForm.Get("user_code")
 	if !v.signedIn() {
-		return form, "", problemf(http.StatusForbidden, "Your session has ended. Open the page anew and sign in.")
+		return form, "", errSessionEnded
 	}
 	for _, key := range []string{"user " + v.user, "address " + p.address(r)} {
 		if wait := p.userCodes.take(key); wait > 0 {

@@ -39,8 +39,12 @@ func (p *Provider) showHome(w http.ResponseWriter, r *http.Request, v visitor, w
 
 // logout ends the session of this browser, or everything of its user.
 func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) error {
+	everywhere := r.PostForm.Get("everywhere") != ""
+	if everywhere && !v.signedIn() { // the sign-in page would look as if it were done
+		return errSessionEnded
+	}
 	err := p.accounts.endSession(r.Context(), v.cookie)
-	if err == nil && v.signedIn() && r.PostForm.Get("everywhere") != "" {
+	if err == nil && everywhere {
 		err = p.accounts.signOut(r.Context(), v.user)
 	}
 	if err != nil {

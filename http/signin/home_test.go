@@ -77,6 +77,20 @@ func TestSigningOutEverywhere(t *testing.T) {
 	s.wantError("a refresh token", p.refresh(a.told("refresh_token")), http.StatusBadRequest, "invalid_grant")
 }
 
+func TestWhoseSessionEndedIsNotToldToBeSignedOutEverywhere(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	a := p.redeem(p.code(b))
+	home := b.open("/signin/")
+	s.clock.advance(sessionLifetime)
+	if page := b.submit(home, "/logout", "everywhere", "yes"); page.StatusCode != http.StatusForbidden || page.says() == "" {
+		t.Errorf("signing out everywhere with a session that ended = %s %s", page.Status, page.body)
+	}
+	if next := p.refresh(a.told("refresh_token")); next.StatusCode != http.StatusOK {
+		t.Errorf("a refresh token = %s %s", next.Status, next.body)
+	}
+}
+
 func TestPeopleChangeTheirPassword(t *testing.T) {
 	s := newSite(t)
 	p, b, second := s.register(elsewhere), s.browser(), s.browser()

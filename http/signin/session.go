@@ -67,6 +67,8 @@ type visitor struct {
 
 func (v visitor) signedIn() bool { return v.user != "" }
 
+var errSessionEnded = problemf(http.StatusForbidden, "Your session has ended. Open the page anew and sign in.")
+
 // formToken is what a form must bring back. It proves that this service wrote
 // the form for this browser, since nobody else knows the cookie.
 func (v visitor) formToken() string {
