@@ -60,6 +60,9 @@ func TestAProgramIsKnownByThePageThatItPublishes(t *testing.T) {
 	if !strings.Contains(page.body, "A published program") || !strings.Contains(page.body, "described at <strong>"+strings.TrimPrefix(h.URL, "https://")) {
 		t.Errorf("the consent page says %s", page.body)
 	}
+	if !strings.Contains(page.body, "any program on a device could say") {
+		t.Errorf("the consent page does not say that any program may listen on a device: %s", page.body)
+	}
 	first := p.redeem(p.code(b))
 	s.wantToken(first.told("access_token"), true)
 	h.page = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
@@ -181,8 +184,12 @@ func TestAPageThatCannotBeReachedIsTriedAnewSoon(t *testing.T) {
 	}
 	transport.DialContext = dial
 	s.clock.advance(clientPageRetry)
-	if page := b.open(p.url()); page.StatusCode != http.StatusOK {
+	page := b.open(p.url())
+	if page.StatusCode != http.StatusOK {
 		t.Errorf("when its page can be reached again = %s %s", page.Status, page.body)
+	}
+	if page = b.signIn(page, "alice"); strings.Contains(page.body, "could say") {
+		t.Errorf("the consent page warns of a program at a host of its own: %s", page.body)
 	}
 }
 

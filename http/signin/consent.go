@@ -24,10 +24,11 @@ type clientView struct {
 	Page      string // host of the page that it publishes; "" for none
 	Unchecked bool   // that page cannot be reached
 	Own       bool   // a part of this program
+	Local     bool   // on a device, where others could say that they are it
 }
 
-func viewOf(c client) clientView {
-	view := clientView{Title: c.title(), Unchecked: c.unchecked, Own: c.ID == CLIClient}
+func viewOf(c client, local bool) clientView {
+	view := clientView{Title: c.title(), Unchecked: c.unchecked, Own: c.ID == CLIClient, Local: local}
 	if u, err := url.Parse(c.ID); err == nil && isClientPage(c.ID) {
 		view.Page = u.Host
 	}
@@ -43,7 +44,7 @@ func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorizatio
 	return p.show(w, v, "consent.html", view{
 		Title: "Allow access",
 		Content: consentForm{
-			Query: a.query, Client: viewOf(a.client), Host: redirectHost(a.redirect), Tools: a.audience == p.issuer.tools,
+			Query: a.query, Client: viewOf(a.client, !isWeb(a.redirect)), Host: redirectHost(a.redirect), Tools: a.audience == p.issuer.tools,
 			Switch: p.here("/authorize?" + other.Encode()),
 		},
 		leads: formTarget(a.redirect),

@@ -211,7 +211,7 @@ func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, user
 	if err != nil {
 		return form, "", err
 	}
-	form.Code, form.Client, form.Tools = userCode, viewOf(c), d.audience == p.issuer.tools
+	form.Code, form.Client, form.Tools = userCode, viewOf(c, true), d.audience == p.issuer.tools
 	return form, userCode, nil
 }
 
