@@ -171,25 +171,25 @@ func (p *Provider) refuse(w http.ResponseWriter, r *http.Request, v visitor, a *
 	case err != nil:
 		return err
 	case allowed:
-		redirect(w, p.refusal(a, why))
+		redirect(w, p.refusalURL(a, why))
 		return nil
 	}
 	return p.show(w, v, "error.html", view{
-		Title: "This did not work", Problem: problemOf(why).text, Content: wayBack{p.refusal(a, why), redirectHost(a.redirect)}, status: why.status,
+		Title: "This did not work", Problem: problemOf(why).text, Content: wayBack{p.refusalURL(a, why), redirectHost(a.redirect)}, status: why.status,
 	})
 }
 
 // wayBack leads to the program that an error page is about.
 type wayBack struct{ URL, Host string }
 
-func (p *Provider) refusal(a *authorization, why *refusal) string {
-	return p.callback(a, url.Values{"error": {why.Code}, "error_description": {why.Description}})
+func (p *Provider) refusalURL(a *authorization, why *refusal) string {
+	return p.callbackURL(a, url.Values{"error": {why.Code}, "error_description": {why.Description}})
 }
 
-// callback returns the address by which the browser brings the program an answer.
+// callbackURL returns the address by which the browser brings the program an answer.
 // Naming the issuer keeps a program that knows several from taking one's answer
 // for another's (RFC 9207).
-func (p *Provider) callback(a *authorization, answer url.Values) string {
+func (p *Provider) callbackURL(a *authorization, answer url.Values) string {
 	answer.Set("iss", p.issuer.url)
 	if a.state != "" {
 		answer.Set("state", a.state)
@@ -207,6 +207,6 @@ func (p *Provider) giveCode(w http.ResponseWriter, r *http.Request, v visitor, a
 		return p.askLogin(w, visitor{cookie: v.cookie}, a)
 	}
 	p.logger.InfoContext(r.Context(), "signed in to a program", "user", v.user, "client", a.client.ID, "audience", a.audience)
-	redirect(w, p.callback(a, url.Values{"code": {code}}))
+	redirect(w, p.callbackURL(a, url.Values{"code": {code}}))
 	return nil
 }

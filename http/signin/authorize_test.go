@@ -241,6 +241,7 @@ func FuzzAuthorization(f *testing.F) {
 		return nil, errNotPublic // no page is looked up by chance
 	}
 	p := s.register(elsewhere)
+	p.redeem(p.code(s.browser())) // so that faults are told to it
 	for _, change := range [][]string{nil, {"redirect_uri", "https://evil.example"}, {"code_challenge_method", "plain"}, {"prompt", "none"}, {"resource", "x"}} {
 		f.Add(encodeForm(p.asks(change...)), "state")
 	}

@@ -61,7 +61,7 @@ func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) er
 		redirect(w, p.here("/authorize?"+a.query))
 		return nil
 	case r.PostForm.Get("decision") != "allow":
-		redirect(w, p.refusal(a, refused("access_denied", "the user did not allow it")))
+		redirect(w, p.refusalURL(a, refused("access_denied", "the user did not allow it")))
 		return nil
 	}
 	return p.giveCode(w, r, v, a)
