@@ -69,7 +69,8 @@ CREATE TABLE IF NOT EXISTS devices (
 
 -- A user who is disabled or deleted, or whose password is changed, is signed
 -- out everywhere by whatever does it.
-CREATE TRIGGER IF NOT EXISTS users_signed_out AFTER UPDATE OF password, disabled, deleted ON users BEGIN
+CREATE TRIGGER IF NOT EXISTS users_signed_out AFTER UPDATE OF password, disabled, deleted ON users
+WHEN NEW.disabled OR NEW.deleted OR NEW.password <> OLD.password BEGIN
 	DELETE FROM sessions WHERE user = NEW.name;
 	DELETE FROM grants WHERE user = NEW.name;
 	DELETE FROM devices WHERE user = NEW.name;

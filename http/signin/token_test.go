@@ -222,6 +222,16 @@ func TestRevokingATokenEndsItsGrant(t *testing.T) {
 	s.wantError("revoking nothing", s.post("/signin/revoke", map[string]string{"client_id": p.id}), http.StatusBadRequest, "invalid_request")
 }
 
+func TestEnablingAUserWhoIsEnabledEndsNothing(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	a := p.redeem(p.code(b))
+	if err := s.accounts.Enable(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantToken(a.told("access_token"), true)
+}
+
 func TestWhoeverLosesTheAccountLosesItsSignIns(t *testing.T) {
 	for name, change := range map[string]func(*site) error{
 		"disabled":         func(s *site) error { return s.accounts.Disable(s.Context(), "alice") },
