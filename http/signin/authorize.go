@@ -55,7 +55,10 @@ func (p *Provider) readAuthorization(r *http.Request, query string) (*authorizat
 	if err != nil {
 		return nil, err
 	}
-	if !c.redirects(q.Get("redirect_uri")) {
+	switch known := c.redirects(q.Get("redirect_uri")); {
+	case !known && c.unchecked:
+		return nil, refused("invalid_request", "its page cannot be read at the moment, and nothing else says that its redirect_uri is its own")
+	case !known:
 		return nil, refused("invalid_request", "its redirect_uri is not one of those that it registered")
 	}
 	a := &authorization{query: query, client: c, redirect: q.Get("redirect_uri"), maxAge: -1}

@@ -179,8 +179,8 @@ func TestAPageThatCannotBeReachedIsTriedAnewSoon(t *testing.T) {
 	dial := transport.DialContext
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
 	p, b := &program{site: s, id: h.URL + "/program.json", redirect: elsewhere, verifier: newSecret()}, s.browser()
-	if page := b.open(p.url()); page.StatusCode != http.StatusBadRequest {
-		t.Errorf("while its page cannot be reached = %s", page.Status)
+	if page := b.open(p.url()); page.StatusCode != http.StatusBadRequest || !strings.Contains(page.says(), "page cannot be read") {
+		t.Errorf("while its page cannot be reached = %s %s", page.Status, page.says())
 	}
 	transport.DialContext = dial
 	s.clock.advance(clientPageRetry)
