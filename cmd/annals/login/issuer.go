@@ -62,6 +62,10 @@ func issuerOf(ctx context.Context, client *http.Client, server string) (string, 
 	case 0:
 		return "", fmt.Errorf("%s names no issuer: name one by --issuer", server)
 	case 1:
+		scheme, _, _ := strings.Cut(server, ":")
+		if err := checkURL(resource.Issuers[0], scheme); err != nil {
+			return "", fmt.Errorf("%s names the issuer %q: %w; if that is meant, give it by --issuer", server, resource.Issuers[0], err)
+		}
 		return resource.Issuers[0], nil
 	}
 	return "", fmt.Errorf("%s takes tokens of several issuers: choose one by --issuer: %q", server, resource.Issuers)
@@ -116,15 +120,15 @@ func (i issuer) scopes(wanted ...string) []string {
 	return slices.DeleteFunc(wanted, func(s string) bool { return !slices.Contains(i.Scopes, s) })
 }
 
-// checkURL takes URLs that a request may go to; of an https issuer by https
-// alone.
-func checkURL(text, issuerScheme string) error {
+// checkURL takes URLs that a request may go to; those that are named by https, by
+// https alone.
+func checkURL(text, namedBy string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("it is no http or https URL")
-	case issuerScheme == "https" && u.Scheme != "https":
-		return errors.New("it is not https as the issuer is")
+	case namedBy == "https" && u.Scheme != "https":
+		return errors.New("it is not https as what names it is")
 	}
 	return nil
 }

@@ -70,6 +70,17 @@ func TestTheServerSaysWhereToSignIn(t *testing.T) {
 	}
 }
 
+func TestAServerOfHTTPSNamesNoIssuerOfHTTP(t *testing.T) {
+	var s *httptest.Server
+	s = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"resource": "` + s.URL + `/core", "authorization_servers": ["http://127.0.0.1:8080/signin"]}`))
+	}))
+	defer s.Close()
+	if got, err := issuerOf(t.Context(), s.Client(), s.URL+"/core"); err == nil || !strings.Contains(err.Error(), "not https") {
+		t.Errorf("issuerOf = %q, %v; want an error that says it is not https", got, err)
+	}
+}
+
 func TestAnIssuerIsFoundWhereItKeepsItsMetadata(t *testing.T) {
 	const openID, oauth = "/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"
 	const good = `{"issuer": "HERE/tenant", "authorization_endpoint": "HERE/a", "token_endpoint": "HERE/t"}`
