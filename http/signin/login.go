@@ -24,8 +24,14 @@ type loginForm struct {
 }
 
 // showLogin shows the sign-in page, which leads to next. leads is where that
-// leads in turn.
+// leads in turn. A visitor without a cookie gets one, for the form. No other page
+// gives one: what another site sends comes without the cookie that there is, which a
+// new one would replace.
 func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, leads string) error {
+	if v.cookie == "" {
+		v.cookie = newSecret()
+		p.setCookie(w, v.cookie)
+	}
 	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, leads: leads})
 }
 

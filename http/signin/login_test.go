@@ -179,3 +179,14 @@ func TestCookiesAreGuardedAsWellAsTheAddressAllows(t *testing.T) {
 		}
 	}
 }
+
+func TestOtherSitesCannotEndASession(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{"/login", "/logout", "/consent", "/device", "/authorize"} {
+		// Browsers send no cookie along with another site's form, but take one from the answer.
+		a := s.send("POST", "/signin"+path, strings.Repeat("x", maxForm+1), "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example")
+		if a.StatusCode < 400 || a.Header.Get("Set-Cookie") != "" {
+			t.Errorf("a form of another site to %s = %s with the cookie %q", path, a.Status, a.Header.Get("Set-Cookie"))
+		}
+	}
+}

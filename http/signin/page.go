@@ -33,12 +33,8 @@ type view struct {
 	leads  string // to where a form on it may lead besides this service
 }
 
-// show writes a page. A visitor without a cookie gets one, for the forms.
+// show writes a page.
 func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view) error {
-	if v.cookie == "" {
-		v.cookie = newSecret()
-		p.setCookie(w, v.cookie)
-	}
 	page.Base, page.Token, page.User = p.here(""), v.formToken(), v.user
 	var body bytes.Buffer
 	if err := templates.ExecuteTemplate(&body, name, page); err != nil {
