@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"strings"
 
@@ -32,6 +33,10 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: codes[fault.Internal], Message: errFailed.Error()}
 			}
 		}()
+		if !c.batch.begin() {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a batch has up to %d calls: send the others by themselves", maxBatch)}
+		}
+		defer c.batch.end()
 		if notOffered(method) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no " + method + " here"}
 		}
