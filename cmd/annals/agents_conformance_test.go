@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -83,7 +82,6 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 		FlushInterval: -1,
 		// The suite leaves streams open and goes.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-		ErrorLog:     log.New(io.Discard, "", 0),
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A body that is still being read when the answer comes is closed by
