@@ -119,6 +119,6 @@ func explainArguments(tool string, result sdk.Result) {
 		return
 	}
 	if why, found := strings.CutPrefix(text.Text, `validating "arguments": `); found {
-		text.Text = "the arguments do not fit the input schema of " + tool + ": " + strings.TrimPrefix(why, "validating root: ") + ". Correct them and call again."
+		text.Text = "the arguments do not fit the input schema of " + tool + ": " + ends(strings.TrimPrefix(why, "validating root: ")) + ". Correct them and call again."
 	}
 }
