@@ -6,9 +6,9 @@ import "sync"
 // results are held until the last is there.
 const maxBatch = 50
 
-// batch is the calls of one request, several of which only the protocol's first
-// version has. They are answered one at a time, so that a request costs no more
-// at once than any other.
+// batch is the calls of one request, of which the oldest versions of the
+// protocol allow several. They are answered one at a time, so that such a request
+// costs no more at once than any other.
 type batch struct {
 	sync.Mutex
 	begun int
