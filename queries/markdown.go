@@ -115,6 +115,12 @@ func (q *Queries) Markdown(ctx context.Context, user events.User, id uuid.UUID) 
 	if err != nil {
 		return nil, err
 	}
+	return q.markdownOf(ctx, d)
+}
+
+// markdownOf is Markdown of a document that was described before: should its
+// text change meanwhile, nothing of the new one is written.
+func (q *Queries) markdownOf(ctx context.Context, d Document) (write func(io.Writer) error, err error) {
 	if d.Content != nil {
 		return func(w io.Writer) error {
 			_, err := io.WriteString(w, *d.Content)

@@ -24,12 +24,10 @@ type MarkdownPage struct {
 // never within a character. The versions of two parts' documents tell whether
 // they belong together.
 func (q *Queries) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (p MarkdownPage, err error) {
-	// Asked for first: should the text change in between, the version is too
-	// old, and the next part's is another.
 	if p.Document, err = q.Describe(ctx, user, id); err != nil {
 		return p, err
 	}
-	write, err := q.Markdown(ctx, user, id)
+	write, err := q.markdownOf(ctx, p.Document)
 	if err != nil {
 		return p, err
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -67,7 +69,7 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			own := r.In.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 			r.SetURL(to)
@@ -80,7 +82,18 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 		FlushInterval: -1,
 		// The suite leaves streams open and goes.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	})
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A body that is still being read when the answer comes is closed by
+		// its server, and the transport then cuts the answer off.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+	}))
 	t.Cleanup(proxy.Close)
 	return proxy.URL + "/mcp"
 }

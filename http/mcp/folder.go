@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"strings"
 
 	"annals/commands"
@@ -51,10 +52,13 @@ type byFolderIn struct {
 }
 
 type byFolderOut struct {
-	FolderName string     `json:"folder_name" jsonschema:"path of the folder"`
-	Subfolders []string   `json:"subfolders" jsonschema:"paths of the folders directly below it; on the first page alone"`
-	Documents  []document `json:"documents" jsonschema:"the documents directly in it"`
+	FolderName     string     `json:"folder_name" jsonschema:"path of the folder"`
+	Subfolders     []string   `json:"subfolders" jsonschema:"paths of the folders directly below it, up to 500; on the first page alone"`
+	MoreSubfolders int        `json:"more_subfolders,omitempty" jsonschema:"number of those that are left out: service_list_folders lists all"`
+	Documents      []document `json:"documents" jsonschema:"the documents directly in it"`
 	more
+
+	advice string
 }
 
 func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err error) {
@@ -66,6 +70,7 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 		return out, h.advise(err, fault.NotFound, "service_list_folders names those you may read.")
 	}
 	out.FolderName, out.Subfolders = strings.Trim(in.FolderName, "/ "), []string{}
+	out.advice = h.named("service_list_folders lists all.")
 	if path, err := commands.NormalizeFolder(out.FolderName); err == nil {
 		out.FolderName = path
 	}
@@ -74,7 +79,9 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 		if err != nil {
 			return out, err
 		}
-		for _, f := range below {
+		listed := below[:min(len(below), namesPage)]
+		out.MoreSubfolders = len(below) - len(listed)
+		for _, f := range listed {
 			out.Subfolders = append(out.Subfolders, out.FolderName+"/"+f.Name)
 		}
 	}
@@ -89,6 +96,9 @@ func (o byFolderOut) markdown() string {
 	}
 	if len(o.Subfolders) > 0 {
 		text += "\nFolders below it:\n\n" + bullets(o.Subfolders)
+	}
+	if o.MoreSubfolders > 0 {
+		text += fmt.Sprintf("\nand %d more: %s\n", o.MoreSubfolders, o.advice)
 	}
 	return text
 }

@@ -32,6 +32,7 @@ const sessionless = "2026-07-28"
 type call struct {
 	context.Context // ends when the client leaves
 	user            events.User
+	batch           *batch
 }
 
 type callKey struct{}
@@ -65,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Accept", "*/*") // as RFC 9110 12.5.1 has it
 	}
 	ctx := commands.Through(r.Context(), "tools")
-	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user})
+	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user, new(batch)})
 	h.next.ServeHTTP(w, r.WithContext(ctx))
 }
 

@@ -61,12 +61,12 @@ func (s *service) shelve(folder string, n int) (ids []string) {
 	return ids
 }
 
-// addFolders makes so many folders of alice's.
-func (s *service) addFolders(n int) {
+// addFolders makes so many folders of alice's, at the top or in another.
+func (s *service) addFolders(parent uuid.UUID, n int) {
 	s.Helper()
 	folders := make([]events.Data, n)
 	for i := range folders {
-		folders[i] = events.FolderCreated{Folder: uuid.New(), Name: fmt.Sprintf("folder %03d", i), Owner: "user:alice"}
+		folders[i] = events.FolderCreated{Folder: uuid.New(), Parent: parent, Name: fmt.Sprintf("folder %03d", i), Owner: "user:alice"}
 	}
 	s.append(events.Folders, folders...)
 }
@@ -106,7 +106,7 @@ func TestListingsComeInPages(t *testing.T) {
 	const many = 110
 	s := prepare(t)
 	ids := s.shelve("Top", many)
-	s.addFolders(505)
+	s.addFolders(uuid.Nil, 505)
 	s.serve()
 	s.wait(s.last, nil)
 	s.share("Top", "bob", "read")
@@ -155,6 +155,25 @@ func TestListingsComeInPages(t *testing.T) {
 	}
 	if got := s.connect("bob").completions("folder_name", "o"); !slices.Equal(got, []string{"Top"}) {
 		t.Errorf("completions for bob %q", got)
+	}
+}
+
+// A folder with more folders below it than fit an answer says how many are left
+// out.
+func TestSubfoldersAreBounded(t *testing.T) {
+	s := prepare(t)
+	top := uuid.New()
+	s.append(events.Folders, events.FolderCreated{Folder: top, Name: "Top", Owner: "user:alice"})
+	s.addFolders(top, 503)
+	s.serve()
+	s.wait(s.last, nil)
+	var in struct {
+		Subfolders     []string
+		MoreSubfolders int `json:"more_subfolders"`
+	}
+	text := s.connect("alice").ok("list_documents_by_folder", args{"folder_name": "Top"}, &in)
+	if len(in.Subfolders) != 500 || in.Subfolders[499] != "Top/folder 499" || in.MoreSubfolders != 3 || !strings.Contains(text, "and 3 more: service_list_folders") {
+		t.Errorf("%d folders and %d more; the text ends with %q", len(in.Subfolders), in.MoreSubfolders, text[len(text)-100:])
 	}
 }
 

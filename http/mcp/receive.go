@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"runtime/debug"
 	"strings"
 
@@ -32,6 +34,10 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: codes[fault.Internal], Message: errFailed.Error()}
 			}
 		}()
+		if !c.batch.begin() {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a batch has up to %d calls: send the others by themselves", maxBatch)}
+		}
+		defer c.batch.end()
 		if notOffered(method) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no " + method + " here"}
 		}
@@ -63,23 +69,42 @@ func caller(ctx context.Context) call {
 	return c
 }
 
-// withoutNulls leaves out arguments that are null: many clients write what is
-// not given like that, and schemas that allow it are too much for some.
+// withoutNulls leaves out arguments that are null, however deep: many clients
+// write what is not given like that, and schemas that allow it are too much for
+// some.
 func withoutNulls(arguments json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if !bytes.Contains(arguments, []byte("null")) || json.Unmarshal(arguments, &fields) != nil {
+	if !bytes.Contains(arguments, []byte("null")) {
 		return arguments
 	}
-	for name, value := range fields {
-		if string(value) == "null" {
-			delete(fields, name)
-		}
+	var given any
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.UseNumber()
+	if d.Decode(&given) != nil {
+		return arguments
 	}
-	given, err := json.Marshal(fields)
+	if given == nil {
+		given = map[string]any{}
+	}
+	dropNulls(given)
+	kept, err := json.Marshal(given)
 	if err != nil {
 		return arguments
 	}
-	return given
+	return kept
+}
+
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, field any) bool { return field == nil })
+		for _, field := range v {
+			dropNulls(field)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
 }
 
 // explainArguments says what to do about arguments that a tool's schema does
@@ -94,6 +119,6 @@ func explainArguments(tool string, result sdk.Result) {
 		return
 	}
 	if why, found := strings.CutPrefix(text.Text, `validating "arguments": `); found {
-		text.Text = "the arguments do not fit the input schema of " + tool + ": " + strings.TrimPrefix(why, "validating root: ") + ". Correct them and call again."
+		text.Text = "the arguments do not fit the input schema of " + tool + ": " + ends(strings.TrimPrefix(why, "validating root: ")) + ". Correct them and call again."
 	}
 }

@@ -199,6 +199,9 @@ func (a *agent) ok(tool string, in args, out any) (text string) {
 func (a *agent) refused(tool string, in args, words ...string) {
 	a.Helper()
 	text, _, failed := a.try(tool, in)
+	if len(text) > 1000 {
+		a.Errorf("%s is refused with %d bytes", tool, len(text))
+	}
 	for _, w := range words {
 		if !failed || !strings.Contains(text, w) {
 			a.Errorf("%s %v = %q (failed: %v), want an error with %q", tool, in, text, failed, w)

@@ -8,6 +8,16 @@ import (
 // inLine makes one line of a text that documents or users may have written.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// ends returns the beginning and the end of a text whose middle may be a whole
+// argument.
+func ends(s string) string {
+	const most = 200 // bytes of each
+	if len(s) <= 2*most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " … " + strings.ToValidUTF8(s[len(s)-most:], "")
+}
+
 // quoted makes a Markdown quotation of a text.
 func quoted(s string) string {
 	var b strings.Builder

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -233,6 +234,32 @@ func TestNamesAreConfigured(t *testing.T) {
 	if text, err := a.read("kb://folders"); err != nil || !strings.Contains(text, "no folders") {
 		t.Errorf("kb://folders = %q, %v", text, err)
 	}
+}
+
+// What a client gives as null is what it does not give, wherever it stands.
+func TestNullsAreNotGiven(t *testing.T) {
+	root, set := everything(t)
+	s := start(t, set)
+	path := write(t, filepath.Join(root, "a.md"), "# A")
+	for in, want := range map[string]string{
+		`null`:                        `missing properties: [\"query\"]`,
+		`{"query":null}`:              `missing properties: [\"query\"]`,
+		`{"query":"x","tags":[null]}`: `do not fit the input schema`,
+		`{"query":"x","tags":null,"folder_name":null}`: `No passages were found`,
+	} {
+		if resp, reply := s.send("POST", callOf("search", in), "Authorization", alice); resp.StatusCode != 200 || !strings.Contains(reply, want) {
+			t.Errorf("search %s = %d %s, want %q", in, resp.StatusCode, reply, want)
+		}
+	}
+	in := fmt.Sprintf(`{"file_paths":[%q],"file_metadata":[{"folder_name":null,"tags":null}]}`, path)
+	if _, reply := s.send("POST", callOf("ingest", in), "Authorization", alice); !strings.Contains(reply, `"job_id":`) {
+		t.Errorf("ingest %s = %s", in, reply)
+	}
+}
+
+// callOf returns a call of a tool with arguments in JSON.
+func callOf(tool, arguments string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_%s","arguments":%s}}`, tool, arguments)
 }
 
 // Arguments that a tool does not take are told of in words that help.
