@@ -294,7 +294,7 @@ func (t *taking) copyOriginal(ctx context.Context, n Named) error {
 	if err != nil {
 		return err
 	}
-	needed, err := t.names.needs(ctx, n.Stream, head)
+	needed, err := t.names.judge(ctx, n.Stream, head)
 	switch {
 	case err != nil:
 		return err
