@@ -328,24 +328,19 @@ func (t *taking) copyOriginal(ctx context.Context, n Named) error {
 }
 
 // finish copies the accounts, and makes the backup count.
-func (t *taking) finish(ctx context.Context) error {
+func (t *taking) finish(ctx context.Context) (err error) {
 	if err := t.copyAccounts(ctx); err != nil {
 		return err
 	}
 	t.now.Program, t.now.Time = t.Program, time.Now().UTC().Truncate(time.Second)
-	if err := t.writeManifest(ctx); err != nil {
+	if t.now.Originals, err = count(ctx, t.kept); err != nil {
+		return err
+	}
+	if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
 		return err
 	}
 	if err := t.Place.Remove(ctx, progressFile); err != nil {
 		return err
 	}
 	return t.removeOldAccounts(ctx)
-}
-
-// writeManifest counts the originals and replaces the manifest.
-func (t *taking) writeManifest(ctx context.Context) (err error) {
-	if t.now.Originals, err = count(ctx, t.kept); err != nil {
-		return err
-	}
-	return t.now.write(ctx, t.Place, manifestFile)
 }

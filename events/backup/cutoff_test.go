@@ -2,11 +2,13 @@ package backup_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"annals/events"
 	"annals/events/backup"
@@ -137,4 +139,59 @@ func TestALostOriginalOfADocumentCountsOnce(t *testing.T) {
 	if r := v.mustBackUp(); len(r.Manifest.Lost) != 1 {
 		t.Errorf("Backup.Run tells of the lost originals %+v, want one", r.Manifest.Lost)
 	}
+}
+
+func TestAPruneThatIsCutOffLeavesAManifestThatCountsWhatIsNeeded(t *testing.T) {
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		var gone []string
+		for n := range 3 {
+			gone = append(gone, v.file(v.folder, fmt.Sprint("gone ", n)))
+		}
+		v.mustBackUp()
+		for _, stream := range gone {
+			v.append(stream, events.DocumentDeleted{Version: 2})
+		}
+		ctx, cut := context.WithCancel(t.Context())
+		defer cut()
+		b := v.backup()
+		b.Place = cutting{b.Place, cut}
+		b.Prune = true
+		if _, err := b.Run(ctx); !fault.Is(err, fault.Canceled) {
+			t.Fatalf("Backup.Run that is cut off as it prunes = %v", err)
+		}
+		if m, err := backup.Look(t.Context(), v.at.place()); err != nil || m.Originals != (backup.Count{Files: 1, Bytes: 4}) {
+			t.Errorf("Look = %+v, %v; want the original that is needed counted", m.Originals, err)
+		}
+		b = v.backup()
+		b.Prune = true
+		if r, err := b.Run(t.Context()); err != nil || r.Pruned != 2 || r.Manifest.Originals.Files != 1 {
+			t.Errorf("Backup.Run that prunes again = %+v, %v; want two originals removed", r, err)
+		}
+		v.wantBackedUp("lamp")
+	})
+}
+
+// cutting is a place where a backup ends after it removed an original.
+type cutting struct {
+	backup.Place
+	cut func()
+}
+
+func (c cutting) Originals(ctx context.Context) (originals.Store, error) {
+	store, err := c.Place.Originals(ctx)
+	return cuttingStore{store, c.cut}, err
+}
+
+type cuttingStore struct {
+	originals.Store
+	cut func()
+}
+
+func (c cuttingStore) Delete(ctx context.Context, sha256 string, before time.Time) (bool, error) {
+	defer c.cut()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	return c.Store.Delete(ctx, sha256, before)
 }
