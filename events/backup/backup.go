@@ -41,7 +41,7 @@ type Backup struct {
 	Log       *events.Log
 	Originals originals.Store
 	// Accounts writes a copy of the account store to a new file; nil where
-	// there is none.
+	// there is none, and never was.
 	Accounts func(ctx context.Context, path string) error
 	// Prune also removes originals from the place that nothing in the log
 	// needs any more.
@@ -77,8 +77,9 @@ type Result struct {
 // a backup it adds what is new, and goes on with one that was cut off. All that
 // is written is read back before the manifest tells of it.
 //
-// A place that holds anything else, the backup of another log, or one into
-// which another backup is under way is fault.Conflict. Originals that are
+// A place that holds anything else, the backup of another log, accounts where
+// there are none now, or one into which another backup is under way is
+// fault.Conflict. Originals that are
 // needed but lost are no error: the manifest lists them.
 func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 	ctx, release, err := b.Place.Hold(ctx)
@@ -122,6 +123,9 @@ func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 	}
 	if err := t.now.fits(func(p events.Position) (Mark, error) { return markAt(ctx, b.Log, p) }); err != nil {
 		return nil, fmt.Errorf("back up into %s: %w", b.Place, err)
+	}
+	if b.Accounts == nil && t.was.Accounts != nil {
+		return nil, fault.Errorf(fault.Conflict, "the backup in %s holds accounts, which this one would remove, as there are none now: name the data folder that has them, or another place", b.Place)
 	}
 	if t.kept, err = b.Place.Originals(ctx); err != nil {
 		return nil, err

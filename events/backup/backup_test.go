@@ -115,3 +115,18 @@ func TestOneBackupAtATimeWorksInAPlace(t *testing.T) {
 		}
 	})
 }
+
+func TestAccountsThatAreMissingAreNotForgotten(t *testing.T) {
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		v.mustBackUp()
+		b := v.backup()
+		b.Accounts = nil
+		if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "holds accounts") {
+			t.Errorf("Backup.Run without accounts = %v, want a conflict", err)
+		}
+		if got, err := restore(t, v.at.place()); err != nil || got.accounts != "ada" {
+			t.Errorf("Restore.Run gives back the accounts %q (%v)", got.accounts, err)
+		}
+	})
+}
