@@ -124,7 +124,7 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	}
 	db, err := o.tables(p, number).open()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("parked events of %s: %w", name, err)
 	}
 	defer db.Close()
 	const those = `FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2)`

@@ -118,6 +118,9 @@ func (c *backupConfig) tell(r backup.Result, took time.Duration) error {
 	}
 	fmt.Fprintf(c.out, "%s in %s; new: %d events, %d originals, %d bytes written and read back, in %s%s\n",
 		holdings(r.Manifest), c.place, r.Events, r.Copied.Files, r.Written, took.Round(time.Millisecond), pruned)
+	if r.Manifest.Accounts == nil {
+		fmt.Fprintf(c.out, "  without accounts: there are none in %s\n", c.data)
+	}
 	if r.Unread > 0 {
 		fmt.Fprintf(c.out, "  %d events could not be read, nor whether they name originals\n", r.Unread)
 	}

@@ -11,33 +11,38 @@ import (
 )
 
 // retryAll takes up parked events, and prints those that stay: they are an
-// error.
+// error, as is every read model that cannot be looked into. It goes on with the
+// others.
 func (o *overview) retryAll(ctx context.Context) error {
 	boundMemory()
 	parked := false
+	var failed error
 	for _, name := range o.names {
 		page, _, err := o.options.Parked(ctx, name, o.stream, 0, 1)
 		if err == nil && len(page) > 0 {
 			parked = true
 			err = o.retryOne(ctx, name)
 		}
-		if err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
+		failed = errors.Join(failed, err)
 	}
 	if !parked {
-		_, err := fmt.Fprintln(o.messages(), "nothing is parked")
-		return err
+		if failed == nil {
+			_, failed = fmt.Fprintln(o.messages(), "nothing is parked")
+		}
+		return failed
 	}
 	now, err := o.look(ctx)
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	left, err := o.showParked(ctx, now.states)
 	if err == nil && left > 0 {
 		err = fmt.Errorf("events that are still parked: %d", left)
 	}
-	return err
+	return errors.Join(failed, err)
 }
 
 // messages are apart from what programs read.

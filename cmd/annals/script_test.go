@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":       serveInScript,
-			"stop":        stopInScript,
+			"stop-server": stopInScript,
 			"kill-server": killInScript,
 			"request":     requestInScript,
 			"sql":         sqlInScript,
@@ -73,7 +73,7 @@ func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// stopInScript: stop ends the server as an operator does.
+// stopInScript: stop-server ends the server as an operator does.
 func stopInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Value(serverKey{}).(*scriptServer).end(syscall.SIGTERM))
 }

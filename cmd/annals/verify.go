@@ -100,17 +100,16 @@ func openControlThere(ctx context.Context, data, scratch string) (*projections.C
 
 // places tells v where everything is.
 func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) error {
-	models, errModels := place("read-models", c.readModels, c.data, "sqlite", "read-models")
-	search, errSearch := place("search", c.search, c.data, "bleve", "search")
-	if err := errors.Join(errModels, errSearch); err != nil {
+	folders, err := newModelFolders(c.readModels, c.search, c.data)
+	if err != nil {
 		return err
 	}
-	v.Dir = models
+	v.Dir = folders.tables
 	v.NewSearch = func(_ context.Context, dir string) (searchindex.Engine, error) {
 		return bleve.Open(filepath.Join(dir, "index"))
 	}
 	v.ServedSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-		return openServedSearch(search, generation)
+		return openServedSearch(folders.search, generation)
 	}
 	store, err := openOriginalsThere(ctx, c.originals, c.data)
 	if err != nil {

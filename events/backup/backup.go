@@ -41,7 +41,7 @@ type Backup struct {
 	Log       *events.Log
 	Originals originals.Store
 	// Accounts writes a copy of the account store to a new file; nil where
-	// there is none.
+	// there is none, and never was.
 	Accounts func(ctx context.Context, path string) error
 	// Prune also removes originals from the place that nothing in the log
 	// needs any more.
@@ -55,6 +55,7 @@ type taking struct {
 	*Backup
 	was    *Manifest       // of the last backup that was whole
 	now    *Manifest       // of this one, as far as it is
+	begun  Count           // originals that counted when it began
 	upTo   events.Position // to which the log is copied
 	names  *names
 	copier *copier
@@ -76,8 +77,9 @@ type Result struct {
 // a backup it adds what is new, and goes on with one that was cut off. All that
 // is written is read back before the manifest tells of it.
 //
-// A place that holds anything else, the backup of another log, or one into
-// which another backup is under way is fault.Conflict. Originals that are
+// A place that holds anything else, the backup of another log, accounts where
+// there are none now, or one into which another backup is under way is
+// fault.Conflict. Originals that are
 // needed but lost are no error: the manifest lists them.
 func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 	ctx, release, err := b.Place.Hold(ctx)
@@ -122,37 +124,41 @@ func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 	if err := t.now.fits(func(p events.Position) (Mark, error) { return markAt(ctx, b.Log, p) }); err != nil {
 		return nil, fmt.Errorf("back up into %s: %w", b.Place, err)
 	}
+	if b.Accounts == nil && t.was.Accounts != nil {
+		return nil, fault.Errorf(fault.Conflict, "the backup in %s holds accounts, which this one would remove, as there are none now: name the data folder that has them, or another place", b.Place)
+	}
 	if t.kept, err = b.Place.Originals(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.present(ctx); err != nil {
+	held, err := t.present(ctx)
+	if err != nil {
 		return nil, err
 	}
-	t.copier = &copier{from: b.Originals, to: t.kept}
+	t.begun = t.now.Originals
+	t.copier = &copier{from: b.Originals, to: t.kept, doubtful: held != t.begun}
 	return t, nil
 }
 
-// present returns an error of kind fault.Conflict where files that the place
-// is to hold are gone or cut off: what is added to them would be of no use. It
-// reads none of them.
-func (t *taking) present(ctx context.Context) error {
+// present returns how many originals the place holds, and an error of kind
+// fault.Conflict where files that it is to hold are gone or cut off: what is
+// added to them would be of no use. It reads none of them.
+func (t *taking) present(ctx context.Context) (held Count, err error) {
 	sizes, err := t.Place.Files(ctx, logDir)
 	if err != nil {
-		return err
+		return held, err
 	}
 	for _, s := range t.now.Segments {
 		if size, there := sizes[s.Name]; !there || size != s.Bytes {
-			return t.harmed("the segment " + s.Name + " is missing or cut off")
+			return held, t.harmed("the segment " + s.Name + " is missing or cut off")
 		}
 	}
-	held, err := count(ctx, t.kept)
-	if err != nil {
-		return err
+	if held, err = count(ctx, t.kept); err != nil {
+		return held, err
 	}
-	if want := t.was.Originals; held.Files < want.Files || held.Bytes < want.Bytes {
-		return t.harmed(fmt.Sprintf("it holds %d originals of %d bytes, and should hold %d of %d", held.Files, held.Bytes, want.Files, want.Bytes))
+	if want := t.now.Originals; held.Files < want.Files || held.Bytes < want.Bytes {
+		return held, t.harmed(fmt.Sprintf("it holds %d originals of %d bytes, and should hold %d of %d", held.Files, held.Bytes, want.Files, want.Bytes))
 	}
-	return nil
+	return held, nil
 }
 
 func (t *taking) harmed(how string) error {
@@ -207,9 +213,22 @@ func (t *taking) copyAll(ctx context.Context) (err error) {
 	if err := t.copier.flush(ctx); err != nil {
 		return err
 	}
-	t.now.Lost = slices.DeleteFunc(t.now.Lost, func(n Named) bool { // its bytes came in again, with another document
-		return has(ctx, t.kept, n.SHA256) == nil
-	})
+	return t.forgetFound(ctx)
+}
+
+// forgetFound drops what is lost no more: its bytes came in again, with another
+// document.
+func (t *taking) forgetFound(ctx context.Context) error {
+	var lost []Named
+	for _, n := range t.now.Lost {
+		switch err := has(ctx, t.kept, n.SHA256); {
+		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Invalid):
+			lost = append(lost, n)
+		case err != nil:
+			return err
+		}
+	}
+	t.now.Lost = lost
 	return nil
 }
 
@@ -241,6 +260,8 @@ func (t *taking) copySegment(ctx context.Context) error {
 	t.now.Segments = append(t.now.Segments, made)
 	t.now.Events += made.Events
 	t.now.Head, t.now.Digest = made.Through, made.Digest
+	copied := t.copier.copied
+	t.now.Originals = Count{t.begun.Files + copied.Files, t.begun.Bytes + copied.Bytes}
 	return t.now.write(ctx, t.Place, progressFile)
 }
 
@@ -294,12 +315,14 @@ func (t *taking) copyOriginal(ctx context.Context, n Named) error {
 	if err != nil {
 		return err
 	}
-	needed, err := t.names.needs(ctx, n.Stream, head)
+	needed, err := t.names.judge(ctx, n.Stream, head)
 	switch {
 	case err != nil:
 		return err
 	case !needed:
 		t.upTo = head
+		return nil
+	case slices.Contains(t.now.Lost, n): // another event of the document names it too
 		return nil
 	case len(t.now.Lost) == maxLost:
 		return fault.Errorf(fault.Invalid, "more than %d originals are missing or damaged: is this the store that belongs to the log? The last: %w", maxLost, lost)
@@ -309,24 +332,19 @@ func (t *taking) copyOriginal(ctx context.Context, n Named) error {
 }
 
 // finish copies the accounts, and makes the backup count.
-func (t *taking) finish(ctx context.Context) error {
+func (t *taking) finish(ctx context.Context) (err error) {
 	if err := t.copyAccounts(ctx); err != nil {
 		return err
 	}
 	t.now.Program, t.now.Time = t.Program, time.Now().UTC().Truncate(time.Second)
-	if err := t.writeManifest(ctx); err != nil {
+	if t.now.Originals, err = count(ctx, t.kept); err != nil {
+		return err
+	}
+	if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
 		return err
 	}
 	if err := t.Place.Remove(ctx, progressFile); err != nil {
 		return err
 	}
 	return t.removeOldAccounts(ctx)
-}
-
-// writeManifest counts the originals and replaces the manifest.
-func (t *taking) writeManifest(ctx context.Context) (err error) {
-	if t.now.Originals, err = count(ctx, t.kept); err != nil {
-		return err
-	}
-	return t.now.write(ctx, t.Place, manifestFile)
 }

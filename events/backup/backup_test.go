@@ -1,7 +1,6 @@
 package backup_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -78,53 +77,6 @@ func TestABackupAddsWhatIsNewAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestACutOffBackupGoesOn(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
-		v.file(v.folder, "lamp")
-		v.fillSegment()
-		v.file(v.folder, "glass")
-		head, err := v.log.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cut := context.WithCancel(t.Context())
-		defer cut()
-		b := v.backup()
-		b.Progress = func(step string, done, _ int64) {
-			if step == "events" && done == int64(head) {
-				cut()
-			}
-		}
-		if _, err := b.Run(ctx); !fault.Is(err, fault.Canceled) {
-			t.Fatalf("Backup.Run that is cut off = %v", err)
-		}
-		if _, err := restore(t, v.at.place()); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "never came to its end") {
-			t.Errorf("Restore.Run of it = %v", err)
-		}
-		v.wantBackedUp("lamp")
-		b = v.backup()
-		first := int64(-1)
-		b.Progress = func(step string, done, _ int64) {
-			if step == "originals" && first < 0 {
-				first = done
-			}
-		}
-		r, err := b.Run(t.Context())
-		if err != nil {
-			t.Fatalf("Backup.Run again: %v", err)
-		}
-		if first <= 6 || len(r.Manifest.Segments) != 2 || r.Events != 10 || r.Copied.Files != 1 {
-			t.Errorf("it goes on at position %d: %+v, want the second segment and its original", first, r)
-		}
-		if problems := v.problems(); problems != nil {
-			t.Errorf("the backup is not sound: %q", problems)
-		}
-		if got, err := restore(t, v.at.place()); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
-			t.Errorf("%d events are restored (%v)", len(got.records), err)
-		}
-	})
-}
-
 func TestTheBackupOfAnotherLogIsRefused(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
@@ -160,6 +112,21 @@ func TestOneBackupAtATimeWorksInAPlace(t *testing.T) {
 		}
 		if !fault.Is(second, fault.Conflict) || !fault.Is(reading, fault.Conflict) {
 			t.Errorf("beside a backup, another = %v, a restore = %v; want conflicts", second, reading)
+		}
+	})
+}
+
+func TestAccountsThatAreMissingAreNotForgotten(t *testing.T) {
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		v.mustBackUp()
+		b := v.backup()
+		b.Accounts = nil
+		if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "holds accounts") {
+			t.Errorf("Backup.Run without accounts = %v, want a conflict", err)
+		}
+		if got, err := restore(t, v.at.place()); err != nil || got.accounts != "ada" {
+			t.Errorf("Restore.Run gives back the accounts %q (%v)", got.accounts, err)
 		}
 	})
 }

@@ -22,6 +22,9 @@ const (
 // wrote.
 type copier struct {
 	from, to originals.Store
+	// doubtful says that the other store holds originals that perhaps nobody
+	// has read back: the program died, or they came out otherwise.
+	doubtful bool
 	staged   []originals.Staged
 	bytes    int64 // of what is staged
 	copied   Count
@@ -40,9 +43,10 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	if slices.ContainsFunc(c.staged, func(s originals.Staged) bool { return s.SHA256() == n.SHA256 }) {
 		return nil
 	}
-	switch err := has(ctx, c.to, n.SHA256); {
+	switch err := c.has(ctx, n); {
 	case err == nil:
 		return nil
+	case c.doubtful && fault.Is(err, fault.Internal): // damaged: committed anew it is whole
 	case fault.Is(err, fault.Invalid): // no SHA-256 at all
 		return &lostError{err}
 	case !fault.Is(err, fault.NotFound):
@@ -58,6 +62,14 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 		return nil
 	}
 	return c.flush(ctx)
+}
+
+// has returns no error if the other store holds an original that counts.
+func (c *copier) has(ctx context.Context, n Named) error {
+	if c.doubtful {
+		return originals.Verify(ctx, c.to, n.SHA256, n.Size, true)
+	}
+	return has(ctx, c.to, n.SHA256)
 }
 
 func (c *copier) stage(ctx context.Context, n Named) (originals.Staged, error) {

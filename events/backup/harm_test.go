@@ -1,10 +1,16 @@
 package backup_test
 
 import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
+	"annals/events/backup"
 	"annals/events/fault"
 )
 
@@ -74,4 +80,35 @@ func TestNothingIsAddedToABackupThatLacksFiles(t *testing.T) {
 			}
 		}
 	})
+}
+
+// refusing is a place whose segments the machine does not read.
+type refusing struct {
+	backup.Place
+	err error
+}
+
+func (r refusing) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if strings.HasPrefix(name, "log/") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: r.err}
+	}
+	return r.Place.Open(ctx, name)
+}
+
+func TestWhatKeepsTheMachineFromReadingIsNoProblemOfTheBackup(t *testing.T) {
+	t.Parallel()
+	v := newVault(t, newFolder(t))
+	v.file(v.folder, "lamp")
+	v.mustBackUp()
+	for refusal, ofBackup := range map[error]bool{syscall.EMFILE: false, syscall.EACCES: false, syscall.EIO: true} {
+		told := 0
+		verification := &backup.Verification{
+			Place: refusing{v.at.place(), refusal}, Load: load(t), Progress: func(string, int64, int64) {},
+			Tell: func(string) { told++ },
+		}
+		_, problems, err := verification.Run(t.Context())
+		if (problems > 0) != ofBackup || (told > 0) != ofBackup || errors.Is(err, refusal) == ofBackup {
+			t.Errorf("%v: Verification.Run = %d problems, %v", refusal, problems, err)
+		}
+	}
 }

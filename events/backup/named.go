@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"annals/events"
-	"annals/events/fault"
 )
 
 // Named is an original that the events of a stream name.
@@ -90,7 +89,7 @@ func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, 
 		}
 		return nil
 	})
-	if unreadable(ctx, err) {
+	if errors.Is(err, events.ErrUnreadable) {
 		n.unread++
 		return nil
 	}
@@ -102,7 +101,7 @@ func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, 
 const maxJudged = 10_000
 
 // needs reports whether the log up to a position needs the originals that a
-// stream's events name. It does where that cannot be told.
+// stream's events name. It remembers that as long as the position stays the same.
 func (n *names) needs(ctx context.Context, stream string, upTo events.Position) (bool, error) {
 	if n.upTo != upTo || len(n.judged) == maxJudged {
 		clear(n.judged)
@@ -112,9 +111,6 @@ func (n *names) needs(ctx context.Context, stream string, upTo events.Position) 
 		return needed, nil
 	}
 	needed, err := n.judge(ctx, stream, upTo)
-	if unreadable(ctx, err) {
-		needed, err = true, nil
-	}
 	if err == nil {
 		n.judged[stream] = needed
 	}
@@ -123,13 +119,12 @@ func (n *names) needs(ctx context.Context, stream string, upTo events.Position) 
 
 var errBeyond = errors.New("what follows is beyond")
 
+// judge is needs for a position that is asked for once. Where an event cannot
+// be read, the originals are needed.
 func (n *names) judge(ctx context.Context, stream string, upTo events.Position) (needed bool, err error) {
-	if err := n.follow(ctx, upTo); err != nil {
-		return false, err
-	}
 	var folder uuid.UUID
 	ended := false
-	err = n.log.ReadStream(ctx, stream, 0, func(e events.Event) error {
+	fold := func(e events.Event) error {
 		if e.Position > upTo {
 			return errBeyond
 		}
@@ -143,8 +138,14 @@ func (n *names) judge(ctx context.Context, stream string, upTo events.Position) 
 			ended = true
 		}
 		return nil
-	})
-	if err != nil && !errors.Is(err, errBeyond) {
+	}
+	if err = n.follow(ctx, upTo); err == nil {
+		err = n.log.ReadStream(ctx, stream, 0, fold)
+	}
+	switch {
+	case errors.Is(err, events.ErrUnreadable):
+		return true, nil
+	case err != nil && !errors.Is(err, errBeyond):
 		return false, err
 	}
 	return !ended && !n.deleted(folder, upTo), nil
@@ -191,9 +192,4 @@ func (n *names) follow(ctx context.Context, upTo events.Position) error {
 		n.through = upTo
 	}
 	return err
-}
-
-// unreadable tells an event that cannot be read from a log that cannot.
-func unreadable(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() == nil && fault.Is(err, fault.Internal)
 }

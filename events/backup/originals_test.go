@@ -276,3 +276,51 @@ func TestADocumentIsNotReadAnewForEachOfItsVersions(t *testing.T) {
 	}
 	v.wantBackedUp("lamp", "oil")
 }
+
+// The log goes on meanwhile, so that what is lost is judged by a later position
+// than what is there.
+func TestADocumentIsNotReadAnewForEachOriginalThatIsLost(t *testing.T) {
+	t.Parallel()
+	v := newVault(t, newFolder(t))
+	driver := counting{memory.New(), make(map[string]int)}
+	v.log = events.NewLog(driver)
+	v.folder = v.makeFolder(uuid.Nil)
+	stream, oil := v.file(v.folder, "lamp"), v.keep("oil")
+	for n := range 50 {
+		v.append(stream, events.DocumentRevised{Version: n + 2, Content: oil})
+		text := fmt.Sprint("never kept ", n)
+		content := events.Content{SHA256: sum(text), Size: int64(len(text))}
+		v.append(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: v.folder, Name: text, Content: content})
+	}
+	b := v.backup()
+	b.Progress = func(step string, _, _ int64) {
+		if step == "originals" {
+			v.makeFolder(uuid.Nil)
+		}
+	}
+	if r, err := b.Run(t.Context()); err != nil || len(r.Manifest.Lost) != 50 {
+		t.Fatalf("Backup.Run = %+v, %v; want 50 originals lost", r.Manifest, err)
+	}
+	if n := driver.reads[stream]; n == 0 || n > 10 {
+		t.Errorf("a document of 51 versions was read %d times, want a few", n)
+	}
+}
+
+// failing is a log whose streams cannot be read.
+type failing struct{ events.Driver }
+
+func (failing) ReadStream(context.Context, string, int64, int) ([]events.Record, error) {
+	return nil, fault.Errorf(fault.Internal, "the file is damaged")
+}
+
+func TestALogThatCannotBeReadIsNotTakenForAnEventThatCannot(t *testing.T) {
+	t.Parallel()
+	v := newVault(t, newFolder(t))
+	driver := memory.New()
+	v.log = events.NewLog(driver)
+	v.file(v.folder, "lamp")
+	v.log = events.NewLog(failing{driver})
+	if r, err := v.backup().Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the file is damaged") {
+		t.Errorf("Backup.Run = %+v, %v; want the error of the log", r, err)
+	}
+}

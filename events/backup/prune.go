@@ -24,19 +24,9 @@ func (t *taking) prune(ctx context.Context) (removed int, err error) {
 		if err != nil {
 			return removed, err
 		}
-		if after == "" {
-			// Cut off, the next backup is not to miss what is removed here.
-			t.now.Originals = Count{}
-			if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
-				return removed, err
-			}
-		}
 		n, err := t.removeAllBut(ctx, needed)
-		if removed += n; err != nil {
+		if removed += n; err != nil || needed.last == "" {
 			return removed, err
-		}
-		if needed.last == "" {
-			return removed, t.writeManifest(ctx)
 		}
 		after = needed.last
 	}
@@ -66,13 +56,31 @@ func (t *taking) needed(ctx context.Context, after string) (*span, error) {
 	return needed, nil
 }
 
-// removeAllBut removes the originals of a span that are not needed.
+// removeAllBut removes the originals of a span that are not needed, once the
+// manifest no longer counts them: cut off, the next backup is not to miss them.
 func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, err error) {
+	unneeded := func(each func(sha256 string, size int64) error) error {
+		return t.kept.List(ctx, func(sha256 string, size int64, _ time.Time) error {
+			if !needed.covers(sha256) || needed.holds(sha256) {
+				return nil
+			}
+			return each(sha256, size)
+		})
+	}
+	before := t.now.Originals
+	err = unneeded(func(_ string, size int64) error {
+		t.now.Originals.Files--
+		t.now.Originals.Bytes -= size
+		return nil
+	})
+	if err != nil || t.now.Originals == before {
+		return 0, err
+	}
+	if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
+		return 0, err
+	}
 	late := time.Now().AddDate(100, 0, 0) // whenever it came in
-	err = t.kept.List(ctx, func(sha256 string, _ int64, _ time.Time) error {
-		if !needed.covers(sha256) || needed.holds(sha256) {
-			return nil
-		}
+	err = unneeded(func(sha256 string, _ int64) error {
 		gone, err := t.kept.Delete(ctx, sha256, late)
 		if gone {
 			removed++

@@ -41,7 +41,11 @@ func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error
 	if m, err = Look(ctx, r.Place); err != nil {
 		return nil, needed, err
 	}
-	c := &copier{from: r.Place.View(), to: r.Originals}
+	there, err := count(ctx, r.Originals) // by a restore that was cut off
+	if err != nil {
+		return m, needed, err
+	}
+	c := &copier{from: r.Place.View(), to: r.Originals, doubtful: there != Count{}}
 	defer func() { err = errors.Join(err, c.discard()) }()
 	if err := m.fold(ctx, r.Place, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
 		return m, needed, err

@@ -145,8 +145,9 @@ func (w *segmentWriter) finish() (Segment, error) {
 	return w.made, err
 }
 
-// read calls each with the records of the segment in a place, in batches, and returns an error unless they are what was written: at the
-// latest after the last of them. before is the digest of what came before.
+// read calls each with the records of the segment in a place, in batches, and
+// returns an error unless they are what was written: at the latest after the
+// last of them. before is the digest of what came before.
 func (s Segment) read(ctx context.Context, p Place, before Digest, each func([]events.Record) error) error {
 	wrong := func(err error) error {
 		return fault.Errorf(fault.KindOf(err), "the segment %s of %s: %w", s.Name, p, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"syscall"
 
 	"annals/events"
 	"annals/events/fault"
@@ -32,9 +34,8 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 	if m, err = Look(ctx, v.Place); err != nil {
 		return nil, 0, err
 	}
-	// A problem is what is wrong with the backup, not with reading it.
 	judge := func(err error) error {
-		if err == nil || ctx.Err() != nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.NotFound) {
+		if ctx.Err() != nil || !ofBackup(err) {
 			return err
 		}
 		problems++
@@ -64,4 +65,15 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		return judge(originals.Verify(ctx, store, n.SHA256, n.Size, true))
 	})
 	return m, problems, judge(err)
+}
+
+// ofBackup tells what is wrong with a backup from what keeps this machine from
+// reading it: too many open files, or rights that are missing. Bytes that a
+// disk has lost are the backup's.
+func ofBackup(err error) bool {
+	var local *fs.PathError
+	if errors.As(err, &local) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EIO) {
+		return false
+	}
+	return fault.Is(err, fault.Internal) || fault.Is(err, fault.NotFound)
 }

@@ -134,6 +134,9 @@ func (d *Dir) List(ctx context.Context, each func(sha256 string, size int64, mod
 			return diskError(err)
 		}
 		for _, second := range seconds {
+			if !second.IsDir() { // not ours: desktops leave files where they look
+				continue
+			}
 			if err := listFolder(ctx, filepath.Join(first, second.Name()), each); err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -214,5 +215,28 @@ func TestAnOriginalIsNotMissingWhileTheStoreIsAway(t *testing.T) {
 	}
 	if _, err := d.Open(t.Context(), name); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Open while the store is away = %v, want kind unavailable", err)
+	}
+}
+
+func TestFilesOfOthersAreNoOriginals(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d, err := originals.OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := keep(t, d, []byte("kept")).SHA256()
+	for _, folder := range []string{"", name[:2], filepath.Join(name[:2], name[2:4])} {
+		if err := os.WriteFile(filepath.Join(root, folder, ".DS_Store"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	err = d.List(t.Context(), func(sha256 string, _ int64, _ time.Time) error {
+		got = append(got, sha256)
+		return nil
+	})
+	if err != nil || !slices.Equal(got, []string{name}) {
+		t.Errorf("List gives %q (%v), want the original alone", got, err)
 	}
 }

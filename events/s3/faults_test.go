@@ -242,6 +242,20 @@ func TestUploadsThatNeverEndedAreThrownAway(t *testing.T) {
 	if err := b.Put(t.Context(), "large", strings.NewReader(strings.Repeat("x", 8<<20)), 8<<20); !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("Put = %v", err)
 	}
+	tries := 0
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodDelete {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if tries++; tries == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusForbidden)
+	})
+	if err := b.AbortUploads(t.Context(), time.Now().Add(time.Hour)); err != nil || tries != 2 {
+		t.Errorf("AbortUploads that is forbidden, after a request that fails: %v, after %d tries", err, tries)
+	}
 	deleted := 0
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodDelete {

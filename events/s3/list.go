@@ -68,8 +68,8 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 }
 
 // AbortUploads throws away the parts of objects that were begun before a time
-// and never came to their end. Where the program may not list them, or the
-// server cannot, they stay: a rule of the bucket removes them.
+// and never came to their end. Where the program may not do so, or the server
+// cannot, they stay: a rule of the bucket removes them.
 func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 	key, id := "", ""
 	for {
@@ -88,7 +88,10 @@ func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 			if !u.Initiated.Before(before) {
 				continue
 			}
-			err := b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID)
+			err := again(ctx, func() error { return b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) })
+			if mayNot(err) {
+				return nil
+			}
 			if err != nil && !errorIs(err, http.StatusNotFound) {
 				return b.told(err)
 			}
