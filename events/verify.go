@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"annals/schema"
@@ -14,15 +15,15 @@ import (
 
 // Verify reads the log up to a position and tells of everything in it that
 // cannot be: positions that do not rise, revisions of a stream that leave a gap
-// or come twice, events that cannot be read, and payloads that break their
-// JSON Schema. After each batch it tells at, unless that is nil, how far it
+// or come twice, ids that a million events or less before had already, events
+// that cannot be read, and payloads that break their JSON Schema. After each batch it tells at, unless that is nil, how far it
 // is. It returns the number of events; memory does not grow with it.
 func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
 	schemas, err := payloadSchemas()
 	if err != nil {
 		return 0, err
 	}
-	v := verification{driver: l.driver, next: make(map[string]int64)}
+	v := verification{driver: l.driver, next: make(map[string]int64), young: make(map[uuid.UUID]bool)}
 	for after := Position(0); ; {
 		const page = 1000
 		records, through, err := l.driver.ReadAll(ctx, after, page, nil)
@@ -60,10 +61,27 @@ type verification struct {
 	driver Driver
 	last   Position
 	next   map[string]int64 // revision, of streams that were met not long ago
+	// The ids that came last: the young become the old once they are many.
+	young, old map[uuid.UUID]bool
 }
 
-// nextStreams bounds how many streams are remembered.
-const nextStreams = 1 << 14
+// Bounds of what is remembered.
+const (
+	nextStreams = 1 << 14
+	youngIDs    = 1 << 20
+)
+
+// again reports whether an id came not long ago.
+func (v *verification) again(id uuid.UUID) bool {
+	if v.young[id] || v.old[id] {
+		return true
+	}
+	if len(v.young) == youngIDs {
+		v.old, v.young = v.young, make(map[uuid.UUID]bool, youngIDs)
+	}
+	v.young[id] = true
+	return false
+}
 
 // order checks position and revision of the next event. Of a stream that is
 // not remembered the log is asked what stands before.
@@ -72,6 +90,9 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 		problem(fmt.Sprintf("%s stands behind position %d", place(r), v.last))
 	}
 	v.last = max(v.last, r.Position)
+	if v.again(r.ID) {
+		problem(fmt.Sprintf("%s: an event before it has the same id %s", place(r), r.ID))
+	}
 	want, known := v.next[r.Stream]
 	if !known && r.Revision > 0 {
 		before, err := v.driver.ReadStream(ctx, r.Stream, r.Revision-1, 1)

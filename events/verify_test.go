@@ -76,6 +76,7 @@ func TestVerifyNamesWhatCannotBe(t *testing.T) {
 	for name, test := range map[string]struct{ harm, want string }{
 		"nothing":                  {`SELECT 1`, ``},
 		"a gap":                    {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
+		"an id that came before":   {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an event before it has the same id`},
 		"a lost beginning":         {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
 		"a revision out of order":  {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 stands before it`},
 		"a flipped byte":           {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
