@@ -72,8 +72,28 @@ func backupCommand(dataDir func() string) *cobra.Command {
 	return command
 }
 
+// apart returns an error where a backup would lie in what it is to save.
+func apart(place backup.Place, data string) error {
+	folder, ok := place.(backup.Folder)
+	if !ok {
+		return nil
+	}
+	to, errTo := filepath.Abs(string(folder))
+	from, errFrom := filepath.Abs(data)
+	if err := errors.Join(errTo, errFrom); err != nil {
+		return err
+	}
+	if below, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(below) {
+		return fmt.Errorf("%s is in the data folder, and would be lost with it: name another place", folder)
+	}
+	return nil
+}
+
 func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 	begun := time.Now()
+	if err := apart(c.place, c.data); err != nil {
+		return err
+	}
 	driver, err := openLog(ctx, c.log, c.data, mustExist)
 	if err != nil {
 		return err
@@ -164,7 +184,7 @@ func verifyBackup(ctx context.Context, c *backupConfig) (err error) {
 	case err != nil:
 		return err
 	case problems > 0:
-		return fmt.Errorf("the backup has %d problems: take another, into a new place", problems)
+		return errors.New("the backup is not sound: take another, into a new place")
 	}
 	_, err = fmt.Fprintf(c.out, "sound: %s in %s, as of %s, in %s\n", holdings(m), c.place, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
 	return err

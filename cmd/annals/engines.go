@@ -36,12 +36,20 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 		return "", fmt.Errorf("--%s: %w", flag, err)
 	}
 	if u.Scheme != scheme {
-		return "", fmt.Errorf("--%s %s: this version knows %s:///path alone", flag, u.Redacted(), scheme)
+		return "", fmt.Errorf("--%s %s: this version knows %s:///path%s", flag, u.Redacted(), scheme, otherwise(flag))
 	}
 	if u.Host != "" || u.Path == "" {
 		return "", fmt.Errorf("--%s %s: write the path as %s:///path, with three slashes", flag, u.Redacted(), scheme)
 	}
 	return filepath.FromSlash(u.Path), nil
+}
+
+// otherwise says what else than its embedded kind an engine's URL may be.
+func otherwise(flag string) string {
+	if flag == "originals" {
+		return " and " + s3.Scheme + "://bucket/prefix"
+	}
+	return " alone"
 }
 
 func openLog(ctx context.Context, text, dataDir string, create bool) (events.Driver, error) {
@@ -133,6 +141,8 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 	case strings.Contains(text, "://"):
 		scheme, _, _ := strings.Cut(text, "://")
 		return nil, fmt.Errorf("this version keeps backups in folders and at %s://bucket/prefix, not at %s://", s3.Scheme, scheme)
+	case strings.HasPrefix(text, s3.Scheme+":"):
+		return nil, fmt.Errorf("%s: write a bucket as %s://bucket/prefix, and a folder of that name as ./%[1]s", text, s3.Scheme)
 	}
 	return backup.Folder(text), nil
 }

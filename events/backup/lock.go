@@ -187,12 +187,13 @@ func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
+		begun := time.Now() // the server's clock may have gone on since it wrote
 		saying, cancel := context.WithTimeout(ctx, stale/4)
 		err := l.say(saying, false)
 		cancel()
 		switch {
 		case err == nil:
-			last = time.Now()
+			last = begun
 		case fault.Is(err, fault.Conflict), time.Since(last) > stale*3/4:
 			return fault.Errorf(fault.KindOf(err), "the backup does not hold %s any more: %w", l.bucket, err)
 		}

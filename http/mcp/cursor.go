@@ -33,8 +33,8 @@ func parseCursor(kind, text string) (at string, err error) {
 		return "", nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	got, at, _ := strings.Cut(string(b), " ")
-	if err != nil || got != kind || at == "" {
+	at, ok := strings.CutPrefix(string(b), kind+" ")
+	if err != nil || !ok || at == "" {
 		return "", errCursor
 	}
 	return at, nil

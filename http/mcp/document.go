@@ -97,7 +97,7 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 	if err != nil {
 		return out, err
 	}
-	version, from, err := parseTextCursor(in.Cursor)
+	version, from, err := parseTextCursor(id, in.Cursor)
 	if err != nil {
 		return out, err
 	}
@@ -111,15 +111,15 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 	}
 	out = markdownOut{DocumentID: d.ID.String(), Title: d.Title, Version: d.Version, Markdown: page.Text}
 	if page.Next > 0 {
-		out.NextCursor = cursor("text", fmt.Sprintf("%d %d", d.Version, page.Next))
+		out.NextCursor = cursor("text "+id.String(), fmt.Sprintf("%d %d", d.Version, page.Next))
 	}
 	return out, nil
 }
 
-// parseTextCursor returns of which version the last page was, and where it
-// ended.
-func parseTextCursor(text string) (version int, from int64, err error) {
-	at, err := parseCursor("text", text)
+// parseTextCursor returns of which version the last page of a document was, and
+// where it ended.
+func parseTextCursor(document uuid.UUID, text string) (version int, from int64, err error) {
+	at, err := parseCursor("text "+document.String(), text)
 	if at == "" || err != nil {
 		return 0, 0, err
 	}

@@ -86,7 +86,7 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 	if wait > 0 {
 		return Account{}, "", &problem{
 			status: http.StatusTooManyRequests, wait: wait,
-			text: fmt.Sprintf("There were too many tries. Wait for %d seconds and try again.", seconds(wait)),
+			text: fmt.Sprintf("There were too many tries. Try again in %d s.", seconds(wait)),
 		}
 	}
 	found, hash, err := p.accounts.authenticate(r.Context(), account, password)
