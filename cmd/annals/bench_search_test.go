@@ -305,32 +305,38 @@ func timed(ctx context.Context, clients int, questions []string, search func(con
 
 // search makes one search and returns how many passages it found.
 func (s *benchServer) search(ctx context.Context, token, question string) (int, error) {
-	body, err := json.Marshal(map[string]string{"query": question})
-	if err != nil {
-		return 0, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/core/search", bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Content-Type", "application/json")
-	reply, err := s.core.http.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		return 0, err
-	}
 	var found struct {
 		Sources []struct {
 			Text string `json:"text"`
 		} `json:"sources"`
 	}
-	if err := json.Unmarshal(text, &found); err != nil || reply.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("search for %q: %d %s", question, reply.StatusCode, text)
+	err := s.post(ctx, token, "/core/search", map[string]string{"query": question}, &found)
+	return len(found.Sources), err
+}
+
+// post sends a body as JSON and reads the reply into another.
+func (s *benchServer) post(ctx context.Context, token, path string, body, into any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
 	}
-	return len(found.Sources), nil
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	reply, err := s.core.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if text, err = io.ReadAll(reply.Body); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil || reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("POST %s: %d %s", path, reply.StatusCode, text)
+	}
+	return nil
 }

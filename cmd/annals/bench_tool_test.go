@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 )
 
@@ -41,28 +37,6 @@ func BenchmarkSearchTool(b *testing.B) {
 // searchTool makes one search by the tool and returns how many passages it
 // found.
 func (s *benchServer) searchTool(ctx context.Context, token, question string) (int, error) {
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{
-		"name": "service_search", "arguments": map[string]string{"query": question},
-	}})
-	if err != nil {
-		return 0, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/mcp", bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	reply, err := s.core.http.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		return 0, err
-	}
 	var found struct {
 		Result struct {
 			StructuredContent struct {
@@ -72,8 +46,8 @@ func (s *benchServer) searchTool(ctx context.Context, token, question string) (i
 			} `json:"structuredContent"`
 		} `json:"result"`
 	}
-	if err := json.Unmarshal(text, &found); err != nil || reply.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("search for %q: %d %s", question, reply.StatusCode, text)
-	}
-	return len(found.Result.StructuredContent.Sources), nil
+	err := s.post(ctx, token, "/mcp", map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{
+		"name": "service_search", "arguments": map[string]string{"query": question},
+	}}, &found)
+	return len(found.Result.StructuredContent.Sources), err
 }
