@@ -31,7 +31,7 @@ fuzz:
 # Kill the program at random moments, ROUNDS times, and at every boundary
 # between what it makes durable, and look for losses.
 crash:
-	ANNALS_CRASH_ROUNDS=$(ROUNDS) go test -tags failpoint -count=1 -timeout=60m -v -run='^TestCrash' ./...
+	ANNALS_CRASH_ROUNDS=$(ROUNDS) scripts/with-postgres go test -tags failpoint -count=1 -timeout=60m -v -run='^TestCrash' ./...
 
 clean:
 	rm -rf bin

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"annals/events/fault"
+)
+
+// Passes reports whether an error says nothing of what was asked: the server is
+// away, ends the connection, refuses it, is out of room or of connections, or
+// another transaction was in the way.
+func Passes(err error) bool {
+	var reply *pgconn.PgError
+	if errors.As(err, &reply) {
+		switch reply.Code[:2] {
+		case "08", "28", "40", "53", "55", "57", "58", "3D": // connection, authorization, rollback, resources, state, operator, system, database
+			return true
+		}
+		return reply.Code == "25006" // read only: a server that was primary before
+	}
+	var network net.Error
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &connecting) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// Told gives an error of the client its kind: what passes is fault.Unavailable,
+// and its cause is for operators alone.
+func Told(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case Passes(err):
+		return fault.Hide(fault.Unavailable, "the database does not answer at the moment", err)
+	}
+	return fmt.Errorf("PostgreSQL: %w", err)
+}
