@@ -28,12 +28,13 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 }
 
 // QueryRowContext is that of sql.DB.
-func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	row := g.store.reads().QueryRowContext(ctx, query, args...)
-	db.r.notice(g.number, row.Err())
-	return row
+	return toldRow{g.store.reads().QueryRowContext(ctx, query, args...), func(err error) error {
+		db.r.notice(g.number, err)
+		return err
+	}}
 }
 
 // harm is a generation that was found damaged, and by what.
