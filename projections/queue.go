@@ -222,7 +222,7 @@ func (d *dispatch) claimOf(ctx context.Context, owner string) (Task, bool, error
 		if d.isTaken(t) {
 			continue
 		}
-		won, err := d.Control.claim(ctx, t.lease(), d.Holder, time.Now(), leaseTime)
+		won, err := d.Control.claim(ctx, t.lease(), d.Holder, leaseTime)
 		if won || err != nil {
 			failpoint.Here(failpoint.FileClaimed)
 			return t, won, err
@@ -260,7 +260,7 @@ func (d *dispatch) forget(ctx context.Context) {
 		return
 	}
 	d.swept = now
-	if err := d.Control.forget(ctx, now.Add(-leaseTime)); err != nil && ctx.Err() == nil {
+	if err := d.Control.forget(ctx, leaseTime); err != nil && ctx.Err() == nil {
 		d.Logger.Warn("leases that ran out cannot be removed", "error", err)
 	}
 }
@@ -329,7 +329,7 @@ func (d *dispatch) renew(ctx context.Context) {
 	}
 	d.mu.Unlock()
 	for t, cancel := range out {
-		held, err := d.Control.renew(ctx, t.lease(), d.Holder, time.Now().Add(leaseTime))
+		held, err := d.Control.renew(ctx, t.lease(), d.Holder, leaseTime)
 		failpoint.Here(failpoint.LeaseRenewed)
 		if err != nil {
 			d.Logger.Warn("lease cannot be renewed", "lease", t.lease(), "error", err)

@@ -235,7 +235,7 @@ func (c *Control) Pending(ctx context.Context, projection string, generation int
 	err = c.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM generations WHERE projection = $1 AND generation = $2),
 		EXISTS (SELECT 1 FROM spares WHERE projection = $1 AND generation = $2 AND state = 'ready')`, projection, generation).
 		Scan(&serves, &pending)
-	return serves, pending, err
+	return serves, pending, c.told(err)
 }
 
 // alone runs fn while no other process rebuilds the same projection.
@@ -270,7 +270,7 @@ func (c *Control) claimSoon(ctx context.Context, name, holder string) error {
 	again := time.NewTicker(rebuildLease / 30)
 	defer again.Stop()
 	for begun := time.Now(); ; {
-		if won, err := c.claim(ctx, name, holder, time.Now(), rebuildLease); won || err != nil {
+		if won, err := c.claim(ctx, name, holder, rebuildLease); won || err != nil {
 			return err
 		}
 		if time.Since(begun) > rebuildLease {
@@ -292,8 +292,8 @@ func (c *Control) keep(ctx context.Context, name, holder string, lost context.Ca
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-renew.C:
-			held, err := c.renew(ctx, name, holder, now.Add(rebuildLease))
+		case <-renew.C:
+			held, err := c.renew(ctx, name, holder, rebuildLease)
 			if ctx.Err() == nil && (err != nil || !held) {
 				lost(errors.Join(fmt.Errorf("another process took over: %s", name), err))
 				return

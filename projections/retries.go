@@ -16,7 +16,7 @@ type asked struct{ projection, stream string }
 // AskRetry asks the server that holds the read models, or else the next one, to
 // do as Options.Retry does.
 func (c *Control) AskRetry(ctx context.Context, projection, stream string) error {
-	_, err := c.db.ExecContext(ctx, `INSERT INTO retries (projection, stream) VALUES ($1, $2)
+	_, err := c.exec(ctx, `INSERT INTO retries (projection, stream) VALUES ($1, $2)
 		ON CONFLICT (projection, stream) DO UPDATE SET applied = NULL, barred = NULL`, projection, stream)
 	return err
 }
@@ -28,23 +28,24 @@ func (c *Control) AnswerOf(ctx context.Context, projection, stream string) (done
 	if errors.Is(err, sql.ErrNoRows) {
 		return Retried{}, false, nil
 	}
-	return done, err == nil, err
+	return done, err == nil, c.told(err)
 }
 
 // ForgetRetry takes back what AskRetry asked, with the answer.
 func (c *Control) ForgetRetry(ctx context.Context, projection, stream string) error {
-	_, err := c.db.ExecContext(ctx, `DELETE FROM retries WHERE projection = $1 AND stream = $2`, projection, stream)
+	_, err := c.exec(ctx, `DELETE FROM retries WHERE projection = $1 AND stream = $2`, projection, stream)
 	return err
 }
 
 // retries returns what was asked and has no answer yet.
 func (c *Control) retries(ctx context.Context) ([]asked, error) {
-	return List(ctx, c.db, func(a *asked) []any { return []any{&a.projection, &a.stream} },
+	all, err := List(ctx, c.db, func(a *asked) []any { return []any{&a.projection, &a.stream} },
 		`SELECT projection, stream FROM retries WHERE applied IS NULL ORDER BY projection, stream`)
+	return all, c.told(err)
 }
 
 func (c *Control) answer(ctx context.Context, a asked, done Retried) error {
-	_, err := c.db.ExecContext(ctx, `UPDATE retries SET applied = $3, barred = $4 WHERE projection = $1 AND stream = $2`,
+	_, err := c.exec(ctx, `UPDATE retries SET applied = $3, barred = $4 WHERE projection = $1 AND stream = $2`,
 		a.projection, a.stream, done.Applied, done.Barred)
 	return err
 }
