@@ -100,6 +100,24 @@ func (c *Control) claim(ctx context.Context, name, holder string, lease time.Dur
 	return n == 1, err
 }
 
+// leased returns which leases of some tasks nodes have. It is for many claims at
+// once, most of which would be refused: where there is one node it tells none.
+func (c *Control) leased(ctx context.Context, tasks []Task) (map[string]bool, error) {
+	if !c.shared || len(tasks) == 0 {
+		return nil, nil
+	}
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = t.lease()
+	}
+	found, err := Column(ctx, c.db, `SELECT name FROM leases WHERE name = ANY($1) AND expires > `+c.clock, names)
+	held := make(map[string]bool)
+	for _, name := range found {
+		held[name] = true
+	}
+	return held, c.told(err)
+}
+
 // renew prolongs a lease and reports whether holder still had it.
 func (c *Control) renew(ctx context.Context, name, holder string, lease time.Duration) (held bool, err error) {
 	n, err := c.exec(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name = $1 AND holder = $2`, name, holder, lease.Milliseconds())
