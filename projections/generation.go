@@ -21,7 +21,7 @@ type generation struct {
 	Projection
 	number int // 0 where the projection has no other
 	log    *events.Log
-	store  *store
+	store  store
 	logger *slog.Logger
 
 	parked   map[string]bool // streams with a parked event
@@ -33,15 +33,15 @@ type generation struct {
 	idle    chan struct{}
 }
 
-// newGeneration opens the tables at path, which it makes where they are not
-// there.
-func newGeneration(ctx context.Context, log *events.Log, p Projection, path string, logger *slog.Logger) (*generation, error) {
-	s, err := openStore(ctx, path, p.Name())
+// newGeneration opens tables by the name of their generation, which it makes
+// where they are not there.
+func newGeneration(ctx context.Context, log *events.Log, p Projection, home Home, name string, logger *slog.Logger) (*generation, error) {
+	s, err := home.open(ctx, name, p.Name())
 	if err != nil {
 		return nil, err
 	}
 	g := &generation{Projection: p, log: log, store: s, logger: logger.With("projection", p.Name()), idle: make(chan struct{})}
-	if g.parked, err = s.parkedStreams(ctx); err == nil {
+	if g.parked, err = parkedStreams(ctx, s); err == nil {
 		g.position, err = s.checkpoint(ctx)
 	}
 	if err == nil {

@@ -22,7 +22,7 @@ func (r *Runner) DB() *DB { return &DB{r} }
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	rows, err := g.store.read.QueryContext(ctx, query, args...)
+	rows, err := g.store.reads().QueryContext(ctx, query, args...)
 	db.r.notice(g.number, err)
 	return rows, err
 }
@@ -31,7 +31,7 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	row := g.store.read.QueryRowContext(ctx, query, args...)
+	row := g.store.reads().QueryRowContext(ctx, query, args...)
 	db.r.notice(g.number, row.Err())
 	return row
 }

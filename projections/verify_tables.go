@@ -61,7 +61,7 @@ func (m *verifiedModel) compareTables(ctx context.Context, problem func(string))
 		return 0, 0, err
 	}
 	for _, c := range all {
-		n, err := c.run(ctx, m.served.held, m.fresh.store.read, problem)
+		n, err := c.run(ctx, m.served.held, m.fresh.store.reads(), problem)
 		rows += n
 		if err != nil {
 			return rows, len(all), err
@@ -74,7 +74,7 @@ func (m *verifiedModel) tables(ctx context.Context) ([]comparison, error) {
 	if p, ok := m.Projection.(compared); ok {
 		return append(p.comparisons(), parkedRows), nil
 	}
-	names, err := Column(ctx, m.fresh.store.read, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('checkpoint', 'parked') ORDER BY name`)
+	names, err := Column(ctx, m.fresh.store.reads(), `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('checkpoint', 'parked') ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,11 @@ func (m *verifiedModel) tables(ctx context.Context) ([]comparison, error) {
 		if !some {
 			where = "true"
 		}
-		keys, err := Column(ctx, m.fresh.store.read, `SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk`, name)
+		keys, err := Column(ctx, m.fresh.store.reads(), `SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk`, name)
 		if err != nil {
 			return nil, err
 		}
-		rest, err := Column(ctx, m.fresh.store.read, `SELECT name FROM pragma_table_info($1) WHERE pk = 0 ORDER BY cid`, name)
+		rest, err := Column(ctx, m.fresh.store.reads(), `SELECT name FROM pragma_table_info($1) WHERE pk = 0 ORDER BY cid`, name)
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.En
 		t.Fatal(err)
 	}
 	models, err := projections.Open(t.Context(), projections.Options{
-		Log: log, Control: control, Dir: dir, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Control: control, Tables: projections.Folder(dir), Logger: slog.New(slog.DiscardHandler),
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
 			e, err := bleve.Open(filepath.Join(dir, name))
 			return engine(e), err
