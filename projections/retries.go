@@ -52,20 +52,27 @@ func (c *Control) answer(ctx context.Context, a asked, done Retried) error {
 
 // retryAsked takes up parked events where that was asked for.
 func (s *Set) retryAsked(ctx context.Context) error {
-	all, err := s.options.Control.retries(ctx)
-	for _, a := range all {
-		for _, r := range s.All() {
-			if r.Name() == a.projection {
-				err = errors.Join(err, s.options.retryFor(ctx, r, a))
+	var errs []error
+	for _, control := range s.options.controls() {
+		all, err := control.retries(ctx)
+		errs = append(errs, err)
+		for _, a := range all {
+			for _, r := range s.All() {
+				if r.Name() == a.projection {
+					errs = append(errs, s.options.retryFor(ctx, r, a))
+				}
 			}
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // retryFor does what was asked. The answer comes last: what is cut off, or fails
 // for a fault that passes, is done again.
 func (o Options) retryFor(ctx context.Context, r *Runner, a asked) error {
+	if leads, err := r.leading(ctx); err != nil || !leads {
+		return err // whoever leads does
+	}
 	done, err := r.retry(ctx, a.stream)
 	switch {
 	case err == nil:
@@ -75,7 +82,7 @@ func (o Options) retryFor(ctx context.Context, r *Runner, a asked) error {
 	default:
 		o.Logger.Error("parked events cannot be taken up", "projection", a.projection, "error", err)
 	}
-	return o.Control.answer(ctx, a, done)
+	return o.ControlOf(a.projection).answer(ctx, a, done)
 }
 
 // RebuildAnew is Rebuild from the first event on: what was begun may have been
@@ -85,8 +92,8 @@ func (o Options) RebuildAnew(ctx context.Context, name string, told func(done, h
 	if err != nil {
 		return 0, err
 	}
-	err = o.Control.alone(ctx, name, func(ctx context.Context) error {
-		s, ok, err := o.Control.find(ctx, name, filling, ready)
+	err = o.ControlOf(name).alone(ctx, name, func(ctx context.Context) error {
+		s, ok, err := o.ControlOf(name).find(ctx, name, filling, ready)
 		switch {
 		case err != nil || !ok:
 			return err

@@ -57,14 +57,14 @@ func (c *Control) dropSpare(ctx context.Context, projection string, generation i
 // another process gave the spare up meanwhile, whose number may be another's by
 // now.
 func (c *Control) serve(ctx context.Context, s spare) error {
-	err := c.transaction(ctx, 1, []string{
+	err := c.transaction(ctx, 1, slices.Concat(c.settle(), []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1 AND state = 'kept' AND generation <> $2`,
 		`INSERT INTO spares (projection, generation, version, state)
 			SELECT projection, generation, version, 'kept' FROM generations WHERE projection = $1 AND generation <> $2`,
 		`INSERT INTO generations (projection, version, generation) VALUES ($1, $3, $2)
 			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
 		`DELETE FROM spares WHERE projection = $1 AND generation = $2 AND version = $3 AND state = 'ready'`,
-	}, s.projection, s.generation, s.version)
+	}), s.projection, s.generation, s.version)
 	failpoint.Here(failpoint.TakenOver)
 	return err
 }

@@ -193,7 +193,7 @@ func (r *rebuild) settle(ctx context.Context, name string, generation int) error
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	for begun := time.Now(); ; {
-		serves, pending, err := r.options.Control.Pending(ctx, name, generation)
+		serves, pending, err := r.options.ControlOf(name).Pending(ctx, name, generation)
 		switch {
 		case err != nil || serves:
 			return err

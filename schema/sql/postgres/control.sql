@@ -38,3 +38,11 @@ CREATE TABLE IF NOT EXISTS stops (
 	generation INTEGER NOT NULL,
 	PRIMARY KEY (projection, generation)
 );
+
+-- How far a generation is with its search index, as whoever leads it knows.
+CREATE TABLE IF NOT EXISTS reached (
+	projection TEXT NOT NULL,
+	generation INTEGER NOT NULL,
+	position   BIGINT NOT NULL,
+	PRIMARY KEY (projection, generation)
+);

@@ -31,10 +31,3 @@ CREATE TABLE IF NOT EXISTS retries (
 	barred     INTEGER,       -- streams that only a rebuild can take up
 	PRIMARY KEY (projection, stream)
 ) WITHOUT ROWID;
-
--- Generations that no node may trust, since whoever leads them could not go on.
-CREATE TABLE IF NOT EXISTS stops (
-	projection TEXT NOT NULL,
-	generation INTEGER NOT NULL,
-	PRIMARY KEY (projection, generation)
-) WITHOUT ROWID;
