@@ -12,6 +12,7 @@ import (
 	"annals/events"
 	"annals/events/backup"
 	"annals/events/originals"
+	"annals/events/postgres"
 	"annals/events/s3"
 	"annals/events/sqlite"
 	"annals/projections"
@@ -46,8 +47,11 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
-	if flag == "originals" {
+	switch flag {
+	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
+	case "read-models":
+		return " and " + postgres.Schemes[0] + "://host/database"
 	}
 	return " alone"
 }
@@ -147,11 +151,22 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 	return backup.Folder(text), nil
 }
 
-// modelFolders are where the embedded read models and their search index live.
-type modelFolders struct{ tables, search string }
+// modelFolders are where the embedded read models and their search index live;
+// where nodes share the read models, they are in the database and the folders
+// are for what a node has of its own.
+type modelFolders struct {
+	tables, search string
+	database       *postgres.Database // nil: all is in the folders
+}
 
 func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {
 	var errTables, errSearch error
+	if inDatabase(readModels) {
+		if f.database, err = openDatabase("read-models", readModels); err != nil {
+			return f, err
+		}
+		readModels = ""
+	}
 	f.tables, errTables = place("read-models", readModels, dataDir, "sqlite", "read-models")
 	f.search, errSearch = place("search", search, dataDir, "bleve", "search")
 	return f, errors.Join(errTables, errSearch)
@@ -186,15 +201,11 @@ func (f modelFolders) options(o projections.Options) projections.Options {
 
 // openModels opens the read models and their search index, and holds their
 // folders until unlock is called.
-func openModels(ctx context.Context, c *serveConfig, o projections.Options) (models *projections.Set, unlock func() error, err error) {
-	folders, err := newModelFolders(c.readModels, c.search, c.data)
-	if err != nil {
-		return nil, nil, err
-	}
+func openModels(ctx context.Context, folders modelFolders, o projections.Options) (models *projections.Set, unlock func() error, err error) {
 	if unlock, err = folders.hold(); err != nil {
 		return nil, nil, err
 	}
-	if models, err = projections.Open(ctx, folders.options(o)); err != nil {
+	if models, err = projections.Open(ctx, o); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return models, unlock, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -117,13 +116,13 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 		return nil, err
 	}
 	log := events.NewLog(driver)
-	control, err := projections.OpenControl(ctx, filepath.Join(r.data, "control.db"))
+	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
+	options, closeControls, err := r.folders.openControls(ctx, r.data, projections.Options{Log: log, Logger: logger})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
-	r.options = r.folders.options(projections.Options{Log: log, Control: control, Logger: logger})
-	closeAll = func() error { return errors.Join(control.Close(), log.Close()) }
+	r.options = options
+	closeAll = func() error { return errors.Join(closeControls(), log.Close()) }
 	if err := r.options.Here(ctx); err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
