@@ -24,8 +24,7 @@ type sharing struct {
 	hear    listener
 	woken   chan struct{} // holds one token when the leader may have gone on
 
-	leads bool      // this node, as far as it knows; under Runner.stepping
-	tried time.Time // when it last tried to
+	tried time.Time // when this node last tried to lead; under Runner.stepping
 
 	// Under Runner.mu:
 	stopped   bool      // whoever led could not go on
@@ -64,28 +63,27 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	}
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	if !s.leads && time.Since(s.tried) < leadEvery {
+	if r.serving.leading {
+		if leads, err = r.serving.lead(ctx); leads || err != nil {
+			return leads, err
+		}
+		r.logger.Warn("leads no more", "generation", r.serving.number)
+	}
+	if time.Since(s.tried) < leadEvery {
 		return false, nil
 	}
 	s.tried = time.Now()
-	held, err := r.serving.store.lead(ctx)
-	if !held || err != nil {
-		s.leads = false
+	if held, err := r.serving.store.lead(ctx); !held || err != nil {
 		return false, err
-	}
-	if s.leads {
-		return true, nil
 	}
 	if may, err := r.mayLead(ctx); !may || err != nil {
 		return false, err
 	}
-	if err := r.serving.reload(ctx); err != nil {
-		return false, err
+	if leads, err = r.serving.lead(ctx); leads && err == nil {
+		r.logger.Info("leads", "generation", r.serving.number, "position", r.serving.position)
+		r.tell(func() { r.position = max(r.position, r.serving.position) })
 	}
-	s.leads = true
-	r.logger.Info("leads", "generation", r.serving.number, "position", r.serving.position)
-	r.tell(func() { r.position = max(r.position, r.serving.position) })
-	return true, nil
+	return leads, err
 }
 
 // mayLead reports whether the generation of which this node holds the lead is
@@ -110,38 +108,10 @@ func (r *Runner) leading(ctx context.Context) (bool, error) {
 	}
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	if !r.shared.leads {
+	if !r.serving.leading {
 		return false, nil
 	}
-	return r.serving.store.lead(ctx)
-}
-
-// hold takes the lead of a generation that does not serve, so that it can be
-// brought forward.
-func (g *generation) hold(ctx context.Context) error {
-	leads, err := g.store.lead(ctx)
-	if err == nil && !leads {
-		err = fault.Errorf(fault.Unavailable, "another process works on generation %d of %s", g.number, g.Name())
-	}
-	return err
-}
-
-// reload reads how far the tables are, to which others may have written.
-func (g *generation) reload(ctx context.Context) (err error) {
-	if g.parked, err = parkedStreams(ctx, g.store); err != nil {
-		return err
-	}
-	if g.position, err = g.store.checkpoint(ctx); err != nil {
-		return err
-	}
-	if f, ok := g.Projection.(Follower); ok {
-		second, err := f.Position(ctx, g.store)
-		if err != nil {
-			return err
-		}
-		g.position = min(g.position, second)
-	}
-	return nil
+	return r.serving.lead(ctx)
 }
 
 // trail notes how far the leader is, and waits for it to go on.
@@ -213,21 +183,13 @@ func (s *sharing) wake() {
 	}
 }
 
-// tellStop tells all nodes that what serves cannot be trusted, where that is so:
-// a store that does not answer at the moment says nothing of it.
+// tellStop tells all nodes that what serves cannot be trusted, where an event is
+// why: a store that does not answer at the moment says nothing of it.
 func (r *Runner) tellStop(ctx context.Context, why error) error {
-	s := r.shared
-	if s == nil {
+	if r.shared == nil || !errors.As(why, new(*poisonError)) {
 		return nil
 	}
-	r.stepping.Lock()
-	defer r.stepping.Unlock()
-	led := s.leads
-	s.leads = false // and reads how far the tables are before it goes on
-	if !led || passing(why) {
-		return nil
-	}
-	return s.control.stop(ctx, r.Name(), r.serving.number)
+	return r.shared.control.stop(ctx, r.Name(), r.Generation())
 }
 
 // tellStep tells all nodes of a step that this one made, where the tables do not.
@@ -290,7 +252,7 @@ func (r *Runner) take(ctx context.Context, next *generation) (old *generation, e
 	if next.position < r.Position() {
 		return nil, errBehind
 	}
-	r.shared.leads, r.shared.tried = false, time.Time{}
+	r.shared.tried = time.Time{}
 	return r.change(next), nil
 }
 

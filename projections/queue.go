@@ -227,7 +227,7 @@ func (d *dispatch) oldest(ctx context.Context, owner string, limit int) ([]Task,
 		file int
 	}
 	rows, err := List(ctx, d.Work.DB(), func(r *row) []any { return []any{&r.job, &r.file} },
-		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT +$2`, owner, limit)
+		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT CAST($2 AS INTEGER)`, owner, limit)
 	tasks := make([]Task, len(rows))
 	for i := 0; i < len(rows) && err == nil; i++ {
 		tasks[i].File = rows[i].file

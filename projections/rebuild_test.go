@@ -33,7 +33,7 @@ func optionsIn(t *testing.T, log *events.Log, dir string) Options {
 		}
 	})
 	return Options{
-		Log: log, Control: control, Tables: Folder(dir), Logger: quiet,
+		Log: log, Control: control, Tables: homeIn(t, dir), Logger: quiet,
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
 			return bleve.Open(filepath.Join(dir, name))
 		},

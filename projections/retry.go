@@ -68,7 +68,7 @@ func (t *retry) try(ctx context.Context) (more bool, err error) {
 	}
 	stream := t.streams[0]
 	waiting, err := List(ctx, t.store, func(p *events.Position) []any { return []any{p} },
-		`SELECT position FROM parked WHERE stream = $1 ORDER BY position LIMIT +$2`, stream, retryBatch)
+		`SELECT position FROM parked WHERE stream = $1 ORDER BY position LIMIT CAST($2 AS INTEGER)`, stream, retryBatch)
 	if err != nil {
 		return false, err
 	}
@@ -129,7 +129,7 @@ func (t *retry) applyLate(ctx context.Context, waiting []events.Position) (appli
 			e, err := t.event(ctx, p)
 			// By now it may be of a type that is none of this projection's.
 			if err == nil && (e.Err != nil || slices.Contains(t.Types(), e.Type)) {
-				err = t.applyNow(ctx, tx, e)
+				err = t.applyAlone(ctx, tx, e)
 			}
 			if err == nil {
 				err = tx.Exec(ctx, `DELETE FROM parked WHERE position = $1`, p)

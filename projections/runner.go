@@ -161,7 +161,12 @@ func (r *Runner) run(ctx context.Context) error {
 			return nil
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
-		replaced := r.tell(func() { r.failure = r.stoppedError() })
+		_, replaced := r.Moved()
+		if r.shared == nil || !passing(err) || ofLog(err) {
+			replaced = r.tell(func() { r.failure = r.stoppedError() })
+		} else { // another node may go on, and this one can soon
+			pause = time.Second
+		}
 		if err := r.tellStop(ctx, err); err != nil {
 			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
 		}

@@ -20,7 +20,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // started runs a projection over a log until the test ends.
 func started(t testing.TB, log *events.Log, p Projection) *Runner {
 	t.Helper()
-	r, err := newRunner(t.Context(), log, p, Folder(t.TempDir()), p.Name(), quiet)
+	r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), p.Name(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 	add(t, log, events.DocumentStream(doc), imported(folder, "a.md"), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
 	add(t, log, events.JobStream(job), events.FileImported{File: 0, Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
 	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}} {
-		r, err := newRunner(t.Context(), log, p, Folder(t.TempDir()), "m", quiet)
+		r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), "m", quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func dump(t *testing.T, r *Runner) string {
 
 func TestAFullDiskParksNothing(t *testing.T) {
 	log := newLog(t)
-	r, err := newRunner(t.Context(), log, Vault{}, Folder(t.TempDir()), "odd #%41 name", quiet)
+	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "odd #%41 name", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,12 +30,13 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 }
 
 // QueryRowContext is that of sql.DB.
-func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	row := g.store.reads().QueryRowContext(ctx, query, args...)
-	db.r.notice(g.number, row.Err())
-	return row
+	return toldRow{g.store.reads().QueryRowContext(ctx, query, args...), func(err error) error {
+		db.r.notice(g.number, err)
+		return err
+	}}
 }
 
 // harm is a generation that was found damaged, and by what.
@@ -139,8 +140,11 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	if r.shared != nil { // nobody else may move on what serves meanwhile
-		if leads, err := r.serving.store.lead(ctx); err != nil || !leads || !r.shared.leads {
-			return nil, errors.Join(err, fault.Errorf(fault.Unavailable, "another node leads %s", r.Name()))
+		if !r.serving.leading {
+			return nil, fault.Errorf(fault.Unavailable, "another node leads %s", r.Name())
+		}
+		if err := r.serving.mustLead(ctx); err != nil {
+			return nil, err
 		}
 	}
 	err = next.reach(ctx, r.serving.position, func(events.Position) {})
@@ -153,7 +157,7 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 	}
 	old = r.change(next)
 	if r.shared != nil {
-		r.shared.leads = false // until all nodes know of the other generation
+		next.leading = false // until all nodes know of the other generation
 		r.mu.Lock()
 		r.shared.confirmed = time.Now()
 		r.mu.Unlock()

@@ -126,7 +126,7 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	defer db.close()
 	const those = `FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2)`
 	page, err = List(ctx, db, func(e *ParkedEvent) []any { return []any{&e.Position, &e.Stream, &e.Revision, &e.Reason} },
-		`SELECT position, stream, revision, reason `+those+` ORDER BY position LIMIT +$3`, after, stream, limit)
+		`SELECT position, stream, revision, reason `+those+` ORDER BY position LIMIT CAST($3 AS INTEGER)`, after, stream, limit)
 	if err == nil && len(page) == limit {
 		err = db.QueryRowContext(ctx, `SELECT count(*) `+those, page[limit-1].Position, stream).Scan(&more)
 	}

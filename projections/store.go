@@ -4,8 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"annals/events"
+	"annals/events/postgres"
+	"annals/schema"
 )
 
 // Home is where read models live, each generation in tables of its own: Folder
@@ -68,26 +72,75 @@ type reader struct {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	}
-	db *sql.DB // whose they are
+	db        *sql.DB // whose they are
+	arguments func([]any) []any
+}
+
+// Row is the row that a query found, or why there is none.
+type Row interface {
+	Scan(dest ...any) error
+}
+
+// toldRow is a row whose error is told by what it means.
+type toldRow struct {
+	Row
+	told func(error) error
+}
+
+func (r toldRow) Scan(dest ...any) error { return r.told(r.Row.Scan(dest...)) }
+
+// noRow says why there is no row.
+type noRow struct{ err error }
+
+func (r noRow) Scan(...any) error { return r.err }
+
+// told gives an error of a database that is away its kind.
+func told(err error) error {
+	if postgres.Passes(err) {
+		return postgres.Told(err)
+	}
+	return err
 }
 
 // QueryContext is that of sql.DB.
 func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return r.from.QueryContext(ctx, query, args...)
+	if r.arguments != nil {
+		args = r.arguments(args)
+	}
+	rows, err := r.from.QueryContext(ctx, query, args...)
+	return rows, told(err)
 }
 
 // QueryRowContext is that of sql.DB.
-func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return r.from.QueryRowContext(ctx, query, args...)
+func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) Row {
+	if r.arguments != nil {
+		args = r.arguments(args)
+	}
+	return toldRow{r.from.QueryRowContext(ctx, query, args...), told}
 }
 
 // hold returns a reader to which nothing changes until release.
 func (r *reader) hold(ctx context.Context) (held *reader, release func(), err error) {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return nil, nil, fmt.Errorf("hold tables still: %w", err)
+		return nil, nil, told(fmt.Errorf("hold tables still: %w", err))
 	}
-	return &reader{from: tx}, func() { _ = tx.Rollback() }, nil // nothing was written
+	return &reader{from: tx, arguments: r.arguments}, func() { _ = tx.Rollback() }, nil // nothing was written
 }
 
 func (r *reader) close() error { return r.db.Close() }
+
+// tablesOf returns the SQL that makes the tables of a read model.
+func tablesOf(dialect, model string) (string, error) {
+	var all strings.Builder
+	for _, file := range []string{"base", model} {
+		text, err := schema.SQL.ReadFile("sql/" + dialect + "/" + file + ".sql")
+		if err != nil {
+			return "", err
+		}
+		all.Write(text)
+	}
+	return all.String(), nil
+}
+
+var tableName = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)

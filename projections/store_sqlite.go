@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"annals/events"
@@ -67,6 +66,8 @@ type sqliteStore struct {
 	wdb   *sql.DB
 	read  *sql.DB
 	stmts map[string]*sql.Stmt
+	// inserts are the statements of Insert by table.
+	inserts map[string]string
 	// unchecked says that the file was too large to be looked at whole when it
 	// was opened.
 	unchecked bool
@@ -94,7 +95,7 @@ func (f Folder) open(ctx context.Context, generation, model string) (store, erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of read models: %w", err)
 	}
-	s := &sqliteStore{stmts: make(map[string]*sql.Stmt)}
+	s := &sqliteStore{stmts: make(map[string]*sql.Stmt), inserts: make(map[string]string)}
 	if err := s.open(ctx, path, model); err != nil {
 		return nil, errors.Join(fmt.Errorf("open read model %s: %w", path, err), s.close())
 	}
@@ -131,19 +132,17 @@ const checkedAtStart = 32 << 20
 // check returns an error where the file has other tables than those of name, or
 // is so small that it can be looked at whole and is damaged.
 func (s *sqliteStore) check(ctx context.Context, name, path string) error {
-	for _, file := range []string{"base", name} {
-		text, err := schema.SQL.ReadFile("sql/sqlite/" + file + ".sql")
-		if err != nil {
+	text, err := tablesOf("sqlite", name)
+	if err != nil {
+		return err
+	}
+	for _, table := range tableName.FindAllStringSubmatch(text, -1) {
+		var there bool
+		if err := s.write.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = $1)`, table[1]).Scan(&there); err != nil {
 			return err
 		}
-		for _, table := range tableName.FindAllSubmatch(text, -1) {
-			var there bool
-			if err := s.write.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = $1)`, string(table[1])).Scan(&there); err != nil {
-				return err
-			}
-			if !there {
-				return fmt.Errorf("the table %s of %s is missing", table[1], name)
-			}
+		if !there {
+			return fmt.Errorf("the table %s of %s is missing", table[1], name)
 		}
 	}
 	info, err := os.Stat(path)
@@ -155,8 +154,6 @@ func (s *sqliteStore) check(ctx context.Context, name, path string) error {
 	}
 	return sound(ctx, s.write)
 }
-
-var tableName = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
 // sound returns an error where what holds the rows of a file together is
 // damaged. It does not see another value in a row.
@@ -184,14 +181,12 @@ func (s *sqliteStore) migrate(ctx context.Context, name string) error {
 		return err
 	}
 	defer tx.Rollback()
-	for _, file := range []string{"base", name} {
-		text, err := schema.SQL.ReadFile("sql/sqlite/" + file + ".sql")
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, string(text)); err != nil {
-			return fmt.Errorf("make the tables of %s: %w", file, err)
-		}
+	text, err := tablesOf("sqlite", name)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, text); err != nil {
+		return fmt.Errorf("make the tables of %s: %w", name, err)
 	}
 	failpoint.Here(failpoint.TablesMade)
 	return tx.Commit()
@@ -292,7 +287,7 @@ func (s *sqliteStore) rest(ctx context.Context) error {
 }
 
 // stmt returns the prepared form of query. SQLite plans it anew at every use
-// where a LIMIT is a plain parameter: queries write it as an expression, +$1.
+// where a LIMIT is a plain parameter: queries write it as an expression, CAST($1 AS INTEGER).
 //
 // It is not used once ctx has ended, and is then run without it: the driver
 // starts a goroutine for each statement that may be cut off, which takes longer
@@ -338,10 +333,20 @@ func (s *sqliteStore) QueryContext(ctx context.Context, query string, args ...an
 }
 
 // QueryRow is Tx.QueryRow.
-func (s *sqliteStore) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+func (s *sqliteStore) QueryRow(ctx context.Context, query string, args ...any) Row {
 	stmt, err := s.stmt(ctx, query)
 	if err != nil {
 		return s.write.QueryRowContext(ctx, query, args...) // which meets the same error and tells it on Scan
 	}
 	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...)
+}
+
+// Insert is Tx.Insert.
+func (s *sqliteStore) Insert(ctx context.Context, table string, columns []string, values ...any) error {
+	query, ok := s.inserts[table]
+	if !ok {
+		query = insertInto(table, columns)
+		s.inserts[table] = query
+	}
+	return s.Exec(ctx, query, values...)
 }

@@ -72,7 +72,7 @@ func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
 	defer r.switching.Unlock()
 	g, err := o.openMade(ctx, r.Projection, s.generation)
 	if err == nil {
-		err = g.hold(ctx)
+		err = g.mustLead(ctx)
 	}
 	if err == nil {
 		if err = r.replace(ctx, g, func() error { return o.ControlOf(s.projection).serve(ctx, s) }); err == nil {

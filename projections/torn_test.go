@@ -316,7 +316,7 @@ func TestATornRebuildIsGivenUpWhenItIsFoundOut(t *testing.T) {
 	p.edit("vault-1", `CREATE TABLE large (bytes)`) // more than is looked at when it is opened
 	p.edit("vault-1", `INSERT INTO large VALUES (zeroblob($1))`, checkedAtStart)
 	path := filepath.Join(dir, "vault-1.db")
-	db, err := Folder(dir).view(t.Context(), "vault-1")
+	db, err := homeIn(t, dir).view(t.Context(), "vault-1")
 	if err != nil {
 		t.Fatal(err)
 	}

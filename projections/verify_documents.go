@@ -22,7 +22,7 @@ func (v *Verification) texts(ctx context.Context, vault, texts *verifiedModel) e
 		documents, versions, after := 0, 0, ""
 		for {
 			const page = 500
-			ids, err := Column(ctx, vault.fresh.store.reads(), `SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT +$2`, after, page)
+			ids, err := Column(ctx, vault.fresh.store.reads(), `SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT CAST($2 AS INTEGER)`, after, page)
 			if err != nil || len(ids) == 0 {
 				c.Counts = fmt.Sprintf("%d texts of %d documents", versions, documents)
 				return err
@@ -81,7 +81,7 @@ func (v *Verification) originals(ctx context.Context, vault *verifiedModel) erro
 			for {
 				const page = 500
 				kept, err := List(ctx, vault.fresh.store.reads(), func(k *keptOriginal) []any { return []any{&k.sha256, &k.size} },
-					`SELECT sha256, max(size) FROM `+from+` GROUP BY sha256 ORDER BY sha256 LIMIT +$2`, after, page)
+					`SELECT sha256, max(size) FROM `+from+` GROUP BY sha256 ORDER BY sha256 LIMIT CAST($2 AS INTEGER)`, after, page)
 				if err != nil {
 					return err
 				}
