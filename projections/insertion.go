@@ -64,6 +64,9 @@ func (s *postgresStore) insert(ctx context.Context, i *insertion) error {
 		}
 		s.failed = nil
 		s.gather("ROLLBACK TO SAVEPOINT copied")
+		if err := s.send(ctx); err != nil { // by itself: nothing can be prepared before
+			return err
+		}
 	}
 	query := insertInto(i.table, i.columns)
 	for _, row := range i.rows {

@@ -139,7 +139,7 @@ func TestTextsOfEarlierVersionsAreKeptUntilTheDocumentIsDeleted(t *testing.T) {
 			add(t, log, events.DocumentStream(document), events.DocumentRevised{Version: 3, Content: write(t, log, document, 3, "three", 1)})
 			r := newPassages(t, log, t.TempDir())
 			steps(t, r)
-			const texts = `SELECT t.stream || ': ' || CAST(s.text AS TEXT) FROM sections s JOIN texts t ON t.id = s.text_id ORDER BY t.stream, s.section`
+			texts := `SELECT t.stream || ': ' || ` + asText("s.text") + ` FROM sections s JOIN texts t ON t.id = s.text_id ORDER BY t.stream, s.section`
 			prefix, err := textPrefix(document.String())
 			if err != nil {
 				t.Fatal(err)

@@ -3,13 +3,17 @@ package projections
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/postgres"
 	"annals/schema"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Home is where read models live, each generation in tables of its own: Folder
@@ -94,10 +98,15 @@ type noRow struct{ err error }
 
 func (r noRow) Scan(...any) error { return r.err }
 
-// told gives an error of a database that is away its kind.
+// told gives an error of a database that is away its kind, and that of tables
+// which another process has removed: another generation serves then.
 func told(err error) error {
-	if postgres.Passes(err) {
+	var reply *pgconn.PgError
+	switch {
+	case postgres.Passes(err):
 		return postgres.Told(err)
+	case errors.As(err, &reply) && (reply.Code == "42P01" || reply.Code == "3F000"): // undefined_table, invalid_schema_name
+		return fault.Hide(fault.Unavailable, "these tables of a read model were removed meanwhile", err)
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (s *postgresStore) lead(ctx context.Context) (leads bool, err error) {
 	err = s.session.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, lockOf(s.schema)).Scan(&s.leads)
 	if err != nil {
 		s.disconnect()
-		return false, postgres.Told(err)
+		return false, told(err)
 	}
 	return s.leads, nil
 }
@@ -69,7 +69,7 @@ func (s *postgresStore) connect(ctx context.Context) (err error) {
 	if s.session == nil {
 		s.session, err = s.writers.Conn(ctx)
 	}
-	return postgres.Told(err)
+	return told(err)
 }
 
 // disconnect ends a session with which something is wrong.
@@ -103,7 +103,7 @@ func (s *postgresStore) check(err error) error {
 	if useless {
 		s.disconnect()
 	}
-	return postgres.Told(err)
+	return told(err)
 }
 
 // Transaction runs fn in one transaction, which fails where another process
