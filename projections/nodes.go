@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -130,4 +132,34 @@ func (s *Set) heard(n notice) {
 			r.heard(n)
 		}
 	}
+}
+
+// present tells that a node serves what nodes share, until ctx ends.
+func (s *Set) present(ctx context.Context) {
+	control := s.options.Control
+	for control.shared && ctx.Err() == nil {
+		err := control.Alone(ctx, nodeLease+uuid.NewString(), func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		s.options.Logger.Warn("this node cannot tell that it is there", "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+const nodeLease = "node/"
+
+// Served reports whether a node serves what nodes share.
+func (c *Control) Served(ctx context.Context) (served bool, err error) {
+	if !c.shared {
+		return false, nil
+	}
+	err = c.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE name LIKE '`+nodeLease+`%' AND expires > `+c.clock+`)`).Scan(&served)
+	return served, c.told(err)
 }

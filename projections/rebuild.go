@@ -243,6 +243,12 @@ func (c *Control) alone(ctx context.Context, projection string, fn func(context.
 	return c.inTurn(ctx, "rebuild "+projection, rebuildLease, fn)
 }
 
+// Alone runs fn unless another process is at what a name stands for: that is
+// fault.Conflict.
+func (c *Control) Alone(ctx context.Context, name string, fn func(context.Context) error) error {
+	return c.inTurn(ctx, name, 0, fn)
+}
+
 // forever is more than anything takes.
 const forever = 1 << 62
 

@@ -272,6 +272,7 @@ func (s *Set) Run(ctx context.Context) error {
 	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.confirm(ctx); return nil })
 	g.Go(func() error { s.listen(ctx); return nil })
+	g.Go(func() error { s.present(ctx); return nil })
 	return g.Wait()
 }
 

@@ -131,7 +131,7 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 
 // afresh deletes before it rebuilds, and keeps servers away meanwhile.
 func (r *rebuild) afresh(ctx context.Context) (err error) {
-	unlock, err := r.folders.hold()
+	unlock, err := r.holdAll(ctx)
 	if errors.Is(err, errHeld) {
 		return fmt.Errorf("--discard deletes what serves, and %w", err)
 	}
@@ -212,9 +212,24 @@ func (r *rebuild) settle(ctx context.Context, name string, generation int) error
 	}
 }
 
+// holdAll keeps servers from the read models; where one has them it is errHeld.
+func (r *rebuild) holdAll(ctx context.Context) (unlock func() error, err error) {
+	if unlock, err = r.folders.hold(); err != nil {
+		return nil, err
+	}
+	served, err := r.options.Control.Served(ctx)
+	if err == nil && served {
+		err = fmt.Errorf("%w %s", errHeld, r.folders.database)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
 // switchAlone switches if no server holds the read models; else it is errHeld.
 func (r *rebuild) switchAlone(ctx context.Context, name string) (err error) {
-	unlock, err := r.folders.hold()
+	unlock, err := r.holdAll(ctx)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (o *overview) answer(ctx context.Context, name string) (done projections.Re
 
 // retryAlone does it if no server holds the read models; else it is errHeld.
 func (o *overview) retryAlone(ctx context.Context, name string) (done projections.Retried, err error) {
-	unlock, err := o.folders.hold()
+	unlock, err := o.holdAll(ctx)
 	if err != nil {
 		return done, err
 	}

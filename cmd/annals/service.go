@@ -17,6 +17,7 @@ import (
 	"annals/commands/importer/extract"
 	"annals/commands/importer/summarise"
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/originals"
 	httpd "annals/http"
 	"annals/http/mcp"
@@ -275,8 +276,12 @@ func (s *service) sweep(ctx context.Context) {
 			timer.Reset(time.Minute)
 			continue
 		}
-		n, err := originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
-		if err != nil && ctx.Err() == nil {
+		n := 0
+		err := s.control.Alone(ctx, "sweep of originals", func(ctx context.Context) (err error) {
+			n, err = originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // another node is at it
 			s.logger.Warn("originals that nothing refers to cannot be deleted", "error", err)
 		} else if n > 0 {
 			s.logger.Info("deleted originals that nothing refers to", "originals", n)
