@@ -38,7 +38,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.notReady(r, err)
 	}
 	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting} })
-	if err := s.Queries.Ready(r.Context()); err != nil {
+	err = s.Queries.Ready(r.Context())
+	if s.stopping.Load() {
+		err = errStopping
+	}
+	if err != nil {
 		s.notReady(r, err)
 		status, why := describe(err)
 		if status == http.StatusServiceUnavailable {
@@ -49,6 +53,10 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = coreDialect.write(w, http.StatusOK, state)
 }
+
+// errStopping is told by a server that is still there for whoever does not ask
+// whether it is ready.
+var errStopping = fault.Errorf(fault.Unavailable, "the server is stopping")
 
 // notReady tells of a probe that was refused. Read models that catch up are no
 // fault, and probes come every few seconds.

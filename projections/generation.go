@@ -71,7 +71,7 @@ func (g *generation) reload(ctx context.Context) (err error) {
 // have brought them there.
 func (g *generation) lead(ctx context.Context) (leads bool, err error) {
 	leads, err = g.store.lead(ctx)
-	if err != nil || !leads || g.leading {
+	if g.leading = g.leading && leads; err != nil || !leads || g.leading {
 		return leads, err
 	}
 	err = g.reload(ctx)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"annals/events"
-	"annals/events/fault"
 )
 
 const (
@@ -33,8 +32,10 @@ type Runner struct {
 	// torn holds what was found damaged, until the Set has looked at it.
 	torn chan harm
 
-	// stepping is held while a generation is brought forward or replaced.
-	stepping sync.Mutex
+	// switching is held while another generation is brought to serve, stepping
+	// while one is brought forward or replaced.
+	switching sync.Mutex
+	stepping  sync.Mutex
 
 	mu       sync.Mutex
 	serving  *generation // changed under both locks
@@ -43,6 +44,9 @@ type Runner struct {
 	moved    chan struct{}   // closed and replaced when position or failure changes
 	hurry    chan struct{}   // holds one token when wanted rises
 	failure  error           // why the loop stopped, if it did
+
+	shared  *sharing       // nil where no other node has the tables
+	leaving sync.WaitGroup // of generations that are still read
 }
 
 // newRunner lets one generation serve, which it opens by its name.
@@ -89,7 +93,10 @@ func (r *Runner) Moved() (events.Position, <-chan struct{}) {
 func (r *Runner) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.failure
+	if r.failure != nil {
+		return r.failure
+	}
+	return r.untrusted()
 }
 
 // Wait returns nil once the read model has passed position p. It returns
@@ -99,6 +106,9 @@ func (r *Runner) Wait(ctx context.Context, p events.Position) error {
 	for {
 		r.mu.Lock()
 		position, failure, moved := r.position, r.failure, r.moved
+		if r.shared != nil && r.shared.stopped && failure == nil {
+			failure = r.stoppedError()
+		}
 		r.mu.Unlock()
 		switch {
 		case failure != nil:
@@ -151,8 +161,15 @@ func (r *Runner) run(ctx context.Context) error {
 			return nil
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
-		stopped := fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name())
-		replaced := r.tell(func() { r.failure = stopped })
+		_, replaced := r.Moved()
+		if r.shared == nil || !passing(err) || ofLog(err) {
+			replaced = r.tell(func() { r.failure = r.stoppedError() })
+		} else { // another node may go on, and this one can soon
+			pause = time.Second
+		}
+		if err := r.tellStop(ctx, err); err != nil {
+			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
+		}
 		r.notice(r.Generation(), err)
 		select {
 		case <-ctx.Done():
@@ -164,7 +181,17 @@ func (r *Runner) run(ctx context.Context) error {
 }
 
 func (r *Runner) follow(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
+		leads, err := r.lead(ctx)
+		if err == nil && !leads {
+			err = r.trail(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if !leads {
+			continue
+		}
 		more, err := r.step(ctx)
 		if err != nil {
 			return err
@@ -181,6 +208,7 @@ func (r *Runner) follow(ctx context.Context) error {
 		}
 		r.gather(ctx)
 	}
+	return ctx.Err()
 }
 
 // step applies one batch and reports whether the log may hold more.
@@ -190,7 +218,8 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	from := r.serving.position
 	more, err = r.serving.step(ctx)
 	if err == nil && (r.serving.position > from || r.Err() != nil) {
-		r.tell(func() { r.position, r.failure = r.serving.position, nil }) // what failed works again
+		err = r.tellStep(ctx)
+		r.tell(func() { r.position, r.failure = max(r.position, r.serving.position), nil }) // what failed works again
 	}
 	return more, err
 }
@@ -256,4 +285,7 @@ func (r *Runner) gather(ctx context.Context) {
 	}
 }
 
-func (r *Runner) close() error { return r.serving.close() }
+func (r *Runner) close() error {
+	r.leaving.Wait()
+	return r.serving.close()
+}

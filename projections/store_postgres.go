@@ -51,6 +51,10 @@ func (s *postgresStore) lead(ctx context.Context) (leads bool, err error) {
 	if s.leads {
 		return true, nil
 	}
+	if s.lost { // whoever led is to learn that others may have led since
+		s.lost = false
+		return false, nil
+	}
 	if err := s.connect(ctx); err != nil {
 		return false, err
 	}
@@ -59,7 +63,6 @@ func (s *postgresStore) lead(ctx context.Context) (leads bool, err error) {
 		s.disconnect()
 		return false, told(err)
 	}
-	s.lost = s.lost && !s.leads
 	return s.leads, nil
 }
 

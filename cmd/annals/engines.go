@@ -11,7 +11,9 @@ import (
 
 	"annals/events"
 	"annals/events/backup"
+	"annals/events/eventstoredb"
 	"annals/events/originals"
+	"annals/events/postgres"
 	"annals/events/s3"
 	"annals/events/sqlite"
 	"annals/projections"
@@ -46,13 +48,24 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
-	if flag == "originals" {
+	switch flag {
+	case "log":
+		return " and esdb://host:2113"
+	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
+	case "read-models":
+		return " and " + postgres.Schemes[0] + "://host/database"
 	}
 	return " alone"
 }
 
+// logHelp says what the URL of a log may be.
+const logHelp = "URL of the log, sqlite:///path or esdb://user:password@host:2113?prefix=P (default: log.db in the data folder)"
+
 func openLog(ctx context.Context, text, dataDir string, create bool) (events.Driver, error) {
+	if eventstoredb.Knows(text) {
+		return openCluster(ctx, text, dataDir, create)
+	}
 	path, err := place("log", text, dataDir, "sqlite", "log.db")
 	if err == nil {
 		err = refuseUnfinished(dataDir)
@@ -69,6 +82,28 @@ func openLog(ctx context.Context, text, dataDir string, create bool) (events.Dri
 		return nil, fmt.Errorf("make the folder of the log: %w", err)
 	}
 	return sqlite.Open(ctx, path)
+}
+
+// openCluster opens a log at EventStoreDB. There is always one; where events
+// are expected, one that holds none is another's.
+func openCluster(ctx context.Context, text, dataDir string, create bool) (driver events.Driver, err error) {
+	if err := refuseUnfinished(dataDir); err != nil {
+		return nil, err
+	}
+	if driver, err = eventstoredb.Open(ctx, text); err != nil {
+		return nil, fmt.Errorf("--log: %w", err)
+	}
+	if create {
+		return driver, nil
+	}
+	head, err := driver.Head(ctx)
+	if err == nil && head == 0 {
+		err = errors.New("--log: there are no events at EventStoreDB under the prefix of its URL: give that which annals serve has")
+	}
+	if err != nil {
+		return nil, errors.Join(err, driver.Close())
+	}
+	return driver, nil
 }
 
 // bucketForm and bucketHelp say how a bucket is named.
@@ -147,11 +182,22 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 	return backup.Folder(text), nil
 }
 
-// modelFolders are where the embedded read models and their search index live.
-type modelFolders struct{ tables, search string }
+// modelFolders are where the embedded read models and their search index live;
+// where nodes share the read models, they are in the database and the folders
+// are for what a node has of its own.
+type modelFolders struct {
+	tables, search string
+	database       *postgres.Database // nil: all is in the folders
+}
 
 func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {
 	var errTables, errSearch error
+	if inDatabase(readModels) {
+		if f.database, err = openDatabase("read-models", readModels); err != nil {
+			return f, err
+		}
+		readModels = ""
+	}
 	f.tables, errTables = place("read-models", readModels, dataDir, "sqlite", "read-models")
 	f.search, errSearch = place("search", search, dataDir, "bleve", "search")
 	return f, errors.Join(errTables, errSearch)
@@ -186,15 +232,11 @@ func (f modelFolders) options(o projections.Options) projections.Options {
 
 // openModels opens the read models and their search index, and holds their
 // folders until unlock is called.
-func openModels(ctx context.Context, c *serveConfig, o projections.Options) (models *projections.Set, unlock func() error, err error) {
-	folders, err := newModelFolders(c.readModels, c.search, c.data)
-	if err != nil {
-		return nil, nil, err
-	}
+func openModels(ctx context.Context, folders modelFolders, o projections.Options) (models *projections.Set, unlock func() error, err error) {
 	if unlock, err = folders.hold(); err != nil {
 		return nil, nil, err
 	}
-	if models, err = projections.Open(ctx, folders.options(o)); err != nil {
+	if models, err = projections.Open(ctx, o); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return models, unlock, nil

@@ -39,7 +39,7 @@ type serveConfig struct {
 	workers, searchLimit, files int
 	fileBytes, uploadBytes      int64
 	extract                     extract.Limits
-	fileTimeout, stall          time.Duration
+	fileTimeout, stall, drain   time.Duration
 	logLevel, logFormat         string
 	profiles                    string // address; none: not served
 	metrics                     string // address; none: that of the services
@@ -68,7 +68,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	flags.StringVar(&c.metrics, "metrics-listen", "", "address to serve /metrics at, and no longer at that of the services")
-	flags.StringVar(&c.log, "log", "", "URL of the log, sqlite:///path (default: in the data folder)")
+	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
 	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
@@ -96,6 +96,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.Int64Var(&c.extract.Memory, "extract-memory", 512<<20, "bytes of memory of one PDF reader")
 	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
+	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default 5s where read models are shared, else none)")
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")
