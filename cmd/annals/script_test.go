@@ -17,10 +17,16 @@ import (
 	"testing"
 	"time"
 
+	"annals/events/postgres/postgrestest"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestScripts(t *testing.T) {
+	var database string // "" without a server of PostgreSQL
+	if os.Getenv(postgrestest.Variable) != "" {
+		database = postgrestest.URL(t)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -28,10 +34,17 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Setenv("POSTGRES", database)
 			s := new(scriptServer)
 			e.Values[serverKey{}] = s
 			e.Defer(func() { _ = s.end(os.Kill) })
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "postgres" {
+				return database != "", nil
+			}
+			return false, fmt.Errorf("no condition is called %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":       serveInScript,
