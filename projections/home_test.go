@@ -99,3 +99,11 @@ func asText(column string) string {
 	}
 	return "CAST(" + column + " AS TEXT)"
 }
+
+// heavy skips a test of many statements where it is tried in short a second time.
+func heavy(t testing.TB) {
+	t.Helper()
+	if postgrestest.Chosen() && testing.Short() {
+		t.Skip("this is a long one")
+	}
+}

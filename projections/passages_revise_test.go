@@ -65,6 +65,7 @@ func find(ctx context.Context, r *Runner, engine searchindex.Engine, q searchind
 }
 
 func TestARevisionIsShownInOneStep(t *testing.T) {
+	heavy(t)
 	const sections = 2*indexPassages + 100 // three batches of the index
 	log, dir, folder, document := newLog(t), t.TempDir(), uuid.New(), uuid.New()
 	engine, err := bleve.Open(filepath.Join(dir, "index"))
@@ -212,6 +213,7 @@ func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
 }
 
 func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testing.T) {
+	heavy(t)
 	log, folder := newLog(t), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
 	file := func(word string, sections int) string {

@@ -24,7 +24,7 @@ func (r *Runner) DB() *DB { return &DB{r} }
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	rows, err := g.store.reads().QueryContext(ctx, query, args...)
+	rows, err := g.store.answers(ctx).QueryContext(ctx, query, args...)
 	db.r.notice(g.number, err)
 	return rows, err
 }
@@ -33,7 +33,7 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	return toldRow{g.store.reads().QueryRowContext(ctx, query, args...), func(err error) error {
+	return toldRow{g.store.answers(ctx).QueryRowContext(ctx, query, args...), func(err error) error {
 		db.r.notice(g.number, err)
 		return err
 	}}

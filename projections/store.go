@@ -41,6 +41,9 @@ type Home interface {
 type store interface {
 	Tables
 	reads() *reader
+	// answers is reads for what queries ask: it may be a copy of the tables that
+	// holds all that they do.
+	answers(ctx context.Context) *reader
 	// lead reports whether this process is the one that may write. It is to be
 	// asked before every batch: who leads may lose that at any time, and what
 	// it writes then fails. In a folder it is always so.
@@ -78,6 +81,7 @@ type reader struct {
 	}
 	db        *sql.DB // whose they are
 	arguments func([]any) []any
+	otherwise func() *reader // that answers where this one fails; nil for none
 }
 
 // Row is the row that a query found, or why there is none.
@@ -113,19 +117,28 @@ func told(err error) error {
 
 // QueryContext is that of sql.DB.
 func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	given := args
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
 	rows, err := r.from.QueryContext(ctx, query, args...)
+	if err != nil && r.otherwise != nil && ctx.Err() == nil {
+		return r.otherwise().QueryContext(ctx, query, given...)
+	}
 	return rows, told(err)
 }
 
 // QueryRowContext is that of sql.DB.
 func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) Row {
+	given := args
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
-	return toldRow{r.from.QueryRowContext(ctx, query, args...), told}
+	row := toldRow{r.from.QueryRowContext(ctx, query, args...), told}
+	if r.otherwise != nil && row.Row.(*sql.Row).Err() != nil && ctx.Err() == nil {
+		return r.otherwise().QueryRowContext(ctx, query, given...)
+	}
+	return row
 }
 
 // hold returns a reader to which nothing changes until release.

@@ -28,6 +28,7 @@ type postgresStore struct {
 	schema  string
 	writers *sql.DB
 	readers *sql.DB
+	replica *replica // nil where there is none
 
 	session *sql.Conn // of writers; nil while there is none
 	leads   bool      // the session holds the lock
@@ -353,5 +354,5 @@ func (s *postgresStore) close() error {
 		cancel()
 	}
 	s.disconnect()
-	return errors.Join(s.writers.Close(), s.readers.Close())
+	return errors.Join(s.writers.Close(), s.readers.Close(), s.replica.close())
 }

@@ -188,6 +188,7 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 type modelFolders struct {
 	tables, search string
 	database       *postgres.Database // nil: all is in the folders
+	replica        *postgres.Database // of it, for reading; nil for none
 }
 
 func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {

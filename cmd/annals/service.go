@@ -114,6 +114,9 @@ func (s *service) openStores(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if folders.replica, err = s.config.replicaOf(folders); err != nil {
+		return err
+	}
 	options, closeControls, err := folders.openControls(ctx, s.config.data, projections.Options{Log: s.log, Logger: s.logger})
 	if err != nil {
 		return err

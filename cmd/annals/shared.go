@@ -52,6 +52,7 @@ func (f modelFolders) openControls(ctx context.Context, dataDir string, o projec
 		return o, nil, errors.Join(err, own.Close())
 	}
 	home := projections.NewDatabase(f.database)
+	home.Replica = f.replica
 	if f.search != "" {
 		o.Own = &projections.Own{Control: own, Tables: o.Tables}
 	}
@@ -81,4 +82,15 @@ func (c *serveConfig) drainTime() time.Duration {
 		return 5 * time.Second
 	}
 	return 0
+}
+
+// replicaOf reads the replica of the database that the read models are in.
+func (c *serveConfig) replicaOf(f modelFolders) (*postgres.Database, error) {
+	switch {
+	case c.readReplica == "":
+		return nil, nil
+	case f.database == nil:
+		return nil, errors.New("--read-replica is of the database that --read-models names: give that too")
+	}
+	return openDatabase("read-replica", c.readReplica)
 }
