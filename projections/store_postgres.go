@@ -4,15 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io/fs"
-	"regexp"
 	"time"
 
-	"annals/events"
 	"annals/events/fault"
 	"annals/events/postgres"
-	"annals/schema"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -44,68 +39,6 @@ type postgresStore struct {
 
 func (s *postgresStore) reads() *reader {
 	return &reader{from: s.readers, db: s.readers, arguments: arguments}
-}
-
-// lead tries to take the lock where no other process has it. Who begins to lead
-// finds the tables where the one before left them.
-func (s *postgresStore) lead(ctx context.Context) (leads bool, err error) {
-	if s.leads {
-		return true, nil
-	}
-	if s.lost { // whoever led is to learn that others may have led since
-		s.lost = false
-		return false, nil
-	}
-	if err := s.connect(ctx); err != nil {
-		return false, err
-	}
-	err = s.session.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, lockOf(s.schema)).Scan(&s.leads)
-	if err != nil {
-		s.disconnect()
-		return false, told(err)
-	}
-	return s.leads, nil
-}
-
-func (s *postgresStore) connect(ctx context.Context) (err error) {
-	if s.session == nil {
-		s.session, err = s.writers.Conn(ctx)
-	}
-	return told(err)
-}
-
-// disconnect ends a session with which something is wrong.
-func (s *postgresStore) disconnect() {
-	if s.session == nil {
-		return
-	}
-	_ = postgres.Conn(s.session, func(c *pgx.Conn) error { // whose error is that it has ended already
-		soon, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		return c.Close(soon)
-	})
-	_ = s.session.Close()
-	s.lost = s.lost || s.leads
-	s.session, s.leads = nil, false
-}
-
-// check ends the session where an error says, or left, that it is of no use.
-func (s *postgresStore) check(err error) error {
-	if err == nil {
-		return nil
-	}
-	useless := s.session == nil
-	if !useless {
-		broken := postgres.Conn(s.session, func(c *pgx.Conn) error {
-			useless = c.IsClosed()
-			return nil
-		})
-		useless = useless || broken != nil
-	}
-	if useless {
-		s.disconnect()
-	}
-	return told(err)
 }
 
 // Transaction runs fn in one transaction, which fails where another process
@@ -289,70 +222,4 @@ func (s *postgresStore) ready(ctx context.Context) error {
 		return s.settle(ctx)
 	}
 	return s.connect(ctx)
-}
-
-func (s *postgresStore) checkpoint(ctx context.Context) (p events.Position, err error) {
-	err = s.reads().QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
-	return p, err
-}
-
-// fill does not wait for the disk at commits: a rebuild that loses its last
-// events, with their checkpoint, goes on where it is.
-func (s *postgresStore) fill(ctx context.Context) error {
-	return s.Exec(ctx, "SET synchronous_commit = off")
-}
-
-var indexName = regexp.MustCompile(`INDEX IF NOT EXISTS (\w+)`)
-
-// index makes the indexes that readers need, where one is not there yet, and
-// tells the planner what the tables hold.
-func (s *postgresStore) index(ctx context.Context, model string) error {
-	text, err := schema.SQL.ReadFile("sql/postgres/" + model + "-indexes.sql")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	missing := false
-	for _, name := range indexName.FindAllSubmatch(text, -1) {
-		var there bool
-		if err == nil {
-			err = s.reads().QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, s.schema+"."+string(name[1])).Scan(&there)
-		}
-		missing = missing || !there
-	}
-	if err == nil && missing {
-		err = s.Exec(ctx, "SET maintenance_work_mem = '64MB';"+string(text)+"RESET maintenance_work_mem; SET synchronous_commit TO DEFAULT;")
-		if err == nil {
-			err = s.analyse(ctx)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("make the indexes of %s: %w", model, err)
-	}
-	return nil
-}
-
-func (s *postgresStore) analyse(ctx context.Context) error {
-	tables, err := Column(ctx, s, `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`)
-	for _, table := range tables {
-		if err == nil {
-			err = s.Exec(ctx, "ANALYZE "+table)
-		}
-	}
-	return err
-}
-
-// rest has nothing to give back: what a session holds is the server's.
-func (s *postgresStore) rest(context.Context) error { return nil }
-
-// inspect leaves that to PostgreSQL.
-func (s *postgresStore) inspect(context.Context) error { return nil }
-
-func (s *postgresStore) close() error {
-	if s.leads { // others need not wait until the server has noticed
-		soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		_, _ = s.session.ExecContext(soon, `SELECT pg_advisory_unlock($1)`, lockOf(s.schema))
-		cancel()
-	}
-	s.disconnect()
-	return errors.Join(s.writers.Close(), s.readers.Close(), s.replica.close())
 }
