@@ -140,7 +140,7 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 		return nil, err
 	}
 	r.tell(func() {
-		old, r.serving, r.position = r.serving, next, next.position
+		old, r.serving, r.position, r.applied = r.serving, next, next.position, next.applied
 		if old.readers == 0 {
 			close(old.idle)
 		}
