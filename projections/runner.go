@@ -79,6 +79,14 @@ func (r *Runner) Position() events.Position {
 	return r.position
 }
 
+// Applied returns up to where the tables hold everything: further than Position
+// where a second store is behind them.
+func (r *Runner) Applied() events.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applied
+}
+
 // Head returns the position of the log's last event, which the read model is on
 // its way to.
 func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
@@ -284,10 +292,7 @@ func (r *Runner) rest(ctx context.Context) error {
 
 // await waits for an event beyond those that were read.
 func (r *Runner) await(ctx context.Context) error {
-	r.mu.Lock()
-	applied := r.applied
-	r.mu.Unlock()
-	quiet := restAfter
+	applied, quiet := r.Applied(), restAfter
 	if r.pause > 0 {
 		quiet = time.Until(r.again)
 	}

@@ -15,8 +15,7 @@ import (
 	"annals/events/s3"
 	"annals/events/sqlite"
 	"annals/projections"
-	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
+	"annals/projections/searchindex/meilisearch"
 )
 
 // Whether a log that is not there is made.
@@ -33,8 +32,9 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("--%s: %w", flag, err)
+		return "", fmt.Errorf("--%s: it is no URL; write it as %s:///path%s", flag, scheme, otherwise(flag))
 	}
+	u.User = nil // it may hold a key, which no error tells
 	if u.Scheme != scheme {
 		return "", fmt.Errorf("--%s %s: this version knows %s:///path%s", flag, u.Redacted(), scheme, otherwise(flag))
 	}
@@ -46,8 +46,11 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
-	if flag == "originals" {
+	switch flag {
+	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
+	case "search":
+		return " and " + meilisearch.Form
 	}
 	return " alone"
 }
@@ -147,13 +150,16 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 	return backup.Folder(text), nil
 }
 
-// modelFolders are where the embedded read models and their search index live.
-type modelFolders struct{ tables, search string }
+// modelFolders are where the embedded read models and the search index live.
+type modelFolders struct {
+	tables string
+	search searchPlace
+}
 
 func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {
 	var errTables, errSearch error
 	f.tables, errTables = place("read-models", readModels, dataDir, "sqlite", "read-models")
-	f.search, errSearch = place("search", search, dataDir, "bleve", "search")
+	f.search, errSearch = newSearchPlace(search, dataDir)
 	return f, errors.Join(errTables, errSearch)
 }
 
@@ -165,7 +171,7 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	unlockSearch, err := hold("the folder of the search index", f.search, "search.lock")
+	unlockSearch, err := f.search.hold()
 	if err != nil {
 		return nil, errors.Join(err, unlockTables())
 	}
@@ -174,13 +180,7 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 
 // options tells o where the read models are.
 func (f modelFolders) options(o projections.Options) projections.Options {
-	o.Dir = f.tables
-	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-		return bleve.Open(filepath.Join(f.search, generation))
-	}
-	o.RemoveSearch = func(_ context.Context, generation string) error {
-		return os.RemoveAll(filepath.Join(f.search, generation))
-	}
+	o.Dir, o.OpenSearch, o.RemoveSearch = f.tables, f.search.open, f.search.remove
 	return o
 }
 
