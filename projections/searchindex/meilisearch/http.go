@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// maxReply bounds what is read of one answer: 11,000 hits take a tenth of it.
-const maxReply = 16 << 20
+// maxReply bounds what is read of one answer: that to the largest search takes
+// a third of it.
+const maxReply = 64 << 20
 
 // patience is how long is waited for answers.
 type patience struct {

@@ -94,7 +94,7 @@ func (x *Index) Position(ctx context.Context) (events.Position, error) {
 		return x.index.GetDocumentWithContext(ctx, stateID, nil, &state)
 	})
 	switch {
-	case isCode(err, "document_not_found"), isCode(err, "index_not_found"):
+	case missing(err):
 		return 0, x.lost(err)
 	case err != nil:
 		return 0, x.told("read the position of", err)
@@ -103,6 +103,15 @@ func (x *Index) Position(ctx context.Context) (events.Position, error) {
 	}
 	x.seen.Store(true)
 	return state.Position, nil
+}
+
+// missing reports whether an index, or a part of it, is not there.
+func missing(err error) bool {
+	switch codeOf(err) {
+	case "index_not_found", "document_not_found", "invalid_document_filter", "invalid_search_filter":
+		return true // the last two while it is made
+	}
+	return false
 }
 
 // lost returns an error where what is not there was there before.
@@ -154,7 +163,7 @@ func (x *Index) page(ctx context.Context, offset, limit int64) (page meilisearch
 		}, &page)
 	})
 	switch {
-	case isCode(err, "index_not_found"):
+	case missing(err):
 		return page, x.lost(err)
 	case err == nil && page.Results == nil:
 		err = errNotMeilisearch

@@ -11,6 +11,7 @@ import (
 
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/meilisearch"
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
 	"annals/projections/searchindex/searchindextest"
 )
 
@@ -57,4 +58,10 @@ func indexes(s *meilisearch.Server) searchindextest.Open {
 
 func TestEngine(t *testing.T) {
 	searchindextest.Run(t, indexes(realServer(t)))
+}
+
+// TestEngineOverStub is TestEngine where no server is at hand: the small one
+// knows no typing mistakes and ranks by words alone.
+func TestEngineOverStub(t *testing.T) {
+	searchindextest.Run(t, indexes(open(t, meilisearchtest.New(t).URL("test-"))))
 }

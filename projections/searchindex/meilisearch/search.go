@@ -1,6 +1,7 @@
 package meilisearch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -12,6 +13,10 @@ import (
 )
 
 // Search returns the best passages first; ties are broken by id.
+//
+// Meilisearch puts passages into an order by how many words of a query they
+// hold and how near these are, and weighs no word. So it chooses candidates,
+// many more than are asked for, and what they score is counted here.
 func (x *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -24,53 +29,105 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	if len(terms) == 0 || none {
 		return nil, nil
 	}
-	words, err := x.choose(ctx, terms)
+	w, err := x.weigh(ctx, terms, q.More)
+	if err != nil || len(w.terms) == 0 {
+		return nil, err
+	}
+	end := q.Offset + cmp.Or(q.Limit, 10)
+	found, err := x.candidates(ctx, w, filter, end)
 	if err != nil {
 		return nil, err
 	}
-	request := &meilisearch.SearchRequest{
-		IndexUID: x.uid, Query: strings.Join(words, " "), MatchingStrategy: meilisearch.Frequency, ShowRankingScore: true,
-		AttributesToRetrieve: []string{"id"}, Limit: int64(limitOf(q)), Offset: int64(q.Offset),
-	}
-	if filter != "" {
-		request.Filter = filter
-	}
-	var found *meilisearch.SearchResponse
-	err = x.ask(ctx, func(ctx context.Context) (err error) {
-		found, err = x.index.SearchWithContext(ctx, "", request)
-		return err
-	})
-	if isCode(err, "index_not_found") {
-		return nil, x.lost(err)
-	}
-	if err == nil && found.Hits == nil {
-		err = errNotMeilisearch
-	}
-	if err != nil {
-		return nil, x.told("search", err)
-	}
-	return hitsOf(found.Hits)
-}
-
-func limitOf(q searchindex.Query) int {
-	if q.Limit == 0 {
-		return 10
-	}
-	return q.Limit
-}
-
-func hitsOf(found meilisearch.Hits) ([]searchindex.Hit, error) {
-	hits := make([]searchindex.Hit, len(found))
-	for i, hit := range found {
-		var err error
-		if hits[i].ID, err = hitID(hit); err != nil {
+	var hits []searchindex.Hit
+	for _, hit := range found {
+		h, err := w.hit(hit)
+		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(hit["_rankingScore"], &hits[i].Score); err != nil {
-			return nil, kind(errNotMeilisearch)
+		if h.Score > 0 { // else it is only like what is looked for
+			hits = append(hits, h)
 		}
 	}
-	return hits, nil
+	slices.SortFunc(hits, func(a, b searchindex.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return hits[min(q.Offset, len(hits)):min(end, len(hits))], nil
+}
+
+// windows are how many candidates there are, so that pages which lie within the
+// same one are of one order.
+var windows = []int{256, 2048, searchindex.MaxOffset + searchindex.MaxLimit}
+
+// candidates returns what Meilisearch finds best: of all words, and of all but
+// the rarest one, two, and so on, since of the words that are asked for it
+// leaves the most frequent out first, and the rarest never.
+func (x *Index) candidates(ctx context.Context, w *weighed, filter string, end int) (meilisearch.Hits, error) {
+	i, _ := slices.BinarySearch(windows, 2*end)
+	request := &meilisearch.MultiSearchRequest{Federation: &meilisearch.MultiSearchFederation{Limit: int64(windows[min(i, len(windows)-1)])}}
+	for _, part := range w.parts() {
+		request.Queries = append(request.Queries, &meilisearch.SearchRequest{
+			IndexUID: x.uid, Query: part.text, MatchingStrategy: meilisearch.Frequency, Filter: filterValue(filter),
+			AttributesToRetrieve: []string{"id", "title", "section", "text"},
+			FederationOptions:    &meilisearch.SearchFederationOptions{Weight: part.share},
+		})
+	}
+	found, err := x.multiSearch(ctx, request)
+	if err == nil && found != nil && found.Hits == nil {
+		err = errNotMeilisearch
+	}
+	if err != nil || found == nil {
+		return nil, x.told("search", err)
+	}
+	return found.Hits, nil
+}
+
+// multiSearch asks several queries at once; where the index is not there yet
+// found is nil.
+func (x *Index) multiSearch(ctx context.Context, request *meilisearch.MultiSearchRequest) (found *meilisearch.MultiSearchResponse, err error) {
+	err = x.ask(ctx, func(ctx context.Context) (err error) {
+		found, err = x.server.client.MultiSearchWithContext(ctx, request)
+		return err
+	})
+	if missing(err) {
+		return nil, x.lost(err)
+	}
+	return found, err
+}
+
+func filterValue(filter string) any {
+	if filter == "" {
+		return nil
+	}
+	return filter
+}
+
+// count returns in how many passages each of some words is, or, where they are
+// not exact, one that is written alike.
+func (x *Index) count(ctx context.Context, words []string, exact bool) ([]float64, error) {
+	counts := make([]float64, len(words))
+	if len(words) == 0 {
+		return counts, nil
+	}
+	request := new(meilisearch.MultiSearchRequest)
+	for _, word := range words {
+		if exact {
+			word = `"` + word + `"`
+		}
+		request.Queries = append(request.Queries, &meilisearch.SearchRequest{
+			IndexUID: x.uid, Query: word, Limit: 1, AttributesToRetrieve: []string{"id"},
+		})
+	}
+	found, err := x.multiSearch(ctx, request)
+	if err == nil && found != nil && len(found.Results) != len(words) {
+		err = errNotMeilisearch
+	}
+	if err != nil || found == nil {
+		return counts, x.told("search", err)
+	}
+	for i, r := range found.Results {
+		counts[i] = float64(r.EstimatedTotalHits)
+	}
+	return counts, nil
 }
 
 // filterOf writes what limits a query; none tells that nothing can pass.
@@ -91,10 +148,9 @@ func filterOf(q searchindex.Query) (filter string, none bool) {
 	if q.Document != "" {
 		in("document", q.Document)
 	}
-	switch {
-	case q.AnyTag && len(q.Tags) > 0:
+	if q.AnyTag && len(q.Tags) > 0 {
 		in("tags", q.Tags...)
-	default:
+	} else {
 		for _, tag := range q.Tags {
 			in("tags", tag)
 		}
@@ -102,39 +158,10 @@ func filterOf(q searchindex.Query) (filter string, none bool) {
 	return strings.Join(clauses, " AND "), false
 }
 
-// choose returns the words of a query that Meilisearch is asked for: as many as
-// it looks at, those that tell what the query is about, and of these the rarest.
-func (x *Index) choose(ctx context.Context, terms []searchindex.Term) ([]string, error) {
-	telling := slices.DeleteFunc(slices.Clone(terms), func(t searchindex.Term) bool { return t.Weight < 1 })
-	if len(telling) == 0 {
-		telling = terms
+// textOf reads one of a hit's texts.
+func textOf(hit meilisearch.Hit, attribute string) (text string, err error) {
+	if err := json.Unmarshal(hit[attribute], &text); err != nil {
+		return "", kind(errNotMeilisearch)
 	}
-	words := make([]string, len(telling))
-	for i, t := range telling {
-		words[i] = t.Text
-	}
-	if len(words) <= wordLimit {
-		return words, nil
-	}
-	counts, err := x.count(ctx, words)
-	if err != nil {
-		return nil, err
-	}
-	order := make([]int, len(words))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return counts[a] - counts[b] })
-	order = order[:wordLimit]
-	slices.Sort(order)
-	chosen := make([]string, wordLimit)
-	for i, n := range order {
-		chosen[i] = words[n]
-	}
-	return chosen, nil
-}
-
-// count returns in how many passages each of some words is.
-func (x *Index) count(ctx context.Context, words []string) ([]int, error) {
-	return make([]int, len(words)), nil
+	return text, nil
 }

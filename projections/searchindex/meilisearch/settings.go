@@ -9,11 +9,13 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 
 	"annals/events/fault"
-	"annals/projections/searchindex"
 )
 
 // The oldest version with all that is asked of it.
 const oldestMajor, oldestMinor = 1, 14
+
+// From how many letters on a word may be misspelt in one, or in two.
+const oneTypo, twoTypos = 5, 9
 
 // wordLimit is how many words of a query Meilisearch looks at.
 const wordLimit = 10
@@ -24,16 +26,16 @@ func settings() *meilisearch.Settings {
 	whole := "disabled"
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"title", "section", "text"},
-		DisplayedAttributes:  []string{"id", "position"},
+		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
 		RankingRules:         []string{"words", "typo", "proximity", "exactness", "attribute", "id:asc"},
 		TypoTolerance: &meilisearch.TypoTolerance{
-			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: 5, TwoTypos: 9},
+			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: oneTypo, TwoTypos: twoTypos},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
 		},
 		PrefixSearch:       &whole,
 		ProximityPrecision: meilisearch.ByWord,
-		Pagination:         &meilisearch.Pagination{MaxTotalHits: searchindex.MaxOffset + searchindex.MaxLimit},
-		SearchCutoffMs:     10_000, // one that is cut off would find what there was time for
+		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
+		SearchCutoffMs:     10_000,                                               // one that is cut off would find what there was time for
 	}
 }
 
