@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"annals/events"
-	"annals/events/fault"
 	"annals/projections/searchindex"
 )
 
 // writing is what the one who writes an index knows of it.
 type writing struct {
 	seen    atomic.Bool // it was on the server
+	placed  atomic.Bool // it had a position
 	ready   bool        // it has its settings, and was made at created
 	created time.Time
 	emptied int          // passages that were emptied since the last sweep, or more
@@ -23,13 +23,8 @@ type writing struct {
 	late    bool         // they are of a change that was given up
 }
 
-const (
-	// taskBytes is how much Fill sends in one task: Meilisearch takes few large
-	// ones faster than many.
-	taskBytes = 10 << 20
-	// sweepAfter is how many passages may lie emptied.
-	sweepAfter = 1000
-)
+// sweepAfter is how many passages may lie emptied.
+const sweepAfter = 1000
 
 // Apply makes the change and moves the position in one task, and returns once
 // searches see it. After an error of kind fault.Unavailable it may be that the
@@ -56,7 +51,7 @@ func (x *Index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 		return x.told("write to", err)
 	}
 	x.emptied += len(b.Delete)
-	if x.lines.Len() < taskBytes {
+	if x.lines.Len() < x.server.limits.task {
 		return nil
 	}
 	return x.send(ctx)
@@ -84,6 +79,7 @@ func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
 	if err := x.settle(ctx); err != nil {
 		return err
 	}
+	x.placed.Store(true)
 	if err := x.same(ctx); err != nil { // it may have been exchanged on the way
 		return err
 	}
@@ -143,6 +139,7 @@ func (x *Index) sweep(ctx context.Context) {
 	}
 }
 
+// isStillWaiting reports whether it is not known yet what became of a task.
 func isStillWaiting(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || fault.Is(kind(err), fault.Unavailable) && !isTaskError(err)
+	return ctx.Err() != nil || err != nil && passes(err)
 }

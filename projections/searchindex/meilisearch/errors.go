@@ -51,7 +51,7 @@ func passes(err error) bool {
 	api := (*meilisearch.Error)(nil)
 	if !errors.As(err, &api) {
 		// The client returns errors of an answer that broke off as they are.
-		return err != nil && !errors.As(err, new(*taskError)) && fault.KindOf(err) != fault.Invalid
+		return err != nil && !errors.As(err, new(*taskError))
 	}
 	switch {
 	case api.ErrCode == meilisearch.MeilisearchCommunicationError, api.ErrCode == meilisearch.MeilisearchTimeoutError,

@@ -10,14 +10,15 @@ import (
 // a third of it.
 const maxReply = 64 << 20
 
-// patience is how long is waited for answers.
-type patience struct {
+// limits bound what is waited for, and what is sent at once.
+type limits struct {
 	ask    time.Duration // for one answer, with the tries that it takes
 	send   time.Duration // until one task is sent
-	settle time.Duration // for tasks, before the next try goes on waiting
+	settle time.Duration // for a task, before the next try goes on waiting
+	task   int           // bytes: Meilisearch takes few large tasks faster than many
 }
 
-var usual = patience{ask: 15 * time.Second, send: 2 * time.Minute, settle: 5 * time.Minute}
+var usual = limits{ask: 15 * time.Second, send: 2 * time.Minute, settle: 5 * time.Minute, task: 10 << 20}
 
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -74,5 +75,5 @@ func sleep(ctx context.Context, pause time.Duration) error {
 
 // ask is try for what is read.
 func (x *Index) ask(ctx context.Context, fn func(context.Context) error) error {
-	return try(ctx, x.server.patience.ask, fn)
+	return try(ctx, x.server.limits.ask, fn)
 }

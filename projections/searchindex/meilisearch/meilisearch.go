@@ -32,7 +32,7 @@ type Server struct {
 	client meilisearch.ServiceManager
 	http   *http.Client
 	prefix string // of the names of indexes
-	patience
+	limits limits
 }
 
 // Open reads a URL of the form that ParseURL takes. It asks the server nothing.
@@ -46,7 +46,7 @@ func Open(text string) (*Server, error) {
 		// The client's own retries send an empty body and call that a success.
 		client: meilisearch.New(place.address, meilisearch.WithAPIKey(place.key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries()),
 		http:   client,
-		prefix: place.prefix, patience: usual,
+		prefix: place.prefix, limits: usual,
 	}, nil
 }
 
@@ -94,6 +94,8 @@ func (x *Index) Position(ctx context.Context) (events.Position, error) {
 		return x.index.GetDocumentWithContext(ctx, stateID, nil, &state)
 	})
 	switch {
+	case isCode(err, "document_not_found") && !x.placed.Load():
+		return 0, nil // it is being made, or filled
 	case missing(err):
 		return 0, x.lost(err)
 	case err != nil:
@@ -102,6 +104,7 @@ func (x *Index) Position(ctx context.Context) (events.Position, error) {
 		return 0, x.told("read the position of", errNotMeilisearch)
 	}
 	x.seen.Store(true)
+	x.placed.Store(true)
 	return state.Position, nil
 }
 

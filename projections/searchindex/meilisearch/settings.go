@@ -64,7 +64,7 @@ func (x *Index) prepare(ctx context.Context) error {
 	if _, err := x.Position(ctx); err != nil {
 		return err
 	}
-	if !x.seen.Load() {
+	if !x.placed.Load() {
 		if err := x.make(ctx); err != nil {
 			return err
 		}

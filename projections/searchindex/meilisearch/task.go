@@ -23,7 +23,7 @@ func (x *Index) deleteEmptied(ctx context.Context) (*meilisearch.TaskInfo, error
 // enqueue hands a task over, which may be done more than once, and returns its
 // number.
 func (x *Index) enqueue(ctx context.Context, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
-	err = try(ctx, x.server.patience.send, func(ctx context.Context) error {
+	err = try(ctx, x.server.limits.send, func(ctx context.Context) error {
 		info, err := send(ctx)
 		switch {
 		case err != nil:
@@ -44,7 +44,7 @@ var errStillQueued = errors.New("it has not come to the change yet")
 
 // await returns once a task has succeeded, or a taskError where it has not.
 func (x *Index) await(ctx context.Context, id int64) error {
-	limited, cancel := context.WithTimeout(ctx, x.server.patience.settle)
+	limited, cancel := context.WithTimeout(ctx, x.server.limits.settle)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, slowest) {
 		var task *meilisearch.Task
@@ -74,5 +74,3 @@ func (x *Index) await(ctx context.Context, id int64) error {
 		}
 	}
 }
-
-func isTaskError(err error) bool { return errors.As(err, new(*taskError)) }

@@ -195,6 +195,16 @@ func (s *Server) Indexes() (uids []string) {
 	return uids
 }
 
+// Documents returns how many documents an index holds, of whatever kind.
+func (s *Server) Documents(uid string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.indexes[uid] == nil {
+		return 0
+	}
+	return len(s.indexes[uid].documents)
+}
+
 // Exchange puts a new and empty index in the place of another.
 func (s *Server) Exchange(uid string) {
 	s.mu.Lock()
