@@ -81,7 +81,7 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	}
 	if leads, err = r.serving.lead(ctx); leads && err == nil {
 		r.logger.Info("leads", "generation", r.serving.number, "position", r.serving.position)
-		r.tell(func() { r.position = max(r.position, r.serving.position) })
+		r.tell(func() { r.position, r.applied = max(r.position, r.serving.position), max(r.applied, r.serving.applied) })
 	}
 	return leads, err
 }
@@ -136,20 +136,19 @@ func (r *Runner) trail(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) look(ctx context.Context) (err error) {
+func (r *Runner) look(ctx context.Context) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	at := events.Position(0)
-	if _, ok := r.Projection.(Follower); ok {
+	applied, err := r.serving.store.checkpoint(ctx)
+	at := applied
+	if _, ok := r.Projection.(Follower); ok && err == nil {
 		at, err = r.shared.control.reached(ctx, r.Name(), r.serving.number)
-	} else {
-		at, err = r.serving.store.checkpoint(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if at > r.Position() || r.failed() {
-		r.tell(func() { r.position, r.failure = max(r.position, at), nil })
+	if at > r.Position() || applied > r.Applied() || r.failed() {
+		r.tell(func() { r.position, r.applied, r.failure = max(r.position, at), max(r.applied, applied), nil })
 	}
 	return nil
 }
@@ -167,11 +166,13 @@ func (r *Runner) heard(n notice) {
 		r.Hurry(n.position)
 		return
 	}
-	if _, ok := r.Projection.(Follower); ok {
-		return // its tables are ahead of its second store
-	}
-	if n.position > r.Position() {
-		r.tell(func() { r.position = max(r.position, n.position) })
+	_, behind := r.Projection.(Follower) // its tables are ahead of its second store
+	if n.position > r.Applied() {
+		r.tell(func() {
+			if r.applied = max(r.applied, n.position); !behind {
+				r.position = max(r.position, n.position)
+			}
+		})
 	}
 }
 
@@ -246,10 +247,10 @@ func (r *Runner) stoppedError() error {
 func (r *Runner) take(ctx context.Context, next *generation) (old *generation, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	if next.position, err = next.store.checkpoint(ctx); err != nil {
+	if next.applied, err = next.store.checkpoint(ctx); err != nil {
 		return nil, err
 	}
-	if next.position < r.Position() {
+	if next.applied < r.Applied() {
 		return nil, errBehind
 	}
 	r.shared.tried = time.Time{}

@@ -173,6 +173,10 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 	if err == nil {
 		err = o.remove(ctx, p, number) // what an interrupted start may have left
 	}
+	if fault.Is(err, fault.Unavailable) { // no reason not to serve the rest
+		o.Logger.Warn("it is not known whether a search index is left of an earlier generation", "projection", p.Name(), "generation", number, "error", err)
+		err = nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("next generation of %s: %w", p.Name(), err)
 	}

@@ -70,7 +70,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.metrics, "metrics-listen", "", "address to serve /metrics at, and no longer at that of the services")
 	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
-	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
+	flags.StringVar(&c.search, "search", "", "URL of the search index, "+searchForms+" (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
 	flags.StringVar(&c.coreURL, "core-url", "", "URL at which clients reach the core (default: follows --listen)")
 	flags.StringVar(&c.vaultURL, "vault-url", "", "URL at which clients reach the vault (default: follows --listen)")

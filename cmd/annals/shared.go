@@ -52,7 +52,7 @@ func (f modelFolders) openControls(ctx context.Context, dataDir string, o projec
 		return o, nil, errors.Join(err, own.Close())
 	}
 	home := projections.NewDatabase(f.database)
-	if f.search != "" {
+	if f.search.server == nil {
 		o.Own = &projections.Own{Control: own, Tables: o.Tables}
 	}
 	o.Tables = home
