@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"annals/events"
@@ -24,7 +25,8 @@ type sharing struct {
 	hear    listener
 	woken   chan struct{} // holds one token when the leader may have gone on
 
-	tried time.Time // when this node last tried to lead; under Runner.stepping
+	leads atomic.Bool // for those who ask; that of the generation is what counts
+	tried time.Time   // when this node last tried to lead; under Runner.stepping
 
 	// Under Runner.mu:
 	stopped   bool      // whoever led could not go on
@@ -63,6 +65,7 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	}
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	defer func() { s.leads.Store(leads) }()
 	if r.serving.leading {
 		if leads, err = r.serving.lead(ctx); leads || err != nil {
 			return leads, err
@@ -100,6 +103,9 @@ func (r *Runner) mayLead(ctx context.Context) (bool, error) {
 	}
 	return r.shared.control.settled(ctx, r.Name())
 }
+
+// Leads reports whether this node applies events to what nodes share.
+func (r *Runner) Leads() bool { return r.shared != nil && r.shared.leads.Load() }
 
 // leading reports whether this node leads now.
 func (r *Runner) leading(ctx context.Context) (bool, error) {

@@ -10,6 +10,8 @@ import (
 
 	"annals/events/failpoint"
 	"annals/events/postgres"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Database keeps each generation in a schema of a PostgreSQL database,
@@ -90,6 +92,7 @@ func (d *Database) open(ctx context.Context, generation, model string) (store, e
 		schema:  d.db.Schema(name),
 		writers: d.db.Open(name, 1, writerSettings),
 		readers: d.db.Open(name, postgresReaders, readerSettings),
+		batch:   new(pgx.Batch),
 		rows:    make(map[string]*insertion),
 	}, nil
 }

@@ -145,6 +145,9 @@ func (o Options) openHere(ctx context.Context, p Projection) (r *Runner, aged bo
 			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
+	} else if number > 0 && o.ControlOf(p.Name()).shared {
+		r, err = o.openBeside(ctx, p, version)
+		return r, false, err
 	}
 	r, err = o.anew(ctx, p)
 	return r, false, err
@@ -271,7 +274,7 @@ func (s *Set) Run(ctx context.Context) error {
 		g.Go(func() error { s.inspect(ctx, r); return nil })
 	}
 	for _, p := range s.aged {
-		g.Go(func() error { s.renew(ctx, p); return nil })
+		g.Go(func() error { s.renewAged(ctx, p); return nil })
 	}
 	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.confirm(ctx); return nil })

@@ -22,8 +22,8 @@ import (
 // read. The session that writes holds an advisory lock while it leads: what
 // ends the one ends the other, so that who does not lead any more cannot write.
 //
-// Within a transaction Exec and Insert only gather. What was gathered is sent in
-// one piece before anything is read, and with the commit.
+// Within a transaction Exec and Insert only gather. What was gathered is sent
+// piece by piece while more is gathered, and all of it before anything is read.
 type postgresStore struct {
 	schema  string
 	writers *sql.DB
@@ -33,11 +33,12 @@ type postgresStore struct {
 	leads   bool      // the session holds the lock
 	lost    bool      // it was led, and the session ended: lead is to be called
 
-	within bool // a transaction
-	failed error
-	batch  pgx.Batch
+	within bool  // a transaction
+	failed error // why nothing is carried out any more
+	batch  *pgx.Batch
 	bytes  int
 	rows   map[string]*insertion // by table
+	flight chan error            // gives what came of the piece under way; nil while there is none
 }
 
 func (s *postgresStore) reads() *reader {
@@ -117,7 +118,7 @@ func (s *postgresStore) Transaction(ctx context.Context, fn func(Tx) error) (err
 	}
 	s.within, s.failed = true, nil
 	s.gather("BEGIN")
-	if err = fn(s); err == nil {
+	if err = fn(s); err == nil && len(s.rows) > 0 {
 		err = s.settle(ctx)
 	}
 	if err == nil {
@@ -133,7 +134,8 @@ func (s *postgresStore) Transaction(ctx context.Context, fn func(Tx) error) (err
 
 // undo rolls back what was begun, or ends the session where that fails.
 func (s *postgresStore) undo(ctx context.Context) {
-	s.batch, s.bytes = pgx.Batch{}, 0
+	_ = s.land() // whose error is that of the transaction
+	s.batch, s.bytes = new(pgx.Batch), 0
 	clear(s.rows)
 	if s.session == nil {
 		return
@@ -146,8 +148,8 @@ func (s *postgresStore) undo(ctx context.Context) {
 }
 
 const (
-	gatherStatements = 1000
-	gatherBytes      = 4 << 20
+	gatherStatements = 250
+	gatherBytes      = 1 << 20
 )
 
 func (s *postgresStore) gather(query string, args ...any) *pgx.QueuedQuery {
@@ -180,13 +182,37 @@ func (s *postgresStore) settle(ctx context.Context) error {
 	return err
 }
 
-// send sends the statements that were gathered. Once one has failed nothing is
-// carried out any more.
+// send sends the statements that were gathered and waits for what comes of all.
 func (s *postgresStore) send(ctx context.Context) error {
-	if s.failed == nil && s.batch.Len() > 0 {
-		s.failed = s.check(postgres.Conn(s.session, func(c *pgx.Conn) error { return c.SendBatch(ctx, &s.batch).Close() }))
+	if err := s.launch(ctx); err != nil {
+		return err
 	}
-	s.batch, s.bytes = pgx.Batch{}, 0
+	return s.land()
+}
+
+// launch sends the statements that were gathered, once the piece before has come
+// to its end.
+func (s *postgresStore) launch(ctx context.Context) error {
+	err := s.land()
+	if err == nil && s.batch.Len() > 0 {
+		batch, session, flight := s.batch, s.session, make(chan error, 1)
+		s.flight = flight
+		go func() {
+			flight <- postgres.Conn(session, func(c *pgx.Conn) error { return c.SendBatch(ctx, batch).Close() })
+		}()
+	}
+	s.batch, s.bytes = new(pgx.Batch), 0
+	return err
+}
+
+// land waits for the piece under way. Once one has failed nothing is carried out
+// any more.
+func (s *postgresStore) land() error {
+	if s.flight != nil {
+		err := <-s.flight
+		s.flight = nil
+		s.failed = s.check(err)
+	}
 	return s.failed
 }
 
@@ -198,7 +224,7 @@ func (s *postgresStore) before(ctx context.Context, query string) error {
 		}
 	}
 	if s.batch.Len() >= gatherStatements || s.bytes >= gatherBytes {
-		return s.send(ctx)
+		return s.launch(ctx)
 	}
 	return s.failed
 }

@@ -127,7 +127,7 @@ func (p *proven) verifyOver(log *events.Log) (map[string]Check, error) {
 	defer control.Close()
 	checks, problems := map[string]Check{}, 0
 	v := &Verification{
-		Log: log, Control: control, Tables: homeIn(p.T, p.dir), Scratch: p.TempDir(),
+		Options: Options{Log: log, Control: control, Tables: homeIn(p.T, p.dir)}, Scratch: p.TempDir(),
 		NewSearch: func(_ context.Context, dir string) (searchindex.Engine, error) {
 			return bleve.Open(filepath.Join(dir, "index"))
 		},

@@ -43,7 +43,7 @@ func verifyCommand(dataDir func() string) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&c.quick, "quick", false, "do not read the originals; look only whether they are there, in their size")
 	flags.StringVar(&c.log, "log", "", logHelp)
-	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
+	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder or postgres://host/database (default: in the data folder)")
 	flags.StringVar(&c.search, "search", "", "URL of the search index, "+searchForms+" (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
 	return command
@@ -61,14 +61,18 @@ func verify(ctx context.Context, c *verifyConfig, out, progress io.Writer) (err 
 		return fmt.Errorf("make a temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	control, err := openControlThere(ctx, c.data, scratch)
+	folders, err := newModelFolders(c.readModels, c.search, c.data)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, control.Close()) }()
+	options, closeControls, err := folders.openControls(ctx, c.controls(scratch), projections.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeControls()) }()
 
-	v := &projections.Verification{Log: log, Control: control, Scratch: scratch}
-	if err := c.places(ctx, v); err != nil {
+	v := &projections.Verification{Options: options, Scratch: scratch}
+	if err := c.places(ctx, v, folders); err != nil {
 		return err
 	}
 	bar := newCheckBar(progress)
@@ -85,23 +89,18 @@ func verify(ctx context.Context, c *verifyConfig, out, progress io.Writer) (err 
 	return err
 }
 
-// openControlThere opens control.db of a data folder; where it was lost, an
-// empty one elsewhere, so that the folder stays as it is.
-func openControlThere(ctx context.Context, data, scratch string) (*projections.Control, error) {
-	path := filepath.Join(data, "control.db")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		path = filepath.Join(scratch, "control.db")
+// controls returns the folder with control.db: that of the data, or, where it
+// was lost, scratch, so that the other stays as it is.
+func (c *verifyConfig) controls(scratch string) string {
+	if _, err := os.Stat(filepath.Join(c.data, "control.db")); errors.Is(err, fs.ErrNotExist) {
+		return scratch
 	}
-	return projections.OpenControl(ctx, path)
+	return c.data
 }
 
 // places tells v where everything is.
-func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) error {
-	folders, err := newModelFolders(c.readModels, c.search, c.data)
-	if err != nil {
-		return err
-	}
-	v.Tables, v.NewSearch, v.ServedSearch = projections.Folder(folders.tables), folders.search.openScratch, folders.search.openServed
+func (c *verifyConfig) places(ctx context.Context, v *projections.Verification, folders modelFolders) error {
+	v.NewSearch, v.ServedSearch = folders.search.openScratch, folders.search.openServed
 	store, err := openOriginalsThere(ctx, c.originals, c.data)
 	if err != nil {
 		return err
