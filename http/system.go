@@ -28,6 +28,7 @@ type modelState struct {
 	Position events.Position `json:"position"`
 	Head     events.Position `json:"head"`
 	Waiting  int             `json:"waiting"`
+	Leads    bool            `json:"leads,omitempty"` // of nodes that share it, this one
 }
 
 // ready says whether reads can be answered: 200, or 503 and why not.
@@ -37,7 +38,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.notReady(r, err)
 	}
-	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting} })
+	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting, m.Leads} })
 	err = s.Queries.Ready(r.Context())
 	if s.stopping.Load() {
 		err = errStopping

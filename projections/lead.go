@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"annals/events"
@@ -24,7 +25,8 @@ type sharing struct {
 	hear    listener
 	woken   chan struct{} // holds one token when the leader may have gone on
 
-	tried time.Time // when this node last tried to lead; under Runner.stepping
+	leads atomic.Bool // for those who ask; that of the generation is what counts
+	tried time.Time   // when this node last tried to lead; under Runner.stepping
 
 	// Under Runner.mu:
 	stopped   bool      // whoever led could not go on
@@ -63,6 +65,7 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	}
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	defer func() { s.leads.Store(leads) }()
 	if r.serving.leading {
 		if leads, err = r.serving.lead(ctx); leads || err != nil {
 			return leads, err
@@ -81,7 +84,7 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	}
 	if leads, err = r.serving.lead(ctx); leads && err == nil {
 		r.logger.Info("leads", "generation", r.serving.number, "position", r.serving.position)
-		r.tell(func() { r.position = max(r.position, r.serving.position) })
+		r.tell(func() { r.position, r.applied = max(r.position, r.serving.position), max(r.applied, r.serving.applied) })
 	}
 	return leads, err
 }
@@ -100,6 +103,9 @@ func (r *Runner) mayLead(ctx context.Context) (bool, error) {
 	}
 	return r.shared.control.settled(ctx, r.Name())
 }
+
+// Leads reports whether this node applies events to what nodes share.
+func (r *Runner) Leads() bool { return r.shared != nil && r.shared.leads.Load() }
 
 // leading reports whether this node leads now.
 func (r *Runner) leading(ctx context.Context) (bool, error) {
@@ -136,20 +142,19 @@ func (r *Runner) trail(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) look(ctx context.Context) (err error) {
+func (r *Runner) look(ctx context.Context) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	at := events.Position(0)
-	if _, ok := r.Projection.(Follower); ok {
+	applied, err := r.serving.store.checkpoint(ctx)
+	at := applied
+	if _, ok := r.Projection.(Follower); ok && err == nil {
 		at, err = r.shared.control.reached(ctx, r.Name(), r.serving.number)
-	} else {
-		at, err = r.serving.store.checkpoint(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if at > r.Position() || r.failed() {
-		r.tell(func() { r.position, r.failure = max(r.position, at), nil })
+	if at > r.Position() || applied > r.Applied() || r.failed() {
+		r.tell(func() { r.position, r.applied, r.failure = max(r.position, at), max(r.applied, applied), nil })
 	}
 	return nil
 }
@@ -167,11 +172,13 @@ func (r *Runner) heard(n notice) {
 		r.Hurry(n.position)
 		return
 	}
-	if _, ok := r.Projection.(Follower); ok {
-		return // its tables are ahead of its second store
-	}
-	if n.position > r.Position() {
-		r.tell(func() { r.position = max(r.position, n.position) })
+	_, behind := r.Projection.(Follower) // its tables are ahead of its second store
+	if n.position > r.Applied() {
+		r.tell(func() {
+			if r.applied = max(r.applied, n.position); !behind {
+				r.position = max(r.position, n.position)
+			}
+		})
 	}
 }
 
@@ -246,10 +253,10 @@ func (r *Runner) stoppedError() error {
 func (r *Runner) take(ctx context.Context, next *generation) (old *generation, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	if next.position, err = next.store.checkpoint(ctx); err != nil {
+	if next.applied, err = next.store.checkpoint(ctx); err != nil {
 		return nil, err
 	}
-	if next.position < r.Position() {
+	if next.applied < r.Applied() {
 		return nil, errBehind
 	}
 	r.shared.tried = time.Time{}

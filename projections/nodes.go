@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"annals/events"
+	"annals/events/fault"
+
 	"github.com/google/uuid"
 )
 
@@ -96,6 +99,63 @@ func (o Options) adopt(ctx context.Context, r *Runner, p pointer) (changed bool,
 	o.Logger.Info("another generation serves", "projection", p.projection, "generation", p.generation)
 	r.leaving.Go(func() { r.leave(old) })
 	return true, nil
+}
+
+// openBeside opens a generation that this program can read beside nodes of another
+// version, which go on with theirs: one that is kept from before, where a newer
+// program has taken over, or one that is made first.
+func (o Options) openBeside(ctx context.Context, p Projection, version int) (*Runner, error) {
+	control := o.ControlOf(p.Name())
+	s, found, err := control.find(ctx, p.Name(), kept)
+	if err != nil {
+		return nil, err
+	}
+	if version < p.Version() {
+		o.Logger.Info("read model is made anew before this node serves", "projection", p.Name(), "version", version)
+		s = spare{projection: p.Name(), version: p.Version()}
+		if s.generation, err = o.rebuild(ctx, p, func(done, head events.Position) {}); err == nil {
+			err = control.serve(ctx, s)
+		}
+	} else if !found || !readable(p, s.version) {
+		err = fault.Errorf(fault.Conflict, "the read model %s is of version %d, which a newer program has made; this one makes version %d", p.Name(), version, p.Version())
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, err := o.openMade(ctx, p, s.generation)
+	if err != nil {
+		return nil, err
+	}
+	return g.serve(), nil
+}
+
+// renewAged makes a read model anew whose older version serves, unless another
+// node has done so meanwhile.
+func (s *Set) renewAged(ctx context.Context, p Projection) {
+	control := s.options.ControlOf(p.Name())
+	if !control.shared {
+		s.renew(ctx, p)
+		return
+	}
+	again := time.NewTicker(listenAgain)
+	defer again.Stop()
+	for {
+		version, _, err := control.generation(ctx, p.Name())
+		if err == nil && version < p.Version() {
+			_, err = s.options.rebuild(ctx, p, func(done, head events.Position) {})
+		}
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // another node is at it
+			s.options.Logger.Error("read model cannot be made anew", "projection", p.Name(), "error", err)
+		}
+		if err == nil && version >= p.Version() {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // listen hears what other nodes tell of the read models that they share, until

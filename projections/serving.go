@@ -168,7 +168,7 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 // change lets a generation serve that is as far as the one that does.
 func (r *Runner) change(next *generation) (old *generation) {
 	r.tell(func() {
-		old, r.serving, r.position = r.serving, next, max(r.position, next.position)
+		old, r.serving, r.position, r.applied = r.serving, next, max(r.position, next.position), max(r.applied, next.applied)
 		if old.readers == 0 {
 			close(old.idle)
 		}

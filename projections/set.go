@@ -145,6 +145,9 @@ func (o Options) openHere(ctx context.Context, p Projection) (r *Runner, aged bo
 			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
+	} else if number > 0 && o.ControlOf(p.Name()).shared {
+		r, err = o.openBeside(ctx, p, version)
+		return r, false, err
 	}
 	r, err = o.anew(ctx, p)
 	return r, false, err
@@ -172,6 +175,10 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 	number, err := o.ControlOf(p.Name()).nextGeneration(ctx, p.Name())
 	if err == nil {
 		err = o.remove(ctx, p, number) // what an interrupted start may have left
+	}
+	if fault.Is(err, fault.Unavailable) { // no reason not to serve the rest
+		o.Logger.Warn("it is not known whether a search index is left of an earlier generation", "projection", p.Name(), "generation", number, "error", err)
+		err = nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("next generation of %s: %w", p.Name(), err)
@@ -267,7 +274,7 @@ func (s *Set) Run(ctx context.Context) error {
 		g.Go(func() error { s.inspect(ctx, r); return nil })
 	}
 	for _, p := range s.aged {
-		g.Go(func() error { s.renew(ctx, p); return nil })
+		g.Go(func() error { s.renewAged(ctx, p); return nil })
 	}
 	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.confirm(ctx); return nil })

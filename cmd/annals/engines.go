@@ -17,8 +17,7 @@ import (
 	"annals/events/s3"
 	"annals/events/sqlite"
 	"annals/projections"
-	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
+	"annals/projections/searchindex/meilisearch"
 )
 
 // Whether a log that is not there is made.
@@ -35,8 +34,9 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("--%s: %w", flag, err)
+		return "", fmt.Errorf("--%s: it is no URL; write it as %s:///path%s", flag, scheme, otherwise(flag))
 	}
+	u.User = nil // it may hold a key, which no error tells
 	if u.Scheme != scheme {
 		return "", fmt.Errorf("--%s %s: this version knows %s:///path%s", flag, u.Redacted(), scheme, otherwise(flag))
 	}
@@ -55,6 +55,8 @@ func otherwise(flag string) string {
 		return " and " + s3.Scheme + "://bucket/prefix"
 	case "read-models":
 		return " and " + postgres.Schemes[0] + "://host/database"
+	case "search":
+		return " and " + meilisearch.Form
 	}
 	return " alone"
 }
@@ -182,13 +184,14 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 	return backup.Folder(text), nil
 }
 
-// modelFolders are where the embedded read models and their search index live;
+// modelFolders are where the embedded read models and the search index live;
 // where nodes share the read models, they are in the database and the folders
 // are for what a node has of its own.
 type modelFolders struct {
-	tables, search string
-	database       *postgres.Database // nil: all is in the folders
-	replica        *postgres.Database // of it, for reading; nil for none
+	tables   string
+	search   searchPlace
+	database *postgres.Database // nil: all is in the folders
+	replica  *postgres.Database // of it, for reading; nil for none
 }
 
 func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {
@@ -200,7 +203,7 @@ func newModelFolders(readModels, search, dataDir string) (f modelFolders, err er
 		readModels = ""
 	}
 	f.tables, errTables = place("read-models", readModels, dataDir, "sqlite", "read-models")
-	f.search, errSearch = place("search", search, dataDir, "bleve", "search")
+	f.search, errSearch = newSearchPlace(search, dataDir)
 	return f, errors.Join(errTables, errSearch)
 }
 
@@ -212,7 +215,7 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	unlockSearch, err := hold("the folder of the search index", f.search, "search.lock")
+	unlockSearch, err := f.search.hold()
 	if err != nil {
 		return nil, errors.Join(err, unlockTables())
 	}
@@ -221,13 +224,7 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 
 // options tells o where the read models are.
 func (f modelFolders) options(o projections.Options) projections.Options {
-	o.Tables = projections.Folder(f.tables)
-	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-		return bleve.Open(filepath.Join(f.search, generation))
-	}
-	o.RemoveSearch = func(_ context.Context, generation string) error {
-		return os.RemoveAll(filepath.Join(f.search, generation))
-	}
+	o.Tables, o.OpenSearch, o.RemoveSearch = projections.Folder(f.tables), f.search.open, f.search.remove
 	return o
 }
 

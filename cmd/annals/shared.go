@@ -53,7 +53,7 @@ func (f modelFolders) openControls(ctx context.Context, dataDir string, o projec
 	}
 	home := projections.NewDatabase(f.database)
 	home.Replica = f.replica
-	if f.search != "" {
+	if f.search.server == nil {
 		o.Own = &projections.Own{Control: own, Tables: o.Tables}
 	}
 	o.Tables = home
