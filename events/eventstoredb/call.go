@@ -20,9 +20,10 @@ const (
 )
 
 // call carries out fn on the connection to the leader. What passes, such as a
-// change of the leader, is waited for and fn called again, until the deadline
-// has passed since the first call. fn calls alive whenever the server has
-// answered something, which prolongs the deadline of this repetition.
+// change of the leader, is waited for and fn called again, until twice the
+// deadline has passed since the first call: one that was never answered is
+// repeated, too. fn calls alive whenever the server has answered something,
+// which prolongs the deadline of this repetition.
 func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Context, s *session, alive func()) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Con
 			return fmt.Errorf("%s: %w", doing, ctx.Err())
 		case d.life.Err() != nil:
 			return errClosed
-		case !passes(err) || time.Since(begun)+pause > d.deadline:
+		case !passes(err) || time.Since(begun)+pause > 2*d.deadline:
 			return told(doing, err)
 		}
 		wait(inner, pause)
