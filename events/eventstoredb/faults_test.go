@@ -67,7 +67,7 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := esdbtest.Start(t, memory.New())
-			d := open(t, server.URL()+"&defaultDeadline=1000")
+			d := open(t, server.URL()+"&defaultDeadline=500")
 			f.On = esdbtest.Append
 			server.Fail(f)
 			appendTo(t, d, "a", events.NoStream, 5)
