@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -19,12 +20,30 @@ const (
 	maxPause   = time.Second
 )
 
-// call carries out fn on the connection to the leader. What passes, such as a
-// change of the leader, is waited for and fn called again, until twice the
+// longest is how many deadlines a server may be silent that looks for the next
+// event of ours among many others; so much it is given if nothing else is wrong
+// with it.
+const longest = 32
+
+// work is what a call asks of the server. It calls alive whenever the server
+// has answered something, which prolongs its deadline.
+type work func(ctx context.Context, s *session, alive func()) error
+
+// call carries out do on the connection to the leader. What passes, such as a
+// change of the leader, is waited for and do called again, until twice the
 // deadline has passed since the first call: one that was never answered is
-// repeated, too. fn calls alive whenever the server has answered something,
-// which prolongs the deadline of this repetition.
-func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Context, s *session, alive func()) error) error {
+// repeated, too.
+func (d *Driver) call(ctx context.Context, doing string, do work) error {
+	return d.repeat(ctx, doing, 1, do)
+}
+
+// scan is call for what makes the server look through the log, which it may do
+// for long without an answer. Silence alone is met with more time.
+func (d *Driver) scan(ctx context.Context, doing string, do work) error {
+	return d.repeat(ctx, doing, longest, do)
+}
+
+func (d *Driver) repeat(ctx context.Context, doing string, most time.Duration, do work) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -36,9 +55,9 @@ func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Con
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()
-	begun := time.Now()
+	begun, deadline := time.Now(), d.deadline
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		err := d.once(inner, fn)
+		asked, err := d.once(inner, deadline, do)
 		switch {
 		case err == nil:
 			return nil
@@ -46,6 +65,8 @@ func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Con
 			return fmt.Errorf("%s: %w", doing, ctx.Err())
 		case d.life.Err() != nil:
 			return errClosed
+		case asked && errors.Is(err, errSilent) && deadline < most*d.deadline:
+			begun, deadline = time.Now(), 2*deadline
 		case !passes(err) || time.Since(begun)+pause > 2*d.deadline:
 			return told(doing, err)
 		}
@@ -66,21 +87,23 @@ func wait(ctx context.Context, pause time.Duration) {
 // errSilent is a server's that has not answered anything for the deadline.
 var errSilent = errors.New("the server does not answer")
 
-// once carries out fn with a deadline.
-func (d *Driver) once(ctx context.Context, fn func(context.Context, *session, func()) error) error {
+// once carries out do with a deadline; asked tells that there was a connection
+// to do so.
+func (d *Driver) once(ctx context.Context, deadline time.Duration, do work) (asked bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(d.deadline, func() { cancel(errSilent) })
 	defer late.Stop()
 	s, err := d.cluster.session(ctx)
 	if err != nil {
-		return silenced(ctx, err)
+		return false, silenced(ctx, err)
 	}
-	err = silenced(ctx, fn(ctx, s, func() { late.Reset(d.deadline) }))
+	late.Reset(deadline)
+	err = silenced(ctx, do(ctx, s, func() { late.Reset(deadline) }))
 	if err != nil && passes(err) && (ctx.Err() == nil || errors.Is(err, errSilent)) {
 		d.cluster.drop(s, err)
 	}
-	return err
+	return true, err
 }
 
 // silenced returns the error of a call that may have ended since its server
@@ -104,8 +127,12 @@ func (e *notLeader) Unwrap() error { return e.err }
 // What servers call their exceptions, in the trailer of a call.
 const (
 	isNotLeader = "not-leader"
-	isTooLarge  = "maximum-append-size-exceeded"
+	isTooLarge  = "maximum-append-" // how it begins: size-exceeded, or event-size-exceeded
 )
+
+// lacksLeader is how a node answers during an election, with no code that says
+// so.
+const lacksLeader = "No leader info available"
 
 // explained returns the error of a call with what its trailer says of it.
 func explained(err error, trailer metadata.MD) error {
@@ -115,10 +142,10 @@ func explained(err error, trailer metadata.MD) error {
 		}
 		return ""
 	}
-	switch first("exception") {
-	case isNotLeader:
+	switch exception := first("exception"); {
+	case exception == isNotLeader:
 		return &notLeader{first("leader-endpoint-host") + ":" + first("leader-endpoint-port"), err}
-	case isTooLarge:
+	case strings.HasPrefix(exception, isTooLarge):
 		return fault.Errorf(fault.Invalid, "the append is larger than the server takes: %w", err)
 	}
 	return err
@@ -134,6 +161,8 @@ func passes(err error) bool {
 	switch codeOf(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Canceled, codes.Internal:
 		return true
+	case codes.Unknown:
+		return strings.Contains(err.Error(), lacksLeader)
 	}
 	return false
 }

@@ -60,6 +60,7 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 	for name, f := range map[string]esdbtest.Fault{
 		"the server is not ready":    {Times: 3, Code: codes.Unavailable},
 		"a write runs out of time":   {Times: 2, Code: codes.DeadlineExceeded},
+		"a leader is being elected":  {Times: 2, Code: codes.Unknown, Text: "No leader info available in response"},
 		"the server aborts":          {Times: 2, Code: codes.Aborted},
 		"the server is slow":         {Times: 2, Delay: 100 * time.Millisecond},
 		"an answer breaks off":       {Times: 1, After: 2, Code: codes.Unavailable},
