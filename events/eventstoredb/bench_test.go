@@ -57,7 +57,7 @@ func both(b *testing.B, log events.Driver) (*eventstoredb.Driver, *esdb.Client) 
 // BenchmarkRead compares the driver, which reads in pages, with the bare client,
 // which reads the same in one call.
 func BenchmarkRead(b *testing.B) {
-	const n, page = 10_000, 1000
+	const n, page = 3000, 1000
 	log := memory.New()
 	for i := range n / 100 {
 		batch := records(100)
@@ -117,7 +117,7 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkAppend compares writers that append events one by one through the
 // driver with as many at the bare client.
 func BenchmarkAppend(b *testing.B) {
-	const writers, each = 8, 100
+	const writers, each = 8, 40
 	d, client := both(b, memory.New())
 	write := func(put func(stream string, expected int64, r events.Record) error) {
 		var all sync.WaitGroup
