@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// A history is some hundred calls of a server here.
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
