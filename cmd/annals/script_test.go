@@ -17,8 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"annals/events/eventstoredb/esdbtest"
+	"annals/events/memory"
 	"annals/events/postgres/postgrestest"
 
+	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -27,6 +30,7 @@ func TestScripts(t *testing.T) {
 	if os.Getenv(postgrestest.Variable) != "" {
 		database = postgrestest.URL(t)
 	}
+	cluster := esdbtest.Start(t, memory.New())
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -35,6 +39,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("POSTGRES", database)
+			e.Setenv("ESDB", cluster.URL()+"&prefix="+uuid.NewString()+"-")
 			s := new(scriptServer)
 			e.Values[serverKey{}] = s
 			e.Defer(func() { _ = s.end(os.Kill) })

@@ -5,12 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-
-	"annals/events/fault"
 )
 
 // Pauses between the repetitions of a call.
@@ -19,11 +13,30 @@ const (
 	maxPause   = time.Second
 )
 
-// call carries out fn on the connection to the leader. What passes, such as a
-// change of the leader, is waited for and fn called again, until the deadline
-// has passed since the first call. fn calls alive whenever the server has
-// answered something, which prolongs the deadline of this repetition.
-func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Context, s *session, alive func()) error) error {
+// longest is how many deadlines a server may be silent that looks for the next
+// event of ours among many others; so much it is given if nothing else is wrong
+// with it.
+const longest = 32
+
+// work is what a call asks of the server. It calls alive whenever the server
+// has answered something, which prolongs its deadline.
+type work func(ctx context.Context, s *session, alive func()) error
+
+// call carries out do on the connection to the leader. What passes, such as a
+// change of the leader, is waited for and do called again, until twice the
+// deadline has passed since the first call: one that was never answered is
+// repeated, too.
+func (d *Driver) call(ctx context.Context, doing string, do work) error {
+	return d.repeat(ctx, doing, 1, do)
+}
+
+// scan is call for what makes the server look through the log, which it may do
+// for long without an answer. Silence alone is met with more time.
+func (d *Driver) scan(ctx context.Context, doing string, do work) error {
+	return d.repeat(ctx, doing, longest, do)
+}
+
+func (d *Driver) repeat(ctx context.Context, doing string, most time.Duration, do work) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -35,17 +48,19 @@ func (d *Driver) call(ctx context.Context, doing string, fn func(ctx context.Con
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()
-	begun := time.Now()
+	begun, deadline := time.Now(), d.deadline
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		err := d.once(inner, fn)
+		asked, err := d.once(inner, deadline, do)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s: %w", doing, ctx.Err())
+			return fmt.Errorf("%s %s: %w", doing, theLog, ctx.Err())
 		case d.life.Err() != nil:
 			return errClosed
-		case !passes(err) || time.Since(begun)+pause > d.deadline:
+		case asked && errors.Is(err, errSilent) && deadline < most*d.deadline:
+			begun, deadline = time.Now(), 2*deadline
+		case !passes(err) || time.Since(begun)+pause > 2*d.deadline:
 			return told(doing, err)
 		}
 		wait(inner, pause)
@@ -65,21 +80,23 @@ func wait(ctx context.Context, pause time.Duration) {
 // errSilent is a server's that has not answered anything for the deadline.
 var errSilent = errors.New("the server does not answer")
 
-// once carries out fn with a deadline.
-func (d *Driver) once(ctx context.Context, fn func(context.Context, *session, func()) error) error {
+// once carries out do with a deadline; asked tells that there was a connection
+// to do so.
+func (d *Driver) once(ctx context.Context, deadline time.Duration, do work) (asked bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(d.deadline, func() { cancel(errSilent) })
 	defer late.Stop()
 	s, err := d.cluster.session(ctx)
 	if err != nil {
-		return silenced(ctx, err)
+		return false, silenced(ctx, err)
 	}
-	err = silenced(ctx, fn(ctx, s, func() { late.Reset(d.deadline) }))
+	late.Reset(deadline)
+	err = silenced(ctx, do(ctx, s, func() { late.Reset(deadline) }))
 	if err != nil && passes(err) && (ctx.Err() == nil || errors.Is(err, errSilent)) {
 		d.cluster.drop(s, err)
 	}
-	return err
+	return true, err
 }
 
 // silenced returns the error of a call that may have ended since its server
@@ -89,79 +106,4 @@ func silenced(ctx context.Context, err error) error {
 		return errors.Join(errSilent, err)
 	}
 	return err
-}
-
-// notLeader is the error of a call to a node that does not lead the cluster.
-type notLeader struct {
-	leader string // the address of the node that does
-	err    error
-}
-
-func (e *notLeader) Error() string { return "the leader is now " + e.leader }
-func (e *notLeader) Unwrap() error { return e.err }
-
-// What servers call their exceptions, in the trailer of a call.
-const (
-	isNotLeader = "not-leader"
-	isTooLarge  = "maximum-append-size-exceeded"
-)
-
-// explained returns the error of a call with what its trailer says of it.
-func explained(err error, trailer metadata.MD) error {
-	first := func(key string) string {
-		if values := trailer.Get(key); len(values) > 0 {
-			return values[0]
-		}
-		return ""
-	}
-	switch first("exception") {
-	case isNotLeader:
-		return &notLeader{first("leader-endpoint-host") + ":" + first("leader-endpoint-port"), err}
-	case isTooLarge:
-		return fault.Errorf(fault.Invalid, "the append is larger than the server takes: %w", err)
-	}
-	return err
-}
-
-// passes reports whether a call may succeed when it is repeated, on another
-// connection. One that was cut off by its own context may not, but that is for
-// the caller to know.
-func passes(err error) bool {
-	if errors.Is(err, errSilent) || errors.Is(err, errNoLeader) || errors.As(err, new(*notLeader)) {
-		return true
-	}
-	switch codeOf(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Canceled, codes.Internal:
-		return true
-	}
-	return false
-}
-
-// codeOf returns the protocol's code of an error.
-func codeOf(err error) codes.Code {
-	var s interface{ GRPCStatus() *status.Status }
-	switch {
-	case errors.As(err, &s):
-		return s.GRPCStatus().Code()
-	case errors.Is(err, context.Canceled):
-		return codes.Canceled
-	}
-	return codes.Unknown
-}
-
-// told gives an error its kind, and the words for clients.
-func told(doing string, err error) error {
-	var known *fault.Error
-	cause := fmt.Errorf("%s the log at EventStoreDB: %w", doing, err)
-	switch {
-	case errors.As(err, &known):
-		return err
-	case passes(err):
-		return fault.Hide(fault.Unavailable, "the log does not answer at the moment", cause)
-	}
-	switch codeOf(err) {
-	case codes.Unauthenticated, codes.PermissionDenied:
-		return fault.Hide(fault.Unavailable, "the log refuses the user and password that it is given", cause)
-	}
-	return cause
 }

@@ -8,12 +8,15 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
+
+	"annals/events"
 )
 
 // cluster supervises the one connection to a cluster's leader: it finds the
@@ -32,6 +35,18 @@ type cluster struct {
 type session struct {
 	conn    *grpc.ClientConn
 	streams streams.StreamsClient
+
+	// seen is the highest position that was read of the log here. What is read
+	// to its end later, here, holds all up to it; at another node, which may
+	// just have become the leader, it may not.
+	seen atomic.Int64
+}
+
+// saw notes a position that was read.
+func (s *session) saw(p events.Position) {
+	for old := s.seen.Load(); old < int64(p) && !s.seen.CompareAndSwap(old, int64(p)); {
+		old = s.seen.Load()
+	}
 }
 
 func newCluster(s settings) *cluster {

@@ -1,8 +1,8 @@
 package eventstoredb_test
 
 import (
-	"net/url"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -25,14 +25,11 @@ func place(t *testing.T) string {
 	if text == "" {
 		return esdbtest.Start(t, memory.New()).URL()
 	}
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
+	mark := "?"
+	if strings.Contains(text, mark) {
+		mark = "&"
 	}
-	query := u.Query()
-	query.Set("prefix", "test-"+uuid.NewString()+"-")
-	u.RawQuery = query.Encode()
-	return u.String()
+	return text + mark + "prefix=test-" + uuid.NewString() + "-"
 }
 
 func open(t testing.TB, url string) *eventstoredb.Driver {

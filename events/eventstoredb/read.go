@@ -45,31 +45,30 @@ func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err
 // ReadAll implements events.Driver. The server filters; what it cannot filter
 // out is looked at and left out here.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
-	// What is read to the end holds all up to a head that was seen before.
-	head, _ := d.heads.seen()
-	if head <= after {
-		var err error
-		if head, err = d.Head(ctx); err != nil {
-			return nil, after, err
-		}
-	}
 	var p page
-	err := d.call(ctx, fmt.Sprintf("read after position %d of", after), func(ctx context.Context, s *session, alive func()) error {
-		if head <= after || limit <= 0 {
+	err := d.scan(ctx, fmt.Sprintf("read after position %d of", after), func(ctx context.Context, s *session, alive func()) error {
+		p = page{settings: &d.settings, after: max(after, 0), limit: limit, alive: alive, through: after}
+		if limit <= 0 {
 			return nil
 		}
-		p = page{settings: &d.settings, after: after, limit: limit, alive: alive}
-		return p.read(ctx, s, skip)
+		head := events.Position(s.seen.Load())
+		if head <= after {
+			var err error
+			if head, err = d.head(ctx, s); err != nil || head <= after {
+				return err
+			}
+		}
+		err := p.read(ctx, s, skip)
+		if err == nil && !p.cut {
+			p.through = max(p.through, head)
+		}
+		s.saw(p.through)
+		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, after, err
-	case head <= after || limit <= 0:
-		return nil, after, nil
-	case p.cut:
-		return p.batch, p.through, nil
 	}
-	return p.batch, max(head, p.through), nil
+	return p.batch, p.through, nil
 }
 
 // page gathers the events of one read.
@@ -82,7 +81,7 @@ type page struct {
 	batch   []events.Record
 	size    int
 	through events.Position // of the last event that was looked at
-	came    int             // events
+	came    int             // events of one answer
 	cut     bool            // there may be more
 	err     error           // ends the read
 }
@@ -109,28 +108,34 @@ func (p *page) take(e *recorded) bool {
 // read reads what lies behind after. The server reads from the beginning of an
 // event, and refuses other positions. Those that Annals goes on after are such;
 // one that an operator names is mostly the one before an event; any other is
-// met by reading all.
+// met by reading all. Where other services' events fill an answer, the next one
+// is asked for.
 func (p *page) read(ctx context.Context, s *session, skip []string) error {
 	f := p.settings.ours()
 	if len(skip) > 0 {
 		f = without(skip)
 	}
-	var err error
-	for _, from := range []events.Position{p.after, p.after + 1, 0} {
+	for from := p.after; ; {
 		count := p.limit + 1 // the event at after comes as well
 		if from < p.after {
 			count = math.MaxInt64
 		}
 		o := ofAll(from, f)
 		o.CountOption = &streams.ReadReq_Options_Count{Count: uint64(count)}
-		var ended bool
-		ended, err = read(ctx, s, o, p.take)
-		p.cut = p.cut || ended && p.came == count
-		if codeOf(err) != codes.InvalidArgument {
-			break
+		p.came = 0
+		ended, err := read(ctx, s, o, p.take)
+		refused := codeOf(err) == codes.InvalidArgument
+		switch {
+		case refused && from > 0 && from == p.after:
+			from++
+		case refused && from > p.after:
+			from = 0
+		case ended && p.came == count:
+			p.after, from = p.through, p.through
+		default:
+			return joined(err, p.err)
 		}
 	}
-	return joined(err, p.err)
 }
 
 // joined returns the first error that is one.
@@ -143,17 +148,22 @@ func joined(err, other error) error {
 
 // Head implements events.Driver.
 func (d *Driver) Head(ctx context.Context) (head events.Position, err error) {
-	err = d.call(ctx, "read the head of", func(ctx context.Context, s *session, _ func()) error {
-		head = 0
-		_, err := read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
-			head = events.Position(e.GetCommitPosition())
-			return true
-		})
+	err = d.scan(ctx, "read the head of", func(ctx context.Context, s *session, _ func()) (err error) {
+		head, err = d.head(ctx, s)
 		return err
+	})
+	return head, err
+}
+
+func (d *Driver) head(ctx context.Context, s *session) (head events.Position, err error) {
+	_, err = read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
+		head = events.Position(e.GetCommitPosition())
+		return true
 	})
 	if err != nil {
 		return 0, err
 	}
+	s.saw(head)
 	d.heads.advance(head)
 	return head, nil
 }

@@ -29,7 +29,7 @@ const form = "esdb://user:password@host:2113?tlsCaFile=/path, or esdb+discover:/
 type settings struct {
 	config   *esdb.Configuration
 	prefix   string        // of the names of our streams
-	deadline time.Duration // of a call without an answer, and of its repetitions
+	deadline time.Duration // of a call without an answer
 }
 
 // known are the settings that a URL may have.

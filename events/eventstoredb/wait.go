@@ -94,7 +94,7 @@ func (d *Driver) follow() {
 // ends. One that a server has forgotten says nothing; so each is given up in
 // time, and renewed is true then.
 func (d *Driver) subscribe() (renewed bool) {
-	head, err := d.Head(d.life)
+	head, err := d.Head(d.life) // with all patience
 	if err != nil {
 		return false
 	}
@@ -107,6 +107,7 @@ func (d *Driver) subscribe() (renewed bool) {
 	o := ofAll(head, d.ours())
 	o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
 	_, err = read(ctx, s, o, func(e *recorded) bool {
+		s.saw(events.Position(e.GetCommitPosition()))
 		d.heads.advance(events.Position(e.GetCommitPosition()))
 		return true
 	})

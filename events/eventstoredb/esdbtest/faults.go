@@ -1,6 +1,7 @@
 package esdbtest
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"path"
@@ -31,6 +32,7 @@ type Fault struct {
 	Delay time.Duration // the call is slow
 	Hang  bool          // the call is never answered
 	Code  codes.Code    // the call is refused with this status
+	Text  string        // what the status says
 	After int           // a read or subscription breaks with Code after as many messages
 
 	// LoseReply lets an append be made, and answers it with Code.
@@ -116,7 +118,7 @@ func (s *Server) next(m Method) Fault {
 	return Fault{}
 }
 
-func (f Fault) error() error { return status.Errorf(f.Code, "a fault of the test: %s", f.Code) }
+func (f Fault) error() error { return status.Error(f.Code, cmp.Or(f.Text, "a fault of the test")) }
 
 // admit refuses calls of strangers, and on a follower those that want a leader.
 func (s *Server) admit(ctx context.Context, setTrailer func(metadata.MD), method string) error {
