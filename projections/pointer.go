@@ -11,11 +11,11 @@ import (
 const (
 	// settling is for how long nothing is applied to a generation that was just
 	// taken up: every node learns of it before it holds more than the last one.
-	settling = 3 * time.Second
+	settling = 4 * time.Second
 	// unsure is for how long a node answers from a generation without being told
 	// that it is still the one that serves: less than settling, by more than
 	// a statement takes to begin.
-	unsure = 2 * time.Second
+	unsure = 3 * time.Second
 )
 
 // pointer tells which generation of a projection serves.
