@@ -11,9 +11,15 @@ import (
 
 	"annals/events"
 	"annals/events/failpoint"
+	"annals/events/fault"
 )
 
-const batchSize = 2000
+const (
+	batchSize = 2000
+	// fillEvents is how far tables get ahead of a second store that takes much
+	// at once.
+	fillEvents = 20_000
+)
 
 // generation is one complete set of a projection's tables, with its second
 // store where it has one. One goroutine at a time brings it forward.
@@ -21,11 +27,13 @@ type generation struct {
 	Projection
 	number int // 0 where the projection has no other
 	log    *events.Log
-	store  *store
+	store  store
 	logger *slog.Logger
 
 	parked   map[string]bool // streams with a parked event
 	position events.Position
+	leading  bool            // what is known of the tables is what they hold
+	applied  events.Position // up to where the tables are, which the second store follows
 
 	// Of the Runner, under its lock: the reads that are under way, and a channel
 	// that is closed when the last has ended after another generation took over.
@@ -33,30 +41,58 @@ type generation struct {
 	idle    chan struct{}
 }
 
-// newGeneration opens the tables at path, which it makes where they are not
-// there.
-func newGeneration(ctx context.Context, log *events.Log, p Projection, path string, logger *slog.Logger) (*generation, error) {
-	s, err := openStore(ctx, path, p.Name())
+// newGeneration opens tables by the name of their generation, which it makes
+// where they are not there.
+func newGeneration(ctx context.Context, log *events.Log, p Projection, home Home, name string, logger *slog.Logger) (*generation, error) {
+	s, err := home.open(ctx, name, p.Name())
 	if err != nil {
 		return nil, err
 	}
 	g := &generation{Projection: p, log: log, store: s, logger: logger.With("projection", p.Name()), idle: make(chan struct{})}
-	if g.parked, err = s.parkedStreams(ctx); err == nil {
-		g.position, err = s.checkpoint(ctx)
+	if err := g.reload(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
+	}
+	return g, nil
+}
+
+// reload learns how far the tables are.
+func (g *generation) reload(ctx context.Context) (err error) {
+	if g.parked, err = parkedStreams(ctx, g.store); err == nil {
+		g.position, err = g.store.checkpoint(ctx)
 	}
 	if err == nil {
 		err = g.ofThisLog(ctx)
 	}
-	if f, ok := p.(Follower); ok && err == nil {
+	if f, ok := g.Projection.(Follower); ok && err == nil {
 		var second events.Position
-		second, err = f.Position(ctx, s)
+		second, err = f.Position(ctx, g.store)
 		// Whichever is behind decides: applying again changes nothing.
 		g.position = min(g.position, second)
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
+	g.applied = g.position
+	return err
+}
+
+// lead reports whether this process is the one that brings the tables forward.
+// Whoever begins to goes on from where they are by then: another process may
+// have brought them there.
+func (g *generation) lead(ctx context.Context) (leads bool, err error) {
+	leads, err = g.store.lead(ctx)
+	if g.leading = g.leading && leads; err != nil || !leads || g.leading {
+		return leads, err
 	}
-	return g, nil
+	err = g.reload(ctx)
+	g.leading = err == nil
+	return g.leading, err
+}
+
+// mustLead is lead where nothing else can be done.
+func (g *generation) mustLead(ctx context.Context) error {
+	leads, err := g.lead(ctx)
+	if err == nil && !leads {
+		return fault.Errorf(fault.Unavailable, "another process brings %s forward", g.Name())
+	}
+	return err
 }
 
 // errAhead says that a log lacks what a read model was made of: an error of the
@@ -100,34 +136,50 @@ func (g *generation) read(ctx context.Context, after, to events.Position) batch 
 	return batch{events: all, through: through}
 }
 
-// step applies one batch and reports whether the log may hold more.
+// step applies one batch to the tables and reports whether the log may hold
+// more. flush is to follow.
 func (g *generation) step(ctx context.Context) (more bool, err error) {
-	b := g.read(ctx, g.position, math.MaxInt64)
-	if b.err != nil || b.through <= g.position {
+	if err := g.mustLead(ctx); err != nil {
+		return false, err
+	}
+	b := g.read(ctx, g.applied, math.MaxInt64)
+	if b.err != nil || b.through <= g.applied {
 		return false, b.err
 	}
 	return len(b.events) > 0, g.apply(ctx, b)
 }
 
-func (g *generation) apply(ctx context.Context, b batch) error {
+// apply brings the tables forward.
+func (g *generation) apply(ctx context.Context, b batch) (err error) {
+	defer func() { g.leading = g.leading && err == nil }()
 	if err := g.applyAll(ctx, b.events, b.through); err != nil {
 		return err
 	}
 	failpoint.Here(failpoint.EventsPassed)
+	g.applied = b.through
+	return nil
+}
+
+// flush brings the second store, where there is one, to where the tables are.
+func (g *generation) flush(ctx context.Context) error {
 	if f, ok := g.Projection.(Follower); ok {
-		if err := f.Flush(ctx, g.store, b.through); err != nil {
+		if err := f.Flush(ctx, g.store, g.applied); err != nil {
 			return fmt.Errorf("second store of %s: %w", g.Name(), err)
 		}
 	}
-	g.position = b.through
+	g.position = g.applied
 	return nil
 }
 
 // reach applies what the log holds up to a position, and nothing beyond. told
 // hears of every step. While a batch is applied the next one is read.
 func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
+	if err := g.mustLead(ctx); err != nil {
+		return err
+	}
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), g.position
+	g.applied = from // what the second store may lack is applied again, which changes nothing
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(ahead)
@@ -135,22 +187,35 @@ func (g *generation) reach(ctx context.Context, p events.Position, told func(eve
 	})
 	defer reader.Wait()
 	defer stop()
-	for g.position < p {
+	for flushed := from; g.position < p; {
 		b, more := <-ahead
 		switch {
 		case !more:
 			return ctx.Err()
 		case b.err != nil:
 			return b.err
-		case b.through == g.position:
-			return &logError{fmt.Errorf("the log ends at %d, before position %d", g.position, p)}
+		case b.through == g.applied:
+			return &logError{fmt.Errorf("the log ends at %d, before position %d", g.applied, p)}
 		}
-		if err := g.apply(ctx, b); err != nil {
+		err := g.apply(ctx, b)
+		if err == nil && (b.through >= p || b.through-flushed >= g.flushEvery()) {
+			err, flushed = g.flush(ctx), b.through
+		}
+		if err != nil {
 			return err
 		}
-		told(g.position)
+		told(g.applied)
 	}
 	return nil
+}
+
+// flushEvery is how far the tables may get before their second store follows,
+// while no one reads it: one that takes much at once is given much.
+func (g *generation) flushEvery() events.Position {
+	if p, ok := g.Projection.(*Passages); ok && p.fills() {
+		return fillEvents
+	}
+	return 0
 }
 
 // readAhead gives out the log from after a position up to another, until ctx
@@ -203,7 +268,7 @@ func (g *generation) applyAll(ctx context.Context, batch []events.Event, through
 		return moveCheckpoint(ctx, tx, through)
 	})
 	var poison *poisonError
-	if !errors.As(err, &poison) || ctx.Err() != nil {
+	if !errors.As(err, &poison) && !refused(err) || ctx.Err() != nil {
 		return err
 	}
 	return g.applySingly(ctx, batch, through)
@@ -234,12 +299,23 @@ func (g *generation) applyNow(ctx context.Context, tx Tx, e events.Event) error 
 	if e.Err != nil {
 		return &poisonError{e, e.Err}
 	}
-	if err := g.Apply(ctx, tx, e); err != nil && !storeFault(err) {
-		return &poisonError{e, err}
-	} else if err != nil {
+	return blame(e, g.Apply(ctx, tx, e))
+}
+
+// applyAlone is applyNow where nobody else is to blame for what fails.
+func (g *generation) applyAlone(ctx context.Context, tx Tx, e events.Event) error {
+	if err := g.applyNow(ctx, tx, e); err != nil {
 		return err
 	}
-	return nil
+	return blame(e, g.store.settle(ctx))
+}
+
+// blame marks an event that cannot be applied.
+func blame(e events.Event, err error) error {
+	if err == nil || storeFault(err) {
+		return err
+	}
+	return &poisonError{e, err}
 }
 
 func park(ctx context.Context, tx Tx, e events.Event, reason string) error {
@@ -257,6 +333,9 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 		for attempt := range applyAttempts {
 			err = g.store.Transaction(ctx, func(tx Tx) error {
 				if err := g.applyOne(ctx, tx, e); err != nil {
+					return err
+				}
+				if err := blame(e, g.store.settle(ctx)); err != nil {
 					return err
 				}
 				return moveCheckpoint(ctx, tx, e.Position)

@@ -18,7 +18,7 @@ func newPassages(t *testing.T, log *events.Log, dir string) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet)
+	r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet)
 	if err != nil {
 		engine.Close()
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 		if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 			t.Fatal(err)
 		}
-		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = CAST('The text of version three.' AS BLOB)`); n != 1 {
+		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = $1`, []byte("The text of version three.")); n != 1 {
 			t.Fatalf("%d passages of the last version, want 1", n)
 		}
 		if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
@@ -79,6 +79,7 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 // A crash may leave the index behind the tables by any number of events, all of
 // which are then applied again.
 func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
+	heavy(t)
 	for name, end := range map[string]func(folder uuid.UUID) (events.Data, bool){
 		"live":           func(uuid.UUID) (events.Data, bool) { return nil, false },
 		"deleted":        func(uuid.UUID) (events.Data, bool) { return events.DocumentDeleted{Version: 3}, false },
@@ -123,8 +124,8 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 				}
 				var text string
 				for _, query := range []string{ // without the numbers of rows, which tell nothing
-					`SELECT t.stream || ' ' || t.named || ' ' || coalesce(s.section || ' ' || CAST(s.text AS TEXT), '') FROM texts t LEFT JOIN sections s ON s.text_id = t.id ORDER BY t.stream, s.section`,
-					`SELECT p.document || ' ' || p.version || ' ' || p.section || ' ' || p.number || ' ' || CAST(s.text AS TEXT) FROM passages p JOIN sections s ON s.id = p.row ORDER BY 1`,
+					`SELECT t.stream || ' ' || t.named || ' ' || coalesce(s.section || ' ' || ` + asText("s.text") + `, '') FROM texts t LEFT JOIN sections s ON s.text_id = t.id ORDER BY t.stream, s.section`,
+					`SELECT p.document || ' ' || p.version || ' ' || p.section || ' ' || p.number || ' ' || ` + asText("s.text") + ` FROM passages p JOIN sections s ON s.id = p.row ORDER BY 1`,
 					`SELECT d.id || ' ' || d.version || ' ' || d.shown || ' ' || d.title || ' ' || t.stream FROM documents d JOIN texts t ON t.id = d.text ORDER BY d.id`,
 					`SELECT id || ' ' || deleted FROM folders ORDER BY id`,
 					`SELECT document FROM unindexed UNION ALL SELECT passage FROM forgotten ORDER BY 1`,
@@ -197,10 +198,10 @@ func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet); err == nil {
+	if r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
 		t.Errorf("tables at position %d were opened over an empty index", r.Position())
 	}
-	if r, err := newRunner(t.Context(), newLog(t), Vault{}, filepath.Join(dir, "vault.db"), quiet); err != nil {
+	if r, err := newRunner(t.Context(), newLog(t), Vault{}, homeIn(t, dir), "vault", quiet); err != nil {
 		t.Error(err)
 	} else if err := r.close(); err != nil {
 		t.Error(err)
@@ -214,7 +215,7 @@ func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if _, err := newRunner(t.Context(), newLog(t), &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet); err == nil {
+	if _, err := newRunner(t.Context(), newLog(t), &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
 		t.Error("a read model was opened over a log that ends before it")
 	}
 }

@@ -44,6 +44,9 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
+	if err := q.Models.Passages.Away(); err != nil {
+		return nil, err
+	}
 	// An index that lacks what the log held at the start would tell of it that
 	// there is nothing.
 	if err := q.await(ctx, q.Models.Passages, q.Start); err != nil {
@@ -182,7 +185,7 @@ func (q *Queries) labelled(ctx context.Context) (events.Position, error) {
 // below one of some folders ($2, JSON) now.
 const movedBelow = `WITH RECURSIVE up (moved, id, depth) AS (
 		SELECT folder, folder, 0 FROM moved WHERE position > $1
-		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
+		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.id AND up.depth < 100)
 	SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`
 
 // withMoved adds to folders those that are below them since a move after a

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -25,11 +27,22 @@ func Passes(err error) bool {
 		}
 		return reply.Code == "25006" // read only: a server that was primary before
 	}
-	var network net.Error
+	var network *net.OpError // any other error of the system may be a net.Error too
 	var connecting *pgconn.ConnectError
-	return errors.As(err, &connecting) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+	return errors.As(err, &connecting) || pgconn.SafeToRetry(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// Severed reports whether an error says that a connection is not there any more,
+// which was used before: another may be had at once.
+func Severed(err error) bool {
+	var reply *pgconn.PgError
+	if errors.As(err, &reply) {
+		return reply.Code == "57P01" // admin_shutdown
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, driver.ErrBadConn)
 }
 
 // Told gives an error of the client its kind: what passes is fault.Unavailable,
