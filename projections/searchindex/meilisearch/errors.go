@@ -74,9 +74,7 @@ func kind(err error) error {
 	switch code := codeOf(err); {
 	case err == nil, errors.Is(err, searchindex.ErrDamaged):
 		return err
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, new(*fault.Error)):
+	case errors.Is(err, context.Canceled), errors.As(err, new(*fault.Error)):
 		return err
 	case code == "invalid_api_key", code == "missing_authorization_header":
 		return fault.Hide(fault.Unavailable, "the search engine does not accept the key that it is asked with", err)

@@ -72,7 +72,7 @@ func (s *Server) Remove(ctx context.Context, generation string) error {
 	if isCode(err, "index_not_found") {
 		return nil
 	}
-	return err
+	return x.told("remove", err)
 }
 
 // Index is a search index on a server. Another process may write to it once
@@ -179,7 +179,7 @@ func (x *Index) told(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s search index %s: %w", what, x.uid, kind(err))
+	return kind(fmt.Errorf("%s search index %s: %w", what, x.uid, err))
 }
 
 // Close does nothing: the server keeps the index, and its Server the

@@ -56,7 +56,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 
 // windows are how many candidates there are, so that pages which lie within the
 // same one are of one order.
-var windows = []int{256, 2048, searchindex.MaxOffset + searchindex.MaxLimit}
+var windows = []int{200, 2000, searchindex.MaxOffset + searchindex.MaxLimit}
 
 // candidates returns what Meilisearch finds best: of all words, and of all but
 // the rarest one, two, and so on, since of the words that are asked for it

@@ -27,13 +27,13 @@ func settings() *meilisearch.Settings {
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"title", "section", "text"},
 		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
-		RankingRules:         []string{"words", "typo", "proximity", "exactness", "attribute", "id:asc"},
+		RankingRules:         []string{"words", "typo", "id:asc"}, // Search tells the rest by the texts
 		TypoTolerance: &meilisearch.TypoTolerance{
 			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: oneTypo, TwoTypos: twoTypos},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
 		},
 		PrefixSearch:       &whole,
-		ProximityPrecision: meilisearch.ByWord,
+		ProximityPrecision: meilisearch.ByAttribute,
 		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
 		SearchCutoffMs:     10_000,                                               // one that is cut off would find what there was time for
 	}

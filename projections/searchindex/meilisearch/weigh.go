@@ -23,6 +23,9 @@ const (
 const (
 	// rankedTerms bounds the terms that are ranked by: the rarest ones.
 	rankedTerms = 32
+	// combined is of how many words one after the other is left out. The server
+	// takes a millisecond or more for each part.
+	combined = 4
 	// leastShare keeps words that nearly all passages have in what is asked for.
 	leastShare = 1e-3
 	// moreTerms bounds the further terms that are looked up.
@@ -114,8 +117,8 @@ type part struct {
 }
 
 // parts returns the strongest words, those without the first, the first two and
-// so on, and each alone: Meilisearch leaves out together what is equally
-// frequent.
+// so on as far as that tells, and each alone: Meilisearch leaves out together
+// what is equally frequent.
 func (w *weighed) parts() []part {
 	asked := w.terms[:min(len(w.terms), wordLimit)]
 	whole := sum(asked)
@@ -128,9 +131,9 @@ func (w *weighed) parts() []part {
 		parts = append(parts, part{strings.Join(words, " "), max(sum(terms)/whole, leastShare)})
 	}
 	for i := range asked {
-		add(asked[i:])
-		if i+1 < len(asked) {
-			add(asked[i : i+1])
+		add(asked[i : i+1])
+		if i < combined && i+1 < len(asked) {
+			add(asked[i:])
 		}
 	}
 	return parts
