@@ -4,8 +4,8 @@
 // The index holds terms, not texts: titles, sections and texts as
 // searchindex.Terms takes them apart, so that words are stemmed and scripts
 // without spaces are found as in the embedded engine. Texts are shown from the
-// read model, so nothing is cropped here. Meilisearch puts passages into an
-// order and gives no weights to terms: Query.More changes nothing.
+// read model, so nothing is cropped here. Meilisearch weighs no terms: it finds
+// candidates, and Search scores these by BM25.
 //
 // Meilisearch changes an index by tasks, each as a whole or not at all. A batch
 // is one task: what is deleted is emptied in it, so that no search finds it, and
