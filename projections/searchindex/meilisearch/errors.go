@@ -82,6 +82,8 @@ func kind(err error) error {
 		return fault.Hide(fault.Unavailable, "the search engine has no room for more at the moment", err)
 	case code == "task_not_found":
 		return fault.Hide(fault.Unavailable, "the search engine has forgotten a change that it took", err)
+	case errors.Is(err, errStillQueued):
+		return fault.Hide(fault.Unavailable, "the search engine has not come to what is new yet", err)
 	case passes(err), errors.Is(err, context.DeadlineExceeded):
 		return fault.Hide(fault.Unavailable, away, err)
 	case errors.As(err, new(*taskError)) && code == "":

@@ -63,12 +63,9 @@ func (s *Server) Index(generation string) *Index {
 // Remove deletes the index of one generation; it may not be there.
 func (s *Server) Remove(ctx context.Context, generation string) error {
 	x := s.Index(generation)
-	id, err := x.enqueue(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+	err := x.change(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
 		return s.client.DeleteIndexWithContext(ctx, x.uid)
 	})
-	if err == nil {
-		err = x.await(ctx, id)
-	}
 	if isCode(err, "index_not_found") {
 		return nil
 	}

@@ -68,6 +68,8 @@ func (x *Index) prepare(ctx context.Context) error {
 		if err := x.make(ctx); err != nil {
 			return err
 		}
+	} else {
+		x.emptied += sweepAfter // there may be some
 	}
 	info, err := x.info(ctx)
 	if err != nil {
@@ -92,11 +94,7 @@ func (x *Index) make(ctx context.Context) error {
 		},
 	}
 	for _, step := range steps {
-		id, err := x.enqueue(ctx, step)
-		if err == nil {
-			err = x.await(ctx, id)
-		}
-		if err != nil && !isCode(err, "index_already_exists") {
+		if err := x.change(ctx, step); err != nil && !isCode(err, "index_already_exists") {
 			return x.told("make", err)
 		}
 	}
