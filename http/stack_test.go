@@ -12,6 +12,7 @@ import (
 	"annals/commands"
 	httpd "annals/http"
 	"annals/http/metrics"
+	"annals/projections"
 )
 
 // startStack serves the whole stack over a log in memory: real read models, a
@@ -19,8 +20,14 @@ import (
 // long as it takes. change may set options.
 func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
+	return startStackOver(t, func(*projections.Options) {}, change...)
+}
+
+// startStackOver is startStack with other engines.
+func startStackOver(t *testing.T, engines func(*projections.Options), change ...func(*httpd.Server)) *service {
+	t.Helper()
 	return start(t, func(h *httpd.Server) {
-		stack := stacktest.Open(t, h.Commands.(*commands.Handler))
+		stack := stacktest.Open(t, h.Commands.(*commands.Handler), engines)
 		h.Queries = stack.Queries
 		measures := h.Metrics.(*metrics.Metrics)
 		measures.Follow(stack.Queries)

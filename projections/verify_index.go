@@ -107,12 +107,23 @@ func (m *verifiedModel) compareIndex(ctx context.Context, served searchindex.Eng
 		c.left("it has yet to take %d documents and passages that its tables tell of; it does when serve runs", waiting)
 		return nil
 	}
-	passages, err := m.comparePassages(ctx, served, progress, c.problem)
-	if err != nil {
-		return err
+	var found Check
+	passages, err := m.comparePassages(ctx, served, progress, found.problem)
+	searches := 0
+	if err == nil {
+		searches, err = m.compareSearches(ctx, served, passages, found.problem)
 	}
-	searches, err := m.compareSearches(ctx, served, passages, c.problem)
-	c.Counts = fmt.Sprintf("%d passages, %d searches", passages, searches)
+	// An index on a server goes on meanwhile: what is found of another state says
+	// nothing of this one.
+	if now, lost := served.Position(ctx); err == nil && lost == nil && now != position {
+		c.left("it went on from position %d to %d while it was compared", position, now)
+		return nil
+	}
+	c.Problems += found.Problems
+	c.First = append(c.First, found.First...)
+	if err == nil {
+		c.Counts = fmt.Sprintf("%d passages, %d searches", passages, searches)
+	}
 	return err
 }
 

@@ -32,8 +32,9 @@ type Stack struct {
 	control *projections.Control
 }
 
-// Open makes the parts behind a handler. They stand still until Run.
-func Open(t testing.TB, handler *commands.Handler) *Stack {
+// Open makes the parts behind a handler. They stand still until Run. change may
+// put other engines behind the read models.
+func Open(t testing.TB, handler *commands.Handler, change ...func(*projections.Options)) *Stack {
 	t.Helper()
 	ctx, dir, quiet := context.Background(), t.TempDir(), slog.New(slog.DiscardHandler)
 	control, err := projections.OpenControl(ctx, filepath.Join(dir, "control.db"))
@@ -41,13 +42,17 @@ func Open(t testing.TB, handler *commands.Handler) *Stack {
 		t.Fatal(err)
 	}
 	search := func(generation string) string { return filepath.Join(dir, "search", generation) }
-	models, err := projections.Open(ctx, projections.Options{
+	options := projections.Options{
 		Log: handler.Log, Control: control, Tables: projectionstest.Home(t, filepath.Join(dir, "models")), Logger: quiet,
 		OpenSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
 			return bleve.Open(search(generation))
 		},
 		RemoveSearch: func(_ context.Context, generation string) error { return os.RemoveAll(search(generation)) },
-	})
+	}
+	for _, set := range change {
+		set(&options)
+	}
+	models, err := projections.Open(ctx, options)
 	if err != nil {
 		t.Fatal(errors.Join(err, control.Close()))
 	}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/meilisearch/meilisearch-go"
+
 	"annals/events"
 	"annals/projections/searchindex"
 )
@@ -20,11 +22,16 @@ type writing struct {
 	emptied int          // passages that were emptied since the last sweep, or more
 	lines   bytes.Buffer // documents that are to be sent
 	pending []int64      // tasks that were not seen to end
+	sent    int          // bytes that they carry, and those before them
 	late    bool         // they are of a change that was given up
 }
 
-// sweepAfter is how many passages may lie emptied.
-const sweepAfter = 1000
+const (
+	// sweepAfter is how many passages may lie emptied.
+	sweepAfter = 1000
+	// leastSpeed is how many bytes a second a server should take.
+	leastSpeed = 100 << 10
+)
 
 // Apply makes the change and moves the position in one task, and returns once
 // searches see it. After an error of kind fault.Unavailable it may be that the
@@ -90,7 +97,7 @@ func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
 // failed lets the caller begin again after an error.
 func (x *Index) failed(err *error) {
 	if *err != nil {
-		x.lines.Reset()
+		x.lines = bytes.Buffer{}
 	}
 	x.late = *err != nil && len(x.pending) > 0
 }
@@ -101,12 +108,18 @@ func (x *Index) send(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return err
 	}
-	id, err := x.enqueue(ctx, x.addDocuments)
+	// What was not answered may still be read when the next lines are written.
+	lines := x.lines.Bytes()
+	x.lines = bytes.Buffer{}
+	id, err := x.enqueue(ctx, x.server.limits.send, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+		primary := "id"
+		return x.index.AddDocumentsNdjsonWithContext(ctx, lines, &meilisearch.DocumentOptions{PrimaryKey: &primary})
+	})
 	if err != nil {
 		return x.told("write to", err)
 	}
 	x.pending = append(x.pending, id)
-	x.lines.Reset()
+	x.sent += len(lines)
 	return nil
 }
 
@@ -114,16 +127,17 @@ func (x *Index) send(ctx context.Context) error {
 // are waited for by the next one first, so that their queue does not grow.
 func (x *Index) settle(ctx context.Context) error {
 	for len(x.pending) > 0 {
-		err := x.await(ctx, x.pending[0])
+		err := x.await(ctx, x.pending[0], x.server.limits.settle+time.Duration(x.sent/leastSpeed)*time.Second)
 		if isStillWaiting(ctx, err) {
 			return x.told("wait for", err)
 		}
 		if err != nil {
-			x.pending = nil
+			x.pending, x.sent = nil, 0
 			return x.told("write to", err)
 		}
 		x.pending = x.pending[1:]
 	}
+	x.sent = 0
 	return nil
 }
 
@@ -134,7 +148,10 @@ func (x *Index) sweep(ctx context.Context) {
 	if x.emptied < sweepAfter {
 		return
 	}
-	if _, err := x.enqueue(ctx, x.deleteEmptied); err == nil {
+	_, err := x.enqueue(ctx, x.server.limits.ask, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+		return x.index.DeleteDocumentsByFilterWithContext(ctx, "gone = true", nil)
+	})
+	if err == nil {
 		x.emptied = 0
 	}
 }

@@ -74,9 +74,7 @@ func kind(err error) error {
 	switch code := codeOf(err); {
 	case err == nil, errors.Is(err, searchindex.ErrDamaged):
 		return err
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, new(*fault.Error)):
+	case errors.Is(err, context.Canceled), errors.As(err, new(*fault.Error)):
 		return err
 	case code == "invalid_api_key", code == "missing_authorization_header":
 		return fault.Hide(fault.Unavailable, "the search engine does not accept the key that it is asked with", err)
@@ -84,6 +82,8 @@ func kind(err error) error {
 		return fault.Hide(fault.Unavailable, "the search engine has no room for more at the moment", err)
 	case code == "task_not_found":
 		return fault.Hide(fault.Unavailable, "the search engine has forgotten a change that it took", err)
+	case errors.Is(err, errStillQueued):
+		return fault.Hide(fault.Unavailable, "the search engine has not come to what is new yet", err)
 	case passes(err), errors.Is(err, context.DeadlineExceeded):
 		return fault.Hide(fault.Unavailable, away, err)
 	case errors.As(err, new(*taskError)) && code == "":

@@ -2,6 +2,7 @@ package meilisearch_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -313,5 +314,22 @@ func TestDeletedPassagesAreSwept(t *testing.T) {
 	}
 	if n := server.Documents("test-passages-1"); n != 1 { // which tells the position
 		t.Errorf("the index holds %d documents, want 1", n)
+	}
+}
+
+// TestThousandsOfGrants has a caller who was granted one folder at a time.
+func TestThousandsOfGrants(t *testing.T) {
+	_, s := stub(t)
+	s.Hurry(time.Minute)
+	x := s.Index("passages-1")
+	b := batch(1, "lighthouse keeper", "keeper")
+	b.Put[0].Folders = []string{"folder-4999"}
+	apply(t, x, b)
+	q := searchindex.Query{Text: "lighthouse keeper counts ships in fog", Granted: []string{}}
+	for i := range 5000 {
+		q.Granted = append(q.Granted, fmt.Sprintf("folder-%d", i))
+	}
+	if hits, err := x.Search(t.Context(), q); err != nil || len(hits) != 1 || hits[0].ID != "d/lighthouse keeper" {
+		t.Errorf("Search = %v, %v", hits, err)
 	}
 }

@@ -14,11 +14,11 @@ const maxReply = 64 << 20
 type limits struct {
 	ask    time.Duration // for one answer, with the tries that it takes
 	send   time.Duration // until one task is sent
-	settle time.Duration // for a task, before the next try goes on waiting
+	settle time.Duration // for a task that carries little, before the next try goes on waiting
 	task   int           // bytes: Meilisearch takes few large tasks faster than many
 }
 
-var usual = limits{ask: 15 * time.Second, send: 2 * time.Minute, settle: 5 * time.Minute, task: 10 << 20}
+var usual = limits{ask: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
 
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()

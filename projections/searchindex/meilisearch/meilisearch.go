@@ -4,8 +4,8 @@
 // The index holds terms, not texts: titles, sections and texts as
 // searchindex.Terms takes them apart, so that words are stemmed and scripts
 // without spaces are found as in the embedded engine. Texts are shown from the
-// read model, so nothing is cropped here. Meilisearch puts passages into an
-// order and gives no weights to terms: Query.More changes nothing.
+// read model, so nothing is cropped here. Meilisearch weighs no terms: it finds
+// candidates, and Search scores these by BM25.
 //
 // Meilisearch changes an index by tasks, each as a whole or not at all. A batch
 // is one task: what is deleted is emptied in it, so that no search finds it, and
@@ -63,16 +63,13 @@ func (s *Server) Index(generation string) *Index {
 // Remove deletes the index of one generation; it may not be there.
 func (s *Server) Remove(ctx context.Context, generation string) error {
 	x := s.Index(generation)
-	id, err := x.enqueue(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+	err := x.change(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
 		return s.client.DeleteIndexWithContext(ctx, x.uid)
 	})
-	if err == nil {
-		err = x.await(ctx, id)
-	}
 	if isCode(err, "index_not_found") {
 		return nil
 	}
-	return err
+	return x.told("remove", err)
 }
 
 // Index is a search index on a server. Another process may write to it once
@@ -179,7 +176,7 @@ func (x *Index) told(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s search index %s: %w", what, x.uid, kind(err))
+	return kind(fmt.Errorf("%s search index %s: %w", what, x.uid, err))
 }
 
 // Close does nothing: the server keeps the index, and its Server the

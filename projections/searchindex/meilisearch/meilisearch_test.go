@@ -65,3 +65,25 @@ func TestEngine(t *testing.T) {
 func TestEngineOverStub(t *testing.T) {
 	searchindextest.Run(t, indexes(open(t, meilisearchtest.New(t).URL("test-"))))
 }
+
+// TestMisspeltWordsAreFound holds what the embedded engine does not promise.
+func TestMisspeltWordsAreFound(t *testing.T) {
+	s := realServer(t)
+	x := indexes(s)(t, "a")
+	err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "1", Text: "the lighthouse keeper counts ships"}, {ID: "2", Text: "a keeper of bees"}, {ID: "3", Text: "a meadow of poppies"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"lihgthouse": "1", "ligthouse keeper": "1 2", "meadwo": "3", "shipz": "1", "ship": "1", "kepe": ""} {
+		hits, err := x.Search(t.Context(), searchindex.Query{Text: text, All: true})
+		var got []string
+		for _, h := range hits {
+			got = append(got, h.ID)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("Search(%s) = %v, %v, want %s", text, hits, err, want)
+		}
+	}
+}

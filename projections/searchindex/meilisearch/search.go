@@ -34,7 +34,8 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 		return nil, err
 	}
 	end := q.Offset + cmp.Or(q.Limit, 10)
-	found, err := x.candidates(ctx, w, filter, end)
+	parts := w.parts(len(q.Granted) + len(q.Folders) + len(q.Tags))
+	found, err := x.candidates(ctx, parts, filter, end)
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +57,15 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 
 // windows are how many candidates there are, so that pages which lie within the
 // same one are of one order.
-var windows = []int{256, 2048, searchindex.MaxOffset + searchindex.MaxLimit}
+var windows = []int{200, 2000, searchindex.MaxOffset + searchindex.MaxLimit}
 
 // candidates returns what Meilisearch finds best: of all words, and of all but
 // the rarest one, two, and so on, since of the words that are asked for it
 // leaves the most frequent out first, and the rarest never.
-func (x *Index) candidates(ctx context.Context, w *weighed, filter string, end int) (meilisearch.Hits, error) {
+func (x *Index) candidates(ctx context.Context, parts []part, filter string, end int) (meilisearch.Hits, error) {
 	i, _ := slices.BinarySearch(windows, 2*end)
 	request := &meilisearch.MultiSearchRequest{Federation: &meilisearch.MultiSearchFederation{Limit: int64(windows[min(i, len(windows)-1)])}}
-	for _, part := range w.parts() {
+	for _, part := range parts {
 		request.Queries = append(request.Queries, &meilisearch.SearchRequest{
 			IndexUID: x.uid, Query: part.text, MatchingStrategy: meilisearch.Frequency, Filter: filterValue(filter),
 			AttributesToRetrieve: []string{"id", "title", "section", "text"},

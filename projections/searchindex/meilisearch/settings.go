@@ -27,13 +27,13 @@ func settings() *meilisearch.Settings {
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"title", "section", "text"},
 		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
-		RankingRules:         []string{"words", "typo", "proximity", "exactness", "attribute", "id:asc"},
+		RankingRules:         []string{"words", "typo", "id:asc"}, // Search tells the rest by the texts
 		TypoTolerance: &meilisearch.TypoTolerance{
 			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: oneTypo, TwoTypos: twoTypos},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
 		},
 		PrefixSearch:       &whole,
-		ProximityPrecision: meilisearch.ByWord,
+		ProximityPrecision: meilisearch.ByAttribute,
 		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
 		SearchCutoffMs:     10_000,                                               // one that is cut off would find what there was time for
 	}
@@ -68,6 +68,8 @@ func (x *Index) prepare(ctx context.Context) error {
 		if err := x.make(ctx); err != nil {
 			return err
 		}
+	} else {
+		x.emptied += sweepAfter // there may be some
 	}
 	info, err := x.info(ctx)
 	if err != nil {
@@ -92,11 +94,7 @@ func (x *Index) make(ctx context.Context) error {
 		},
 	}
 	for _, step := range steps {
-		id, err := x.enqueue(ctx, step)
-		if err == nil {
-			err = x.await(ctx, id)
-		}
-		if err != nil && !isCode(err, "index_already_exists") {
+		if err := x.change(ctx, step); err != nil && !isCode(err, "index_already_exists") {
 			return x.told("make", err)
 		}
 	}

@@ -9,21 +9,10 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// addDocuments puts the documents that are to be sent in place of those with
-// the same ids.
-func (x *Index) addDocuments(ctx context.Context) (*meilisearch.TaskInfo, error) {
-	id := "id"
-	return x.index.AddDocumentsNdjsonWithContext(ctx, x.lines.Bytes(), &meilisearch.DocumentOptions{PrimaryKey: &id})
-}
-
-func (x *Index) deleteEmptied(ctx context.Context) (*meilisearch.TaskInfo, error) {
-	return x.index.DeleteDocumentsByFilterWithContext(ctx, "gone = true", nil)
-}
-
 // enqueue hands a task over, which may be done more than once, and returns its
 // number.
-func (x *Index) enqueue(ctx context.Context, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
-	err = try(ctx, x.server.limits.send, func(ctx context.Context) error {
+func (x *Index) enqueue(ctx context.Context, within time.Duration, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
+	err = try(ctx, within, func(ctx context.Context) error {
 		info, err := send(ctx)
 		switch {
 		case err != nil:
@@ -37,14 +26,23 @@ func (x *Index) enqueue(ctx context.Context, send func(context.Context) (*meilis
 	return id, err
 }
 
+// change is a task that takes little time, and is waited for.
+func (x *Index) change(ctx context.Context, send func(context.Context) (*meilisearch.TaskInfo, error)) error {
+	id, err := x.enqueue(ctx, x.server.limits.ask, send)
+	if err != nil {
+		return err
+	}
+	return x.await(ctx, id, x.server.limits.settle)
+}
+
 // slowest is how long at most passes between two looks at a task.
 const slowest = 250 * time.Millisecond
 
 var errStillQueued = errors.New("it has not come to the change yet")
 
 // await returns once a task has succeeded, or a taskError where it has not.
-func (x *Index) await(ctx context.Context, id int64) error {
-	limited, cancel := context.WithTimeout(ctx, x.server.limits.settle)
+func (x *Index) await(ctx context.Context, id int64, within time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, slowest) {
 		var task *meilisearch.Task
@@ -70,7 +68,7 @@ func (x *Index) await(ctx context.Context, id int64) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("task %d: %w: %w", id, errStillQueued, context.DeadlineExceeded)
+			return fmt.Errorf("task %d: %w", id, errStillQueued)
 		}
 	}
 }

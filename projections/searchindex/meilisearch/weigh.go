@@ -23,6 +23,13 @@ const (
 const (
 	// rankedTerms bounds the terms that are ranked by: the rarest ones.
 	rankedTerms = 32
+	// combined is of how many words one after the other is left out. The server
+	// takes a millisecond or more for each part.
+	combined = 4
+	// filteredValues bounds the values of all parts' filters, for each of which
+	// the server takes a tenth of a millisecond; but there are a few parts always.
+	filteredValues = 2000
+	fewestParts    = 3
 	// leastShare keeps words that nearly all passages have in what is asked for.
 	leastShare = 1e-3
 	// moreTerms bounds the further terms that are looked up.
@@ -114,9 +121,10 @@ type part struct {
 }
 
 // parts returns the strongest words, those without the first, the first two and
-// so on, and each alone: Meilisearch leaves out together what is equally
-// frequent.
-func (w *weighed) parts() []part {
+// so on as far as that tells, and each alone: Meilisearch leaves out together
+// what is equally frequent. They are fewer, those that tell most, where each is
+// limited to one of many values.
+func (w *weighed) parts(values int) []part {
 	asked := w.terms[:min(len(w.terms), wordLimit)]
 	whole := sum(asked)
 	var parts []part
@@ -127,13 +135,15 @@ func (w *weighed) parts() []part {
 		}
 		parts = append(parts, part{strings.Join(words, " "), max(sum(terms)/whole, leastShare)})
 	}
-	for i := range asked {
+	for i := range min(combined, len(asked)) {
 		add(asked[i:])
-		if i+1 < len(asked) {
+	}
+	for i := range asked {
+		if i+1 < len(asked) || i >= combined { // else it was among these
 			add(asked[i : i+1])
 		}
 	}
-	return parts
+	return parts[:min(len(parts), max(fewestParts, filteredValues/max(values, 1)))]
 }
 
 // hit scores a candidate by BM25.

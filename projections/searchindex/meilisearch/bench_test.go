@@ -1,0 +1,151 @@
+package meilisearch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/meilisearch/meilisearch-go"
+
+	"annals/projections/searchindex"
+)
+
+const (
+	benchPassages = 20_000
+	benchBatch    = 2000
+	benchTask     = 10 << 20
+)
+
+// benchPassage has about 150 words, in about the proportions of natural language.
+func benchPassage(rnd *rand.Rand, i int) searchindex.Passage {
+	var text strings.Builder
+	for range 100 + rnd.IntN(100) {
+		text.WriteString("w" + strconv.Itoa(int(math.Exp(rnd.Float64()*math.Log(100_000)))) + " ")
+	}
+	return searchindex.Passage{
+		ID: fmt.Sprintf("%s/1/%d/0", uuid.NewSHA1(uuid.Nil, []byte(strconv.Itoa(i/50))), i%50), Document: strconv.Itoa(i / 50),
+		Folders: []string{"top", "folder" + strconv.Itoa(i%100)}, Tags: []string{"tag" + strconv.Itoa(i%10)},
+		Title: "Document " + strconv.Itoa(i/50), Section: "Section " + strconv.Itoa(i%50), Text: text.String(),
+	}
+}
+
+// BenchmarkRebuildMeilisearch fills an index as a rebuild does, and beside it
+// one of the same settings with the same documents by a bare loop, in tasks of
+// 10 MB that are waited for at the end. The two take turns at going first.
+func BenchmarkRebuildMeilisearch(b *testing.B) {
+	s := benchServer(b)
+	rnd := rand.New(rand.NewPCG(1, 1))
+	var batches []searchindex.Batch
+	for i := range benchPassages {
+		if i%benchBatch == 0 {
+			batches = append(batches, searchindex.Batch{})
+		}
+		last := &batches[len(batches)-1]
+		last.Put = append(last.Put, benchPassage(rnd, i))
+	}
+	var ours, bare time.Duration
+	rounds := 0
+	for b.Loop() {
+		for _, oursFirst := range []bool{true, false} {
+			if oursFirst {
+				ours += benchFill(b, s, batches)
+				bare += benchBare(b, s, batches)
+			} else {
+				bare += benchBare(b, s, batches)
+				ours += benchFill(b, s, batches)
+			}
+			rounds++
+		}
+	}
+	passages := float64(rounds * benchPassages)
+	b.ReportMetric(passages/ours.Seconds(), "passages/s")
+	b.ReportMetric(passages/bare.Seconds(), "bare/s")
+	b.ReportMetric(bare.Seconds()/ours.Seconds(), "ratio")
+}
+
+func benchServer(b *testing.B) *Server {
+	text := os.Getenv("ANNALS_TEST_MEILISEARCH")
+	if text == "" {
+		b.Skip("ANNALS_TEST_MEILISEARCH names no server")
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		b.Fatal("ANNALS_TEST_MEILISEARCH is no URL")
+	}
+	query := u.Query()
+	query.Set("prefix", query.Get("prefix")+uuid.NewString()+"-")
+	u.RawQuery = query.Encode()
+	s, err := Open(u.String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Close)
+	return s
+}
+
+// benchIndex returns an index with its settings, which is removed at the end.
+func benchIndex(b *testing.B, s *Server) *Index {
+	generation := uuid.NewString()
+	x := s.Index(generation)
+	if err := x.Apply(b.Context(), searchindex.Batch{}); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Remove(context.Background(), generation); err != nil {
+			b.Error(err)
+		}
+	})
+	return x
+}
+
+func benchFill(b *testing.B, s *Server, batches []searchindex.Batch) time.Duration {
+	x := benchIndex(b, s)
+	begun := time.Now()
+	for _, batch := range batches {
+		if err := x.Fill(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := x.Settle(b.Context(), 1); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begun)
+}
+
+func benchBare(b *testing.B, s *Server, batches []searchindex.Batch) time.Duration {
+	x := benchIndex(b, s)
+	var bodies [][]byte
+	var body bytes.Buffer
+	for i, batch := range batches {
+		if err := appendBatch(&body, batch); err != nil {
+			b.Fatal(err)
+		}
+		if body.Len() >= benchTask || i == len(batches)-1 {
+			bodies = append(bodies, bytes.Clone(body.Bytes()))
+			body.Reset()
+		}
+	}
+	begun := time.Now()
+	var last int64
+	for _, body := range bodies {
+		info, err := x.index.AddDocumentsNdjsonWithContext(b.Context(), body, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		last = info.TaskUID
+	}
+	task, err := s.client.WaitForTaskWithContext(b.Context(), last, 10*time.Millisecond)
+	if err != nil || task.Status != meilisearch.TaskStatusSucceeded {
+		b.Fatalf("task %d: %v, %v", last, task, err)
+	}
+	return time.Since(begun)
+}

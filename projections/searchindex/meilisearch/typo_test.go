@@ -1,0 +1,25 @@
+package meilisearch
+
+import "testing"
+
+func TestWithin(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		most int
+		want bool
+	}{
+		{"lighthous", "lighthous", 0, true},
+		{"lighthous", "lihgthous", 1, true},
+		{"lighthous", "lighthus", 1, true},
+		{"lighthous", "xlighthous", 1, true},
+		{"lighthous", "ligthus", 1, false},
+		{"lighthous", "ligthus", 2, true},
+		{"straße", "strasse", 2, true},
+		{"", "a", 1, true},
+		{"ab", "abcd", 1, false},
+	} {
+		if got := within(test.a, test.b, test.most); got != test.want || within(test.b, test.a, test.most) != got {
+			t.Errorf("within(%s, %s, %d) = %t, want %t", test.a, test.b, test.most, got, test.want)
+		}
+	}
+}

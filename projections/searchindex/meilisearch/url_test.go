@@ -1,0 +1,29 @@
+package meilisearch
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseURL(t *testing.T) {
+	for text, want := range map[string]Place{
+		"meilisearch://host":                                {"http://host:7700", "", "annals-"},
+		"meilisearch://KEY@host:7701?prefix=P_":             {"http://host:7701", "KEY", "P_"},
+		"meilisearch://a%2Fb@[::1]/search/?tls=true&prefix": {"https://[::1]:7700/search", "a/b", ""},
+	} {
+		if got, err := ParseURL(text); err != nil || got != want {
+			t.Errorf("ParseURL(%s) = %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestErrorsOfURLsTellNoKey(t *testing.T) {
+	for _, text := range []string{
+		"meilisearch://SECRET@", "meilisearch://SECRET@host:port", "meilisearch:SECRET@host", "http://SECRET@host", "meilisearch://SECRET@host?prefix=a/b",
+		"meilisearch://SECRET@host?tls=maybe", "meilisearch://SECRET@host?timeout=3", "meilisearch://:SECRET@host", "meilisearch://SECRET@host#x", "meilisearch://SECRET%zz@host",
+	} {
+		if _, err := ParseURL(text); err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("ParseURL(%s) = %v, want an error without the key", text, err)
+		}
+	}
+}
