@@ -32,6 +32,13 @@ func Passes(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// Again reports whether a transaction was undone because another was in its way,
+// and may be tried once more at once.
+func Again(err error) bool {
+	var reply *pgconn.PgError
+	return errors.As(err, &reply) && reply.Code[:2] == "40"
+}
+
 // Told gives an error of the client its kind: what passes is fault.Unavailable,
 // and its cause is for operators alone.
 func Told(err error) error {

@@ -12,7 +12,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -336,11 +335,7 @@ func TestSeveralProcessesServeTheSameSignIns(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(elsewhere), s.browser()
 	code := p.code(b)
-	var file string
-	if err := s.accounts.db.QueryRow(`SELECT file FROM pragma_database_list`).Scan(&file); err != nil {
-		t.Fatal(err)
-	}
-	issuer, err := NewIssuer(openAccounts(t, filepath.Dir(file)), IssuerOptions{URL: s.issuer.URL(), Tools: s.URL + "/mcp", Now: s.clock.now})
+	issuer, err := NewIssuer(openAccounts(t, s.dir), IssuerOptions{URL: s.issuer.URL(), Tools: s.URL + "/mcp", Now: s.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestAStoreOfTheFirstVersionIsUpgraded(t *testing.T) {
+	inFiles(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, AccountsFile)
 	db, err := sql.Open("sqlite", dataSource(path))
@@ -18,7 +19,11 @@ func TestAStoreOfTheFirstVersionIsUpgraded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(accountsTables); err != nil {
+	script, err := sqliteEngine.script(migrations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(script); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec(`INSERT INTO users (name, password, admin, groups, created) VALUES ('alice', $1, 1, '["staff"]', 1)`, hash); err != nil {
