@@ -30,7 +30,7 @@ type engine struct {
 	// hold ends a SELECT whose rows are to stay as they are until what is made
 	// from them is there, as they do where there is one writer at a time.
 	hold string
-	// alone keeps all other transactions that begin with it out.
+	// alone is the statement of keepOut.
 	alone string
 	// snapshot reads everything as of one moment.
 	snapshot *sql.TxOptions
@@ -141,25 +141,23 @@ func (s *store) exec(ctx context.Context, statement string, args ...any) (change
 // together runs statements in one transaction. They may be run again.
 func (s *store) together(ctx context.Context, run func(ctx context.Context, tx *transaction) error) error {
 	return s.retry(ctx, func(ctx context.Context) error {
-		tx, err := s.BeginTx(ctx, nil)
+		tx, err := s.begin(ctx)
 		if err != nil {
 			return err
 		}
 		defer tx.Rollback()
-		if err := run(ctx, &transaction{tx, s}); err != nil {
+		if err := run(ctx, tx); err != nil {
 			return err
 		}
 		return tx.Commit()
 	})
 }
 
-// one is together where no other such transaction may run at the moment.
+// one is together while no other such transaction runs.
 func (s *store) one(ctx context.Context, run func(ctx context.Context, tx *transaction) error) error {
 	return s.together(ctx, func(ctx context.Context, tx *transaction) error {
-		if s.alone != "" {
-			if _, err := tx.exec(ctx, s.alone); err != nil {
-				return err
-			}
+		if err := tx.keepOut(ctx); err != nil {
+			return err
 		}
 		return run(ctx, tx)
 	})
@@ -169,6 +167,23 @@ func (s *store) one(ctx context.Context, run func(ctx context.Context, tx *trans
 type transaction struct {
 	*sql.Tx
 	store *store
+}
+
+func (s *store) begin(ctx context.Context) (*transaction, error) {
+	tx, err := s.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &transaction{tx, s}, nil
+}
+
+// keepOut keeps all other transactions that call it waiting.
+func (t *transaction) keepOut(ctx context.Context) error {
+	if t.store.alone == "" {
+		return nil // there is one writer at a time
+	}
+	_, err := t.ExecContext(ctx, t.store.alone)
+	return err
 }
 
 func (t *transaction) exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
