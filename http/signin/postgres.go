@@ -64,7 +64,13 @@ func (a *Accounts) checkClock(ctx context.Context) error {
 	if err := a.db.row(ctx, `SELECT clock_timestamp()`).Scan(&there); err != nil {
 		return err
 	}
-	if there.Before(before.Add(-maxClockSkew)) || there.After(time.Now().Add(maxClockSkew)) {
+	return compareClocks(before, there, time.Now())
+}
+
+// compareClocks compares what the database's clock said with what the one here
+// said before and after.
+func compareClocks(before, there, after time.Time) error {
+	if there.Before(before.Add(-maxClockSkew)) || there.After(after.Add(maxClockSkew)) {
 		return fault.Errorf(fault.Unavailable, "this machine's clock says %s and the database's %s: set them by the same time service",
 			before.UTC().Format(time.RFC3339), there.UTC().Format(time.RFC3339))
 	}

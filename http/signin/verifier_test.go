@@ -55,7 +55,14 @@ func newBuiltIn(t testing.TB) builtInStack { return newBuiltInAt(t, "http://anna
 func newBuiltInAt(t testing.TB, host string) builtInStack {
 	t.Helper()
 	dir := t.TempDir()
-	s := builtInStack{dir: dir, accounts: openAccounts(t, dir), clock: newClock()}
+	s := newBuiltInOver(t, openAccounts(t, dir), host)
+	s.dir = dir
+	return s
+}
+
+func newBuiltInOver(t testing.TB, accounts *Accounts, host string) builtInStack {
+	t.Helper()
+	s := builtInStack{accounts: accounts, clock: newClock()}
 	addUser(t, s.accounts, NewAccount{Name: "alice", Groups: []string{"staff"}})
 	var err error
 	if s.issuer, err = NewIssuer(s.accounts, IssuerOptions{URL: host + "/signin", Tools: host + "/mcp", Now: s.clock.now}); err != nil {
