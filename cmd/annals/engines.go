@@ -46,8 +46,11 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
-	if flag == "originals" {
+	switch flag {
+	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
+	case accountsFlag:
+		return " and postgres://host/database"
 	}
 	return " alone"
 }
