@@ -52,7 +52,7 @@ func (a Audit) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	added, err := tx.Changed(ctx, `INSERT INTO entries (position, time, id, type, actor, via, correlation, thing, place, name, old_name, parent, old_parent, file, detail)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, coalesce(nullif($9, ''), last.place, ''),
 			coalesce($10, last.name, ''), coalesce(last.name, ''), coalesce($11, last.parent, ''), coalesce(last.parent, ''), $12, $13
-		FROM (SELECT 1) LEFT JOIN (SELECT name, parent, place FROM entries WHERE thing = $8 ORDER BY position DESC LIMIT 1) last
+		FROM (SELECT 1) one LEFT JOIN (SELECT name, parent, place FROM entries WHERE thing = $8 ORDER BY position DESC LIMIT 1) last ON true
 		WHERE true ON CONFLICT (position) DO NOTHING`,
 		int64(e.Position), e.Metadata.Time.UnixMicro(), e.ID.String(), e.Type, string(e.Metadata.Actor), e.Metadata.Via, e.Metadata.Correlation,
 		r.thing, r.place, r.name, r.parent, r.file, r.detail)

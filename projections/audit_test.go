@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"path/filepath"
 	"testing"
 
 	"annals/events"
@@ -18,7 +17,7 @@ func TestTheTrailKeepsWhatWasAndFollowsTheDocument(t *testing.T) {
 	stream := events.DocumentStream(document)
 	add(t, log, stream, imported(a, "a.md"), events.DocumentMoved{Version: 2, Folder: b}, events.DocumentRenamed{Version: 3, Name: "b.md"},
 		events.DocumentMoved{Version: 4, Folder: a}, events.DocumentMoved{Version: 5, Folder: b}, events.DocumentDeleted{Version: 6})
-	r, err := newRunner(t.Context(), log, Audit{}, filepath.Join(t.TempDir(), "audit.db"), quiet)
+	r, err := newRunner(t.Context(), log, Audit{}, homeIn(t, t.TempDir()), "audit", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,20 @@ import (
 	"syscall"
 
 	"annals/events/fault"
+	"annals/events/postgres"
 	"annals/projections/searchindex"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // storeFault reports whether an error is of the store as such: a full or
-// broken disk, no memory, a lock.
+// broken disk, no memory, a lock, a database that is away.
 func storeFault(err error) bool {
+	if postgres.Passes(err) || fault.Is(err, fault.Unavailable) {
+		return true
+	}
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return false
@@ -26,6 +31,13 @@ func storeFault(err error) bool {
 		return true
 	}
 	return false
+}
+
+// refused reports whether PostgreSQL refused a statement for what it says. It
+// may be one that was gathered for any event of a batch.
+func refused(err error) bool {
+	var reply *pgconn.PgError
+	return errors.As(err, &reply) && !postgres.Passes(err)
 }
 
 var errDamaged = errors.New("the file is damaged")
@@ -49,6 +61,9 @@ func damaged(err error) bool {
 		return false
 	case errors.Is(err, errDamaged), errors.Is(err, searchindex.ErrDamaged):
 		return true
+	}
+	if reply := (*pgconn.PgError)(nil); errors.As(err, &reply) {
+		return reply.Code == "XX001" || reply.Code == "XX002" // data_corrupted, index_corrupted
 	}
 	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }

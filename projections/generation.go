@@ -11,6 +11,7 @@ import (
 
 	"annals/events"
 	"annals/events/failpoint"
+	"annals/events/fault"
 )
 
 const batchSize = 2000
@@ -21,11 +22,12 @@ type generation struct {
 	Projection
 	number int // 0 where the projection has no other
 	log    *events.Log
-	store  *store
+	store  store
 	logger *slog.Logger
 
 	parked   map[string]bool // streams with a parked event
 	position events.Position
+	leading  bool // what is known of the tables is what they hold
 
 	// Of the Runner, under its lock: the reads that are under way, and a channel
 	// that is closed when the last has ended after another generation took over.
@@ -33,30 +35,57 @@ type generation struct {
 	idle    chan struct{}
 }
 
-// newGeneration opens the tables at path, which it makes where they are not
-// there.
-func newGeneration(ctx context.Context, log *events.Log, p Projection, path string, logger *slog.Logger) (*generation, error) {
-	s, err := openStore(ctx, path, p.Name())
+// newGeneration opens tables by the name of their generation, which it makes
+// where they are not there.
+func newGeneration(ctx context.Context, log *events.Log, p Projection, home Home, name string, logger *slog.Logger) (*generation, error) {
+	s, err := home.open(ctx, name, p.Name())
 	if err != nil {
 		return nil, err
 	}
 	g := &generation{Projection: p, log: log, store: s, logger: logger.With("projection", p.Name()), idle: make(chan struct{})}
-	if g.parked, err = s.parkedStreams(ctx); err == nil {
-		g.position, err = s.checkpoint(ctx)
+	if err := g.reload(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
+	}
+	return g, nil
+}
+
+// reload learns how far the tables are.
+func (g *generation) reload(ctx context.Context) (err error) {
+	if g.parked, err = parkedStreams(ctx, g.store); err == nil {
+		g.position, err = g.store.checkpoint(ctx)
 	}
 	if err == nil {
 		err = g.ofThisLog(ctx)
 	}
-	if f, ok := p.(Follower); ok && err == nil {
+	if f, ok := g.Projection.(Follower); ok && err == nil {
 		var second events.Position
-		second, err = f.Position(ctx, s)
+		second, err = f.Position(ctx, g.store)
 		// Whichever is behind decides: applying again changes nothing.
 		g.position = min(g.position, second)
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.close())
+	return err
+}
+
+// lead reports whether this process is the one that brings the tables forward.
+// Whoever begins to goes on from where they are by then: another process may
+// have brought them there.
+func (g *generation) lead(ctx context.Context) (leads bool, err error) {
+	leads, err = g.store.lead(ctx)
+	if err != nil || !leads || g.leading {
+		return leads, err
 	}
-	return g, nil
+	err = g.reload(ctx)
+	g.leading = err == nil
+	return g.leading, err
+}
+
+// mustLead is lead where nothing else can be done.
+func (g *generation) mustLead(ctx context.Context) error {
+	leads, err := g.lead(ctx)
+	if err == nil && !leads {
+		return fault.Errorf(fault.Unavailable, "another process brings %s forward", g.Name())
+	}
+	return err
 }
 
 // errAhead says that a log lacks what a read model was made of: an error of the
@@ -102,6 +131,9 @@ func (g *generation) read(ctx context.Context, after, to events.Position) batch 
 
 // step applies one batch and reports whether the log may hold more.
 func (g *generation) step(ctx context.Context) (more bool, err error) {
+	if err := g.mustLead(ctx); err != nil {
+		return false, err
+	}
 	b := g.read(ctx, g.position, math.MaxInt64)
 	if b.err != nil || b.through <= g.position {
 		return false, b.err
@@ -109,7 +141,8 @@ func (g *generation) step(ctx context.Context) (more bool, err error) {
 	return len(b.events) > 0, g.apply(ctx, b)
 }
 
-func (g *generation) apply(ctx context.Context, b batch) error {
+func (g *generation) apply(ctx context.Context, b batch) (err error) {
+	defer func() { g.leading = g.leading && err == nil }()
 	if err := g.applyAll(ctx, b.events, b.through); err != nil {
 		return err
 	}
@@ -126,6 +159,9 @@ func (g *generation) apply(ctx context.Context, b batch) error {
 // reach applies what the log holds up to a position, and nothing beyond. told
 // hears of every step. While a batch is applied the next one is read.
 func (g *generation) reach(ctx context.Context, p events.Position, told func(events.Position)) error {
+	if err := g.mustLead(ctx); err != nil {
+		return err
+	}
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), g.position
 	var reader sync.WaitGroup
@@ -203,7 +239,7 @@ func (g *generation) applyAll(ctx context.Context, batch []events.Event, through
 		return moveCheckpoint(ctx, tx, through)
 	})
 	var poison *poisonError
-	if !errors.As(err, &poison) || ctx.Err() != nil {
+	if !errors.As(err, &poison) && !refused(err) || ctx.Err() != nil {
 		return err
 	}
 	return g.applySingly(ctx, batch, through)
@@ -234,12 +270,23 @@ func (g *generation) applyNow(ctx context.Context, tx Tx, e events.Event) error 
 	if e.Err != nil {
 		return &poisonError{e, e.Err}
 	}
-	if err := g.Apply(ctx, tx, e); err != nil && !storeFault(err) {
-		return &poisonError{e, err}
-	} else if err != nil {
+	return blame(e, g.Apply(ctx, tx, e))
+}
+
+// applyAlone is applyNow where nobody else is to blame for what fails.
+func (g *generation) applyAlone(ctx context.Context, tx Tx, e events.Event) error {
+	if err := g.applyNow(ctx, tx, e); err != nil {
 		return err
 	}
-	return nil
+	return blame(e, g.store.settle(ctx))
+}
+
+// blame marks an event that cannot be applied.
+func blame(e events.Event, err error) error {
+	if err == nil || storeFault(err) {
+		return err
+	}
+	return &poisonError{e, err}
 }
 
 func park(ctx context.Context, tx Tx, e events.Event, reason string) error {
@@ -257,6 +304,9 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 		for attempt := range applyAttempts {
 			err = g.store.Transaction(ctx, func(tx Tx) error {
 				if err := g.applyOne(ctx, tx, e); err != nil {
+					return err
+				}
+				if err := blame(e, g.store.settle(ctx)); err != nil {
 					return err
 				}
 				return moveCheckpoint(ctx, tx, e.Position)

@@ -102,7 +102,7 @@ func moveFolder(ctx context.Context, tx Tx, d events.FolderMoved, at events.Posi
 	if err := tx.Exec(ctx, `UPDATE folders SET parent = $2 WHERE id = $1`, d.Folder.String(), idText(d.Parent)); err != nil {
 		return err
 	}
-	return tx.Exec(ctx, below+`INSERT INTO relabels (document, position) SELECT id, $2 FROM documents WHERE folder IN below ON CONFLICT DO NOTHING`,
+	return tx.Exec(ctx, below+`INSERT INTO relabels (document, position) SELECT id, $2 FROM documents WHERE folder IN (SELECT id FROM below) ON CONFLICT DO NOTHING`,
 		d.Folder.String(), int64(at))
 }
 
@@ -138,10 +138,10 @@ func replaceText(ctx context.Context, tx Tx, document string, version int, c eve
 // time that memory does not grow with the folder.
 func removeFolder(ctx context.Context, tx Tx, folder uuid.UUID, at events.Position) error {
 	const page = 2000
-	err := tx.Exec(ctx, below+`UPDATE folders SET deleted = $2 WHERE id IN below AND deleted = 0`, folder.String(), int64(at))
+	err := tx.Exec(ctx, below+`UPDATE folders SET deleted = $2 WHERE id IN (SELECT id FROM below) AND deleted = 0`, folder.String(), int64(at))
 	for err == nil {
 		var ids []string
-		ids, err = Column(ctx, tx, below+`SELECT id FROM documents WHERE folder IN below LIMIT +$2`, folder.String(), page)
+		ids, err = Column(ctx, tx, below+`SELECT id FROM documents WHERE folder IN (SELECT id FROM below) LIMIT CAST($2 AS INTEGER)`, folder.String(), page)
 		if err != nil || len(ids) == 0 {
 			break
 		}
@@ -159,7 +159,7 @@ func removeDocuments(ctx context.Context, tx Tx, documents []string) error {
 			return err
 		}
 	}
-	const texts = `(SELECT t.id FROM json_each($1) k CROSS JOIN texts t ON t.stream >= k.value AND t.stream < k.value || '~')`
+	const texts = `(SELECT t.id FROM json_each($1) k CROSS JOIN texts t WHERE t.stream >= k.value AND t.stream < k.value || '~')`
 	for _, query := range []string{
 		`DELETE FROM sections WHERE text_id IN ` + texts,
 		`DELETE FROM texts WHERE id IN ` + texts,

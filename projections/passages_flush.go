@@ -34,12 +34,12 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500 // documents
 	const forget = 2000
 	f.replaces = false
-	gone, err := Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT +$1`, forget)
+	gone, err := Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT CAST($1 AS INTEGER)`, forget)
 	if err != nil {
 		return false, err
 	}
 	f.batch.Delete = gone // a document that fills the batch hands it over with them
-	waiting, err := Column(ctx, f.tables, `SELECT document FROM unindexed ORDER BY id LIMIT +$1`, page)
+	waiting, err := Column(ctx, f.tables, `SELECT document FROM unindexed ORDER BY id LIMIT CAST($1 AS INTEGER)`, page)
 	if err != nil {
 		return false, err
 	}
@@ -144,7 +144,7 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 		const page = 1000
 		rows, err := List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.part, &p.start, &p.length} },
 			`SELECT section, number, row, start, length FROM passages
-			 WHERE document = $1 AND version = $2 AND (section, number) > ($3, $4) ORDER BY section, number LIMIT +$5`,
+			 WHERE document = $1 AND version = $2 AND (section, number) > ($3, $4) ORDER BY section, number LIMIT CAST($5 AS INTEGER)`,
 			whole.Document, version, after.section, after.number, page)
 		if err != nil || len(rows) == 0 {
 			return err
@@ -208,7 +208,7 @@ func (f *flush) folderAndAbove(ctx context.Context, folder string) (ids []string
 		return ids, nil
 	}
 	ids, err = Column(ctx, f.tables,
-		`WITH RECURSIVE up (id) AS (SELECT $1 UNION ALL SELECT folders.parent FROM folders JOIN up ON folders.id = up.id WHERE folders.parent <> '') SELECT id FROM up LIMIT 100`, folder)
+		`WITH RECURSIVE up (id) AS (SELECT coalesce(max(id), $1) FROM folders WHERE id = $1 UNION ALL SELECT folders.parent FROM folders JOIN up ON folders.id = up.id WHERE folders.parent <> '') SELECT id FROM up LIMIT 100`, folder)
 	if err == nil {
 		f.above[folder] = ids
 	}

@@ -96,7 +96,7 @@ func (p *Passages) Flush(ctx context.Context, tables Tables, through events.Posi
 // Later labels the passages of some documents anew, about one batch of the
 // index, after folders above them were moved.
 func (p *Passages) Later(ctx context.Context, tables Tables) (more bool, err error) {
-	waiting, err := Column(ctx, tables, `SELECT document FROM relabels ORDER BY id LIMIT +$1`, relabelPassages)
+	waiting, err := Column(ctx, tables, `SELECT document FROM relabels ORDER BY id LIMIT CAST($1 AS INTEGER)`, relabelPassages)
 	if err != nil || len(waiting) == 0 {
 		return false, err
 	}

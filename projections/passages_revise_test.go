@@ -80,7 +80,7 @@ func TestARevisionIsShownInOneStep(t *testing.T) {
 	}
 	applied := func() error { return nil }
 	watch := &Passages{Engine: watched{engine, func() error { return applied() }}}
-	if r, err = newRunner(t.Context(), log, watch, filepath.Join(dir, "passages.db"), quiet); err != nil {
+	if r, err = newRunner(t.Context(), log, watch, homeIn(t, dir), "passages", quiet); err != nil {
 		t.Fatal(err)
 	}
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})

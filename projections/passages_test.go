@@ -18,7 +18,7 @@ func newPassages(t *testing.T, log *events.Log, dir string) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet)
+	r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet)
 	if err != nil {
 		engine.Close()
 		t.Fatal(err)
@@ -197,10 +197,10 @@ func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet); err == nil {
+	if r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
 		t.Errorf("tables at position %d were opened over an empty index", r.Position())
 	}
-	if r, err := newRunner(t.Context(), newLog(t), Vault{}, filepath.Join(dir, "vault.db"), quiet); err != nil {
+	if r, err := newRunner(t.Context(), newLog(t), Vault{}, homeIn(t, dir), "vault", quiet); err != nil {
 		t.Error(err)
 	} else if err := r.close(); err != nil {
 		t.Error(err)
@@ -214,7 +214,7 @@ func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if _, err := newRunner(t.Context(), newLog(t), &Passages{Engine: engine}, filepath.Join(dir, "passages.db"), quiet); err == nil {
+	if _, err := newRunner(t.Context(), newLog(t), &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
 		t.Error("a read model was opened over a log that ends before it")
 	}
 }

@@ -90,7 +90,7 @@ func cutText(ctx context.Context, tx Tx, document string, version int, text int6
 	for {
 		parts, err := List(ctx, tx, func(p *part) []any {
 			return []any{&p.row, &p.section, &p.number, &p.startPage, &p.breaks, &p.text}
-		}, `SELECT id, section, part, start_page, breaks, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT +$4`,
+		}, `SELECT id, section, part, start_page, breaks, text FROM sections WHERE text_id = $1 AND (section, part) > ($2, $3) ORDER BY section, part LIMIT CAST($4 AS INTEGER)`,
 			text, after.section, after.part, page)
 		if err != nil || len(parts) == 0 {
 			return err

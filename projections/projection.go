@@ -39,7 +39,10 @@ type Tx interface {
 	// Changed is Exec that also returns the number of rows it changed.
 	Changed(ctx context.Context, query string, args ...any) (int64, error)
 	Queryer
-	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+	QueryRow(ctx context.Context, query string, args ...any) Row
+	// Insert adds a row to a table of which rows are only inserted and deleted.
+	// One whose key is there is left as it is.
+	Insert(ctx context.Context, table string, columns []string, values ...any) error
 }
 
 // Queryer is what rows can be read from: a Tx, or the DB of a Runner.
@@ -64,11 +67,11 @@ func List[T any](ctx context.Context, from Queryer, fields func(*T) []any, query
 	for rows.Next() {
 		var one T
 		if err := rows.Scan(fields(&one)...); err != nil {
-			return nil, err
+			return nil, told(err)
 		}
 		all = append(all, one)
 	}
-	return all, rows.Err()
+	return all, told(rows.Err())
 }
 
 // Column reads the one text column of all rows of a query.

@@ -209,7 +209,7 @@ func (d *dispatch) claimOf(ctx context.Context, owner string) (Task, bool, error
 		file int
 	}
 	rows, err := List(ctx, d.Work.DB(), func(r *row) []any { return []any{&r.job, &r.file} },
-		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT +$2`, owner, n+16)
+		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT CAST($2 AS INTEGER)`, owner, n+16)
 	if err != nil {
 		return Task{}, false, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"annals/events"
@@ -30,8 +29,8 @@ func (o Options) Rebuild(ctx context.Context, name string, told func(done, head 
 	return o.rebuild(ctx, p, told)
 }
 
-// Here returns an error where generations serve and Dir holds none of them: it
-// is the folder of another service then.
+// Here returns an error where generations serve and Tables holds none of them:
+// it is another service's then.
 func (o Options) Here(ctx context.Context) error {
 	known := false
 	for _, p := range all() {
@@ -42,13 +41,13 @@ func (o Options) Here(ctx context.Context) error {
 		if number == 0 {
 			continue
 		}
-		if _, err := os.Stat(string(o.tables(p, number))); err == nil {
+		if err := o.home(p).there(ctx, generationName(p, number)); err == nil {
 			return nil
 		}
 		known = true
 	}
 	if known {
-		return fault.Errorf(fault.NotFound, "none of the read models that serve is in %s: name the folders as serve has them; serve makes anew what is lost", o.Dir)
+		return fault.Errorf(fault.NotFound, "none of the read models that serve is in %s: name the places as serve has them; serve makes anew what is lost", o.Tables.name(""))
 	}
 	return nil
 }

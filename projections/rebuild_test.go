@@ -33,7 +33,7 @@ func optionsIn(t *testing.T, log *events.Log, dir string) Options {
 		}
 	})
 	return Options{
-		Log: log, Control: control, Dir: dir, Logger: quiet,
+		Log: log, Control: control, Tables: homeIn(t, dir), Logger: quiet,
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
 			return bleve.Open(filepath.Join(dir, name))
 		},
@@ -324,7 +324,7 @@ func TestAReplacedGenerationLeavesNothingBehind(t *testing.T) {
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
-	files, err := filepath.Glob(filepath.Join(o.Dir, "vault-*.db"))
+	files, err := filepath.Glob(filepath.Join(string(o.Tables.(Folder)), "vault-*.db"))
 	if err != nil || len(files) != 1 || r.Generation() != 3 {
 		t.Errorf("generation %d serves, of the vault's there are %v (%v)", r.Generation(), files, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"annals/events"
@@ -30,7 +29,7 @@ type retry struct {
 
 // newRetry tries one stream, or all where stream is empty.
 func newRetry(ctx context.Context, g *generation, stream string) (*retry, error) {
-	parked, err := List(ctx, g.store.read, func(s *parkedStream) []any { return []any{&s.stream, &s.first} },
+	parked, err := List(ctx, g.store.reads(), func(s *parkedStream) []any { return []any{&s.stream, &s.first} },
 		`SELECT stream, min(position) AS first FROM parked WHERE $1 = '' OR stream = $1 GROUP BY stream ORDER BY first`, stream)
 	if err != nil {
 		return nil, fmt.Errorf("parked streams of %s: %w", g.Name(), err)
@@ -69,7 +68,7 @@ func (t *retry) try(ctx context.Context) (more bool, err error) {
 	}
 	stream := t.streams[0]
 	waiting, err := List(ctx, t.store, func(p *events.Position) []any { return []any{p} },
-		`SELECT position FROM parked WHERE stream = $1 ORDER BY position LIMIT +$2`, stream, retryBatch)
+		`SELECT position FROM parked WHERE stream = $1 ORDER BY position LIMIT CAST($2 AS INTEGER)`, stream, retryBatch)
 	if err != nil {
 		return false, err
 	}
@@ -130,7 +129,7 @@ func (t *retry) applyLate(ctx context.Context, waiting []events.Position) (appli
 			e, err := t.event(ctx, p)
 			// By now it may be of a type that is none of this projection's.
 			if err == nil && (e.Err != nil || slices.Contains(t.Types(), e.Type)) {
-				err = t.applyNow(ctx, tx, e)
+				err = t.applyAlone(ctx, tx, e)
 			}
 			if err == nil {
 				err = tx.Exec(ctx, `DELETE FROM parked WHERE position = $1`, p)
@@ -206,7 +205,7 @@ func (o Options) Retry(ctx context.Context, name, stream string) (done Retried, 
 	if version != p.Version() {
 		return done, fault.Errorf(fault.Conflict, "what serves of %s is of version %d, and this program makes version %d; serve makes it anew", name, version, p.Version())
 	}
-	if _, err := os.Stat(string(o.tables(p, number))); err != nil {
+	if err := o.home(p).there(ctx, generationName(p, number)); err != nil {
 		return done, fmt.Errorf("what serves of %s cannot be opened; serve makes it anew: %w", name, err)
 	}
 	g, err := o.openGeneration(ctx, p, number)

@@ -45,9 +45,9 @@ type Runner struct {
 	failure  error           // why the loop stopped, if it did
 }
 
-// newRunner lets one generation serve, which it opens at path.
-func newRunner(ctx context.Context, log *events.Log, p Projection, path string, logger *slog.Logger) (*Runner, error) {
-	g, err := newGeneration(ctx, log, p, path, logger)
+// newRunner lets one generation serve, which it opens by its name.
+func newRunner(ctx context.Context, log *events.Log, p Projection, home Home, name string, logger *slog.Logger) (*Runner, error) {
+	g, err := newGeneration(ctx, log, p, home, name, logger)
 	if err != nil {
 		return nil, err
 	}

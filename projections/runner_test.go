@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,7 +20,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // started runs a projection over a log until the test ends.
 func started(t testing.TB, log *events.Log, p Projection) *Runner {
 	t.Helper()
-	r, err := newRunner(t.Context(), log, p, filepath.Join(t.TempDir(), p.Name()+".db"), quiet)
+	r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), p.Name(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +221,7 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 	add(t, log, events.DocumentStream(doc), imported(folder, "a.md"), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
 	add(t, log, events.JobStream(job), events.FileImported{File: 0, Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
 	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}} {
-		r, err := newRunner(t.Context(), log, p, filepath.Join(t.TempDir(), "m.db"), quiet)
+		r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), "m", quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +270,7 @@ func dump(t *testing.T, r *Runner) string {
 
 func TestAFullDiskParksNothing(t *testing.T) {
 	log := newLog(t)
-	r, err := newRunner(t.Context(), log, Vault{}, filepath.Join(t.TempDir(), "odd #%41 name.db"), quiet)
+	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "odd #%41 name", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,12 +280,13 @@ func TestAFullDiskParksNothing(t *testing.T) {
 		d := imported(folder, strings.Repeat("long", 1000)+".md")
 		add(t, log, events.DocumentStream(uuid.New()), d)
 	}
+	write := r.serving.store.(*sqliteStore).write
 	var pages int
-	if err := r.serving.store.write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
+	if err := write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
 		t.Fatal(err)
 	}
 	limit := func(n int) {
-		if err := r.serving.store.write.QueryRowContext(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
+		if err := write.QueryRowContext(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
 			t.Fatal(err)
 		}
 	}

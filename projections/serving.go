@@ -22,18 +22,19 @@ func (r *Runner) DB() *DB { return &DB{r} }
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	rows, err := g.store.read.QueryContext(ctx, query, args...)
+	rows, err := g.store.reads().QueryContext(ctx, query, args...)
 	db.r.notice(g.number, err)
 	return rows, err
 }
 
 // QueryRowContext is that of sql.DB.
-func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	row := g.store.read.QueryRowContext(ctx, query, args...)
-	db.r.notice(g.number, row.Err())
-	return row
+	return toldRow{g.store.reads().QueryRowContext(ctx, query, args...), func(err error) error {
+		db.r.notice(g.number, err)
+		return err
+	}}
 }
 
 // harm is a generation that was found damaged, and by what.

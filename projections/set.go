@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 
 	"annals/events"
@@ -20,7 +19,7 @@ import (
 type Options struct {
 	Log     *events.Log
 	Control *Control
-	Dir     string // of the read models, one file for each projection and generation
+	Tables  Home // of the read models, one for each projection and generation
 	// OpenSearch opens the index of one generation, made where it is not
 	// there; RemoveSearch deletes one.
 	OpenSearch   func(ctx context.Context, generation string) (searchindex.Engine, error)
@@ -72,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	for i, p := range all() {
 		r, aged, err := o.open(ctx, p)
 		if errors.Is(err, errAhead) {
-			err = fmt.Errorf("%w; put the log back as it was, or, if it is right as it is, delete the folder %s, which is then made anew", err, o.Dir)
+			err = fmt.Errorf("%w; put the log back as it was, or, if it is right as it is, delete %s, which is then made anew", err, o.Tables.name(""))
 			return nil, errors.Join(err, s.Close())
 		}
 		if aged {
@@ -149,6 +148,9 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 	return g.serve(), nil
 }
 
+// home is where the tables of a projection are.
+func (o Options) home(Projection) Home { return o.Tables }
+
 func generationName(p Projection, number int) string { return fmt.Sprintf("%s-%d", p.Name(), number) }
 
 // openGeneration opens a generation for serving.
@@ -174,7 +176,7 @@ func (o Options) openTables(ctx context.Context, p Projection, number int) (*gen
 		failpoint.Here(failpoint.IndexOpened)
 		p = &Passages{Engine: engine}
 	}
-	g, err := newGeneration(ctx, o.Log, p, string(o.tables(p, number)), o.Logger)
+	g, err := newGeneration(ctx, o.Log, p, o.home(p), name, o.Logger)
 	if err != nil {
 		if f, ok := p.(Follower); ok {
 			err = errors.Join(err, f.Close())
@@ -188,25 +190,19 @@ func (o Options) openTables(ctx context.Context, p Projection, number int) (*gen
 // openMade is openGeneration of one that was made: it is an error where it is
 // not there.
 func (o Options) openMade(ctx context.Context, p Projection, number int) (*generation, error) {
-	if _, err := os.Stat(string(o.tables(p, number))); err != nil {
+	if err := o.home(p).there(ctx, generationName(p, number)); err != nil {
 		return nil, err
 	}
 	return o.openGeneration(ctx, p, number)
 }
 
-// remove deletes the files of a generation that does not serve, if there are any.
+// remove deletes a generation that does not serve, if there is anything of it.
 func (o Options) remove(ctx context.Context, p Projection, number int) error {
-	var errs []error
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(string(o.tables(p, number)) + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
-		failpoint.Here(failpoint.GenerationRemoved)
-	}
+	err := o.home(p).remove(ctx, generationName(p, number))
 	if _, ok := p.(*Passages); ok {
-		errs = append(errs, o.RemoveSearch(ctx, generationName(p, number)))
+		err = errors.Join(err, o.RemoveSearch(ctx, generationName(p, number)))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // All returns every runner.

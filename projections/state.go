@@ -2,11 +2,8 @@ package projections
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"annals/events"
@@ -46,7 +43,7 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 		return s, err
 	}
 	if s.Generation > 0 {
-		if s.Position, s.Parked, err = o.tables(p, s.Generation).state(ctx); err != nil {
+		if s.Position, s.Parked, err = o.position(ctx, p, s.Generation); err != nil {
 			s.Problem = err.Error() // it may be damaged, or be deleted at the moment
 		}
 	}
@@ -55,7 +52,7 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 		if spare.state == gone {
 			continue
 		}
-		at, _, _ := o.tables(p, spare.generation).state(ctx) // it may only just be made
+		at, _, _ := o.position(ctx, p, spare.generation) // it may only just be made
 		s.Spares = append(s.Spares, Spare{spare.generation, spare.version, spare.state, at})
 	}
 	if err == nil {
@@ -122,14 +119,14 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	if err != nil || number == 0 {
 		return nil, 0, err
 	}
-	db, err := o.tables(p, number).open()
+	db, err := o.home(p).view(ctx, generationName(p, number))
 	if err != nil {
 		return nil, 0, fmt.Errorf("parked events of %s: %w", name, err)
 	}
-	defer db.Close()
+	defer db.close()
 	const those = `FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2)`
 	page, err = List(ctx, db, func(e *ParkedEvent) []any { return []any{&e.Position, &e.Stream, &e.Revision, &e.Reason} },
-		`SELECT position, stream, revision, reason `+those+` ORDER BY position LIMIT +$3`, after, stream, limit)
+		`SELECT position, stream, revision, reason `+those+` ORDER BY position LIMIT CAST($3 AS INTEGER)`, after, stream, limit)
 	if err == nil && len(page) == limit {
 		err = db.QueryRowContext(ctx, `SELECT count(*) `+those, page[limit-1].Position, stream).Scan(&more)
 	}
@@ -144,26 +141,13 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	return page, more, nil
 }
 
-// tableFile is the path of a generation's tables, which others may write to.
-type tableFile string
-
-func (o Options) tables(p Projection, generation int) tableFile {
-	return tableFile(filepath.Join(o.Dir, generationName(p, generation)+".db"))
-}
-
-// open opens the tables for reading, and makes no file.
-func (f tableFile) open() (*sql.DB, error) {
-	if _, err := os.Stat(string(f)); err != nil {
-		return nil, err
-	}
-	return sql.Open("sqlite", dsn(string(f), "query_only(1)", "cache_size(-4000)")+"&mode=rw")
-}
-
-func (f tableFile) state(ctx context.Context) (at events.Position, parked int, err error) {
-	db, err := f.open()
+// position reads up to where a generation's tables are, and how many events are
+// parked there.
+func (o Options) position(ctx context.Context, p Projection, generation int) (at events.Position, parked int, err error) {
+	tables, err := o.home(p).view(ctx, generationName(p, generation))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = db.QueryRowContext(ctx, `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`).Scan(&at, &parked)
-	return at, parked, errors.Join(err, db.Close())
+	err = tables.QueryRowContext(ctx, `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`).Scan(&at, &parked)
+	return at, parked, errors.Join(err, tables.close())
 }

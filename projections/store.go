@@ -3,216 +3,62 @@ package projections
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
-	"time"
+	"strings"
 
 	"annals/events"
-	"annals/events/failpoint"
+	"annals/events/postgres"
 	"annals/schema"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// store is one generation of a read model: an SQLite file with one writer and
-// many readers. It is not synced at every commit, because the log can always
-// make it again; a commit that a power cut undoes takes its checkpoint along.
-type store struct {
-	write *sql.Conn
-	wdb   *sql.DB
-	read  *sql.DB
-	stmts map[string]*sql.Stmt
-	// unchecked says that the file was too large to be looked at whole when it
-	// was opened.
-	unchecked bool
+// Home is where read models live, each generation in tables of its own: Folder
+// or Database.
+type Home interface {
+	// open opens the tables of a generation for whoever brings it forward. They
+	// are made, with the tables of model, where they are not there.
+	open(ctx context.Context, generation, model string) (store, error)
+	// view opens the tables of a generation for reading, beside whoever writes
+	// to them. It makes nothing: its error is then fs.ErrNotExist.
+	view(ctx context.Context, generation string) (*reader, error)
+	// there returns nil where a generation has tables, and fs.ErrNotExist where
+	// it has none.
+	there(ctx context.Context, generation string) error
+	// remove deletes the tables of a generation, if there are any.
+	remove(ctx context.Context, generation string) error
+	// name says in words where the tables of a generation are, or, where that
+	// is "", those of all.
+	name(generation string) string
 }
 
-const (
-	readers = 8
-	// readerRest is how long a connection for reading, and the cache that it
-	// holds, outlives its last use.
-	readerRest = 30 * time.Second
-)
-
-// dsn names the SQLite file at path with the settings of every read model.
-func dsn(path string, pragmas ...string) string {
-	pragmas = append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "temp_store(MEMORY)"}, pragmas...)
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: url.Values{"_pragma": pragmas}.Encode()}
-	return u.String()
-}
-
-// openStore opens the file at path, which it makes, with the tables of name,
-// where it is not there.
-func openStore(ctx context.Context, path, name string) (*store, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of read models: %w", err)
-	}
-	s := &store{stmts: make(map[string]*sql.Stmt)}
-	if err := s.open(ctx, path, name); err != nil {
-		return nil, errors.Join(fmt.Errorf("open read model %s: %w", path, err), s.close())
-	}
-	return s, nil
-}
-
-func (s *store) open(ctx context.Context, path, name string) (err error) {
-	if s.wdb, err = sql.Open("sqlite", dsn(path, "cache_size(-16000)", "wal_autocheckpoint(2000)", "journal_size_limit(33554432)")); err != nil {
-		return err
-	}
-	s.wdb.SetMaxOpenConns(1)
-	if s.write, err = s.wdb.Conn(ctx); err != nil {
-		return err
-	}
-	if err := s.migrate(ctx, name); err != nil {
-		return err
-	}
-	if err := s.check(ctx, name, path); err != nil {
-		return err
-	}
-	if s.read, err = sql.Open("sqlite", dsn(path, "query_only(1)", "cache_size(-4000)")); err != nil {
-		return err
-	}
-	s.read.SetMaxOpenConns(readers)
-	s.read.SetMaxIdleConns(readers)
-	s.read.SetConnMaxIdleTime(readerRest)
-	return s.read.PingContext(ctx)
-}
-
-// checkedAtStart is up to which size a file is looked at whole before it serves:
-// that takes a tenth of a second. A larger one is looked at while it does.
-const checkedAtStart = 32 << 20
-
-// check returns an error where the file has other tables than those of name, or
-// is so small that it can be looked at whole and is damaged.
-func (s *store) check(ctx context.Context, name, path string) error {
-	for _, file := range []string{"base", name} {
-		text, err := schema.SQL.ReadFile("sql/sqlite/" + file + ".sql")
-		if err != nil {
-			return err
-		}
-		for _, table := range tableName.FindAllSubmatch(text, -1) {
-			var there bool
-			if err := s.write.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = $1)`, string(table[1])).Scan(&there); err != nil {
-				return err
-			}
-			if !there {
-				return fmt.Errorf("the table %s of %s is missing", table[1], name)
-			}
-		}
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if s.unchecked = info.Size() > checkedAtStart; s.unchecked {
-		return nil
-	}
-	return sound(ctx, s.write)
-}
-
-var tableName = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
-
-// sound returns an error where what holds the rows of a file together is
-// damaged. It does not see another value in a row.
-func sound(ctx context.Context, db rowQueryer) error {
-	var found string
-	err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found)
-	if err == nil && found != "ok" {
-		err = fmt.Errorf("%w: %s", errDamaged, found)
-	}
-	return err
-}
-
-type rowQueryer interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func (s *store) migrate(ctx context.Context, name string) error {
-	var tables int
-	err := s.write.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 'checkpoint'`).Scan(&tables)
-	if err != nil || tables > 0 {
-		return err
-	}
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	for _, file := range []string{"base", name} {
-		text, err := schema.SQL.ReadFile("sql/sqlite/" + file + ".sql")
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, string(text)); err != nil {
-			return fmt.Errorf("make the tables of %s: %w", file, err)
-		}
-	}
-	failpoint.Here(failpoint.TablesMade)
-	return tx.Commit()
-}
-
-// fill lets the file be checkpointed more rarely than while it serves: pages
-// that change often are then written and synced once for many changes.
-func (s *store) fill(ctx context.Context) error {
-	_, err := s.write.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 16000")
-	return err
-}
-
-// index makes the indexes of name that readers need and Apply does not, those
-// that are not there yet. What it sorts and the cache cannot hold goes to a file,
-// so that memory does not grow with the tables.
-func (s *store) index(ctx context.Context, name string) error {
-	text, err := schema.SQL.ReadFile("sql/sqlite/" + name + "-indexes.sql")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has no others than those of its tables
-	}
-	if err == nil {
-		err = s.rest(ctx) // sorting takes as much memory as the cache
-	}
-	if err == nil {
-		_, err = s.write.ExecContext(ctx, "PRAGMA temp_store = FILE;"+string(text)+"PRAGMA temp_store = MEMORY")
-	}
-	if err == nil {
-		_, err = s.checkpoint(ctx) // by which the reader that is open learns of them
-	}
-	if err != nil {
-		return fmt.Errorf("make the indexes of %s: %w", name, err)
-	}
-	return nil
-}
-
-func (s *store) close() error {
-	var errs []error
-	for _, stmt := range s.stmts {
-		errs = append(errs, stmt.Close())
-	}
-	if s.write != nil {
-		errs = append(errs, s.write.Close())
-	}
-	if s.wdb != nil {
-		errs = append(errs, s.wdb.Close())
-	}
-	if s.read != nil {
-		errs = append(errs, s.read.Close())
-	}
-	return errors.Join(errs...)
-}
-
-func (s *store) checkpoint(ctx context.Context) (p events.Position, err error) {
-	err = s.read.QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
-	return p, err
+// store is one generation of a read model: one writer and many readers. What it
+// loses, the log can always make again; a commit that is lost takes its
+// checkpoint along.
+type store interface {
+	Tables
+	reads() *reader
+	// lead reports whether this process is the one that may write. It is to be
+	// asked before every batch: who leads may lose that at any time, and what
+	// it writes then fails. In a folder it is always so.
+	lead(ctx context.Context) (leads bool, err error)
+	// settle carries out what Exec was told in the transaction so far, where
+	// that was gathered, so that an error is that of the event in hand.
+	settle(ctx context.Context) error
+	checkpoint(ctx context.Context) (events.Position, error)
+	// fill prepares for a rebuild, and index ends it: it makes the indexes that
+	// readers need and Apply does not.
+	fill(ctx context.Context) error
+	index(ctx context.Context, model string) error
+	// rest gives back memory while nothing comes.
+	rest(ctx context.Context) error
+	// inspect looks whole at what was too large for it when it was opened.
+	inspect(ctx context.Context) error
+	close() error
 }
 
 // parkedStreams returns the streams of which events wait.
-func (s *store) parkedStreams(ctx context.Context) (map[string]bool, error) {
-	parked, err := Column(ctx, s.read, `SELECT DISTINCT stream FROM parked`)
+func parkedStreams(ctx context.Context, s store) (map[string]bool, error) {
+	parked, err := Column(ctx, s.reads(), `SELECT DISTINCT stream FROM parked`)
 	streams := make(map[string]bool)
 	for _, stream := range parked {
 		streams[stream] = true
@@ -220,83 +66,81 @@ func (s *store) parkedStreams(ctx context.Context) (map[string]bool, error) {
 	return streams, err
 }
 
-// Transaction runs fn in one transaction of the writer. It is begun by hand,
-// not by database/sql, whose transactions prepare every statement anew.
-func (s *store) Transaction(ctx context.Context, fn func(Tx) error) (err error) {
-	if _, err := s.write.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
+// reader reads tables: of a *sql.DB, or of a *sql.Tx that holds them still.
+type reader struct {
+	from interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	}
-	defer func() {
+	db        *sql.DB // whose they are
+	arguments func([]any) []any
+}
+
+// Row is the row that a query found, or why there is none.
+type Row interface {
+	Scan(dest ...any) error
+}
+
+// toldRow is a row whose error is told by what it means.
+type toldRow struct {
+	Row
+	told func(error) error
+}
+
+func (r toldRow) Scan(dest ...any) error { return r.told(r.Row.Scan(dest...)) }
+
+// noRow says why there is no row.
+type noRow struct{ err error }
+
+func (r noRow) Scan(...any) error { return r.err }
+
+// told gives an error of a database that is away its kind.
+func told(err error) error {
+	if postgres.Passes(err) {
+		return postgres.Told(err)
+	}
+	return err
+}
+
+// QueryContext is that of sql.DB.
+func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if r.arguments != nil {
+		args = r.arguments(args)
+	}
+	rows, err := r.from.QueryContext(ctx, query, args...)
+	return rows, told(err)
+}
+
+// QueryRowContext is that of sql.DB.
+func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) Row {
+	if r.arguments != nil {
+		args = r.arguments(args)
+	}
+	return toldRow{r.from.QueryRowContext(ctx, query, args...), told}
+}
+
+// hold returns a reader to which nothing changes until release.
+func (r *reader) hold(ctx context.Context) (held *reader, release func(), err error) {
+	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return nil, nil, told(fmt.Errorf("hold tables still: %w", err))
+	}
+	return &reader{from: tx, arguments: r.arguments}, func() { _ = tx.Rollback() }, nil // nothing was written
+}
+
+func (r *reader) close() error { return r.db.Close() }
+
+// tablesOf returns the SQL that makes the tables of a read model.
+func tablesOf(dialect, model string) (string, error) {
+	var all strings.Builder
+	for _, file := range []string{"base", model} {
+		text, err := schema.SQL.ReadFile("sql/" + dialect + "/" + file + ".sql")
 		if err != nil {
-			_, undo := s.write.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			err = errors.Join(err, undo)
+			return "", err
 		}
-	}()
-	if err := fn(s); err != nil {
-		return err
+		all.Write(text)
 	}
-	_, err = s.write.ExecContext(ctx, "COMMIT")
-	return err
+	return all.String(), nil
 }
 
-// rest gives back the memory of the writer's cache, which fills again when
-// there is something to write.
-func (s *store) rest(ctx context.Context) error {
-	_, err := s.write.ExecContext(ctx, "PRAGMA shrink_memory")
-	return err
-}
-
-// stmt returns the prepared form of query. SQLite plans it anew at every use
-// where a LIMIT is a plain parameter: queries write it as an expression, +$1.
-//
-// It is not used once ctx has ended, and is then run without it: the driver
-// starts a goroutine for each statement that may be cut off, which takes longer
-// than most statements do.
-func (s *store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
-	stmt, ok := s.stmts[query]
-	err := ctx.Err()
-	if !ok && err == nil {
-		if stmt, err = s.write.PrepareContext(ctx, query); err == nil {
-			s.stmts[query] = stmt
-		}
-	}
-	return stmt, err
-}
-
-// Exec is Tx.Exec. The store itself is the Tx: it has one writer, and the
-// methods are called from within transaction alone.
-func (s *store) Exec(ctx context.Context, query string, args ...any) error {
-	_, err := s.Changed(ctx, query, args...)
-	return err
-}
-
-// Changed is Tx.Changed.
-func (s *store) Changed(ctx context.Context, query string, args ...any) (int64, error) {
-	stmt, err := s.stmt(ctx, query)
-	if err != nil {
-		return 0, err
-	}
-	res, err := stmt.ExecContext(context.WithoutCancel(ctx), args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-// QueryContext is Tx.QueryContext.
-func (s *store) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := s.stmt(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return stmt.QueryContext(context.WithoutCancel(ctx), args...)
-}
-
-// QueryRow is Tx.QueryRow.
-func (s *store) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt, err := s.stmt(ctx, query)
-	if err != nil {
-		return s.write.QueryRowContext(ctx, query, args...) // which meets the same error and tells it on Scan
-	}
-	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...)
-}
+var tableName = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)

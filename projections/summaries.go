@@ -44,8 +44,8 @@ func (s Summaries) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		return tx.Exec(ctx, `UPDATE folders SET parent = $2 WHERE id = $1`, d.Folder.String(), idText(d.Parent))
 	case events.FolderDeleted:
 		return errors.Join(
-			tx.Exec(ctx, below+`DELETE FROM documents WHERE folder IN below`, d.Folder.String()),
-			tx.Exec(ctx, below+`UPDATE folders SET deleted = 1 WHERE id IN below`, d.Folder.String()),
+			tx.Exec(ctx, below+`DELETE FROM documents WHERE folder IN (SELECT id FROM below)`, d.Folder.String()),
+			tx.Exec(ctx, below+`UPDATE folders SET deleted = 1 WHERE id IN (SELECT id FROM below)`, d.Folder.String()),
 		)
 	case events.DocumentImported:
 		return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, title, description, summary) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,

@@ -86,9 +86,7 @@ func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
 func (s *Set) inspect(ctx context.Context, r *Runner) {
 	g := r.acquire()
 	defer r.release(g)
-	if g.store.unchecked {
-		r.notice(g.number, sound(ctx, g.store.read))
-	}
+	r.notice(g.number, g.store.inspect(ctx))
 }
 
 // mend makes generations of a read model anew that turn out to be damaged while

@@ -148,7 +148,7 @@ func TestATornReadModelIsMadeAnewAtTheStart(t *testing.T) {
 func TestATornReadModelIsMadeAnewWhileItServes(t *testing.T) {
 	for name, found := range map[string]func(t *testing.T, s *Set, log *events.Log){
 		"by looking at it": func(t *testing.T, s *Set, _ *events.Log) {
-			s.Vault.serving.store.unchecked = true // as it is of a large file
+			s.Vault.serving.store.(*sqliteStore).unchecked = true // as it is of a large file
 		},
 		"by writing to it": func(t *testing.T, _ *Set, log *events.Log) {
 			manyDocuments(t, log, 1)
@@ -316,13 +316,13 @@ func TestATornRebuildIsGivenUpWhenItIsFoundOut(t *testing.T) {
 	p.edit("vault-1", `CREATE TABLE large (bytes)`) // more than is looked at when it is opened
 	p.edit("vault-1", `INSERT INTO large VALUES (zeroblob($1))`, checkedAtStart)
 	path := filepath.Join(dir, "vault-1.db")
-	db, err := tableFile(path).open()
+	db, err := homeIn(t, dir).view(t.Context(), "vault-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var root int64
 	err = db.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'documents'`).Scan(&root)
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(err, db.close()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -101,17 +101,19 @@ func (Vault) share(ctx context.Context, tx Tx, d events.FolderShared) error {
 	return nil
 }
 
-// below names a folder ($1) and all folders under it.
-const below = `WITH RECURSIVE below (id) AS (SELECT $1 UNION ALL SELECT folders.id FROM folders JOIN below ON folders.parent = below.id) `
+// below names a folder ($1), which need not be known, and all folders under it.
+// Its id is taken from a column, if only for the way in which texts compare: by
+// their bytes, on every engine.
+const below = `WITH RECURSIVE below (id) AS (SELECT coalesce(max(id), $1) FROM folders WHERE id = $1 UNION ALL SELECT folders.id FROM folders JOIN below ON folders.parent = below.id) `
 
 // empty marks a deleted folder and all below it: that hides what is in them, and
 // what still arrives there. The documents are removed later, as they may be
 // very many.
 func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	for _, query := range []string{
-		`DELETE FROM moved WHERE folder IN below`,
+		`DELETE FROM moved WHERE folder IN (SELECT id FROM below)`,
 		`INSERT INTO emptied (folder) SELECT id FROM below WHERE true ON CONFLICT DO NOTHING`,
-		`UPDATE folders SET deleted = 1 WHERE id IN below`,
+		`UPDATE folders SET deleted = 1 WHERE id IN (SELECT id FROM below)`,
 	} {
 		if err := tx.Exec(ctx, below+query, folder.String()); err != nil {
 			return err
@@ -123,14 +125,14 @@ func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 // Later removes some of the documents of deleted folders.
 func (v Vault) Later(ctx context.Context, tables Tables) (more bool, err error) {
 	const page = 500
-	folders, err := Column(ctx, tables, `SELECT folder FROM emptied ORDER BY folder LIMIT +$1`, page)
+	folders, err := Column(ctx, tables, `SELECT folder FROM emptied ORDER BY folder LIMIT CAST($1 AS INTEGER)`, page)
 	if err != nil || len(folders) == 0 {
 		return false, err
 	}
 	return true, tables.Transaction(ctx, func(tx Tx) error {
 		left := page
 		for _, folder := range folders {
-			documents, err := Column(ctx, tx, `SELECT id FROM documents WHERE folder = $1 LIMIT +$2`, folder, left)
+			documents, err := Column(ctx, tx, `SELECT id FROM documents WHERE folder = $1 LIMIT CAST($2 AS INTEGER)`, folder, left)
 			if err != nil {
 				return err
 			}

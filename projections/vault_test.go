@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -157,7 +156,7 @@ func TestADocumentOfADeletedFolderStaysThereUntilItIsRemoved(t *testing.T) {
 	add(t, log, events.DocumentStream(doc), imported(gone, "a.md"))
 	add(t, log, events.Folders, events.FolderDeleted{Folder: gone})
 	add(t, log, events.DocumentStream(doc), events.DocumentMoved{Version: 2, Folder: other})
-	r, err := newRunner(t.Context(), log, Vault{}, filepath.Join(t.TempDir(), "vault.db"), quiet)
+	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +185,7 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 	add(t, log, events.Folders, events.FolderCreated{Folder: kept, Name: "kept"})
 	add(t, log, events.DocumentStream(document), events.DocumentMoved{Version: 7, Folder: kept})
 	add(t, log, events.Folders, events.FolderMoved{Folder: kept, Owner: "user:alice"}, events.FolderDeleted{Folder: gone})
-	r, err := newRunner(t.Context(), log, Vault{}, filepath.Join(t.TempDir(), "vault.db"), quiet)
+	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"annals/events"
@@ -18,7 +17,7 @@ import (
 type Verification struct {
 	Log     *events.Log
 	Control *Control
-	Dir     string // of the read models that serve
+	Tables  Home   // of the read models that serve
 	Scratch string // an empty folder, for those that are made anew
 	// NewSearch makes an index in a folder. ServedSearch opens the one of a
 	// generation that serves, for reading; its error is of kind
@@ -156,7 +155,7 @@ type verifiedModel struct {
 func (v *Verification) model(ctx context.Context, p Projection) (m *verifiedModel, err error) {
 	m = &verifiedModel{Projection: p}
 	return m, v.check(p.Name(), func(c *Check) error {
-		m.fresh, err = newGeneration(ctx, v.Log, p, filepath.Join(v.Scratch, p.Name()+".db"), slog.New(slog.DiscardHandler))
+		m.fresh, err = newGeneration(ctx, v.Log, p, Folder(v.Scratch), p.Name(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			if f, ok := p.(Follower); ok {
 				err = errors.Join(err, f.Close())

@@ -16,13 +16,13 @@ import (
 func (v *Verification) texts(ctx context.Context, vault, texts *verifiedModel) error {
 	return v.check("texts", func(c *Check) error {
 		var total int64
-		if err := vault.fresh.store.read.QueryRowContext(ctx, `SELECT count(*) FROM documents`).Scan(&total); err != nil {
+		if err := vault.fresh.store.reads().QueryRowContext(ctx, `SELECT count(*) FROM documents`).Scan(&total); err != nil {
 			return err
 		}
 		documents, versions, after := 0, 0, ""
 		for {
 			const page = 500
-			ids, err := Column(ctx, vault.fresh.store.read, `SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT +$2`, after, page)
+			ids, err := Column(ctx, vault.fresh.store.reads(), `SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT CAST($2 AS INTEGER)`, after, page)
 			if err != nil || len(ids) == 0 {
 				c.Counts = fmt.Sprintf("%d texts of %d documents", versions, documents)
 				return err
@@ -72,7 +72,7 @@ func (v *Verification) textsOf(ctx context.Context, document string, texts *gene
 func (v *Verification) originals(ctx context.Context, vault *verifiedModel) error {
 	return v.check("originals", func(c *Check) error {
 		var total int64
-		if err := vault.fresh.store.read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT sha256 FROM documents UNION ALL SELECT sha256 FROM versions)`).Scan(&total); err != nil {
+		if err := vault.fresh.store.reads().QueryRowContext(ctx, `SELECT count(*) FROM (SELECT sha256 FROM documents UNION ALL SELECT sha256 FROM versions)`).Scan(&total); err != nil {
 			return err
 		}
 		var seen, bytes int64
@@ -80,8 +80,8 @@ func (v *Verification) originals(ctx context.Context, vault *verifiedModel) erro
 			after := ""
 			for {
 				const page = 500
-				kept, err := List(ctx, vault.fresh.store.read, func(k *keptOriginal) []any { return []any{&k.sha256, &k.size} },
-					`SELECT sha256, max(size) FROM `+from+` GROUP BY sha256 ORDER BY sha256 LIMIT +$2`, after, page)
+				kept, err := List(ctx, vault.fresh.store.reads(), func(k *keptOriginal) []any { return []any{&k.sha256, &k.size} },
+					`SELECT sha256, max(size) FROM `+from+` GROUP BY sha256 ORDER BY sha256 LIMIT CAST($2 AS INTEGER)`, after, page)
 				if err != nil {
 					return err
 				}
@@ -122,7 +122,7 @@ func (v *Verification) original(ctx context.Context, vault *verifiedModel, k kep
 	}
 	var owners []string
 	if err == nil {
-		owners, err = Column(ctx, vault.fresh.store.read, `SELECT id FROM documents WHERE sha256 = $1 UNION ALL SELECT document FROM versions WHERE sha256 = $1 LIMIT 1`, k.sha256)
+		owners, err = Column(ctx, vault.fresh.store.reads(), `SELECT id FROM documents WHERE sha256 = $1 UNION ALL SELECT document FROM versions WHERE sha256 = $1 LIMIT 1`, k.sha256)
 	}
 	if err != nil || len(owners) == 0 {
 		return err

@@ -120,7 +120,7 @@ func (m *verifiedModel) compareIndex(ctx context.Context, served searchindex.Eng
 // tables, and returns how many those are.
 func (m *verifiedModel) comparePassages(ctx context.Context, served searchindex.Engine, progress func(done, total int64), problem func(string)) (passages int, err error) {
 	const columns = `(document, version, section, number)`
-	if err := m.fresh.store.read.QueryRowContext(ctx, `SELECT count(*) FROM passages`).Scan(&passages); err != nil {
+	if err := m.fresh.store.reads().QueryRowContext(ctx, `SELECT count(*) FROM passages`).Scan(&passages); err != nil {
 		return 0, err
 	}
 	err = m.fresh.store.Transaction(ctx, func(tx Tx) error {
@@ -153,7 +153,7 @@ func (m *verifiedModel) comparePassages(ctx context.Context, served searchindex.
 	if err != nil {
 		return passages, err
 	}
-	rows, err := m.fresh.store.read.QueryContext(ctx, `SELECT `+passageID+` FROM passages p WHERE NOT EXISTS
+	rows, err := m.fresh.store.reads().QueryContext(ctx, `SELECT `+passageID+` FROM passages p WHERE NOT EXISTS
 		(SELECT 1 FROM found f WHERE f.document = p.document AND f.version = p.version AND f.section = p.section AND f.number = p.number)`)
 	if err != nil {
 		return passages, err
@@ -181,7 +181,7 @@ func (m *verifiedModel) compareSearches(ctx context.Context, served searchindex.
 	for i := range min(sampled, passages) {
 		var folder, tags string
 		var text []byte
-		err := m.fresh.store.read.QueryRowContext(ctx, `SELECT d.folder, d.tags, substr(s.text, p.start + 1, p.length)
+		err := m.fresh.store.reads().QueryRowContext(ctx, `SELECT d.folder, d.tags, substr(s.text, p.start + 1, p.length)
 			FROM (SELECT * FROM passages ORDER BY document, version, section, number LIMIT 1 OFFSET $1) p
 			JOIN documents d ON d.id = p.document JOIN sections s ON s.id = p.row`, passages/min(sampled, passages)*i).Scan(&folder, &tags, &text)
 		if err != nil {

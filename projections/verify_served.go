@@ -2,19 +2,18 @@ package projections
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"annals/events"
 )
 
-// servedModel is the file of a read model that serves, opened to be read
-// beside whoever writes to it.
+// servedModel is the tables of a read model that serves, opened to be read
+// beside whoever writes to them.
 type servedModel struct {
-	db   *sql.DB
-	held *sql.Tx // nil while it is not held still
+	tables *reader
+	held   *reader // nil while they are not held still
+	letGo  func()
 }
 
 // servedError says that a read model that serves cannot be read.
@@ -45,16 +44,15 @@ func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Chec
 		return 0, nil
 	}
 	m.generation = generationName(m.Projection, number)
-	path := filepath.Join(v.Dir, m.generation+".db")
-	db, err := tableFile(path).open()
+	tables, err := v.Tables.view(ctx, m.generation)
 	if errors.Is(err, fs.ErrNotExist) {
-		c.problem("its file " + path + " is missing; serve makes it anew")
+		c.problem(v.Tables.name(m.generation) + " is missing; serve makes it anew")
 		return 0, nil
 	}
 	if err != nil {
 		return 0, unreadable(err)
 	}
-	s := &servedModel{db: db}
+	s := &servedModel{tables: tables}
 	if at, err = s.checkpoint(ctx); err != nil {
 		return 0, errors.Join(err, s.close())
 	}
@@ -63,14 +61,14 @@ func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Chec
 }
 
 func (s *servedModel) checkpoint(ctx context.Context) (p events.Position, err error) {
-	err = s.db.QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
+	err = s.tables.QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
 	return p, unreadable(err)
 }
 
 // hold keeps what is read the same until release, and returns the position that
 // it is of.
 func (s *servedModel) hold(ctx context.Context) (p events.Position, err error) {
-	if s.held, err = s.db.BeginTx(ctx, nil); err != nil {
+	if s.held, s.letGo, err = s.tables.hold(ctx); err != nil {
 		return 0, unreadable(err)
 	}
 	if err := s.held.QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p); err != nil {
@@ -82,12 +80,12 @@ func (s *servedModel) hold(ctx context.Context) (p events.Position, err error) {
 
 func (s *servedModel) release() {
 	if s.held != nil {
-		_ = s.held.Rollback() // nothing was written
+		s.letGo()
 		s.held = nil
 	}
 }
 
 func (s *servedModel) close() error {
 	s.release()
-	return s.db.Close()
+	return s.tables.close()
 }

@@ -32,11 +32,11 @@ func (*Passages) comparisons() []comparison {
 			FROM documents d LEFT JOIN texts t ON t.id = d.text ORDER BY d.id`, 1},
 		{"texts", `SELECT stream, named FROM texts ORDER BY stream`, 1},
 		{"sections", `SELECT t.stream, s.section, s.part, s.level, s.title, s.path, s.start_page, s.breaks, s.text
-			FROM texts t CROSS JOIN sections s ON s.text_id = t.id ORDER BY t.stream, s.section, s.part`, 3},
+			FROM texts t CROSS JOIN sections s WHERE s.text_id = t.id ORDER BY t.stream, s.section, s.part`, 3},
 		{"sections of no text", `SELECT id FROM sections WHERE text_id NOT IN (SELECT id FROM texts) ORDER BY id`, 1},
 		{"passages", `SELECT p.document, p.version, p.section, p.number, p.start, p.length, p.start_page, p.end_page, t.stream, s.section AS of_section, s.part
 			FROM passages p LEFT JOIN documents d ON d.id = p.document LEFT JOIN sections s ON s.id = p.row LEFT JOIN texts t ON t.id = s.text_id
-			WHERE p.version IS d.version OR p.document NOT IN (SELECT document FROM unindexed)
+			WHERE p.version IS NOT DISTINCT FROM d.version OR p.document NOT IN (SELECT document FROM unindexed)
 			ORDER BY p.document, p.version, p.section, p.number`, 4},
 	}
 }
@@ -61,7 +61,7 @@ func (m *verifiedModel) compareTables(ctx context.Context, problem func(string))
 		return 0, 0, err
 	}
 	for _, c := range all {
-		n, err := c.run(ctx, m.served.held, m.fresh.store.read, problem)
+		n, err := c.run(ctx, m.served.held, m.fresh.store.reads(), problem)
 		rows += n
 		if err != nil {
 			return rows, len(all), err
@@ -74,7 +74,7 @@ func (m *verifiedModel) tables(ctx context.Context) ([]comparison, error) {
 	if p, ok := m.Projection.(compared); ok {
 		return append(p.comparisons(), parkedRows), nil
 	}
-	names, err := Column(ctx, m.fresh.store.read, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('checkpoint', 'parked') ORDER BY name`)
+	names, err := Column(ctx, m.fresh.store.reads(), `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('checkpoint', 'parked') ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,11 @@ func (m *verifiedModel) tables(ctx context.Context) ([]comparison, error) {
 		if !some {
 			where = "true"
 		}
-		keys, err := Column(ctx, m.fresh.store.read, `SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk`, name)
+		keys, err := Column(ctx, m.fresh.store.reads(), `SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk`, name)
 		if err != nil {
 			return nil, err
 		}
-		rest, err := Column(ctx, m.fresh.store.read, `SELECT name FROM pragma_table_info($1) WHERE pk = 0 ORDER BY cid`, name)
+		rest, err := Column(ctx, m.fresh.store.reads(), `SELECT name FROM pragma_table_info($1) WHERE pk = 0 ORDER BY cid`, name)
 		if err != nil {
 			return nil, err
 		}

@@ -65,7 +65,7 @@ func (p *proven) serve(through events.Position) {
 	control := p.control()
 	defer control.Close()
 	set, err := Open(p.Context(), Options{
-		Log: p.log, Control: control, Dir: p.dir, Logger: quiet,
+		Log: p.log, Control: control, Tables: homeIn(p.T, p.dir), Logger: quiet,
 		OpenSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
 			return bleve.Open(filepath.Join(p.dir, generation))
 		},
@@ -124,7 +124,7 @@ func (p *proven) verifyOver(log *events.Log) (map[string]Check, error) {
 	defer control.Close()
 	checks, problems := map[string]Check{}, 0
 	v := &Verification{
-		Log: log, Control: control, Dir: p.dir, Scratch: p.TempDir(),
+		Log: log, Control: control, Tables: homeIn(p.T, p.dir), Scratch: p.TempDir(),
 		NewSearch: func(_ context.Context, dir string) (searchindex.Engine, error) {
 			return bleve.Open(filepath.Join(dir, "index"))
 		},
@@ -467,7 +467,7 @@ func TestAnEventThatCannotBeReadIsNamedAndAllElseIsProven(t *testing.T) {
 // Memory must not grow with a table: rows come in the order of an index.
 func TestTablesAreComparedWithoutSortingThem(t *testing.T) {
 	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, &Passages{Engine: new(unranked)}} {
-		r, err := newGeneration(t.Context(), newLog(t), p, filepath.Join(t.TempDir(), "m.db"), quiet)
+		r, err := newGeneration(t.Context(), newLog(t), p, homeIn(t, t.TempDir()), "m", quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -476,7 +476,7 @@ func TestTablesAreComparedWithoutSortingThem(t *testing.T) {
 			t.Fatalf("tables of %s: %v, %v", p.Name(), tables, err)
 		}
 		for _, c := range tables {
-			plan, err := List(t.Context(), r.store.read, func(s *string) []any { return []any{new(int), new(int), new(int), s} }, `EXPLAIN QUERY PLAN `+c.query)
+			plan, err := List(t.Context(), r.store.reads(), func(s *string) []any { return []any{new(int), new(int), new(int), s} }, `EXPLAIN QUERY PLAN `+c.query)
 			if err != nil {
 				t.Fatalf("%s: %v", c.query, err)
 			}

@@ -119,9 +119,9 @@ const (
 func foldersBelow(roots string) string {
 	return `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
 			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
-			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, max(f.deleted, up.deleted), up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.parent WHERE up.depth < 100),
+			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, f.deleted | up.deleted, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100),
 		down (id, path) AS (` + roots + `
-			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f ON f.parent = down.id WHERE f.deleted = 0)
+			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f WHERE f.parent = down.id AND f.deleted = 0)
 		SELECT id, path FROM down`
 }
 

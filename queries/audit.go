@@ -92,7 +92,7 @@ func (q *Queries) trail(ctx context.Context, user events.User) (*trail, error) {
 	}
 	folders, err := projections.Column(ctx, v.db, `WITH RECURSIVE own (id) AS (
 			SELECT folder FROM permissions WHERE access = $1 AND principal IN (SELECT value FROM json_each($2))
-			UNION SELECT f.id FROM own CROSS JOIN folders f ON f.parent = own.id)
+			UNION SELECT f.id FROM own CROSS JOIN folders f WHERE f.parent = own.id)
 		SELECT id FROM own`, int(events.Own), v.principals)
 	for _, id := range folders {
 		t.owned[id] = true
@@ -166,7 +166,7 @@ func (t *trail) places(ctx context.Context, folder *uuid.UUID) ([]string, error)
 	}
 	below, err := projections.Column(ctx, t.db, `WITH RECURSIVE below (id) AS (
 			SELECT id FROM folders WHERE id = $1
-			UNION SELECT f.id FROM below CROSS JOIN folders f ON f.parent = below.id)
+			UNION SELECT f.id FROM below CROSS JOIN folders f WHERE f.parent = below.id)
 		SELECT id FROM below`, folder.String())
 	switch {
 	case err != nil:

@@ -57,7 +57,10 @@ func (s *auditSearch) and(condition string, value any) {
 	s.where += fmt.Sprintf(" AND "+condition, len(s.args))
 }
 
-const newestFirst = ` ORDER BY e.time DESC, e.position DESC LIMIT `
+const (
+	newestFirst = ` ORDER BY e.time DESC, e.position DESC LIMIT `
+	limited     = `CAST($3 AS INTEGER)`
+)
 
 // positions selects those of the newest entries, for which one more condition
 // holds.
@@ -67,7 +70,7 @@ func (s *auditSearch) positions(condition, limit string) string {
 
 // everywhere is the search in the whole trail.
 func (s *auditSearch) everywhere() string {
-	return auditColumns + `FROM entries e WHERE e.position IN (` + s.positions("", "+$3") + `)` + newestFirst + `+$3`
+	return auditColumns + `FROM entries e WHERE e.position IN (` + s.positions("", limited) + `)` + newestFirst + limited
 }
 
 // inPlaces is the search in some places, however many they are: a page's
@@ -78,9 +81,9 @@ func (s *auditSearch) inPlaces(places []string) string {
 		panic("queries: a list of strings cannot be encoded: " + err.Error())
 	}
 	s.args = append(s.args, string(list))
-	return fmt.Sprintf(`WITH newest (place) AS MATERIALIZED (SELECT k.value FROM json_each($%d) k CROSS JOIN entries e ON e.position = (`, len(s.args)) +
-		s.positions(` AND e.place = k.value`, "1") + `)` + newestFirst + `+$3) ` +
-		auditColumns + `FROM newest k CROSS JOIN entries e ON e.position IN (` + s.positions(` AND e.place = k.place`, "+$3") + `)` + newestFirst + `+$3`
+	return fmt.Sprintf(`WITH newest (place) AS MATERIALIZED (SELECT k.value FROM json_each($%d) k CROSS JOIN entries e WHERE e.position = (`, len(s.args)) +
+		s.positions(` AND e.place = k.value`, "1") + `)` + newestFirst + limited + `) ` +
+		auditColumns + `FROM newest k CROSS JOIN entries e WHERE e.position IN (` + s.positions(` AND e.place = k.place`, limited) + `)` + newestFirst + limited
 }
 
 // auditRow is an entry as the tables hold it.

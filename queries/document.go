@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"path"
 	"strings"
 
@@ -104,20 +105,20 @@ func (q *Queries) Documents(ctx context.Context, user events.User, f DocumentFil
 const (
 	inFolder       = `documents d WHERE d.folder = $4`
 	inFolderTagged = inFolder + andTagged
-	inFolders      = `json_each($4) k CROSS JOIN documents d ON d.folder = k.value WHERE true` + andTagged
-	withTag        = `tags t CROSS JOIN documents d ON d.id = t.document WHERE t.tag = $5 AND d.folder IN (SELECT value FROM json_each($4))`
+	inFolders      = `json_each($4) k CROSS JOIN documents d WHERE d.folder = k.value` + andTagged
+	withTag        = `tags t CROSS JOIN documents d WHERE d.id = t.document AND t.tag = $5 AND d.folder IN (SELECT value FROM json_each($4))`
 	andTagged      = ` AND EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`
 )
 
 // pageQuery finds the ids of a page in indexes and reads the rows of those
 // alone.
 func pageQuery(from string) string {
-	return documentColumns + `WHERE d.id IN (SELECT d.id FROM ` + from + ` AND (d.sort_name, d.id) > ($1, $2)` + byDocumentName + ` LIMIT +$3)` + byDocumentName
+	return documentColumns + `WHERE d.id IN (SELECT d.id FROM ` + from + ` AND (d.sort_name, d.id) > ($1, $2)` + byDocumentName + ` LIMIT CAST($3 AS INTEGER))` + byDocumentName
 }
 
 // page lists documents of folders that the user may read.
 func (v *viewer) page(ctx context.Context, f DocumentFilter, after cursor) (docs []Document, next string, err error) {
-	limit := -1
+	limit := math.MaxInt32
 	if f.Limit > 0 {
 		limit = f.Limit + 1 // one more tells whether there is a next page
 	}
@@ -157,7 +158,7 @@ const fewTagged = 2000
 // tagged returns where to look for documents with a tag.
 func (v *viewer) tagged(ctx context.Context, tag string) (from string, err error) {
 	var n int
-	err = v.db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT +$2)`, tag, fewTagged+1).Scan(&n)
+	err = v.db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT CAST($2 AS INTEGER))`, tag, fewTagged+1).Scan(&n)
 	if n > fewTagged {
 		return inFolders, err
 	}
@@ -318,12 +319,12 @@ func (q *Queries) addContents(ctx context.Context, docs []Document) error {
 // The tags of all documents in folders ($1, JSON): by documents, or, where
 // nearly any document will do, from tag to tag and for each to the first.
 const (
-	tagsOfFolders = `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d ON d.folder = k.value CROSS JOIN tags t ON t.document = d.id ORDER BY t.tag`
+	tagsOfFolders = `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d CROSS JOIN tags t WHERE d.folder = k.value AND t.document = d.id ORDER BY t.tag`
 	tagsInUse     = `WITH RECURSIVE all_tags (tag) AS (
 			SELECT min(tag) FROM tags
 			UNION ALL SELECT (SELECT min(t.tag) FROM tags t WHERE t.tag > a.tag) FROM all_tags a WHERE a.tag IS NOT NULL)
-		SELECT tag FROM all_tags a WHERE tag IS NOT NULL AND EXISTS (SELECT 1 FROM tags t CROSS JOIN documents d ON d.id = t.document
-			WHERE t.tag = a.tag AND d.folder IN (SELECT value FROM json_each($1))) ORDER BY tag`
+		SELECT tag FROM all_tags a WHERE tag IS NOT NULL AND EXISTS (SELECT 1 FROM tags t CROSS JOIN documents d
+			WHERE d.id = t.document AND t.tag = a.tag AND d.folder IN (SELECT value FROM json_each($1))) ORDER BY tag`
 )
 
 // VisibleTags returns the tags of all documents that the user may read, in

@@ -17,11 +17,11 @@ const fewCopies = 100
 const (
 	// copies finds documents with some bytes ($1), those of one folder ($2)
 	// before those of others and the oldest first, or $3 of any.
-	copies = `SELECT id, folder FROM (SELECT id, folder, created_at FROM documents WHERE sha256 = $1 LIMIT +$3) c
+	copies = `SELECT id, folder FROM (SELECT id, folder, created_at FROM documents WHERE sha256 = $1 LIMIT CAST($3 AS INTEGER)) c
 		ORDER BY folder <> $2, created_at, id`
 	// oldestCopy finds the first of them that is in one of some folders ($3,
 	// JSON), of which an index gives the oldest of each.
-	oldestCopy = `SELECT d.id FROM json_each($3) k CROSS JOIN documents d ON d.id =
+	oldestCopy = `SELECT d.id FROM json_each($3) k CROSS JOIN documents d WHERE d.id =
 			(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
 		ORDER BY d.folder <> $2, d.created_at, d.id LIMIT 1`
 )

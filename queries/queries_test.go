@@ -16,6 +16,7 @@ import (
 	"annals/events/fault"
 	"annals/events/memory"
 	"annals/projections"
+	"annals/projections/projectionstest"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 
@@ -47,7 +48,7 @@ func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.En
 		t.Fatal(err)
 	}
 	models, err := projections.Open(t.Context(), projections.Options{
-		Log: log, Control: control, Dir: dir, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Control: control, Tables: projectionstest.Home(t, dir), Logger: slog.New(slog.DiscardHandler),
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
 			e, err := bleve.Open(filepath.Join(dir, name))
 			return engine(e), err

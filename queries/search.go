@@ -182,7 +182,7 @@ func (q *Queries) labelled(ctx context.Context) (events.Position, error) {
 // below one of some folders ($2, JSON) now.
 const movedBelow = `WITH RECURSIVE up (moved, id, depth) AS (
 		SELECT folder, folder, 0 FROM moved WHERE position > $1
-		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
+		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.id AND up.depth < 100)
 	SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`
 
 // withMoved adds to folders those that are below them since a move after a

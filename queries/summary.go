@@ -72,12 +72,13 @@ func (q *Queries) awaitSummaries(ctx context.Context) error {
 // busyAt finds out whether a job works in the folder at a path ($2) below
 // another ($1). It may have been accepted when folders on the way were still to
 // be made: then it stands by the one that they are below. owner ($3) is whose
-// job it must be; the empty one is anyone's.
+// job it must be; the empty one is anyone's. What begins as a folder's id, or as
+// none of it, compares byte by byte on every engine, as the columns do.
 const busyAt = `WITH RECURSIVE up (id, rest, depth) AS (
-		SELECT $1, $2, 0
+		SELECT coalesce(max(id), $1), substr(coalesce(max(id), ''), 1, 0) || $2, 0 FROM folders WHERE id = $1
 		UNION ALL SELECT f.parent, CASE up.rest WHEN '' THEN f.name ELSE f.name || '/' || up.rest END, up.depth + 1
-		FROM up CROSS JOIN folders f ON f.id = up.id WHERE up.depth < 100)
-	SELECT EXISTS (SELECT 1 FROM up CROSS JOIN busy b ON b.under = up.id AND b.rest = up.rest WHERE b.owner <> '' AND ($3 = '' OR b.owner = $3))`
+		FROM up CROSS JOIN folders f WHERE f.id = up.id AND up.depth < 100)
+	SELECT EXISTS (SELECT 1 FROM up CROSS JOIN busy b WHERE b.under = up.id AND b.rest = up.rest AND b.owner <> '' AND ($3 = '' OR b.owner = $3))`
 
 // busy reports whether a job works in the folder at a path below another:
 // anyone's in a folder that the user may read, the user's own in one that is
@@ -119,12 +120,12 @@ const (
 // summarise composes the summary of a folder that the user may read.
 func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s FolderSummary, err error) {
 	db := q.Models.Summaries.DB()
-	docs, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT +$2`, folder.String(), summaryEntries+1)
+	docs, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT CAST($2 AS INTEGER)`, folder.String(), summaryEntries+1)
 	if err != nil {
 		return s, wrap(err, "documents of the summary")
 	}
 	folders, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, '', (SELECT count(*) FROM documents d WHERE d.folder = f.id) FROM folders f
-		WHERE parent = $1 AND deleted = 0 ORDER BY name, id LIMIT +$2`, folder.String(), summaryEntries+1)
+		WHERE parent = $1 AND deleted = 0 ORDER BY name, id LIMIT CAST($2 AS INTEGER)`, folder.String(), summaryEntries+1)
 	if err != nil {
 		return s, wrap(err, "subfolders of the summary")
 	}

@@ -86,11 +86,12 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	}
 	// One statement, so that all documents are seen at the same moment.
 	rows, err := projections.List(ctx, c.Models.Passages.DB(), (*passage).fields,
-		`SELECT k.key, d.id, k.value ->> 1, d.shown, k.value ->> 3, coalesce(s.level, 0), coalesce(s.title, ''), coalesce(s.path, '[]'),
+		`SELECT k.key, d.id, CAST(k.value ->> 1 AS INTEGER), d.shown, CAST(k.value ->> 3 AS INTEGER), coalesce(s.level, 0), coalesce(s.title, ''), coalesce(s.path, '[]'),
 			coalesce(p.start_page, 0), coalesce(p.end_page, 0), substr(s.text, p.start + 1, p.length)
-		 FROM json_each($1) k CROSS JOIN documents d ON d.id = k.value ->> 0
-		 LEFT JOIN passages p ON p.document = d.id AND p.version = d.shown AND p.version = k.value ->> 1 AND p.section = k.value ->> 2 AND p.number = k.value ->> 3
-		 LEFT JOIN sections s ON s.id = p.row ORDER BY k.key`, string(b))
+		 FROM json_each($1) k CROSS JOIN documents d
+		 LEFT JOIN passages p ON p.document = d.id AND p.version = d.shown AND p.version = CAST(k.value ->> 1 AS INTEGER)
+			AND p.section = CAST(k.value ->> 2 AS INTEGER) AND p.number = CAST(k.value ->> 3 AS INTEGER)
+		 LEFT JOIN sections s ON s.id = p.row WHERE d.id = k.value ->> 0 ORDER BY k.key`, string(b))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (s Search) wants(d Document) bool {
 // contentVersions finds the versions of documents whose content was made at one
 // version (pairs of both in $1, JSON), the last one last.
 const contentVersions = `SELECT v.document, v.name, v.title, v.media_type FROM json_each($1) k
-	CROSS JOIN versions v ON v.document = k.value ->> 0 AND v.content = k.value ->> 1 ORDER BY v.version`
+	CROSS JOIN versions v WHERE v.document = k.value ->> 0 AND v.content = CAST(k.value ->> 1 AS INTEGER) ORDER BY v.version`
 
 // asShown gives those of docs whose new content the index is yet to take the
 // name, title and type that they had before.

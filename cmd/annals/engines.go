@@ -177,7 +177,7 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 
 // options tells o where the read models are.
 func (f modelFolders) options(o projections.Options) projections.Options {
-	o.Dir = f.tables
+	o.Tables = projections.Folder(f.tables)
 	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
 		return bleve.Open(filepath.Join(f.search, generation))
 	}

@@ -104,7 +104,7 @@ func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) 
 	if err != nil {
 		return err
 	}
-	v.Dir = folders.tables
+	v.Tables = projections.Folder(folders.tables)
 	v.NewSearch = func(_ context.Context, dir string) (searchindex.Engine, error) {
 		return bleve.Open(filepath.Join(dir, "index"))
 	}

@@ -17,6 +17,7 @@ import (
 	"annals/commands/importer/summarise"
 	"annals/events/originals"
 	"annals/projections"
+	"annals/projections/projectionstest"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 	"annals/queries"
@@ -41,7 +42,7 @@ func Open(t testing.TB, handler *commands.Handler) *Stack {
 	}
 	search := func(generation string) string { return filepath.Join(dir, "search", generation) }
 	models, err := projections.Open(ctx, projections.Options{
-		Log: handler.Log, Control: control, Dir: filepath.Join(dir, "models"), Logger: quiet,
+		Log: handler.Log, Control: control, Tables: projectionstest.Home(t, filepath.Join(dir, "models")), Logger: quiet,
 		OpenSearch: func(_ context.Context, generation string) (searchindex.Engine, error) {
 			return bleve.Open(search(generation))
 		},

@@ -36,6 +36,36 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
+// ReadModels is the environment variable by which tests that open read models
+// are run on PostgreSQL.
+const ReadModels = "ANNALS_TEST_READ_MODELS"
+
+// ForReadModels names a database with an unused prefix of schemas, which are
+// deleted when the test ends, where ANNALS_TEST_READ_MODELS is postgres; else
+// chosen is false, and read models are to lie in a folder.
+func ForReadModels(t testing.TB) (url string, chosen bool) {
+	t.Helper()
+	if os.Getenv(ReadModels) != "postgres" {
+		return "", false
+	}
+	server := os.Getenv(Variable)
+	if server == "" {
+		t.Fatalf("%s=postgres without %s: run it by scripts/with-postgres", ReadModels, Variable)
+	}
+	prefix := "t" + strings.ReplaceAll(uuid.NewString()[:18], "-", "")
+	t.Cleanup(func() {
+		run(t, server, `DO $$ DECLARE name text; BEGIN
+			FOR name IN SELECT nspname FROM pg_namespace WHERE starts_with(nspname, '`+prefix+`') LOOP
+				EXECUTE 'DROP SCHEMA ' || name || ' CASCADE';
+			END LOOP; END $$`)
+	})
+	separator := "?"
+	if strings.Contains(server, "?") {
+		separator = "&"
+	}
+	return server + separator + "schema=" + prefix, true
+}
+
 func run(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // which has ended when the database is deleted

@@ -1,0 +1,22 @@
+-- Who did what when: a row for every event that a person would ask about. It
+-- tells what was then; a later event changes no more of it than its place.
+CREATE TABLE entries (
+	position    BIGINT PRIMARY KEY,
+	time        BIGINT NOT NULL, -- Unix microseconds
+	id          TEXT COLLATE "C" NOT NULL,    -- of the event
+	type        TEXT COLLATE "C" NOT NULL,
+	actor       TEXT COLLATE "C" NOT NULL,
+	via         TEXT COLLATE "C" NOT NULL,
+	correlation TEXT COLLATE "C" NOT NULL,
+	thing       TEXT COLLATE "C" NOT NULL, -- that it happened to: document-<id>, folder-<id> or job-<id>
+	-- By which it is judged who may see the row, as it is now: the folder that a
+	-- document lies in, or lay in last, the folder itself, the user of a job.
+	place       TEXT COLLATE "C" NOT NULL,
+	name        TEXT COLLATE "C" NOT NULL, -- of the thing, after the event; of the file in a job
+	old_name    TEXT COLLATE "C" NOT NULL, -- before it
+	parent      TEXT COLLATE "C" NOT NULL, -- folder that the thing lay in after the event, '' at the top level
+	old_parent  TEXT COLLATE "C" NOT NULL, -- before it
+	file        BIGINT NOT NULL, -- of a job, -1 for none
+	detail      TEXT COLLATE "C" NOT NULL  -- in words: tags, permissions, counts, reasons
+);
+CREATE INDEX entries_thing ON entries (thing);
