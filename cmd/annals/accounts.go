@@ -43,11 +43,19 @@ func openAccounts(ctx context.Context, text, dataDir string) (*signin.Accounts, 
 		}
 		return signin.OpenSharedAccounts(ctx, d)
 	}
-	path, err := place(accountsFlag, text, dataDir, "sqlite", signin.AccountsFile)
+	path, err := accountsPath(text, dataDir)
 	if err != nil {
 		return nil, err
 	}
 	return signin.OpenAccountsFile(ctx, path)
+}
+
+// accountsPath returns the file that a URL names.
+func accountsPath(text, dataDir string) (string, error) {
+	if scheme, _, ok := strings.Cut(text, "://"); ok && scheme != "sqlite" {
+		return "", fmt.Errorf("--%s: accounts lie at sqlite:///path or postgres://host/database, not at %s://", accountsFlag, scheme)
+	}
+	return place(accountsFlag, text, dataDir, "sqlite", signin.AccountsFile)
 }
 
 // accountsThere reports whether there are accounts, as far as that can be told
@@ -56,7 +64,7 @@ func accountsThere(text, dataDir string) (bool, error) {
 	if shared(text) {
 		return true, nil
 	}
-	path, err := place(accountsFlag, text, dataDir, "sqlite", signin.AccountsFile)
+	path, err := accountsPath(text, dataDir)
 	if err != nil {
 		return false, err
 	}

@@ -84,7 +84,7 @@ func TestNodesShareTheAccountsOfADatabase(t *testing.T) {
 
 func TestAccountsThatCannotBe(t *testing.T) {
 	for url, want := range map[string]string{
-		"ftp://host/accounts":                "this version knows sqlite:///path and postgres://host/database",
+		"ftp://host/accounts":                "accounts lie at sqlite:///path or postgres://host/database, not at ftp://",
 		"postgres://me:secret@host:port/db":  "--accounts: the PostgreSQL URL cannot be read",
 		"postgres://me:secret@127.0.0.1:1/x": "the database does not answer at the moment",
 		"sqlite:///nowhere/accounts.db":      "there are no accounts at sqlite:///nowhere/accounts.db",

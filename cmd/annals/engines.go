@@ -46,11 +46,8 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
-	switch flag {
-	case "originals":
+	if flag == "originals" {
 		return " and " + s3.Scheme + "://bucket/prefix"
-	case accountsFlag:
-		return " and postgres://host/database"
 	}
 	return " alone"
 }

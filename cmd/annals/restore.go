@@ -43,11 +43,11 @@ func restoreCommand(dataDir func() string) *cobra.Command {
 		Long: "Make a data folder from a backup: the log with all events at their positions, the uploaded files and the\n" +
 			"accounts. All is compared with what was backed up. The folder that --data names must be empty or missing; it\n" +
 			"serves nobody until all of it is there. A restore that was cut off is begun again by the same call. Serve it\n" +
-			"without --log, --originals and --accounts, which would name others; annals user copy brings the accounts into\n" +
-			"PostgreSQL.\n\n" +
+			"without --log and --originals, which would name others.\n\n" +
 			"The backup lies in a folder, or at " + bucketForm + ".\n" +
 			bucketHelp + "\n" +
-			"To list and read it is all that they must allow.",
+			"To list and read it is all that they must allow.\n\n" +
+			"Accounts come into the data folder wherever they lay; annals user copy takes them to PostgreSQL from there.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := backupPlace(cmd.Context(), args[0])

@@ -95,7 +95,10 @@ func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error)
 	if err != nil {
 		return Key{}, err
 	}
-	err = a.db.one(ctx, func(ctx context.Context, tx *transaction) error {
+	err = a.db.together(ctx, func(ctx context.Context, tx *transaction) error {
+		if err := tx.keepOut(ctx); err != nil {
+			return err
+		}
 		// The newest signs, also where another machine's clock is ahead.
 		_, err := tx.exec(ctx, `
 			INSERT INTO keys (id, private, created)

@@ -153,16 +153,6 @@ func (s *store) together(ctx context.Context, run func(ctx context.Context, tx *
 	})
 }
 
-// one is together while no other such transaction runs.
-func (s *store) one(ctx context.Context, run func(ctx context.Context, tx *transaction) error) error {
-	return s.together(ctx, func(ctx context.Context, tx *transaction) error {
-		if err := tx.keepOut(ctx); err != nil {
-			return err
-		}
-		return run(ctx, tx)
-	})
-}
-
 // transaction runs statements that count together or not at all.
 type transaction struct {
 	*sql.Tx
