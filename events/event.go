@@ -2,9 +2,10 @@
 // upgrades from older versions, and the append-only log that keeps them.
 //
 // A Log is concrete and knows Go types; a Driver under it is small, moves
-// bytes, and comes in several kinds (events/sqlite, events/memory). Only this
-// package knows old versions of an event: whoever reads sees today's form.
-// It imports schema and events/fault, nothing else of ours.
+// bytes, and comes in several kinds (events/sqlite, events/eventstoredb,
+// events/memory). Only this package knows old versions of an event: whoever
+// reads sees today's form. It imports schema and events/fault, nothing else of
+// ours.
 package events
 
 import (

@@ -67,7 +67,7 @@ func backupCommand(dataDir func() string) *cobra.Command {
 	flags.BoolVar(&c.verify, "verify", false, "back up nothing: read all of the backup again and compare it with what was written")
 	flags.BoolVar(&c.prune, "prune", false, "afterwards remove uploaded files that only deleted documents had")
 	markByFlagAlone(flags, "verify", "prune")
-	flags.StringVar(&c.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
+	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, as serve has it (default: in the data folder)")
 	return command
 }

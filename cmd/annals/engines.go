@@ -11,6 +11,7 @@ import (
 
 	"annals/events"
 	"annals/events/backup"
+	"annals/events/eventstoredb"
 	"annals/events/originals"
 	"annals/events/s3"
 	"annals/events/sqlite"
@@ -46,13 +47,22 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
-	if flag == "originals" {
+	switch flag {
+	case "log":
+		return " and esdb://host:2113"
+	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
 	}
 	return " alone"
 }
 
+// logHelp says what the URL of a log may be.
+const logHelp = "URL of the log, sqlite:///path or esdb://user:password@host:2113?prefix=P (default: log.db in the data folder)"
+
 func openLog(ctx context.Context, text, dataDir string, create bool) (events.Driver, error) {
+	if eventstoredb.Knows(text) {
+		return openCluster(ctx, text, dataDir, create)
+	}
 	path, err := place("log", text, dataDir, "sqlite", "log.db")
 	if err == nil {
 		err = refuseUnfinished(dataDir)
@@ -69,6 +79,28 @@ func openLog(ctx context.Context, text, dataDir string, create bool) (events.Dri
 		return nil, fmt.Errorf("make the folder of the log: %w", err)
 	}
 	return sqlite.Open(ctx, path)
+}
+
+// openCluster opens a log at EventStoreDB. There is always one; where events
+// are expected, one that holds none is another's.
+func openCluster(ctx context.Context, text, dataDir string, create bool) (driver events.Driver, err error) {
+	if err := refuseUnfinished(dataDir); err != nil {
+		return nil, err
+	}
+	if driver, err = eventstoredb.Open(ctx, text); err != nil {
+		return nil, fmt.Errorf("--log: %w", err)
+	}
+	if create {
+		return driver, nil
+	}
+	head, err := driver.Head(ctx)
+	if err == nil && head == 0 {
+		err = errors.New("--log: there are no events at EventStoreDB under the prefix of its URL: give that which annals serve has")
+	}
+	if err != nil {
+		return nil, errors.Join(err, driver.Close())
+	}
+	return driver, nil
 }
 
 // bucketForm and bucketHelp say how a bucket is named.

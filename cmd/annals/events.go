@@ -37,7 +37,7 @@ func eventsCommand(dataDir func() string) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&logURL, "log", "", "URL of the log (default: log.db in the data folder)")
+	flags.StringVar(&logURL, "log", "", logHelp)
 	flags.StringVar(&p.stream, "stream", "", "print the events of this stream only")
 	flags.Int64Var(&from, "from", 0, "print from this position on")
 	flags.BoolVar(&p.follow, "follow", false, "go on with new events as they happen, until interrupted")

@@ -59,7 +59,7 @@ func rebuildCommand(dataDir func() string) *cobra.Command {
 
 // bindEngines adds the flags that say where the log and the read models are.
 func (r *rebuild) bindEngines(flags *pflag.FlagSet) {
-	flags.StringVar(&r.log, "log", "", "URL of the log, as serve has it (default: in the data folder)")
+	flags.StringVar(&r.log, "log", "", logHelp)
 	flags.StringVar(&r.readModels, "read-models", "", "URL of the read models, as serve has it (default: in the data folder)")
 	flags.StringVar(&r.search, "search", "", "URL of the search index, as serve has it (default: in the data folder)")
 }

@@ -40,10 +40,10 @@ func restoreCommand(dataDir func() string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore DIR|s3://BUCKET/PREFIX",
 		Short: "Make a data folder from a backup",
-		Long: "Make a data folder from a backup: the log with all events at their positions, the uploaded files and the\n" +
-			"accounts. All is compared with what was backed up. The folder that --data names must be empty or missing; it\n" +
-			"serves nobody until all of it is there. A restore that was cut off is begun again by the same call. Serve it\n" +
-			"without --log and --originals, which would name others.\n\n" +
+		Long: "Make a data folder from a backup: the log with all events at their positions, in a file wherever it lay\n" +
+			"before, the uploaded files and the accounts. All is compared with what was backed up. The folder that --data\n" +
+			"names must be empty or missing; it serves nobody until all of it is there. A restore that was cut off is begun\n" +
+			"again by the same call. Serve it without --log and --originals, which would name others.\n\n" +
 			"The backup lies in a folder, or at " + bucketForm + ".\n" +
 			bucketHelp + "\n" +
 			"To list and read it is all that they must allow.\n\n" +

@@ -17,10 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"annals/events/eventstoredb/esdbtest"
+	"annals/events/memory"
+
+	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestScripts(t *testing.T) {
+	cluster := esdbtest.Start(t, memory.New())
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -28,6 +33,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Setenv("ESDB", cluster.URL()+"&prefix="+uuid.NewString()+"-")
 			s := new(scriptServer)
 			e.Values[serverKey{}] = s
 			e.Defer(func() { _ = s.end(os.Kill) })

@@ -68,7 +68,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	flags.StringVar(&c.metrics, "metrics-listen", "", "address to serve /metrics at, and no longer at that of the services")
-	flags.StringVar(&c.log, "log", "", "URL of the log, sqlite:///path (default: in the data folder)")
+	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
 	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")

@@ -45,7 +45,7 @@ func verifyCommand(dataDir func() string) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.BoolVar(&c.quick, "quick", false, "do not read the originals; look only whether they are there, in their size")
-	flags.StringVar(&c.log, "log", "", "URL of the log (default: log.db in the data folder)")
+	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
 	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")

@@ -1,0 +1,68 @@
+package eventstoredb
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+// maxMessage is what the official clients take of one message.
+const maxMessage = 17 << 20
+
+// dial prepares a connection to a node; its first call makes it.
+func (c *cluster) dial(address string) (*grpc.ClientConn, error) {
+	transport, err := c.transport()
+	if err != nil {
+		return nil, err
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(transport),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+	}
+	if c.config.KeepAliveInterval >= 0 {
+		options = append(options, grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: c.config.KeepAliveInterval, Timeout: c.config.KeepAliveTimeout, PermitWithoutStream: true,
+		}))
+	}
+	if c.config.Username != "" && !c.config.DisableTLS {
+		options = append(options, grpc.WithPerRPCCredentials(basic(c.config.Username+":"+c.config.Password)))
+	}
+	conn, err := grpc.NewClient(address, options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	return conn, nil
+}
+
+func (c *cluster) transport() (credentials.TransportCredentials, error) {
+	if c.config.DisableTLS {
+		return insecure.NewCredentials(), nil
+	}
+	t := &tls.Config{RootCAs: c.config.RootCAs, InsecureSkipVerify: c.config.SkipCertificateVerification, MinVersion: tls.VersionTLS12}
+	if c.config.UserCertFile != "" {
+		pair, err := tls.LoadX509KeyPair(c.config.UserCertFile, c.config.UserKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the certificate for the log's server: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(t), nil
+}
+
+// basic is a user and a password, which go with every call.
+type basic string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b basic) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(b))}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials: a password
+// does not travel in the clear. A server without TLS asks for none.
+func (basic) RequireTransportSecurity() bool { return true }

@@ -1,0 +1,160 @@
+package esdbtest
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"path"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// Method is a kind of call.
+type Method string
+
+// The calls that can fail.
+const (
+	Append    Method = "Append"
+	Read      Method = "Read" // of a stream or of all
+	Subscribe Method = "Subscribe"
+	Gossip    Method = "Gossip"
+)
+
+// Fault is what befalls calls of a method.
+type Fault struct {
+	On    Method
+	Times int // how many calls; all until Heal where it is 0
+
+	Delay time.Duration // the call is slow
+	Hang  bool          // the call is never answered
+	Code  codes.Code    // the call is refused with this status
+	Text  string        // what the status says
+	After int           // a read or subscription breaks with Code after as many messages
+
+	// LoseReply lets an append be made, and answers it with Code.
+	LoseReply bool
+}
+
+// Fail lets calls fail from now on. Faults of one method befall it in the order
+// in which they were given.
+func (s *Server) Fail(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &f)
+}
+
+// Heal ends all faults.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// Drop breaks the subscriptions that there are.
+func (s *Server) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.cut)
+	s.cut = make(chan struct{})
+}
+
+// Calls returns how many calls of a method have come.
+func (s *Server) Calls(m Method) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[m]
+}
+
+// Cluster makes servers of one log the nodes of one cluster. Called again it
+// changes the leader: calls that want one are told its address by the others.
+func Cluster(leader *Server, followers ...*Server) {
+	all := append([]*Server{leader}, followers...)
+	for _, s := range all {
+		s.mu.Lock()
+		s.members, s.leader = all, leader
+		s.mu.Unlock()
+	}
+}
+
+// begin counts a call, and carries out what befalls it before it does anything.
+// The fault it returns tells what is left of that.
+func (s *Server) begin(ctx context.Context, m Method) (Fault, error) {
+	f := s.next(m)
+	if f.Hang {
+		<-ctx.Done()
+		return f, ctx.Err()
+	}
+	if f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-ctx.Done():
+			return f, ctx.Err()
+		}
+	}
+	if f.Code != codes.OK && f.After == 0 && !f.LoseReply {
+		return f, f.error()
+	}
+	return f, nil
+}
+
+func (s *Server) next(m Method) Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[m]++
+	for i, f := range s.faults {
+		if f.On != m {
+			continue
+		}
+		if f.Times == 1 {
+			s.faults = append(s.faults[:i:i], s.faults[i+1:]...)
+		}
+		f.Times = max(f.Times-1, 0)
+		return *f
+	}
+	return Fault{}
+}
+
+func (f Fault) error() error { return status.Error(f.Code, cmp.Or(f.Text, "a fault of the test")) }
+
+// admit refuses calls of strangers, and on a follower those that want a leader.
+func (s *Server) admit(ctx context.Context, setTrailer func(metadata.MD), method string) error {
+	given, _ := metadata.FromIncomingContext(ctx)
+	if path.Base(path.Dir(method)) != "event_store.client.streams.Streams" {
+		return nil
+	}
+	if header := given.Get("authorization"); s.options.User != "" && (len(header) != 1 || header[0] != s.options.authorization()) {
+		setTrailer(metadata.Pairs("exception", "not-authenticated"))
+		return status.Error(codes.Unauthenticated, "not authenticated")
+	}
+	s.mu.Lock()
+	leader := s.leader
+	s.mu.Unlock()
+	if wants := given.Get("requires-leader"); leader == s || len(wants) != 1 || wants[0] != "true" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(leader.address)
+	if err != nil {
+		return err
+	}
+	setTrailer(metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port))
+	return status.Error(codes.NotFound, "leader info available")
+}
+
+func (s *Server) streamCall(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if err := s.admit(stream.Context(), stream.SetTrailer, info.FullMethod); err != nil {
+		return err
+	}
+	return handle(srv, stream)
+}
+
+func (s *Server) unaryCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	setTrailer := func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) } // fails for a foreign context alone
+	if err := s.admit(ctx, setTrailer, info.FullMethod); err != nil {
+		return nil, err
+	}
+	return handle(ctx, req)
+}

@@ -1,0 +1,106 @@
+package eventstoredb
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"annals/events/fault"
+)
+
+// schemes are how URLs begin, and how the client writes them.
+var schemes = map[string]string{
+	"esdb": "esdb", "esdb+discover": "esdb+discover",
+	"kurrentdb": "esdb", "kurrentdb+discover": "esdb+discover",
+}
+
+// Knows reports whether a URL is of the kind that Open takes.
+func Knows(url string) bool {
+	scheme, _, found := strings.Cut(url, "://")
+	return found && schemes[scheme] != ""
+}
+
+const form = "esdb://user:password@host:2113?tlsCaFile=/path, or esdb+discover://… for a cluster"
+
+// settings are what a URL says.
+type settings struct {
+	config   *esdb.Configuration
+	prefix   string        // of the names of our streams
+	deadline time.Duration // of a call without an answer
+}
+
+// known are the settings that a URL may have.
+var known = []string{
+	"defaultDeadline", "discoveryInterval", "gossipTimeout", "keepAliveInterval", "keepAliveTimeout", "maxDiscoverAttempts",
+	"nodePreference", "prefix", "tls", "tlsCaFile", "tlsVerifyCert", "userCertFile", "userKeyFile",
+}
+
+// parse reads a URL. Its errors tell nothing of what stands before the
+// settings, where a password may be.
+func parse(text string) (settings, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	place, query, _ := strings.Cut(rest, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil || schemes[scheme] == "" {
+		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log cannot be read; write %s", form)
+	}
+	s := settings{deadline: 10 * time.Second}
+	plain := make(url.Values)
+	for name := range values {
+		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+		switch {
+		case i < 0:
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %q; it may set %s", name, strings.Join(known, ", "))
+		case known[i] == "prefix":
+			s.prefix = values.Get(name)
+		case values.Get(name) == "":
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s to nothing", name)
+		default:
+			plain.Set(name, values.Get(name))
+		}
+	}
+	if strings.HasPrefix(s.prefix, "$") {
+		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has the prefix %q; names that begin with $ are the server's own", s.prefix)
+	}
+	address := schemes[scheme] + "://" + place
+	if _, err := esdb.ParseConnectionString(address); err != nil {
+		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a user or a host that cannot be read; write %s", form)
+	}
+	if s.config, err = esdb.ParseConnectionString(address + "?" + plain.Encode()); err != nil {
+		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log: %w", err)
+	}
+	return s, s.check()
+}
+
+// check judges settings, and takes those that are the driver's own.
+func (s *settings) check() error {
+	c := s.config
+	if err := c.Validate(); err != nil {
+		return fault.Errorf(fault.Invalid, "the URL of the log: %w", err)
+	}
+	if c.NodePreference != esdb.NodePreferenceLeader {
+		return fault.Errorf(fault.Invalid, "the URL of the log prefers another node than the leader; others may not know yet what was appended")
+	}
+	if c.DefaultDeadline != nil {
+		s.deadline = *c.DefaultDeadline
+	}
+	if s.deadline <= 0 || c.GossipTimeout <= 0 {
+		return fault.Errorf(fault.Invalid, "the URL of the log: defaultDeadline is a number of milliseconds above 0, and gossipTimeout one of seconds")
+	}
+	return nil
+}
+
+// seeds are the addresses at which nodes are looked for; of a cluster where any
+// of its nodes may be there.
+func (s *settings) seeds() (addresses []string, cluster bool) {
+	for _, e := range s.config.GossipSeeds {
+		addresses = append(addresses, e.String())
+	}
+	if len(addresses) > 0 {
+		return addresses, true
+	}
+	return []string{s.config.Address}, s.config.DnsDiscover
+}

@@ -1,0 +1,96 @@
+package eventstoredb_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/eventstoredb"
+	"annals/events/fault"
+)
+
+// openURL opens a log that may not open.
+func openURL(t *testing.T, url string) (events.Driver, error) {
+	t.Helper()
+	d, err := eventstoredb.Open(t.Context(), url)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = d.Close() }) // the test is about opening
+	return d, nil
+}
+
+func TestABadURLSaysWhatIsWrongAndNoPassword(t *testing.T) {
+	for url, want := range map[string]string{
+		"esdb://":                                             "host that cannot be read",
+		"esdb://me:secret@":                                   "host that cannot be read",
+		"esdb://me:secret@host:port":                          "host that cannot be read",
+		"esdb://me:sec/secret@host":                           "host that cannot be read",
+		"esdb://me:%zzsecret@host":                            "host that cannot be read",
+		"http://me:secret@host":                               "write esdb://",
+		"esdb://me:secret@host?tls=perhaps":                   "tls",
+		"esdb://me:secret@host?tsl=false":                     `"tsl"`,
+		"esdb://me:secret@host?tlsCaFile=/nowhere/ca.crt":     "/nowhere/ca.crt",
+		"esdb://me:secret@host?userCertFile=/nowhere/cert":    "userKeyFile",
+		"esdb://me:secret@host?nodePreference=follower":       "leader",
+		"esdb://me:secret@host?defaultDeadline=soon":          "defaultDeadline",
+		"esdb://me:secret@host?defaultDeadline=":              "defaultDeadline",
+		"esdb://me:secret@host?gossipTimeout=0":               "gossipTimeout",
+		"esdb://me:secret@host?prefix=$system":                "$system",
+		"esdb://me:secret@host:2113,host:port?tls=false":      "host that cannot be read",
+		"esdb+discover://me:secret@host/path?tls=false&tls=x": "host that cannot be read",
+	} {
+		_, err := openURL(t, url)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(fault.Detail(err), "secret") {
+			t.Errorf("Open(%s): %v; want %q", url, err, want)
+		}
+	}
+}
+
+func TestOnlyURLsOfEventStoreDBAreKnown(t *testing.T) {
+	for url, want := range map[string]bool{
+		"esdb://host": true, "esdb+discover://host": true, "kurrentdb://host": true, "kurrentdb+discover://host": true,
+		"": false, "esdb": false, "esdb:host": false, "sqlite:///esdb://x": false, "postgres://host": false,
+	} {
+		if got := eventstoredb.Knows(url); got != want {
+			t.Errorf("Knows(%q): got %t", url, got)
+		}
+	}
+}
+
+// certificate makes an authority, in a file, and a server of 127.0.0.1 whose
+// certificate it has signed: itself.
+func certificate(t *testing.T) (authority string, config *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority = filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return authority, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+}
