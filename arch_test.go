@@ -36,6 +36,7 @@ var rules = map[string][]string{
 	"commands/importer/...":       {"events/fault"},
 	"commands/importer/extract":   {"commands/importer/extract/...", "events/fault"},
 	"projections":                 {"events", "events/failpoint", "events/fault", "events/postgres", "projections/searchindex", "schema"},
+	"projections/projectionstest": {"events/postgres", "events/postgres/postgrestest", "projections"},
 	"projections/searchindex":     {"events", "events/fault"},
 	"projections/searchindex/...": {"events", "events/fault", "projections/searchindex"},
 	"queries":                     {"projections", "projections/searchindex", "events", "events/fault", "queries/answer"},

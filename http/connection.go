@@ -18,6 +18,9 @@ func (s *Server) connect(next http.Handler) http.Handler {
 		began := time.Now()
 		id := requestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
+		if s.stopping.Load() {
+			w.Header().Set("Connection", "close") // the next request goes elsewhere
+		}
 		out := &response{ResponseWriter: w, control: http.NewResponseController(w), silence: s.Silence}
 		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 		if r.Body != nil && r.Body != http.NoBody {

@@ -76,6 +76,40 @@ func TestServeStopsGracefully(t *testing.T) {
 	}
 }
 
+// A server that lingers serves all that comes meanwhile, and whoever asks
+// whether it is ready sends nothing more.
+func TestServeLingersUntilRequestsGoElsewhere(t *testing.T) {
+	s := start(t, func(h *httpd.Server) { h.Linger = 2 * time.Second })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) *http.Response {
+		t.Helper()
+		resp, err := http.Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(ctx, l) }()
+	if resp := get("/readyz"); resp.StatusCode != http.StatusOK || resp.Close {
+		t.Errorf("readyz of a running server = %d, closes %v", resp.StatusCode, resp.Close)
+	}
+	stop()
+	for get("/readyz").StatusCode == http.StatusOK { // until Serve has heard of it
+	}
+	if resp := get("/healthz"); resp.StatusCode != http.StatusOK || !resp.Close {
+		t.Errorf("another request while the server lingers = %d, closes %v", resp.StatusCode, resp.Close)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
 type slowAsk struct {
 	*library
 	asked chan struct{}

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"annals/events"
@@ -61,12 +62,14 @@ type Server struct {
 	Await     time.Duration // for a reader to see its own write, until 202; 5 s
 	Revise    time.Duration // for a document's new content to be read, until 202; 30 s
 	Silence   time.Duration // without a byte from or to a client, until its connection is cut; 60 s
-	Drain     time.Duration // for requests in flight, once the server is told to stop; 30 s
+	Linger    time.Duration // for whoever sends requests to go elsewhere, once the server is told to stop; none
+	Drain     time.Duration // for requests in flight after that; 30 s
 
 	Logger *slog.Logger // slog.Default if nil
 
-	once    sync.Once
-	handler http.Handler
+	once     sync.Once
+	handler  http.Handler
+	stopping atomic.Bool // told to stop: it serves, and says that it is not ready
 }
 
 // Limits bound what one request may carry. A zero field means its default.
@@ -125,7 +128,9 @@ func (s *Server) Handler() http.Handler {
 	return s.handler
 }
 
-// Serve answers requests from l until ctx ends. Then it takes no new ones,
+// Serve answers requests from l until ctx ends. For as long as s.Linger it then
+// goes on and says that it is not ready, and that connections are not to be
+// used again. After that it takes no new requests,
 // ends the progress streams, lets the other requests finish for as long as
 // s.Drain, cuts off the rest, and returns nil. It closes l. The core, the vault,
 // the agent tools and the sign-in must have URLs of their own.
@@ -154,6 +159,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
+	if err := s.linger(failed); err != nil {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
 	stop()
 	drain, cancel := context.WithTimeout(context.Background(), s.Drain)
 	defer cancel()
@@ -164,6 +172,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	<-failed
 	return err
+}
+
+// linger serves for a while as one that is about to go.
+func (s *Server) linger(failed <-chan error) error {
+	if s.Linger <= 0 {
+		return nil
+	}
+	s.stopping.Store(true)
+	s.Logger.Info("stops soon, and is not ready any more", "after", s.Linger)
+	select {
+	case err := <-failed:
+		return err
+	case <-time.After(s.Linger):
+		return nil
+	}
 }
 
 // closingKey finds the context that ends when the server begins to stop.

@@ -28,6 +28,7 @@ type modelState struct {
 	Position events.Position `json:"position"`
 	Head     events.Position `json:"head"`
 	Waiting  int             `json:"waiting"`
+	Leads    bool            `json:"leads,omitempty"` // of nodes that share it, this one
 }
 
 // ready says whether reads can be answered: 200, or 503 and why not.
@@ -37,8 +38,12 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.notReady(r, err)
 	}
-	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting} })
-	if err := s.Queries.Ready(r.Context()); err != nil {
+	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting, m.Leads} })
+	err = s.Queries.Ready(r.Context())
+	if s.stopping.Load() {
+		err = errStopping
+	}
+	if err != nil {
 		s.notReady(r, err)
 		status, why := describe(err)
 		if status == http.StatusServiceUnavailable {
@@ -49,6 +54,10 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = coreDialect.write(w, http.StatusOK, state)
 }
+
+// errStopping is told by a server that is still there for whoever does not ask
+// whether it is ready.
+var errStopping = fault.Errorf(fault.Unavailable, "the server is stopping")
 
 // notReady tells of a probe that was refused. Read models that catch up are no
 // fault, and probes come every few seconds.

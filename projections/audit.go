@@ -49,18 +49,27 @@ func (a Audit) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	if !ok {
 		return nil
 	}
-	added, err := tx.Changed(ctx, `INSERT INTO entries (position, time, id, type, actor, via, correlation, thing, place, name, old_name, parent, old_parent, file, detail)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, coalesce(nullif($9, ''), last.place, ''),
-			coalesce($10, last.name, ''), coalesce(last.name, ''), coalesce($11, last.parent, ''), coalesce(last.parent, ''), $12, $13
-		FROM (SELECT 1) one LEFT JOIN (SELECT name, parent, place FROM entries WHERE thing = $8 ORDER BY position DESC LIMIT 1) last ON true
-		WHERE true ON CONFLICT (position) DO NOTHING`,
+	values := []any{
 		int64(e.Position), e.Metadata.Time.UnixMicro(), e.ID.String(), e.Type, string(e.Metadata.Actor), e.Metadata.Via, e.Metadata.Correlation,
-		r.thing, r.place, r.name, r.parent, r.file, r.detail)
-	if _, moved := e.Data.(events.DocumentMoved); err != nil || added == 0 || !moved {
+		r.thing, r.place, r.name, r.parent, r.file, r.detail,
+	}
+	if _, moved := e.Data.(events.DocumentMoved); !moved {
+		return tx.Exec(ctx, addEntry, values...)
+	}
+	added, err := tx.Changed(ctx, addEntry, values...)
+	if err != nil || added == 0 {
 		return err
 	}
 	return tx.Exec(ctx, `UPDATE entries SET place = $2 WHERE thing = $1`, r.thing, r.place)
 }
+
+// addEntry adds a row, which takes what it is not told from the last one of the
+// same thing.
+const addEntry = `INSERT INTO entries (position, time, id, type, actor, via, correlation, thing, place, name, old_name, parent, old_parent, file, detail)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, coalesce(nullif($9, ''), last.place, ''),
+		coalesce($10, last.name, ''), coalesce(last.name, ''), coalesce($11, last.parent, ''), coalesce(last.parent, ''), $12, $13
+	FROM (SELECT 1) one LEFT JOIN (SELECT name, parent, place FROM entries WHERE thing = $8 ORDER BY position DESC LIMIT 1) last ON true
+	WHERE true ON CONFLICT (position) DO NOTHING`
 
 // recordOf returns what an event adds; ok is false where that is nothing.
 func recordOf(e events.Event) (r record, ok bool) {

@@ -8,14 +8,22 @@ import (
 	"time"
 
 	"annals/events/failpoint"
+	"annals/events/fault"
+	"annals/events/postgres"
 	"annals/schema"
 )
 
 // Control is the small store of what is neither an event nor made from
 // events: which generation of a read model serves, and who works on what. It
 // may be lost: leases run out, and read models are made again.
+//
+// It is a file, of the one node that has the read models to itself, or lies in
+// the database that nodes share. Leases are judged by the clock of the store.
 type Control struct {
-	db *sql.DB
+	db     *sql.DB
+	clock  string // Unix milliseconds, as the store's SQL says it
+	lock   string // what begins transactions where they do not wait for each other by themselves
+	shared bool   // nodes that have it are told apart
 }
 
 // OpenControl opens the store at path, which it makes where it is not there.
@@ -36,7 +44,29 @@ func OpenControl(ctx context.Context, path string) (*Control, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	failpoint.Here(failpoint.ControlMade)
-	return &Control{db: db}, nil
+	return &Control{db: db, clock: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`}, nil
+}
+
+// controlConnections bounds those of one node: importing takes few at a time.
+const controlConnections = 4
+
+// OpenSharedControl opens the store in a database, which any number of nodes
+// may do at once; whoever is the first makes it.
+func OpenSharedControl(ctx context.Context, database *postgres.Database) (*Control, error) {
+	const name = "control"
+	text, err := schema.SQL.ReadFile("sql/postgres/control.sql")
+	if err != nil {
+		return nil, err
+	}
+	db := database.Open(name, controlConnections, nil)
+	if err := database.Setup(ctx, db, name, string(text)); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the control store in %s: %w", database, err), db.Close())
+	}
+	return &Control{
+		db: db, shared: true,
+		clock: `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,
+		lock:  `LOCK TABLE generations IN SHARE ROW EXCLUSIVE MODE`, // which reads go on beside
+	}, nil
 }
 
 // Close closes the store.
@@ -49,57 +79,85 @@ func (c *Control) generation(ctx context.Context, projection string) (version, n
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil
 	}
-	return version, number, err
+	return version, number, c.told(err)
 }
 
 // setGeneration lets a generation serve and gives up the one that did.
 func (c *Control) setGeneration(ctx context.Context, projection string, version, number int) error {
 	return c.transaction(ctx, 1, []string{
 		`INSERT INTO spares (projection, generation, version, state)
-			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1 AND generation <> $3`,
-		`INSERT INTO generations (projection, version, generation) VALUES ($1, $2, $3)
+			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1 AND generation <> $2`,
+		`INSERT INTO generations (projection, version, generation) VALUES ($1, $3, $2)
 			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
-	}, projection, version, number)
+	}, projection, number, version)
 }
 
 // claim gives name to holder for a time, unless another holds it.
-func (c *Control) claim(ctx context.Context, name, holder string, now time.Time, lease time.Duration) (won bool, err error) {
-	res, err := c.db.ExecContext(ctx, `INSERT INTO leases (name, holder, expires) VALUES ($1, $2, $3)
-		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires WHERE leases.expires <= $4`,
-		name, holder, now.Add(lease).UnixMilli(), now.UnixMilli())
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
+func (c *Control) claim(ctx context.Context, name, holder string, lease time.Duration) (won bool, err error) {
+	n, err := c.exec(ctx, `INSERT INTO leases (name, holder, expires) VALUES ($1, $2, `+c.clock+` + $3)
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires WHERE leases.expires <= `+c.clock,
+		name, holder, lease.Milliseconds())
 	return n == 1, err
 }
 
-// renew prolongs a lease and reports whether holder still had it.
-func (c *Control) renew(ctx context.Context, name, holder string, until time.Time) (held bool, err error) {
-	res, err := c.db.ExecContext(ctx, `UPDATE leases SET expires = $3 WHERE name = $1 AND holder = $2`, name, holder, until.UnixMilli())
-	if err != nil {
-		return false, err
+// leased returns which leases of some tasks nodes have. It is for many claims at
+// once, most of which would be refused: where there is one node it tells none.
+func (c *Control) leased(ctx context.Context, tasks []Task) (map[string]bool, error) {
+	if !c.shared || len(tasks) == 0 {
+		return nil, nil
 	}
-	n, err := res.RowsAffected()
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = t.lease()
+	}
+	found, err := Column(ctx, c.db, `SELECT name FROM leases WHERE name = ANY($1) AND expires > `+c.clock, names)
+	held := make(map[string]bool)
+	for _, name := range found {
+		held[name] = true
+	}
+	return held, c.told(err)
+}
+
+// renew prolongs a lease and reports whether holder still had it.
+func (c *Control) renew(ctx context.Context, name, holder string, lease time.Duration) (held bool, err error) {
+	n, err := c.exec(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name = $1 AND holder = $2`, name, holder, lease.Milliseconds())
 	return n == 1, err
 }
 
 func (c *Control) release(ctx context.Context, name, holder string) error {
-	_, err := c.db.ExecContext(ctx, `DELETE FROM leases WHERE name = $1 AND holder = $2`, name, holder)
+	_, err := c.exec(ctx, `DELETE FROM leases WHERE name = $1 AND holder = $2`, name, holder)
 	return err
 }
 
 // ReleaseAll ends the leases of a holder that is known to be gone, so that its
 // work need not wait until they run out.
 func (c *Control) ReleaseAll(ctx context.Context, holder string) error {
-	_, err := c.db.ExecContext(ctx, `DELETE FROM leases WHERE holder = $1`, holder)
+	_, err := c.exec(ctx, `DELETE FROM leases WHERE holder = $1`, holder)
 	failpoint.Here(failpoint.LeasesReleased)
 	return err
 }
 
-// forget removes leases that ran out before t.
-func (c *Control) forget(ctx context.Context, t time.Time) error {
-	_, err := c.db.ExecContext(ctx, `DELETE FROM leases WHERE expires < $1`, t.UnixMilli())
+// forget removes leases that ran out a time ago.
+func (c *Control) forget(ctx context.Context, ago time.Duration) error {
+	_, err := c.exec(ctx, `DELETE FROM leases WHERE expires < `+c.clock+` - $1`, ago.Milliseconds())
 	failpoint.Here(failpoint.LeasesForgotten)
 	return err
+}
+
+// exec carries out a statement and returns how many rows it changed.
+func (c *Control) exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
+	result, err := c.db.ExecContext(ctx, statement, args...)
+	if err == nil {
+		changed, err = result.RowsAffected()
+	}
+	return changed, c.told(err)
+}
+
+// told gives errors of a shared store their kind: one that does not answer is
+// fault.Unavailable.
+func (c *Control) told(err error) error {
+	if !c.shared || fault.KindOf(err) != fault.Internal {
+		return err
+	}
+	return postgres.Told(err)
 }

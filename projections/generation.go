@@ -14,7 +14,12 @@ import (
 	"annals/events/fault"
 )
 
-const batchSize = 2000
+const (
+	batchSize = 2000
+	// fillEvents is how far tables get ahead of a second store that takes much
+	// at once.
+	fillEvents = 20_000
+)
 
 // generation is one complete set of a projection's tables, with its second
 // store where it has one. One goroutine at a time brings it forward.
@@ -27,7 +32,8 @@ type generation struct {
 
 	parked   map[string]bool // streams with a parked event
 	position events.Position
-	leading  bool // what is known of the tables is what they hold
+	leading  bool            // what is known of the tables is what they hold
+	applied  events.Position // up to where the tables are, which the second store follows
 
 	// Of the Runner, under its lock: the reads that are under way, and a channel
 	// that is closed when the last has ended after another generation took over.
@@ -63,6 +69,7 @@ func (g *generation) reload(ctx context.Context) (err error) {
 		// Whichever is behind decides: applying again changes nothing.
 		g.position = min(g.position, second)
 	}
+	g.applied = g.position
 	return err
 }
 
@@ -71,7 +78,7 @@ func (g *generation) reload(ctx context.Context) (err error) {
 // have brought them there.
 func (g *generation) lead(ctx context.Context) (leads bool, err error) {
 	leads, err = g.store.lead(ctx)
-	if err != nil || !leads || g.leading {
+	if g.leading = g.leading && leads; err != nil || !leads || g.leading {
 		return leads, err
 	}
 	err = g.reload(ctx)
@@ -129,30 +136,38 @@ func (g *generation) read(ctx context.Context, after, to events.Position) batch 
 	return batch{events: all, through: through}
 }
 
-// step applies one batch and reports whether the log may hold more.
+// step applies one batch to the tables and reports whether the log may hold
+// more. flush is to follow.
 func (g *generation) step(ctx context.Context) (more bool, err error) {
 	if err := g.mustLead(ctx); err != nil {
 		return false, err
 	}
-	b := g.read(ctx, g.position, math.MaxInt64)
-	if b.err != nil || b.through <= g.position {
+	b := g.read(ctx, g.applied, math.MaxInt64)
+	if b.err != nil || b.through <= g.applied {
 		return false, b.err
 	}
 	return len(b.events) > 0, g.apply(ctx, b)
 }
 
+// apply brings the tables forward.
 func (g *generation) apply(ctx context.Context, b batch) (err error) {
 	defer func() { g.leading = g.leading && err == nil }()
 	if err := g.applyAll(ctx, b.events, b.through); err != nil {
 		return err
 	}
 	failpoint.Here(failpoint.EventsPassed)
+	g.applied = b.through
+	return nil
+}
+
+// flush brings the second store, where there is one, to where the tables are.
+func (g *generation) flush(ctx context.Context) error {
 	if f, ok := g.Projection.(Follower); ok {
-		if err := f.Flush(ctx, g.store, b.through); err != nil {
+		if err := f.Flush(ctx, g.store, g.applied); err != nil {
 			return fmt.Errorf("second store of %s: %w", g.Name(), err)
 		}
 	}
-	g.position = b.through
+	g.position = g.applied
 	return nil
 }
 
@@ -164,6 +179,7 @@ func (g *generation) reach(ctx context.Context, p events.Position, told func(eve
 	}
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), g.position
+	g.applied = from // what the second store may lack is applied again, which changes nothing
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(ahead)
@@ -171,22 +187,35 @@ func (g *generation) reach(ctx context.Context, p events.Position, told func(eve
 	})
 	defer reader.Wait()
 	defer stop()
-	for g.position < p {
+	for flushed := from; g.position < p; {
 		b, more := <-ahead
 		switch {
 		case !more:
 			return ctx.Err()
 		case b.err != nil:
 			return b.err
-		case b.through == g.position:
-			return &logError{fmt.Errorf("the log ends at %d, before position %d", g.position, p)}
+		case b.through == g.applied:
+			return &logError{fmt.Errorf("the log ends at %d, before position %d", g.applied, p)}
 		}
-		if err := g.apply(ctx, b); err != nil {
+		err := g.apply(ctx, b)
+		if err == nil && (b.through >= p || b.through-flushed >= g.flushEvery()) {
+			err, flushed = g.flush(ctx), b.through
+		}
+		if err != nil {
 			return err
 		}
-		told(g.position)
+		told(g.applied)
 	}
 	return nil
+}
+
+// flushEvery is how far the tables may get before their second store follows,
+// while no one reads it: one that takes much at once is given much.
+func (g *generation) flushEvery() events.Position {
+	if p, ok := g.Projection.(*Passages); ok && p.fills() {
+		return fillEvents
+	}
+	return 0
 }
 
 // readAhead gives out the log from after a position up to another, until ctx

@@ -29,8 +29,10 @@ type insertion struct {
 	bytes   int
 }
 
-// copyFrom is from how many rows on COPY is worth its turns with the server.
-const copyFrom = 8
+const (
+	copyFrom   = 16   // rows on COPY is worth its turns with the server
+	copyAtMost = 1000 // rows are gathered
+)
 
 // Insert is Tx.Insert. Rows are gathered until something has to see them.
 func (s *postgresStore) Insert(ctx context.Context, table string, columns []string, values ...any) error {
@@ -47,7 +49,7 @@ func (s *postgresStore) Insert(ctx context.Context, table string, columns []stri
 		i.bytes += sizeOf(v)
 	}
 	i.rows = append(i.rows, values)
-	if len(i.rows) >= gatherStatements || i.bytes >= gatherBytes {
+	if len(i.rows) >= copyAtMost || i.bytes >= gatherBytes {
 		return s.settle(ctx)
 	}
 	return s.failed
@@ -64,6 +66,9 @@ func (s *postgresStore) insert(ctx context.Context, i *insertion) error {
 		}
 		s.failed = nil
 		s.gather("ROLLBACK TO SAVEPOINT copied")
+		if err := s.send(ctx); err != nil { // by itself: nothing can be prepared before
+			return err
+		}
 	}
 	query := insertInto(i.table, i.columns)
 	for _, row := range i.rows {

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 
 	"annals/events"
 )
@@ -42,20 +43,24 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	case events.FileStepped:
 		return tx.Exec(ctx, `UPDATE files SET step = $3, message = $4, changed = $5 WHERE job = $1 AND file = $2 AND changed < $5`, job, d.File, d.Step, d.Message, at)
 	case events.FileImported:
-		n, err := tx.Changed(ctx, `UPDATE files SET state = 'imported', step = '', message = '', document = $3, title = $4, duplicate = $5, warnings = $6, changed = $7 WHERE job = $1 AND file = $2 AND changed < $7`,
-			job, d.File, d.Document.String(), d.Title, d.Duplicate, jsonText(d.Warnings), at)
-		if err != nil || n == 0 {
-			return err
-		}
-		return tx.Exec(ctx, `UPDATE jobs SET successful = successful + 1 WHERE id = $1`, job)
+		return errors.Join(
+			count(ctx, tx, "successful", job, d.File, at),
+			tx.Exec(ctx, `UPDATE files SET state = 'imported', step = '', message = '', document = $3, title = $4, duplicate = $5, warnings = $6, changed = $7 WHERE job = $1 AND file = $2 AND changed < $7`,
+				job, d.File, d.Document.String(), d.Title, d.Duplicate, jsonText(d.Warnings), at),
+		)
 	case events.FileFailed:
-		n, err := tx.Changed(ctx, `UPDATE files SET state = 'failed', step = '', message = '', error = $3, kind = $4, changed = $5 WHERE job = $1 AND file = $2 AND changed < $5`, job, d.File, d.Error, d.Kind, at)
-		if err != nil || n == 0 {
-			return err
-		}
-		return tx.Exec(ctx, `UPDATE jobs SET failed = failed + 1 WHERE id = $1`, job)
+		return errors.Join(
+			count(ctx, tx, "failed", job, d.File, at),
+			tx.Exec(ctx, `UPDATE files SET state = 'failed', step = '', message = '', error = $3, kind = $4, changed = $5 WHERE job = $1 AND file = $2 AND changed < $5`, job, d.File, d.Error, d.Kind, at),
+		)
 	case events.JobFinished:
 		return tx.Exec(ctx, `UPDATE jobs SET finished = $2 WHERE id = $1`, job, at)
 	}
 	return nil
+}
+
+// count counts a file whose work ends at a position in a column of its job. It
+// comes before the file is told of it, by which it knows what was counted.
+func count(ctx context.Context, tx Tx, column, job string, file int, at int64) error {
+	return tx.Exec(ctx, `UPDATE jobs SET `+column+` = `+column+` + 1 WHERE id = $1 AND EXISTS (SELECT 1 FROM files WHERE job = $1 AND file = $2 AND changed < $3)`, job, file, at)
 }

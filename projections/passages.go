@@ -20,7 +20,9 @@ type Passages struct {
 }
 
 // Name is "passages".
-func (*Passages) Name() string { return "passages" }
+func (*Passages) Name() string { return passagesName }
+
+const passagesName = "passages"
 
 // Version of the passages' tables, of how they are cut, and of the index.
 func (*Passages) Version() int { return 3 }

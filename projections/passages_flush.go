@@ -22,11 +22,16 @@ type flush struct {
 	documents []indexedDocument   // those that the batch completes
 	above     map[string][]string // folders by one in or below them
 	replaces  bool                // completing them leaves passages of earlier versions to forget
+	filled    *filled             // nil where the engine takes batch after batch
 }
 
 func (p *Passages) newFlush(ctx context.Context, tables Tables) (*flush, error) {
-	position, err := p.Engine.Position(ctx)
-	return &flush{Passages: p, tables: tables, batch: searchindex.Batch{Position: position}, above: make(map[string][]string)}, err
+	position, _, err := p.positions(ctx, tables)
+	f := &flush{Passages: p, tables: tables, batch: searchindex.Batch{Position: position}, above: make(map[string][]string)}
+	if engine, ok := p.Engine.(searchindex.Filler); ok {
+		f.filled = &filled{engine: engine}
+	}
+	return f, err
 }
 
 // page takes up some of what waits and reports whether there may be more.
@@ -34,45 +39,71 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500 // documents
 	const forget = 2000
 	f.replaces = false
-	gone, err := Column(ctx, f.tables, `SELECT passage FROM forgotten LIMIT CAST($1 AS INTEGER)`, forget)
+	taken, passed := f.filled.taken()
+	gone, err := Column(ctx, f.tables, `SELECT passage FROM forgotten WHERE passage > $2 ORDER BY passage LIMIT CAST($1 AS INTEGER)`, forget, passed)
 	if err != nil {
 		return false, err
 	}
 	f.batch.Delete = gone // a document that fills the batch hands it over with them
-	waiting, err := Column(ctx, f.tables, `SELECT document FROM unindexed ORDER BY id LIMIT CAST($1 AS INTEGER)`, page)
+	waiting, err := List(ctx, f.tables, func(w *waitingDocument) []any { return []any{&w.row, &w.id} },
+		`SELECT id, document FROM unindexed WHERE id > $2 ORDER BY id LIMIT CAST($1 AS INTEGER)`, page, taken)
 	if err != nil {
 		return false, err
 	}
-	for _, id := range waiting {
-		if err := f.document(ctx, id); err != nil {
+	for _, w := range waiting {
+		if err := f.document(ctx, w.id); err != nil {
 			return false, err
 		}
 	}
+	f.filled.take(waiting, gone)
 	return len(waiting) == page || len(gone) == forget || f.replaces, nil
+}
+
+// waitingDocument is a row of unindexed.
+type waitingDocument struct {
+	row int64
+	id  string
 }
 
 // empty reports whether the batch changes nothing but the position.
 func (f *flush) empty() bool {
-	return len(f.batch.Put) == 0 && len(f.batch.Delete) == 0 && len(f.documents) == 0
+	return len(f.batch.Put) == 0 && len(f.batch.Delete) == 0 && len(f.documents) == 0 && f.filled.empty()
 }
 
 // apply hands the batch to the engine, and then strikes it off what waits.
 func (f *flush) apply(ctx context.Context) error {
+	if f.filled != nil {
+		return f.fill(ctx)
+	}
 	failpoint.Here(failpoint.IndexBehind)
 	if err := f.Engine.Apply(ctx, f.batch); err != nil {
 		return err
 	}
+	return f.strike(ctx, f.batch.Delete, f.documents)
+}
+
+// finish is apply of the last batch.
+func (f *flush) finish(ctx context.Context) error {
+	if err := f.apply(ctx); err != nil || f.filled == nil {
+		return err
+	}
+	return f.settle(ctx)
+}
+
+// strike notes that the engine has forgotten passages and holds all of
+// documents, at the position of the batch, and begins another batch.
+func (f *flush) strike(ctx context.Context, forgotten []string, documents []indexedDocument) error {
 	failpoint.Here(failpoint.IndexAhead)
-	if len(f.batch.Delete) > 0 {
+	if len(forgotten) > 0 {
 		failpoint.Here(failpoint.IndexForgot)
 	}
 	err := f.tables.Transaction(ctx, func(tx Tx) error {
-		for _, id := range f.batch.Delete {
+		for _, id := range forgotten {
 			if err := tx.Exec(ctx, `DELETE FROM forgotten WHERE passage = $1`, id); err != nil {
 				return err
 			}
 		}
-		for _, d := range f.documents {
+		for _, d := range documents {
 			if err := d.complete(ctx, tx); err != nil {
 				return err
 			}

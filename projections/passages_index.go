@@ -8,22 +8,33 @@ import (
 
 	"annals/events"
 	"annals/events/failpoint"
+	"annals/events/fault"
+	"annals/projections/searchindex"
 )
 
-// Position returns up to where the search index holds everything.
+// Position returns up to where the search index holds everything. Of one that
+// does not answer it is where it was last: what it lost shows when it does.
 func (p *Passages) Position(ctx context.Context, tables Tables) (events.Position, error) {
-	position, err := p.Engine.Position(ctx)
-	if err != nil {
-		return 0, err
+	position, held, err := p.positions(ctx, tables)
+	if fault.Is(err, fault.Unavailable) {
+		return held, nil
 	}
-	var held events.Position
+	return position, err
+}
+
+// positions returns where the search index is and where it was, and
+// searchindex.ErrDamaged where it has gone back.
+func (p *Passages) positions(ctx context.Context, tables Tables) (position, held events.Position, err error) {
 	if err := tables.QueryRow(ctx, `SELECT position FROM indexed`).Scan(&held); err != nil {
-		return 0, err
+		return 0, 0, err
+	}
+	if position, err = p.Engine.Position(ctx); err != nil {
+		return 0, held, err
 	}
 	if position < held {
-		return 0, fmt.Errorf("the search index is at position %d, and was at %d", position, held)
+		return 0, held, fmt.Errorf("%w: the search index is at position %d, and was at %d", searchindex.ErrDamaged, position, held)
 	}
-	return position, nil
+	return position, held, nil
 }
 
 // Close closes the search engine.
@@ -90,7 +101,7 @@ func (p *Passages) Flush(ctx context.Context, tables Tables, through events.Posi
 		return nil
 	}
 	f.batch.Position = max(f.batch.Position, through)
-	return f.apply(ctx)
+	return f.finish(ctx)
 }
 
 // Later labels the passages of some documents anew, about one batch of the
@@ -113,7 +124,7 @@ func (p *Passages) Later(ctx context.Context, tables Tables) (more bool, err err
 		}
 	}
 	failpoint.Here(failpoint.LabelsBehind)
-	err = f.apply(ctx)
+	err = f.finish(ctx)
 	failpoint.Here(failpoint.LabelsNoted)
 	return true, err
 }

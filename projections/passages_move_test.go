@@ -51,6 +51,7 @@ func moveMany(t testing.TB, log *events.Log, documents int) (move events.FolderM
 }
 
 func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
+	heavy(t)
 	const filed, documents = 5, 8 * relabelPassages
 	log, other := newLog(t), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: other, Name: "other"})
@@ -146,6 +147,7 @@ func BenchmarkImportsWhileAMovedFolderIsLabelledAnew(b *testing.B) {
 }
 
 func TestLabellingGoesOnAfterARestart(t *testing.T) {
+	heavy(t)
 	log, dir := newLog(t), t.TempDir()
 	from, to, folder := uuid.New(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: from, Name: "from"}, events.FolderCreated{Folder: to, Name: "to"},

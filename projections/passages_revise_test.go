@@ -65,6 +65,7 @@ func find(ctx context.Context, r *Runner, engine searchindex.Engine, q searchind
 }
 
 func TestARevisionIsShownInOneStep(t *testing.T) {
+	heavy(t)
 	const sections = 2*indexPassages + 100 // three batches of the index
 	log, dir, folder, document := newLog(t), t.TempDir(), uuid.New(), uuid.New()
 	engine, err := bleve.Open(filepath.Join(dir, "index"))
@@ -139,7 +140,7 @@ func TestTextsOfEarlierVersionsAreKeptUntilTheDocumentIsDeleted(t *testing.T) {
 			add(t, log, events.DocumentStream(document), events.DocumentRevised{Version: 3, Content: write(t, log, document, 3, "three", 1)})
 			r := newPassages(t, log, t.TempDir())
 			steps(t, r)
-			const texts = `SELECT t.stream || ': ' || CAST(s.text AS TEXT) FROM sections s JOIN texts t ON t.id = s.text_id ORDER BY t.stream, s.section`
+			texts := `SELECT t.stream || ': ' || ` + asText("s.text") + ` FROM sections s JOIN texts t ON t.id = s.text_id ORDER BY t.stream, s.section`
 			prefix, err := textPrefix(document.String())
 			if err != nil {
 				t.Fatal(err)
@@ -212,6 +213,7 @@ func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
 }
 
 func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testing.T) {
+	heavy(t)
 	log, folder := newLog(t), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
 	file := func(word string, sections int) string {

@@ -59,7 +59,7 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 		if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
 			t.Fatal(err)
 		}
-		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = CAST('The text of version three.' AS BLOB)`); n != 1 {
+		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = $1`, []byte("The text of version three.")); n != 1 {
 			t.Fatalf("%d passages of the last version, want 1", n)
 		}
 		if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
@@ -123,8 +123,8 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 				}
 				var text string
 				for _, query := range []string{ // without the numbers of rows, which tell nothing
-					`SELECT t.stream || ' ' || t.named || ' ' || coalesce(s.section || ' ' || CAST(s.text AS TEXT), '') FROM texts t LEFT JOIN sections s ON s.text_id = t.id ORDER BY t.stream, s.section`,
-					`SELECT p.document || ' ' || p.version || ' ' || p.section || ' ' || p.number || ' ' || CAST(s.text AS TEXT) FROM passages p JOIN sections s ON s.id = p.row ORDER BY 1`,
+					`SELECT t.stream || ' ' || t.named || ' ' || coalesce(s.section || ' ' || ` + asText("s.text") + `, '') FROM texts t LEFT JOIN sections s ON s.text_id = t.id ORDER BY t.stream, s.section`,
+					`SELECT p.document || ' ' || p.version || ' ' || p.section || ' ' || p.number || ' ' || ` + asText("s.text") + ` FROM passages p JOIN sections s ON s.id = p.row ORDER BY 1`,
 					`SELECT d.id || ' ' || d.version || ' ' || d.shown || ' ' || d.title || ' ' || t.stream FROM documents d JOIN texts t ON t.id = d.text ORDER BY d.id`,
 					`SELECT id || ' ' || deleted FROM folders ORDER BY id`,
 					`SELECT document FROM unindexed UNION ALL SELECT passage FROM forgotten ORDER BY 1`,

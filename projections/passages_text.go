@@ -24,17 +24,14 @@ func textID(ctx context.Context, tx Tx, stream string) (id int64, named bool, er
 // addSection keeps a section until a document names its stream; what comes
 // after that, or after the document was deleted, does not count.
 func addSection(ctx context.Context, tx Tx, stream string, d events.SectionExtracted) error {
-	var gone bool
 	prefix := stream[:strings.LastIndexByte(stream, '-')+1]
-	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM texts WHERE stream = $1)`, prefix).Scan(&gone); gone || err != nil {
+	err := tx.Exec(ctx, `INSERT INTO texts (stream) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM texts WHERE stream = $1 OR stream = $2) ON CONFLICT DO NOTHING`, stream, prefix)
+	if err != nil {
 		return err
 	}
-	text, named, err := textID(ctx, tx, stream)
-	if err != nil || named {
-		return err
-	}
-	return tx.Exec(ctx, `INSERT INTO sections (text_id, section, part, level, title, path, start_page, breaks, text) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-		text, d.Index, d.Part, d.Level, d.Title, jsonText(d.Path), d.StartPage, jsonText(d.PageBreaks), []byte(d.Text))
+	return tx.Exec(ctx, `INSERT INTO sections (text_id, section, part, level, title, path, start_page, breaks, text)
+		SELECT id, $2, $3, $4, $5, $6, $7, $8, $9 FROM texts WHERE stream = $1 AND named = 0 ON CONFLICT DO NOTHING`,
+		stream, d.Index, d.Part, d.Level, d.Title, jsonText(d.Path), d.StartPage, jsonText(d.PageBreaks), []byte(d.Text))
 }
 
 // setText makes a document's text count and cuts it into passages.
@@ -107,6 +104,8 @@ func cutText(ctx context.Context, tx Tx, document string, version int, text int6
 	}
 }
 
+var passageColumns = []string{"document", "version", "section", "number", "row", "start", "length", "start_page", "end_page"}
+
 // cutPart adds the passages of one part, numbered from number on, and returns
 // the next number. A section without text is found by its title alone.
 func cutPart(ctx context.Context, tx Tx, document string, version int, p part, number int) (int, error) {
@@ -120,7 +119,7 @@ func cutPart(ctx context.Context, tx Tx, document string, version int, p part, n
 	}
 	for _, s := range spans {
 		first, last := pageAt(p.startPage, breaks, s.start), pageAt(p.startPage, breaks, max(s.start, s.end-1))
-		err := tx.Exec(ctx, `INSERT INTO passages (document, version, section, number, row, start, length, start_page, end_page) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		err := tx.Insert(ctx, "passages", passageColumns,
 			document, version, p.section, number, p.row, s.start, s.end-s.start, first, last)
 		if err != nil {
 			return number, err

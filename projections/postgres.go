@@ -10,6 +10,8 @@ import (
 
 	"annals/events/failpoint"
 	"annals/events/postgres"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Database keeps each generation in a schema of a PostgreSQL database,
@@ -18,6 +20,10 @@ import (
 type Database struct {
 	db   *postgres.Database
 	pool *sql.DB // that makes, finds and removes schemas
+
+	// Replica is a copy of the database, which may lag behind. Queries read it
+	// where it holds all that they may have to see. Nil for none.
+	Replica *postgres.Database
 }
 
 // Moved is the channel on which every change of a checkpoint is told, as
@@ -86,12 +92,18 @@ func (d *Database) open(ctx context.Context, generation, model string) (store, e
 		return nil, fmt.Errorf("open read model %s: %w", d.name(generation), postgres.Told(err))
 	}
 	name := schemaOf(generation)
-	return &postgresStore{
+	s := &postgresStore{
 		schema:  d.db.Schema(name),
 		writers: d.db.Open(name, 1, writerSettings),
 		readers: d.db.Open(name, postgresReaders, readerSettings),
+		batch:   new(pgx.Batch),
 		rows:    make(map[string]*insertion),
-	}, nil
+	}
+	// What has a second store is changed without a word of its checkpoint, too.
+	if d.Replica != nil && model != passagesName {
+		s.replica = newReplica(d.Replica.Open(name, postgresReaders, readerSettings))
+	}
+	return s, nil
 }
 
 // make makes the tables of a generation that are not there. Those who do so at

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,13 +43,15 @@ type Task struct {
 
 func (t Task) lease() string { return fmt.Sprintf("import/%s/%d", t.Job, t.File) }
 
+// Whatever a process had in work that died is taken up within leaseTime and
+// lookEvery, a look for each of its files and users' turns included: 30 s in all.
 const (
-	leaseTime  = 30 * time.Second
-	renewEvery = 10 * time.Second
+	leaseTime  = 20 * time.Second
+	renewEvery = 5 * time.Second
 	// retryAfter keeps a file that was given back, or that another process
 	// holds, from being tried at once again.
 	retryAfter = time.Second
-	lookEvery  = 5 * time.Second // for leases of processes that died
+	lookEvery  = 2500 * time.Millisecond // for leases of processes that died
 )
 
 // Subscribe starts handing out work; the topic is of no account. The channel
@@ -198,31 +201,53 @@ func (d *dispatch) claimOne(ctx context.Context) (Task, bool, error) {
 	return Task{}, false, nil
 }
 
+// claimOf claims the oldest free file of a user.
 func (d *dispatch) claimOf(ctx context.Context, owner string) (Task, bool, error) {
 	d.mu.Lock()
-	n := len(d.taken)
+	limit := len(d.taken) + 16
 	d.mu.Unlock()
-	// Among n+1 files at least one is not taken here already; the rest are
-	// for those that other processes hold.
+	for ; ; limit *= 2 {
+		// Those that are taken here are among them, and those that other
+		// processes hold.
+		found, err := d.oldest(ctx, owner, limit)
+		if err != nil {
+			return Task{}, false, err
+		}
+		t, ok, err := d.claimFirst(ctx, found)
+		if ok || err != nil || len(found) < limit {
+			return t, ok, err
+		}
+	}
+}
+
+// oldest returns the first files of a user that wait or are in work.
+func (d *dispatch) oldest(ctx context.Context, owner string, limit int) ([]Task, error) {
 	type row struct {
 		job  string
 		file int
 	}
 	rows, err := List(ctx, d.Work.DB(), func(r *row) []any { return []any{&r.job, &r.file} },
-		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT CAST($2 AS INTEGER)`, owner, n+16)
+		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT CAST($2 AS INTEGER)`, owner, limit)
+	tasks := make([]Task, len(rows))
+	for i := 0; i < len(rows) && err == nil; i++ {
+		tasks[i].File = rows[i].file
+		tasks[i].Job, err = uuid.Parse(rows[i].job)
+	}
+	return tasks, err
+}
+
+// claimFirst claims the first of some files that nobody holds.
+func (d *dispatch) claimFirst(ctx context.Context, found []Task) (Task, bool, error) {
+	free := slices.DeleteFunc(found, d.isTaken)
+	held, err := d.Control.leased(ctx, free)
 	if err != nil {
 		return Task{}, false, err
 	}
-	for _, r := range rows {
-		job, err := uuid.Parse(r.job)
-		if err != nil {
-			return Task{}, false, err
+	for _, t := range free {
+		won := false
+		if !held[t.lease()] {
+			won, err = d.Control.claim(ctx, t.lease(), d.Holder, leaseTime)
 		}
-		t := Task{Job: job, File: r.file}
-		if d.isTaken(t) {
-			continue
-		}
-		won, err := d.Control.claim(ctx, t.lease(), d.Holder, time.Now(), leaseTime)
 		if won || err != nil {
 			failpoint.Here(failpoint.FileClaimed)
 			return t, won, err
@@ -260,7 +285,7 @@ func (d *dispatch) forget(ctx context.Context) {
 		return
 	}
 	d.swept = now
-	if err := d.Control.forget(ctx, now.Add(-leaseTime)); err != nil && ctx.Err() == nil {
+	if err := d.Control.forget(ctx, leaseTime); err != nil && ctx.Err() == nil {
 		d.Logger.Warn("leases that ran out cannot be removed", "error", err)
 	}
 }
@@ -329,7 +354,7 @@ func (d *dispatch) renew(ctx context.Context) {
 	}
 	d.mu.Unlock()
 	for t, cancel := range out {
-		held, err := d.Control.renew(ctx, t.lease(), d.Holder, time.Now().Add(leaseTime))
+		held, err := d.Control.renew(ctx, t.lease(), d.Holder, leaseTime)
 		failpoint.Here(failpoint.LeaseRenewed)
 		if err != nil {
 			d.Logger.Warn("lease cannot be renewed", "lease", t.lease(), "error", err)

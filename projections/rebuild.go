@@ -34,7 +34,7 @@ func (o Options) Rebuild(ctx context.Context, name string, told func(done, head 
 func (o Options) Here(ctx context.Context) error {
 	known := false
 	for _, p := range all() {
-		_, number, err := o.Control.generation(ctx, p.Name())
+		_, number, err := o.ControlOf(p.Name()).generation(ctx, p.Name())
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (o Options) Here(ctx context.Context) error {
 }
 
 func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head events.Position)) (generation int, err error) {
-	err = o.Control.alone(ctx, p.Name(), func(ctx context.Context) error {
+	err = o.ControlOf(p.Name()).alone(ctx, p.Name(), func(ctx context.Context) error {
 		s, err := o.begun(ctx, p)
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head
 		}
 		failpoint.Here(failpoint.RebuildFilled)
 		s.state = ready
-		err = o.Control.setSpare(ctx, s)
+		err = o.ControlOf(p.Name()).setSpare(ctx, s)
 		failpoint.Here(failpoint.RebuildReady)
 		return err
 	})
@@ -76,14 +76,14 @@ func (o Options) rebuild(ctx context.Context, p Projection, told func(done, head
 
 // begun returns the generation that an earlier rebuild began, or a new one.
 func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
-	found, ok, err := o.Control.find(ctx, p.Name(), filling, ready)
+	found, ok, err := o.ControlOf(p.Name()).find(ctx, p.Name(), filling, ready)
 	if err != nil || ok && found.version == p.Version() {
 		return found, err
 	}
 	s := spare{projection: p.Name(), version: p.Version(), state: filling}
 	// Before another is given up, so that a server which is taking that up does
 	// not meet it again under its number.
-	if s.generation, err = o.Control.nextGeneration(ctx, p.Name()); err != nil {
+	if s.generation, err = o.ControlOf(p.Name()).nextGeneration(ctx, p.Name()); err != nil {
 		return s, err
 	}
 	if ok {
@@ -94,7 +94,7 @@ func (o Options) begun(ctx context.Context, p Projection) (spare, error) {
 	if err := o.remove(ctx, p, s.generation); err != nil { // a control.db that was lost may have known it
 		return s, err
 	}
-	err = o.Control.setSpare(ctx, s)
+	err = o.ControlOf(p.Name()).setSpare(ctx, s)
 	failpoint.Here(failpoint.RebuildBegun)
 	return s, err
 }
@@ -136,7 +136,7 @@ func (g *generation) fill(ctx context.Context, told func(done, head events.Posit
 // giveUp deletes a spare generation.
 func (o Options) giveUp(ctx context.Context, p Projection, s spare) error {
 	s.state = gone
-	if err := o.Control.setSpare(ctx, s); err != nil {
+	if err := o.ControlOf(p.Name()).setSpare(ctx, s); err != nil {
 		return err
 	}
 	failpoint.Here(failpoint.GenerationGivenUp)
@@ -147,13 +147,13 @@ func (o Options) giveUp(ctx context.Context, p Projection, s spare) error {
 // clear deletes the files of generations that were given up. What cannot be
 // deleted only takes room, and is tried again another time.
 func (o Options) clear(ctx context.Context, p Projection) {
-	all, err := o.Control.spares(ctx, p.Name())
+	all, err := o.ControlOf(p.Name()).spares(ctx, p.Name())
 	for _, s := range all {
 		if s.state != gone {
 			continue
 		}
 		if err = o.remove(ctx, p, s.generation); err == nil {
-			err = o.Control.dropSpare(ctx, p.Name(), s.generation)
+			err = o.ControlOf(p.Name()).dropSpare(ctx, p.Name(), s.generation)
 			failpoint.Here(failpoint.GenerationCleared)
 		}
 		if err != nil {
@@ -172,11 +172,11 @@ func (o Options) Back(ctx context.Context, name string) (generation int, err err
 	if err != nil {
 		return 0, err
 	}
-	err = o.Control.alone(ctx, name, func(ctx context.Context) error {
-		if s, ok, err := o.Control.find(ctx, name, ready); ok || err != nil {
+	err = o.ControlOf(name).alone(ctx, name, func(ctx context.Context) error {
+		if s, ok, err := o.ControlOf(name).find(ctx, name, ready); ok || err != nil {
 			return errors.Join(err, fault.Errorf(fault.Conflict, "generation %d of %s is still to be taken up", s.generation, name))
 		}
-		s, ok, err := o.Control.find(ctx, name, kept)
+		s, ok, err := o.ControlOf(name).find(ctx, name, kept)
 		switch {
 		case err != nil:
 			return err
@@ -186,7 +186,7 @@ func (o Options) Back(ctx context.Context, name string) (generation int, err err
 			return fault.Errorf(fault.Conflict, "generation %d of %s, which is kept, is of version %d; this program makes version %d", s.generation, name, s.version, p.Version())
 		}
 		generation, s.state = s.generation, ready
-		err = o.Control.setSpare(ctx, s)
+		err = o.ControlOf(name).setSpare(ctx, s)
 		failpoint.Here(failpoint.BackReady)
 		return err
 	})
@@ -200,11 +200,11 @@ func (o Options) Switch(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	s, ok, err := o.Control.find(ctx, name, ready)
+	s, ok, err := o.ControlOf(name).find(ctx, name, ready)
 	if err != nil || !ok {
 		return err
 	}
-	if err := o.Control.serve(ctx, s); err != nil {
+	if err := o.ControlOf(name).serve(ctx, s); err != nil {
 		return err
 	}
 	o.clear(ctx, p)
@@ -218,8 +218,8 @@ func (o Options) Discard(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return o.Control.alone(ctx, name, func(ctx context.Context) error {
-		if err := o.Control.discard(ctx, name); err != nil {
+	return o.ControlOf(name).alone(ctx, name, func(ctx context.Context) error {
+		if err := o.ControlOf(name).discard(ctx, name); err != nil {
 			return err
 		}
 		failpoint.Here(failpoint.ModelDiscarded)
@@ -234,13 +234,29 @@ func (c *Control) Pending(ctx context.Context, projection string, generation int
 	err = c.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM generations WHERE projection = $1 AND generation = $2),
 		EXISTS (SELECT 1 FROM spares WHERE projection = $1 AND generation = $2 AND state = 'ready')`, projection, generation).
 		Scan(&serves, &pending)
-	return serves, pending, err
+	return serves, pending, c.told(err)
 }
 
-// alone runs fn while no other process rebuilds the same projection.
-func (c *Control) alone(ctx context.Context, projection string, fn func(context.Context) error) (err error) {
-	name, holder := "rebuild "+projection, uuid.NewString()
-	if err := c.claimSoon(ctx, name, holder); err != nil {
+// alone runs fn while no other process rebuilds the same projection. It waits
+// for one that was killed, as long as its lease lasts.
+func (c *Control) alone(ctx context.Context, projection string, fn func(context.Context) error) error {
+	return c.inTurn(ctx, "rebuild "+projection, rebuildLease, fn)
+}
+
+// Alone runs fn unless another process is at what a name stands for: that is
+// fault.Conflict.
+func (c *Control) Alone(ctx context.Context, name string, fn func(context.Context) error) error {
+	return c.inTurn(ctx, name, 0, fn)
+}
+
+// forever is more than anything takes.
+const forever = 1 << 62
+
+// inTurn runs fn while no other process has the lease of a name, for which it
+// waits so long.
+func (c *Control) inTurn(ctx context.Context, name string, patience time.Duration, fn func(context.Context) error) (err error) {
+	holder := uuid.NewString()
+	if err := c.claimSoon(ctx, name, holder, patience); err != nil {
 		return err
 	}
 	failpoint.Here(failpoint.RebuildClaimed)
@@ -264,15 +280,14 @@ func (c *Control) alone(ctx context.Context, projection string, fn func(context.
 	return err
 }
 
-// claimSoon waits for a holder that was killed, as long as its lease lasts.
-func (c *Control) claimSoon(ctx context.Context, name, holder string) error {
+func (c *Control) claimSoon(ctx context.Context, name, holder string, patience time.Duration) error {
 	again := time.NewTicker(rebuildLease / 30)
 	defer again.Stop()
 	for begun := time.Now(); ; {
-		if won, err := c.claim(ctx, name, holder, time.Now(), rebuildLease); won || err != nil {
+		if won, err := c.claim(ctx, name, holder, rebuildLease); won || err != nil {
 			return err
 		}
-		if time.Since(begun) > rebuildLease {
+		if time.Since(begun) > patience {
 			return fault.Errorf(fault.Conflict, "another process is at it: %s", name)
 		}
 		select {
@@ -291,8 +306,8 @@ func (c *Control) keep(ctx context.Context, name, holder string, lost context.Ca
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-renew.C:
-			held, err := c.renew(ctx, name, holder, now.Add(rebuildLease))
+		case <-renew.C:
+			held, err := c.renew(ctx, name, holder, rebuildLease)
 			if ctx.Err() == nil && (err != nil || !held) {
 				lost(errors.Join(fmt.Errorf("another process took over: %s", name), err))
 				return

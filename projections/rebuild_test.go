@@ -3,9 +3,9 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +13,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/events/postgres/postgrestest"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 
@@ -152,9 +153,8 @@ func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
 	readers.Wait()
 	end()
 	o.clear(t.Context(), Vault{}) // what the end may have cut off
-	files, err := filepath.Glob(filepath.Join(dir, "vault-*.db"))
-	if err != nil || len(files) != 2 {
-		t.Errorf("of the vault's generations there are %v (%v), want the one that serves and the one before", files, err)
+	if there := generations(t, o.Tables, Vault{}); len(there) != 2 {
+		t.Errorf("of the vault's generations there are %v, want the one that serves and the one before", there)
 	}
 }
 
@@ -165,7 +165,11 @@ func TestARebuiltReadModelHasTheIndexesOfTheOneThatServes(t *testing.T) {
 	s, _ := serve(t, o)
 	for _, r := range s.All() {
 		indexes := func() string {
-			all, err := Column(t.Context(), r.DB(), `SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql > '' ORDER BY name`)
+			query := `SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql > '' ORDER BY name`
+			if postgrestest.Chosen() {
+				query = `SELECT replace(indexdef, schemaname, '') FROM pg_indexes WHERE schemaname = current_schema() ORDER BY indexname`
+			}
+			all, err := Column(t.Context(), r.DB(), query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,10 +292,7 @@ func TestARebuildThatFailsLeavesWhatServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, fmt.Sprintf("vault-%d.db", generation))
-	if err := os.WriteFile(path, []byte("this is no database, and long enough to be told from an empty one"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	spoil(t, o.Tables, generationName(Vault{}, generation))
 	damaged := spare{projection: "vault", generation: generation, version: Vault{}.Version(), state: ready}
 	if err := o.Control.setSpare(t.Context(), damaged); err != nil {
 		t.Fatal(err)
@@ -300,8 +301,8 @@ func TestARebuildThatFailsLeavesWhatServes(t *testing.T) {
 	if serves, pending, err := o.Control.Pending(t.Context(), "vault", generation); serves || pending || err != nil {
 		t.Errorf("a damaged generation serves: %t, is still to be taken up: %t (%v)", serves, pending, err)
 	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the damaged file is still there: %v", err)
+	if there := generations(t, o.Tables, Vault{}); slices.Contains(there, generation) {
+		t.Errorf("the damaged one is still among %v", there)
 	}
 	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 5 {
 		t.Errorf("the vault holds %d documents, want 5", got)
@@ -324,9 +325,8 @@ func TestAReplacedGenerationLeavesNothingBehind(t *testing.T) {
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
-	files, err := filepath.Glob(filepath.Join(string(o.Tables.(Folder)), "vault-*.db"))
-	if err != nil || len(files) != 1 || r.Generation() != 3 {
-		t.Errorf("generation %d serves, of the vault's there are %v (%v)", r.Generation(), files, err)
+	if there := generations(t, o.Tables, Vault{}); len(there) != 1 || r.Generation() != 3 {
+		t.Errorf("generation %d serves, of the vault's there are %v", r.Generation(), there)
 	}
 }
 

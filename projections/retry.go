@@ -198,7 +198,7 @@ func (o Options) Retry(ctx context.Context, name, stream string) (done Retried, 
 	if err != nil {
 		return done, err
 	}
-	version, number, err := o.Control.generation(ctx, name)
+	version, number, err := o.ControlOf(name).generation(ctx, name)
 	if err != nil || number == 0 {
 		return done, err
 	}

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -19,6 +20,9 @@ const (
 	// gatherFollower is the same for a projection with a second store, where
 	// every batch makes a segment that must be merged later.
 	gatherFollower = 400 * time.Millisecond
+	// longestPause is the most between two tries of a second store that does not
+	// answer.
+	longestPause = 10 * time.Second
 	// restAfter is how long nothing must come before caches are emptied.
 	restAfter = 20 * time.Second
 )
@@ -33,16 +37,28 @@ type Runner struct {
 	// torn holds what was found damaged, until the Set has looked at it.
 	torn chan harm
 
-	// stepping is held while a generation is brought forward or replaced.
-	stepping sync.Mutex
+	// switching is held while another generation is brought to serve, stepping
+	// while one is brought forward or replaced.
+	switching sync.Mutex
+	stepping  sync.Mutex
 
 	mu       sync.Mutex
 	serving  *generation // changed under both locks
 	position events.Position
 	wanted   events.Position // the furthest position that somebody waits for
-	moved    chan struct{}   // closed and replaced when position or failure changes
+	applied  events.Position // what the tables have passed, which a search index follows
+	moved    chan struct{}   // closed and replaced when one of these or failure changes
 	hurry    chan struct{}   // holds one token when wanted rises
 	failure  error           // why the loop stopped, if it did
+	away     error           // why the second store is behind, if it does not answer
+
+	// Of the loop: when the second store is asked again, and how long that was
+	// put off; 0 while it answers.
+	again time.Time
+	pause time.Duration
+
+	shared  *sharing       // nil where no other node has the tables
+	leaving sync.WaitGroup // of generations that are still read
 }
 
 // newRunner lets one generation serve, which it opens by its name.
@@ -56,7 +72,7 @@ func newRunner(ctx context.Context, log *events.Log, p Projection, home Home, na
 
 func (g *generation) serve() *Runner {
 	return &Runner{
-		Projection: g.Projection, log: g.log, logger: g.logger, serving: g, position: g.position,
+		Projection: g.Projection, log: g.log, logger: g.logger, serving: g, position: g.position, applied: g.applied,
 		moved: make(chan struct{}), hurry: make(chan struct{}, 1), torn: make(chan harm, 1),
 	}
 }
@@ -66,6 +82,14 @@ func (r *Runner) Position() events.Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.position
+}
+
+// Applied returns up to where the tables hold everything: further than Position
+// where a second store is behind them.
+func (r *Runner) Applied() events.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applied
 }
 
 // Head returns the position of the log's last event, which the read model is on
@@ -89,22 +113,50 @@ func (r *Runner) Moved() (events.Position, <-chan struct{}) {
 func (r *Runner) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.failure
+	if r.failure != nil {
+		return r.failure
+	}
+	return r.untrusted()
+}
+
+// Away returns an error of kind fault.Unavailable while the second store of the
+// read model does not answer: the tables go on without it.
+func (r *Runner) Away() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.away
 }
 
 // Wait returns nil once the read model has passed position p. It returns
-// ctx's error, or one of kind fault.Unavailable when the loop has stopped.
+// ctx's error, or one of kind fault.Unavailable when the loop has stopped or
+// waits for a second store that does not answer.
 func (r *Runner) Wait(ctx context.Context, p events.Position) error {
+	return r.wait(ctx, p, func() (events.Position, error) { return r.position, r.away })
+}
+
+// WaitTables is Wait for the tables alone, without their second store.
+func (r *Runner) WaitTables(ctx context.Context, p events.Position) error {
+	return r.wait(ctx, p, func() (events.Position, error) { return r.applied, nil })
+}
+
+// wait waits for the position that passed tells, which is called under mu.
+func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at events.Position, away error)) error {
 	r.Hurry(p)
 	for {
 		r.mu.Lock()
-		position, failure, moved := r.position, r.failure, r.moved
+		position, away := passed()
+		failure, moved := r.failure, r.moved
+		if r.shared != nil && r.shared.stopped && failure == nil {
+			failure = r.stoppedError()
+		}
 		r.mu.Unlock()
 		switch {
 		case failure != nil:
 			return failure
 		case position >= p:
 			return nil
+		case away != nil:
+			return away
 		}
 		select {
 		case <-moved:
@@ -151,8 +203,15 @@ func (r *Runner) run(ctx context.Context) error {
 			return nil
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
-		stopped := fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name())
-		replaced := r.tell(func() { r.failure = stopped })
+		_, replaced := r.Moved()
+		if r.shared == nil || !passing(err) || ofLog(err) {
+			replaced = r.tell(func() { r.failure = r.stoppedError() })
+		} else { // another node may go on, and this one can soon
+			pause = time.Second
+		}
+		if err := r.tellStop(ctx, err); err != nil {
+			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
+		}
 		r.notice(r.Generation(), err)
 		select {
 		case <-ctx.Done():
@@ -164,7 +223,17 @@ func (r *Runner) run(ctx context.Context) error {
 }
 
 func (r *Runner) follow(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
+		leads, err := r.lead(ctx)
+		if err == nil && !leads {
+			err = r.trail(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if !leads {
+			continue
+		}
 		more, err := r.step(ctx)
 		if err != nil {
 			return err
@@ -181,18 +250,55 @@ func (r *Runner) follow(ctx context.Context) error {
 		}
 		r.gather(ctx)
 	}
+	return ctx.Err()
 }
 
 // step applies one batch and reports whether the log may hold more.
 func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	from := r.serving.position
-	more, err = r.serving.step(ctx)
-	if err == nil && (r.serving.position > from || r.Err() != nil) {
-		r.tell(func() { r.position, r.failure = r.serving.position, nil }) // what failed works again
+	g := r.serving
+	position, applied := g.position, g.applied
+	if more, err = g.step(ctx); err == nil {
+		err = r.flush(ctx)
+	}
+	if err == nil && (g.position > position || g.applied > applied || r.Err() != nil) {
+		err = r.tellStep(ctx)
+		r.tell(func() { // what failed works again
+			r.position, r.applied, r.failure = max(r.position, g.position), max(r.applied, g.applied), nil
+		})
 	}
 	return more, err
+}
+
+// flush brings the second store to where the tables are, unless it was asked
+// only just and did not answer.
+func (r *Runner) flush(ctx context.Context) error {
+	g := r.serving
+	if g.applied == g.position && r.pause == 0 || time.Now().Before(r.again) {
+		return nil
+	}
+	err := g.flush(ctx)
+	if err == nil && r.pause > 0 {
+		r.logger.Info("the second store answers again")
+		r.pause = 0
+		r.tell(func() { r.away = nil })
+	}
+	return r.without(ctx, err)
+}
+
+// without lets the tables go on where their second store does not answer, which
+// is asked again after a pause, and returns any other error.
+func (r *Runner) without(ctx context.Context, err error) error {
+	var unavailable *fault.Error
+	if ctx.Err() != nil || !errors.As(err, &unavailable) || unavailable.Kind != fault.Unavailable || ofLog(err) {
+		return err
+	}
+	r.pause = min(max(time.Second, 2*r.pause), longestPause)
+	r.again = time.Now().Add(r.pause)
+	r.logger.Warn("the second store does not answer", "error", err, "retry_in", r.pause)
+	r.tell(func() { r.away = unavailable })
+	return nil
 }
 
 // later does a piece of what waits behind everything new, and reports whether
@@ -200,10 +306,13 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 func (r *Runner) later(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	if r.pause > 0 {
+		return false, nil // the next step asks the second store first
+	}
 	if more, err = r.serving.later(ctx); more {
 		r.tell(func() {}) // whoever waits for it to end looks again
 	}
-	return more, err
+	return more && err == nil, r.without(ctx, err)
 }
 
 // rest gives back memory while nothing comes.
@@ -215,15 +324,22 @@ func (r *Runner) rest(ctx context.Context) error {
 
 // await waits for an event beyond those that were read.
 func (r *Runner) await(ctx context.Context) error {
-	soon, cancel := context.WithTimeout(ctx, restAfter)
-	err := r.log.Wait(soon, r.Position())
+	applied, quiet := r.Applied(), restAfter
+	if r.pause > 0 {
+		quiet = time.Until(r.again)
+	}
+	soon, cancel := context.WithTimeout(ctx, quiet)
+	err := r.log.Wait(soon, applied)
 	late := soon.Err() != nil
 	cancel()
 	if err != nil && late {
+		if r.pause > 0 {
+			return nil // the second store is asked again
+		}
 		if err := r.rest(ctx); err != nil {
 			return err
 		}
-		err = r.log.Wait(ctx, r.Position())
+		err = r.log.Wait(ctx, applied)
 	}
 	if err != nil {
 		return &logError{err}
@@ -256,4 +372,7 @@ func (r *Runner) gather(ctx context.Context) {
 	}
 }
 
-func (r *Runner) close() error { return r.serving.close() }
+func (r *Runner) close() error {
+	r.leaving.Wait()
+	return r.serving.close()
+}

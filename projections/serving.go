@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"annals/events"
 	"annals/events/failpoint"
+	"annals/events/fault"
 	"annals/projections/searchindex"
 )
 
@@ -22,7 +24,7 @@ func (r *Runner) DB() *DB { return &DB{r} }
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	rows, err := g.store.reads().QueryContext(ctx, query, args...)
+	rows, err := g.store.answers(ctx).QueryContext(ctx, query, args...)
 	db.r.notice(g.number, err)
 	return rows, err
 }
@@ -31,7 +33,7 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	return toldRow{g.store.reads().QueryRowContext(ctx, query, args...), func(err error) error {
+	return toldRow{g.store.answers(ctx).QueryRowContext(ctx, query, args...), func(err error) error {
 		db.r.notice(g.number, err)
 		return err
 	}}
@@ -122,16 +124,29 @@ func (r *Runner) replace(ctx context.Context, next *generation, commit func() er
 	if err != nil {
 		return err
 	}
+	r.leave(old)
+	return nil
+}
+
+// leave closes a generation that served, once nobody reads it.
+func (r *Runner) leave(old *generation) {
 	<-old.idle
 	if err := old.close(); err != nil {
 		r.logger.Warn("old generation cannot be closed", "generation", old.number, "error", err)
 	}
-	return nil
 }
 
 func (r *Runner) swap(ctx context.Context, next *generation, commit func() error) (old *generation, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	if r.shared != nil { // nobody else may move on what serves meanwhile
+		if !r.serving.leading {
+			return nil, fault.Errorf(fault.Unavailable, "another node leads %s", r.Name())
+		}
+		if err := r.serving.mustLead(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err = next.reach(ctx, r.serving.position, func(events.Position) {})
 	if err = errors.Join(err, ctx.Err()); err == nil {
 		failpoint.Here(failpoint.TakeOverReady)
@@ -140,11 +155,23 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 	if err != nil {
 		return nil, err
 	}
+	old = r.change(next)
+	if r.shared != nil {
+		next.leading = false // until all nodes know of the other generation
+		r.mu.Lock()
+		r.shared.confirmed = time.Now()
+		r.mu.Unlock()
+	}
+	return old, nil
+}
+
+// change lets a generation serve that is as far as the one that does.
+func (r *Runner) change(next *generation) (old *generation) {
 	r.tell(func() {
-		old, r.serving, r.position = r.serving, next, next.position
+		old, r.serving, r.position, r.applied = r.serving, next, max(r.position, next.position), max(r.applied, next.applied)
 		if old.readers == 0 {
 			close(old.idle)
 		}
 	})
-	return old, nil
+	return old
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"annals/events"
 	"annals/events/failpoint"
@@ -24,7 +25,32 @@ type Options struct {
 	// there; RemoveSearch deletes one.
 	OpenSearch   func(ctx context.Context, generation string) (searchindex.Engine, error)
 	RemoveSearch func(ctx context.Context, generation string) error
-	Logger       *slog.Logger
+	// Own is where a node keeps the passages, beside a search index of its own,
+	// where it shares all else with other nodes. Nil: they are with the rest.
+	Own    *Own
+	Logger *slog.Logger
+}
+
+// Own is what a node does not share.
+type Own struct {
+	Control *Control
+	Tables  Home
+}
+
+// ControlOf returns what knows the generations of a projection.
+func (o Options) ControlOf(name string) *Control {
+	if o.Own != nil && name == passagesName {
+		return o.Own.Control
+	}
+	return o.Control
+}
+
+// controls returns every Control, the shared one first.
+func (o Options) controls() []*Control {
+	if o.Own != nil {
+		return []*Control{o.Control, o.Own.Control}
+	}
+	return []*Control{o.Control}
 }
 
 // Set is every read model of a service.
@@ -66,6 +92,7 @@ func named(name string) (Projection, error) {
 // anew, it would hide that events were lost.
 func Open(ctx context.Context, o Options) (*Set, error) {
 	s := &Set{options: o}
+	confirmed := time.Now()
 	runners := []**Runner{&s.Vault, &s.Jobs, &s.Work, &s.Summaries, &s.Audit, &s.Passages}
 	var errs []error
 	for i, p := range all() {
@@ -76,6 +103,9 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 		}
 		if aged {
 			s.aged = append(s.aged, p)
+		}
+		if r != nil {
+			o.share(r, confirmed)
 		}
 		*runners[i] = r
 		errs = append(errs, err)
@@ -88,8 +118,19 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 }
 
 // open opens the generation that serves, or makes another; aged tells that it
-// is of an older version.
+// is of an older version. Nodes that start at once do so one after another.
 func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, err error) {
+	if !o.ControlOf(p.Name()).shared {
+		return o.openHere(ctx, p)
+	}
+	err = o.ControlOf(p.Name()).inTurn(ctx, "open/"+p.Name(), forever, func(ctx context.Context) (err error) {
+		r, aged, err = o.openHere(ctx, p)
+		return err
+	})
+	return r, aged, err
+}
+
+func (o Options) openHere(ctx context.Context, p Projection) (r *Runner, aged bool, err error) {
 	o.clear(ctx, p)
 	version, number, err := o.toServe(ctx, p)
 	if err != nil {
@@ -104,6 +145,9 @@ func (o Options) open(ctx context.Context, p Projection) (r *Runner, aged bool, 
 			return nil, false, err
 		}
 		o.Logger.Error("read model cannot be opened and is made anew", "projection", p.Name(), "generation", number, "error", err)
+	} else if number > 0 && o.ControlOf(p.Name()).shared {
+		r, err = o.openBeside(ctx, p, version)
+		return r, false, err
 	}
 	r, err = o.anew(ctx, p)
 	return r, false, err
@@ -115,22 +159,26 @@ func readable(p Projection, version int) bool { return version >= p.Oldest() && 
 // toServe returns the version and number of the generation that is to serve: in
 // place of one that cannot be read any more one that is ready, if there is.
 func (o Options) toServe(ctx context.Context, p Projection) (version, number int, err error) {
-	version, number, err = o.Control.generation(ctx, p.Name())
+	version, number, err = o.ControlOf(p.Name()).generation(ctx, p.Name())
 	if err != nil || number == 0 || readable(p, version) {
 		return version, number, err
 	}
-	s, ok, err := o.Control.find(ctx, p.Name(), ready)
+	s, ok, err := o.ControlOf(p.Name()).find(ctx, p.Name(), ready)
 	if err != nil || !ok || s.version != p.Version() {
 		return version, number, err
 	}
-	return s.version, s.generation, o.Control.serve(ctx, s)
+	return s.version, s.generation, o.ControlOf(p.Name()).serve(ctx, s)
 }
 
 // anew lets an empty generation serve, in place of one that cannot.
 func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
-	number, err := o.Control.nextGeneration(ctx, p.Name())
+	number, err := o.ControlOf(p.Name()).nextGeneration(ctx, p.Name())
 	if err == nil {
 		err = o.remove(ctx, p, number) // what an interrupted start may have left
+	}
+	if fault.Is(err, fault.Unavailable) { // no reason not to serve the rest
+		o.Logger.Warn("it is not known whether a search index is left of an earlier generation", "projection", p.Name(), "generation", number, "error", err)
+		err = nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("next generation of %s: %w", p.Name(), err)
@@ -140,7 +188,7 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 		return nil, err
 	}
 	failpoint.Here(failpoint.GenerationMade)
-	if err := o.Control.setGeneration(ctx, p.Name(), p.Version(), number); err != nil {
+	if err := o.ControlOf(p.Name()).setGeneration(ctx, p.Name(), p.Version(), number); err != nil {
 		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.close())
 	}
 	failpoint.Here(failpoint.GenerationNoted)
@@ -149,7 +197,12 @@ func (o Options) anew(ctx context.Context, p Projection) (*Runner, error) {
 }
 
 // home is where the tables of a projection are.
-func (o Options) home(Projection) Home { return o.Tables }
+func (o Options) home(p Projection) Home {
+	if o.Own != nil && p.Name() == passagesName {
+		return o.Own.Tables
+	}
+	return o.Tables
+}
 
 func generationName(p Projection, number int) string { return fmt.Sprintf("%s-%d", p.Name(), number) }
 
@@ -221,9 +274,12 @@ func (s *Set) Run(ctx context.Context) error {
 		g.Go(func() error { s.inspect(ctx, r); return nil })
 	}
 	for _, p := range s.aged {
-		g.Go(func() error { s.renew(ctx, p); return nil })
+		g.Go(func() error { s.renewAged(ctx, p); return nil })
 	}
 	g.Go(func() error { s.watch(ctx); return nil })
+	g.Go(func() error { s.confirm(ctx); return nil })
+	g.Go(func() error { s.listen(ctx); return nil })
+	g.Go(func() error { s.present(ctx); return nil })
 	return g.Wait()
 }
 

@@ -39,7 +39,7 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 		return s, err
 	}
 	s.Name, s.Makes = name, p.Version()
-	if s.Version, s.Generation, err = o.Control.generation(ctx, name); err != nil {
+	if s.Version, s.Generation, err = o.ControlOf(name).generation(ctx, name); err != nil {
 		return s, err
 	}
 	if s.Generation > 0 {
@@ -47,7 +47,7 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 			s.Problem = err.Error() // it may be damaged, or be deleted at the moment
 		}
 	}
-	spares, err := o.Control.spares(ctx, name)
+	spares, err := o.ControlOf(name).spares(ctx, name)
 	for _, spare := range spares {
 		if spare.state == gone {
 			continue
@@ -115,7 +115,7 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	if err != nil {
 		return nil, 0, err
 	}
-	_, number, err := o.Control.generation(ctx, name)
+	_, number, err := o.ControlOf(name).generation(ctx, name)
 	if err != nil || number == 0 {
 		return nil, 0, err
 	}

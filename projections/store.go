@@ -3,13 +3,17 @@ package projections
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/postgres"
 	"annals/schema"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Home is where read models live, each generation in tables of its own: Folder
@@ -37,6 +41,9 @@ type Home interface {
 type store interface {
 	Tables
 	reads() *reader
+	// answers is reads for what queries ask: it may be a copy of the tables that
+	// holds all that they do.
+	answers(ctx context.Context) *reader
 	// lead reports whether this process is the one that may write. It is to be
 	// asked before every batch: who leads may lose that at any time, and what
 	// it writes then fails. In a folder it is always so.
@@ -74,6 +81,7 @@ type reader struct {
 	}
 	db        *sql.DB // whose they are
 	arguments func([]any) []any
+	otherwise func() *reader // that answers where this one fails; nil for none
 }
 
 // Row is the row that a query found, or why there is none.
@@ -94,29 +102,43 @@ type noRow struct{ err error }
 
 func (r noRow) Scan(...any) error { return r.err }
 
-// told gives an error of a database that is away its kind.
+// told gives an error of a database that is away its kind, and that of tables
+// which another process has removed: another generation serves then.
 func told(err error) error {
-	if postgres.Passes(err) {
+	var reply *pgconn.PgError
+	switch {
+	case postgres.Passes(err):
 		return postgres.Told(err)
+	case errors.As(err, &reply) && (reply.Code == "42P01" || reply.Code == "3F000"): // undefined_table, invalid_schema_name
+		return fault.Hide(fault.Unavailable, "these tables of a read model were removed meanwhile", err)
 	}
 	return err
 }
 
 // QueryContext is that of sql.DB.
 func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	given := args
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
 	rows, err := r.from.QueryContext(ctx, query, args...)
+	if err != nil && r.otherwise != nil && ctx.Err() == nil {
+		return r.otherwise().QueryContext(ctx, query, given...)
+	}
 	return rows, told(err)
 }
 
 // QueryRowContext is that of sql.DB.
 func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) Row {
+	given := args
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
-	return toldRow{r.from.QueryRowContext(ctx, query, args...), told}
+	row := toldRow{r.from.QueryRowContext(ctx, query, args...), told}
+	if r.otherwise != nil && row.Row.(*sql.Row).Err() != nil && ctx.Err() == nil {
+		return r.otherwise().QueryRowContext(ctx, query, given...)
+	}
+	return row
 }
 
 // hold returns a reader to which nothing changes until release.

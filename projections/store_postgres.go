@@ -4,15 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io/fs"
-	"regexp"
 	"time"
 
-	"annals/events"
 	"annals/events/fault"
 	"annals/events/postgres"
-	"annals/schema"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,85 +17,28 @@ import (
 // read. The session that writes holds an advisory lock while it leads: what
 // ends the one ends the other, so that who does not lead any more cannot write.
 //
-// Within a transaction Exec and Insert only gather. What was gathered is sent in
-// one piece before anything is read, and with the commit.
+// Within a transaction Exec and Insert only gather. What was gathered is sent
+// piece by piece while more is gathered, and all of it before anything is read.
 type postgresStore struct {
 	schema  string
 	writers *sql.DB
 	readers *sql.DB
+	replica *replica // nil where there is none
 
 	session *sql.Conn // of writers; nil while there is none
 	leads   bool      // the session holds the lock
 	lost    bool      // it was led, and the session ended: lead is to be called
 
-	within bool // a transaction
-	failed error
-	batch  pgx.Batch
+	within bool  // a transaction
+	failed error // why nothing is carried out any more
+	batch  *pgx.Batch
 	bytes  int
 	rows   map[string]*insertion // by table
+	flight chan error            // gives what came of the piece under way; nil while there is none
 }
 
 func (s *postgresStore) reads() *reader {
 	return &reader{from: s.readers, db: s.readers, arguments: arguments}
-}
-
-// lead tries to take the lock where no other process has it. Who begins to lead
-// finds the tables where the one before left them.
-func (s *postgresStore) lead(ctx context.Context) (leads bool, err error) {
-	if s.leads {
-		return true, nil
-	}
-	if err := s.connect(ctx); err != nil {
-		return false, err
-	}
-	err = s.session.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, lockOf(s.schema)).Scan(&s.leads)
-	if err != nil {
-		s.disconnect()
-		return false, postgres.Told(err)
-	}
-	s.lost = s.lost && !s.leads
-	return s.leads, nil
-}
-
-func (s *postgresStore) connect(ctx context.Context) (err error) {
-	if s.session == nil {
-		s.session, err = s.writers.Conn(ctx)
-	}
-	return postgres.Told(err)
-}
-
-// disconnect ends a session with which something is wrong.
-func (s *postgresStore) disconnect() {
-	if s.session == nil {
-		return
-	}
-	_ = postgres.Conn(s.session, func(c *pgx.Conn) error { // whose error is that it has ended already
-		soon, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		return c.Close(soon)
-	})
-	_ = s.session.Close()
-	s.lost = s.lost || s.leads
-	s.session, s.leads = nil, false
-}
-
-// check ends the session where an error says, or left, that it is of no use.
-func (s *postgresStore) check(err error) error {
-	if err == nil {
-		return nil
-	}
-	useless := s.session == nil
-	if !useless {
-		broken := postgres.Conn(s.session, func(c *pgx.Conn) error {
-			useless = c.IsClosed()
-			return nil
-		})
-		useless = useless || broken != nil
-	}
-	if useless {
-		s.disconnect()
-	}
-	return postgres.Told(err)
 }
 
 // Transaction runs fn in one transaction, which fails where another process
@@ -114,7 +52,7 @@ func (s *postgresStore) Transaction(ctx context.Context, fn func(Tx) error) (err
 	}
 	s.within, s.failed = true, nil
 	s.gather("BEGIN")
-	if err = fn(s); err == nil {
+	if err = fn(s); err == nil && len(s.rows) > 0 {
 		err = s.settle(ctx)
 	}
 	if err == nil {
@@ -130,7 +68,8 @@ func (s *postgresStore) Transaction(ctx context.Context, fn func(Tx) error) (err
 
 // undo rolls back what was begun, or ends the session where that fails.
 func (s *postgresStore) undo(ctx context.Context) {
-	s.batch, s.bytes = pgx.Batch{}, 0
+	_ = s.land() // whose error is that of the transaction
+	s.batch, s.bytes = new(pgx.Batch), 0
 	clear(s.rows)
 	if s.session == nil {
 		return
@@ -143,8 +82,8 @@ func (s *postgresStore) undo(ctx context.Context) {
 }
 
 const (
-	gatherStatements = 1000
-	gatherBytes      = 4 << 20
+	gatherStatements = 250
+	gatherBytes      = 1 << 20
 )
 
 func (s *postgresStore) gather(query string, args ...any) *pgx.QueuedQuery {
@@ -177,13 +116,37 @@ func (s *postgresStore) settle(ctx context.Context) error {
 	return err
 }
 
-// send sends the statements that were gathered. Once one has failed nothing is
-// carried out any more.
+// send sends the statements that were gathered and waits for what comes of all.
 func (s *postgresStore) send(ctx context.Context) error {
-	if s.failed == nil && s.batch.Len() > 0 {
-		s.failed = s.check(postgres.Conn(s.session, func(c *pgx.Conn) error { return c.SendBatch(ctx, &s.batch).Close() }))
+	if err := s.launch(ctx); err != nil {
+		return err
 	}
-	s.batch, s.bytes = pgx.Batch{}, 0
+	return s.land()
+}
+
+// launch sends the statements that were gathered, once the piece before has come
+// to its end.
+func (s *postgresStore) launch(ctx context.Context) error {
+	err := s.land()
+	if err == nil && s.batch.Len() > 0 {
+		batch, session, flight := s.batch, s.session, make(chan error, 1)
+		s.flight = flight
+		go func() {
+			flight <- postgres.Conn(session, func(c *pgx.Conn) error { return c.SendBatch(ctx, batch).Close() })
+		}()
+	}
+	s.batch, s.bytes = new(pgx.Batch), 0
+	return err
+}
+
+// land waits for the piece under way. Once one has failed nothing is carried out
+// any more.
+func (s *postgresStore) land() error {
+	if s.flight != nil {
+		err := <-s.flight
+		s.flight = nil
+		s.failed = s.check(err)
+	}
 	return s.failed
 }
 
@@ -195,7 +158,7 @@ func (s *postgresStore) before(ctx context.Context, query string) error {
 		}
 	}
 	if s.batch.Len() >= gatherStatements || s.bytes >= gatherBytes {
-		return s.send(ctx)
+		return s.launch(ctx)
 	}
 	return s.failed
 }
@@ -259,70 +222,4 @@ func (s *postgresStore) ready(ctx context.Context) error {
 		return s.settle(ctx)
 	}
 	return s.connect(ctx)
-}
-
-func (s *postgresStore) checkpoint(ctx context.Context) (p events.Position, err error) {
-	err = s.reads().QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
-	return p, err
-}
-
-// fill does not wait for the disk at commits: a rebuild that loses its last
-// events, with their checkpoint, goes on where it is.
-func (s *postgresStore) fill(ctx context.Context) error {
-	return s.Exec(ctx, "SET synchronous_commit = off")
-}
-
-var indexName = regexp.MustCompile(`INDEX IF NOT EXISTS (\w+)`)
-
-// index makes the indexes that readers need, where one is not there yet, and
-// tells the planner what the tables hold.
-func (s *postgresStore) index(ctx context.Context, model string) error {
-	text, err := schema.SQL.ReadFile("sql/postgres/" + model + "-indexes.sql")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	missing := false
-	for _, name := range indexName.FindAllSubmatch(text, -1) {
-		var there bool
-		if err == nil {
-			err = s.reads().QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, s.schema+"."+string(name[1])).Scan(&there)
-		}
-		missing = missing || !there
-	}
-	if err == nil && missing {
-		err = s.Exec(ctx, "SET maintenance_work_mem = '64MB';"+string(text)+"RESET maintenance_work_mem; SET synchronous_commit TO DEFAULT;")
-		if err == nil {
-			err = s.analyse(ctx)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("make the indexes of %s: %w", model, err)
-	}
-	return nil
-}
-
-func (s *postgresStore) analyse(ctx context.Context) error {
-	tables, err := Column(ctx, s, `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`)
-	for _, table := range tables {
-		if err == nil {
-			err = s.Exec(ctx, "ANALYZE "+table)
-		}
-	}
-	return err
-}
-
-// rest has nothing to give back: what a session holds is the server's.
-func (s *postgresStore) rest(context.Context) error { return nil }
-
-// inspect leaves that to PostgreSQL.
-func (s *postgresStore) inspect(context.Context) error { return nil }
-
-func (s *postgresStore) close() error {
-	if s.leads { // others need not wait until the server has noticed
-		soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		_, _ = s.session.ExecContext(soon, `SELECT pg_advisory_unlock($1)`, lockOf(s.schema))
-		cancel()
-	}
-	s.disconnect()
-	return errors.Join(s.writers.Close(), s.readers.Close())
 }

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"annals/events"
@@ -28,7 +29,7 @@ func (s *Set) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		found, err := s.options.Control.readySpares(ctx)
+		found, err := s.options.readySpares(ctx)
 		waits := err != nil
 		if err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("cannot look for rebuilt read models", "error", err)
@@ -51,16 +52,36 @@ func (s *Set) watch(ctx context.Context) {
 	}
 }
 
+// readySpares returns the generations of all projections that are ready to serve.
+func (o Options) readySpares(ctx context.Context) (found []spare, err error) {
+	for _, control := range o.controls() {
+		some, failure := control.readySpares(ctx)
+		found, err = append(found, some...), errors.Join(err, failure)
+	}
+	return found, err
+}
+
 // takeUp lets a ready generation serve. One that cannot is deleted, and what
-// serves goes on; where the fault is not its own it waits for another time.
+// serves goes on; where the fault is not its own it waits for another time. Of
+// nodes that share a read model the one that leads does so.
 func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
+	if leads, err := r.leading(ctx); err != nil || !leads {
+		return false
+	}
+	r.switching.Lock()
+	defer r.switching.Unlock()
 	g, err := o.openMade(ctx, r.Projection, s.generation)
 	if err == nil {
-		if err = r.replace(ctx, g, func() error { return o.Control.serve(ctx, s) }); err == nil {
+		err = g.mustLead(ctx)
+	}
+	if err == nil {
+		if err = r.replace(ctx, g, func() error { return o.ControlOf(s.projection).serve(ctx, s) }); err == nil {
 			o.Logger.Info("another generation serves", "projection", s.projection, "generation", s.generation)
 			o.clear(ctx, r.Projection)
 			return false
 		}
+	}
+	if g != nil {
 		if closing := g.close(); closing != nil {
 			o.Logger.Warn("generation cannot be closed", "projection", s.projection, "generation", s.generation, "error", closing)
 		}

@@ -83,6 +83,7 @@ func segments(dir string, harm func(path string) error) error {
 }
 
 func TestATornReadModelIsMadeAnewAtTheStart(t *testing.T) {
+	ofFiles(t)
 	log, sound := newLog(t), t.TempDir()
 	folder, last := manyDocuments(t, log, 60)
 	s, stop := serve(t, optionsIn(t, log, sound))
@@ -146,6 +147,7 @@ func TestATornReadModelIsMadeAnewAtTheStart(t *testing.T) {
 
 // What is larger than what a start looks at serves, until it is found out.
 func TestATornReadModelIsMadeAnewWhileItServes(t *testing.T) {
+	ofFiles(t)
 	for name, found := range map[string]func(t *testing.T, s *Set, log *events.Log){
 		"by looking at it": func(t *testing.T, s *Set, _ *events.Log) {
 			s.Vault.serving.store.(*sqliteStore).unchecked = true // as it is of a large file
@@ -302,6 +304,7 @@ func TestADamagedLogSaysNothingOfReadModels(t *testing.T) {
 
 // A rebuild that goes on with what was torn would fail for ever.
 func TestATornRebuildIsGivenUpWhenItIsFoundOut(t *testing.T) {
+	ofFiles(t)
 	log, dir := newLog(t), t.TempDir()
 	folder, _ := manyDocuments(t, log, 5)
 	o := optionsIn(t, log, dir)
@@ -316,7 +319,7 @@ func TestATornRebuildIsGivenUpWhenItIsFoundOut(t *testing.T) {
 	p.edit("vault-1", `CREATE TABLE large (bytes)`) // more than is looked at when it is opened
 	p.edit("vault-1", `INSERT INTO large VALUES (zeroblob($1))`, checkedAtStart)
 	path := filepath.Join(dir, "vault-1.db")
-	db, err := homeIn(t, dir).view(t.Context(), "vault-1")
+	db, err := Folder(dir).view(t.Context(), "vault-1")
 	if err != nil {
 		t.Fatal(err)
 	}

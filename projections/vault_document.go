@@ -16,15 +16,15 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 	case events.DocumentImported:
 		return v.file(ctx, tx, id, e, d)
 	case events.DocumentRenamed:
-		_, err := v.change(ctx, tx, e, d.Version, "renamed", `name = $6, sort_name = $7`, d.Name, strings.ToLower(d.Name))
-		return err
+		return v.change(ctx, tx, e, d.Version, "renamed", `name = $6, sort_name = $7`, d.Name, strings.ToLower(d.Name))
 	case events.DocumentMoved:
-		if _, err := v.change(ctx, tx, e, d.Version, "moved", `folder = $6`, d.Folder.String()); err != nil {
-			return err
-		}
-		return errors.Join(v.removeArrived(ctx, tx, id, d.Folder), labelled(ctx, tx, e))
+		return errors.Join(
+			v.change(ctx, tx, e, d.Version, "moved", `folder = $6`, d.Folder.String()),
+			v.removeArrived(ctx, tx, id, d.Folder),
+			labelled(ctx, tx, e),
+		)
 	case events.DocumentTagged:
-		changed, err := v.change(ctx, tx, e, d.Version, "tagged", `tags = $6`, jsonText(d.Tags))
+		changed, err := v.changed(ctx, tx, e, d.Version, "tagged", `tags = $6`, jsonText(d.Tags))
 		if err != nil || !changed {
 			return err
 		}
@@ -45,22 +45,22 @@ func labelled(ctx context.Context, tx Tx, e events.Event) error {
 }
 
 // file makes a document, unless its folder was deleted while it was on its
-// way.
-func (v Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d events.DocumentImported) error {
-	n, err := tx.Changed(ctx, `INSERT INTO documents (id, folder, name, sort_name, title, description, media_type, sha256, size, pages, version, content,
-			owner, created_at, updated_at, tags, change, changed_by, text_stream)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15) ON CONFLICT (id) DO NOTHING`,
-		id, d.Folder.String(), d.Name, strings.ToLower(d.Name), d.Title, d.Description, d.MediaType, d.SHA256, d.Size, d.Pages, d.Version,
-		string(e.Metadata.Actor), stamp(e.Metadata.Time), jsonText(d.Tags), d.TextStream)
-	if err != nil || n == 0 {
-		return err
-	}
-	if len(d.Tags) > 0 {
-		if err := v.tag(ctx, tx, id, d.Tags); err != nil {
+// way. Nothing is read for that, so that many are filed in one turn with a
+// server: the tags come first, and only while there is no such document.
+func (Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d events.DocumentImported) error {
+	const lives = `NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
+	folder := d.Folder.String()
+	for _, tag := range d.Tags {
+		err := tx.Exec(ctx, `INSERT INTO tags (tag, document) SELECT $3, $1 WHERE `+lives+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, tag)
+		if err != nil {
 			return err
 		}
 	}
-	return v.removeArrived(ctx, tx, id, d.Folder)
+	return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, title, description, media_type, sha256, size, pages, version, content,
+			owner, created_at, updated_at, tags, change, changed_by, text_stream)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15 WHERE `+lives+` ON CONFLICT (id) DO NOTHING`,
+		id, folder, d.Name, strings.ToLower(d.Name), d.Title, d.Description, d.MediaType, d.SHA256, d.Size, d.Pages, d.Version,
+		string(e.Metadata.Actor), stamp(e.Metadata.Time), jsonText(d.Tags), d.TextStream)
 }
 
 // keepVersion writes down what a document was before version $2.
@@ -68,26 +68,38 @@ const keepVersion = `INSERT INTO versions (document, version, change, created_at
 	SELECT id, version, change, updated_at, changed_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream
 	FROM documents WHERE id = $1 AND version < $2 ON CONFLICT (document, version) DO NOTHING`
 
-// change sets columns of a document, whose values are numbered from $6, and
-// reports whether it did: a document that is gone, with its folder or alone, or
-// further, stays as it is.
+// change sets columns of a document, whose values are numbered from $6. A
+// document that is gone, with its folder or alone, or further, stays as it is.
 // Several changes may make one version.
-func (Vault) change(ctx context.Context, tx Tx, e events.Event, version int, what, set string, values ...any) (bool, error) {
-	id := events.StreamID(e.Stream).String()
-	if err := tx.Exec(ctx, keepVersion, id, version); err != nil {
+func (Vault) change(ctx context.Context, tx Tx, e events.Event, version int, what, set string, values ...any) error {
+	if err := tx.Exec(ctx, keepVersion, events.StreamID(e.Stream).String(), version); err != nil {
+		return err
+	}
+	query, args := setColumns(e, version, what, set, values)
+	return tx.Exec(ctx, query, args...)
+}
+
+// changed is change that also reports whether it did.
+func (Vault) changed(ctx context.Context, tx Tx, e events.Event, version int, what, set string, values ...any) (bool, error) {
+	if err := tx.Exec(ctx, keepVersion, events.StreamID(e.Stream).String(), version); err != nil {
 		return false, err
 	}
-	n, err := tx.Changed(ctx, `UPDATE documents SET `+set+`, version = $2, changed_by = $4, updated_at = $5,
-			change = CASE WHEN version < $2 THEN $3 WHEN change LIKE '%' || $3 || '%' THEN change ELSE change || ', ' || $3 END
-		WHERE id = $1 AND version <= $2 AND NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = folder AND f.deleted = 1)`, append([]any{id, version, what, string(e.Metadata.Actor), stamp(e.Metadata.Time)}, values...)...)
+	query, args := setColumns(e, version, what, set, values)
+	n, err := tx.Changed(ctx, query, args...)
 	return n > 0, err
 }
 
+func setColumns(e events.Event, version int, what, set string, values []any) (query string, args []any) {
+	args = []any{events.StreamID(e.Stream).String(), version, what, string(e.Metadata.Actor), stamp(e.Metadata.Time)}
+	return `UPDATE documents SET ` + set + `, version = $2, changed_by = $4, updated_at = $5,
+			change = CASE WHEN version < $2 THEN $3 WHEN change LIKE '%' || $3 || '%' THEN change ELSE change || ', ' || $3 END
+		WHERE id = $1 AND version <= $2 AND NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = folder AND f.deleted = 1)`, append(args, values...)
+}
+
 func (v Vault) content(ctx context.Context, tx Tx, e events.Event, version int, what string, c events.Content) error {
-	_, err := v.change(ctx, tx, e, version, what,
+	return v.change(ctx, tx, e, version, what,
 		`title = $6, description = $7, media_type = $8, sha256 = $9, size = $10, pages = $11, text_stream = $12, content = $2`,
 		c.Title, c.Description, c.MediaType, c.SHA256, c.Size, c.Pages, c.TextStream)
-	return err
 }
 
 func (Vault) tag(ctx context.Context, tx Tx, id string, tags []string) error {
@@ -104,14 +116,13 @@ func (Vault) tag(ctx context.Context, tx Tx, id string, tags []string) error {
 
 // removeArrived removes a document that came into a folder which was deleted
 // before.
-func (v Vault) removeArrived(ctx context.Context, tx Tx, id string, folder uuid.UUID) error {
-	var gone bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1 AND f.id = $2 AND f.deleted = 1)`,
-		id, folder.String()).Scan(&gone)
-	if err != nil || !gone {
-		return err
-	}
-	return v.remove(ctx, tx, id)
+func (Vault) removeArrived(ctx context.Context, tx Tx, id string, folder uuid.UUID) error {
+	const gone = ` AND EXISTS (SELECT 1 FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1 AND f.id = $2 AND f.deleted = 1)`
+	return errors.Join(
+		tx.Exec(ctx, `DELETE FROM tags WHERE document = $1`+gone, id, folder.String()),
+		tx.Exec(ctx, `DELETE FROM versions WHERE document = $1`+gone, id, folder.String()),
+		tx.Exec(ctx, `DELETE FROM documents WHERE id = $1`+gone, id, folder.String()),
+	)
 }
 
 func (Vault) remove(ctx context.Context, tx Tx, id string) error {

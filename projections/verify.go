@@ -15,9 +15,7 @@ import (
 // Verification proves a log, and what was made from it. It changes nothing but
 // what is in Scratch, and works while a server runs.
 type Verification struct {
-	Log     *events.Log
-	Control *Control
-	Tables  Home   // of the read models that serve
+	Options        // where the log and what serves are; their search index is ServedSearch
 	Scratch string // an empty folder, for those that are made anew
 	// NewSearch makes an index in a folder. ServedSearch opens the one of a
 	// generation that serves, for reading; its error is of kind

@@ -17,7 +17,7 @@ import (
 // nothing: ranking is most of the work.
 func (v *Verification) freshEngine(ctx context.Context) (engine searchindex.Engine, why, err error) {
 	var p Passages
-	version, number, err := v.Control.generation(ctx, p.Name())
+	version, number, err := v.ControlOf(p.Name()).generation(ctx, p.Name())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func (v *Verification) index(ctx context.Context, m *verifiedModel, why error) e
 			c.left("%s", why)
 			return nil
 		case why != nil:
-			_, number, err := v.Control.generation(ctx, m.Name())
+			_, number, err := v.ControlOf(m.Name()).generation(ctx, m.Name())
 			if generationName(m.Projection, number) != m.generation && err == nil {
 				c.left("another generation serves by now")
 			} else if err == nil {

@@ -32,7 +32,7 @@ func unreadable(err error) error {
 // openServed opens the generation of m that serves, and returns the position
 // that it is at. Where there is none of today's version it says so.
 func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Check) (at events.Position, err error) {
-	version, number, err := v.Control.generation(ctx, m.Name())
+	version, number, err := v.ControlOf(m.Name()).generation(ctx, m.Name())
 	switch {
 	case err != nil:
 		return 0, err
@@ -44,9 +44,9 @@ func (v *Verification) openServed(ctx context.Context, m *verifiedModel, c *Chec
 		return 0, nil
 	}
 	m.generation = generationName(m.Projection, number)
-	tables, err := v.Tables.view(ctx, m.generation)
+	tables, err := v.home(m.Projection).view(ctx, m.generation)
 	if errors.Is(err, fs.ErrNotExist) {
-		c.problem(v.Tables.name(m.generation) + " is missing; serve makes it anew")
+		c.problem(v.home(m.Projection).name(m.generation) + " is missing; serve makes it anew")
 		return 0, nil
 	}
 	if err != nil {

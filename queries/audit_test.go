@@ -1,9 +1,8 @@
 package queries
 
 import (
-	"database/sql"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections"
+	"annals/projections/projectionstest"
 
 	"github.com/google/uuid"
 )
@@ -239,7 +239,7 @@ func TestATrailThatIsBehindTellsNoMoreThanTheVaultWould(t *testing.T) {
 	home, secret := f.folder(uuid.Nil, "Home", "user:alice"), f.folder(uuid.Nil, "Secret", "user:alice")
 	id := f.document(secret, "a.md", nil, "Text.")
 	f.settle()
-	release := f.holdBack("audit-1.db")
+	release := f.holdBack("audit-1")
 	vaultPasses := func() {
 		if err := f.WaitVault(t.Context(), f.at); err != nil {
 			t.Fatal(err)
@@ -274,18 +274,18 @@ func TestATrailThatIsBehindTellsNoMoreThanTheVaultWould(t *testing.T) {
 }
 
 // holdBack keeps a read model from going on until release is called.
-func (f *fixture) holdBack(file string) (release func()) {
+func (f *fixture) holdBack(generation string) (release func()) {
 	f.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(f.dir, file))
+	db := projectionstest.Open(f.t, f.home, generation)
+	tx, err := db.Begin()
+	if err == nil {
+		_, err = tx.Exec(`UPDATE checkpoint SET position = position`)
+	}
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(f.t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		f.t.Fatal(err)
-	}
 	return func() {
-		if err := db.Close(); err != nil {
+		if err := errors.Join(tx.Rollback(), db.Close()); err != nil {
 			f.t.Error(err)
 		}
 	}
@@ -294,6 +294,7 @@ func (f *fixture) holdBack(file string) (release func()) {
 // However long the trail is, a page of it is read from an index. An actor may
 // have done most of what is in it, a document has little.
 func TestEveryQuestionToTheTrailHasAnIndex(t *testing.T) {
+	projectionstest.OfFiles(t)
 	f := newFixture(t)
 	folder := f.folder(uuid.Nil, "Top", "user:alice")
 	document := f.document(folder, "a.md", nil, "Text.")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"annals/events/fault"
+	"annals/projections"
 
 	"github.com/google/uuid"
 )
@@ -35,7 +36,8 @@ func spoil(t *testing.T, path string) {
 // While a damaged read model is made anew, reads are told to come again.
 func TestADamagedReadModelIsUnavailableUntilItIsMadeAnew(t *testing.T) {
 	f := newFixture(t)
-	if _, err := os.Stat(filepath.Join(f.dir, "vault-1.db")); err != nil {
+	folder, ok := f.home.(projections.Folder)
+	if !ok {
 		t.Skip("read models are not kept in files")
 	}
 	top := f.folder(uuid.Nil, "Top", "user:alice")
@@ -43,8 +45,8 @@ func TestADamagedReadModelIsUnavailableUntilItIsMadeAnew(t *testing.T) {
 		f.document(top, fmt.Sprintf("%d.md", i), nil, "The lighthouse was finished in 1759.")
 	}
 	f.settle()
-	spoil(t, filepath.Join(f.dir, "vault-1.db"))
-	spoil(t, filepath.Join(f.dir, "passages-1.db"))
+	spoil(t, filepath.Join(string(folder), "vault-1.db"))
+	spoil(t, filepath.Join(string(folder), "passages-1.db"))
 	f.document(top, "last.md", nil, "The lighthouse was painted in 1811.") // what was read before counts no more
 	for {
 		_, vault := f.Models.Vault.Moved()

@@ -158,7 +158,7 @@ const fewTagged = 2000
 // tagged returns where to look for documents with a tag.
 func (v *viewer) tagged(ctx context.Context, tag string) (from string, err error) {
 	var n int
-	err = v.db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT CAST($2 AS INTEGER))`, tag, fewTagged+1).Scan(&n)
+	err = v.db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT CAST($2 AS INTEGER)) few`, tag, fewTagged+1).Scan(&n)
 	if n > fewTagged {
 		return inFolders, err
 	}

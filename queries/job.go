@@ -191,8 +191,11 @@ func (j *Job) conclude(row jobRow, late *projections.Runner, working string) {
 	}
 	if late != nil {
 		j.Message = "all files are read; waiting for the read model " + late.Name()
-		if late.Err() != nil {
+		switch away := late.Away(); {
+		case late.Err() != nil:
 			j.Message += ", which is not available at the moment"
+		case away != nil:
+			j.Message += ": " + away.Error()
 		}
 		return
 	}

@@ -64,7 +64,8 @@ func (q *Queries) awaitTexts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return q.await(ctx, q.Models.Passages, at)
+	texts := q.Models.Passages
+	return q.awaitBy(ctx, texts, texts.WaitTables, at)
 }
 
 // awaitText waits for a document's text where it must. A text that is still not

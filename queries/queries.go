@@ -34,13 +34,18 @@ type Queries struct {
 
 // Ready returns nil once every read model has caught up with what the log held
 // at the start, or an error of kind fault.Unavailable that says what is waited
-// for.
+// for. A search engine that does not answer is not waited for: all but searches
+// go on without it.
 func (q *Queries) Ready(context.Context) error {
 	for _, m := range q.Models.All() {
 		if err := m.Err(); err != nil {
 			return err
 		}
-		if p := m.Position(); p < q.Start {
+		p := m.Position()
+		if m.Away() != nil {
+			p = m.Applied()
+		}
+		if p < q.Start {
 			return fault.Errorf(fault.Unavailable, "the read model %s is at position %d of %d", m.Name(), p, q.Start)
 		}
 	}
@@ -62,9 +67,14 @@ const defaultMaxLag = 5 * time.Second
 // await returns nil once a read model has passed p, or, after MaxLag, an error
 // of kind fault.Unavailable.
 func (q *Queries) await(ctx context.Context, m *projections.Runner, p events.Position) error {
+	return q.awaitBy(ctx, m, m.Wait, p)
+}
+
+// awaitBy is await by one of the ways to wait for a read model.
+func (q *Queries) awaitBy(ctx context.Context, m *projections.Runner, wait func(context.Context, events.Position) error, p events.Position) error {
 	soon, cancel := context.WithTimeout(ctx, cmp.Or(q.MaxLag, defaultMaxLag))
 	defer cancel()
-	err := m.Wait(soon, p)
+	err := wait(soon, p)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -181,6 +191,7 @@ type Model struct {
 	Position, Head events.Position // what it has passed, and the log's end
 	Lag            time.Duration   // for how long the first event that it has not passed is in the log; 0 where there is none
 	Waiting        int             // documents that the search index must label anew, since a folder was moved
+	Leads          bool            // of nodes that share it this one applies events
 	Parked         int             // events that could not be applied, and those that wait behind them in their streams
 }
 

@@ -29,7 +29,7 @@ type fixture struct {
 	t      testing.TB
 	driver events.Driver
 	log    *events.Log
-	dir    string          // of the read models
+	home   projections.Home
 	at     events.Position // of the last event
 }
 
@@ -42,13 +42,13 @@ func newFixture(t testing.TB) *fixture {
 func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.Engine) *fixture {
 	t.Helper()
 	driver, dir := memory.New(), t.TempDir()
-	log := events.NewLog(driver)
+	log, home := events.NewLog(driver), projectionstest.Home(t, dir)
 	control, err := projections.OpenControl(t.Context(), filepath.Join(dir, "control.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	models, err := projections.Open(t.Context(), projections.Options{
-		Log: log, Control: control, Tables: projectionstest.Home(t, dir), Logger: slog.New(slog.DiscardHandler),
+		Log: log, Control: control, Tables: home, Logger: slog.New(slog.DiscardHandler),
 		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
 			e, err := bleve.Open(filepath.Join(dir, name))
 			return engine(e), err
@@ -67,7 +67,7 @@ func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.En
 			t.Error(err)
 		}
 	})
-	return &fixture{Queries: &Queries{Models: models, MaxLag: time.Hour}, t: t, driver: driver, log: log, dir: dir}
+	return &fixture{Queries: &Queries{Models: models, MaxLag: time.Hour}, t: t, driver: driver, log: log, home: home}
 }
 
 func (f *fixture) add(stream string, data ...events.Data) {

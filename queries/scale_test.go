@@ -9,6 +9,7 @@ import (
 
 	"annals/events"
 	"annals/projections"
+	"annals/projections/projectionstest"
 
 	"github.com/google/uuid"
 )
@@ -94,6 +95,7 @@ func BenchmarkReadsOfManyDocuments(b *testing.B) {
 }
 
 func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
+	projectionstest.OfFiles(t)
 	f := newFixture(t)
 	for name, q := range map[string]struct {
 		query string

@@ -44,6 +44,9 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
+	if err := q.Models.Passages.Away(); err != nil {
+		return nil, err
+	}
 	// An index that lacks what the log held at the start would tell of it that
 	// there is nothing.
 	if err := q.await(ctx, q.Models.Passages, q.Start); err != nil {

@@ -1,10 +1,8 @@
 package queries
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -198,37 +196,12 @@ func TestADocumentIsFoundAsItWasUntilItsNewContentIsIndexed(t *testing.T) {
 	check("Now", "The zebra of now.", ".pdf#page=1")
 }
 
-// lockVault keeps the vault from following the log until unlock is called.
-func (f *fixture) lockVault() (unlock func()) {
-	f.t.Helper()
-	files, err := filepath.Glob(filepath.Join(f.dir, "vault-*.db"))
-	if err != nil || len(files) != 1 {
-		f.t.Fatalf("files of the vault: %q (%v)", files, err)
-	}
-	db, err := sql.Open("sqlite", files[0])
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	tx, err := db.Begin()
-	if err == nil {
-		_, err = tx.Exec(`UPDATE checkpoint SET position = position`)
-	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return func() {
-		if err := errors.Join(tx.Rollback(), db.Close()); err != nil {
-			f.t.Error(err)
-		}
-	}
-}
-
 func TestASearchWaitsForTheVaultToKnowWhatIsShown(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := f.document(top, "a.md", nil, "The zebra of old.")
 	f.settle()
-	unlock := f.lockVault()
+	unlock := f.holdBack("vault-1")
 	f.revise(id, 2, "The zebra of now.")
 	if err := f.Models.Passages.Wait(t.Context(), f.at); err != nil {
 		t.Error(err)

@@ -24,7 +24,7 @@ func (q *Queries) Status(ctx context.Context) (all []Model, err error) {
 }
 
 func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Model, err error) {
-	state.Name, state.Position = m.Name(), m.Position()
+	state.Name, state.Position, state.Leads = m.Name(), m.Position(), m.Leads()
 	if state.Head, err = m.Head(ctx); err != nil {
 		return state, err
 	}

@@ -13,11 +13,11 @@ import (
 	"annals/events/backup"
 	"annals/events/eventstoredb"
 	"annals/events/originals"
+	"annals/events/postgres"
 	"annals/events/s3"
 	"annals/events/sqlite"
 	"annals/projections"
-	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
+	"annals/projections/searchindex/meilisearch"
 )
 
 // Whether a log that is not there is made.
@@ -34,8 +34,9 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("--%s: %w", flag, err)
+		return "", fmt.Errorf("--%s: it is no URL; write it as %s:///path%s", flag, scheme, otherwise(flag))
 	}
+	u.User = nil // it may hold a key, which no error tells
 	if u.Scheme != scheme {
 		return "", fmt.Errorf("--%s %s: this version knows %s:///path%s", flag, u.Redacted(), scheme, otherwise(flag))
 	}
@@ -52,6 +53,10 @@ func otherwise(flag string) string {
 		return " and esdb://host:2113"
 	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
+	case "read-models":
+		return " and " + postgres.Schemes[0] + "://host/database"
+	case "search":
+		return " and " + meilisearch.Form
 	}
 	return " alone"
 }
@@ -179,13 +184,26 @@ func backupPlace(ctx context.Context, text string) (backup.Place, error) {
 	return backup.Folder(text), nil
 }
 
-// modelFolders are where the embedded read models and their search index live.
-type modelFolders struct{ tables, search string }
+// modelFolders are where the embedded read models and the search index live;
+// where nodes share the read models, they are in the database and the folders
+// are for what a node has of its own.
+type modelFolders struct {
+	tables   string
+	search   searchPlace
+	database *postgres.Database // nil: all is in the folders
+	replica  *postgres.Database // of it, for reading; nil for none
+}
 
 func newModelFolders(readModels, search, dataDir string) (f modelFolders, err error) {
 	var errTables, errSearch error
+	if inDatabase(readModels) {
+		if f.database, err = openDatabase("read-models", readModels); err != nil {
+			return f, err
+		}
+		readModels = ""
+	}
 	f.tables, errTables = place("read-models", readModels, dataDir, "sqlite", "read-models")
-	f.search, errSearch = place("search", search, dataDir, "bleve", "search")
+	f.search, errSearch = newSearchPlace(search, dataDir)
 	return f, errors.Join(errTables, errSearch)
 }
 
@@ -197,7 +215,7 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	unlockSearch, err := hold("the folder of the search index", f.search, "search.lock")
+	unlockSearch, err := f.search.hold()
 	if err != nil {
 		return nil, errors.Join(err, unlockTables())
 	}
@@ -206,27 +224,17 @@ func (f modelFolders) hold() (unlock func() error, err error) {
 
 // options tells o where the read models are.
 func (f modelFolders) options(o projections.Options) projections.Options {
-	o.Tables = projections.Folder(f.tables)
-	o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-		return bleve.Open(filepath.Join(f.search, generation))
-	}
-	o.RemoveSearch = func(_ context.Context, generation string) error {
-		return os.RemoveAll(filepath.Join(f.search, generation))
-	}
+	o.Tables, o.OpenSearch, o.RemoveSearch = projections.Folder(f.tables), f.search.open, f.search.remove
 	return o
 }
 
 // openModels opens the read models and their search index, and holds their
 // folders until unlock is called.
-func openModels(ctx context.Context, c *serveConfig, o projections.Options) (models *projections.Set, unlock func() error, err error) {
-	folders, err := newModelFolders(c.readModels, c.search, c.data)
-	if err != nil {
-		return nil, nil, err
-	}
+func openModels(ctx context.Context, folders modelFolders, o projections.Options) (models *projections.Set, unlock func() error, err error) {
 	if unlock, err = folders.hold(); err != nil {
 		return nil, nil, err
 	}
-	if models, err = projections.Open(ctx, folders.options(o)); err != nil {
+	if models, err = projections.Open(ctx, o); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return models, unlock, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -117,13 +116,13 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 		return nil, err
 	}
 	log := events.NewLog(driver)
-	control, err := projections.OpenControl(ctx, filepath.Join(r.data, "control.db"))
+	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
+	options, closeControls, err := r.folders.openControls(ctx, r.data, projections.Options{Log: log, Logger: logger})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
-	r.options = r.folders.options(projections.Options{Log: log, Control: control, Logger: logger})
-	closeAll = func() error { return errors.Join(control.Close(), log.Close()) }
+	r.options = options
+	closeAll = func() error { return errors.Join(closeControls(), log.Close()) }
 	if err := r.options.Here(ctx); err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
@@ -132,7 +131,7 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 
 // afresh deletes before it rebuilds, and keeps servers away meanwhile.
 func (r *rebuild) afresh(ctx context.Context) (err error) {
-	unlock, err := r.folders.hold()
+	unlock, err := r.holdAll(ctx)
 	if errors.Is(err, errHeld) {
 		return fmt.Errorf("--discard deletes what serves, and %w", err)
 	}
@@ -193,7 +192,7 @@ func (r *rebuild) settle(ctx context.Context, name string, generation int) error
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	for begun := time.Now(); ; {
-		serves, pending, err := r.options.Control.Pending(ctx, name, generation)
+		serves, pending, err := r.options.ControlOf(name).Pending(ctx, name, generation)
 		switch {
 		case err != nil || serves:
 			return err
@@ -213,9 +212,24 @@ func (r *rebuild) settle(ctx context.Context, name string, generation int) error
 	}
 }
 
+// holdAll keeps servers from the read models; where one has them it is errHeld.
+func (r *rebuild) holdAll(ctx context.Context) (unlock func() error, err error) {
+	if unlock, err = r.folders.hold(); err != nil {
+		return nil, err
+	}
+	served, err := r.options.Control.Served(ctx)
+	if err == nil && served {
+		err = fmt.Errorf("%w %s", errHeld, r.folders.database)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
 // switchAlone switches if no server holds the read models; else it is errHeld.
 func (r *rebuild) switchAlone(ctx context.Context, name string) (err error) {
-	unlock, err := r.folders.hold()
+	unlock, err := r.holdAll(ctx)
 	if err != nil {
 		return err
 	}

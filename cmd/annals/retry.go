@@ -57,7 +57,7 @@ func (o *overview) messages() io.Writer {
 // server which holds it does.
 func (o *overview) retryOne(ctx context.Context, name string) error {
 	// Should this be cut off, the next server goes on.
-	if err := o.options.Control.AskRetry(ctx, name, o.stream); err != nil {
+	if err := o.options.ControlOf(name).AskRetry(ctx, name, o.stream); err != nil {
 		return err
 	}
 	done, err := o.answer(ctx, name)
@@ -66,7 +66,7 @@ func (o *overview) retryOne(ctx context.Context, name string) error {
 		return err
 	}
 	if err == nil {
-		err = o.options.Control.ForgetRetry(ctx, name, o.stream)
+		err = o.options.ControlOf(name).ForgetRetry(ctx, name, o.stream)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(o.messages(), "%s: parked events applied: %d\n", name, done.Applied)
@@ -88,7 +88,7 @@ func (o *overview) answer(ctx context.Context, name string) (done projections.Re
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	for begun := time.Now(); time.Since(begun) < takeUpWithin; {
-		if done, found, err := o.options.Control.AnswerOf(ctx, name, o.stream); found || err != nil {
+		if done, found, err := o.options.ControlOf(name).AnswerOf(ctx, name, o.stream); found || err != nil {
 			return done, err
 		}
 		if done, err := o.retryAlone(ctx, name); err == nil || !errors.Is(err, errHeld) {
@@ -105,7 +105,7 @@ func (o *overview) answer(ctx context.Context, name string) (done projections.Re
 
 // retryAlone does it if no server holds the read models; else it is errHeld.
 func (o *overview) retryAlone(ctx context.Context, name string) (done projections.Retried, err error) {
-	unlock, err := o.folders.hold()
+	unlock, err := o.holdAll(ctx)
 	if err != nil {
 		return done, err
 	}

@@ -19,12 +19,17 @@ import (
 
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
+	"annals/events/postgres/postgrestest"
 
 	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestScripts(t *testing.T) {
+	var database string // "" without a server of PostgreSQL
+	if os.Getenv(postgrestest.Variable) != "" {
+		database = postgrestest.URL(t)
+	}
 	cluster := esdbtest.Start(t, memory.New())
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -33,11 +38,18 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Setenv("POSTGRES", database)
 			e.Setenv("ESDB", cluster.URL()+"&prefix="+uuid.NewString()+"-")
 			s := new(scriptServer)
 			e.Values[serverKey{}] = s
 			e.Defer(func() { _ = s.end(os.Kill) })
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "postgres" {
+				return database != "", nil
+			}
+			return false, fmt.Errorf("no condition is called %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":       serveInScript,

@@ -28,7 +28,8 @@ import (
 // serveConfig is everything that serve can be told.
 type serveConfig struct {
 	data, listen, accounts               string
-	log, readModels, search, originals   string
+	log, readModels, readReplica         string
+	search, originals                    string
 	coreURL, vaultURL, mcpURL, issuerURL string
 	issuers, admins, origins, proxies    []string
 	audience                             string
@@ -39,7 +40,7 @@ type serveConfig struct {
 	workers, searchLimit, files int
 	fileBytes, uploadBytes      int64
 	extract                     extract.Limits
-	fileTimeout, stall          time.Duration
+	fileTimeout, stall, drain   time.Duration
 	logLevel, logFormat         string
 	profiles                    string // address; none: not served
 	metrics                     string // address; none: that of the services
@@ -69,8 +70,9 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	flags.StringVar(&c.metrics, "metrics-listen", "", "address to serve /metrics at, and no longer at that of the services")
 	flags.StringVar(&c.log, "log", "", logHelp)
-	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
-	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
+	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder or postgres://user:password@host/database?schema=PREFIX (default: in the data folder)")
+	flags.StringVar(&c.readReplica, "read-replica", "", "URL of a streaming replica of --read-models, which answers what it has caught up with (default: none)")
+	flags.StringVar(&c.search, "search", "", "URL of the search index, "+searchForms+" (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
 	flags.StringVar(&c.coreURL, "core-url", "", "URL at which clients reach the core (default: follows --listen)")
 	flags.StringVar(&c.vaultURL, "vault-url", "", "URL at which clients reach the vault (default: follows --listen)")
@@ -96,6 +98,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.Int64Var(&c.extract.Memory, "extract-memory", 512<<20, "bytes of memory of one PDF reader")
 	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
+	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default 5s where read models are shared, else none)")
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")

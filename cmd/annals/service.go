@@ -17,6 +17,7 @@ import (
 	"annals/commands/importer/extract"
 	"annals/commands/importer/summarise"
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/originals"
 	httpd "annals/http"
 	"annals/http/mcp"
@@ -39,6 +40,7 @@ type service struct {
 	metricsAt net.Listener // nil: at the server's own
 	log       *events.Log
 	control   *projections.Control
+	holder    string // this process among those that share the work
 	originals originals.Store
 	models    *projections.Set
 	queue     *projections.Queue
@@ -53,10 +55,10 @@ type service struct {
 	closers  []func() error
 }
 
-// holder names the one process that serves an embedded data folder. It is the
-// same after a restart, so that what a killed server had in work is free at
+// embedded names the one process that serves a data folder of its own. It is
+// the same after a restart, so that what a killed server had in work is free at
 // once.
-const holder = "embedded"
+const embedded = "embedded"
 
 func openService(ctx context.Context, c *serveConfig, urls addresses, logger *slog.Logger) (_ *service, err error) {
 	s := &service{config: c, urls: urls, logger: logger}
@@ -108,14 +110,26 @@ func (s *service) openStores(ctx context.Context) error {
 	if s.originals, err = openOriginals(ctx, s.config.originals, s.config.data); err != nil {
 		return err
 	}
-	if s.control, err = projections.OpenControl(ctx, filepath.Join(s.config.data, "control.db")); err != nil {
+	folders, err := newModelFolders(s.config.readModels, s.config.search, s.config.data)
+	if err != nil {
 		return err
 	}
-	s.closing(s.control.Close)
-	if err := s.control.ReleaseAll(ctx, holder); err != nil {
+	if folders.replica, err = s.config.replicaOf(folders); err != nil {
+		return err
+	}
+	options, closeControls, err := folders.openControls(ctx, s.config.data, projections.Options{Log: s.log, Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	s.closing(closeControls)
+	s.control, s.holder = options.Control, folders.newHolder()
+	if err := s.control.ReleaseAll(ctx, s.holder); err != nil {
 		return fmt.Errorf("release what was in work: %w", err)
 	}
-	models, unlock, err := openModels(ctx, s.config, projections.Options{Log: s.log, Control: s.control, Logger: s.logger})
+	if folders.database != nil {
+		s.closing(s.release)
+	}
+	models, unlock, err := openModels(ctx, folders, options)
 	if err != nil {
 		return err
 	}
@@ -188,7 +202,7 @@ func (s *service) openImporter(context.Context) error {
 		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 	}
 	// More files are out than are read side by side: the rest wait for the disk.
-	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: holder, Workers: 8 * s.config.workers, Logger: s.logger}
+	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: s.holder, Workers: 8 * s.config.workers, Logger: s.logger}
 	return nil
 }
 
@@ -201,6 +215,7 @@ func (s *service) openServer() error {
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
 	s.server.Stall = s.config.stall
+	s.server.Linger = s.config.drainTime()
 	s.server.Logger = s.logger
 	s.server.Observe = s.metrics.Request
 	if s.metricsAt == nil {
@@ -239,6 +254,13 @@ func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
 	}
 }
 
+// release gives back at once what other processes would wait for.
+func (s *service) release() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return s.control.ReleaseAll(ctx, s.holder)
+}
+
 // sweep deletes, now and every few hours, originals that are older than a day
 // and that nothing refers to. It waits until the read models know of all that
 // was accepted.
@@ -257,8 +279,12 @@ func (s *service) sweep(ctx context.Context) {
 			timer.Reset(time.Minute)
 			continue
 		}
-		n, err := originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
-		if err != nil && ctx.Err() == nil {
+		n := 0
+		err := s.control.Alone(ctx, "sweep of originals", func(ctx context.Context) (err error) {
+			n, err = originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // another node is at it
 			s.logger.Warn("originals that nothing refers to cannot be deleted", "error", err)
 		} else if n > 0 {
 			s.logger.Info("deleted originals that nothing refers to", "originals", n)

@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"annals/events"
-	"annals/events/fault"
 	"annals/events/originals"
 	"annals/projections"
-	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
 
 	"github.com/spf13/cobra"
 )
@@ -46,8 +43,8 @@ func verifyCommand(dataDir func() string) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&c.quick, "quick", false, "do not read the originals; look only whether they are there, in their size")
 	flags.StringVar(&c.log, "log", "", logHelp)
-	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder (default: in the data folder)")
-	flags.StringVar(&c.search, "search", "", "URL of the search index, bleve:///folder (default: in the data folder)")
+	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder or postgres://host/database (default: in the data folder)")
+	flags.StringVar(&c.search, "search", "", "URL of the search index, "+searchForms+" (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
 	return command
 }
@@ -64,14 +61,18 @@ func verify(ctx context.Context, c *verifyConfig, out, progress io.Writer) (err 
 		return fmt.Errorf("make a temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	control, err := openControlThere(ctx, c.data, scratch)
+	folders, err := newModelFolders(c.readModels, c.search, c.data)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, control.Close()) }()
+	options, closeControls, err := folders.openControls(ctx, c.controls(scratch), projections.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeControls()) }()
 
-	v := &projections.Verification{Log: log, Control: control, Scratch: scratch}
-	if err := c.places(ctx, v); err != nil {
+	v := &projections.Verification{Options: options, Scratch: scratch}
+	if err := c.places(ctx, v, folders); err != nil {
 		return err
 	}
 	bar := newCheckBar(progress)
@@ -88,29 +89,18 @@ func verify(ctx context.Context, c *verifyConfig, out, progress io.Writer) (err 
 	return err
 }
 
-// openControlThere opens control.db of a data folder; where it was lost, an
-// empty one elsewhere, so that the folder stays as it is.
-func openControlThere(ctx context.Context, data, scratch string) (*projections.Control, error) {
-	path := filepath.Join(data, "control.db")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		path = filepath.Join(scratch, "control.db")
+// controls returns the folder with control.db: that of the data, or, where it
+// was lost, scratch, so that the other stays as it is.
+func (c *verifyConfig) controls(scratch string) string {
+	if _, err := os.Stat(filepath.Join(c.data, "control.db")); errors.Is(err, fs.ErrNotExist) {
+		return scratch
 	}
-	return projections.OpenControl(ctx, path)
+	return c.data
 }
 
 // places tells v where everything is.
-func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) error {
-	folders, err := newModelFolders(c.readModels, c.search, c.data)
-	if err != nil {
-		return err
-	}
-	v.Tables = projections.Folder(folders.tables)
-	v.NewSearch = func(_ context.Context, dir string) (searchindex.Engine, error) {
-		return bleve.Open(filepath.Join(dir, "index"))
-	}
-	v.ServedSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-		return openServedSearch(folders.search, generation)
-	}
+func (c *verifyConfig) places(ctx context.Context, v *projections.Verification, folders modelFolders) error {
+	v.NewSearch, v.ServedSearch = folders.search.openScratch, folders.search.openServed
 	store, err := openOriginalsThere(ctx, c.originals, c.data)
 	if err != nil {
 		return err
@@ -120,31 +110,6 @@ func (c *verifyConfig) places(ctx context.Context, v *projections.Verification) 
 	}
 	return nil
 }
-
-// openServedSearch opens a search index for reading. No server may start on it
-// meanwhile: it would take an index that it cannot open for a damaged one.
-func openServedSearch(dir, generation string) (searchindex.Engine, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return nil, err // to lock it would make it
-	}
-	unlock, err := hold("the folder of the search index", dir, "search.lock")
-	if err != nil {
-		return nil, fault.Hide(fault.Unavailable, "a server has it open and alone can read it; stop it to compare the index", err)
-	}
-	index, err := bleve.OpenReadOnly(filepath.Join(dir, generation))
-	if err != nil {
-		return nil, errors.Join(err, unlock())
-	}
-	return heldSearch{index, unlock}, nil
-}
-
-// heldSearch is an index whose folder is held until it is closed.
-type heldSearch struct {
-	*bleve.Index
-	unlock func() error
-}
-
-func (h heldSearch) Close() error { return errors.Join(h.Index.Close(), h.unlock()) }
 
 // tellCheck prints what a check found.
 func tellCheck(out io.Writer, c projections.Check) {

@@ -107,6 +107,27 @@ func (d *Database) Make(ctx context.Context, db Execer, schema string) error {
 	return Told(err)
 }
 
+// Setup makes one of the service's schemas with the tables that statements
+// make where they are not there. Any number of processes may do so at once.
+func (d *Database) Setup(ctx context.Context, db *sql.DB, schema, statements string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return Told(err)
+	}
+	defer tx.Rollback()
+	// What is made only where it is not there may be made twice at once all the same.
+	_, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "setup "+d.Schema(schema))
+	for _, statement := range []string{"CREATE SCHEMA IF NOT EXISTS " + d.quoted(schema), statements} {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, statement)
+		}
+	}
+	if err == nil {
+		err = tx.Commit()
+	}
+	return Told(err)
+}
+
 // Drop deletes one of the service's schemas with all that is in it, if it is
 // there.
 func (d *Database) Drop(ctx context.Context, db *sql.DB, schema string) error {

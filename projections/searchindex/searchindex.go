@@ -96,3 +96,15 @@ type Engine interface {
 	Search(ctx context.Context, q Query) ([]Hit, error)
 	Close() error
 }
+
+// Filler is an Engine that takes much at once faster than batch after batch.
+type Filler interface {
+	Engine
+	// Fill is Apply without a position, of a change that counts once Settle has
+	// returned nil: searches may see it before. It is called as Apply is.
+	Fill(ctx context.Context, b Batch) error
+	// Settle makes all durable that Fill was given since the last call, and moves
+	// the position. After an error of either all of that is to be given again,
+	// and the position is as it was.
+	Settle(ctx context.Context, p events.Position) error
+}

@@ -40,12 +40,15 @@ func URL(t testing.TB) string {
 // are run on PostgreSQL.
 const ReadModels = "ANNALS_TEST_READ_MODELS"
 
+// Chosen reports whether tests that open read models are to do so on PostgreSQL.
+func Chosen() bool { return os.Getenv(ReadModels) == "postgres" }
+
 // ForReadModels names a database with an unused prefix of schemas, which are
 // deleted when the test ends, where ANNALS_TEST_READ_MODELS is postgres; else
 // chosen is false, and read models are to lie in a folder.
 func ForReadModels(t testing.TB) (url string, chosen bool) {
 	t.Helper()
-	if os.Getenv(ReadModels) != "postgres" {
+	if !Chosen() {
 		return "", false
 	}
 	server := os.Getenv(Variable)

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// BenchmarkThreeNodes imports small files into one node and into three, which
+// share a log at a loopback EventStoreDB and read models in PostgreSQL, and
+// compares the processor time of the servers. Each node indexes all passages for
+// itself, with bleve: what that takes, it takes three times.
+func BenchmarkThreeNodes(b *testing.B) {
+	var perFile []float64 // of one node, of three
+	for _, n := range []int{1, 3} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			s := startNodes(b, n, "--log-level", "warn")
+			s.importEverywhere("warm", 100)
+			var cpu, took time.Duration
+			files := 0
+			for round := 0; b.Loop(); round++ {
+				before, begun := s.cpu(), time.Now()
+				files += s.importEverywhere(fmt.Sprint("round ", round), 900)
+				cpu, took = cpu+s.cpu()-before, took+time.Since(begun)
+			}
+			perFile = append(perFile, cpu.Seconds()*1e3/float64(files))
+			b.ReportMetric(float64(files)/took.Seconds(), "files/s")
+			b.ReportMetric(perFile[len(perFile)-1], "cpu-ms/file")
+			if len(perFile) == 2 {
+				b.ReportMetric(perFile[1]/perFile[0], "cpu/one")
+			}
+		})
+	}
+}
+
+// importEverywhere imports so many files in all, an equal part at each node, and
+// returns how many there were once all nodes find them.
+func (s *nodes) importEverywhere(name string, files int) int {
+	s.Helper()
+	jobs := make([][]string, len(s.all))
+	var clients errgroup.Group
+	for i := range s.all {
+		clients.Go(func() (err error) {
+			jobs[i], err = s.upload(s.Context(), i, fmt.Sprint(name, " at ", i), files/len(s.all), 100)
+			return err
+		})
+	}
+	if err := clients.Wait(); err != nil {
+		s.Fatal(err)
+	}
+	for i := range s.all {
+		for _, of := range jobs {
+			s.wantImported(i, of)
+		}
+	}
+	return files
+}
+
+// cpu returns the processor time that all nodes and their children have taken.
+func (s *nodes) cpu() (sum time.Duration) {
+	for _, node := range s.all {
+		sum += (&benchServer{serverProcess: node}).cpu()
+	}
+	return sum
+}

@@ -1,0 +1,203 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/postgres"
+	"annals/events/postgres/postgrestest"
+	"annals/events/sqlite"
+	"annals/schema"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// BenchmarkRebuildPostgres makes read models in PostgreSQL from a log of 100,000
+// events (ANNALS_BENCH_EVENTS: of another number), all of which they read, each
+// beside a bare loop that has the same statements at hand and sends them by
+// pgx.Batch, a transaction for as many events, and makes the same indexes. They
+// take turns, and the better of two times counts.
+func BenchmarkRebuildPostgres(b *testing.B) {
+	n := 100_000
+	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	log := benchLog(b, n)
+	var ours, bare time.Duration
+	for b.Loop() {
+		for _, p := range []Projection{Vault{}, Jobs{}, Summaries{}, Audit{}} {
+			made := &recording{Home: benchHome(b)}
+			benchFill(b, log, p, made)
+			took, raw := benchFill(b, log, p, benchHome(b)), made.replay(b, p)
+			took, raw = min(took, benchFill(b, log, p, benchHome(b))), min(raw, made.replay(b, p))
+			b.ReportMetric(raw.Seconds()/took.Seconds(), p.Name()+"-ratio")
+			ours, bare = ours+took, bare+raw
+		}
+	}
+	b.ReportMetric(bare.Seconds()/ours.Seconds(), "ratio")
+	b.ReportMetric(4*float64(n)*float64(b.N)/ours.Seconds(), "events/s")
+}
+
+// benchLog is a log of imports: of every seven files one is changed afterwards.
+func benchLog(b *testing.B, n int) *events.Log {
+	b.Helper()
+	driver, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := events.NewLog(driver)
+	b.Cleanup(func() { log.Close() })
+	var folder uuid.UUID
+	for i, made := 0, 0; made < n; i++ {
+		if i%10 == 0 {
+			folder = uuid.New()
+			add(b, log, events.Folders, events.FolderCreated{Folder: folder, Name: fmt.Sprint("folder ", i), Owner: "user:owner"})
+		}
+		job, files := uuid.New(), make([]events.Data, 0, 101)
+		for f := range 100 {
+			files = append(files, events.FileAccepted{File: f, Name: fmt.Sprint("file ", f, ".md"), Folder: "folder", SHA256: fmt.Sprintf("%064x", i*100+f)})
+		}
+		add(b, log, events.JobStream(job), append(files, events.ImportRequested{Files: 100, User: "user:owner"})...)
+		ended := make([]events.Data, 0, 101)
+		for f := range 100 {
+			document := uuid.New()
+			d := events.DocumentImported{Version: 1, Folder: folder, Name: fmt.Sprint("file ", f, ".md"), Tags: []string{"tag"}, Content: events.Content{
+				SHA256: fmt.Sprintf("%064x", i*100+f), MediaType: "text/markdown", Title: "A title of some words", Description: "What it tells of, in a sentence.", TextStream: events.TextStream(document, 1),
+			}}
+			all := []events.Data{d}
+			if f%7 == 0 {
+				all = append(all, events.DocumentRenamed{Version: 2, Name: "another.md"})
+			}
+			add(b, log, events.DocumentStream(document), all...)
+			made += len(all)
+			ended = append(ended, events.FileImported{File: f, Document: document, Title: "A title of some words"})
+		}
+		add(b, log, events.JobStream(job), append(ended, events.JobFinished{Successful: 100})...)
+		made += 202
+	}
+	return log
+}
+
+func benchHome(b *testing.B) *Database {
+	b.Helper()
+	d, err := postgres.Parse(postgrestest.URL(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	home := NewDatabase(d)
+	b.Cleanup(func() { home.Close() })
+	return home
+}
+
+// benchFill makes a read model and returns how long that took.
+func benchFill(b *testing.B, log *events.Log, p Projection, home Home) time.Duration {
+	b.Helper()
+	g, err := newGeneration(b.Context(), log, p, home, p.Name()+"-1", quiet)
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := time.Now()
+	if err := g.fill(b.Context(), unheard); err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(begun)
+	if err := g.close(); err != nil {
+		b.Fatal(err)
+	}
+	return took
+}
+
+// recording is a database that notes the statements of each transaction.
+type recording struct {
+	Home
+	transactions [][]recorded
+}
+
+type recorded struct {
+	query string
+	args  []any
+}
+
+func (r *recording) open(ctx context.Context, generation, model string) (store, error) {
+	s, err := r.Home.open(ctx, generation, model)
+	return &recordingStore{s, r}, err
+}
+
+type recordingStore struct {
+	store
+	to *recording
+}
+
+func (s *recordingStore) Transaction(ctx context.Context, fn func(Tx) error) error {
+	s.to.transactions = append(s.to.transactions, nil)
+	return s.store.Transaction(ctx, func(tx Tx) error { return fn(recordingTx{tx, s.to}) })
+}
+
+type recordingTx struct {
+	Tx
+	to *recording
+}
+
+func (tx recordingTx) note(query string, args []any) {
+	last := &tx.to.transactions[len(tx.to.transactions)-1]
+	*last = append(*last, recorded{query, arguments(args)})
+}
+
+func (tx recordingTx) Exec(ctx context.Context, query string, args ...any) error {
+	tx.note(query, args)
+	return tx.Tx.Exec(ctx, query, args...)
+}
+
+func (tx recordingTx) Changed(ctx context.Context, query string, args ...any) (int64, error) {
+	tx.note(query, args)
+	return tx.Tx.Changed(ctx, query, args...)
+}
+
+// replay sends the same statements by a bare loop to tables of another database,
+// and returns how long that took.
+func (r *recording) replay(b *testing.B, p Projection) time.Duration {
+	b.Helper()
+	ctx := b.Context()
+	conn, err := pgx.Connect(ctx, postgrestest.URL(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	tables, err := tablesOf("postgres", p.Name())
+	if err == nil {
+		_, err = conn.Exec(ctx, tables+"; SET synchronous_commit = off; SET jit = off")
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := time.Now()
+	for _, statements := range r.transactions {
+		var batch pgx.Batch
+		batch.Queue("BEGIN")
+		for _, s := range statements {
+			batch.Queue(s.query, s.args...)
+		}
+		batch.Queue("COMMIT")
+		if err := conn.SendBatch(ctx, &batch).Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	indexes, err := schema.SQL.ReadFile("sql/postgres/" + p.Name() + "-indexes.sql")
+	if err == nil {
+		_, err = conn.Exec(ctx, "SET maintenance_work_mem = '64MB';"+string(indexes))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begun)
+}

@@ -1,0 +1,134 @@
+package projections
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/postgres"
+	"annals/events/postgres/postgrestest"
+)
+
+// eachControl runs a test on the control store of one node and on that which
+// nodes share. open opens the same store at every call.
+func eachControl(t *testing.T, test func(t *testing.T, open func() (*Control, error))) {
+	t.Run("file", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "control.db")
+		test(t, func() (*Control, error) { return OpenControl(t.Context(), path) })
+	})
+	t.Run("shared", func(t *testing.T) {
+		database, err := postgres.Parse(postgrestest.URL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, func() (*Control, error) { return OpenSharedControl(t.Context(), database) })
+	})
+}
+
+func opened(t *testing.T, open func() (*Control, error)) *Control {
+	t.Helper()
+	c, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestALeaseHasOneHolder(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Control, error)) {
+		here, there := opened(t, open), opened(t, open)
+		claim := func(c *Control, holder string, lease time.Duration, want bool) {
+			t.Helper()
+			if won, err := c.claim(t.Context(), "thing", holder, lease); won != want || err != nil {
+				t.Errorf("claim of %s = %v, %v; want %v", holder, won, err, want)
+			}
+		}
+		claim(here, "here", time.Hour, true)
+		claim(there, "there", time.Hour, false)
+		if held, err := there.renew(t.Context(), "thing", "there", time.Hour); held || err != nil {
+			t.Errorf("renew of another's lease = %v, %v", held, err)
+		}
+		if held, err := here.renew(t.Context(), "thing", "here", -time.Second); !held || err != nil { // it runs out
+			t.Errorf("renew = %v, %v", held, err)
+		}
+		claim(there, "there", time.Hour, true)
+		if held, err := here.renew(t.Context(), "thing", "here", time.Hour); held || err != nil {
+			t.Errorf("renew of a lease that was lost = %v, %v", held, err)
+		}
+		if err := there.ReleaseAll(t.Context(), "there"); err != nil {
+			t.Fatal(err)
+		}
+		claim(here, "here", -time.Hour, true)
+		if err := there.forget(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if held, err := here.renew(t.Context(), "thing", "here", time.Hour); held || err != nil {
+			t.Errorf("renew of a lease that was forgotten = %v, %v", held, err)
+		}
+	})
+}
+
+// Whichever nodes change the pointer at the same moment, one generation serves
+// and each of the others is known.
+func TestManyChangeThePointerAtOnce(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Control, error)) {
+		const nodes = 6
+		var running sync.WaitGroup
+		for range nodes {
+			running.Go(func() {
+				c, err := open() // the first makes the tables
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				s := spare{projection: "vault", generation: 7, version: 1, state: ready}
+				if err := c.setSpare(t.Context(), s); err != nil {
+					t.Error(err)
+				}
+				if err := c.serve(t.Context(), s); err != nil && !fault.Is(err, fault.Conflict) {
+					t.Errorf("serve: %v", err)
+				}
+			})
+		}
+		running.Wait()
+		c := opened(t, open)
+		version, number, err := c.generation(t.Context(), "vault")
+		if version != 1 || number != 7 || err != nil {
+			t.Errorf("generation = %d, %d, %v; want 1, 7", version, number, err)
+		}
+		if next, err := c.nextGeneration(t.Context(), "vault"); next != 8 || err != nil {
+			t.Errorf("nextGeneration = %d, %v; want 8", next, err)
+		}
+		if err := c.setGeneration(t.Context(), "vault", 2, 8); err != nil {
+			t.Fatal(err)
+		}
+		old, ok, err := c.find(t.Context(), "vault", gone)
+		if !ok || old.generation != 7 || err != nil {
+			t.Errorf("find(gone) = %v, %v, %v; want generation 7", old, ok, err)
+		}
+		if err := c.discard(t.Context(), "vault"); err != nil {
+			t.Fatal(err)
+		}
+		if _, number, err = c.generation(t.Context(), "vault"); number != 0 || err != nil {
+			t.Errorf("generation = %d, %v after all were discarded", number, err)
+		}
+	})
+}
+
+func TestASharedControlThatIsAwayIsUnavailable(t *testing.T) {
+	database, err := postgres.Parse("postgres://me@127.0.0.1:1/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenSharedControl(t.Context(), database); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without a server: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package meilisearch
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/meilisearch/meilisearch-go"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+)
+
+// passageDocument is a passage as the index keeps it.
+type passageDocument struct {
+	ID       string   `json:"id"`
+	Document string   `json:"document"`
+	Folders  []string `json:"folders"`
+	Tags     []string `json:"tags"`
+	Title    string   `json:"title"`
+	Section  string   `json:"section"`
+	Text     string   `json:"text"`
+}
+
+// emptied stands for a passage that was deleted, until it is swept.
+type emptied struct {
+	ID   string `json:"id"`
+	Gone bool   `json:"gone"`
+}
+
+// stateDocument tells what the index was brought to. No key is its id.
+type stateDocument struct {
+	ID       string          `json:"id"`
+	Position events.Position `json:"position,string"`
+}
+
+const stateID = "_state"
+
+func terms(text string) string { return strings.Join(searchindex.Terms(text), " ") }
+
+func newPassageDocument(p searchindex.Passage) (d passageDocument, err error) {
+	d = passageDocument{
+		ID: key(p.ID), Document: key(p.Document), Folders: keys(p.Folders), Tags: keys(p.Tags),
+		Title: terms(p.Title), Section: terms(p.Section), Text: terms(p.Text),
+	}
+	if len(d.ID) > maxKey {
+		return d, fault.Errorf(fault.Invalid, "the id of passage %.60s… is too long", p.ID)
+	}
+	return d, nil
+}
+
+// appendBatch appends the documents of a batch, one a line: deletions first, so
+// that what is put in the same batch is there.
+func appendBatch(to *bytes.Buffer, b searchindex.Batch) error {
+	lines := json.NewEncoder(to)
+	for _, id := range b.Delete {
+		if err := lines.Encode(emptied{key(id), true}); err != nil {
+			return err
+		}
+	}
+	for _, p := range b.Put {
+		d, err := newPassageDocument(p)
+		if err == nil {
+			err = lines.Encode(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hitID(hit meilisearch.Hit) (id string, err error) {
+	var text string
+	if err := json.Unmarshal(hit["id"], &text); err != nil {
+		return "", kind(errNotMeilisearch)
+	}
+	id, ok := parseKey(text)
+	if !ok {
+		return "", fault.Errorf(fault.Internal, "%w: it holds a document %q that is none of ours", searchindex.ErrDamaged, text)
+	}
+	return id, nil
+}

@@ -1,0 +1,317 @@
+package meilisearch_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/meilisearch"
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
+)
+
+// patience is long enough for all tries of a call that fails at once.
+const patience = 1500 * time.Millisecond
+
+func stub(t *testing.T) (*meilisearchtest.Server, *meilisearch.Server) {
+	t.Helper()
+	server := meilisearchtest.New(t)
+	s := open(t, server.URL("test-"))
+	s.Hurry(patience)
+	return server, s
+}
+
+func batch(p events.Position, texts ...string) searchindex.Batch {
+	b := searchindex.Batch{Position: p}
+	for _, text := range texts {
+		b.Put = append(b.Put, searchindex.Passage{ID: "d/" + text, Document: "d", Text: text})
+	}
+	return b
+}
+
+func apply(t *testing.T, x *meilisearch.Index, b searchindex.Batch) {
+	t.Helper()
+	if err := x.Apply(t.Context(), b); err != nil {
+		t.Fatalf("Apply: %v", fault.Detail(err))
+	}
+}
+
+// wantHolds checks that an index is at a position, with passages of these texts
+// and no others.
+func wantHolds(t *testing.T, x *meilisearch.Index, p events.Position, texts ...string) {
+	t.Helper()
+	if got, err := x.Position(t.Context()); err != nil || got != p {
+		t.Errorf("Position = %d, %v, want %d", got, err, p)
+	}
+	if got, err := x.Count(t.Context()); err != nil || got != uint64(len(texts)) {
+		t.Errorf("Count = %d, %v, want %d", got, err, len(texts))
+	}
+	for _, text := range texts {
+		hits, err := x.Search(t.Context(), searchindex.Query{Text: text, All: true})
+		if err != nil || len(hits) != 1 || hits[0].ID != "d/"+text {
+			t.Errorf("Search(%s) = %v, %v", text, hits, err)
+		}
+	}
+}
+
+func wantAway(t *testing.T, what string, err error) {
+	t.Helper()
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("%s: %v, want it unavailable", what, err)
+		return
+	}
+	if strings.Contains(fault.Detail(err), meilisearchtest.Key) {
+		t.Errorf("%s tells the key: %s", what, fault.Detail(err))
+	}
+}
+
+// TestFaultsLoseNothing has an index changed over a net and a server that fail
+// in many ways. Each change is an error, and made when it is tried again.
+func TestFaultsLoseNothing(t *testing.T) {
+	status := func(code int, body string) meilisearchtest.Fault {
+		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, broken := range map[string]meilisearchtest.Fault{
+		"no gateway":          status(http.StatusBadGateway, "<html>502</html>"),
+		"an overloaded proxy": status(http.StatusServiceUnavailable, ""),
+		"a page":              status(http.StatusOK, "<html>welcome</html>"),
+		"an empty object":     status(http.StatusOK, "{}"),
+		"null":                status(http.StatusOK, "null"),
+		"an endless answer": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		},
+		"a redirect": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			http.Redirect(w, r, "/login", http.StatusFound)
+		},
+		"a dropped call":  func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { meilisearchtest.Drop(w) },
+		"a dropped reply": func(w http.ResponseWriter, r *http.Request, server http.Handler) { lose(w, r, server) },
+		"a server that hangs": func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		},
+		"a full queue": func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/documents") {
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				_, _ = io.WriteString(w, `{"message":"the task queue is full","code":"no_space_left_on_device","type":"system"}`)
+				return
+			}
+			server.ServeHTTP(w, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, s := stub(t)
+			x := s.Index("passages-1")
+			apply(t, x, batch(1, "lighthouse"))
+			server.Break(broken)
+			wantAway(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
+			if name != "a full queue" {
+				_, err := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
+				wantAway(t, "Search", err)
+				_, err = x.Position(t.Context())
+				wantAway(t, "Position", err)
+			}
+			server.Answer()
+			if name != "a dropped reply" { // by which the change may have been made
+				wantHolds(t, x, 1, "lighthouse")
+			}
+			apply(t, x, batch(2, "meadow"))
+			wantHolds(t, x, 2, "lighthouse", "meadow")
+		})
+	}
+}
+
+// lose lets the server answer and drops that.
+func lose(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	server.ServeHTTP(httptest.NewRecorder(), r)
+	meilisearchtest.Drop(w)
+}
+
+func TestALostReplyIsNoFailure(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("passages-1")
+	apply(t, x, batch(1, "lighthouse"))
+	var lost atomic.Bool
+	server.Break(func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		if strings.HasSuffix(r.URL.Path, "/documents") && lost.CompareAndSwap(false, true) {
+			lose(w, r, server)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	apply(t, x, batch(2, "meadow"))
+	wantHolds(t, x, 2, "lighthouse", "meadow")
+	if !lost.Load() {
+		t.Error("no reply was lost")
+	}
+}
+
+func TestATaskThatFailsChangesNothing(t *testing.T) {
+	for _, code := range []string{"internal", "no_space_left_on_device", ""} {
+		server, s := stub(t)
+		x := s.Index("passages-1")
+		apply(t, x, batch(1, "lighthouse"))
+		server.FailNext(code)
+		err := x.Apply(t.Context(), batch(2, "meadow"))
+		if err == nil || (code == "internal") != fault.Is(err, fault.Internal) {
+			t.Errorf("a task that fails by %q: %v", code, err)
+		}
+		wantHolds(t, x, 1, "lighthouse")
+		apply(t, x, batch(2, "meadow"))
+		wantHolds(t, x, 2, "lighthouse", "meadow")
+	}
+}
+
+// TestALateTaskIsWaitedFor has a server that takes tasks and does not come to
+// them: what is tried again must not make its queue grow.
+func TestALateTaskIsWaitedFor(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("passages-1")
+	apply(t, x, batch(1, "lighthouse"))
+	s.Hurry(100 * time.Millisecond)
+	server.Hold()
+	for range 3 {
+		wantAway(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
+	}
+	if n := server.Queued(); n != 1 {
+		t.Errorf("%d tasks wait, want 1", n)
+	}
+	s.Hurry(patience)
+	server.Release()
+	apply(t, x, batch(2, "meadow"))
+	wantHolds(t, x, 2, "lighthouse", "meadow")
+}
+
+func TestATaskThatWasForgottenIsSentAgain(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("passages-1")
+	apply(t, x, batch(1, "lighthouse"))
+	server.Break(func(w http.ResponseWriter, r *http.Request, h http.Handler) {
+		server.Forget()
+		h.ServeHTTP(w, r)
+	})
+	wantAway(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
+	server.Answer()
+	apply(t, x, batch(2, "meadow"))
+	wantHolds(t, x, 2, "lighthouse", "meadow")
+}
+
+// TestFillCountsOnceItIsSettled has one of several large tasks fail.
+func TestFillCountsOnceItIsSettled(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("passages-1")
+	s.SetTask(1000)
+	filler := strings.Repeat("w ", 1000)
+	fill := func() error {
+		for _, text := range []string{"lighthouse", "meadow", "mill"} {
+			b := batch(0, text)
+			b.Put[0].Section = filler
+			if err := errors.Join(x.Fill(t.Context(), b), x.Fill(t.Context(), batch(0, text+"2"))); err != nil {
+				return err
+			}
+		}
+		return x.Settle(t.Context(), 7)
+	}
+	server.FailNext("internal")
+	if err := fill(); err == nil {
+		t.Error("a task failed, and Settle succeeded")
+	}
+	if p, err := x.Position(t.Context()); err != nil || p != 0 {
+		t.Errorf("Position = %d, %v, want 0", p, err)
+	}
+	if err := fill(); err != nil {
+		t.Fatal(err)
+	}
+	wantHolds(t, x, 7, "lighthouse", "lighthouse2", "meadow", "meadow2", "mill", "mill2")
+}
+
+func TestAnIndexThatIsGoneIsDamaged(t *testing.T) {
+	for name, harm := range map[string]func(*meilisearchtest.Server, *meilisearch.Server) error{
+		"removed": func(_ *meilisearchtest.Server, s *meilisearch.Server) error {
+			return s.Remove(t.Context(), "passages-1")
+		},
+		"exchanged": func(server *meilisearchtest.Server, _ *meilisearch.Server) error {
+			server.Exchange("test-passages-1")
+			return nil
+		},
+	} {
+		server, s := stub(t)
+		x := s.Index("passages-1")
+		apply(t, x, batch(1, "lighthouse"))
+		if err := harm(server, s); err != nil {
+			t.Fatal(err)
+		}
+		_, errPosition := x.Position(t.Context())
+		_, errSearch := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
+		for what, err := range map[string]error{"Position": errPosition, "Search": errSearch, "Apply": x.Apply(t.Context(), batch(2, "meadow"))} {
+			if !errors.Is(err, searchindex.ErrDamaged) {
+				t.Errorf("%s of an index that was %s: %v, want it damaged", what, name, err)
+			}
+		}
+		if p, err := s.Index("passages-1").Position(t.Context()); err != nil || p != 0 {
+			t.Errorf("opened again, Position = %d, %v, want 0", p, err)
+		}
+	}
+}
+
+func TestAWrongKeyIsSaidSo(t *testing.T) {
+	server, _ := stub(t)
+	s := open(t, strings.Replace(server.URL("test-"), meilisearchtest.Key, "another-key", 1))
+	x := s.Index("passages-1")
+	_, errSearch := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
+	for what, err := range map[string]error{"Search": errSearch, "Apply": x.Apply(t.Context(), batch(1, "meadow"))} {
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "key") || strings.Contains(fault.Detail(err), "another-key") {
+			t.Errorf("%s with a wrong key: %v", what, err)
+		}
+	}
+}
+
+func TestAnOldServerIsSaidSo(t *testing.T) {
+	server, s := stub(t)
+	server.Break(func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		if r.URL.Path == "/version" {
+			_, _ = io.WriteString(w, `{"pkgVersion":"1.3.2"}`)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	if err := s.Index("passages-1").Apply(t.Context(), batch(1, "meadow")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "1.3.2") {
+		t.Errorf("Apply to an old server: %v", err)
+	}
+}
+
+func TestDeletedPassagesAreSwept(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("passages-1")
+	var all []string
+	b := searchindex.Batch{Position: 1}
+	for _, a := range "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz" {
+		for i := range 50 {
+			id := string(a) + strings.Repeat("x", i)
+			all = append(all, id)
+			b.Put = append(b.Put, searchindex.Passage{ID: id, Text: "lighthouse"})
+		}
+	}
+	apply(t, x, b)
+	apply(t, x, searchindex.Batch{Position: 2, Delete: all})
+	if n, err := x.Count(t.Context()); err != nil || n != 0 {
+		t.Errorf("Count = %d, %v, want 0", n, err)
+	}
+	if n := server.Documents("test-passages-1"); n != 1 { // which tells the position
+		t.Errorf("the index holds %d documents, want 1", n)
+	}
+}

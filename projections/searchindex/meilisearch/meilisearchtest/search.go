@@ -1,0 +1,209 @@
+package meilisearchtest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,511}$`)
+	word    = regexp.MustCompile(`[\pL\pN\pM]+`)
+	clause  = regexp.MustCompile(`^(\w+) (?:EXISTS|= (\S+)|IN \[(.*)\])$`)
+)
+
+// filter reads clauses that are joined by AND: attribute EXISTS, = value or
+// IN [value, …].
+func (x *index) filter(text string) (pass func(document) bool, err error) {
+	var all []func(document) bool
+	for _, part := range strings.Split(text, " AND ") {
+		if text == "" {
+			break
+		}
+		m := clause.FindStringSubmatch(part)
+		if m == nil {
+			return nil, fmt.Errorf("the filter %q cannot be read", part)
+		}
+		if !slices.Contains(x.filterable, m[1]) {
+			return nil, fmt.Errorf("attribute `%s` is not filterable", m[1])
+		}
+		wanted := strings.Split(m[2]+m[3], ", ")
+		all = append(all, func(d document) bool {
+			value, there := d[m[1]]
+			if strings.HasSuffix(part, "EXISTS") {
+				return there
+			}
+			return slices.ContainsFunc(values(value), func(v string) bool { return slices.Contains(wanted, v) })
+		})
+	}
+	return func(d document) bool {
+		return !slices.ContainsFunc(all, func(pass func(document) bool) bool { return !pass(d) })
+	}, nil
+}
+
+func values(value any) (all []string) {
+	list, ok := value.([]any)
+	if !ok {
+		return []string{fmt.Sprint(value)}
+	}
+	for _, v := range list {
+		all = append(all, fmt.Sprint(v))
+	}
+	return all
+}
+
+// content is what is searched of a document.
+type content struct {
+	words []string // of all texts, with a gap between them
+	holds map[string]bool
+}
+
+func newContent(d document) *content {
+	c := &content{holds: make(map[string]bool)}
+	for _, attribute := range []string{"title", "section", "text"} {
+		text, _ := d[attribute].(string)
+		c.words = append(append(c.words, word.FindAllString(text, -1)...), "")
+	}
+	for _, w := range c.words {
+		c.holds[w] = true
+	}
+	return c
+}
+
+type searchQuery struct {
+	IndexUID             string
+	Q                    string
+	Filter               string
+	Offset, Limit        int
+	AttributesToRetrieve []string
+	FederationOptions    *struct{ Weight float64 }
+}
+
+type hit struct {
+	document
+	id    string
+	score float64
+}
+
+// search returns all that a query finds: first what holds all words, then what
+// holds all but the most frequent, and so on. Words in quotes stand together.
+func (x *index) search(q searchQuery) ([]hit, error) {
+	pass, err := x.filter(q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	words := word.FindAllString(q.Q, -1)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	frequency := make(map[string]int)
+	for _, text := range x.contents {
+		for _, w := range words {
+			if text.holds[w] {
+				frequency[w]++
+			}
+		}
+	}
+	var hits []hit
+	for id, d := range x.documents {
+		score := matched(words, frequency, x.contents[id])
+		if score > 0 && strings.HasPrefix(q.Q, `"`) {
+			score = phrase(words, x.contents[id].words)
+		}
+		if score > 0 && pass(d) {
+			hits = append(hits, hit{d, id, score})
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	return hits, nil
+}
+
+// matched returns the share of the words that a text has to have; those that
+// are equally frequent are left out together, and the rarest never.
+func matched(words []string, frequency map[string]int, text *content) float64 {
+	missing := 0 // the frequency of the rarest one that the text lacks
+	found := 0
+	rarest := 0
+	for _, w := range words {
+		f := cmp.Or(frequency[w], len(words)<<32)
+		if rarest == 0 || f < rarest {
+			rarest = f
+		}
+		if text.holds[w] {
+			found++
+		} else if missing == 0 || f < missing {
+			missing = f
+		}
+	}
+	if missing == rarest {
+		return 0
+	}
+	return float64(found) / float64(len(words))
+}
+
+func phrase(words, text []string) float64 {
+	for i := range text {
+		if i+len(words) <= len(text) && slices.Equal(text[i:i+len(words)], words) {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (s *Server) multiSearch(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Federation *struct{ Offset, Limit int }
+		Queries    []searchQuery
+	}
+	if !read(w, r, &q) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	best := make(map[string]hit)
+	results := []any{}
+	for _, one := range q.Queries {
+		x := s.indexes[one.IndexUID]
+		if x == nil {
+			fail(w, http.StatusNotFound, "index_not_found", fmt.Sprintf("Index `%s` not found.", one.IndexUID))
+			return
+		}
+		hits, err := x.search(one)
+		if err != nil {
+			fail(w, http.StatusBadRequest, "invalid_search_filter", err.Error())
+			return
+		}
+		if q.Federation == nil {
+			results = append(results, map[string]any{"indexUid": one.IndexUID, "hits": x.page(hits, one, one.Offset, one.Limit), "estimatedTotalHits": len(hits)})
+			continue
+		}
+		for _, h := range hits {
+			if h.score *= one.FederationOptions.Weight; h.score > best[h.id].score {
+				best[h.id] = h
+			}
+		}
+	}
+	if q.Federation == nil {
+		reply(w, http.StatusOK, map[string]any{"results": results})
+		return
+	}
+	var merged []hit
+	for _, h := range best {
+		merged = append(merged, h)
+	}
+	slices.SortFunc(merged, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	first := q.Queries[0]
+	page := s.indexes[first.IndexUID].page(merged, first, q.Federation.Offset, q.Federation.Limit)
+	reply(w, http.StatusOK, map[string]any{"hits": page, "estimatedTotalHits": len(merged)})
+}
+
+func (x *index) page(hits []hit, q searchQuery, offset, limit int) []document {
+	page := []document{}
+	for _, h := range hits[min(offset, len(hits)):min(offset+limit, len(hits))] {
+		page = append(page, x.shown(h.document, q.AttributesToRetrieve))
+	}
+	return page
+}

@@ -1,0 +1,155 @@
+package meilisearch
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/meilisearch/meilisearch-go"
+
+	"annals/events/fault"
+)
+
+// The oldest version with all that is asked of it.
+const oldestMajor, oldestMinor = 1, 14
+
+// From how many letters on a word may be misspelt in one, or in two.
+const oneTypo, twoTypos = 5, 9
+
+// wordLimit is how many words of a query Meilisearch looks at.
+const wordLimit = 10
+
+// settings of an index. Those of its words are searchindex's, so the server is
+// to look for whole ones, and knows no stop words of its own.
+func settings() *meilisearch.Settings {
+	whole := "disabled"
+	return &meilisearch.Settings{
+		SearchableAttributes: []string{"title", "section", "text"},
+		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
+		RankingRules:         []string{"words", "typo", "proximity", "exactness", "attribute", "id:asc"},
+		TypoTolerance: &meilisearch.TypoTolerance{
+			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: oneTypo, TwoTypos: twoTypos},
+			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
+		},
+		PrefixSearch:       &whole,
+		ProximityPrecision: meilisearch.ByWord,
+		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
+		SearchCutoffMs:     10_000,                                               // one that is cut off would find what there was time for
+	}
+}
+
+// filterable are the attributes that searches are limited by: to values that
+// they name, and in no other way.
+func filterable() *[]any {
+	rule := func(attributes ...string) any {
+		return meilisearch.AttributeRule{
+			AttributePatterns: attributes,
+			Features:          meilisearch.AttributeFeatures{Filter: meilisearch.FilterFeatures{Equality: true}},
+		}
+	}
+	return &[]any{rule("folders", "tags", "document", "gone")}
+}
+
+// prepare makes the index where it is not there, and returns an error where it
+// is another than the one that was seen.
+func (x *Index) prepare(ctx context.Context) error {
+	if x.ready {
+		return x.same(ctx)
+	}
+	if err := x.checkVersion(ctx); err != nil {
+		return err
+	}
+	// What has a position was made to its end.
+	if _, err := x.Position(ctx); err != nil {
+		return err
+	}
+	if !x.placed.Load() {
+		if err := x.make(ctx); err != nil {
+			return err
+		}
+	}
+	info, err := x.info(ctx)
+	if err != nil {
+		return err
+	}
+	x.created, x.ready = info.CreatedAt, true
+	x.seen.Store(true)
+	return nil
+}
+
+// make makes the index with its settings. It may be there, without some.
+func (x *Index) make(ctx context.Context) error {
+	steps := []func(context.Context) (*meilisearch.TaskInfo, error){
+		func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+			return x.server.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.uid, PrimaryKey: "id"})
+		},
+		func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+			return x.index.UpdateSettingsWithContext(ctx, settings())
+		},
+		func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+			return x.index.UpdateFilterableAttributesWithContext(ctx, filterable())
+		},
+	}
+	for _, step := range steps {
+		id, err := x.enqueue(ctx, step)
+		if err == nil {
+			err = x.await(ctx, id)
+		}
+		if err != nil && !isCode(err, "index_already_exists") {
+			return x.told("make", err)
+		}
+	}
+	return nil
+}
+
+// info returns what the server tells of the index.
+func (x *Index) info(ctx context.Context) (info *meilisearch.IndexResult, err error) {
+	err = x.ask(ctx, func(ctx context.Context) error {
+		info, err = x.index.FetchInfoWithContext(ctx)
+		return err
+	})
+	switch {
+	case isCode(err, "index_not_found"):
+		return nil, x.lost(err)
+	case err == nil && info.UID != x.uid:
+		err = errNotMeilisearch
+	}
+	return info, x.told("look at", err)
+}
+
+// same returns searchindex.ErrDamaged where the index is not the one that it
+// was: the server would make another, without settings, for what it is sent.
+func (x *Index) same(ctx context.Context) error {
+	info, err := x.info(ctx)
+	if err == nil && !info.CreatedAt.Equal(x.created) {
+		err = x.lost(errSwapped)
+	}
+	return err
+}
+
+var errSwapped = errors.New("another index has its name")
+
+func (x *Index) checkVersion(ctx context.Context) error {
+	var version *meilisearch.Version
+	err := x.ask(ctx, func(ctx context.Context) (err error) {
+		version, err = x.server.client.VersionWithContext(ctx)
+		return err
+	})
+	if err != nil {
+		return x.told("look for the server of", err)
+	}
+	parts := strings.SplitN(version.PkgVersion, ".", 3)
+	if len(parts) < 3 {
+		return x.told("look for the server of", errNotMeilisearch)
+	}
+	major, err1 := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	if errors.Join(err1, err2) != nil {
+		return x.told("look for the server of", errNotMeilisearch)
+	}
+	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return fault.Errorf(fault.Unavailable, "the search engine is Meilisearch %s, and has to be %d.%d or later", version.PkgVersion, oldestMajor, oldestMinor)
+	}
+	return nil
+}
