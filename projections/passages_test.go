@@ -79,6 +79,7 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 // A crash may leave the index behind the tables by any number of events, all of
 // which are then applied again.
 func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
+	heavy(t)
 	for name, end := range map[string]func(folder uuid.UUID) (events.Data, bool){
 		"live":           func(uuid.UUID) (events.Data, bool) { return nil, false },
 		"deleted":        func(uuid.UUID) (events.Data, bool) { return events.DocumentDeleted{Version: 3}, false },

@@ -123,7 +123,7 @@ func TestAReadModelWhoseConnectionsAreCutGoesOnByItself(t *testing.T) {
 	g := openIn(t, d, log, Vault{})
 	r := follow(t, g)
 	wait(t, r, last)
-	for range 3 {
+	for range 2 {
 		terminate(t, d)
 		_, last = fileInto(t, log, folder, "lighthouse")
 		for r.Position() < last {
@@ -133,8 +133,8 @@ func TestAReadModelWhoseConnectionsAreCutGoesOnByItself(t *testing.T) {
 			}
 		}
 	}
-	if n := number(t, r, `SELECT count(*) FROM documents`); n != 8 {
-		t.Errorf("there are %d documents, want 8", n)
+	if n := number(t, r, `SELECT count(*) FROM documents`); n != 7 {
+		t.Errorf("there are %d documents, want 7", n)
 	}
 	if n := number(t, r, `SELECT count(*) FROM parked`); n != 0 {
 		t.Errorf("%d events are parked because connections were cut", n)

@@ -133,6 +133,7 @@ func (s *story) step() {
 // Whatever was parked when, read models are what the log gives once it was
 // taken up.
 func TestWhatIsTakenUpLateGivesTheSameReadModels(t *testing.T) {
+	heavy(t)
 	const stories = 3 // one of each kind
 	applied, barred := map[string]int{}, map[string]int{}
 	for seed := range uint64(stories) {

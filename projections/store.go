@@ -122,6 +122,9 @@ func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*
 		args = r.arguments(args)
 	}
 	rows, err := r.from.QueryContext(ctx, query, args...)
+	for again := 0; again < postgresReaders && r.severed(err); again++ {
+		rows, err = r.from.QueryContext(ctx, query, args...)
+	}
 	if err != nil && r.otherwise != nil && ctx.Err() == nil {
 		return r.otherwise().QueryContext(ctx, query, given...)
 	}
@@ -134,12 +137,19 @@ func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any)
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
-	row := toldRow{r.from.QueryRowContext(ctx, query, args...), told}
-	if r.otherwise != nil && row.Row.(*sql.Row).Err() != nil && ctx.Err() == nil {
+	row := r.from.QueryRowContext(ctx, query, args...)
+	for again := 0; again < postgresReaders && r.severed(row.Err()); again++ {
+		row = r.from.QueryRowContext(ctx, query, args...)
+	}
+	if r.otherwise != nil && row.Err() != nil && ctx.Err() == nil {
 		return r.otherwise().QueryRowContext(ctx, query, given...)
 	}
-	return row
+	return toldRow{row, told}
 }
+
+// severed reports whether a query met a connection that had been cut: there may
+// be as many as the pool holds, and then a new one.
+func (r *reader) severed(err error) bool { return r.db != nil && postgres.Severed(err) }
 
 // hold returns a reader to which nothing changes until release.
 func (r *reader) hold(ctx context.Context) (held *reader, release func(), err error) {

@@ -273,6 +273,7 @@ func TestWhatIsFoundBeforeACheckCannotGoOnIsTold(t *testing.T) {
 }
 
 func TestAHandEditedReadModelIsNamed(t *testing.T) {
+	heavy(t)
 	sound := newProven(t)
 	for name, test := range map[string]struct{ generation, edit, check, want string }{
 		"a changed row":        {"vault-1", `UPDATE documents SET name = 'x' WHERE id = $1`, "vault", `documents id=DOCUMENT: name is "x", by the log "a.md"`},

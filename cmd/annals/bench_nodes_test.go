@@ -2,37 +2,56 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
+
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // BenchmarkThreeNodes imports small files into one node and into three, which
 // share a log at a loopback EventStoreDB and read models in PostgreSQL, and
-// compares the processor time of the servers. Each node indexes all passages for
-// itself, with bleve: what that takes, it takes three times.
+// compares the processor time of the servers. In one wiring they share a search
+// index: at the Meilisearch that ANNALS_TEST_MEILISEARCH names, or else at a small
+// server in the benchmark's process, whose time does not count. In the other each
+// node indexes all passages for itself, with bleve: what that takes, it takes
+// three times.
 func BenchmarkThreeNodes(b *testing.B) {
-	var perFile []float64 // of one node, of three
-	for _, n := range []int{1, 3} {
-		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
-			s := startNodes(b, n, "--log-level", "warn")
-			s.importEverywhere("warm", 100)
-			var cpu, took time.Duration
-			files := 0
-			for round := 0; b.Loop(); round++ {
-				before, begun := s.cpu(), time.Now()
-				files += s.importEverywhere(fmt.Sprint("round ", round), 900)
-				cpu, took = cpu+s.cpu()-before, took+time.Since(begun)
-			}
-			perFile = append(perFile, cpu.Seconds()*1e3/float64(files))
-			b.ReportMetric(float64(files)/took.Seconds(), "files/s")
-			b.ReportMetric(perFile[len(perFile)-1], "cpu-ms/file")
-			if len(perFile) == 2 {
-				b.ReportMetric(perFile[1]/perFile[0], "cpu/one")
-			}
-		})
+	for _, index := range []string{"shared", "bleve"} {
+		var perFile []float64 // of one node, of three
+		for _, n := range []int{1, 3} {
+			b.Run(fmt.Sprintf("index=%s/nodes=%d", index, n), func(b *testing.B) {
+				args := []string{"--log-level", "warn"}
+				if index == "shared" {
+					args = append(args, "--search", sharedIndex(b))
+				}
+				s := startNodes(b, n, args...)
+				s.importEverywhere("warm", 100)
+				var cpu, took time.Duration
+				files := 0
+				for round := 0; b.Loop(); round++ {
+					before, begun := s.cpu(), time.Now()
+					files += s.importEverywhere(fmt.Sprint("round ", round), 900)
+					cpu, took = cpu+s.cpu()-before, took+time.Since(begun)
+				}
+				perFile = append(perFile, cpu.Seconds()*1e3/float64(files))
+				b.ReportMetric(float64(files)/took.Seconds(), "files/s")
+				b.ReportMetric(perFile[len(perFile)-1], "cpu-ms/file")
+				if len(perFile) == 2 {
+					b.ReportMetric(perFile[1]/perFile[0], "cpu/one")
+				}
+			})
+		}
 	}
+}
+
+func sharedIndex(b *testing.B) string {
+	if server := os.Getenv("ANNALS_TEST_MEILISEARCH"); server != "" {
+		return fmt.Sprintf("%s?prefix=bench-%d", server, time.Now().UnixNano())
+	}
+	return meilisearchtest.New(b).URL("bench")
 }
 
 // importEverywhere imports so many files in all, an equal part at each node, and

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -150,10 +151,17 @@ func (s *nodes) wantEachFileOnce(files int) {
 }
 
 // Nodes that are restarted one after another fail no request of clients whose
-// proxy heeds whether they are ready.
+// proxy heeds whether they are ready. These share a search index too.
 func TestNodesAreRestartedWithoutAFailedRequest(t *testing.T) {
 	t.Parallel()
-	s := startNodes(t, 3)
+	s := startNodes(t, 3, "--search", meilisearchtest.New(t).URL("nodes"))
+	jobs, err := s.upload(t.Context(), 0, "lights", 10, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.all {
+		s.wantImported(i, jobs)
+	}
 	proxy := newProxy(t, s)
 	clients, ctx := errgroup.WithContext(t.Context())
 	working, stop := context.WithCancel(ctx)
@@ -200,7 +208,7 @@ func (s *nodes) useProxy(ctx context.Context, proxy *proxy, client, n int) error
 		return fmt.Errorf("find %s: %d %s %w", name, status, reply, err)
 	}
 	status, reply, err = proxy.request(ctx, s.issuer.token, http.MethodPost, "/core/search", `{"query": "lighthouse"}`)
-	if err != nil || status != http.StatusOK {
+	if err != nil || status != http.StatusOK || !strings.Contains(string(reply), "deep_link") {
 		return fmt.Errorf("search: %d %s %w", status, reply, err)
 	}
 	return nil

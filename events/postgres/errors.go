@@ -41,6 +41,17 @@ func Again(err error) bool {
 	return errors.As(err, &reply) && reply.Code[:2] == "40"
 }
 
+// Severed reports whether an error says that a connection is not there any more,
+// which was used before: another may be had at once.
+func Severed(err error) bool {
+	var reply *pgconn.PgError
+	if errors.As(err, &reply) {
+		return reply.Code == "57P01" // admin_shutdown
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, driver.ErrBadConn)
+}
+
 // Told gives an error of the client its kind: what passes is fault.Unavailable,
 // and its cause is for operators alone.
 func Told(err error) error {

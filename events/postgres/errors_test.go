@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"annals/events/fault"
+)
+
+func TestErrorsTellWhetherTheyPass(t *testing.T) {
+	for _, test := range []struct {
+		err             error
+		passes, severed bool
+	}{
+		{nil, false, false},
+		{io.ErrUnexpectedEOF, true, true},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true, true},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true, false},
+		{&pgconn.PgError{Code: "57P01"}, true, true},  // ended by an administrator
+		{&pgconn.PgError{Code: "57P03"}, true, false}, // the server starts
+		{&pgconn.PgError{Code: "53100"}, true, false}, // its disk is full
+		{&pgconn.PgError{Code: "40P01"}, true, false}, // a deadlock
+		{&pgconn.PgError{Code: "22012"}, false, false},
+		{&pgconn.PgError{Code: "42P01"}, false, false},
+		{&fs.PathError{Op: "open", Path: "file", Err: syscall.ENOENT}, false, false}, // of a file
+		{errors.New("another"), false, false},
+	} {
+		err := test.err
+		if err != nil {
+			err = fmt.Errorf("tried: %w", err)
+		}
+		if got := Passes(err); got != test.passes {
+			t.Errorf("Passes(%v) = %t, want %t", err, got, test.passes)
+		}
+		if got := Severed(err); got != test.severed {
+			t.Errorf("Severed(%v) = %t, want %t", err, got, test.severed)
+		}
+		if got := fault.Is(Told(err), fault.Unavailable); got != test.passes {
+			t.Errorf("Told(%v) is unavailable: %t, want %t", err, got, test.passes)
+		}
+	}
+}
