@@ -35,7 +35,7 @@ func auditBody(e queries.AuditEntry) auditEntry {
 func (s *Server) audit(c *call) (any, error) {
 	f := newFilter(c.Request)
 	q := queries.AuditFilter{
-		Document: f.id("document"), Folder: f.id("folder"), Actor: events.Principal(f.text("actor")),
+		Document: f.id("document"), Folder: f.id("folder"), Actor: f.user("actor"),
 		From: f.time("from"), To: f.time("to"), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor"),
 	}
 	if err := f.err(); err != nil {
@@ -46,6 +46,16 @@ func (s *Server) audit(c *call) (any, error) {
 		return nil, err
 	}
 	return s.listing(c, each(entries, auditBody), next), nil
+}
+
+// user returns an optional principal that names a person, as whom alone things
+// are done.
+func (f *filter) user(name string) events.Principal {
+	p := events.Principal(f.text(name))
+	if p != "" && !p.IsUser() {
+		f.wrong = append(f.wrong, name+" must be the principal of a user, such as user:alice")
+	}
+	return p
 }
 
 // time returns an optional time, or a date, which stands for its beginning; in

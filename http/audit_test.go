@@ -129,6 +129,8 @@ func TestAuditSaysWhatIsWrongWithAQuestion(t *testing.T) {
 		"?document=x":               "document must be a UUID",
 		"?folder=x":                 "folder must be a UUID",
 		"?actor=":                   "actor should not be empty",
+		"?actor=bob":                "actor must be the principal of a user, such as user:alice",
+		"?actor=group:staff":        "actor must be the principal of a user, such as user:alice",
 		"?from=yesterday":           "from must be a valid ISO 8601 date string",
 		"?to=":                      "to must be a valid ISO 8601 date string",
 		"?to=2026-01-01&to=2026-02": "to must be a valid ISO 8601 date string",

@@ -68,6 +68,10 @@ func damaged(err error) bool {
 	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }
 
+// Damaged reports whether an error of a read says that the read model is damaged.
+// It is being made anew then.
+func Damaged(err error) bool { return damaged(err) }
+
 // ofMachine are errors that say nothing of a file itself.
 var ofMachine = []error{
 	fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,

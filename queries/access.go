@@ -116,10 +116,13 @@ const (
 	grantedFolders = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
 )
 
-func foldersBelow(roots string) string {
-	return `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
+// waysUp follows the folders that were granted to the top.
+const waysUp = `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
 			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
-			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, f.deleted | up.deleted, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100),
+			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, f.deleted | up.deleted, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100)`
+
+func foldersBelow(roots string) string {
+	return waysUp + `,
 		down (id, path) AS (` + roots + `
 			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f WHERE f.parent = down.id AND f.deleted = 0)
 		SELECT id, path FROM down`

@@ -108,8 +108,11 @@ func notFound(what string, id any) error {
 }
 
 func wrap(err error, what string) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
 		return err
+	case projections.Damaged(err):
+		return fault.Hide(fault.Unavailable, what+" cannot be read at the moment: the read model is damaged, and is being made anew", err)
 	}
 	return fmt.Errorf("read %s: %w", what, err)
 }

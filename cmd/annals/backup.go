@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -14,16 +13,16 @@ import (
 	"annals/events"
 	"annals/events/backup"
 	"annals/events/sqlite"
-	"annals/http/signin"
 
 	"github.com/spf13/cobra"
 )
 
 // backupConfig is what backup can be told.
 type backupConfig struct {
-	data, log, originals string
-	place                backup.Place
-	verify, prune        bool
+	data, accounts, log, originals string
+
+	place         backup.Place
+	verify, prune bool
 
 	out      io.Writer
 	progress *checkBar
@@ -55,7 +54,8 @@ func backupCommand(dataDir func() string) *cobra.Command {
 			if c.place, err = backupPlace(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			c.data, c.out, c.progress = dataDir(), cmd.OutOrStdout(), newCheckBar(cmd.ErrOrStderr())
+			c.data, c.accounts = dataDir(), accountsURL(cmd)
+			c.out, c.progress = cmd.OutOrStdout(), newCheckBar(cmd.ErrOrStderr())
 			defer c.progress.end()
 			if c.verify {
 				return verifyBackup(cmd.Context(), c)
@@ -108,10 +108,10 @@ func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 		Place: c.place, Program: version(), Log: log, Originals: store,
 		Prune: c.prune, Progress: c.progress.at,
 	}
-	if _, err := os.Stat(filepath.Join(c.data, signin.AccountsFile)); err == nil {
+	if there, err := accountsThere(c.accounts, c.data); err != nil {
+		return err
+	} else if there {
 		b.Accounts = c.copyAccounts
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for the accounts: %w", err)
 	}
 	r, err := b.Run(ctx)
 	c.progress.end()
@@ -122,7 +122,7 @@ func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 }
 
 func (c *backupConfig) copyAccounts(ctx context.Context, path string) (err error) {
-	accounts, err := signin.OpenAccounts(ctx, c.data)
+	accounts, err := openAccounts(ctx, c.accounts, c.data)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ func rootCommand() *cobra.Command {
 	var dir string
 	root.PersistentFlags().StringVar(&dir, "data", "annals-data", "folder in which the embedded parts live")
 	root.PersistentFlags().String("config", "", "YAML file with settings by flag name")
+	bindAccounts(root)
 	dataDir := func() string { return dir }
 	root.AddCommand(
 		serveCommand(dataDir),

@@ -46,7 +46,8 @@ func restoreCommand(dataDir func() string) *cobra.Command {
 			"again by the same call. Serve it without --log and --originals, which would name others.\n\n" +
 			"The backup lies in a folder, or at " + bucketForm + ".\n" +
 			bucketHelp + "\n" +
-			"To list and read it is all that they must allow.",
+			"To list and read it is all that they must allow.\n\n" +
+			"Accounts come into the data folder wherever they lay; annals user copy takes them to PostgreSQL from there.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := backupPlace(cmd.Context(), args[0])

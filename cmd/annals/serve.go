@@ -27,7 +27,7 @@ import (
 
 // serveConfig is everything that serve can be told.
 type serveConfig struct {
-	data, listen                         string
+	data, listen, accounts               string
 	log, readModels, readReplica         string
 	search, originals                    string
 	coreURL, vaultURL, mcpURL, issuerURL string
@@ -55,7 +55,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 			"An interrupt ends it in order: requests and files in work finish, and what was accepted goes on at the next start.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.data = dataDir()
+			c.data, c.accounts = dataDir(), accountsURL(cmd)
 			if err := c.check(); err != nil {
 				return err
 			}

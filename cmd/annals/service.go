@@ -146,7 +146,7 @@ func (s *service) openStores(ctx context.Context) error {
 }
 
 func (s *service) openSignIn(ctx context.Context) (err error) {
-	if s.accounts, err = signin.OpenAccounts(ctx, s.config.data); err != nil {
+	if s.accounts, err = openAccounts(ctx, s.config.accounts, s.config.data); err != nil {
 		return err
 	}
 	s.closing(s.accounts.Close)

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -16,8 +12,8 @@ import (
 	"annals/http/signin"
 )
 
-// userCommand manages the accounts of the built-in provider in the data
-// folder that dataDir names once flags are parsed. It works beside a running
+// userCommand manages the accounts of the built-in provider, which lie in the data
+// folder that dataDir names once flags are parsed unless --accounts says otherwise. It works beside a running
 // server, which notices at once.
 func userCommand(dataDir func() string) *cobra.Command {
 	command := &cobra.Command{
@@ -33,6 +29,7 @@ func userCommand(dataDir func() string) *cobra.Command {
 		userGroupsCommand(dataDir),
 		userAdminCommand(dataDir),
 		userDeleteCommand(dataDir),
+		userCopyCommand(dataDir),
 	)
 	return command
 }
@@ -135,26 +132,6 @@ func userPasswordCommand(dataDir func() string) *cobra.Command {
 			})
 		},
 	}
-}
-
-// withAccounts runs f on the account store of the data folder dir, which a
-// server must have made.
-func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signin.Accounts) error) (err error) {
-	if err := refuseUnfinished(dir); err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Join(dir, signin.AccountsFile)); errors.Is(err, fs.ErrNotExist) {
-		return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", dir)
-	} else if err != nil {
-		return fmt.Errorf("look for the data folder: %w", err)
-	}
-	ctx := cmd.Context()
-	accounts, err := signin.OpenAccounts(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, accounts.Close()) }()
-	return f(ctx, accounts)
 }
 
 // helpUnknown tells where to look for the name that nobody has.

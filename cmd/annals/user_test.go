@@ -18,6 +18,7 @@ import (
 func account(t *testing.T, dir, input string, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{SilenceUsage: true, SilenceErrors: true}
+	bindAccounts(root)
 	dataDir := func() string { return dir }
 	root.AddCommand(userCommand(dataDir), tokenCommand(dataDir))
 	var out bytes.Buffer

@@ -113,7 +113,7 @@ func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
 	}
 	router.AddConsumerHandler("importer", Topic, source, i.work).AddMiddleware(
 		source.tracked, middleware.CorrelationID,
-		i.conclude, i.retry(), middleware.Recoverer)
+		i.conclude, i.retry(), i.report, middleware.Recoverer)
 	err = router.Run(ctx)
 	stop() // the drain is over: whatever is still in work ends with its context
 	source.running.Wait()
@@ -227,9 +227,28 @@ func (i *Importer) retry() message.HandlerMiddleware {
 		InitialInterval: or(i.RetryPause, 200*time.Millisecond), MaxInterval: 10 * time.Second,
 		Multiplier: 3, RandomizationFactor: 0.3,
 		ResetContextOnRetry: true,
-		Logger:              watermill.NewSlogLogger(i.logger()),
-		ShouldRetry: func(p middleware.RetryParams) bool {
-			return ours(p.Err) && !errors.Is(p.Err, errNoWork)
-		},
+		ShouldRetry:         func(p middleware.RetryParams) bool { return passing(p.Err) },
 	}.Middleware
+}
+
+// passing reports whether it is worth while to do the work again.
+func passing(err error) bool { return ours(err) && !errors.Is(err, errNoWork) }
+
+// report logs each try that failed for a reason that may pass, so that it can be
+// followed from the request on.
+func (i *Importer) report(next message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		made, err := next(msg)
+		ctx := msg.Context()
+		w, bad := decodeWork(msg)
+		if err == nil || !passing(err) || ctx.Err() != nil || bad != nil {
+			return made, err
+		}
+		told := []any{"job", w.Job, "file", w.File, "error", err}
+		if file, unknown := i.Handler.FileToImport(ctx, w.Job, w.File); unknown == nil { // else the log cannot be read
+			told = append(told, "correlation_id", file.Cause.Correlation)
+		}
+		i.logger().WarnContext(ctx, "a try at importing a file failed", told...)
+		return made, err
+	}
 }

@@ -67,3 +67,25 @@ func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
 		t.Errorf("logged %s", got)
 	}
 }
+
+func TestATryThatFailedIsLoggedWithItsRequest(t *testing.T) {
+	b := newBench(t)
+	tries := 0
+	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		if tries++; tries == 1 {
+			return extract.Info{}, fault.Errorf(fault.Unavailable, "no reader answers")
+		}
+		return extract.Info{}, nil
+	})
+	job, work := b.accept(alice, doc{"a.md", "Library", "x"})
+	i := b.importer(b.driver)
+	var log strings.Builder
+	i.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	b.deliver(i, work)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	for _, want := range []string{"level=WARN", "no reader answers", "job=" + job.String(), "file=0", "correlation_id=request"} {
+		if len(lines) != 1 || !strings.Contains(lines[0], want) {
+			t.Errorf("logged %q; want one line with %q", lines, want)
+		}
+	}
+}

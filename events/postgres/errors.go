@@ -34,6 +34,13 @@ func Passes(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// Again reports whether a transaction was undone because another was in its way,
+// and may be tried once more at once.
+func Again(err error) bool {
+	var reply *pgconn.PgError
+	return errors.As(err, &reply) && reply.Code[:2] == "40"
+}
+
 // Severed reports whether an error says that a connection is not there any more,
 // which was used before: another may be had at once.
 func Severed(err error) bool {

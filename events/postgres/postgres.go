@@ -96,8 +96,13 @@ func Conn(session *sql.Conn, fn func(*pgx.Conn) error) error {
 	return session.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
+// Execer runs a statement: a database, one of its sessions, or a transaction.
+type Execer interface {
+	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
+}
+
 // Make makes one of the service's schemas, if it is not there.
-func (d *Database) Make(ctx context.Context, db *sql.DB, schema string) error {
+func (d *Database) Make(ctx context.Context, db Execer, schema string) error {
 	_, err := db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+d.quoted(schema))
 	return Told(err)
 }

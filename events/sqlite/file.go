@@ -182,6 +182,9 @@ const (
 // SQLite says of it.
 func conceal(ctx context.Context, err error, cannot, doing string, args ...any) error {
 	cause := explain(ctx, err, doing, args...)
+	if code(err) == sqlite3.SQLITE_NOTADB && ctx.Err() == nil { // it was one when it was opened
+		return fault.Errorf(fault.Internal, "%s: the file is damaged; restore it from a backup (%w)", fmt.Sprintf(doing, args...), err)
+	}
 	kind, why := diagnose(cause)
 	if cause == err || kind == fault.Internal {
 		return cause

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,5 +201,34 @@ func TestAppendThatIsCancelledBeforeItsTurnNeverHappens(t *testing.T) {
 	}
 	if got, err := d.ReadStream(t.Context(), "a", 0, 10); err != nil || len(got) != 0 {
 		t.Errorf("the cancelled append left %d records, %v", len(got), err)
+	}
+}
+
+// A log that is destroyed while it is open is nobody's fault who asks for it.
+func TestALogThatIsOverwrittenWhileItIsOpenIsInternal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	d := open(t, path)
+	defer d.Close()
+	if _, err := d.Append(t.Context(), "a", events.NoStream, childRecords("a", events.NoStream)[:1]); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := f.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = f.WriteAt(bytes.Repeat([]byte("x"), int(size)-32), 32)
+		}
+		if err == nil && name == path {
+			_, err = f.WriteAt(bytes.Repeat([]byte("x"), 32), 0)
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := d.ReadAll(t.Context(), 0, 100, nil); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("ReadAll: %v, of kind %v", err, fault.KindOf(err))
 	}
 }

@@ -18,13 +18,13 @@ type counted struct {
 	running, most, all *atomic.Int32
 }
 
-func (c counted) FolderPaths(ctx context.Context, user events.User) ([]string, error) {
+func (c counted) FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error) {
 	c.all.Add(1)
 	if n := c.running.Add(1); n > c.most.Load() {
 		c.most.Store(n)
 	}
 	defer c.running.Add(-1)
-	return c.Queries.FolderPaths(ctx, user)
+	return c.Queries.FolderPage(ctx, user, after, limit)
 }
 
 // However many calls come in one request, so many are answered, one at a time.

@@ -11,7 +11,7 @@ import (
 
 var listFoldersTool = tool{
 	name: "list_folders", title: "List folders",
-	about: `Lists the paths of all folders that you may read, in order. A good beginning: give one of them to service_list_documents_by_folder, ` +
+	about: `Lists the paths of all folders that you may read, each before those below it. A good beginning: give one of them to service_list_documents_by_folder, ` +
 		`or as folder_name to service_search and service_ask.`,
 }
 
@@ -25,11 +25,16 @@ type foldersOut struct {
 }
 
 func (h *Handler) listFolders(c call, in pageIn) (out foldersOut, err error) {
-	paths, err := h.Queries.FolderPaths(c, c.user)
+	last, err := parseCursor("folders", in.Cursor)
 	if err != nil {
 		return out, err
 	}
-	out.Folders, out.more, err = namePage("folders", paths, in.Cursor)
+	paths, err := h.Queries.FolderPage(c, c.user, last, namesPage+1) // one more tells whether there is a next page
+	if len(paths) > namesPage {
+		paths = paths[:namesPage]
+		out.NextCursor = cursor("folders", paths[namesPage-1])
+	}
+	out.Folders = append([]string{}, paths...)
 	return out, err
 }
 

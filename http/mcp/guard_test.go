@@ -215,7 +215,7 @@ func (broken) Ready(context.Context) error {
 	return fault.Errorf(fault.Unavailable, "the vault is behind")
 }
 
-func (broken) FolderPaths(context.Context, events.User) ([]string, error) {
+func (broken) FolderPage(context.Context, events.User, string, int) ([]string, error) {
 	return nil, &json.SyntaxError{}
 }
 

@@ -37,6 +37,7 @@ type Queries interface {
 	WaitVault(ctx context.Context, after events.Position) error
 
 	FolderPaths(ctx context.Context, user events.User) ([]string, error)
+	FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error)
 	FolderAt(ctx context.Context, user events.User, path string) (f queries.Folder, found bool, err error)
 	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]queries.Folder, error)
 	Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error)

@@ -8,43 +8,23 @@ package signin
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"time"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
-// AccountsFile is the name of the store within the data folder.
-const AccountsFile = "accounts.db"
-
-var (
-	//go:embed accounts.sql
-	accountsTables string
-	//go:embed accounts-2.sql
-	grantsTables string
-)
-
-// migrations bring a store from the version that is their index to the next.
-// Each sets the version itself, and does no harm when it is run twice.
-var migrations = []string{accountsTables, grantsTables}
-
 // Accounts is the store of the built-in provider: its users, its signing keys,
-// and which programs its users signed in to, in one SQLite file that only its owner may read. Any number of
-// processes may have it open; each sees what the others wrote at its next
-// call. Methods may be called from several goroutines.
+// and which programs its users signed in to. It lies in one SQLite file, or in a
+// PostgreSQL database that several nodes share. Any number of processes may have
+// it open; each sees what the others wrote at its next call. Methods may be called
+// from several goroutines. A database that is away is Unavailable.
 type Accounts struct {
-	db     *sql.DB
-	lookup *sql.Stmt
+	db     *store
+	lookup *sql.Stmt // see standing
 }
 
 // Account is a user of the built-in provider.
@@ -56,101 +36,19 @@ type Account struct {
 	Created  time.Time // UTC, microseconds
 }
 
-// OpenAccounts opens the store in the folder dir and makes both where they
-// are missing.
-func OpenAccounts(ctx context.Context, dir string) (*Accounts, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the account store: %w", err)
-	}
-	path, err := filepath.Abs(filepath.Join(dir, AccountsFile))
-	if err != nil {
-		return nil, fmt.Errorf("locate the account store: %w", err)
-	}
-	if err := restrict(path); err != nil {
-		return nil, fmt.Errorf("restrict the account store to its owner: %w", err)
-	}
-	failpoint.Here(failpoint.AccountsFile)
-	db, err := sql.Open("sqlite", dataSource(path))
-	if err != nil {
-		return nil, fmt.Errorf("open the account store %s: %w", path, err)
-	}
-	db.SetMaxOpenConns(4)
-	db.SetMaxIdleConns(4)
-	a := &Accounts{db: db}
-	if err := a.prepare(ctx); err != nil {
-		return nil, fmt.Errorf("open the account store %s: %w", path, errors.Join(err, db.Close()))
-	}
-	return a, nil
-}
-
-// restrict makes the file, if need be, and gives its owner alone access:
-// it holds private keys. SQLite gives its companion files the same mode.
-func restrict(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Chmod(0o600), f.Close())
-}
-
-func dataSource(path string) string {
-	query := url.Values{
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)"},
-	}
-	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}).String()
-}
-
-// prepare makes the tables of a new store. Two processes that open a new file
-// at once may find it locked whatever the busy timeout says, since changing
-// the journal mode does not wait; so that is tried again for a while.
-func (a *Accounts) prepare(ctx context.Context) error {
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		err := a.migrate(ctx)
-		if !isBusy(err) || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-func (a *Accounts) migrate(ctx context.Context) error {
-	// One connection: the script holds a transaction of its own.
-	conn, err := a.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	var version int
-	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
-		return err
-	}
-	if version > len(migrations) {
-		return fault.Errorf(fault.Invalid, "the account store has version %d, this program knows %d: use a newer program", version, len(migrations))
-	}
-	for _, script := range migrations[version:] {
-		if _, err := conn.ExecContext(ctx, script); err != nil {
-			return err
-		}
-		failpoint.Here(failpoint.AccountsMade)
-	}
-	a.lookup, err = a.db.PrepareContext(ctx, `
-		SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2), $3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3)
-		FROM users WHERE name = $1 AND NOT deleted`)
-	return err
-}
-
-func isBusy(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+// prepare makes a store ready whose tables are there.
+func (a *Accounts) prepare(ctx context.Context) (err error) {
+	bounded, cancel := a.db.within(ctx)
+	defer cancel()
+	a.lookup, err = a.db.PrepareContext(bounded, lookup)
+	return a.db.tell(ctx, err)
 }
 
 // Close releases the store. Calls under way end with an error.
 func (a *Accounts) Close() error {
+	if a.lookup == nil { // it was never ready
+		return a.db.Close()
+	}
 	return errors.Join(a.lookup.Close(), a.db.Close())
 }
 
@@ -193,15 +91,15 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 		return nil, err
 	}
 	account := Account{Name: name, Admin: n.Admin, Groups: groups, Created: time.Now().UTC().Truncate(time.Microsecond)}
-	result, err := a.db.ExecContext(ctx, `
+	created, err := a.db.exec(ctx, `
 		INSERT INTO users (name, password, admin, groups, created)
 		SELECT $1, $2, $3, $4, $5 WHERE `+condition+` ON CONFLICT (name) DO NOTHING`,
 		name, hash, n.Admin, encodeGroups(groups), account.Created.UnixMicro())
 	if err != nil {
 		return nil, fmt.Errorf("create user %q: %w", name, err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return nil, err
+	if created == 0 {
+		return nil, nil
 	}
 	failpoint.Here(failpoint.UserMade)
 	return &account, nil
@@ -212,7 +110,7 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 // once. Of several processes at once, one creates.
 func (a *Accounts) EnsureAdmin(ctx context.Context) (password string, created bool, err error) {
 	var exist bool
-	if err := a.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM users)`).Scan(&exist); err != nil {
+	if err := a.db.row(ctx, `SELECT EXISTS (SELECT 1 FROM users)`).Scan(&exist); err != nil {
 		return "", false, fmt.Errorf("look for users: %w", err)
 	}
 	if exist {
@@ -230,7 +128,7 @@ const selectAccount = `SELECT name, admin, groups, disabled, created FROM users 
 
 // Get returns a user, or NotFound.
 func (a *Accounts) Get(ctx context.Context, name string) (Account, error) {
-	account, err := scanAccount(a.db.QueryRowContext(ctx, selectAccount+` AND name = $1`, normal(name)))
+	account, err := scanAccount(a.db.row(ctx, selectAccount+` AND name = $1`, normal(name)))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Account{}, noUser(name)
@@ -242,26 +140,14 @@ func (a *Accounts) Get(ctx context.Context, name string) (Account, error) {
 
 // List returns all users, by name.
 func (a *Accounts) List(ctx context.Context) ([]Account, error) {
-	rows, err := a.db.QueryContext(ctx, selectAccount+` ORDER BY name`)
+	all, err := collect(ctx, a.db, scanAccount, selectAccount+` ORDER BY name`)
 	if err != nil {
-		return nil, fmt.Errorf("list users: %w", err)
-	}
-	defer rows.Close()
-	var all []Account
-	for rows.Next() {
-		account, err := scanAccount(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list users: %w", err)
-		}
-		all = append(all, account)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
 	}
 	return all, nil
 }
 
-func scanAccount(row interface{ Scan(...any) error }) (Account, error) {
+func scanAccount(row scanner) (Account, error) {
 	var (
 		account Account
 		groups  []byte
@@ -308,18 +194,18 @@ func (a *Accounts) SetAdmin(ctx context.Context, name string, admin bool) error 
 // Delete forgets a user's password and groups for good. The name stays taken,
 // since what it did is told under that name.
 func (a *Accounts) Delete(ctx context.Context, name string) error {
-	return a.update(ctx, name, `deleted = $2, password = '', groups = '[]', admin = 0`, true)
+	return a.update(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true)
 }
 
 func (a *Accounts) update(ctx context.Context, name, set string, value any) error {
-	result, err := a.db.ExecContext(ctx, `UPDATE users SET `+set+` WHERE name = $1 AND NOT deleted`, normal(name), value)
+	changed, err := a.db.exec(ctx, `UPDATE users SET `+set+` WHERE name = $1 AND NOT deleted`, normal(name), value)
 	if err != nil {
 		return fmt.Errorf("change user %q: %w", name, err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
+	if changed == 0 {
+		return noUser(name)
 	}
-	return noUser(name)
+	return nil
 }
 
 func noUser(name string) error {

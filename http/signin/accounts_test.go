@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func createFromOutside(task string) error {
 	dir, name, _ := strings.Cut(task, "|")
 	ctx := context.Background()
-	accounts, err := OpenAccounts(ctx, dir)
+	accounts, err := openEngine(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,8 @@ func createFromOutside(task string) error {
 
 func openAccounts(t testing.TB, dir string) *Accounts {
 	t.Helper()
-	accounts, err := OpenAccounts(t.Context(), dir)
+	makeEngine(t, dir)
+	accounts, err := openEngine(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func wantKind(t testing.TB, what string, err error, want fault.Kind) {
 func TestAccountIsReadBackAsCreated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?c#d%41&e")
 	accounts := openAccounts(t, dir)
-	if _, err := os.Stat(filepath.Join(dir, AccountsFile+"-wal")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, AccountsFile+"-wal")); !onPostgres() && err != nil {
 		t.Fatal(err)
 	}
 	made := addUser(t, accounts, NewAccount{Name: " Zoe\u0308 ", Admin: true, Groups: []string{"staff", "archive", "staff"}})
@@ -101,6 +102,7 @@ func TestAccountIsReadBackAsCreated(t *testing.T) {
 }
 
 func TestStoreIsForItsOwnerAlone(t *testing.T) {
+	inFiles(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, AccountsFile)
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
@@ -291,10 +293,14 @@ func TestNewestKeySignsAndOldOnesStay(t *testing.T) {
 func TestNewerStoreIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	accounts := openAccounts(t, dir)
-	if _, err := accounts.db.ExecContext(t.Context(), `PRAGMA user_version = 99`); err != nil {
+	setVersion := `PRAGMA user_version = 99`
+	if onPostgres() {
+		setVersion = `UPDATE version SET version = 99`
+	}
+	if _, err := accounts.db.ExecContext(t.Context(), setVersion); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenAccounts(t.Context(), dir)
+	_, err := openEngine(t.Context(), dir)
 	wantKind(t, "OpenAccounts of a newer store", err, fault.Invalid)
 }
 

@@ -20,7 +20,7 @@ func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Acc
 
 // authenticate is Authenticate and returns the password's hash with the user.
 func (a *Accounts) authenticate(ctx context.Context, name, password string) (account Account, hash string, err error) {
-	err = a.db.QueryRowContext(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
+	err = a.db.row(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Account{}, "", fmt.Errorf("read the password of user %q: %w", name, err)
 	}
@@ -47,12 +47,19 @@ type standing struct {
 	grant bool // as is the grant, where the token names one
 }
 
+// lookup is asked at every request.
+const lookup = `
+	SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2), $3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3)
+	FROM users WHERE name = $1 AND NOT deleted`
+
 // standing looks up a user with the key and the grant of a token; found is
 // false for a name that is nobody's.
 func (a *Accounts) standing(ctx context.Context, name, keyID, grant string) (s standing, found bool, err error) {
+	bounded, cancel := a.db.within(ctx)
+	defer cancel()
 	var groups []byte
 	s.Name = name
-	err = a.lookup.QueryRowContext(ctx, name, keyID, grant).Scan(&s.Admin, &groups, &s.Disabled, &s.key, &s.grant)
+	err = a.lookup.QueryRowContext(bounded, a.db.args([]any{name, keyID, grant})...).Scan(&s.Admin, &groups, &s.Disabled, &s.key, &s.grant)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, false, nil
 	}
@@ -60,7 +67,7 @@ func (a *Accounts) standing(ctx context.Context, name, keyID, grant string) (s s
 		err = json.Unmarshal(groups, &s.Groups)
 	}
 	if err != nil {
-		return s, false, fmt.Errorf("look up user %q: %w", name, err)
+		return s, false, fmt.Errorf("look up user %q: %w", name, a.db.tell(ctx, err))
 	}
 	return s, true, nil
 }

@@ -1,12 +1,18 @@
 package signin
 
 import (
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 // fill adds n rows to a table, made by a SELECT that may use i, from 1 to n.
 func (s *site) fill(table string, n int, row string) {
 	s.Helper()
+	if !onPostgres() {
+		row = strings.ReplaceAll(row, "bytea", "blob")
+	}
 	_, err := s.accounts.db.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) INSERT INTO `+table+` SELECT `+row+` FROM n`, n)
 	if err != nil {
 		s.Fatal(err)
@@ -15,10 +21,11 @@ func (s *site) fill(table string, n int, row string) {
 
 func TestWhatIsRememberedOfAUserIsBounded(t *testing.T) {
 	s := newSite(t)
-	s.fill("sessions", maxSessions+5, `randomblob(32), 'alice', i, i + 1e17`)
-	s.fill("browsers", maxBrowsers+5, `randomblob(32), 'alice', 1000 * unixepoch() * 1000`)
-	s.fill(`grants (id, user, client, name, audience, scope, authenticated, created, expires, ends)`, maxGrants+5,
-		`'grant ' || i, 'alice', 'client', 'A program', 'annals', '', i, i, 1e17, 1e17`)
+	now := strconv.FormatInt(time.Now().UnixMicro(), 10)
+	s.fill("sessions", maxSessions+5, `CAST('cookie ' || i AS bytea), 'alice', i, i + 100000000000000000`)
+	s.fill("browsers", maxBrowsers+5, `CAST('cookie ' || i AS bytea), 'alice', `+now)
+	s.fill(`grants (id, "user", client, name, audience, scope, authenticated, created, expires, ends)`, maxGrants+5,
+		`'grant ' || i, 'alice', 'client', 'A program', 'annals', '', i, i, 100000000000000000, 100000000000000000`)
 	p, b := s.register(elsewhere), s.browser()
 	a := p.redeem(p.code(b))
 	s.wantToken(a.told("access_token"), true) // the newest is kept
@@ -32,7 +39,7 @@ func TestWhatIsRememberedOfAUserIsBounded(t *testing.T) {
 
 func TestSoManyProgramsAreKept(t *testing.T) {
 	s := newSite(t)
-	s.fill("clients", maxClients, `printf('%06d', i), '{}', 9e15, 9e15`)
+	s.fill("clients", maxClients, `CAST(i AS text), '{}', 9000000000000000, 9000000000000000`)
 	if a := s.registers(`{"redirect_uris": ["` + elsewhere + `"]}`); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
 		t.Errorf("one more = %s %s", a.Status, a.body)
 	}
@@ -40,7 +47,8 @@ func TestSoManyProgramsAreKept(t *testing.T) {
 
 func TestSoManyDevicesWaitAtOnce(t *testing.T) {
 	s := newSite(t)
-	s.fill("devices", maxDevices-1, `randomblob(32), randomblob(32), 'client', 'annals', '', 5000000, 0, '', '', 0, 1000 * 1000 * (unixepoch() + 600)`)
+	now := strconv.FormatInt(time.Now().UnixMicro(), 10)
+	s.fill("devices", maxDevices-1, `CAST('code ' || i AS bytea), CAST('user code ' || i AS bytea), 'client', 'annals', '', 5000000, 0, '', '', 0, `+now+` + 600000000`)
 	s.gadget()
 	if a := s.post("/signin/device_authorization", map[string]string{"client_id": CLIClient}); a.StatusCode != 429 {
 		t.Errorf("one more = %s %s", a.Status, a.body)

@@ -31,7 +31,7 @@ func (p *Provider) knownBrowser(r *http.Request, user string) (string, error) {
 		return "", nil
 	}
 	var known bool
-	err = p.accounts.db.QueryRowContext(r.Context(), `SELECT EXISTS (SELECT 1 FROM browsers WHERE cookie = $1 AND user = $2 AND created > $3)`,
+	err = p.accounts.db.row(r.Context(), `SELECT EXISTS (SELECT 1 FROM browsers WHERE cookie = $1 AND "user" = $2 AND created > $3)`,
 		digest(c.Value), user, p.now().Add(-browserLifetime).UnixMicro()).Scan(&known)
 	if err != nil {
 		return "", fmt.Errorf("look for a browser: %w", err)
@@ -57,11 +57,9 @@ func (p *Provider) rememberBrowser(w http.ResponseWriter, r *http.Request, user 
 }
 
 func (a *Accounts) addBrowser(ctx context.Context, cookie, user string, now time.Time) error {
-	_, err := a.db.ExecContext(ctx, `INSERT INTO browsers (cookie, user, created) VALUES ($1, $2, $3)`, digest(cookie), user, now.UnixMicro())
+	_, err := a.db.exec(ctx, `INSERT INTO browsers (cookie, "user", created) VALUES ($1, $2, $3)`, digest(cookie), user, now.UnixMicro())
 	if err == nil {
-		_, err = a.db.ExecContext(ctx, `
-			DELETE FROM browsers WHERE cookie IN (
-				SELECT cookie FROM browsers WHERE user = $1 ORDER BY created DESC LIMIT -1 OFFSET $2)`, user, maxBrowsers)
+		err = a.db.keepNewest(ctx, "browsers", "cookie", "created", user, maxBrowsers)
 	}
 	if err != nil {
 		return fmt.Errorf("remember a browser: %w", err)

@@ -140,7 +140,7 @@ func (p *Provider) knowsClient(ctx context.Context, id string) error {
 // client returns a program that registered itself.
 func (a *Accounts) client(ctx context.Context, id string) (client, error) {
 	var metadata []byte
-	err := a.db.QueryRowContext(ctx, `SELECT metadata FROM clients WHERE id = $1`, id).Scan(&metadata)
+	err := a.db.row(ctx, `SELECT metadata FROM clients WHERE id = $1`, id).Scan(&metadata)
 	c := client{ID: id}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -163,12 +163,11 @@ func (a *Accounts) addClient(ctx context.Context, c client, now time.Time) (adde
 	if err != nil {
 		return false, fmt.Errorf("encode a client: %w", err)
 	}
-	result, err := a.db.ExecContext(ctx, `
+	n, err := a.db.exec(ctx, `
 		INSERT INTO clients (id, metadata, created) SELECT $1, $2, $3 WHERE (SELECT count(*) FROM clients) < $4`,
 		c.ID, string(metadata), now.UnixMicro(), maxClients)
 	if err != nil {
 		return false, fmt.Errorf("store a client: %w", err)
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return n > 0, nil
 }

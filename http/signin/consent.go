@@ -75,8 +75,8 @@ func (a *Accounts) consented(ctx context.Context, user string, to *authorization
 	if !isWeb(to.redirect) {
 		return false, nil
 	}
-	err = a.db.QueryRowContext(ctx, `
-		SELECT EXISTS (SELECT 1 FROM grants WHERE user = $1 AND client = $2 AND audience = $3 AND redirect = $4 AND used > 0 AND expires > $5)`,
+	err = a.db.row(ctx, `
+		SELECT EXISTS (SELECT 1 FROM grants WHERE "user" = $1 AND client = $2 AND audience = $3 AND redirect = $4 AND used > 0 AND expires > $5)`,
 		user, to.client.ID, to.audience, to.redirect, now.UnixMicro()).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for a consent: %w", err)
@@ -90,7 +90,7 @@ func (a *Accounts) everConsented(ctx context.Context, to *authorization) (known 
 	if !isWeb(to.redirect) {
 		return true, nil
 	}
-	err = a.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM grants WHERE client = $1 AND redirect = $2 AND used > 0)`,
+	err = a.db.row(ctx, `SELECT EXISTS (SELECT 1 FROM grants WHERE client = $1 AND redirect = $2 AND used > 0)`,
 		to.client.ID, to.redirect).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for anybody's consent: %w", err)

@@ -42,21 +42,20 @@ func newUserCode() string {
 
 // addDevice lets a device wait, unless too many do.
 func (a *Accounts) addDevice(ctx context.Context, d device, code, userCode string, now time.Time) (added bool, err error) {
-	result, err := a.db.ExecContext(ctx, `
+	n, err := a.db.exec(ctx, `
 		INSERT INTO devices (code, user_code, client, audience, scope, pause, expires)
 		SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM devices) < $8 ON CONFLICT DO NOTHING`,
 		digest(code), digest(userCode), d.client, d.audience, d.scope, devicePause.Microseconds(), now.Add(deviceLifetime).UnixMicro(), maxDevices)
 	if err != nil {
 		return false, fmt.Errorf("store a device code: %w", err)
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return n > 0, nil
 }
 
 // askDevice returns the sign-in of a client's device, and notes that it asked.
 func (a *Accounts) askDevice(ctx context.Context, code, client string, now time.Time) (d device, found bool, err error) {
 	var pause, asked int64
-	d, found, err = scanDevice(a.db.QueryRowContext(ctx, selectDevice+`, pause, asked FROM devices WHERE code = $1 AND client = $2`,
+	d, found, err = scanDevice(a.db.row(ctx, selectDevice+`, pause, asked FROM devices WHERE code = $1 AND client = $2`,
 		digest(code), client), &pause, &asked)
 	if err != nil || !found {
 		return d, false, err
@@ -65,7 +64,7 @@ func (a *Accounts) askDevice(ctx context.Context, code, client string, now time.
 	if d.early {
 		pause += devicePause.Microseconds()
 	}
-	if _, err := a.db.ExecContext(ctx, `UPDATE devices SET asked = $2, pause = $3 WHERE code = $1`, digest(code), now.UnixMicro(), pause); err != nil {
+	if _, err := a.db.exec(ctx, `UPDATE devices SET asked = $2, pause = $3 WHERE code = $1`, digest(code), now.UnixMicro(), pause); err != nil {
 		return d, false, fmt.Errorf("note that a device asked: %w", err)
 	}
 	return d, true, nil
@@ -73,13 +72,13 @@ func (a *Accounts) askDevice(ctx context.Context, code, client string, now time.
 
 // deviceOf returns the sign-in that waits for its user under a code.
 func (a *Accounts) deviceOf(ctx context.Context, userCode string, now time.Time) (d device, found bool, err error) {
-	return scanDevice(a.db.QueryRowContext(ctx, selectDevice+` FROM devices WHERE user_code = $1 AND decision = '' AND expires > $2`,
+	return scanDevice(a.db.row(ctx, selectDevice+` FROM devices WHERE user_code = $1 AND decision = '' AND expires > $2`,
 		digest(userCode), now.UnixMicro()))
 }
 
-const selectDevice = `SELECT client, audience, scope, decision, user, authenticated, expires`
+const selectDevice = `SELECT client, audience, scope, decision, "user", authenticated, expires`
 
-func scanDevice(row *sql.Row, more ...any) (d device, found bool, err error) {
+func scanDevice(row scanner, more ...any) (d device, found bool, err error) {
 	var authenticated, expires int64
 	err = row.Scan(append([]any{&d.client, &d.audience, &d.scope, &d.decision, &d.user, &authenticated, &expires}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -95,45 +94,41 @@ func scanDevice(row *sql.Row, more ...any) (d device, found bool, err error) {
 // decideDevice notes what a user has decided; it reports false where the code or
 // the session has ended.
 func (a *Accounts) decideDevice(ctx context.Context, userCode, decision string, v visitor, now time.Time) (bool, error) {
-	result, err := a.db.ExecContext(ctx, `
-		UPDATE devices SET decision = $2, user = s.user, authenticated = s.authenticated
-		FROM (SELECT user, authenticated FROM sessions WHERE cookie = $3 AND expires > $4) AS s
+	n, err := a.db.exec(ctx, `
+		UPDATE devices SET decision = $2, "user" = s."user", authenticated = s.authenticated
+		FROM (SELECT "user", authenticated FROM sessions WHERE cookie = $3 AND expires > $4`+a.db.hold+`) AS s
 		WHERE user_code = $1 AND decision = '' AND devices.expires > $4`,
 		digest(userCode), decision, digest(v.cookie), now.UnixMicro())
 	if err != nil {
 		return false, fmt.Errorf("decide on a device: %w", err)
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return n > 0, nil
 }
 
 // redeemDevice turns a device's sign-in into g, whose ID and times it sets, and
 // returns its first refresh token; it is "" where that was done before.
 func (a *Accounts) redeemDevice(ctx context.Context, code string, g *grant, now time.Time) (refresh string, err error) {
-	tx, err := a.db.BeginTx(ctx, nil)
+	token := rand.Text() + "." + newSecret()
+	g.id = grantID(token)
+	err = a.db.together(ctx, func(ctx context.Context, tx *transaction) error {
+		refresh = ""
+		n, err := tx.exec(ctx, `DELETE FROM devices WHERE code = $1 AND decision = 'allow' AND "user" = $2`, digest(code), g.user)
+		if err != nil || n == 0 {
+			return err
+		}
+		refresh = token
+		_, err = tx.exec(ctx, `
+			INSERT INTO grants (id, "user", client, name, audience, scope, authenticated, created, used, refresh, expires, ends)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11)`,
+			g.id, g.user, g.client, g.name, g.audience, g.scope, g.authenticated.UnixMicro(), now.UnixMicro(), digest(token),
+			now.Add(refreshLifetime).UnixMicro(), now.Add(grantLifetime).UnixMicro())
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("redeem a device code: %w", err)
 	}
-	defer tx.Rollback()
-	result, err := tx.ExecContext(ctx, `DELETE FROM devices WHERE code = $1 AND decision = 'allow' AND user = $2`, digest(code), g.user)
-	if err != nil {
-		return "", fmt.Errorf("redeem a device code: %w", err)
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return "", err
-	}
-	refresh = rand.Text() + "." + newSecret()
-	g.id = grantID(refresh)
-	_, err = tx.ExecContext(ctx, `
-		INSERT INTO grants (id, user, client, name, audience, scope, authenticated, created, used, refresh, expires, ends)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11)`,
-		g.id, g.user, g.client, g.name, g.audience, g.scope, g.authenticated.UnixMicro(), now.UnixMicro(), digest(refresh),
-		now.Add(refreshLifetime).UnixMicro(), now.Add(grantLifetime).UnixMicro())
-	if err == nil {
-		err = tx.Commit()
-	}
-	if err != nil {
-		return "", fmt.Errorf("redeem a device code: %w", err)
+	if refresh == "" {
+		return "", nil
 	}
 	return refresh, a.boundGrants(ctx, g.user, g.client, now)
 }

@@ -45,9 +45,9 @@ func grantID(credential string) string {
 	return base64.RawURLEncoding.EncodeToString(digest(handle)[:16])
 }
 
-const grantColumns = `id, user, client, name, audience, scope, redirect, challenge, nonce, authenticated, created, used, expires, ends`
+const grantColumns = `id, "user", client, name, audience, scope, redirect, challenge, nonce, authenticated, created, used, expires, ends`
 
-func scanGrant(row interface{ Scan(...any) error }) (g grant, err error) {
+func scanGrant(row scanner) (g grant, err error) {
 	var times [5]int64
 	err = row.Scan(&g.id, &g.user, &g.client, &g.name, &g.audience, &g.scope, &g.redirect, &g.challenge, &g.nonce,
 		&times[0], &times[1], &times[2], &times[3], &times[4])
@@ -62,16 +62,16 @@ func scanGrant(row interface{ Scan(...any) error }) (g grant, err error) {
 func (a *Accounts) addCode(ctx context.Context, v visitor, to *authorization, now time.Time) (code string, err error) {
 	handle := rand.Text()
 	code = handle + "." + newSecret()
-	result, err := a.db.ExecContext(ctx, `
-		INSERT INTO grants (id, user, client, name, audience, scope, authenticated, created, code, redirect, challenge, nonce, expires, ends)
-		SELECT $1, user, $2, $3, $4, $5, authenticated, $6, $7, $8, $9, $10, $11, $12 FROM sessions WHERE cookie = $13 AND expires > $6`,
+	added, err := a.db.exec(ctx, `
+		INSERT INTO grants (id, "user", client, name, audience, scope, authenticated, created, code, redirect, challenge, nonce, expires, ends)
+		SELECT $1, "user", $2, $3, $4, $5, authenticated, $6, $7, $8, $9, $10, $11, $12 FROM sessions WHERE cookie = $13 AND expires > $6`+a.db.hold,
 		grantID(handle), to.client.ID, to.client.title(), to.audience, to.scope, now.UnixMicro(), digest(code), to.redirect, to.challenge, to.nonce,
 		now.Add(codeLifetime).UnixMicro(), now.Add(grantLifetime).UnixMicro(), digest(v.cookie))
 	if err != nil {
 		return "", fmt.Errorf("store a code: %w", err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return "", err
+	if added == 0 {
+		return "", nil
 	}
 	return code, a.boundGrants(ctx, v.user, to.client.ID, now)
 }
@@ -79,10 +79,9 @@ func (a *Accounts) addCode(ctx context.Context, v visitor, to *authorization, no
 // boundGrants ends a user's oldest grants where there are too many, and notes
 // that the program was used.
 func (a *Accounts) boundGrants(ctx context.Context, user, client string, now time.Time) error {
-	_, err := a.db.ExecContext(ctx, `
-		DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE user = $1 ORDER BY created DESC LIMIT -1 OFFSET $2)`, user, maxGrants)
+	err := a.db.keepNewest(ctx, "grants", "id", "created", user, maxGrants)
 	if err == nil {
-		_, err = a.db.ExecContext(ctx, `UPDATE clients SET used = $2 WHERE id = $1`, client, now.UnixMicro())
+		_, err = a.db.exec(ctx, `UPDATE clients SET used = $2 WHERE id = $1`, client, now.UnixMicro())
 	}
 	if err != nil {
 		return fmt.Errorf("end the oldest grants: %w", err)
@@ -92,7 +91,7 @@ func (a *Accounts) boundGrants(ctx context.Context, user, client string, now tim
 
 // grant returns a grant that has not expired.
 func (a *Accounts) grant(ctx context.Context, id string, now time.Time) (g grant, found bool, err error) {
-	g, err = scanGrant(a.db.QueryRowContext(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1 AND expires > $2`, id, now.UnixMicro()))
+	g, err = scanGrant(a.db.row(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1 AND expires > $2`, id, now.UnixMicro()))
 	if errors.Is(err, sql.ErrNoRows) {
 		return grant{}, false, nil
 	}
@@ -104,21 +103,9 @@ func (a *Accounts) grant(ctx context.Context, id string, now time.Time) (g grant
 
 // grants returns the sign-ins of a user that are in use, the newest first.
 func (a *Accounts) grants(ctx context.Context, user string, now time.Time) ([]grant, error) {
-	rows, err := a.db.QueryContext(ctx, `
-		SELECT `+grantColumns+` FROM grants WHERE user = $1 AND used > 0 AND expires > $2 ORDER BY created DESC`, user, now.UnixMicro())
+	all, err := collect(ctx, a.db, scanGrant, `
+		SELECT `+grantColumns+` FROM grants WHERE "user" = $1 AND used > 0 AND expires > $2 ORDER BY created DESC`, user, now.UnixMicro())
 	if err != nil {
-		return nil, fmt.Errorf("list the grants of user %q: %w", user, err)
-	}
-	defer rows.Close()
-	var all []grant
-	for rows.Next() {
-		g, err := scanGrant(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list the grants of user %q: %w", user, err)
-		}
-		all = append(all, g)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list the grants of user %q: %w", user, err)
 	}
 	return all, nil
@@ -143,21 +130,21 @@ func (a *Accounts) renew(ctx context.Context, g grant, condition, credential str
 	if expires.After(g.ends) {
 		expires = g.ends
 	}
-	result, err := a.db.ExecContext(ctx, `
+	renewed, err := a.db.exec(ctx, `
 		UPDATE grants SET refresh = $2, used = $3, expires = $5 WHERE id = $1 AND expires > $3 AND `+condition,
 		g.id, digest(refresh), now.UnixMicro(), digest(credential), expires.UnixMicro())
 	if err != nil {
 		return "", fmt.Errorf("renew a grant: %w", err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return "", err
+	if renewed == 0 {
+		return "", nil
 	}
 	return refresh, nil
 }
 
 // forget ends a grant if it is the user's.
 func (a *Accounts) forget(ctx context.Context, user, id string) error {
-	if _, err := a.db.ExecContext(ctx, `DELETE FROM grants WHERE user = $1 AND id = $2`, user, id); err != nil {
+	if _, err := a.db.exec(ctx, `DELETE FROM grants WHERE "user" = $1 AND id = $2`, user, id); err != nil {
 		return fmt.Errorf("end a grant of user %q: %w", user, err)
 	}
 	return nil
@@ -165,7 +152,7 @@ func (a *Accounts) forget(ctx context.Context, user, id string) error {
 
 // endGrant ends a grant and all its tokens with it.
 func (a *Accounts) endGrant(ctx context.Context, id string) error {
-	if _, err := a.db.ExecContext(ctx, `DELETE FROM grants WHERE id = $1`, id); err != nil {
+	if _, err := a.db.exec(ctx, `DELETE FROM grants WHERE id = $1`, id); err != nil {
 		return fmt.Errorf("end a grant: %w", err)
 	}
 	return nil

@@ -53,13 +53,12 @@ func (a *Accounts) ChangeGroups(ctx context.Context, name string, add, remove []
 // replaceGroups gives a user other groups, unless his are no longer those of
 // account.
 func (a *Accounts) replaceGroups(ctx context.Context, account Account, groups []string) (done bool, err error) {
-	result, err := a.db.ExecContext(ctx, `UPDATE users SET groups = $1 WHERE name = $2 AND groups = $3 AND NOT deleted`,
+	changed, err := a.db.exec(ctx, `UPDATE users SET groups = $1 WHERE name = $2 AND groups = $3 AND NOT deleted`,
 		encodeGroups(groups), account.Name, encodeGroups(account.Groups))
 	if err != nil {
 		return false, fmt.Errorf("change the groups of user %q: %w", account.Name, err)
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return changed > 0, nil
 }
 
 func encodeGroups(groups []string) string {

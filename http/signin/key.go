@@ -7,7 +7,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
-	"database/sql"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ func (k Key) Public() jose.JSONWebKey {
 // SigningKey returns the newest key, and makes the first one.
 func (a *Accounts) SigningKey(ctx context.Context) (Key, error) {
 	for range 2 {
-		keys, err := a.readKeys(ctx, ` ORDER BY created DESC, rowid DESC LIMIT 1`)
+		keys, err := a.readKeys(ctx, ` ORDER BY created DESC LIMIT 1`)
 		if err != nil {
 			return Key{}, err
 		}
@@ -59,19 +58,19 @@ func (a *Accounts) AddKey(ctx context.Context) (Key, error) {
 // DeleteKey forgets a key and with it every token that it signed. An unknown
 // one is NotFound.
 func (a *Accounts) DeleteKey(ctx context.Context, id string) error {
-	result, err := a.db.ExecContext(ctx, `DELETE FROM keys WHERE id = $1`, id)
+	deleted, err := a.db.exec(ctx, `DELETE FROM keys WHERE id = $1`, id)
 	if err != nil {
 		return fmt.Errorf("delete signing key %s: %w", id, err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
+	if deleted == 0 {
+		return fault.Errorf(fault.NotFound, "there is no signing key %q", id)
 	}
-	return fault.Errorf(fault.NotFound, "there is no signing key %q", id)
+	return nil
 }
 
 // Keys returns all keys, newest first.
 func (a *Accounts) Keys(ctx context.Context) ([]Key, error) {
-	return a.readKeys(ctx, ` ORDER BY created DESC, rowid DESC`)
+	return a.readKeys(ctx, ` ORDER BY created DESC`)
 }
 
 // key returns the key of that id; found is false if there is none.
@@ -96,8 +95,17 @@ func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error)
 	if err != nil {
 		return Key{}, err
 	}
-	_, err = a.db.ExecContext(ctx, `INSERT INTO keys (id, private, created) SELECT $1, $2, $3 WHERE `+condition,
-		key.ID, der, key.Created.UnixMicro())
+	err = a.db.together(ctx, func(ctx context.Context, tx *transaction) error {
+		if err := tx.keepOut(ctx); err != nil {
+			return err
+		}
+		// The newest signs, also where another machine's clock is ahead.
+		_, err := tx.exec(ctx, `
+			INSERT INTO keys (id, private, created)
+			SELECT $1, $2, coalesce((SELECT max(created) + 1 FROM keys WHERE created >= $3), $3) WHERE `+condition,
+			key.ID, der, key.Created.UnixMicro())
+		return err
+	})
 	if err != nil {
 		return Key{}, fmt.Errorf("store a signing key: %w", err)
 	}
@@ -106,36 +114,28 @@ func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error)
 }
 
 func (a *Accounts) readKeys(ctx context.Context, rest string, args ...any) ([]Key, error) {
-	rows, err := a.db.QueryContext(ctx, `SELECT private, created FROM keys`+rest, args...)
+	keys, err := collect(ctx, a.db, scanKey, `SELECT private, created FROM keys`+rest, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the signing keys: %w", err)
 	}
-	defer rows.Close()
-	var keys []Key
-	for rows.Next() {
-		var der sql.RawBytes
-		var created int64
-		if err := rows.Scan(&der, &created); err != nil {
-			return nil, fmt.Errorf("read the signing keys: %w", err)
-		}
-		parsed, err := x509.ParsePKCS8PrivateKey(der)
-		if err != nil {
-			return nil, fmt.Errorf("decode a signing key: %w", err)
-		}
-		private, ok := parsed.(*ecdsa.PrivateKey)
-		if !ok {
-			return nil, errors.New("decode a signing key: it is no elliptic-curve key")
-		}
-		key, err := newKey(private, time.UnixMicro(created).UTC())
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the signing keys: %w", err)
-	}
 	return keys, nil
+}
+
+func scanKey(row scanner) (Key, error) {
+	var der []byte
+	var created int64
+	if err := row.Scan(&der, &created); err != nil {
+		return Key{}, err
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return Key{}, fmt.Errorf("decode a signing key: %w", err)
+	}
+	private, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok {
+		return Key{}, errors.New("decode a signing key: it is no elliptic-curve key")
+	}
+	return newKey(private, time.UnixMicro(created).UTC())
 }
 
 func newKey(private *ecdsa.PrivateKey, created time.Time) (Key, error) {

@@ -146,7 +146,7 @@ func TestASignInGivesTheBrowserAnotherCookie(t *testing.T) {
 		t.Error("a cookie is good after signing out")
 	}
 	var stored int
-	if err := s.accounts.db.QueryRow(`SELECT count(*) FROM sessions WHERE cookie = $1`, signedIn).Scan(&stored); err != nil || stored > 0 {
+	if err := s.accounts.db.QueryRow(`SELECT count(*) FROM sessions WHERE cookie = $1`, []byte(signedIn)).Scan(&stored); err != nil || stored > 0 {
 		t.Errorf("the store holds the cookie itself: %d, %v", stored, err)
 	}
 

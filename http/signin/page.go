@@ -104,6 +104,9 @@ func (p *Provider) tell(ctx context.Context, w http.ResponseWriter, v visitor, e
 			p.logger.ErrorContext(ctx, "a sign-in page failed", "error", err)
 		}
 		shown = &problem{status: http.StatusInternalServerError, text: "The sign-in service failed. Try again later."}
+		if fault.Is(err, fault.Unavailable) {
+			shown = &problem{status: http.StatusServiceUnavailable, text: "The sign-in service cannot answer at the moment. Try again in a few seconds.", wait: awayPause}
+		}
 	}
 	(&refusal{status: shown.status, wait: shown.wait}).head(w)
 	if err := p.show(w, v, "error.html", view{Title: "This did not work", Problem: shown.text, status: shown.status}); err != nil {

@@ -12,7 +12,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,19 +37,25 @@ func newSite(t testing.TB) *site {
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Server.Close)
 	s.builtInStack = newBuiltInAt(t, s.URL)
+	s.serve(mux)
+	return s
+}
+
+// serve serves the stack's accounts.
+func (s *site) serve(mux *http.ServeMux) {
+	s.Helper()
 	var err error
 	s.provider, err = NewProvider(s.issuer, ProviderOptions{
 		Core: s.URL + "/core", Vault: s.URL + "/vault", Tools: s.URL + "/mcp", Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	t.Cleanup(s.provider.Close)
+	s.Cleanup(s.provider.Close)
 	mux.Handle("/signin", s.provider)
 	mux.Handle("/signin/", s.provider)
 	mux.Handle("/.well-known/", s.provider.RootDocuments())
 	s.tools = s.verifier.For(s.URL + "/mcp")
-	return s
 }
 
 // answer is a reply that was read.
@@ -336,11 +341,7 @@ func TestSeveralProcessesServeTheSameSignIns(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(elsewhere), s.browser()
 	code := p.code(b)
-	var file string
-	if err := s.accounts.db.QueryRow(`SELECT file FROM pragma_database_list`).Scan(&file); err != nil {
-		t.Fatal(err)
-	}
-	issuer, err := NewIssuer(openAccounts(t, filepath.Dir(file)), IssuerOptions{URL: s.issuer.URL(), Tools: s.URL + "/mcp", Now: s.clock.now})
+	issuer, err := NewIssuer(openAccounts(t, s.dir), IssuerOptions{URL: s.issuer.URL(), Tools: s.URL + "/mcp", Now: s.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
+
+	"annals/events/fault"
 )
+
+// awayPause is when another try is worth while if the accounts cannot be read.
+const awayPause = 5 * time.Second
 
 // route is what answers a path.
 type route struct {
@@ -115,6 +121,9 @@ func (p *Provider) refusalOf(ctx context.Context, err error) *refusal {
 	}
 	if ctx.Err() == nil {
 		p.logger.ErrorContext(ctx, "a sign-in failed", "error", err)
+	}
+	if fault.Is(err, fault.Unavailable) {
+		return &refusal{Code: "temporarily_unavailable", Description: "the sign-in service cannot answer at the moment", status: http.StatusServiceUnavailable, wait: awayPause}
 	}
 	return &refusal{Code: "server_error", Description: "the sign-in service failed", status: http.StatusInternalServerError}
 }

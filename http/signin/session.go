@@ -121,20 +121,17 @@ func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor
 }
 
 func (a *Accounts) addSession(ctx context.Context, cookie, user, hash string, now time.Time) (bool, error) {
-	result, err := a.db.ExecContext(ctx, `
-		INSERT INTO sessions (cookie, user, authenticated, expires)
-		SELECT $1, name, $3, $4 FROM users WHERE name = $2 AND password = $5 AND NOT disabled AND NOT deleted`,
+	begun, err := a.db.exec(ctx, `
+		INSERT INTO sessions (cookie, "user", authenticated, expires)
+		SELECT $1, name, $3, $4 FROM users WHERE name = $2 AND password = $5 AND NOT disabled AND NOT deleted`+a.db.hold,
 		digest(cookie), user, now.UnixMicro(), now.Add(sessionLifetime).UnixMicro(), hash)
 	if err != nil {
 		return false, fmt.Errorf("begin a session: %w", err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return false, err
+	if begun == 0 {
+		return false, nil
 	}
-	_, err = a.db.ExecContext(ctx, `
-		DELETE FROM sessions WHERE cookie IN (
-			SELECT cookie FROM sessions WHERE user = $1 ORDER BY authenticated DESC LIMIT -1 OFFSET $2)`, user, maxSessions)
-	if err != nil {
+	if err := a.db.keepNewest(ctx, "sessions", "cookie", "authenticated", user, maxSessions); err != nil {
 		return false, fmt.Errorf("end the oldest sessions: %w", err)
 	}
 	return true, nil
@@ -144,8 +141,8 @@ func (a *Accounts) addSession(ctx context.Context, cookie, user, hash string, no
 func (a *Accounts) session(ctx context.Context, cookie string, now time.Time) (visitor, error) {
 	v := visitor{cookie: cookie}
 	var authenticated int64
-	err := a.db.QueryRowContext(ctx, `
-		SELECT s.user, s.authenticated FROM sessions s JOIN users u ON u.name = s.user
+	err := a.db.row(ctx, `
+		SELECT u.name, s.authenticated FROM sessions s JOIN users u ON u.name = s."user"
 		WHERE s.cookie = $1 AND s.expires > $2 AND NOT u.disabled AND NOT u.deleted`,
 		digest(cookie), now.UnixMicro()).Scan(&v.user, &authenticated)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -156,16 +153,17 @@ func (a *Accounts) session(ctx context.Context, cookie string, now time.Time) (v
 }
 
 func (a *Accounts) endSession(ctx context.Context, cookie string) error {
-	if _, err := a.db.ExecContext(ctx, `DELETE FROM sessions WHERE cookie = $1`, digest(cookie)); err != nil {
+	if _, err := a.db.exec(ctx, `DELETE FROM sessions WHERE cookie = $1`, digest(cookie)); err != nil {
 		return fmt.Errorf("end a session: %w", err)
 	}
 	return nil
 }
 
-// signOut ends all sessions and grants of a user.
+// signOut ends all sessions and grants of a user: first those from which others
+// come, so that none slips through.
 func (a *Accounts) signOut(ctx context.Context, user string) error {
-	for _, table := range []string{"sessions", "grants", "devices"} {
-		if _, err := a.db.ExecContext(ctx, `DELETE FROM `+table+` WHERE user = $1`, user); err != nil {
+	for _, table := range []string{"sessions", "devices", "grants"} {
+		if _, err := a.db.exec(ctx, `DELETE FROM `+table+` WHERE "user" = $1`, user); err != nil {
 			return fmt.Errorf("sign user %q out: %w", user, err)
 		}
 	}

@@ -59,7 +59,7 @@ func (a *Accounts) sweep(ctx context.Context, now time.Time) error {
 		{`DELETE FROM clients WHERE used = 0 AND created <= $1`, now.Add(-unusedClients)},
 		{`DELETE FROM clients WHERE used > 0 AND used <= $1`, now.Add(-idleClients)},
 	} {
-		if _, err := a.db.ExecContext(ctx, s.statement, s.before.UnixMicro()); err != nil {
+		if _, err := a.db.exec(ctx, s.statement, s.before.UnixMicro()); err != nil {
 			return fmt.Errorf("remove what has expired: %w", err)
 		}
 	}

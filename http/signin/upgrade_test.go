@@ -1,13 +1,22 @@
 package signin
 
 import (
+	"bytes"
 	"database/sql"
+	"errors"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"annals/events/postgres"
+	"annals/events/postgres/postgrestest"
 )
 
 func TestAStoreOfTheFirstVersionIsUpgraded(t *testing.T) {
+	inFiles(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, AccountsFile)
 	db, err := sql.Open("sqlite", dataSource(path))
@@ -18,7 +27,11 @@ func TestAStoreOfTheFirstVersionIsUpgraded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(accountsTables); err != nil {
+	script, err := sqliteEngine.script(migrations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(script); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec(`INSERT INTO users (name, password, admin, groups, created) VALUES ('alice', $1, 1, '["staff"]', 1)`, hash); err != nil {
@@ -39,5 +52,59 @@ func TestAStoreOfTheFirstVersionIsUpgraded(t *testing.T) {
 		if err := accounts.db.QueryRow(`PRAGMA user_version`).Scan(&version); err != nil || version != len(migrations) {
 			t.Errorf("the store has version %d (%v), want %d", version, err, len(migrations))
 		}
+	}
+}
+
+func TestASharedStoreOfTheFirstVersionIsUpgraded(t *testing.T) {
+	ctx := t.Context()
+	d, err := postgres.Parse(postgrestest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := postgresEngine.script(migrations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := d.Open(accountsSchema, 1, nil)
+	defer db.Close()
+	if err := d.Make(ctx, db, accountsSchema); err != nil {
+		t.Fatal(err)
+	}
+	script += `; CREATE TABLE version (version integer NOT NULL); INSERT INTO version VALUES (1);
+		INSERT INTO users (name, password, admin, groups, created) VALUES ('alice', '', true, '["staff"]', 1)`
+	if _, err := db.ExecContext(ctx, script); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 3 { // of several nodes one does it
+		all.Go(func() {
+			accounts, err := OpenSharedAccounts(ctx, d)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if a, err := accounts.Get(ctx, "alice"); err != nil || !a.Admin {
+				t.Errorf("Get = %+v, %v", a, err)
+			}
+			if err := errors.Join(accounts.sweep(ctx, time.Now()), accounts.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var version, steps int
+	if err := db.QueryRow(`SELECT max(version), count(*) FROM version`).Scan(&version, &steps); err != nil || version != len(migrations) || steps != version {
+		t.Errorf("the store has version %d in %d steps (%v), want %d", version, steps, err, len(migrations))
+	}
+}
+
+func TestADamagedFileSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, AccountsFile), bytes.Repeat([]byte("torn"), 4096), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenAccounts(t.Context(), dir)
+	if err == nil || !strings.Contains(err.Error(), AccountsFile) || !strings.Contains(err.Error(), "restore it from a backup") {
+		t.Errorf("OpenAccounts of a damaged file: %v", err)
 	}
 }

@@ -42,6 +42,7 @@ const issuerURL = "http://annals.test/signin"
 
 // builtInStack is a store with the user alice, its issuer and a verifier.
 type builtInStack struct {
+	dir      string
 	accounts *Accounts
 	issuer   *Issuer
 	verifier *Verifier
@@ -53,7 +54,15 @@ func newBuiltIn(t testing.TB) builtInStack { return newBuiltInAt(t, "http://anna
 // newBuiltInAt is newBuiltIn on a host with tools.
 func newBuiltInAt(t testing.TB, host string) builtInStack {
 	t.Helper()
-	s := builtInStack{accounts: openAccounts(t, t.TempDir()), clock: newClock()}
+	dir := t.TempDir()
+	s := newBuiltInOver(t, openAccounts(t, dir), host)
+	s.dir = dir
+	return s
+}
+
+func newBuiltInOver(t testing.TB, accounts *Accounts, host string) builtInStack {
+	t.Helper()
+	s := builtInStack{accounts: accounts, clock: newClock()}
 	addUser(t, s.accounts, NewAccount{Name: "alice", Groups: []string{"staff"}})
 	var err error
 	if s.issuer, err = NewIssuer(s.accounts, IssuerOptions{URL: host + "/signin", Tools: host + "/mcp", Now: s.clock.now}); err != nil {
@@ -258,11 +267,7 @@ func TestChangesToAnAccountHoldAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another handle stands for another process.
-	var path string
-	if err := s.accounts.db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list`).Scan(&path); err != nil {
-		t.Fatal(err)
-	}
-	other := openAccounts(t, strings.TrimSuffix(path, AccountsFile))
+	other := openAccounts(t, s.dir)
 
 	if err := errors.Join(other.SetGroups(ctx, "alice", []string{"board"}), other.SetAdmin(ctx, "alice", true)); err != nil {
 		t.Fatal(err)

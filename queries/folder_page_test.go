@@ -1,0 +1,89 @@
+package queries
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// However large pages are, together they hold every folder once, in the order of
+// the tree.
+func TestPagesOfFoldersAreAllFolders(t *testing.T) {
+	f := newFixture(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	all := []uuid.UUID{uuid.Nil}
+	for i := range 150 {
+		parent, owner := all[random.IntN(len(all))], events.Principal("")
+		if parent == uuid.Nil {
+			owner = "user:alice"
+		}
+		all = append(all, f.folder(parent, fmt.Sprint([]string{" ", "!", "a", "É"}[random.IntN(4)], i), owner))
+	}
+	for range 25 { // also below each other
+		shared := all[1+random.IntN(len(all)-1)]
+		f.add(events.Folders, events.FolderShared{Folder: shared, Permissions: []events.Permission{{Principal: "user:bob", Access: "read"}}})
+	}
+	for range 5 {
+		f.add(events.Folders, events.FolderDeleted{Folder: all[1+random.IntN(len(all)-1)]})
+	}
+	f.settle()
+	for _, user := range []events.User{admin, alice, bob, {Principal: "user:nobody"}} {
+		want, err := f.FolderPaths(t.Context(), user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(want, treeOrder)
+		for _, size := range []int{1, 2, 7, 1000} {
+			var got []string
+			for after := ""; ; {
+				page, err := f.FolderPage(t.Context(), user, after, size)
+				if err != nil || len(page) > size {
+					t.Fatalf("a page of %d has %d folders, %v", size, len(page), err)
+				}
+				if len(page) == 0 {
+					break
+				}
+				got, after = append(got, page...), page[len(page)-1]
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("in pages of %d %s is told %q, want %q", size, user.Principal, got, want)
+			}
+		}
+	}
+	// What a page ended with may be gone since.
+	if got, err := f.FolderPage(t.Context(), admin, "zz/not there", 10); err != nil || len(got) > 0 && treeOrder(got[0], "zz/not there") < 0 {
+		t.Errorf("after a folder that is not there: %q, %v", got, err)
+	}
+}
+
+func BenchmarkFolderPage(b *testing.B) {
+	f := newFixture(b)
+	for range 100 {
+		top := f.folder(uuid.Nil, uuid.NewString(), "user:alice")
+		var data []events.Data
+		for range 1000 {
+			data = append(data, events.FolderCreated{Folder: uuid.New(), Parent: top, Name: uuid.NewString()})
+		}
+		f.add(events.Folders, data...)
+	}
+	f.settle()
+	for name, user := range map[string]events.User{"admin": admin, "user": alice} {
+		b.Run(name, func(b *testing.B) {
+			after := ""
+			for b.Loop() {
+				page, err := f.FolderPage(b.Context(), user, after, 500)
+				if err != nil || len(page) == 0 {
+					b.Fatal(len(page), err)
+				}
+				if after = page[len(page)-1]; len(page) < 500 {
+					after = ""
+				}
+			}
+		})
+	}
+}
