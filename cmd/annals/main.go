@@ -78,6 +78,7 @@ func rootCommand() *cobra.Command {
 		projectionsCommand(dataDir),
 		rebuildCommand(dataDir),
 		verifyCommand(dataDir),
+		copyCommand(dataDir),
 		backupCommand(dataDir),
 		restoreCommand(dataDir),
 		importCommand(dataDir),
