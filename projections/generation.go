@@ -73,7 +73,7 @@ func (g *generation) ofThisLog(ctx context.Context) error {
 	if head < g.position {
 		return &logError{fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)}
 	}
-	return nil
+	return g.seenHere(ctx)
 }
 
 // batch is what was read of the log: the events that the projection reads, of
@@ -200,7 +200,7 @@ func (g *generation) applyAll(ctx context.Context, batch []events.Event, through
 			}
 		}
 		failpoint.Here(failpoint.EventsApplied)
-		return moveCheckpoint(ctx, tx, through)
+		return errors.Join(noteSeen(ctx, tx, batch), moveCheckpoint(ctx, tx, through))
 	})
 	var poison *poisonError
 	if !errors.As(err, &poison) || ctx.Err() != nil {
@@ -284,7 +284,9 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 			g.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "correlation_id", e.Metadata.Correlation, "reason", reason)
 		}
 	}
-	return g.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })
+	return g.store.Transaction(ctx, func(tx Tx) error {
+		return errors.Join(noteSeen(ctx, tx, batch), moveCheckpoint(ctx, tx, through))
+	})
 }
 
 func moveCheckpoint(ctx context.Context, tx Tx, p events.Position) error {

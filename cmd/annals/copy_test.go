@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/sqlite"
+
+	"github.com/google/uuid"
+)
+
+// copyTest copies a log by the program itself, in a process of its own.
+type copyTest struct {
+	*testing.T
+	dir            string
+	source, target *sqlite.Driver
+	appended       int
+}
+
+func newCopyTest(t *testing.T) *copyTest {
+	c := &copyTest{T: t, dir: t.TempDir()}
+	c.source, c.target = c.open("source.db"), c.open("target.db")
+	return c
+}
+
+func (c *copyTest) open(name string) *sqlite.Driver {
+	c.Helper()
+	d, err := sqlite.Open(c.Context(), filepath.Join(c.dir, name))
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			c.Error(err)
+		}
+	})
+	return d
+}
+
+// add appends events to the source, in runs of three to a stream.
+func (c *copyTest) add(n int) {
+	c.Helper()
+	for range n / 3 {
+		var run [3]events.Record
+		for i := range run {
+			run[i] = events.Record{
+				ID: uuid.New(), Type: "Happened", Data: []byte(`{"n":1}`),
+				Metadata: []byte(`{"time":"2026-01-02T03:04:05.000006Z","schema":1}`),
+			}
+		}
+		if _, err := c.source.Append(c.Context(), fmt.Sprint("stream-", c.appended%7), events.AnyRevision, run[:]); err != nil {
+			c.Fatal(err)
+		}
+		c.appended += len(run)
+	}
+}
+
+func (c *copyTest) program(args ...string) *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		c.Fatal(err)
+	}
+	url := func(name string) string { return "sqlite://" + filepath.ToSlash(filepath.Join(c.dir, name)) }
+	p := exec.Command(path, append([]string{"copy", "--data", c.dir, "--from", url("source.db"), "--to", url("target.db")}, args...)...)
+	p.Args[0] = "annals"
+	p.Env = append(os.Environ(), "ANNALS_TEST_PROGRAM=1")
+	return p
+}
+
+// wait waits until the target has passed a position.
+func (c *copyTest) wait(p events.Position) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
+	defer cancel()
+	if err := c.target.Wait(ctx, p); err != nil {
+		c.Fatalf("wait for position %d of the target: %v", p, err)
+	}
+}
+
+// wantCopied wants the output of a copy that found both logs equal and whole.
+func (c *copyTest) wantCopied(out string) {
+	c.Helper()
+	var hashes [2]string
+	var counts [2]int
+	_, err := fmt.Sscanf(out, "from sha256 %s of %d events\nto sha256 %s of %d events\nequal;", &hashes[0], &counts[0], &hashes[1], &counts[1])
+	if err != nil || hashes[0] != hashes[1] || counts != [2]int{c.appended, c.appended} {
+		c.Errorf("copy prints %q (%v), want equal digests of %d events", out, err, c.appended)
+	}
+}
+
+// TestCrashWhileCopying holds that a copy which is killed at any moment is gone
+// on with: nothing is lost, doubled or in another order.
+func TestCrashWhileCopying(t *testing.T) {
+	c := newCopyTest(t)
+	c.add(3000)
+	for round := range max(crashRounds(t), 4) {
+		p := c.program()
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before, err := c.target.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		moment := before + events.Position(rand.Int64N(600))
+		c.wait(min(moment, 2990)) // or it has ended before
+		_ = p.Process.Kill()
+		_ = p.Wait() // its error is that it was killed
+		t.Logf("round %d: killed beyond position %d", round, moment)
+	}
+	out, err := c.program().CombinedOutput()
+	if err != nil {
+		t.Fatalf("copy: %v; %s", err, out)
+	}
+	c.wantCopied(string(out))
+}
+
+func TestAnInterruptEndsFollowingWithAllThatTheSourceHolds(t *testing.T) {
+	c := newCopyTest(t)
+	c.add(300)
+	p := c.program("--follow")
+	var out bytes.Buffer
+	p.Stdout = &out
+	stderr, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told, err := bufio.NewReader(stderr).ReadString('\n')
+	if want := "the target holds the 300 events of the source, and follows"; err != nil || !strings.HasPrefix(told, want) {
+		t.Errorf("copy --follow tells %q (%v), want %q", told, err, want)
+	}
+	c.add(300)
+	c.wait(300)
+	c.add(300)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, stderr)
+	if err := p.Wait(); err != nil {
+		t.Fatalf("copy --follow: %v", err)
+	}
+	c.wantCopied(out.String())
+}

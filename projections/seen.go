@@ -1,0 +1,49 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"annals/events"
+)
+
+// errOther says that a log is not the one that a read model was made of: a copy
+// of it that has positions of its own, or one that was put back and went on in
+// another way. It is an error of the log, which may be named wrongly.
+var errOther = errors.New("this is not the log that the read model was made of")
+
+// seen is an event by which a log is known again.
+type seen struct {
+	stream   string // '' for none
+	revision int64
+	position events.Position
+	id       string
+}
+
+// seenHere returns errOther where the last event that was applied does not stand
+// in the log, at its position.
+func (g *generation) seenHere(ctx context.Context) error {
+	last, err := g.store.seen(ctx)
+	if err != nil || last.stream == "" {
+		return err
+	}
+	r, found, err := g.log.At(ctx, last.stream, last.revision)
+	if err != nil {
+		return &logError{err}
+	}
+	if !found || r.ID.String() != last.id || r.Position != last.position {
+		return &logError{fmt.Errorf("%w: it lacks event %d of %s with id %s at position %d", errOther, last.revision, last.stream, last.id, last.position)}
+	}
+	return nil
+}
+
+// noteSeen notes the last of the events that were applied.
+func noteSeen(ctx context.Context, tx Tx, applied []events.Event) error {
+	if len(applied) == 0 {
+		return nil
+	}
+	last := applied[len(applied)-1]
+	return tx.Exec(ctx, `UPDATE checkpoint SET seen_stream = $1, seen_revision = $2, seen_position = $3, seen_id = $4 WHERE seen_position < $3`,
+		last.Stream, last.Revision, last.Position, last.ID.String())
+}
