@@ -86,6 +86,7 @@ func rootCommand() *cobra.Command {
 		loginCommand(dataDir),
 		logoutCommand(dataDir),
 		whoamiCommand(dataDir),
+		healthCommand(),
 		versionCommand(),
 		extractCommand(),
 	)
