@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/eventstoredb/esdbtest"
+	"annals/events/memory"
 	"annals/events/sqlite"
 
 	"github.com/google/uuid"
@@ -97,6 +99,62 @@ func (c *copyTest) wantCopied(out string) {
 	if err != nil || hashes[0] != hashes[1] || counts != [2]int{c.appended, c.appended} {
 		c.Errorf("copy prints %q (%v), want equal digests of %d events", out, err, c.appended)
 	}
+}
+
+// TestALogMovesToAnotherEngineAndBack holds that what is made of a copy answers
+// as before, whichever engine keeps it, and that verify finds it sound.
+func TestALogMovesToAnotherEngineAndBack(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "annals-data")
+	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n", "glass.md": "# Glass\n\nThe glass was blown.\n"})
+	want := searched(t, server, data)
+	if err := server.end(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	cluster := esdbtest.Start(t, memory.New()).URL()
+	for _, move := range [][2]string{
+		{"", cluster},
+		{cluster, "sqlite://" + filepath.ToSlash(filepath.Join(dir, "back.db"))},
+	} {
+		to := move[1]
+		wantRun(t, "copy", "--data", data, "--from", move[0], "--to", to)
+		wantRun(t, "rebuild", "--data", data, "--log", to, "--all", "--discard")
+		if out, err := verified(t, data, "--log", to); err != nil {
+			t.Errorf("verify of %s: %v\n%s", to, err, out)
+		}
+		server, err := startServer(dir, nil, "--log", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := searched(t, server, data); got != want {
+			t.Errorf("with the log at %s a search answers %s, want %s", to, got, want)
+		}
+		if err := server.end(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantRun runs the program, which must succeed.
+func wantRun(t *testing.T, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := run(t.Context(), args, strings.NewReader(""), &out, &out); err != nil {
+		t.Fatalf("%v: %v; %s", args, err, &out)
+	}
+}
+
+func searched(t *testing.T, server *serverProcess, data string) string {
+	t.Helper()
+	token, err := issueToken(data, "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, reply, err := server.request(token, "POST", "/core/search", `{"query": "Who burned oil?"}`)
+	if err != nil || status != 200 || !strings.Contains(string(reply), "The lamp burned oil.") {
+		t.Fatalf("search: %d %s, %v", status, reply, err)
+	}
+	return string(reply)
 }
 
 // TestCrashWhileCopying holds that a copy which is killed at any moment is gone

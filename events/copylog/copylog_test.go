@@ -18,6 +18,8 @@ import (
 
 	"annals/events"
 	"annals/events/copylog"
+	"annals/events/eventstoredb"
+	"annals/events/eventstoredb/esdbtest"
 	"annals/events/fault"
 	"annals/events/memory"
 	"annals/events/sqlite"
@@ -31,6 +33,13 @@ var engines = []struct {
 	{"memory", func(*testing.T) events.Driver { return memory.New() }},
 	{"sqlite", func(t *testing.T) events.Driver {
 		d, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}},
+	{"eventstoredb", func(t *testing.T) events.Driver {
+		d, err := eventstoredb.Open(t.Context(), esdbtest.Start(t, memory.New()).URL())
 		if err != nil {
 			t.Fatal(err)
 		}
