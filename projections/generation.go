@@ -200,7 +200,7 @@ func (g *generation) applyAll(ctx context.Context, batch []events.Event, through
 			}
 		}
 		failpoint.Here(failpoint.EventsApplied)
-		return errors.Join(noteSeen(ctx, tx, batch), moveCheckpoint(ctx, tx, through))
+		return moveCheckpoint(ctx, tx, through, batch)
 	})
 	var poison *poisonError
 	if !errors.As(err, &poison) || ctx.Err() != nil {
@@ -259,7 +259,7 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 				if err := g.applyOne(ctx, tx, e); err != nil {
 					return err
 				}
-				return moveCheckpoint(ctx, tx, e.Position)
+				return moveCheckpoint(ctx, tx, e.Position, []events.Event{e})
 			})
 			var poison *poisonError
 			if !errors.As(err, &poison) || ctx.Err() != nil {
@@ -275,7 +275,7 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 		default:
 			reason := poison.err.Error()
 			err := g.store.Transaction(ctx, func(tx Tx) error {
-				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position))
+				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position, []events.Event{e}))
 			})
 			if err != nil {
 				return err
@@ -284,13 +284,7 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 			g.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "correlation_id", e.Metadata.Correlation, "reason", reason)
 		}
 	}
-	return g.store.Transaction(ctx, func(tx Tx) error {
-		return errors.Join(noteSeen(ctx, tx, batch), moveCheckpoint(ctx, tx, through))
-	})
-}
-
-func moveCheckpoint(ctx context.Context, tx Tx, p events.Position) error {
-	return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
+	return g.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through, batch) })
 }
 
 func (g *generation) close() error {

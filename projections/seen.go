@@ -38,12 +38,13 @@ func (g *generation) seenHere(ctx context.Context) error {
 	return nil
 }
 
-// noteSeen notes the last of the events that were applied.
-func noteSeen(ctx context.Context, tx Tx, applied []events.Event) error {
+// moveCheckpoint notes that everything up to a position was applied, and the
+// last event of it.
+func moveCheckpoint(ctx context.Context, tx Tx, p events.Position, applied []events.Event) error {
 	if len(applied) == 0 {
-		return nil
+		return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
 	}
 	last := applied[len(applied)-1]
-	return tx.Exec(ctx, `UPDATE checkpoint SET seen_stream = $1, seen_revision = $2, seen_position = $3, seen_id = $4 WHERE seen_position < $3`,
-		last.Stream, last.Revision, last.Position, last.ID.String())
+	return tx.Exec(ctx, `UPDATE checkpoint SET position = $1, seen_stream = $2, seen_revision = $3, seen_position = $4, seen_id = $5 WHERE position < $1`,
+		p, last.Stream, last.Revision, last.Position, last.ID.String())
 }
