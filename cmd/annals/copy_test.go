@@ -102,7 +102,8 @@ func (c *copyTest) wantCopied(out string) {
 }
 
 // TestALogMovesToAnotherEngineAndBack holds that what is made of a copy answers
-// as before, whichever engine keeps it, and that verify finds it sound.
+// as before, whichever engine keeps it, that verify finds it sound, and that a
+// backup of it holds the same.
 func TestALogMovesToAnotherEngineAndBack(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")
@@ -133,6 +134,10 @@ func TestALogMovesToAnotherEngineAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	restored := filepath.Join(dir, "restored")
+	wantRun(t, "backup", "--data", data, "--log", cluster, filepath.Join(dir, "backup"))
+	wantRun(t, "restore", "--data", restored, filepath.Join(dir, "backup"))
+	wantRun(t, "copy", "--data", restored, "--to", cluster)
 }
 
 // wantRun runs the program, which must succeed.
