@@ -24,7 +24,9 @@ type seen struct {
 // seenHere returns errOther where the last event that was applied does not stand
 // in the log, at its position.
 func (g *generation) seenHere(ctx context.Context) error {
-	last, err := g.store.seen(ctx)
+	var last seen
+	err := g.store.read.QueryRowContext(ctx, `SELECT seen_stream, seen_revision, seen_position, seen_id FROM checkpoint`).
+		Scan(&last.stream, &last.revision, &last.position, &last.id)
 	if err != nil || last.stream == "" {
 		return err
 	}

@@ -210,13 +210,6 @@ func (s *store) checkpoint(ctx context.Context) (p events.Position, err error) {
 	return p, err
 }
 
-// seen returns the last event that was applied.
-func (s *store) seen(ctx context.Context) (last seen, err error) {
-	err = s.read.QueryRowContext(ctx, `SELECT seen_stream, seen_revision, seen_position, seen_id FROM checkpoint`).
-		Scan(&last.stream, &last.revision, &last.position, &last.id)
-	return last, err
-}
-
 // parkedStreams returns the streams of which events wait.
 func (s *store) parkedStreams(ctx context.Context) (map[string]bool, error) {
 	parked, err := Column(ctx, s.read, `SELECT DISTINCT stream FROM parked`)
