@@ -17,7 +17,6 @@ import (
 	"annals/events"
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
-	"annals/events/sqlite"
 
 	"github.com/google/uuid"
 )
@@ -26,19 +25,29 @@ import (
 type copyTest struct {
 	*testing.T
 	dir            string
-	source, target *sqlite.Driver
+	source, target events.Driver
+	from, to       string // URLs
 	appended       int
 }
 
-func newCopyTest(t *testing.T) *copyTest {
+// newCopyTest copies into another file, or to EventStoreDB.
+func newCopyTest(t *testing.T, toCluster bool) *copyTest {
 	c := &copyTest{T: t, dir: t.TempDir()}
-	c.source, c.target = c.open("source.db"), c.open("target.db")
+	c.from, c.to = c.file("source.db"), c.file("target.db")
+	if toCluster {
+		c.to = esdbtest.Start(t, memory.New()).URL()
+	}
+	c.source, c.target = c.open(c.from), c.open(c.to)
 	return c
 }
 
-func (c *copyTest) open(name string) *sqlite.Driver {
+func (c *copyTest) file(name string) string {
+	return "sqlite://" + filepath.ToSlash(filepath.Join(c.dir, name))
+}
+
+func (c *copyTest) open(url string) events.Driver {
 	c.Helper()
-	d, err := sqlite.Open(c.Context(), filepath.Join(c.dir, name))
+	d, err := openLog(c.Context(), url, c.dir, mayCreate)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -73,21 +82,10 @@ func (c *copyTest) program(args ...string) *exec.Cmd {
 	if err != nil {
 		c.Fatal(err)
 	}
-	url := func(name string) string { return "sqlite://" + filepath.ToSlash(filepath.Join(c.dir, name)) }
-	p := exec.Command(path, append([]string{"copy", "--data", c.dir, "--from", url("source.db"), "--to", url("target.db")}, args...)...)
+	p := exec.Command(path, append([]string{"copy", "--data", c.dir, "--from", c.from, "--to", c.to}, args...)...)
 	p.Args[0] = "annals"
 	p.Env = append(os.Environ(), "ANNALS_TEST_PROGRAM=1")
 	return p
-}
-
-// wait waits until the target has passed a position.
-func (c *copyTest) wait(p events.Position) {
-	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
-	defer cancel()
-	if err := c.target.Wait(ctx, p); err != nil {
-		c.Fatalf("wait for position %d of the target: %v", p, err)
-	}
 }
 
 // wantCopied wants the output of a copy that found both logs equal and whole.
@@ -165,32 +163,47 @@ func searched(t *testing.T, server *serverProcess, data string) string {
 // TestCrashWhileCopying holds that a copy which is killed at any moment is gone
 // on with: nothing is lost, doubled or in another order.
 func TestCrashWhileCopying(t *testing.T) {
-	c := newCopyTest(t)
-	c.add(3000)
-	for round := range max(crashRounds(t), 4) {
-		p := c.program()
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		before, err := c.target.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		moment := before + events.Position(rand.Int64N(600))
-		c.wait(min(moment, 2990)) // or it has ended before
-		_ = p.Process.Kill()
-		_ = p.Wait() // its error is that it was killed
-		t.Logf("round %d: killed beyond position %d", round, moment)
+	for name, toCluster := range map[string]bool{"to a file": false, "to EventStoreDB": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCopyTest(t, toCluster)
+			c.add(3000)
+			for range max(crashRounds(t), 4) {
+				c.crash()
+			}
+			out, err := c.program().CombinedOutput()
+			if err != nil {
+				t.Fatalf("copy: %v; %s", err, out)
+			}
+			c.wantCopied(string(out))
+		})
 	}
-	out, err := c.program().CombinedOutput()
+}
+
+// crash kills a copy some events after its start, if it has not ended before.
+func (c *copyTest) crash() {
+	c.Helper()
+	moment, err := c.target.Head(c.Context())
 	if err != nil {
-		t.Fatalf("copy: %v; %s", err, out)
+		c.Fatal(err)
 	}
-	c.wantCopied(string(out))
+	moment += events.Position(rand.Int64N(600))
+	p := c.program()
+	if err := p.Start(); err != nil {
+		c.Fatal(err)
+	}
+	running, end := context.WithCancel(c.Context())
+	go func() {
+		defer end()
+		_ = p.Wait() // its error is that it was killed
+	}()
+	_ = c.target.Wait(running, moment) // its error is that the copy has ended
+	_ = p.Process.Kill()
+	<-running.Done()
+	c.Logf("killed beyond position %d", moment)
 }
 
 func TestAnInterruptEndsFollowingWithAllThatTheSourceHolds(t *testing.T) {
-	c := newCopyTest(t)
+	c := newCopyTest(t, false)
 	c.add(300)
 	p := c.program("--follow")
 	var out bytes.Buffer
@@ -207,7 +220,11 @@ func TestAnInterruptEndsFollowingWithAllThatTheSourceHolds(t *testing.T) {
 		t.Errorf("copy --follow tells %q (%v), want %q", told, err, want)
 	}
 	c.add(300)
-	c.wait(300)
+	soon, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := c.target.Wait(soon, 300); err != nil {
+		t.Fatalf("wait for the copy to follow: %v", err)
+	}
 	c.add(300)
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
