@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -167,7 +168,7 @@ func TestCrashWhileCopying(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCopyTest(t, toCluster)
 			c.add(3000)
-			for range max(crashRounds(t), 4) {
+			for range cmp.Or(crashRounds(t), 2) {
 				c.crash()
 			}
 			out, err := c.program().CombinedOutput()
