@@ -30,6 +30,7 @@ var rules = map[string][]string{
 	"events/s3/...":               {"events/s3"},
 	"events/originals":            {"events/failpoint", "events/fault", "events/s3"},
 	"events/originals/...":        {"events/fault", "events/originals"},
+	"events/copylog":              {"events", "events/fault"},
 	"events/backup":               {"events", "events/fault", "events/originals", "events/s3"},
 	"commands":                    {"events", "events/failpoint", "events/fault"},
 	"commands/importer":           {"commands", "commands/importer/extract", "events", "events/failpoint", "events/fault", "events/originals"},

@@ -121,6 +121,16 @@ func (l *Log) Records(ctx context.Context, after Position, limit int) ([]Record,
 	return l.driver.ReadAll(ctx, after, limit, nil)
 }
 
+// At returns the raw record at a revision of a stream; found tells whether
+// there is one.
+func (l *Log) At(ctx context.Context, stream string, revision int64) (r Record, found bool, err error) {
+	records, err := l.driver.ReadStream(ctx, stream, revision, 1)
+	if err != nil || len(records) == 0 || records[0].Revision != revision {
+		return Record{}, false, err
+	}
+	return records[0], true, nil
+}
+
 // identity is the name space of ids that are computed, not drawn.
 var identity = uuid.MustParse("6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11")
 

@@ -109,7 +109,7 @@ func (g *generation) ofThisLog(ctx context.Context) error {
 	if head < g.position {
 		return &logError{fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)}
 	}
-	return nil
+	return g.seenHere(ctx)
 }
 
 // batch is what was read of the log: the events that the projection reads, of
@@ -265,7 +265,7 @@ func (g *generation) applyAll(ctx context.Context, batch []events.Event, through
 			}
 		}
 		failpoint.Here(failpoint.EventsApplied)
-		return moveCheckpoint(ctx, tx, through)
+		return moveCheckpoint(ctx, tx, through, batch)
 	})
 	var poison *poisonError
 	if !errors.As(err, &poison) && !refused(err) || ctx.Err() != nil {
@@ -338,7 +338,7 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 				if err := blame(e, g.store.settle(ctx)); err != nil {
 					return err
 				}
-				return moveCheckpoint(ctx, tx, e.Position)
+				return moveCheckpoint(ctx, tx, e.Position, []events.Event{e})
 			})
 			var poison *poisonError
 			if !errors.As(err, &poison) || ctx.Err() != nil {
@@ -354,7 +354,7 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 		default:
 			reason := poison.err.Error()
 			err := g.store.Transaction(ctx, func(tx Tx) error {
-				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position))
+				return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position, []events.Event{e}))
 			})
 			if err != nil {
 				return err
@@ -363,11 +363,7 @@ func (g *generation) applySingly(ctx context.Context, batch []events.Event, thro
 			g.logger.Error("event parked", "stream", e.Stream, "revision", e.Revision, "position", e.Position, "correlation_id", e.Metadata.Correlation, "reason", reason)
 		}
 	}
-	return g.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through) })
-}
-
-func moveCheckpoint(ctx context.Context, tx Tx, p events.Position) error {
-	return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
+	return g.store.Transaction(ctx, func(tx Tx) error { return moveCheckpoint(ctx, tx, through, batch) })
 }
 
 func (g *generation) close() error {

@@ -97,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	var errs []error
 	for i, p := range all() {
 		r, aged, err := o.open(ctx, p)
-		if errors.Is(err, errAhead) {
+		if errors.Is(err, errAhead) || errors.Is(err, errOther) {
 			err = fmt.Errorf("%w; put the log back as it was, or, if it is right as it is, delete %s, which is then made anew", err, o.Tables.name(""))
 			return nil, errors.Join(err, s.Close())
 		}

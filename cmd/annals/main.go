@@ -79,6 +79,7 @@ func rootCommand() *cobra.Command {
 		projectionsCommand(dataDir),
 		rebuildCommand(dataDir),
 		verifyCommand(dataDir),
+		copyCommand(dataDir),
 		backupCommand(dataDir),
 		restoreCommand(dataDir),
 		importCommand(dataDir),
@@ -86,6 +87,7 @@ func rootCommand() *cobra.Command {
 		loginCommand(dataDir),
 		logoutCommand(dataDir),
 		whoamiCommand(dataDir),
+		healthCommand(),
 		versionCommand(),
 		extractCommand(),
 	)

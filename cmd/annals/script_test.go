@@ -76,7 +76,8 @@ func (s *scriptServer) end(sig os.Signal) error {
 }
 
 // serveInScript: serve [flags] starts a server on a free port and waits for
-// its welcome, which becomes stdout. $CORE is the URL of the core from then on.
+// its welcome, which becomes stdout. $CORE is the URL of the core, and $LISTEN its
+// address, from then on.
 func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(serverKey{}).(*scriptServer)
 	if neg || s.serverProcess != nil {
@@ -87,6 +88,7 @@ func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	s.serverProcess = p
 	ts.Setenv("CORE", p.base+"/core")
+	ts.Setenv("LISTEN", strings.TrimPrefix(p.base, "http://"))
 	_, err = io.WriteString(ts.Stdout(), p.welcome)
 	ts.Check(err)
 }

@@ -1,9 +1,14 @@
 -- What every read model has, whatever it holds.
 CREATE TABLE checkpoint (
 	one      BIGINT PRIMARY KEY CHECK (one = 1),
-	position BIGINT NOT NULL
+	position BIGINT NOT NULL,
+	-- The last event that was applied, by which this log is told from others.
+	seen_stream   TEXT COLLATE "C" NOT NULL DEFAULT '', -- '' for none
+	seen_revision BIGINT NOT NULL DEFAULT 0,
+	seen_position BIGINT NOT NULL DEFAULT 0,
+	seen_id       TEXT COLLATE "C" NOT NULL DEFAULT ''
 );
-INSERT INTO checkpoint VALUES (1, 0);
+INSERT INTO checkpoint (one, position) VALUES (1, 0);
 
 -- Whoever reads the tables beside the process that writes them listens for how
 -- far they are: "<schema> <position>".

@@ -1,9 +1,14 @@
 -- What every read model has, whatever it holds.
 CREATE TABLE checkpoint (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
-	position INTEGER NOT NULL
+	position INTEGER NOT NULL,
+	-- The last event that was applied, by which this log is told from others.
+	seen_stream   TEXT    NOT NULL DEFAULT '', -- '' for none
+	seen_revision INTEGER NOT NULL DEFAULT 0,
+	seen_position INTEGER NOT NULL DEFAULT 0,
+	seen_id       TEXT    NOT NULL DEFAULT ''
 );
-INSERT INTO checkpoint VALUES (1, 0);
+INSERT INTO checkpoint (one, position) VALUES (1, 0);
 
 -- Events that could not be applied, and what waits behind them in their streams.
 CREATE TABLE parked (

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// deployed returns a file of deploy/.
+func deployed(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// wantFlag fails the test unless serve has the flag of an environment variable
+// that takes the value.
+func wantFlag(t *testing.T, file, variable, value string) {
+	t.Helper()
+	if variable == "ANNALS_CONFIG" {
+		return // names the file of settings, as --config does
+	}
+	serve, _, err := rootCommand().Find([]string{"serve"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "ANNALS_"), "_", "-"))
+	var flag *pflag.Flag
+	if flag = serve.Flags().Lookup(name); flag == nil {
+		flag = serve.InheritedFlags().Lookup(name)
+	}
+	if flag == nil {
+		t.Errorf("%s sets %s, but serve has no flag --%s", file, variable, name)
+	} else if err := flag.Value.Set(value); err != nil {
+		t.Errorf("%s sets %s to %q: %v", file, variable, value, err)
+	}
+}
+
+// composeFile is what the tests look at of compose.yaml.
+type composeFile struct {
+	Services map[string]struct {
+		Image       string
+		Environment map[string]string
+		Volumes     []string
+		DependsOn   map[string]any `yaml:"depends_on"`
+	}
+	Volumes map[string]any
+}
+
+func TestComposeFileFitsTheProgram(t *testing.T) {
+	text := deployed(t, "compose.yaml")
+	var compose composeFile
+	if err := yaml.Unmarshal([]byte(text), &compose); err != nil {
+		t.Fatalf("compose.yaml: %v", err)
+	}
+	nodes := 0
+	for name, service := range compose.Services {
+		if tag := service.Image[strings.LastIndex(service.Image, ":")+1:]; tag == service.Image || tag == "latest" {
+			t.Errorf("the image %s of %s has no version", service.Image, name)
+		}
+		for needed := range service.DependsOn {
+			if _, ok := compose.Services[needed]; !ok {
+				t.Errorf("%s depends on %s, which is not there", name, needed)
+			}
+		}
+		for _, v := range service.Volumes {
+			volume, _, _ := strings.Cut(v, ":")
+			if _, ok := compose.Volumes[volume]; !ok && !strings.HasPrefix(volume, ".") && !strings.HasPrefix(volume, "$") {
+				t.Errorf("%s has the volume %s, which is not there", name, volume)
+			}
+		}
+		if !strings.HasPrefix(service.Image, "annals:") {
+			continue
+		}
+		nodes++
+		for variable, value := range service.Environment {
+			if strings.HasPrefix(variable, "ANNALS_") {
+				wantFlag(t, "compose.yaml", variable, value)
+			}
+		}
+	}
+	if nodes != 2 {
+		t.Errorf("compose.yaml has %d nodes, want 2", nodes)
+	}
+}
+
+// Every secret that the compose file asks for stands in the example, empty, and
+// nothing else does.
+func TestEnvironmentExampleNamesWhatTheComposeFileAsksFor(t *testing.T) {
+	var asked, given []string
+	for _, m := range regexp.MustCompile(`[^$]\$\{([A-Z_]+)[^}]*\}`).FindAllStringSubmatch(deployed(t, "compose.yaml"), -1) {
+		asked = append(asked, m[1])
+	}
+	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+)=(.*)$`).FindAllStringSubmatch(deployed(t, "env.example"), -1) {
+		given = append(given, m[1])
+		if m[2] != "" && regexp.MustCompile(`PASSWORD|KEY|USER`).MatchString(m[1]) {
+			t.Errorf("env.example holds a value of %s", m[1])
+		}
+	}
+	slices.Sort(asked)
+	slices.Sort(given)
+	if asked = slices.Compact(asked); !slices.Equal(asked, given) {
+		t.Errorf("compose.yaml asks for %v, and env.example has %v", asked, given)
+	}
+}
+
+func TestOtherFilesOfDeploymentFitTheProgram(t *testing.T) {
+	for _, name := range []string{"Dockerfile", "annals.service"} {
+		for _, m := range regexp.MustCompile(`\b(ANNALS_[A-Z_]+)=([\w./:]+)`).FindAllStringSubmatch(deployed(t, name), -1) {
+			wantFlag(t, name, m[1], m[2])
+		}
+	}
+	commands := regexp.MustCompile(`/usr/local/bin/annals(?:", "| )([a-z]+)`)
+	for _, name := range []string{"Dockerfile", "annals.service", "compose.yaml"} {
+		for _, m := range commands.FindAllStringSubmatch(deployed(t, name), -1) {
+			if found, _, err := rootCommand().Find([]string{m[1]}); err != nil || found.Name() != m[1] {
+				t.Errorf("%s calls annals %s, which there is not: %v", name, m[1], err)
+			}
+		}
+	}
+	settings, err := readConfig(filepath.Join("..", "..", "deploy", "annals.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range settings {
+		for _, value := range values {
+			wantFlag(t, "annals.yaml", "ANNALS_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")), value)
+		}
+	}
+}

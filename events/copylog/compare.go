@@ -1,0 +1,122 @@
+package copylog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// page is how many records are read at once, if they are not too large.
+const page = 2000
+
+// Digest names what a log holds, whatever engine keeps it.
+type Digest struct {
+	Events int64 `json:"events"`
+	// SHA256, in hex, is over all events in their order: of each the id, and
+	// the stream, revision, type, metadata and data with their lengths before
+	// them; not the position.
+	SHA256 string `json:"sha256"`
+}
+
+// side is one log, as far as it was compared.
+type side struct {
+	at    events.Position
+	count int64
+	hash  hash.Hash
+	buf   []byte
+}
+
+// pass takes the log's next record into its digest.
+func (s *side) pass(r *events.Record) {
+	if s.hash == nil {
+		s.hash = sha256.New()
+	}
+	b := append(s.buf[:0], r.ID[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Revision))
+	for _, text := range [...]string{r.Stream, r.Type} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
+	}
+	for _, text := range [...][]byte{r.Metadata, r.Data} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
+	}
+	s.hash.Write(b)
+	s.at, s.count, s.buf = r.Position, s.count+1, b
+}
+
+// sum is the digest of what was compared so far.
+func (s *side) sum() Digest {
+	if s.hash == nil {
+		s.hash = sha256.New()
+	}
+	return Digest{Events: s.count, SHA256: hex.EncodeToString(s.hash.Sum(nil))}
+}
+
+// compare goes on to the end of the target, and returns an error at the first
+// record that the source does not have in its place. The target is read first:
+// whatever another copy added to it is in the source by then.
+func (c *Copy) compare(ctx context.Context, head events.Position) error {
+	for after := c.target.at; ; {
+		held, through, err := c.To.ReadAll(ctx, after, page, nil)
+		if err != nil {
+			return fmt.Errorf("read the target: %w", err)
+		}
+		if through <= after {
+			return nil
+		}
+		if err := c.compareTo(ctx, held); err != nil {
+			return err
+		}
+		after = through
+		c.tell(Comparing, c.source.at, head)
+	}
+}
+
+// compareTo reads as much of the source as the target holds next.
+func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
+	for after := c.source.at; len(held) > 0; {
+		records, through, err := c.From.ReadAll(ctx, after, len(held), nil)
+		if err != nil {
+			return fmt.Errorf("read the source: %w", err)
+		}
+		if through <= after {
+			return foreign(c.target.count, &held[0], "goes on", "the source ends there")
+		}
+		for i := range records {
+			if !equal(&records[i], &held[i]) {
+				return foreign(c.target.count, &held[i], "differs", "the source holds "+name(&records[i]))
+			}
+			c.source.pass(&records[i])
+			c.target.pass(&held[i])
+		}
+		held, after = held[len(records):], through
+	}
+	return nil
+}
+
+// equal reports whether two logs hold the same event; where does not matter.
+func equal(a, b *events.Record) bool {
+	return a.ID == b.ID && a.Stream == b.Stream && a.Revision == b.Revision && a.Type == b.Type &&
+		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data)
+}
+
+// foreignError says that a target holds something else than the source: no
+// other try makes that good.
+type foreignError struct{ error }
+
+func (e *foreignError) Unwrap() error { return e.error }
+
+func foreign(before int64, r *events.Record, what, instead string) error {
+	return &foreignError{fault.Errorf(fault.Conflict, "the target %s after %d events: at position %d it holds %s, and %s",
+		what, before, r.Position, name(r), instead)}
+}
+
+func name(r *events.Record) string {
+	return fmt.Sprintf("event %d of %s (%s, id %s)", r.Revision, r.Stream, r.Type, r.ID)
+}

@@ -1,0 +1,310 @@
+package copylog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"annals/events"
+	"annals/events/copylog"
+	"annals/events/eventstoredb"
+	"annals/events/eventstoredb/esdbtest"
+	"annals/events/fault"
+	"annals/events/memory"
+	"annals/events/sqlite"
+)
+
+// engines are the kinds of logs that the tests copy between.
+var engines = []struct {
+	name string
+	open func(t *testing.T) events.Driver
+}{
+	{"memory", func(*testing.T) events.Driver { return memory.New() }},
+	{"sqlite", func(t *testing.T) events.Driver {
+		d, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}},
+	{"eventstoredb", func(t *testing.T) events.Driver {
+		d, err := eventstoredb.Open(t.Context(), esdbtest.Start(t, memory.New()).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}},
+}
+
+func open(t *testing.T, engine int) events.Driver {
+	t.Helper()
+	d := engines[engine].open(t)
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return d
+}
+
+// record returns a new event that says text.
+func record(text string) events.Record {
+	return events.Record{
+		ID: uuid.New(), Type: "Happened",
+		Data:     fmt.Appendf(nil, `{"text": %q,  "n":1.50}`, text), // in no form that JSON would be given anew
+		Metadata: []byte(`{"time":"2026-01-02T03:04:05.000006Z","schema":1}`),
+	}
+}
+
+func appendTo(t *testing.T, d events.Driver, stream string, records ...events.Record) {
+	t.Helper()
+	if _, err := d.Append(t.Context(), stream, events.AnyRevision, records); err != nil {
+		t.Fatalf("Append(%s, %d records): %v", stream, len(records), err)
+	}
+}
+
+// history appends n events to a few streams, some of them in a row.
+func history(t *testing.T, d events.Driver, n int) {
+	t.Helper()
+	for i := range n {
+		appendTo(t, d, fmt.Sprintf("stream-%d", i/3%5), record(fmt.Sprint("event ", i)))
+	}
+}
+
+// all returns everything in a log, without positions.
+func all(t *testing.T, d events.Driver) (records []events.Record) {
+	t.Helper()
+	for after := events.Position(0); ; {
+		batch, through, err := d.ReadAll(context.WithoutCancel(t.Context()), after, 100, nil)
+		if err != nil {
+			t.Fatalf("ReadAll(%d): %v", after, err)
+		}
+		for _, r := range batch {
+			r.Position = 0
+			records = append(records, r)
+		}
+		if through == after {
+			return records
+		}
+		after = through
+	}
+}
+
+func same(a, b events.Record) bool {
+	return a.ID == b.ID && a.Stream == b.Stream && a.Revision == b.Revision && a.Type == b.Type &&
+		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
+}
+
+// wantCopied fails the test unless two logs hold the same in the same order.
+func wantCopied(t *testing.T, to, from events.Driver) {
+	t.Helper()
+	if got, want := all(t, to), all(t, from); !slices.EqualFunc(got, want, same) {
+		t.Errorf("the copy holds %d events, want the %d of the source, or others", len(got), len(want))
+	}
+}
+
+func TestCopyKeepsEverythingButPositions(t *testing.T) {
+	for from := range engines {
+		for to := range engines {
+			t.Run(engines[from].name+" to "+engines[to].name, func(t *testing.T) {
+				source, target := open(t, from), open(t, to)
+				history(t, source, 30)
+				large := record(strings.Repeat("x", 600<<10))
+				appendTo(t, source, "large", large)
+				appendTo(t, source, "large", record(strings.Repeat("y", 600<<10)))
+				c := &copylog.Copy{From: source, To: target}
+				got, err := c.Run(t.Context())
+				if err != nil {
+					t.Fatalf("Run: %v", err)
+				}
+				wantCopied(t, target, source)
+				if got.From != got.To || got.From.Events != 32 || got.Appended != 32 {
+					t.Errorf("Run: got %+v, want 32 events appended and equal digests", got)
+				}
+				again, err := (&copylog.Copy{From: target, To: source}).Run(t.Context())
+				if err != nil || again.From != got.From || again.Appended != 0 {
+					t.Errorf("Run back: got %+v, %v, want digest %+v and nothing appended", again, err, got.From)
+				}
+			})
+		}
+	}
+}
+
+// cutDriver fails its appends from a moment on, after one that may be made and
+// not told of, as a connection that breaks.
+type cutDriver struct {
+	events.Driver
+	left  int
+	after bool // the last append is made all the same
+}
+
+var errCut = errors.New("cut off")
+
+func (d *cutDriver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if d.left--; d.left >= 0 {
+		return d.Driver.Append(ctx, stream, expected, records)
+	}
+	if d.left == -1 && d.after {
+		if _, err := d.Driver.Append(ctx, stream, expected, records); err != nil {
+			return events.Appended{}, err
+		}
+	}
+	return events.Appended{}, errCut
+}
+
+func TestAnyHistoryIsCopiedHoweverOftenItIsCutOff(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		source, target := memory.New(), memory.New()
+		defer source.Close()
+		defer target.Close()
+		for range rapid.IntRange(0, 4).Draw(rt, "rounds") {
+			for range rapid.IntRange(0, 12).Draw(rt, "appends") {
+				batch := make([]events.Record, rapid.IntRange(1, 4).Draw(rt, "records"))
+				for i := range batch {
+					batch[i] = record(rapid.String().Draw(rt, "text"))
+				}
+				appendTo(t, source, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "stream"), batch...)
+			}
+			cut := &cutDriver{target, rapid.IntRange(0, 9).Draw(rt, "cut after"), rapid.Bool().Draw(rt, "made")}
+			if _, err := (&copylog.Copy{From: source, To: cut}).Run(t.Context()); err != nil && !errors.Is(err, errCut) {
+				rt.Fatalf("Run that is cut off: %v", err)
+			}
+		}
+		got, err := (&copylog.Copy{From: source, To: target}).Run(t.Context())
+		if err != nil || got.From != got.To {
+			rt.Fatalf("Run: got %+v, %v, want equal digests", got, err)
+		}
+		wantCopied(t, target, source)
+	})
+}
+
+func TestATargetThatHoldsSomethingElseIsLeftAsItWas(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		foreign func(t *testing.T, source, target events.Driver)
+		want    string
+	}{
+		{"from the start", func(t *testing.T, source, target events.Driver) {
+			appendTo(t, target, "elsewhere", record("foreign"))
+			history(t, source, 5)
+		}, "the target differs after 0 events: at position 3 it holds event 0 of elsewhere (Happened, id "},
+		{"behind what it shares", func(t *testing.T, source, target events.Driver) {
+			history(t, source, 5)
+			copied(t, target, source)
+			appendTo(t, target, "elsewhere", record("foreign"))
+			history(t, source, 5)
+		}, "the target differs after 5 events: at position 18 it holds event 0 of elsewhere (Happened, id "},
+		{"behind all of the source", func(t *testing.T, source, target events.Driver) {
+			history(t, source, 5)
+			copied(t, target, source)
+			appendTo(t, target, "elsewhere", record("foreign"))
+		}, "the target goes on after 5 events: at position 18 it holds event 0 of elsewhere (Happened, id "},
+		{"in the bytes of one event alone", func(t *testing.T, source, target events.Driver) {
+			r := record("this")
+			appendTo(t, source, "stream", r)
+			r.Data = []byte(`{"text":"this","n":1.5}`)
+			appendTo(t, target, "stream", r)
+		}, "the target differs after 0 events"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source, target := open(t, 0), open(t, 0)
+			c.foreign(t, source, target)
+			before := all(t, target)
+			_, err := (&copylog.Copy{From: source, To: target}).Run(t.Context())
+			if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Run: got error %v, want a conflict with %q", err, c.want)
+			}
+			if after := all(t, target); !slices.EqualFunc(after, before, same) {
+				t.Errorf("the target holds %d events after, want the %d that it held", len(after), len(before))
+			}
+		})
+	}
+}
+
+func copied(t *testing.T, target, source events.Driver) {
+	t.Helper()
+	if _, err := (&copylog.Copy{From: source, To: target}).Run(t.Context()); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+}
+
+func TestCopiesAtOnceMakeOneCopy(t *testing.T) {
+	source, target := open(t, 0), open(t, 1)
+	history(t, source, 300)
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			got, err := (&copylog.Copy{From: source, To: target}).Run(t.Context())
+			if err != nil || got.From != got.To || got.From.Events != 300 {
+				t.Errorf("Run beside others: got %+v, %v, want 300 equal events", got, err)
+			}
+		})
+	}
+	all.Wait()
+	wantCopied(t, target, source)
+}
+
+func TestFollowTakesOverWhatIsAppendedUntilItIsToldToStop(t *testing.T) {
+	source, target := open(t, 0), open(t, 1)
+	history(t, source, 20)
+	c := &copylog.Copy{From: source, To: target}
+	if _, err := c.Run(t.Context()); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var following sync.WaitGroup
+	var result copylog.Result
+	var failed error
+	head, err := target.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	following.Go(func() { result, failed = c.Follow(ctx) })
+	history(t, source, 20)
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := target.Wait(within, head); err != nil {
+		t.Fatalf("wait for the copy to go on: %v", err)
+	}
+	history(t, source, 20)
+	stop()
+	following.Wait()
+	if failed != nil || result.From != result.To || result.To.Events != 60 {
+		t.Errorf("Follow: got %+v, %v, want 60 equal events", result, failed)
+	}
+	wantCopied(t, target, source)
+}
+
+// awayDriver is Unavailable for some calls, and then there again.
+type awayDriver struct {
+	events.Driver
+	away atomic.Int64
+}
+
+func (d *awayDriver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if d.away.Add(-1) >= 0 {
+		return events.Appended{}, fault.Errorf(fault.Unavailable, "nobody answers")
+	}
+	return d.Driver.Append(ctx, stream, expected, records)
+}
+
+func TestAnEngineThatIsAwayForAMomentIsWaitedFor(t *testing.T) {
+	source := open(t, 0)
+	target := &awayDriver{Driver: open(t, 0)}
+	target.away.Store(2)
+	history(t, source, 10)
+	copied(t, target, source)
+	wantCopied(t, target, source)
+}
