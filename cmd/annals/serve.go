@@ -98,7 +98,8 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.Int64Var(&c.extract.Memory, "extract-memory", 512<<20, "bytes of memory of one PDF reader")
 	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
-	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default 5s where read models are shared, else none)")
+	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")
+	flags.Lookup("drain").DefValue = "0s" // which help does not show
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")
