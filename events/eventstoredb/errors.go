@@ -65,6 +65,22 @@ func passes(err error) bool {
 	return false
 }
 
+// misplaced is how servers say that no event begins where a filtered read of the
+// whole log is to begin. There is no code that says so, and what they find in
+// the middle of an event may be any other failure to them, too.
+const misplaced = "Unexpected FilteredReadAllResult: "
+
+// refuses reports whether a server does not read from a position.
+func refuses(err error) bool {
+	switch codeOf(err) {
+	case codes.InvalidArgument:
+		return true
+	case codes.Unknown:
+		return strings.Contains(err.Error(), misplaced+"InvalidPosition") || strings.Contains(err.Error(), misplaced+"Error")
+	}
+	return false
+}
+
 // codeOf returns the protocol's code of an error.
 func codeOf(err error) codes.Code {
 	var s interface{ GRPCStatus() *status.Status }

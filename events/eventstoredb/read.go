@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"google.golang.org/grpc/codes"
 
 	"annals/events"
 )
@@ -124,7 +123,7 @@ func (p *page) read(ctx context.Context, s *session, skip []string) error {
 		o.CountOption = &streams.ReadReq_Options_Count{Count: uint64(count)}
 		p.came = 0
 		ended, err := read(ctx, s, o, p.take)
-		refused := codeOf(err) == codes.InvalidArgument
+		refused := err != nil && refuses(err)
 		switch {
 		case refused && from > 0 && from == p.after:
 			from++

@@ -187,14 +187,15 @@ func (r *reading) all(o *streams.ReadReq_Options) error {
 }
 
 // there refuses positions at which no record stands, as the real server does
-// for what is not the beginning of one in its files.
+// for what is not the beginning of one in its files, in the words that it has
+// for reads with a filter.
 func (r *reading) there(p events.Position) error {
 	batch, _, err := r.log.ReadAll(r.call.Context(), p-1, 1, nil)
 	switch {
 	case err != nil:
 		return statusOf(err)
 	case p != 0 && (len(batch) == 0 || batch[0].Position != p):
-		return status.Error(codes.InvalidArgument, "Trying to read from an invalid position.")
+		return status.Error(codes.Unknown, "Unexpected FilteredReadAllResult: InvalidPosition")
 	}
 	return nil
 }
