@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -42,7 +43,7 @@ func explained(err error, trailer metadata.MD) error {
 	}
 	switch exception := first("exception"); {
 	case exception == isNotLeader:
-		return &notLeader{first("leader-endpoint-host") + ":" + first("leader-endpoint-port"), err}
+		return &notLeader{net.JoinHostPort(first("leader-endpoint-host"), first("leader-endpoint-port")), err}
 	case strings.HasPrefix(exception, isTooLarge):
 		return fault.Errorf(fault.Invalid, "the append is larger than the server takes: %w", err)
 	}
