@@ -36,9 +36,17 @@ func (s *service) Read(request *streams.ReadReq, call streams.Streams_ReadServer
 		return err
 	}
 	r := &reading{service: s, call: call, fault: f}
+	if err := r.answer(o); err != nil || !f.Hang {
+		return err
+	}
+	<-call.Context().Done()
+	return call.Context().Err()
+}
+
+func (r *reading) answer(o *streams.ReadReq_Options) error {
 	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
 	switch {
-	case method == Subscribe:
+	case o.GetSubscription() != nil:
 		return r.subscription(o)
 	case o.GetStream() != nil && backwards:
 		return r.streamBackwards(o)
