@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"annals/events/copylog"
+	"annals/events/eventstoredb"
 
 	"github.com/spf13/cobra"
 )
@@ -59,6 +60,10 @@ func (c *copyConfig) run(ctx context.Context) (err error) {
 		return errors.New("--to must name the log to copy to")
 	case c.from:
 		return errors.New("--from and --to name the same log")
+	}
+	if eventstoredb.Knows(c.from) && eventstoredb.Knows(c.to) && eventstoredb.Overlap(c.from, c.to) {
+		return errors.New("--from and --to name logs of one cluster, and the prefix of the one begins that of the other: " +
+			"what is copied would be the source's as well")
 	}
 	begun := time.Now()
 	source, err := openLog(ctx, c.from, c.data, mustExist)

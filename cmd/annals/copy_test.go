@@ -163,6 +163,15 @@ func searched(t *testing.T, server *serverProcess, data string) string {
 
 // TestCrashWhileCopying holds that a copy which is killed at any moment is gone
 // on with: nothing is lost, doubled or in another order.
+// Such a copy would copy itself, for as long as the names of its streams grow.
+func TestALogIsNotCopiedToWhereItIsItsOwnSource(t *testing.T) {
+	url := esdbtest.Start(t, memory.New()).URL()
+	c := copyConfig{from: url, to: url + "&prefix=new-", out: io.Discard, told: io.Discard, progress: newCheckBar(io.Discard)}
+	if err := c.run(t.Context()); err == nil || !strings.Contains(err.Error(), "one cluster") {
+		t.Errorf("copy to a prefix within the source: %v", err)
+	}
+}
+
 func TestCrashWhileCopying(t *testing.T) {
 	for name, toCluster := range map[string]bool{"to a file": false, "to EventStoreDB": true} {
 		t.Run(name, func(t *testing.T) {

@@ -163,7 +163,7 @@ func (c *cluster) ask(ctx context.Context, address string) (*session, error) {
 		return nil, err
 	}
 	s := &session{conn: conn, streams: streams.NewStreamsClient(conn)}
-	if _, err := read(ctx, s, lastOfAll(nil), func(*recorded) bool { return true }); err != nil {
+	if _, err := read(ctx, s, lastOfAll(nil), func(*recorded) bool { return false }); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -42,7 +43,7 @@ func explained(err error, trailer metadata.MD) error {
 	}
 	switch exception := first("exception"); {
 	case exception == isNotLeader:
-		return &notLeader{first("leader-endpoint-host") + ":" + first("leader-endpoint-port"), err}
+		return &notLeader{net.JoinHostPort(first("leader-endpoint-host"), first("leader-endpoint-port")), err}
 	case strings.HasPrefix(exception, isTooLarge):
 		return fault.Errorf(fault.Invalid, "the append is larger than the server takes: %w", err)
 	}
@@ -61,6 +62,22 @@ func passes(err error) bool {
 		return true
 	case codes.Unknown:
 		return strings.Contains(err.Error(), lacksLeader)
+	}
+	return false
+}
+
+// misplaced is how servers say that no event begins where a filtered read of the
+// whole log is to begin. There is no code that says so, and what they find in
+// the middle of an event may be any other failure to them, too.
+const misplaced = "Unexpected FilteredReadAllResult: "
+
+// refuses reports whether a server does not read from a position.
+func refuses(err error) bool {
+	switch codeOf(err) {
+	case codes.InvalidArgument:
+		return true
+	case codes.Unknown:
+		return strings.Contains(err.Error(), misplaced+"InvalidPosition") || strings.Contains(err.Error(), misplaced+"Error")
 	}
 	return false
 }

@@ -134,6 +134,24 @@ func TestAnAnswerThatNeverComesIsNotWaitedForLongerThanItsContext(t *testing.T) 
 	}
 }
 
+// A server that has found what it was asked for goes on looking for one more.
+func TestTheEndOfALogIsToldAtOnce(t *testing.T) {
+	server := esdbtest.Start(t, memory.New())
+	d := open(t, server.URL()+"&defaultDeadline=500")
+	made := appendTo(t, d, "a", events.NoStream, 1)
+	for range 2 {
+		server.Fail(esdbtest.Fault{On: esdbtest.Read, Times: 1, After: 1, Hang: true})
+	}
+	before := server.Calls(esdbtest.Read)
+	if head, err := d.Head(t.Context()); err != nil || head != made.Position {
+		t.Errorf("Head: got %d, %v, want %d", head, err, made.Position)
+	}
+	appendTo(t, d, "a", events.AnyRevision, 1)
+	if got := server.Calls(esdbtest.Read) - before; got != 2 {
+		t.Errorf("the server was asked %d times for the ends of the log and of a stream, want 2", got)
+	}
+}
+
 func TestTheLeaderIsFollowed(t *testing.T) {
 	log := memory.New()
 	a, b, c := esdbtest.Start(t, log), esdbtest.Start(t, log), esdbtest.Start(t, log)

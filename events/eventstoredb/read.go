@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"google.golang.org/grpc/codes"
 
 	"annals/events"
 )
@@ -35,7 +34,7 @@ func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err
 		revision = events.NoStream
 		_, err := read(ctx, s, lastOfStream(d.prefix+stream), func(e *recorded) bool {
 			revision = int64(e.GetStreamRevision())
-			return true
+			return false
 		})
 		return err
 	})
@@ -124,7 +123,7 @@ func (p *page) read(ctx context.Context, s *session, skip []string) error {
 		o.CountOption = &streams.ReadReq_Options_Count{Count: uint64(count)}
 		p.came = 0
 		ended, err := read(ctx, s, o, p.take)
-		refused := codeOf(err) == codes.InvalidArgument
+		refused := err != nil && refuses(err)
 		switch {
 		case refused && from > 0 && from == p.after:
 			from++
@@ -155,10 +154,12 @@ func (d *Driver) Head(ctx context.Context) (head events.Position, err error) {
 	return head, err
 }
 
+// head does not wait for the end of the answer: before it, the server looks for
+// one event more than it was asked for, which may lie far behind others'.
 func (d *Driver) head(ctx context.Context, s *session) (head events.Position, err error) {
 	_, err = read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
 		head = events.Position(e.GetCommitPosition())
-		return true
+		return false
 	})
 	if err != nil {
 		return 0, err

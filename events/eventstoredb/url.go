@@ -23,6 +23,24 @@ func Knows(url string) bool {
 	return found && schemes[scheme] != ""
 }
 
+// Overlap reports whether two URLs name logs of which one holds the other's
+// streams: they name a node in common, and the one's prefix begins the other's.
+func Overlap(one, other string) bool {
+	a, err := parse(one)
+	if err != nil {
+		return false
+	}
+	b, err := parse(other)
+	if err != nil || !strings.HasPrefix(a.prefix, b.prefix) && !strings.HasPrefix(b.prefix, a.prefix) {
+		return false
+	}
+	seeds, _ := a.seeds()
+	others, _ := b.seeds()
+	return slices.ContainsFunc(seeds, func(seed string) bool {
+		return slices.ContainsFunc(others, func(s string) bool { return strings.EqualFold(s, seed) })
+	})
+}
+
 const form = "esdb://user:password@host:2113?tlsCaFile=/path, or esdb+discover://… for a cluster"
 
 // settings are what a URL says.

@@ -70,6 +70,26 @@ func TestOnlyURLsOfEventStoreDBAreKnown(t *testing.T) {
 	}
 }
 
+func TestLogsOfOneClusterOverlapByTheirPrefixes(t *testing.T) {
+	for _, c := range []struct {
+		one, other string
+		want       bool
+	}{
+		{"esdb://a:2113", "esdb://a:2113?prefix=p-", true},
+		{"esdb://a", "kurrentdb://user:word@A:2113?tls=false&prefix=p-", true},
+		{"esdb://a,b,c?prefix=p-", "esdb+discover://c?prefix=p-q-", true},
+		{"esdb://a", "esdb://a", true},
+		{"esdb://a?prefix=p-", "esdb://a?prefix=q-", false},
+		{"esdb://a", "esdb://b?prefix=p-", false},
+		{"esdb://a", "esdb://a:2114?prefix=p-", false},
+		{"esdb://a", "esdb://a?prefix=$p", false},
+	} {
+		if eventstoredb.Overlap(c.one, c.other) != c.want || eventstoredb.Overlap(c.other, c.one) != c.want {
+			t.Errorf("Overlap(%q, %q): want %t", c.one, c.other, c.want)
+		}
+	}
+}
+
 // certificate makes an authority, in a file, and a server of 127.0.0.1 whose
 // certificate it has signed: itself.
 func certificate(t *testing.T) (authority string, config *tls.Config) {

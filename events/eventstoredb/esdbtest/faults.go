@@ -30,10 +30,10 @@ type Fault struct {
 	Times int // how many calls; all until Heal where it is 0
 
 	Delay time.Duration // the call is slow
-	Hang  bool          // the call is never answered
+	Hang  bool          // the call is never answered, or to its end where After is set
 	Code  codes.Code    // the call is refused with this status
 	Text  string        // what the status says
-	After int           // a read or subscription breaks with Code after as many messages
+	After int           // a read or subscription breaks with Code, or hangs, after as many messages
 
 	// LoseReply lets an append be made, and answers it with Code.
 	LoseReply bool
@@ -84,7 +84,7 @@ func Cluster(leader *Server, followers ...*Server) {
 // The fault it returns tells what is left of that.
 func (s *Server) begin(ctx context.Context, m Method) (Fault, error) {
 	f := s.next(m)
-	if f.Hang {
+	if f.Hang && f.After == 0 {
 		<-ctx.Done()
 		return f, ctx.Err()
 	}

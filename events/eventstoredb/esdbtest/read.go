@@ -36,9 +36,17 @@ func (s *service) Read(request *streams.ReadReq, call streams.Streams_ReadServer
 		return err
 	}
 	r := &reading{service: s, call: call, fault: f}
+	if err := r.answer(o); err != nil || !f.Hang {
+		return err
+	}
+	<-call.Context().Done()
+	return call.Context().Err()
+}
+
+func (r *reading) answer(o *streams.ReadReq_Options) error {
 	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
 	switch {
-	case method == Subscribe:
+	case o.GetSubscription() != nil:
 		return r.subscription(o)
 	case o.GetStream() != nil && backwards:
 		return r.streamBackwards(o)
@@ -187,14 +195,15 @@ func (r *reading) all(o *streams.ReadReq_Options) error {
 }
 
 // there refuses positions at which no record stands, as the real server does
-// for what is not the beginning of one in its files.
+// for what is not the beginning of one in its files, in the words that it has
+// for reads with a filter.
 func (r *reading) there(p events.Position) error {
 	batch, _, err := r.log.ReadAll(r.call.Context(), p-1, 1, nil)
 	switch {
 	case err != nil:
 		return statusOf(err)
 	case p != 0 && (len(batch) == 0 || batch[0].Position != p):
-		return status.Error(codes.InvalidArgument, "Trying to read from an invalid position.")
+		return status.Error(codes.Unknown, "Unexpected FilteredReadAllResult: InvalidPosition")
 	}
 	return nil
 }

@@ -333,3 +333,23 @@ func TestThousandsOfGrants(t *testing.T) {
 		t.Errorf("Search = %v, %v", hits, err)
 	}
 }
+
+// Who removes an index while another makes it is told of by an error.
+func TestAnIndexMayGoWhileItIsMade(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("g")
+	server.Break(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+		if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/indexes/") && !strings.Contains(r.URL.Path, "/documents") {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"message":"Index not found.","code":"index_not_found","type":"invalid_request"}`)
+			return
+		}
+		stub.ServeHTTP(w, r)
+	})
+	if err := x.Apply(t.Context(), batch(1, "one")); err == nil {
+		t.Error("Apply to an index that is not there: no error")
+	}
+	server.Answer()
+	apply(t, x, batch(1, "one"))
+	wantHolds(t, x, 1, "one")
+}

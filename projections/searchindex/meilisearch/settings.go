@@ -108,7 +108,7 @@ func (x *Index) info(ctx context.Context) (info *meilisearch.IndexResult, err er
 		return err
 	})
 	switch {
-	case isCode(err, "index_not_found"):
+	case isCode(err, "index_not_found") && x.seen.Load():
 		return nil, x.lost(err)
 	case err == nil && info.UID != x.uid:
 		err = errNotMeilisearch
