@@ -36,12 +36,12 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("--%s: it is no URL; write it as %s:///path%s", flag, scheme, otherwise(flag))
 	}
-	u.User = nil // it may hold a key, which no error tells
+	// More of it may be a password, wherever a slash is missing.
 	if u.Scheme != scheme {
-		return "", fmt.Errorf("--%s %s: this version knows %s:///path%s", flag, u.Redacted(), scheme, otherwise(flag))
+		return "", fmt.Errorf("--%s begins with %q: this version knows %s:///path%s", flag, u.Scheme, scheme, otherwise(flag))
 	}
 	if u.Host != "" || u.Path == "" {
-		return "", fmt.Errorf("--%s %s: write the path as %s:///path, with three slashes", flag, u.Redacted(), scheme)
+		return "", fmt.Errorf("--%s: write the path as %s:///path, with three slashes", flag, scheme)
 	}
 	return filepath.FromSlash(u.Path), nil
 }
@@ -50,10 +50,10 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 func otherwise(flag string) string {
 	switch flag {
 	case "log":
-		return " and esdb://host:2113"
+		return " and esdb://host:2113 (kurrentdb:// is the same)"
 	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
-	case "read-models":
+	case "accounts", "read-models":
 		return " and " + postgres.Schemes[0] + "://host/database"
 	case "search":
 		return " and " + meilisearch.Form

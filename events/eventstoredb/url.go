@@ -70,6 +70,8 @@ func parse(text string) (settings, error) {
 	for name := range values {
 		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
 		switch {
+		case strings.Contains(name, "@"): // it is the rest of a password
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F where it is of the password")
 		case i < 0:
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %q; it may set %s", name, strings.Join(known, ", "))
 		case known[i] == "prefix":

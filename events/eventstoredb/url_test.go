@@ -39,6 +39,7 @@ func TestABadURLSaysWhatIsWrongAndNoPassword(t *testing.T) {
 		"esdb://me:secret@host:port":                          "host that cannot be read",
 		"esdb://me:sec/secret@host":                           "host that cannot be read",
 		"esdb://me:%zzsecret@host":                            "host that cannot be read",
+		"esdb://me:a?secret@host:2113?tls=false":              "write %3F",
 		"http://me:secret@host":                               "write esdb://",
 		"esdb://me:secret@host?tls=perhaps":                   "tls",
 		"esdb://me:secret@host?tsl=false":                     `"tsl"`,

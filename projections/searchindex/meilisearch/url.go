@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Scheme begins the URL of a server.
@@ -48,6 +49,9 @@ func ParseURL(text string) (p Place, err error) {
 	}
 	for name, values := range query {
 		value := values[len(values)-1]
+		if strings.Contains(name, "@") { // it is the rest of a key
+			return p, errors.New("it has a ? before its @: write %3F where it is of the key")
+		}
 		switch name {
 		case "prefix":
 			if p.prefix = value; !prefixForm.MatchString(value) {

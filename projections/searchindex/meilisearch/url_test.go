@@ -19,6 +19,7 @@ func TestParseURL(t *testing.T) {
 
 func TestErrorsOfURLsTellNoKey(t *testing.T) {
 	for _, text := range []string{
+		"meilisearch://a?SECRET@search:7700",
 		"meilisearch://SECRET@", "meilisearch://SECRET@host:port", "meilisearch:SECRET@host", "http://SECRET@host", "meilisearch://SECRET@host?prefix=a/b",
 		"meilisearch://SECRET@host?tls=maybe", "meilisearch://SECRET@host?timeout=3", "meilisearch://:SECRET@host", "meilisearch://SECRET@host#x", "meilisearch://SECRET%zz@host",
 	} {
