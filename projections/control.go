@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"annals/events/failpoint"
@@ -28,6 +30,9 @@ type Control struct {
 
 // OpenControl opens the store at path, which it makes where it is not there.
 func OpenControl(ctx context.Context, path string) (*Control, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of %s: %w", filepath.Base(path), err)
+	}
 	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
