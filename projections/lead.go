@@ -223,7 +223,7 @@ func (r *Runner) tellStep(ctx context.Context) (err error) {
 // serves, and whether it may be trusted.
 func (r *Runner) confirm(at time.Time, stopped bool) {
 	r.mu.Lock()
-	changed := r.shared.stopped != stopped
+	changed := r.shared.stopped != stopped || time.Since(r.shared.confirmed) > unsure
 	r.shared.confirmed = at
 	r.mu.Unlock()
 	if changed {
