@@ -1,11 +1,14 @@
 package projections
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/events/postgres"
+	"annals/events/postgres/postgrestest"
 
 	"github.com/google/uuid"
 )
@@ -71,5 +74,55 @@ func TestWhoLostTheLeadUnnoticedLetsNoOtherGenerationServe(t *testing.T) {
 	_, err = r.swap(t.Context(), next, func() error { committed = true; return nil })
 	if committed || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("another generation serves: %t, %v; want an error of kind unavailable", committed, err)
+	}
+}
+
+// Nodes of two versions may have stopped, each at a generation of its own.
+func TestAnotherGenerationServesWhereSeveralHaveStopped(t *testing.T) {
+	database, err := postgres.Parse(postgrestest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := opened(t, func() (*Control, error) { return OpenSharedControl(t.Context(), database) })
+	next := spare{projection: "vault", generation: 3, version: 1, state: ready}
+	err = errors.Join(
+		control.setGeneration(t.Context(), "vault", 1, 2),
+		control.stop(t.Context(), "vault", 1), control.stop(t.Context(), "vault", 2), control.setSpare(t.Context(), next))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := control.serve(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	all, err := control.pointers(t.Context())
+	if p := all["vault"]; err != nil || p.generation != 3 || !p.stopped {
+		t.Errorf("generation %d serves, stopped: %t (%v); want 3, which is not trusted before it has gone on", p.generation, p.stopped, err)
+	}
+	if stopped, err := control.isStopped(t.Context(), "vault", 1); !stopped || err != nil {
+		t.Errorf("what stopped is trusted by nodes of another version (%v)", err)
+	}
+}
+
+// A node that a newer program leaves behind trusts what it serves itself, or not.
+func TestANodeLeftBehindTrustsItsOwnGeneration(t *testing.T) {
+	log := newLog(t)
+	add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	o := nodeOf(t, log, postgrestest.URL(t))
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := s.Vault
+	newer := pointer{projection: "vault", generation: 2, version: Vault{}.Version() + 1, stopped: true}
+	if err := o.confirm(t.Context(), r, newer, time.Now()); err != nil || r.Err() != nil {
+		t.Errorf("where another generation has stopped, Err = %v (%v)", r.Err(), err)
+	}
+	newer.stopped = false
+	if err := o.Control.stop(t.Context(), "vault", r.Generation()); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.confirm(t.Context(), r, newer, time.Now()); err != nil || r.Err() == nil {
+		t.Errorf("where its own has stopped, Err = %v (%v)", r.Err(), err)
 	}
 }
