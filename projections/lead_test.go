@@ -1,12 +1,15 @@
 package projections
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/events/memory"
 	"annals/events/postgres"
 	"annals/events/postgres/postgrestest"
 
@@ -124,5 +127,72 @@ func TestANodeLeftBehindTrustsItsOwnGeneration(t *testing.T) {
 	}
 	if err := o.confirm(t.Context(), r, newer, time.Now()); err != nil || r.Err() == nil {
 		t.Errorf("where its own has stopped, Err = %v (%v)", r.Err(), err)
+	}
+}
+
+// cutLog is a log that one node alone may be cut off from. Waiting tells nothing
+// of that.
+type cutLog struct {
+	events.Driver
+	cut atomic.Bool
+}
+
+func (l *cutLog) away() error {
+	if l.cut.Load() {
+		return fault.Errorf(fault.Unavailable, "the log does not answer")
+	}
+	return nil
+}
+
+func (l *cutLog) Head(ctx context.Context) (events.Position, error) {
+	if err := l.away(); err != nil {
+		return 0, err
+	}
+	return l.Driver.Head(ctx)
+}
+
+func (l *cutLog) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	if err := l.away(); err != nil {
+		return nil, 0, err
+	}
+	return l.Driver.ReadAll(ctx, after, limit, skip)
+}
+
+func (l *cutLog) Wait(ctx context.Context, after events.Position) error {
+	err := l.Driver.Wait(ctx, after)
+	if l.cut.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return err
+}
+
+func TestANodeThatIsCutOffFromTheLogLetsAnotherLead(t *testing.T) {
+	t.Parallel()
+	driver, url := memory.New(), postgrestest.URL(t)
+	log := events.NewLog(driver)
+	t.Cleanup(func() { log.Close() })
+	var logs [2]*cutLog
+	var vaults [2]*Runner
+	for i := range logs {
+		logs[i] = &cutLog{Driver: driver}
+		s, err := Open(t.Context(), nodeOf(t, events.NewLog(logs[i]), url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, s)
+		vaults[i] = s.Vault
+	}
+	last := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	for _, r := range vaults {
+		wait(t, r, last)
+	}
+	leads := leader(t, vaults[0], vaults[1])
+	logs[leads].cut.Store(true)
+	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "G"})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := vaults[1-leads].Wait(ctx, last); err != nil {
+		t.Fatal(err)
 	}
 }
