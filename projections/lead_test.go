@@ -3,6 +3,8 @@ package projections
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -194,5 +196,43 @@ func TestANodeThatIsCutOffFromTheLogLetsAnotherLead(t *testing.T) {
 	defer cancel()
 	if err := vaults[1-leads].Wait(ctx, last); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A store that is away for less than a lease lasts calls nothing off.
+func TestALeaseOutlivesAShortOutage(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	database, err := postgres.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := opened(t, func() (*Control, error) { return OpenSharedControl(t.Context(), database) })
+	server, err := postgres.Parse(os.Getenv(postgrestest.Variable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := server.Open("", 1, nil)
+	defer db.Close()
+	name := url[strings.LastIndex(url, "/")+1:]
+	name, _, _ = strings.Cut(name, "?")
+	err = control.Alone(t.Context(), "test", func(ctx context.Context) error {
+		for _, allowed := range []string{"false", "true"} {
+			if _, err := db.ExecContext(ctx, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS "+allowed); err != nil {
+				return err
+			}
+			if _, err := db.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1`, name); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(rebuildLease / 3):
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
