@@ -16,6 +16,9 @@ const (
 	// trailEvery is how often it looks how far the leader is, which tells it by
 	// itself as a rule.
 	trailEvery = 250 * time.Millisecond
+	// askEvery is how often a node that leads asks a quiet log whether it is
+	// there, and how long that may take: waiting for it tells nothing.
+	askEvery = 5 * time.Second
 )
 
 // sharing is what a Runner has besides where nodes share its tables: one of
@@ -102,6 +105,29 @@ func (r *Runner) mayLead(ctx context.Context) (bool, error) {
 		return p.generation > 0 && !readable(r.Projection, p.version), nil
 	}
 	return r.shared.control.settled(ctx, r.Name())
+}
+
+// yield lets another node lead, which may be able to go on where this one is not.
+func (r *Runner) yield() {
+	if r.shared == nil {
+		return
+	}
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	r.serving.store.yield()
+	r.serving.leading = false
+	r.shared.leads.Store(false)
+	r.shared.tried = time.Now()
+}
+
+// askLog returns an error where the log does not answer.
+func (r *Runner) askLog(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, askEvery)
+	defer cancel()
+	if _, err := r.log.Head(soon); err != nil {
+		return &logError{err}
+	}
+	return nil
 }
 
 // Leads reports whether this node applies events to what nodes share.
@@ -223,7 +249,7 @@ func (r *Runner) tellStep(ctx context.Context) (err error) {
 // serves, and whether it may be trusted.
 func (r *Runner) confirm(at time.Time, stopped bool) {
 	r.mu.Lock()
-	changed := r.shared.stopped != stopped
+	changed := r.shared.stopped != stopped || time.Since(r.shared.confirmed) > unsure
 	r.shared.confirmed = at
 	r.mu.Unlock()
 	if changed {

@@ -75,6 +75,13 @@ func (o Options) confirm(ctx context.Context, r *Runner, p pointer, asked time.T
 			return err
 		}
 	}
+	if serves := r.Generation(); p.generation != serves {
+		stopped, err := o.ControlOf(r.Name()).isStopped(ctx, r.Name(), serves)
+		if err != nil {
+			return err
+		}
+		p.stopped = stopped
+	}
 	r.confirm(asked, p.stopped)
 	return nil
 }

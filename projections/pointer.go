@@ -38,6 +38,12 @@ func (c *Control) pointers(ctx context.Context) (map[string]pointer, error) {
 	return named, c.told(err)
 }
 
+// isStopped reports whether nobody may trust a generation.
+func (c *Control) isStopped(ctx context.Context, projection string, number int) (stopped bool, err error) {
+	err = c.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM stops WHERE projection = $1 AND generation = $2)`, projection, number).Scan(&stopped)
+	return stopped, c.told(err)
+}
+
 // stop tells all nodes that a generation cannot be trusted; goOn that it can.
 func (c *Control) stop(ctx context.Context, projection string, number int) error {
 	_, err := c.exec(ctx, `INSERT INTO stops (projection, generation) VALUES ($1, $2) ON CONFLICT DO NOTHING`, projection, number)
@@ -77,7 +83,8 @@ func (c *Control) settle() []string {
 		return nil
 	}
 	return []string{
-		`UPDATE stops SET generation = $2 WHERE projection = $1`,
+		`INSERT INTO stops (projection, generation) SELECT projection, CAST($2 AS INTEGER) FROM stops s
+			WHERE projection = $1 AND generation = (SELECT generation FROM generations g WHERE g.projection = s.projection) ON CONFLICT DO NOTHING`,
 		fmt.Sprintf(`INSERT INTO leases (name, holder, expires) VALUES ('%s' || $1, '', %s + %d)
 			ON CONFLICT (name) DO UPDATE SET expires = excluded.expires`, settlingLease(""), c.clock, settling.Milliseconds()),
 	}

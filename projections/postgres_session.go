@@ -31,6 +31,12 @@ func (s *postgresStore) lead(ctx context.Context) (leads bool, err error) {
 	return s.leads, nil
 }
 
+func (s *postgresStore) yield() {
+	if s.leads {
+		s.disconnect()
+	}
+}
+
 func (s *postgresStore) connect(ctx context.Context) (err error) {
 	if s.session == nil {
 		s.session, err = s.writers.Conn(ctx)

@@ -298,20 +298,30 @@ func (c *Control) claimSoon(ctx context.Context, name, holder string, patience t
 	}
 }
 
-// keep renews a lease until ctx ends, and calls lost where it cannot.
+// keep renews a lease until ctx ends, and calls lost where it cannot: where
+// another has it, or may soon, since the store has not answered for long.
 func (c *Control) keep(ctx context.Context, name, holder string, lost context.CancelCauseFunc) {
+	const patience = rebuildLease * 2 / 3
 	renew := time.NewTicker(rebuildLease / 6)
 	defer renew.Stop()
-	for {
+	for renewed := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-renew.C:
-			held, err := c.renew(ctx, name, holder, rebuildLease)
-			if ctx.Err() == nil && (err != nil || !held) {
-				lost(errors.Join(fmt.Errorf("another process took over: %s", name), err))
-				return
-			}
+		}
+		asked := time.Now()
+		soon, cancel := context.WithTimeout(ctx, max(patience-asked.Sub(renewed), rebuildLease/6))
+		held, err := c.renew(soon, name, holder, rebuildLease)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && held:
+			renewed = asked
+		case err == nil || time.Since(renewed) >= patience-rebuildLease/6:
+			lost(errors.Join(fmt.Errorf("another process took over: %s", name), err))
+			return
 		}
 	}
 }

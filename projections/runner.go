@@ -213,6 +213,7 @@ func (r *Runner) run(ctx context.Context) error {
 			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
 		}
 		r.notice(r.Generation(), err)
+		r.yield()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -327,6 +328,8 @@ func (r *Runner) await(ctx context.Context) error {
 	applied, quiet := r.Applied(), restAfter
 	if r.pause > 0 {
 		quiet = time.Until(r.again)
+	} else if r.shared != nil {
+		quiet = askEvery
 	}
 	soon, cancel := context.WithTimeout(ctx, quiet)
 	err := r.log.Wait(soon, applied)
@@ -335,6 +338,9 @@ func (r *Runner) await(ctx context.Context) error {
 	if err != nil && late {
 		if r.pause > 0 {
 			return nil // the second store is asked again
+		}
+		if r.shared != nil {
+			return r.askLog(ctx)
 		}
 		if err := r.rest(ctx); err != nil {
 			return err

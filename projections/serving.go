@@ -146,6 +146,11 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 		if err := r.serving.mustLead(ctx); err != nil {
 			return nil, err
 		}
+		// The lead may have been lost unnoticed, and another node be further.
+		var one int
+		if err := r.serving.store.QueryRow(ctx, `SELECT 1`).Scan(&one); err != nil {
+			return nil, err
+		}
 	}
 	err = next.reach(ctx, r.serving.position, func(events.Position) {})
 	if err = errors.Join(err, ctx.Err()); err == nil {

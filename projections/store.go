@@ -48,6 +48,8 @@ type store interface {
 	// asked before every batch: who leads may lose that at any time, and what
 	// it writes then fails. In a folder it is always so.
 	lead(ctx context.Context) (leads bool, err error)
+	// yield gives the lead up.
+	yield()
 	// settle carries out what Exec was told in the transaction so far, where
 	// that was gathered, so that an error is that of the event in hand.
 	settle(ctx context.Context) error

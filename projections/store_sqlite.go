@@ -198,6 +198,9 @@ func (s *sqliteStore) answers(context.Context) *reader { return s.reads() }
 // lead is always true: whoever opens a folder for writing holds it.
 func (s *sqliteStore) lead(context.Context) (bool, error) { return true, nil }
 
+// yield has nobody to give the lead to.
+func (s *sqliteStore) yield() {}
+
 // settle has nothing to do: statements are carried out at once.
 func (s *sqliteStore) settle(context.Context) error { return nil }
 

@@ -58,6 +58,7 @@ func Parse(text string) (*Database, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second
 	}
+	config.DialFunc = dialer().DialContext
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "annals"
 	}
