@@ -52,7 +52,10 @@ func newProven(t *testing.T) *proven {
 	add(t, p.log, events.JobStream(job), events.FileImported{File: 0, Document: other, Title: "O"})
 	add(t, p.log, events.Folders, events.FolderRenamed{Folder: folder, Name: "G"}, events.FolderDeleted{Folder: deleted})
 	kept := uuid.New()
-	add(t, p.log, events.DocumentStream(kept), events.DocumentImported{Version: 1, Folder: folder, Name: "k.md", Tags: []string{"t"}, Content: write(t, p.log, kept, 1, "oil", 30)})
+	text := write(t, p.log, kept, 1, "oil", 30)
+	add(t, p.log, text.TextStream, events.SectionExtracted{Index: text.Sections, Title: "a title alone"})
+	text.Sections++
+	add(t, p.log, events.DocumentStream(kept), events.DocumentImported{Version: 1, Folder: folder, Name: "k.md", Tags: []string{"t"}, Content: text})
 	last := add(t, p.log, events.Folders, events.FolderMoved{Folder: folder, Owner: "user:alice"})
 	p.serve(last)
 	return p
