@@ -141,13 +141,20 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	return page, more, nil
 }
 
-// position reads up to where a generation's tables are, and how many events are
-// parked there.
+// position reads up to where a generation is, and how many events are parked
+// there. Tables that their index has yet to follow are ahead of it.
 func (o Options) position(ctx context.Context, p Projection, generation int) (at events.Position, parked int, err error) {
 	tables, err := o.home(p).view(ctx, generationName(p, generation))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = tables.QueryRowContext(ctx, `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`).Scan(&at, &parked)
+	const tablesAt = `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`
+	const indexAt = `SELECT CASE WHEN EXISTS (SELECT 1 FROM unindexed) OR EXISTS (SELECT 1 FROM forgotten) THEN i.position ELSE c.position END,
+		(SELECT count(*) FROM parked) FROM checkpoint c CROSS JOIN indexed i`
+	query := tablesAt
+	if p.Name() == passagesName {
+		query = indexAt
+	}
+	err = tables.QueryRowContext(ctx, query).Scan(&at, &parked)
 	return at, parked, errors.Join(err, tables.close())
 }

@@ -23,11 +23,12 @@ type importConfig struct {
 	restart, quiet, json, dryRun bool
 
 	pause, poll time.Duration // before a second try, and between two looks at a job; both grow
+	patience    time.Duration // with a job whose files have all ended
 }
 
 // importCommand imports a folder tree through the REST interface.
 func importCommand(dataDir func() string) *cobra.Command {
-	c := &importConfig{pause: 500 * time.Millisecond, poll: 100 * time.Millisecond}
+	c := &importConfig{pause: 500 * time.Millisecond, poll: 100 * time.Millisecond, patience: 10 * time.Second}
 	command := &cobra.Command{
 		Use:   "import DIR",
 		Short: "Import a folder tree, or a file, through a running server",
@@ -125,7 +126,7 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.waiting,
 			as: as,
 		}},
-		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll,
+		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll, patience: c.patience,
 		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state},
 	}
 	defer f.client.http.CloseIdleConnections()

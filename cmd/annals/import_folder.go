@@ -24,6 +24,7 @@ type folderImport struct {
 	tags     []string
 	parallel int
 	poll     time.Duration // at first; it grows
+	patience time.Duration // how long a job whose files have all ended is followed until they are found too
 
 	uploads chan struct{} // one for each upload under way
 
@@ -213,9 +214,10 @@ func (f *folderImport) oneFolder(files []localFile) bool {
 }
 
 // follow asks for a job until it has ended, and notes what became of its
-// files. A refusal 404 means that the server does not know it.
+// files. What lets them be found may be away for longer than anybody waits. A refusal 404 means that the server does not know it.
 func (f *folderImport) follow(ctx context.Context, t task) error {
 	shown := 0
+	var ended time.Time // when all files of the job first had
 	show := func(n int) {
 		f.meter.add(n - shown)
 		shown = n
@@ -226,8 +228,15 @@ func (f *folderImport) follow(ctx context.Context, t task) error {
 			show(0)
 			return err
 		}
-		if job.finished() {
+		if ended.IsZero() && job.Successful+job.Failed >= len(t.files) {
+			ended = time.Now()
+		}
+		late := !ended.IsZero() && time.Since(ended) > f.patience
+		if job.finished() || late {
 			show(0)
+			if !job.finished() {
+				f.meter.waiting("what was imported is not found yet: " + job.Message)
+			}
 			return f.end(t, job)
 		}
 		show(min(job.Successful+job.Failed, len(t.files)))

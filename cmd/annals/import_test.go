@@ -37,11 +37,12 @@ type fakeCore struct {
 	requests int
 	uploads  int
 
-	token  string
-	polls  int                                                      // looks at a job before it is done
-	before func(n int, w http.ResponseWriter, r *http.Request) bool // true: it answered itself
-	lose   func(upload int) bool                                    // accept, and lose the answer
-	refuse func(folders []string) (status int, detail any)
+	token   string
+	polls   int                                                      // looks at a job before it is done
+	unfound bool                                                     // jobs whose files have ended are never done
+	before  func(n int, w http.ResponseWriter, r *http.Request) bool // true: it answered itself
+	lose    func(upload int) bool                                    // accept, and lose the answer
+	refuse  func(folders []string) (status int, detail any)
 }
 
 type fakeJob struct {
@@ -171,6 +172,9 @@ func (f *fakeCore) job(w http.ResponseWriter, r *http.Request) {
 	case job.left > 0:
 		job.left--
 		reply(w, http.StatusOK, map[string]any{"job_id": job.ID, "status": "processing", "error": nil, "results": nil})
+	case f.unfound:
+		job.Status, job.Message, job.Successful = "processing", "waiting for the read model passages", len(job.Results)
+		reply(w, http.StatusOK, job.importJob)
 	default:
 		job.Done, job.Status = true, "complete"
 		reply(w, http.StatusOK, job.importJob)
@@ -208,6 +212,18 @@ func (f *folderImporter) run(ctx context.Context) (importSummary, error) {
 		}
 	}
 	return s, err
+}
+
+// While the search engine is away jobs are not done, though their files are.
+func TestAnImportEndsThoughNothingIsFoundYet(t *testing.T) {
+	core := newFakeCore(t)
+	core.unfound = true
+	f := newFolderImporter(t, core, writeTree(t, 7))
+	s, err := f.run(t.Context())
+	if err != nil || s.Imported != 7 || s.Left != 0 || !strings.Contains(f.err.String(), "not found yet: waiting for the read model passages") {
+		t.Errorf("imported %d, left %d, %v, told %q", s.Imported, s.Left, err, f.err.String())
+	}
+	core.wantOnce(t, 7)
 }
 
 // writeTree makes a folder of n small files with a content of their own each,
