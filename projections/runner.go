@@ -362,10 +362,7 @@ func (r *Runner) gather(ctx context.Context) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		r.mu.Lock()
-		awaited := r.wanted > r.position
-		r.mu.Unlock()
-		if awaited {
+		if r.awaited() > 0 {
 			return
 		}
 		select {
