@@ -21,7 +21,7 @@ func TestTheStateOfAReadModelIsReadBesideIt(t *testing.T) {
 	version := Vault{}.Version()
 	state := func() State {
 		t.Helper()
-		s, err := o.State(t.Context(), "vault")
+		s, err := stateOf(t, o, "vault")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,10 +101,10 @@ func TestAReadModelThatAFolderEventStopsTellsOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := events.Decode(burnt).Err
-		if s, err := o.State(t.Context(), "vault"); err != nil || want == nil || !strings.HasPrefix(s.Stopped, "position ") {
+		if s, err := stateOf(t, o, "vault"); err != nil || want == nil || !strings.HasPrefix(s.Stopped, "position ") {
 			t.Errorf("%s: State = %+v, %v; want it to tell that %v", name, s, err, want)
 		}
-		if s, err := o.State(t.Context(), "jobs"); err != nil || (s.Stopped != "") != (burnt.Type == "FolderBurnt") {
+		if s, err := stateOf(t, o, "jobs"); err != nil || (s.Stopped != "") != (burnt.Type == "FolderBurnt") {
 			t.Errorf("%s: State of what reads no folders = %+v, %v", name, s, err)
 		}
 	}
@@ -136,4 +136,14 @@ func TestParkedEventsAreReadInPages(t *testing.T) {
 	if err != nil || len(page) != 1 || more != 1 || page[0].Stream != streams[1] {
 		t.Errorf("of one stream %+v and %d more are parked (%v), want 1 and 1", page, more, err)
 	}
+}
+
+// stateOf reads how far a read model is beside the log of today.
+func stateOf(t *testing.T, o Options, name string) (State, error) {
+	t.Helper()
+	head, err := o.Log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.State(t.Context(), name, head)
 }
