@@ -137,13 +137,3 @@ func TestParkedEventsAreReadInPages(t *testing.T) {
 		t.Errorf("of one stream %+v and %d more are parked (%v), want 1 and 1", page, more, err)
 	}
 }
-
-// stateOf reads how far a read model is beside the log of today.
-func stateOf(t *testing.T, o Options, name string) (State, error) {
-	t.Helper()
-	head, err := o.Log.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o.State(t.Context(), name, head)
-}

@@ -181,3 +181,13 @@ func TestAGenerationThatIsGivenUpMeanwhileDoesNotTakeOver(t *testing.T) {
 		t.Errorf("afterwards Discard = %v", err)
 	}
 }
+
+// stateOf reads how far a read model is beside the log of today.
+func stateOf(t *testing.T, o Options, name string) (State, error) {
+	t.Helper()
+	head, err := o.Log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.State(t.Context(), name, head)
+}
