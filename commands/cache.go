@@ -27,6 +27,8 @@ type folded[S state] struct {
 	read     bool         // the stream was read, once at least
 	current  int64        // number of the last reading that came to its end
 	begun    atomic.Int64 // readings, not under use
+	refused  atomic.Int64 // readings and appends that the log did not answer, not under use
+	away     error        // what came of the last of them
 
 	weight int           // as counted in the cache, under its lock
 	place  *list.Element // in the cache; nil once dropped
@@ -59,7 +61,26 @@ func (f *folded[S]) refresh(ctx context.Context, log *events.Log) error {
 	if err == nil {
 		f.read, f.current = true, reading
 	}
+	return f.heard(err)
+}
+
+// heard notes whether the log has answered, and returns err.
+func (f *folded[S]) heard(err error) error {
+	if fault.Is(err, fault.Unavailable) {
+		f.away = err
+		f.refused.Add(1)
+	}
 	return err
+}
+
+// since returns what came of a reading or an append that the log did not answer
+// while one waited, who had counted so many before: to ask once more would keep
+// all the others waiting, one after another.
+func (f *folded[S]) since(refused int64) error {
+	if f.refused.Load() > refused {
+		return f.away
+	}
+	return nil
 }
 
 // fold applies the next event, once.

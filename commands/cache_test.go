@@ -3,9 +3,11 @@ package commands
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -77,4 +79,39 @@ func TestNothingIsDecidedOnAStreamOfWhichAnEventCannotBeRead(t *testing.T) {
 	if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "Burnt") || !strings.Contains(fault.Detail(err), "Burnt") {
 		t.Errorf("view = %v (%s), want an error of kind unavailable that tells operators alone of the event", err, fault.Detail(err))
 	}
+}
+
+// silent is a log that does not answer for ten seconds, and then says so.
+type silent struct{ events.Driver }
+
+func (silent) ReadStream(context.Context, string, int64, int) ([]events.Record, error) {
+	time.Sleep(10 * time.Second)
+	return nil, fault.Errorf(fault.Unavailable, "the log does not answer at the moment")
+}
+
+// Those who wait for each other's look at a log that is away are told when the
+// first is, and not one after another.
+func TestAllWhoWaitForTheLogAreToldAtOnceThatItIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Log: events.NewLog(silent{memory.New()})}
+		begun := time.Now()
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				var err error
+				if i%2 == 0 {
+					_, err = h.HasFolder(t.Context(), uuid.New())
+				} else {
+					_, err = h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Library"})
+				}
+				if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took > 10*time.Second {
+					t.Errorf("told %v after %v; want unavailable after 10s", err, took)
+				}
+			})
+		}
+		all.Wait()
+		if err := h.Log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -133,6 +133,7 @@ var errRaced = errors.New("another append came first")
 func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S], raced bool) (at events.Position, appended int, err error) {
 	f := c.get(a.stream)
 	defer c.settle(f)
+	refused := f.refused.Load()
 	if err := f.turn.acquire(ctx); err != nil {
 		return 0, 0, err
 	}
@@ -141,6 +142,9 @@ func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S],
 		return 0, 0, err
 	}
 	defer f.use.release()
+	if err := f.since(refused); err != nil {
+		return 0, 0, err
+	}
 	data, err := f.judge(ctx, h.Log, a, raced)
 	if err != nil {
 		return 0, 0, err
@@ -197,7 +201,7 @@ func (f *folded[S]) append(ctx context.Context, log *events.Log, a action[S], da
 		return errRaced
 	}
 	if err != nil {
-		return err
+		return f.heard(err)
 	}
 	meta := events.Metadata{Actor: a.cause.Actor, Via: a.cause.Via, Correlation: a.cause.Correlation, Causation: a.cause.Causation}
 	for i, n := range added {
@@ -217,7 +221,7 @@ func view[S state](ctx context.Context, h *Handler, c *cache[S], stream string, 
 func peek[S state](ctx context.Context, h *Handler, c *cache[S], stream string, willDo func(S) bool, look func(S) error) error {
 	f := c.get(stream)
 	defer c.settle(f)
-	before := f.begun.Load()
+	before, refused := f.begun.Load(), f.refused.Load()
 	if err := f.use.acquire(ctx); err != nil {
 		return err
 	}
@@ -225,6 +229,9 @@ func peek[S state](ctx context.Context, h *Handler, c *cache[S], stream string, 
 	// A reading that began after this call did has seen all that there was
 	// then: those who waited for each other share it.
 	if f.current <= before && (!f.read || !willDo(f.state)) {
+		if err := f.since(refused); err != nil {
+			return err
+		}
 		if err := f.refresh(ctx, h.Log); err != nil {
 			return err
 		}

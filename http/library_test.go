@@ -30,6 +30,7 @@ type library struct {
 	models   []queries.Model
 	fail     error        // of every read
 	late     error        // of Ready alone
+	unheard  error        // of Status alone
 	lag      bool         // the jobs read model never catches up
 	passed   atomic.Int64 // what was waited for
 	follow   func(ctx context.Context, each func(queries.JobUpdate) error) error
@@ -44,7 +45,9 @@ func (l *library) check(u events.User) error {
 
 func (l *library) Ready(context.Context) error { return cmp.Or(l.late, l.fail) }
 
-func (l *library) Status(context.Context) ([]queries.Model, error) { return l.models, l.fail }
+func (l *library) Status(context.Context) ([]queries.Model, error) {
+	return l.models, cmp.Or(l.unheard, l.fail)
+}
 
 func (l *library) WaitVault(ctx context.Context, after events.Position) error {
 	return l.WaitJob(ctx, after)

@@ -20,15 +20,24 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 type readiness struct {
 	Status string       `json:"status,omitempty"`
 	Detail string       `json:"detail,omitempty"` // why not
+	Away   string       `json:"away,omitempty"`   // what does not answer, though reads can be
 	Models []modelState `json:"read_models,omitempty"`
 }
 
 type modelState struct {
-	Name     string          `json:"name"`
-	Position events.Position `json:"position"`
-	Head     events.Position `json:"head"`
-	Waiting  int             `json:"waiting"`
-	Leads    bool            `json:"leads,omitempty"` // of nodes that share it, this one
+	Name     string           `json:"name"`
+	Position events.Position  `json:"position"`
+	Head     *events.Position `json:"head,omitempty"` // none while the log does not answer
+	Waiting  int              `json:"waiting"`
+	Leads    bool             `json:"leads,omitempty"` // of nodes that share it, this one
+}
+
+func newModelState(m queries.Model) modelState {
+	state := modelState{Name: m.Name, Position: m.Position, Head: &m.Head, Waiting: m.Waiting, Leads: m.Leads}
+	if m.Unheard {
+		state.Head = nil
+	}
+	return state
 }
 
 // ready says whether reads can be answered: 200, or 503 and why not.
@@ -38,7 +47,10 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.notReady(r, err)
 	}
-	state.Models = each(models, func(m queries.Model) modelState { return modelState{m.Name, m.Position, m.Head, m.Waiting, m.Leads} })
+	if fault.Is(err, fault.Unavailable) {
+		_, state.Away = describe(err)
+	}
+	state.Models = each(models, newModelState)
 	err = s.Queries.Ready(r.Context())
 	if s.stopping.Load() {
 		err = errStopping

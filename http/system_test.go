@@ -47,3 +47,13 @@ func TestReadinessTellsOfReadModels(t *testing.T) {
 	resp, body = s.do("GET", "/readyz", "")
 	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9",`+models+`}`)
 }
+
+// A log that is away keeps nobody from reading: readiness says so, and leaves
+// out what only the log could tell.
+func TestReadinessTellsThatTheLogIsAway(t *testing.T) {
+	s := start(t, nil)
+	s.library.models = []queries.Model{{Name: "vault", Position: 7, Unheard: true}}
+	s.library.unheard = fault.Errorf(fault.Unavailable, "the log does not answer at the moment")
+	resp, body := s.do("GET", "/readyz", "")
+	s.want(resp, body, 200, `{"status":"ready","away":"the log does not answer at the moment","read_models":[{"name":"vault","position":7,"waiting":0}]}`)
+}

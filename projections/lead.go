@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// leadEvery is how often a node that follows tries to lead.
+	// leadEvery is how often a node that follows tries to lead, and looks how far
+	// the leader is, which tells it by itself.
 	leadEvery = time.Second
-	// trailEvery is how often it looks how far the leader is, which tells it by
-	// itself as a rule.
+	// trailEvery is how often it looks while somebody waits here: word may be lost.
 	trailEvery = 250 * time.Millisecond
 	// askEvery is how often a node that leads asks a quiet log whether it is
 	// there, and how long that may take: waiting for it tells nothing.
@@ -31,6 +31,11 @@ type sharing struct {
 	leads atomic.Bool // for those who ask; that of the generation is what counts
 	tried time.Time   // when this node last tried to lead; under Runner.stepping
 
+	// Of the loop, while this node follows: when it last looked, and the furthest
+	// position that it asked the leader to hurry to.
+	looked time.Time
+	asked  events.Position
+
 	// Under Runner.mu:
 	stopped   bool      // whoever led could not go on
 	confirmed time.Time // until when what serves was known to be the one that does
@@ -41,22 +46,20 @@ type listener interface {
 	// listen hears of commits and of those who wait, until ctx ends or the
 	// connection is lost. It calls ready once nothing is missed any more.
 	listen(ctx context.Context, ready func(), heard func(notice)) error
-	// hurry tells the node that leads a generation that somebody waits for a position.
-	hurry(ctx context.Context, generation string, p events.Position) error
+	// tell gives all nodes a notice.
+	tell(ctx context.Context, n notice) error
 }
 
-// notice is that a generation has passed a position, or that somebody waits for
-// it to.
+// notice is a word about a position of a generation: moved, reached or awaited.
 type notice struct {
-	generation string
+	word       string
+	projection string
+	generation int
 	position   events.Position
-	awaited    bool
 }
 
-func (r *Runner) generationName() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return generationName(r.Projection, r.serving.number)
+func (r *Runner) about(word string, p events.Position) notice {
+	return notice{word, r.Name(), r.Generation(), p}
 }
 
 // lead reports whether this node is to apply events. It holds on to that as long
@@ -146,26 +149,42 @@ func (r *Runner) leading(ctx context.Context) (bool, error) {
 	return r.serving.lead(ctx)
 }
 
-// trail notes how far the leader is, and waits for it to go on.
+// trail waits for the leader to go on, lets it know who waits for that here, and
+// looks now and then how far it is.
 func (r *Runner) trail(ctx context.Context) error {
-	if err := r.look(ctx); err != nil {
-		return err
+	s, pause := r.shared, leadEvery
+	if wanted := r.awaited(); wanted > 0 {
+		pause = trailEvery
+		if wanted > s.asked {
+			s.asked = wanted
+			return s.hear.tell(ctx, r.about(awaited, wanted))
+		}
 	}
-	again := time.NewTimer(trailEvery)
+	if time.Since(s.looked) >= pause {
+		s.looked = time.Now()
+		return r.look(ctx)
+	}
+	again := time.NewTimer(time.Until(s.looked.Add(pause)))
 	defer again.Stop()
 	select {
-	case <-r.shared.woken:
+	case <-s.woken:
+		s.looked = time.Time{}
 	case <-again.C:
 	case <-r.hurry:
-		r.mu.Lock()
-		wanted, awaited := r.wanted, r.wanted > r.position
-		r.mu.Unlock()
-		if awaited {
-			return r.shared.hear.hurry(ctx, r.generationName(), wanted)
-		}
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// awaited returns the furthest position that somebody waits for, 0 where that
+// was passed.
+func (r *Runner) awaited() events.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.wanted > r.position {
+		return r.wanted
+	}
+	return 0
 }
 
 func (r *Runner) look(ctx context.Context) error {
@@ -193,15 +212,16 @@ func (r *Runner) failed() bool {
 }
 
 // heard takes up what the nodes tell each other of the generation that serves.
+// Of those who wait elsewhere only the leader takes notice: others would tell it
+// once more.
 func (r *Runner) heard(n notice) {
-	if n.awaited {
-		r.Hurry(n.position)
-		return
-	}
 	_, behind := r.Projection.(Follower) // its tables are ahead of its second store
-	if n.position > r.Applied() {
+	switch {
+	case n.word == awaited && r.Leads():
+		r.Hurry(n.position)
+	case n.word == moved && n.position > r.Applied(), n.word == reached && n.position > r.Position():
 		r.tell(func() {
-			if r.applied = max(r.applied, n.position); !behind {
+			if r.applied = max(r.applied, n.position); !behind || n.word == reached {
 				r.position = max(r.position, n.position)
 			}
 		})
@@ -232,7 +252,10 @@ func (r *Runner) tellStep(ctx context.Context) (err error) {
 		return nil
 	}
 	if _, ok := r.Projection.(Follower); ok {
-		err = s.control.setReached(ctx, r.Name(), r.serving.number, r.serving.position)
+		n := r.about(reached, r.serving.position)
+		if err = s.control.setReached(ctx, n.projection, n.generation, n.position); err == nil {
+			err = s.hear.tell(ctx, n)
+		}
 	}
 	r.mu.Lock()
 	stopped := s.stopped

@@ -79,7 +79,7 @@ func (p *proven) wantSound(parked int) {
 	}
 	o, n := optionsIn(p.T, p.log, p.dir), 0
 	for _, name := range Names() {
-		s, err := o.State(p.Context(), name)
+		s, err := stateOf(p.T, o, name)
 		if err != nil || s.Problem != "" {
 			p.Fatalf("state %+v (%v)", s, err)
 		}

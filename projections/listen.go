@@ -12,9 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// awaited is the channel on which a node tells that somebody waits for a
-// position, in the words of Moved.
-const awaited = "annals_awaited"
+// What nodes tell each other of a generation, each on a channel of this name as
+// "<schema> <position>".
+const (
+	moved   = "annals_moved"   // its tables hold all up to a position
+	reached = "annals_reached" // its search index does, too
+	awaited = "annals_awaited" // somebody waits for that
+)
 
 // listen hears of all generations in the database, on a connection of its own.
 func (d *Database) listen(ctx context.Context, ready func(), heard func(notice)) error {
@@ -26,7 +30,7 @@ func (d *Database) listen(ctx context.Context, ready func(), heard func(notice))
 	}
 	defer session.Close()
 	err = postgres.Conn(session, func(c *pgx.Conn) error {
-		if _, err := c.Exec(ctx, "LISTEN "+Moved+"; LISTEN "+awaited); err != nil {
+		if _, err := c.Exec(ctx, "LISTEN "+moved+"; LISTEN "+reached+"; LISTEN "+awaited); err != nil {
 			return err
 		}
 		for ready(); ; {
@@ -46,17 +50,18 @@ func (d *Database) listen(ctx context.Context, ready func(), heard func(notice))
 // the same database.
 func (d *Database) noticeOf(channel, payload string) (n notice, ok bool) {
 	name, position, _ := strings.Cut(payload, " ")
-	p, err := strconv.ParseInt(position, 10, 64)
 	name, ours := strings.CutPrefix(name, d.db.Schema(""))
 	i := strings.LastIndexByte(name, '_')
-	if err != nil || !ours || i < 0 {
+	if !ours || i < 0 {
 		return notice{}, false
 	}
-	return notice{generation: name[:i] + "-" + name[i+1:], position: events.Position(p), awaited: channel == awaited}, true
+	p, errPosition := strconv.ParseInt(position, 10, 64)
+	number, errNumber := strconv.Atoi(name[i+1:])
+	return notice{channel, name[:i], number, events.Position(p)}, errPosition == nil && errNumber == nil
 }
 
-// hurry tells the node that leads a generation that somebody waits.
-func (d *Database) hurry(ctx context.Context, generation string, p events.Position) error {
-	_, err := d.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, awaited, fmt.Sprintf("%s %d", d.db.Schema(schemaOf(generation)), p))
+func (d *Database) tell(ctx context.Context, n notice) error {
+	schema := d.db.Schema(fmt.Sprintf("%s_%d", n.projection, n.generation))
+	_, err := d.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, n.word, fmt.Sprintf("%s %d", schema, n.position))
 	return postgres.Told(err)
 }

@@ -195,7 +195,7 @@ func (s *Set) wakeAll() {
 
 func (s *Set) heard(n notice) {
 	for _, r := range s.All() {
-		if r.shared != nil && r.generationName() == n.generation {
+		if r.shared != nil && r.Name() == n.projection && r.Generation() == n.generation {
 			r.heard(n)
 		}
 	}

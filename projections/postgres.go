@@ -26,10 +26,6 @@ type Database struct {
 	Replica *postgres.Database
 }
 
-// Moved is the channel on which every change of a checkpoint is told, as
-// "<schema> <position>".
-const Moved = "annals_moved"
-
 // NewDatabase is a home in db. Nothing is connected before a read model is
 // opened.
 func NewDatabase(db *postgres.Database) *Database {

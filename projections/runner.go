@@ -23,6 +23,8 @@ const (
 	// longestPause is the most between two tries of a second store that does not
 	// answer.
 	longestPause = 10 * time.Second
+	// logPause is the most between two tries to read a log that does not answer.
+	logPause = 2 * time.Second
 	// restAfter is how long nothing must come before caches are emptied.
 	restAfter = 20 * time.Second
 )
@@ -199,6 +201,9 @@ func (r *Runner) run(ctx context.Context) error {
 		if time.Since(begun) > time.Minute {
 			pause = time.Second // it went well for a while
 		}
+		if ofLog(err) {
+			pause = min(pause, logPause)
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -362,10 +367,7 @@ func (r *Runner) gather(ctx context.Context) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		r.mu.Lock()
-		awaited := r.wanted > r.position
-		r.mu.Unlock()
-		if awaited {
+		if r.awaited() > 0 {
 			return
 		}
 		select {

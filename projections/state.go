@@ -32,13 +32,14 @@ type Spare struct {
 	Position            events.Position
 }
 
-// State reads how far a read model is, and its generations. It writes nothing.
-func (o Options) State(ctx context.Context, name string) (s State, err error) {
+// State reads how far a read model is, and its generations, beside a log that
+// ends at head. It writes nothing.
+func (o Options) State(ctx context.Context, name string, head events.Position) (s State, err error) {
 	p, err := named(name)
 	if err != nil {
 		return s, err
 	}
-	s.Name, s.Makes = name, p.Version()
+	s.Name, s.Makes, s.Head = name, p.Version(), head
 	if s.Version, s.Generation, err = o.ControlOf(name).generation(ctx, name); err != nil {
 		return s, err
 	}
@@ -55,10 +56,7 @@ func (o Options) State(ctx context.Context, name string) (s State, err error) {
 		at, _, _ := o.position(ctx, p, spare.generation) // it may only just be made
 		s.Spares = append(s.Spares, Spare{spare.generation, spare.version, spare.state, at})
 	}
-	if err == nil {
-		s.Head, err = o.Log.Head(ctx)
-	}
-	if err != nil || s.Generation == 0 || s.Problem != "" {
+	if err != nil || s.Generation == 0 || s.Problem != "" || s.Position >= s.Head {
 		return s, err
 	}
 	if s.Lag, err = Age(ctx, o.Log, s.Position); err == nil {

@@ -21,7 +21,7 @@ func TestTheStateOfAReadModelIsReadBesideIt(t *testing.T) {
 	version := Vault{}.Version()
 	state := func() State {
 		t.Helper()
-		s, err := o.State(t.Context(), "vault")
+		s, err := stateOf(t, o, "vault")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,10 +101,10 @@ func TestAReadModelThatAFolderEventStopsTellsOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := events.Decode(burnt).Err
-		if s, err := o.State(t.Context(), "vault"); err != nil || want == nil || !strings.HasPrefix(s.Stopped, "position ") {
+		if s, err := stateOf(t, o, "vault"); err != nil || want == nil || !strings.HasPrefix(s.Stopped, "position ") {
 			t.Errorf("%s: State = %+v, %v; want it to tell that %v", name, s, err, want)
 		}
-		if s, err := o.State(t.Context(), "jobs"); err != nil || (s.Stopped != "") != (burnt.Type == "FolderBurnt") {
+		if s, err := stateOf(t, o, "jobs"); err != nil || (s.Stopped != "") != (burnt.Type == "FolderBurnt") {
 			t.Errorf("%s: State of what reads no folders = %+v, %v", name, s, err)
 		}
 	}

@@ -171,7 +171,7 @@ func TestAGenerationThatIsGivenUpMeanwhileDoesNotTakeOver(t *testing.T) {
 	if err := g.close(); err != nil {
 		t.Error(err)
 	}
-	if s, err := o.State(t.Context(), "vault"); err != nil || s.Generation != 1 || s.Position != last || len(s.Spares) != 1 || s.Spares[0].State != filling {
+	if s, err := stateOf(t, o, "vault"); err != nil || s.Generation != 1 || s.Position != last || len(s.Spares) != 1 || s.Spares[0].State != filling {
 		t.Errorf("State = %+v, %v; want generation 1 to serve beside the one that the other program fills", s, err)
 	}
 	if err := r.close(); err != nil {
@@ -180,4 +180,14 @@ func TestAGenerationThatIsGivenUpMeanwhileDoesNotTakeOver(t *testing.T) {
 	if err := o.Discard(t.Context(), "vault"); err != nil {
 		t.Errorf("afterwards Discard = %v", err)
 	}
+}
+
+// stateOf reads how far a read model is beside the log of today.
+func stateOf(t *testing.T, o Options, name string) (State, error) {
+	t.Helper()
+	head, err := o.Log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.State(t.Context(), name, head)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -75,6 +76,61 @@ func (s *nodes) importEverywhere(name string, files int) int {
 		}
 	}
 	return files
+}
+
+// BenchmarkThreeNodesCorpora is BenchmarkThreeNodes with files as users have them:
+// PDF, DOCX, and trees of Markdown and HTML, each imported once.
+func BenchmarkThreeNodesCorpora(b *testing.B) {
+	dir := unpackCorpora(b, benchCorpora(b))
+	for _, index := range []string{"shared", "bleve"} {
+		var perFile []float64 // of one node, of three
+		for _, n := range []int{1, 3} {
+			b.Run(fmt.Sprintf("index=%s/nodes=%d", index, n), func(b *testing.B) {
+				args := []string{"--log-level", "warn"}
+				if index == "shared" {
+					args = append(args, "--search", sharedIndex(b))
+				}
+				s := startNodes(b, n, args...)
+				s.importEverywhere("warm", 99)
+				before, begun := s.cpu(), time.Now()
+				files := 0
+				for _, from := range []string{"pdf", "docx", "trees"} {
+					files += s.importTree(filepath.Join(dir, from), from)
+				}
+				cpu, took := s.cpu()-before, time.Since(begun)
+				perFile = append(perFile, cpu.Seconds()*1e3/float64(files))
+				b.ReportMetric(float64(files)/took.Seconds(), "files/s")
+				b.ReportMetric(cpu.Seconds(), "cpu-s")
+				b.ReportMetric(perFile[len(perFile)-1], "cpu-ms/file")
+				if len(perFile) == 2 {
+					b.ReportMetric(perFile[1]/perFile[0], "cpu/one")
+				}
+			})
+		}
+	}
+}
+
+// importTree imports the files of a folder, as many at each node, and returns how
+// many there are once all nodes find them.
+func (s *nodes) importTree(dir, folder string) int {
+	s.Helper()
+	t, err := listTree(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for first, batch := range batches(t.files, 100, maxBatchBytes) {
+		job, err := s.core(s.all[first%len(s.all)].base).ingest(s.Context(), dir, folder, nil, batch)
+		if err != nil {
+			s.Fatal(err)
+		}
+		for i := range s.all {
+			s.await("job "+job.ID+" is done", func() (bool, string) {
+				now := s.jobOf(i, job.ID)
+				return now.Done, fmt.Sprintf("%d of %d", now.Successful, len(batch))
+			})
+		}
+	}
+	return len(t.files)
 }
 
 // cpu returns the processor time that all nodes and their children have taken.

@@ -113,8 +113,12 @@ type sample struct {
 
 func (o *overview) look(ctx context.Context) (sample, error) {
 	s := sample{at: time.Now()}
+	head, err := o.options.Log.Head(ctx)
+	if err != nil {
+		return s, err
+	}
 	for _, name := range o.names {
-		state, err := o.options.State(ctx, name)
+		state, err := o.options.State(ctx, name, head)
 		if err != nil {
 			return s, err
 		}

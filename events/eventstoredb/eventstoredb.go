@@ -44,9 +44,9 @@ type Driver struct {
 //
 // kurrentdb stands for esdb as well. With prefix=P the names of all streams
 // begin with P there, so that several logs may share a cluster;
-// defaultDeadline=MS is how long an answer is waited for, 10 s where it is left
-// out. The user must be one who may read $all, which by default admins may
-// alone.
+// defaultDeadline=MS is how long an answer is waited for, 5 s where it is left
+// out; a call that is never answered fails after twice that. The user must be
+// one who may read $all, which by default admins may alone.
 //
 // A URL that cannot be used is fault.Invalid, and no error repeats what may be
 // a password; a server that does not answer is fault.Unavailable.

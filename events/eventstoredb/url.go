@@ -65,7 +65,7 @@ func parse(text string) (settings, error) {
 	if err != nil || schemes[scheme] == "" {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log cannot be read; write %s", form)
 	}
-	s := settings{deadline: 10 * time.Second}
+	s := settings{deadline: 5 * time.Second}
 	plain := make(url.Values)
 	for name := range values {
 		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })

@@ -61,11 +61,14 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	waiting := 0
 	for _, m := range models {
 		gauge(position, float64(m.Position), m.Name)
+		gauge(parked, float64(m.Parked), m.Name)
+		waiting += m.Waiting
+		if m.Unheard {
+			continue
+		}
 		gauge(head, float64(m.Head), m.Name)
 		gauge(lagEvents, float64(max(0, m.Head-m.Position)), m.Name)
 		gauge(lagSeconds, m.Lag.Seconds(), m.Name)
-		gauge(parked, float64(m.Parked), m.Name)
-		waiting += m.Waiting
 	}
 	if err == nil {
 		gauge(relabels, float64(waiting))
