@@ -55,6 +55,9 @@ func OpenControl(ctx context.Context, path string) (*Control, error) {
 // controlConnections bounds those of one node: importing takes few at a time.
 const controlConnections = 4
 
+// sharedClock is the clock of PostgreSQL.
+const sharedClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`
+
 // OpenSharedControl opens the store in a database, which any number of nodes
 // may do at once; whoever is the first makes it.
 func OpenSharedControl(ctx context.Context, database *postgres.Database) (*Control, error) {
@@ -69,7 +72,7 @@ func OpenSharedControl(ctx context.Context, database *postgres.Database) (*Contr
 	}
 	return &Control{
 		db: db, shared: true,
-		clock: `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,
+		clock: sharedClock,
 		lock:  `LOCK TABLE generations IN SHARE ROW EXCLUSIVE MODE`, // which reads go on beside
 	}, nil
 }

@@ -29,7 +29,10 @@ type sharing struct {
 	woken   chan struct{} // holds one token when the leader may have gone on
 
 	leads atomic.Bool // for those who ask; that of the generation is what counts
-	tried time.Time   // when this node last tried to lead; under Runner.stepping
+
+	// Under Runner.stepping: when this node last tried to lead, and when it last
+	// looked whether the one that leads hangs.
+	tried, watched time.Time
 
 	// Of the loop, while this node follows: when it last looked, and the furthest
 	// position that it asked the leader to hurry to.
@@ -48,6 +51,8 @@ type listener interface {
 	listen(ctx context.Context, ready func(), heard func(notice)) error
 	// tell gives all nodes a notice.
 	tell(ctx context.Context, n notice) error
+	// unseat ends the lead of a node that hangs, and reports whether one did.
+	unseat(ctx context.Context, generation string) (ended bool, err error)
 }
 
 // notice is a word about a position of a generation: moved, reached or awaited.
@@ -82,8 +87,8 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 		return false, nil
 	}
 	s.tried = time.Now()
-	if held, err := r.serving.store.lead(ctx); !held || err != nil {
-		return false, err
+	if held, err := r.serving.store.lead(ctx); err != nil || !held {
+		return false, errors.Join(err, r.unseat(ctx))
 	}
 	if may, err := r.mayLead(ctx); !may || err != nil {
 		return false, err
@@ -93,6 +98,21 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 		r.tell(func() { r.position, r.applied = max(r.position, r.serving.position), max(r.applied, r.serving.applied) })
 	}
 	return leads, err
+}
+
+// unseat ends the lead of a node that hangs, now and then.
+func (r *Runner) unseat(ctx context.Context) error {
+	s := r.shared
+	if time.Since(s.watched) < unseatEvery {
+		return nil
+	}
+	s.watched = time.Now()
+	ended, err := s.hear.unseat(ctx, generationName(r.Projection, r.serving.number))
+	if ended {
+		r.logger.Warn("the node that led does not answer, and leads no more", "generation", r.serving.number)
+		s.tried = time.Time{}
+	}
+	return err
 }
 
 // mayLead reports whether the generation of which this node holds the lead is

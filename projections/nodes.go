@@ -8,8 +8,6 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
-
-	"github.com/google/uuid"
 )
 
 const (
@@ -203,9 +201,9 @@ func (s *Set) heard(n notice) {
 
 // present tells that a node serves what nodes share, until ctx ends.
 func (s *Set) present(ctx context.Context) {
-	control := s.options.Control
-	for control.shared && ctx.Err() == nil {
-		err := control.Alone(ctx, nodeLease+uuid.NewString(), func(ctx context.Context) error {
+	home, shared := s.options.Tables.(*Database)
+	for shared && ctx.Err() == nil {
+		err := s.options.Control.Alone(ctx, nodeLease+home.Node, func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		})

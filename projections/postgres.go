@@ -21,6 +21,9 @@ type Database struct {
 	db   *postgres.Database
 	pool *sql.DB // that makes, finds and removes schemas
 
+	// Node names the server that leads what it writes; "" for a command.
+	Node string
+
 	// Replica is a copy of the database, which may lag behind. Queries read it
 	// where it holds all that they may have to see. Nil for none.
 	Replica *postgres.Database
@@ -90,7 +93,7 @@ func (d *Database) open(ctx context.Context, generation, model string) (store, e
 	name := schemaOf(generation)
 	s := &postgresStore{
 		schema:  d.db.Schema(name),
-		writers: d.db.Open(name, 1, writerSettings),
+		writers: d.db.Open(name, 1, d.leaderSettings()),
 		readers: d.db.Open(name, postgresReaders, readerSettings),
 		batch:   new(pgx.Batch),
 		rows:    make(map[string]*insertion),

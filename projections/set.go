@@ -13,6 +13,7 @@ import (
 	"annals/events/fault"
 	"annals/projections/searchindex"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -91,6 +92,11 @@ func named(name string) (Projection, error) {
 // another. Where one knows more than the log holds, that is an error: made
 // anew, it would hide that events were lost.
 func Open(ctx context.Context, o Options) (*Set, error) {
+	if home, ok := o.Tables.(*Database); ok {
+		named := *home
+		named.Node = uuid.NewString()
+		o.Tables = &named
+	}
 	s := &Set{options: o}
 	confirmed := time.Now()
 	runners := []**Runner{&s.Vault, &s.Jobs, &s.Work, &s.Summaries, &s.Audit, &s.Passages}
