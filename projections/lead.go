@@ -13,7 +13,7 @@ import (
 const (
 	// leadEvery is how often a node that follows tries to lead, and looks how far
 	// the leader is, which tells it by itself.
-	leadEvery = time.Second
+	leadEvery = 2 * time.Second
 	// trailEvery is how often it looks while somebody waits here: word may be lost.
 	trailEvery = 250 * time.Millisecond
 	// askEvery is how often a node that leads asks a quiet log whether it is

@@ -12,7 +12,7 @@ import (
 
 const (
 	// confirmEvery is how often a node asks which generation serves.
-	confirmEvery = 250 * time.Millisecond
+	confirmEvery = 500 * time.Millisecond
 	// listenAgain is the pause after the connection on which nodes hear of each
 	// other was lost; they look by themselves meanwhile.
 	listenAgain = time.Second
