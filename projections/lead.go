@@ -169,6 +169,44 @@ func (r *Runner) leading(ctx context.Context) (bool, error) {
 	return r.serving.lead(ctx)
 }
 
+// mayReplace reports whether this node may let another generation serve: it
+// leads, or its loop has stopped and no other node leads. Where none can go on
+// with what serves, that is not to last for ever. Until letGo none can try.
+func (r *Runner) mayReplace(ctx context.Context) (bool, error) {
+	if r.shared == nil {
+		return true, nil
+	}
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	return r.holds(ctx)
+}
+
+// holds is mayReplace under stepping, where nodes share tables.
+func (r *Runner) holds(ctx context.Context) (bool, error) {
+	if r.serving.leading {
+		return r.serving.lead(ctx)
+	}
+	if !r.failed() {
+		return false, nil
+	}
+	if held, err := r.serving.store.lead(ctx); err != nil || !held {
+		return false, err
+	}
+	return r.mayLead(ctx)
+}
+
+// letGo lets another node lead where this one holds what it cannot bring further.
+func (r *Runner) letGo() {
+	if r.shared == nil {
+		return
+	}
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	if !r.serving.leading {
+		r.serving.store.yield()
+	}
+}
+
 // trail waits for the leader to go on, lets it know who waits for that here, and
 // looks now and then how far it is.
 func (r *Runner) trail(ctx context.Context) error {

@@ -139,20 +139,24 @@ func (r *Runner) leave(old *generation) {
 func (r *Runner) swap(ctx context.Context, next *generation, commit func() error) (old *generation, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	last := r.serving.position
 	if r.shared != nil { // nobody else may move on what serves meanwhile
-		if !r.serving.leading {
+		if held, err := r.holds(ctx); err != nil {
+			return nil, err
+		} else if !held {
 			return nil, fault.Errorf(fault.Unavailable, "another node leads %s", r.Name())
 		}
-		if err := r.serving.mustLead(ctx); err != nil {
+		// The lead may have been lost unnoticed, and another node be further; where
+		// this one does not lead, only the tables tell how far they are.
+		var at events.Position
+		if err := r.serving.store.QueryRow(ctx, `SELECT position FROM checkpoint`).Scan(&at); err != nil {
 			return nil, err
 		}
-		// The lead may have been lost unnoticed, and another node be further.
-		var one int
-		if err := r.serving.store.QueryRow(ctx, `SELECT 1`).Scan(&one); err != nil {
-			return nil, err
+		if !r.serving.leading {
+			last = max(last, at)
 		}
 	}
-	err = next.reach(ctx, r.serving.position, func(events.Position) {})
+	err = next.reach(ctx, last, func(events.Position) {})
 	if err = errors.Join(err, ctx.Err()); err == nil {
 		failpoint.Here(failpoint.TakeOverReady)
 		err = commit()

@@ -63,11 +63,12 @@ func (o Options) readySpares(ctx context.Context) (found []spare, err error) {
 
 // takeUp lets a ready generation serve. One that cannot is deleted, and what
 // serves goes on; where the fault is not its own it waits for another time. Of
-// nodes that share a read model the one that leads does so.
+// nodes that share a read model the one that leads does so, or any where none can.
 func (o Options) takeUp(ctx context.Context, r *Runner, s spare) (waits bool) {
-	if leads, err := r.leading(ctx); err != nil || !leads {
+	if may, err := r.mayReplace(ctx); err != nil || !may {
 		return false
 	}
+	defer r.letGo()
 	r.switching.Lock()
 	defer r.switching.Unlock()
 	g, err := o.openMade(ctx, r.Projection, s.generation)

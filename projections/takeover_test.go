@@ -9,7 +9,10 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/events/postgres/postgrestest"
 	"annals/projections/searchindex"
+	"annals/projections/searchindex/meilisearch"
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
 // What a rebuild made is not made twice because files cannot be opened for a
@@ -190,4 +193,42 @@ func stateOf(t *testing.T, o Options, name string) (State, error) {
 		t.Fatal(err)
 	}
 	return o.State(t.Context(), name, head)
+}
+
+// Nodes that share a search index go over to what was made anew where the one
+// that serves is lost while they write, though none can lead that any more.
+func TestNodesGoOverToWhatWasMadeAnewOfALostIndex(t *testing.T) {
+	t.Parallel()
+	log := newLog(t)
+	_, last := manyDocuments(t, log, 20)
+	url, engine := postgrestest.URL(t), meilisearchtest.New(t)
+	var nodes [2]*Set
+	var servers [2]*meilisearch.Server
+	for i := range nodes {
+		server, err := meilisearch.Open(engine.URL("test-"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := nodeOf(t, log, url)
+		o.Own, servers[i] = nil, server
+		o.OpenSearch = func(_ context.Context, name string) (searchindex.Engine, error) { return server.Index(name), nil }
+		o.RemoveSearch = server.Remove
+		if nodes[i], err = Open(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		run(t, nodes[i])
+	}
+	for _, s := range nodes {
+		wait(t, s.Passages, last)
+	}
+	if err := servers[0].Remove(t.Context(), "passages-1"); err != nil {
+		t.Fatal(err)
+	}
+	_, last = manyDocuments(t, log, 20) // whoever leads finds that the index is lost
+	for _, s := range nodes {
+		untilServes(t, s.Passages, 2)
+		for s.Passages.Position() < last {
+			<-movedOf(s.Passages)
+		}
+	}
 }
