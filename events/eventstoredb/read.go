@@ -79,7 +79,8 @@ type page struct {
 
 	batch   []events.Record
 	size    int
-	through events.Position // of the last event that was looked at
+	through events.Position // of the last event of the log that was looked at
+	looked  events.Position // the same, whosever event it was
 	came    int             // events of one answer
 	cut     bool            // there may be more
 	err     error           // ends the read
@@ -90,11 +91,12 @@ func (p *page) take(e *recorded) bool {
 	p.alive()
 	p.came++
 	r, ok, err := p.settings.record(e)
-	p.through = max(p.after, events.Position(e.GetCommitPosition()))
+	p.looked = max(p.after, events.Position(e.GetCommitPosition()))
 	if err != nil || !ok || r.Position <= p.after {
 		p.err = err
 		return err == nil
 	}
+	p.through = r.Position // never another's, which the log's head does not count
 	if p.batch == nil {
 		p.batch = make([]events.Record, 0, min(p.limit, 128))
 	}
@@ -130,7 +132,7 @@ func (p *page) read(ctx context.Context, s *session, skip []string) error {
 		case refused && from > p.after:
 			from = 0
 		case ended && p.came == count:
-			p.after, from = p.through, p.through
+			p.after, from = p.looked, p.looked
 		default:
 			return joined(err, p.err)
 		}

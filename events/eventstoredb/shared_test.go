@@ -53,6 +53,21 @@ func TestOthersStreamsAreLeftOut(t *testing.T) {
 	if head, err := ours.Head(t.Context()); err != nil || head != last.Position {
 		t.Errorf("Head: got %d, %v, want %d", head, err, last.Position)
 	}
+	for _, skip := range [][]string{nil, {"Never"}, {"Happened"}} { // else what was read would be further than its log
+		for _, limit := range []int{7, 1000} {
+			through := events.Position(0)
+			for at := events.Position(-1); at < through; {
+				var err error
+				at = through
+				if _, through, err = ours.ReadAll(t.Context(), at, limit, skip); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if through != last.Position {
+				t.Errorf("without %v, %d at a time: read to position %d, want %d, where the log ends", skip, limit, through, last.Position)
+			}
+		}
+	}
 	if batch, err := ours.ReadStream(t.Context(), "b", 0, 10); err != nil || len(batch) != 0 {
 		t.Errorf("another service's stream: got %d events, %v", len(batch), err)
 	}
