@@ -106,18 +106,21 @@ func (p *page) take(e *recorded) bool {
 	return !p.cut
 }
 
+// mostMore is by how much an answer may be longer than what is wanted.
+const mostMore = 4096
+
 // read reads what lies behind after. The server reads from the beginning of an
 // event, and refuses other positions. Those that Annals goes on after are such;
 // one that an operator names is mostly the one before an event; any other is
 // met by reading all. Where other services' events fill an answer, the next one
-// is asked for.
+// is asked for, which may be twice as long: there may be many of them.
 func (p *page) read(ctx context.Context, s *session, skip []string) error {
 	f := p.settings.ours()
 	if len(skip) > 0 {
 		f = without(skip)
 	}
-	for from := p.after; ; {
-		count := p.limit + 1 // the event at after comes as well
+	for from, more := p.after, 1; ; more = min(2*more, mostMore) {
+		count := p.limit + more // the event at after comes as well
 		if from < p.after {
 			count = math.MaxInt64
 		}

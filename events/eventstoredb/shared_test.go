@@ -76,6 +76,23 @@ func TestOthersStreamsAreLeftOut(t *testing.T) {
 	}
 }
 
+// Few events are found behind many of other services' in few calls.
+func TestOthersEventsArePassedOverInFewCalls(t *testing.T) {
+	log := memory.New()
+	server := esdbtest.Start(t, log)
+	ours := open(t, server.URL()+"&prefix=ours-")
+	appendTo(t, log, "theirs-a", events.NoStream, 2000)
+	last := appendTo(t, ours, "a", events.NoStream, 1)
+	before := server.Calls(esdbtest.Read)
+	batch, through, err := ours.ReadAll(t.Context(), 0, 1, []string{"Never"})
+	if err != nil || len(batch) != 1 || through != last.Position {
+		t.Fatalf("ReadAll: got %d events, to position %d, %v; want 1, to %d", len(batch), through, err, last.Position)
+	}
+	if calls := server.Calls(esdbtest.Read) - before; calls > 15 {
+		t.Errorf("behind 2000 events of others' it took %d calls", calls)
+	}
+}
+
 // count reads all of a log.
 func count(t *testing.T, d events.Driver, limit int, skip []string) (n int) {
 	t.Helper()
