@@ -21,11 +21,12 @@ import (
 
 // Handler carries out commands on a log. Set its fields before the first
 // call. It is safe for use by several goroutines; other handlers, in other
-// processes too, may work on the same log.
+// processes too, may work on the same log, where they have a Gate in common.
 type Handler struct {
 	Log        *events.Log
 	Duplicates Duplicates   // nil: no file is known from elsewhere
 	Contents   Contents     // nil: folders are deleted with what is in them, or not at all
+	Gate       Gate         // between processes that file on the same log; nil: this is the only one
 	Logger     *slog.Logger // nil: slog.Default()
 
 	once      sync.Once
@@ -63,7 +64,7 @@ func (h *Handler) init() {
 		h.folders = newCache(newTree, 1, func(*tree) int { return 1 })
 		h.documents = newCache(func() *document { return &document{} }, keptDocuments, func(*document) int { return 1 })
 		h.jobs = newCache(func() *job { return &job{} }, keptFiles, (*job).weight)
-		h.filing = newFiling()
+		h.filing = newFiling(h.Gate)
 		h.finishing = make(map[uuid.UUID]*outcomes)
 		if h.Logger == nil {
 			h.Logger = slog.Default()

@@ -142,12 +142,15 @@ func (h *Handler) checkMoved(ctx context.Context, id uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
 	defer cancel()
 	dropped := false
-	err := view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
-		return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-			dropped = d.dropped(t)
-			return nil
+	err := h.filing.settle(ctx)
+	if err == nil {
+		err = view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
+			return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+				dropped = d.dropped(t)
+				return nil
+			})
 		})
-	})
+	}
 	if err != nil {
 		h.Logger.WarnContext(ctx, "whether a folder was deleted around a moved document cannot be told", "document", id, "error", err)
 	}

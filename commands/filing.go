@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -13,21 +14,59 @@ import (
 // of there meanwhile would be dropped by the read models, which see the folder
 // go first, and live on in its stream.
 //
-// Between processes it does not hold; there whoever comes too late is told so
-// by a look at the folders after the append.
-type filing struct{ places *semaphore.Weighted }
+// Between processes a Gate does so. What is appended so late that a deletion may
+// not have seen it is found out by a look at the folders, after settle.
+type filing struct {
+	places *semaphore.Weighted
+	gate   Gate // nil: there is one process
+}
+
+// Gate keeps what one process does alone apart from what all of them do.
+type Gate interface {
+	// Pass waits while another process is alone, and returns until when none
+	// is. After it one sees what was done alone before.
+	Pass(ctx context.Context) (until time.Time, err error)
+
+	// Shut lets do run alone, once it sees what was done by those who have
+	// passed and until when they were told. still returns an error where do is
+	// not alone any more.
+	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
+}
 
 // manyPlaces is more than there ever are at once who file.
 const manyPlaces = 1 << 30
 
-func newFiling() *filing { return &filing{semaphore.NewWeighted(manyPlaces)} }
+func newFiling(gate Gate) *filing { return &filing{semaphore.NewWeighted(manyPlaces), gate} }
 
 // file does what puts a document into a folder, beside others that do so.
-func (f *filing) file(ctx context.Context, do func() error) error { return f.with(ctx, 1, do) }
+func (f *filing) file(ctx context.Context, do func() error) error {
+	return f.with(ctx, 1, func() error {
+		if err := f.settle(ctx); err != nil {
+			return err
+		}
+		return do()
+	})
+}
 
-// remove does what deletes a folder, alone.
-func (f *filing) remove(ctx context.Context, do func() error) error {
-	return f.with(ctx, manyPlaces, do)
+// settle waits until the deletions of other processes that may not have seen what
+// was filed before have come to their end, so that a look at the folders tells.
+func (f *filing) settle(ctx context.Context) error {
+	if f.gate == nil {
+		return nil
+	}
+	_, err := f.gate.Pass(ctx)
+	return err
+}
+
+// remove does what deletes a folder, alone. Before it appends it is to call
+// still, which returns an error where it is not alone any more.
+func (f *filing) remove(ctx context.Context, do func(ctx context.Context, still func() error) error) error {
+	return f.with(ctx, manyPlaces, func() error {
+		if f.gate == nil {
+			return do(ctx, func() error { return nil })
+		}
+		return f.gate.Shut(ctx, do)
+	})
 }
 
 func (f *filing) with(ctx context.Context, places int64, do func() error) error {

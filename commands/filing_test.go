@@ -34,7 +34,7 @@ func TestWhoWaitsForADeletionOrForFilingMayLeave(t *testing.T) {
 			_, err := h.DeleteFolder(ctx, alice, "", DeleteFolder{ID: folder, Version: -1, Recursive: true})
 			return err
 		}
-		err = h.filing.remove(t.Context(), func() error {
+		err = h.filing.remove(t.Context(), func(context.Context, func() error) error {
 			left("a move during a deletion", func(ctx context.Context) error {
 				_, err := h.ChangeDocument(ctx, alice, "", ChangeDocument{ID: document, Version: 1, Folder: &elsewhere})
 				return err

@@ -118,9 +118,13 @@ func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause even
 	return id, err
 }
 
-// HasFolder reports whether a folder exists, and all those above it do.
+// HasFolder reports whether a folder exists, and all those above it do. Asked
+// after something was filed in it, a deletion that did not see that counts.
 func (h *Handler) HasFolder(ctx context.Context, id uuid.UUID) (exists bool, err error) {
 	h.init()
+	if err := h.filing.settle(ctx); err != nil {
+		return false, err
+	}
 	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
 		exists = len(t.path(id)) > 0
 		return nil

@@ -198,11 +198,17 @@ func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlatio
 	if err := h.checkDeletion(ctx, user, c); err != nil {
 		return 0, err
 	}
-	err = h.filing.remove(ctx, func() error {
+	err = h.filing.remove(ctx, func(ctx context.Context, still func() error) error {
 		if err := h.checkQuickly(ctx, user, c); err != nil {
 			return err
 		}
-		at, err = h.changeTree(ctx, user, correlation, "delete folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+		at, err = h.changeTree(ctx, user, correlation, "delete folder", func(t *tree) ([]events.Data, error) {
+			data, err := c.decide(t, user)
+			if err == nil {
+				err = still()
+			}
+			return data, err
+		})
 		return err
 	})
 	return at, err

@@ -26,6 +26,7 @@ type Control struct {
 	clock  string // Unix milliseconds, as the store's SQL says it
 	lock   string // what begins transactions where they do not wait for each other by themselves
 	shared bool   // nodes that have it are told apart
+	schema string // in the database, where it is shared
 }
 
 // OpenControl opens the store at path, which it makes where it is not there.
@@ -52,8 +53,9 @@ func OpenControl(ctx context.Context, path string) (*Control, error) {
 	return &Control{db: db, clock: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`}, nil
 }
 
-// controlConnections bounds those of one node: importing takes few at a time.
-const controlConnections = 4
+// controlConnections bounds those of one node: importing takes few at a time, and
+// two for each gate may wait.
+const controlConnections = 6
 
 // sharedClock is the clock of PostgreSQL.
 const sharedClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`
@@ -71,7 +73,7 @@ func OpenSharedControl(ctx context.Context, database *postgres.Database) (*Contr
 		return nil, errors.Join(fmt.Errorf("open the control store in %s: %w", database, err), db.Close())
 	}
 	return &Control{
-		db: db, shared: true,
+		db: db, shared: true, schema: database.Schema(name),
 		clock: sharedClock,
 		lock:  `LOCK TABLE generations IN SHARE ROW EXCLUSIVE MODE`, // which reads go on beside
 	}, nil

@@ -129,21 +129,31 @@ func openBucket(ctx context.Context, setting, text string) (*s3.Bucket, error) {
 	return bucket, nil
 }
 
-// openOriginals opens the originals of a server. Uploads that are to go to a
-// bucket are staged in the data folder.
-func openOriginals(ctx context.Context, text, dataDir string) (originals.Store, error) {
+// openOriginals opens the originals of a server, beside others with which it
+// shares a gate. Uploads that are to go to a bucket are staged in the data folder.
+func openOriginals(ctx context.Context, text, dataDir string, gate originals.Gate) (originals.Store, error) {
 	if inBucket(text) {
 		bucket, err := openBucket(ctx, "--originals", text)
 		if err != nil {
 			return nil, err
 		}
-		return originals.OpenS3(ctx, bucket, filepath.Join(dataDir, "staging"))
+		store, err := originals.OpenS3(ctx, bucket, filepath.Join(dataDir, "staging"))
+		if err != nil {
+			return nil, err
+		}
+		store.Gate = gate
+		return store, nil
 	}
 	path, err := place("originals", text, dataDir, "file", "originals")
 	if err != nil {
 		return nil, err
 	}
-	return originals.OpenDir(path)
+	store, err := originals.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	store.Gate = gate
+	return store, nil
 }
 
 // openOriginalsThere opens originals that a server has made, for reading.

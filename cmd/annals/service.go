@@ -40,7 +40,9 @@ type service struct {
 	metricsAt net.Listener // nil: at the server's own
 	log       *events.Log
 	control   *projections.Control
-	holder    string // this process among those that share the work
+	holder    string         // this process among those that share the work
+	filing    commands.Gate  // where nodes file on the same log; else nil
+	keeping   originals.Gate // where they share originals, too
 	originals originals.Store
 	models    *projections.Set
 	queue     *projections.Queue
@@ -59,6 +61,14 @@ type service struct {
 // the same after a restart, so that what a killed server had in work is free at
 // once.
 const embedded = "embedded"
+
+// For so long a gate stays open that a node has passed: longer than what is done
+// behind it mostly takes, and short enough for those to wait who delete a folder.
+// Nodes of all versions must have the same.
+const (
+	filingOpen  = 100 * time.Millisecond // an append
+	keepingOpen = 500 * time.Millisecond // putting an object
+)
 
 func openService(ctx context.Context, c *serveConfig, urls addresses, logger *slog.Logger) (_ *service, err error) {
 	s := &service{config: c, urls: urls, logger: logger}
@@ -107,9 +117,6 @@ func (s *service) openStores(ctx context.Context) error {
 	}
 	s.log = events.NewLog(s.metrics.Driver(driver))
 	s.closing(s.log.Close)
-	if s.originals, err = openOriginals(ctx, s.config.originals, s.config.data); err != nil {
-		return err
-	}
 	folders, err := newModelFolders(s.config.readModels, s.config.search, s.config.data)
 	if err != nil {
 		return err
@@ -128,6 +135,10 @@ func (s *service) openStores(ctx context.Context) error {
 	}
 	if folders.database != nil {
 		s.closing(s.release)
+		s.filing, s.keeping = s.control.Gate("filing", filingOpen), s.control.Gate("originals", keepingOpen)
+	}
+	if s.originals, err = openOriginals(ctx, s.config.originals, s.config.data, s.keeping); err != nil {
+		return err
 	}
 	models, unlock, err := openModels(ctx, folders, options)
 	if err != nil {
@@ -195,7 +206,7 @@ func (s *service) openImporter(context.Context) error {
 	})
 	s.closing(s.reader.Close)
 	s.importer = &importer.Importer{
-		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Logger: s.logger},
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Gate: s.filing, Logger: s.logger},
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
@@ -281,7 +292,7 @@ func (s *service) sweep(ctx context.Context) {
 		}
 		n := 0
 		err := s.control.Alone(ctx, "sweep of originals", func(ctx context.Context) (err error) {
-			n, err = originals.Sweep(ctx, s.originals, time.Now().Add(-age), s.queries.Refers)
+			n, err = originals.Sweep(ctx, s.originals, s.keeping, time.Now().Add(-age), s.queries.Refers)
 			return err
 		})
 		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // another node is at it

@@ -19,6 +19,8 @@ import (
 // Dir is a Store in a folder: originals as ab/cd/<sha256>, by the first four
 // digits of their names, and what is not committed yet in staging/.
 type Dir struct {
+	Gate Gate // between processes that commit there; nil: this is the only one
+
 	root string
 	// placing is held for reading while a file is dated and moved to its
 	// place, and for writing while one is judged by its date and removed.
@@ -100,7 +102,7 @@ func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 }
 
 // Delete removes the file of an original. Other processes may read the store
-// meanwhile; what they commit is not waited for.
+// meanwhile; what they commit is kept apart by Sweep.
 func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
 		return false, err

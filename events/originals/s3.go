@@ -21,8 +21,11 @@ import (
 //
 // Another process may commit what Delete removes at the same moment: no server
 // offers to remove an object only if it is not newer. Delete is for what has
-// been of no use for long.
+// been of no use for long; Sweep keeps it apart from the commits of all who have
+// its Gate.
 type S3 struct {
+	Gate Gate // between processes that commit there; nil: this is the only one
+
 	bucket  *s3.Bucket
 	staging string // local folder; where it is empty, one for temporary files
 	busy    busy
@@ -193,9 +196,23 @@ func (s *S3) put(ctx context.Context, path, name string, size int64) error {
 		return fmt.Errorf("commit upload %s: %w", name, err)
 	}
 	defer done()
-	if err := s.bucket.Put(ctx, name, f, size); err != nil {
-		return fmt.Errorf("commit upload %s: %w", name, err)
+	for there := false; !there; {
+		there, err = beside(ctx, s.Gate, func() error { return s.bucket.Put(ctx, name, f, size) })
+		if err == nil && !there {
+			there, err = s.has(ctx, name)
+		}
+		if err != nil {
+			return fmt.Errorf("commit upload %s: %w", name, err)
+		}
 	}
 	failpoint.Here(failpoint.OriginalPlaced)
 	return nil
+}
+
+func (s *S3) has(ctx context.Context, name string) (bool, error) {
+	_, err := s.bucket.Stat(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"annals/events/failpoint"
+	"annals/events/fault"
 )
 
 // stagedFile is an upload in the staging folder of a Dir.
@@ -72,7 +73,7 @@ func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 	failpoint.Here(failpoint.OriginalsSynced)
 	touched := make(map[string]bool)
 	for _, f := range files {
-		if err := f.place(touched); err != nil {
+		if err := f.put(ctx, touched); err != nil {
 			return err
 		}
 	}
@@ -109,11 +110,25 @@ func (s *stagedFile) check() error {
 	return nil
 }
 
+// put places the file, beside what other processes delete.
+func (s *stagedFile) put(ctx context.Context, touched map[string]bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sure, err := beside(ctx, s.dir.Gate, func() error { return s.place(touched) })
+	if err != nil || sure {
+		return err
+	}
+	if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
+		return fault.Errorf(fault.Unavailable, "upload %s was deleted by another process, as of no use: send it again", s.sha256)
+	} else if err != nil {
+		return diskError(err)
+	}
+	return nil
+}
+
 // place dates the file, moves it to its place and adds the folders that changed
 // to touched.
 func (s *stagedFile) place(touched map[string]bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.dir.placing.RLock()
 	defer s.dir.placing.RUnlock()
 	now := time.Now()

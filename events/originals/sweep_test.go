@@ -27,10 +27,10 @@ func TestSweepDeletesOldUploadsThatNothingRefersTo(t *testing.T) {
 	}
 	used, unused := commit("used"), commit("unused")
 	referred := func(_ context.Context, sha256 string) (bool, error) { return sha256 == used, nil }
-	if n, err := originals.Sweep(t.Context(), store, time.Now().Add(-time.Hour), referred); n != 0 || err != nil {
+	if n, err := originals.Sweep(t.Context(), store, nil, time.Now().Add(-time.Hour), referred); n != 0 || err != nil {
 		t.Errorf("a sweep of what is older than an hour deleted %d (%v)", n, err)
 	}
-	if n, err := originals.Sweep(t.Context(), store, time.Now().Add(time.Hour), referred); n != 1 || err != nil {
+	if n, err := originals.Sweep(t.Context(), store, nil, time.Now().Add(time.Hour), referred); n != 1 || err != nil {
 		t.Errorf("a sweep deleted %d (%v), want 1", n, err)
 	}
 	if _, err := store.Open(t.Context(), unused); !fault.Is(err, fault.NotFound) {
@@ -60,7 +60,7 @@ func TestSweepKeepsWhatIsUploadedAgainWhileItIsJudged(t *testing.T) {
 	}
 	first := upload()
 	before := time.Now()
-	n, err := originals.Sweep(t.Context(), store, before, func(context.Context, string) (bool, error) {
+	n, err := originals.Sweep(t.Context(), store, nil, before, func(context.Context, string) (bool, error) {
 		upload() // after the look at what refers to it
 		return false, nil
 	})
