@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strconv"
 	"sync"
@@ -29,7 +30,8 @@ import (
 // That holds as long as the session lasts in which the gate is shut. One that is
 // lost opens it; still tells who has shut it, and he is to ask before the step
 // that counts. Where it is lost within that step, and somebody passes, acts and
-// looks before the step is done, neither sees the other.
+// looks before the step is done, neither sees the other; nor where a machine on
+// which somebody had passed was suspended, clock and all, and goes on just then.
 type Gate struct {
 	control *Control
 	key     int64         // of an advisory lock
@@ -131,47 +133,53 @@ var errBusyGate = fault.Errorf(fault.Unavailable, "another node is deleting at t
 // who have passed can be seen. Others who shut the gate come one after another;
 // where that takes too long the error is fault.Unavailable, and do has not run.
 //
-// do has a few seconds. Before the step that counts it is to call still, which
-// returns an error where it is not alone any more: its session was lost, or it
-// hung for so long that the server ended it.
+// do has a few seconds, also where ctx ends: what it has begun must not come to
+// its end behind an open gate. Before the step that counts it is to call still,
+// which returns an error where it is not alone any more: its session was lost, or
+// it hung for so long that the server ended it.
 func (g *Gate) Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error {
-	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, shutWithin+keptShut)
-	defer cancel()
-	err := g.shut(ctx, do)
-	if err != nil && ctx.Err() != nil && whole.Err() == nil {
-		return fault.Hide(fault.Unavailable, errBusyGate.Error(), err)
+	session, err := g.control.db.Conn(ctx)
+	if err != nil {
+		return g.control.told(err)
 	}
-	return err
-}
-
-func (g *Gate) shut(ctx context.Context, do func(context.Context, func() error) error) error {
-	tx, err := g.control.db.BeginTx(ctx, nil)
+	defer session.Close()
+	alone, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutWithin+keptShut)
+	defer cancel()
+	tx, err := session.BeginTx(alone, nil)
 	if err != nil {
 		return g.control.told(err)
 	}
 	defer tx.Rollback() // which opens the gate
-	_, err = tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
+	if err := g.lock(ctx, tx); err != nil {
+		return err
+	}
+	if err := g.settle(ctx); err != nil {
+		return err
+	}
+	err = do(alone, func() error {
+		if _, err := tx.ExecContext(alone, `SELECT 1`); err != nil {
+			return fault.Hide(fault.Unavailable, "whether others change the same cannot be told now: try again", err)
+		}
+		return nil
+	})
+	if fault.Is(err, fault.Canceled) && alone.Err() != nil {
+		err = fault.Hide(fault.Unavailable, "it took too long, and others wait: try again", err)
+	}
+	return err
+}
+
+// lock shuts the gate until the transaction ends, which the server sees to where
+// nothing is heard of it.
+func (g *Gate) lock(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
 		inMilliseconds(shutWithin), inMilliseconds(g.hung))
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, g.key)
 	}
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "55P03" { // lock_not_available
-		return fault.Hide(fault.Unavailable, errBusyGate.Error(), err)
+		return errBusyGate
 	}
-	if err != nil {
-		return g.control.told(err)
-	}
-	if err := g.settle(ctx); err != nil {
-		return err
-	}
-	return do(ctx, func() error {
-		_, err := tx.ExecContext(ctx, `SELECT 1`)
-		if err != nil && ctx.Err() == nil {
-			err = fault.Hide(fault.Unavailable, "whether others changed the same cannot be told now: try again", err)
-		}
-		return err
-	})
+	return g.control.told(err)
 }
 
 // settle waits until all who have passed before are to ask anew. It waits longer
