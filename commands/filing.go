@@ -27,9 +27,9 @@ type Gate interface {
 	// is. After it one sees what was done alone before.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut lets do run alone, once it sees what was done by those who have
-	// passed and until when they were told. still returns an error where do is
-	// not alone any more.
+	// Shut lets do run alone. It sees what those who have passed had done by
+	// the time that they were told. still returns an error where do is not
+	// alone any more.
 	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
 }
 

@@ -163,7 +163,7 @@ func (g *Gate) Shut(ctx context.Context, do func(ctx context.Context, still func
 		return nil
 	})
 	if fault.Is(err, fault.Canceled) && alone.Err() != nil {
-		err = fault.Hide(fault.Unavailable, "it took too long, and others wait: try again", err)
+		err = fault.Hide(fault.Unavailable, "it took too long while others wait: try again", err)
 	}
 	return err
 }
