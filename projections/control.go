@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"annals/events/failpoint"
 	"annals/events/fault"
@@ -100,58 +99,6 @@ func (c *Control) setGeneration(ctx context.Context, projection string, version,
 		`INSERT INTO generations (projection, version, generation) VALUES ($1, $3, $2)
 			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
 	}, projection, number, version)
-}
-
-// claim gives name to holder for a time, unless another holds it.
-func (c *Control) claim(ctx context.Context, name, holder string, lease time.Duration) (won bool, err error) {
-	n, err := c.exec(ctx, `INSERT INTO leases (name, holder, expires) VALUES ($1, $2, `+c.clock+` + $3)
-		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires WHERE leases.expires <= `+c.clock,
-		name, holder, lease.Milliseconds())
-	return n == 1, err
-}
-
-// leased returns which leases of some tasks nodes have. It is for many claims at
-// once, most of which would be refused: where there is one node it tells none.
-func (c *Control) leased(ctx context.Context, tasks []Task) (map[string]bool, error) {
-	if !c.shared || len(tasks) == 0 {
-		return nil, nil
-	}
-	names := make([]string, len(tasks))
-	for i, t := range tasks {
-		names[i] = t.lease()
-	}
-	found, err := Column(ctx, c.db, `SELECT name FROM leases WHERE name = ANY($1) AND expires > `+c.clock, names)
-	held := make(map[string]bool)
-	for _, name := range found {
-		held[name] = true
-	}
-	return held, c.told(err)
-}
-
-// renew prolongs a lease and reports whether holder still had it.
-func (c *Control) renew(ctx context.Context, name, holder string, lease time.Duration) (held bool, err error) {
-	n, err := c.exec(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name = $1 AND holder = $2`, name, holder, lease.Milliseconds())
-	return n == 1, err
-}
-
-func (c *Control) release(ctx context.Context, name, holder string) error {
-	_, err := c.exec(ctx, `DELETE FROM leases WHERE name = $1 AND holder = $2`, name, holder)
-	return err
-}
-
-// ReleaseAll ends the leases of a holder that is known to be gone, so that its
-// work need not wait until they run out.
-func (c *Control) ReleaseAll(ctx context.Context, holder string) error {
-	_, err := c.exec(ctx, `DELETE FROM leases WHERE holder = $1`, holder)
-	failpoint.Here(failpoint.LeasesReleased)
-	return err
-}
-
-// forget removes leases that ran out a time ago.
-func (c *Control) forget(ctx context.Context, ago time.Duration) error {
-	_, err := c.exec(ctx, `DELETE FROM leases WHERE expires < `+c.clock+` - $1`, ago.Milliseconds())
-	failpoint.Here(failpoint.LeasesForgotten)
-	return err
 }
 
 // exec carries out a statement and returns how many rows it changed.

@@ -46,7 +46,7 @@ func TestALeaseHasOneHolder(t *testing.T) {
 		here, there := opened(t, open), opened(t, open)
 		claim := func(c *Control, holder string, lease time.Duration, want bool) {
 			t.Helper()
-			if won, err := c.claim(t.Context(), "thing", holder, lease); won != want || err != nil {
+			if won, err := c.claim(t.Context(), holder, lease, "thing"); won["thing"] != want || err != nil {
 				t.Errorf("claim of %s = %v, %v; want %v", holder, won, err, want)
 			}
 		}

@@ -156,10 +156,11 @@ func TestALeaseThatWasLostEndsTheWork(t *testing.T) {
 	q := &Queue{Work: started(t, log, Work{}), Control: control, Holder: "here", Workers: 1, Logger: quiet}
 	d := &dispatch{Queue: q, taken: make(map[Task]*claim), slots: make(chan struct{}, 1)}
 	wait(t, q.Work, head(t, log))
-	task, ok := d.next(t.Context())
-	if !ok {
-		t.Fatal("no work")
+	tasks := d.next(t.Context(), 1)
+	if len(tasks) != 1 {
+		t.Fatalf("claimed %v, want one file", tasks)
 	}
+	task := tasks[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	d.set(task, &claim{cancel: cancel})
 	d.renew(t.Context())
@@ -169,8 +170,8 @@ func TestALeaseThatWasLostEndsTheWork(t *testing.T) {
 	if err := control.ReleaseAll(t.Context(), "here"); err != nil { // as if it had run out
 		t.Fatal(err)
 	}
-	won, err := control.claim(t.Context(), task.lease(), "elsewhere", leaseTime)
-	if err != nil || !won {
+	won, err := control.claim(t.Context(), "elsewhere", leaseTime, task.lease())
+	if err != nil || len(won) != 1 {
 		t.Fatalf("claim of a lease that ran out = %v, %v", won, err)
 	}
 	d.renew(t.Context())

@@ -4,18 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
-
-	"github.com/google/uuid"
 )
-
-// rebuildLease is how long a rebuild that was killed keeps others from the same
-// projection.
-const rebuildLease = 6 * time.Second
 
 // Rebuild makes the next generation of a read model from the log, up to where
 // that ends now, beside the one that serves, and leaves it ready to serve. It
@@ -235,93 +228,4 @@ func (c *Control) Pending(ctx context.Context, projection string, generation int
 		EXISTS (SELECT 1 FROM spares WHERE projection = $1 AND generation = $2 AND state = 'ready')`, projection, generation).
 		Scan(&serves, &pending)
 	return serves, pending, c.told(err)
-}
-
-// alone runs fn while no other process rebuilds the same projection. It waits
-// for one that was killed, as long as its lease lasts.
-func (c *Control) alone(ctx context.Context, projection string, fn func(context.Context) error) error {
-	return c.inTurn(ctx, "rebuild "+projection, rebuildLease, fn)
-}
-
-// Alone runs fn unless another process is at what a name stands for: that is
-// fault.Conflict.
-func (c *Control) Alone(ctx context.Context, name string, fn func(context.Context) error) error {
-	return c.inTurn(ctx, name, 0, fn)
-}
-
-// forever is more than anything takes.
-const forever = 1 << 62
-
-// inTurn runs fn while no other process has the lease of a name, for which it
-// waits so long.
-func (c *Control) inTurn(ctx context.Context, name string, patience time.Duration, fn func(context.Context) error) (err error) {
-	holder := uuid.NewString()
-	if err := c.claimSoon(ctx, name, holder, patience); err != nil {
-		return err
-	}
-	failpoint.Here(failpoint.RebuildClaimed)
-	defer func() {
-		err = errors.Join(err, c.release(context.WithoutCancel(ctx), name, holder))
-		failpoint.Here(failpoint.RebuildReleased)
-	}()
-	held, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	renewing := make(chan struct{})
-	go func() {
-		defer close(renewing)
-		c.keep(held, name, holder, cancel)
-	}()
-	err = fn(held)
-	if lost := context.Cause(held); lost != nil && ctx.Err() == nil {
-		err = errors.Join(lost, err)
-	}
-	cancel(nil)
-	<-renewing
-	return err
-}
-
-func (c *Control) claimSoon(ctx context.Context, name, holder string, patience time.Duration) error {
-	again := time.NewTicker(rebuildLease / 30)
-	defer again.Stop()
-	for begun := time.Now(); ; {
-		if won, err := c.claim(ctx, name, holder, rebuildLease); won || err != nil {
-			return err
-		}
-		if time.Since(begun) > patience {
-			return fault.Errorf(fault.Conflict, "another process is at it: %s", name)
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// keep renews a lease until ctx ends, and calls lost where it cannot: where
-// another has it, or may soon, since the store has not answered for long.
-func (c *Control) keep(ctx context.Context, name, holder string, lost context.CancelCauseFunc) {
-	const patience = rebuildLease * 2 / 3
-	renew := time.NewTicker(rebuildLease / 6)
-	defer renew.Stop()
-	for renewed := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-renew.C:
-		}
-		asked := time.Now()
-		soon, cancel := context.WithTimeout(ctx, max(patience-asked.Sub(renewed), rebuildLease/6))
-		held, err := c.renew(soon, name, holder, rebuildLease)
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && held:
-			renewed = asked
-		case err == nil || time.Since(renewed) >= patience-rebuildLease/6:
-			lost(errors.Join(fmt.Errorf("another process took over: %s", name), err))
-			return
-		}
-	}
 }

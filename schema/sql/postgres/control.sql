@@ -46,3 +46,7 @@ CREATE TABLE IF NOT EXISTS reached (
 	position   BIGINT NOT NULL,
 	PRIMARY KEY (projection, generation)
 );
+
+-- The elements of a list that comes as JSON, by SQLite's name for it.
+CREATE OR REPLACE FUNCTION json_each(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE AS
+	$$ SELECT jsonb_array_elements_text(list::jsonb) $$;
