@@ -57,7 +57,8 @@ type Driver interface {
 	Append(ctx context.Context, stream string, expected int64, records []Record) (Appended, error)
 
 	// ReadStream returns up to limit records of a stream from a revision
-	// on, in order; none when there are no more or no such stream.
+	// on, in order; none when there are no more or no such stream. Fewer, of
+	// less than MaxBatchBytes, are the last.
 	ReadStream(ctx context.Context, stream string, from int64, limit int) ([]Record, error)
 
 	// ReadAll returns up to limit records after a position in order of

@@ -67,7 +67,9 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 		if err != nil {
 			return fmt.Errorf("read stream %s: %w", stream, err)
 		}
+		size := 0
 		for _, r := range records {
+			size += r.Size()
 			e := Decode(r)
 			if e.Err != nil {
 				return fmt.Errorf("%w: %w", ErrUnreadable, e.Err)
@@ -77,7 +79,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 			}
 			from = r.Revision + 1
 		}
-		if len(records) == 0 {
+		if len(records) < page && size < MaxBatchBytes {
 			return nil
 		}
 	}

@@ -166,6 +166,40 @@ func TestReadStreamGoesOverPagesUntilTold(t *testing.T) {
 	}
 }
 
+// reads counts the reads of streams.
+type reads struct {
+	events.Driver
+	n int
+}
+
+func (d *reads) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+	d.n++
+	return d.Driver.ReadStream(ctx, stream, from, limit)
+}
+
+func TestReadStreamAsksOnceMoreOnlyWhereThereMayBeMore(t *testing.T) {
+	driver := &reads{Driver: memory.New()}
+	log := events.NewLog(driver)
+	defer log.Close()
+	large := events.New{Data: events.FileAccepted{Name: strings.Repeat("n", events.MaxAppendBytes/2)}}
+	for n := range 12 {
+		if _, err := log.Append(t.Context(), "job-large", int64(n-1), events.Cause{}, large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.Append(t.Context(), "job-small", events.NoStream, events.Cause{}, events.New{Data: events.FileStarted{}}); err != nil {
+		t.Fatal(err)
+	}
+	for stream, want := range map[string]struct{ events, reads int }{"job-none": {0, 1}, "job-small": {1, 1}, "job-large": {12, 2}} {
+		driver.n = 0
+		got := 0
+		err := log.ReadStream(t.Context(), stream, 0, func(events.Event) error { got++; return nil })
+		if err != nil || got != want.events || driver.n != want.reads {
+			t.Errorf("ReadStream of %s: %d events in %d reads, %v; want %d in %d", stream, got, driver.n, err, want.events, want.reads)
+		}
+	}
+}
+
 func TestComputedIDsHangOnEverythingNamed(t *testing.T) {
 	job := uuid.MustParse("0b8f3c1e-7a52-4d0e-9c35-5f1d2a6b7c80")
 	base := events.EventID("text-1", 3, job, 0, events.FileStarted{File: 1})
