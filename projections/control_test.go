@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"maps"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -71,6 +72,28 @@ func TestALeaseHasOneHolder(t *testing.T) {
 		}
 		if held, err := here.renew(t.Context(), "thing", "here", time.Hour); held || err != nil {
 			t.Errorf("renew of a lease that was forgotten = %v, %v", held, err)
+		}
+	})
+}
+
+func TestOfManyLeasesThoseOfOthersAreNotGiven(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Control, error)) {
+		here, there := opened(t, open), opened(t, open)
+		for _, c := range []struct {
+			control *Control
+			holder  string
+			lease   time.Duration
+			names   []string
+			want    map[string]bool
+		}{
+			{there, "there", time.Hour, []string{"a", "b"}, map[string]bool{"a": true, "b": true}},
+			{there, "there", -time.Hour, []string{"c"}, map[string]bool{"c": true}}, // which has run out
+			{here, "here", time.Hour, []string{"d", "c", "b", "a"}, map[string]bool{"c": true, "d": true}},
+			{here, "here", time.Hour, nil, nil},
+		} {
+			if got, err := c.control.claim(t.Context(), c.holder, c.lease, c.names...); err != nil || !maps.Equal(got, c.want) {
+				t.Errorf("claim(%v) of %s = %v, %v; want %v", c.names, c.holder, got, err, c.want)
+			}
 		}
 	})
 }

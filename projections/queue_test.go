@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -82,6 +83,31 @@ func TestUsersTakeTurns(t *testing.T) {
 	}
 	if bobs != 2 {
 		t.Errorf("among the first four files %d are of the user with two (jobs %v, alice's is %v)", bobs, order, many)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUsersSharePlacesThatAreFree(t *testing.T) {
+	log := newLog(t)
+	many := request(t, log, "user:alice", 50)
+	few := request(t, log, "user:bob", 2)
+	q := &Queue{Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 8}
+	wait(t, q.Work, head(t, log))
+	out := subscribe(t, q)
+	var messages []*message.Message
+	got := make(map[uuid.UUID][]int)
+	for range q.Workers {
+		msg, task := receive(t, out)
+		messages = append(messages, msg)
+		got[task.Job] = append(got[task.Job], task.File)
+	}
+	if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(got[many], want) || !slices.Equal(got[few], []int{0, 1}) {
+		t.Errorf("eight places went to files %v of the user with many and %v of the one with two, want %v and both", got[many], got[few], want)
+	}
+	for _, msg := range messages {
+		msg.Nack()
 	}
 	if err := q.Close(); err != nil {
 		t.Error(err)
