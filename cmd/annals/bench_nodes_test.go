@@ -12,14 +12,44 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkThreeNodes imports small files into one node and into three, which
-// share a log at a loopback EventStoreDB and read models in PostgreSQL, and
-// compares the processor time of the servers. In one wiring they share a search
-// index: at the Meilisearch that ANNALS_TEST_MEILISEARCH names, or else at a small
-// server in the benchmark's process, whose time does not count. In the other each
-// node indexes all passages for itself, with bleve: what that takes, it takes
-// three times.
+// BenchmarkThreeNodes imports small files into one node and into three, as
+// compareNodes says.
 func BenchmarkThreeNodes(b *testing.B) {
+	compareNodes(b, func(b *testing.B, s *nodes) func() int {
+		s.importEverywhere("warm", 100)
+		return func() (files int) {
+			for round := 0; b.Loop(); round++ {
+				files += s.importEverywhere(fmt.Sprint("round ", round), 900)
+			}
+			return files
+		}
+	})
+}
+
+// BenchmarkThreeNodesCorpora is BenchmarkThreeNodes with files as users have them:
+// PDF, DOCX, and trees of Markdown and HTML, each imported once.
+func BenchmarkThreeNodesCorpora(b *testing.B) {
+	dir := unpackCorpora(b, benchCorpora(b))
+	compareNodes(b, func(_ *testing.B, s *nodes) func() int {
+		s.importEverywhere("warm", 99)
+		s.importTree(filepath.Join(dir, "pdf"), "warm pdf") // the first makes a node compile its reader
+		return func() (files int) {
+			for _, from := range []string{"pdf", "docx", "trees"} {
+				files += s.importTree(filepath.Join(dir, from), from)
+			}
+			return files
+		}
+	})
+}
+
+// compareNodes compares the processor time that servers take for a file, one node
+// and three, which share a log at a loopback EventStoreDB and read models in
+// PostgreSQL. warm prepares them and returns what is measured, which imports files
+// and counts them. In one wiring nodes share a search index: at the Meilisearch
+// that ANNALS_TEST_MEILISEARCH names, or else at a small server in the benchmark's
+// process, whose time does not count. In the other each node indexes all passages
+// for itself, with bleve: what that takes, it takes three times.
+func compareNodes(b *testing.B, warm func(b *testing.B, s *nodes) (measured func() (files int))) {
 	for _, index := range []string{"shared", "bleve"} {
 		var perFile []float64 // of one node, of three
 		for _, n := range []int{1, 3} {
@@ -29,16 +59,13 @@ func BenchmarkThreeNodes(b *testing.B) {
 					args = append(args, "--search", sharedIndex(b))
 				}
 				s := startNodes(b, n, args...)
-				s.importEverywhere("warm", 100)
-				var cpu, took time.Duration
-				files := 0
-				for round := 0; b.Loop(); round++ {
-					before, begun := s.cpu(), time.Now()
-					files += s.importEverywhere(fmt.Sprint("round ", round), 900)
-					cpu, took = cpu+s.cpu()-before, took+time.Since(begun)
-				}
-				perFile = append(perFile, cpu.Seconds()*1e3/float64(files))
-				b.ReportMetric(float64(files)/took.Seconds(), "files/s")
+				measured := warm(b, s)
+				before, begun := s.cpu(), time.Now()
+				files := float64(measured())
+				cpu, took := s.cpu()-before, time.Since(begun)
+				perFile = append(perFile, cpu.Seconds()*1e3/files)
+				b.ReportMetric(files/took.Seconds(), "files/s")
+				b.ReportMetric(cpu.Seconds(), "cpu-s")
 				b.ReportMetric(perFile[len(perFile)-1], "cpu-ms/file")
 				if len(perFile) == 2 {
 					b.ReportMetric(perFile[1]/perFile[0], "cpu/one")
@@ -76,39 +103,6 @@ func (s *nodes) importEverywhere(name string, files int) int {
 		}
 	}
 	return files
-}
-
-// BenchmarkThreeNodesCorpora is BenchmarkThreeNodes with files as users have them:
-// PDF, DOCX, and trees of Markdown and HTML, each imported once.
-func BenchmarkThreeNodesCorpora(b *testing.B) {
-	dir := unpackCorpora(b, benchCorpora(b))
-	for _, index := range []string{"shared", "bleve"} {
-		var perFile []float64 // of one node, of three
-		for _, n := range []int{1, 3} {
-			b.Run(fmt.Sprintf("index=%s/nodes=%d", index, n), func(b *testing.B) {
-				args := []string{"--log-level", "warn"}
-				if index == "shared" {
-					args = append(args, "--search", sharedIndex(b))
-				}
-				s := startNodes(b, n, args...)
-				s.importEverywhere("warm", 99)
-				s.importTree(filepath.Join(dir, "pdf"), "warm pdf") // the first makes a node compile its reader
-				before, begun := s.cpu(), time.Now()
-				files := 0
-				for _, from := range []string{"pdf", "docx", "trees"} {
-					files += s.importTree(filepath.Join(dir, from), from)
-				}
-				cpu, took := s.cpu()-before, time.Since(begun)
-				perFile = append(perFile, cpu.Seconds()*1e3/float64(files))
-				b.ReportMetric(float64(files)/took.Seconds(), "files/s")
-				b.ReportMetric(cpu.Seconds(), "cpu-s")
-				b.ReportMetric(perFile[len(perFile)-1], "cpu-ms/file")
-				if len(perFile) == 2 {
-					b.ReportMetric(perFile[1]/perFile[0], "cpu/one")
-				}
-			})
-		}
-	}
 }
 
 // importTree imports the files of a folder, as many at each node, and returns how
