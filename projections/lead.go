@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"annals/events"
-	"annals/events/fault"
 )
 
 const (
@@ -42,29 +41,6 @@ type sharing struct {
 	// Under Runner.mu:
 	stopped   bool      // whoever led could not go on
 	confirmed time.Time // until when what serves was known to be the one that does
-}
-
-// listener carries word between the nodes that share tables.
-type listener interface {
-	// listen hears of commits and of those who wait, until ctx ends or the
-	// connection is lost. It calls ready once nothing is missed any more.
-	listen(ctx context.Context, ready func(), heard func(notice)) error
-	// tell gives all nodes a notice.
-	tell(ctx context.Context, n notice) error
-	// unseat ends the lead of a node that hangs, and reports whether one did.
-	unseat(ctx context.Context, generation string) (ended bool, err error)
-}
-
-// notice is a word about a position of a generation: moved, reached or awaited.
-type notice struct {
-	word       string
-	projection string
-	generation int
-	position   events.Position
-}
-
-func (r *Runner) about(word string, p events.Position) notice {
-	return notice{word, r.Name(), r.Generation(), p}
 }
 
 // lead reports whether this node is to apply events. It holds on to that as long
@@ -292,67 +268,6 @@ func (s *sharing) wake() {
 	case s.woken <- struct{}{}:
 	default:
 	}
-}
-
-// tellStop tells all nodes that what serves cannot be trusted, where an event is
-// why: a store that does not answer at the moment says nothing of it.
-func (r *Runner) tellStop(ctx context.Context, why error) error {
-	if r.shared == nil || !errors.As(why, new(*poisonError)) {
-		return nil
-	}
-	return r.shared.control.stop(ctx, r.Name(), r.Generation())
-}
-
-// tellStep tells all nodes of a step that this one made, where the tables do not.
-func (r *Runner) tellStep(ctx context.Context) (err error) {
-	s := r.shared
-	if s == nil {
-		return nil
-	}
-	if _, ok := r.Projection.(Follower); ok {
-		n := r.about(reached, r.serving.position)
-		if err = s.control.setReached(ctx, n.projection, n.generation, n.position); err == nil {
-			err = s.hear.tell(ctx, n)
-		}
-	}
-	r.mu.Lock()
-	stopped := s.stopped
-	r.mu.Unlock()
-	if stopped && err == nil {
-		if err = s.control.goOn(ctx, r.Name(), r.serving.number); err == nil {
-			r.tell(func() { s.stopped = false })
-		}
-	}
-	return err
-}
-
-// confirm notes that at a time the generation that serves here was the one that
-// serves, and whether it may be trusted.
-func (r *Runner) confirm(at time.Time, stopped bool) {
-	r.mu.Lock()
-	changed := r.shared.stopped != stopped || time.Since(r.shared.confirmed) > unsure
-	r.shared.confirmed = at
-	r.mu.Unlock()
-	if changed {
-		r.tell(func() { r.shared.stopped = stopped })
-	}
-}
-
-// untrusted returns why what nodes share cannot be trusted here; under Runner.mu.
-func (r *Runner) untrusted() error {
-	switch s := r.shared; {
-	case s == nil:
-		return nil
-	case s.stopped:
-		return r.stoppedError()
-	case time.Since(s.confirmed) > unsure:
-		return fault.Errorf(fault.Unavailable, "it cannot be told at the moment which generation of the read model %s serves", r.Name())
-	}
-	return nil
-}
-
-func (r *Runner) stoppedError() error {
-	return fault.Errorf(fault.Unavailable, "the read model %s cannot be brought up to date at the moment", r.Name())
 }
 
 // take lets a generation serve that another node took up, and returns the one

@@ -20,6 +20,29 @@ const (
 	awaited = "annals_awaited" // somebody waits for that
 )
 
+// listener carries word between the nodes that share tables.
+type listener interface {
+	// listen hears of commits and of those who wait, until ctx ends or the
+	// connection is lost. It calls ready once nothing is missed any more.
+	listen(ctx context.Context, ready func(), heard func(notice)) error
+	// tell gives all nodes a notice.
+	tell(ctx context.Context, n notice) error
+	// unseat ends the lead of a node that hangs, and reports whether one did.
+	unseat(ctx context.Context, generation string) (ended bool, err error)
+}
+
+// notice is a word about a position of a generation: moved, reached or awaited.
+type notice struct {
+	word       string
+	projection string
+	generation int
+	position   events.Position
+}
+
+func (r *Runner) about(word string, p events.Position) notice {
+	return notice{word, r.Name(), r.Generation(), p}
+}
+
 // listen hears of all generations in the database, on a connection of its own.
 func (d *Database) listen(ctx context.Context, ready func(), heard func(notice)) error {
 	pool := d.db.Open("", 1, writerSettings)
