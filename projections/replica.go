@@ -30,8 +30,8 @@ type mark struct {
 	parked   int64
 }
 
-// markColumns are those of a mark, FROM checkpoint.
-const markColumns = `position, seen_id, (SELECT count(*) FROM parked)`
+// markQuery gives a mark.
+const markQuery = `SELECT position, seen_id, (SELECT count(*) FROM parked) FROM checkpoint`
 
 // replica is a copy of a read model's tables that answers for them where it is
 // just where they are, which is looked at in the same statement. So nobody sees
@@ -77,7 +77,7 @@ func (r *replica) ask(ctx context.Context, query string, args []any) (*sql.Rows,
 		return nil, errResting
 	}
 	var at mark
-	err := r.tables.QueryRowContext(ctx, `SELECT `+markColumns+` FROM checkpoint`).Scan(&at.position, &at.seen, &at.parked)
+	err := r.tables.QueryRowContext(ctx, markQuery).Scan(&at.position, &at.seen, &at.parked)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ type guardedConn struct{ *stdlib.Conn }
 const guardColumns = 4
 
 func guardedQuery(query string) string {
-	return `SELECT ` + markColumns + `, answer.* FROM checkpoint LEFT JOIN LATERAL (SELECT true, rows.* FROM (` + query + `) AS rows) AS answer ON true`
+	return `SELECT mark.*, answer.* FROM (` + markQuery + `) AS mark LEFT JOIN (SELECT true, rows.* FROM (` + query + `) AS rows) AS answer ON true`
 }
 
 // QueryContext is that of driver.QueryerContext. It returns errElsewhere where

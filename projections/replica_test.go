@@ -17,7 +17,7 @@ import (
 // copied is a read model with another in a database of its own, which stands for
 // its replica: what that holds tells who answers.
 type copied struct {
-	*testing.T
+	testing.TB
 	log          *events.Log
 	folder       uuid.UUID
 	tables, copy *generation
@@ -25,9 +25,9 @@ type copied struct {
 	r            *Runner
 }
 
-func withReplica(t *testing.T) *copied {
+func withReplica(t testing.TB) *copied {
 	t.Helper()
-	c := &copied{T: t, log: newLog(t), folder: uuid.New()}
+	c := &copied{TB: t, log: newLog(t), folder: uuid.New()}
 	add(t, c.log, events.Folders, events.FolderCreated{Folder: c.folder, Name: "F"})
 	behind, url := database(t)
 	main, _ := database(t)
@@ -70,7 +70,8 @@ func (c *copied) wake() {
 func (c *copied) want(names ...string) {
 	c.Helper()
 	c.wake()
-	got, err := Column(c.Context(), c.r.DB(), `SELECT name FROM folders WHERE length(name) > CAST($1 AS INTEGER) ORDER BY name`, 0)
+	// Columns may be called as those by which the replica is judged.
+	got, err := Column(c.Context(), c.r.DB(), `SELECT name AS position FROM folders WHERE length(name) > CAST($1 AS INTEGER) ORDER BY name`, 0)
 	if err != nil || !slices.Equal(got, names) {
 		c.Errorf("the folders are called %q (%v), want %q", got, err, names)
 	}
@@ -163,5 +164,21 @@ func TestAReplicaThatHangsIsNotWaitedForLong(t *testing.T) {
 		if got, err := Column(ctx, c.r.DB(), `SELECT name FROM folders`); err != nil || !slices.Equal(got, []string{"F"}) {
 			t.Fatalf("the folders are called %q (%v), want F", got, err)
 		}
+	}
+}
+
+// What a replica costs a statement is one look at the tables.
+func BenchmarkAskingAReplica(b *testing.B) {
+	c := withReplica(b)
+	c.exec(`UPDATE folders SET name = 'replica'`)
+	for name, db := range map[string]*DB{"replica": c.r.DB(), "F": {r: c.r, original: true}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				var got string
+				if err := db.QueryRowContext(b.Context(), `SELECT name FROM folders WHERE id = $1`, c.folder.String()).Scan(&got); err != nil || got != name {
+					b.Fatalf("the folder is called %q (%v), want %q", got, err, name)
+				}
+			}
+		})
 	}
 }
