@@ -212,13 +212,13 @@ func (r *Runner) run(ctx context.Context) error {
 			return nil
 		}
 		r.strange = errors.Is(err, errAhead) || errors.Is(err, errOther)
-		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		_, replaced := r.Moved()
 		if r.shared == nil || !passing(err) || ofLog(err) {
 			replaced = r.tell(func() { r.failure = r.stoppedError() })
 		} else { // another node may go on, and this one can soon
 			pause = time.Second
 		}
+		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		if err := r.tellStop(ctx, err); err != nil {
 			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
 		}
