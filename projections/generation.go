@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"annals/events"
 	"annals/events/failpoint"
@@ -34,6 +35,7 @@ type generation struct {
 	position events.Position
 	leading  bool            // what is known of the tables is what they hold
 	applied  events.Position // up to where the tables are, which the second store follows
+	known    time.Time       // when the log was last known to be the one that was applied
 
 	// Of the Runner, under its lock: the reads that are under way, and a channel
 	// that is closed when the last has ended after another generation took over.
@@ -99,19 +101,6 @@ func (g *generation) mustLead(ctx context.Context) error {
 // log, which may be put back as it was. Made anew, the read model would hide it.
 var errAhead = errors.New("events are missing from the log")
 
-// ofThisLog returns errAhead where the read model has passed more than the log
-// holds: the log was lost, cut off, put back, or is another.
-func (g *generation) ofThisLog(ctx context.Context) error {
-	head, err := g.log.Head(ctx)
-	if err != nil {
-		return &logError{err}
-	}
-	if head < g.position {
-		return &logError{fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, g.position, head)}
-	}
-	return g.seenHere(ctx)
-}
-
 // batch is what was read of the log: the events that the projection reads, of
 // all up to through.
 type batch struct {
@@ -142,9 +131,13 @@ func (g *generation) step(ctx context.Context) (more bool, err error) {
 	if err := g.mustLead(ctx); err != nil {
 		return false, err
 	}
+	asked := time.Now()
 	b := g.read(ctx, g.applied, math.MaxInt64)
 	if b.err != nil || b.through <= g.applied {
 		return false, b.err
+	}
+	if err := g.stillThisLog(ctx, asked); err != nil {
+		return false, err
 	}
 	return len(b.events) > 0, g.apply(ctx, b)
 }

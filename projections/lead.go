@@ -107,26 +107,25 @@ func (r *Runner) mayLead(ctx context.Context) (bool, error) {
 }
 
 // yield lets another node lead, which may be able to go on where this one is not.
+// What is in doubt is looked at anew by whoever leads.
 func (r *Runner) yield() {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	r.serving.leading = r.serving.leading && r.shared == nil && !r.strange
 	if r.shared == nil {
 		return
 	}
-	r.stepping.Lock()
-	defer r.stepping.Unlock()
 	r.serving.store.yield()
-	r.serving.leading = false
 	r.shared.leads.Store(false)
 	r.shared.tried = time.Now()
 }
 
-// askLog returns an error where the log does not answer.
+// askLog returns an error where the log does not answer, or is not the one that
+// was applied.
 func (r *Runner) askLog(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, askEvery)
 	defer cancel()
-	if _, err := r.log.Head(soon); err != nil {
-		return &logError{err}
-	}
-	return nil
+	return r.knowLog(soon)
 }
 
 // Leads reports whether this node applies events to what nodes share.
@@ -224,6 +223,12 @@ func (r *Runner) awaited() events.Position {
 func (r *Runner) look(ctx context.Context) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	if r.strange { // what the tables hold is in doubt until the log is put right
+		if err := r.knowLog(ctx); err != nil {
+			return err
+		}
+		r.strange = false
+	}
 	applied, err := r.serving.store.checkpoint(ctx)
 	at := applied
 	if _, ok := r.Projection.(Follower); ok && err == nil {

@@ -24,8 +24,9 @@ type Database struct {
 	// Node names the server that leads what it writes; "" for a command.
 	Node string
 
-	// Replica is a copy of the database, which may lag behind. Queries read it
-	// where it holds all that they may have to see. Nil for none.
+	// Replica is a copy of the database, or are several behind one name, which
+	// may lag. Queries read it where it is just where the database is. Nil for
+	// none.
 	Replica *postgres.Database
 }
 
@@ -100,7 +101,7 @@ func (d *Database) open(ctx context.Context, generation, model string) (store, e
 	}
 	// What has a second store is changed without a word of its checkpoint, too.
 	if d.Replica != nil && model != passagesName {
-		s.replica = newReplica(d.Replica.Open(name, postgresReaders, readerSettings))
+		s.replica = replicaOf(s.reads(), d.Replica, name)
 	}
 	return s, nil
 }

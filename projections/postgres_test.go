@@ -20,13 +20,13 @@ import (
 )
 
 // database is an empty home in PostgreSQL, and its URL.
-func database(t *testing.T) (d *Database, url string) {
+func database(t testing.TB) (d *Database, url string) {
 	t.Helper()
 	url = postgrestest.URL(t)
 	return databaseAt(t, url), url
 }
 
-func databaseAt(t *testing.T, url string) *Database {
+func databaseAt(t testing.TB, url string) *Database {
 	t.Helper()
 	parsed, err := postgres.Parse(url)
 	if err != nil {
@@ -41,7 +41,7 @@ func databaseAt(t *testing.T, url string) *Database {
 	return d
 }
 
-func openIn(t *testing.T, home Home, log *events.Log, p Projection) *generation {
+func openIn(t testing.TB, home Home, log *events.Log, p Projection) *generation {
 	t.Helper()
 	g, err := newGeneration(t.Context(), log, p, home, p.Name()+"-1", quiet)
 	if err != nil {

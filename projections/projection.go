@@ -52,6 +52,14 @@ type Queryer interface {
 
 // List reads all rows of a query; fields gives the destinations of one.
 func List[T any](ctx context.Context, from Queryer, fields func(*T) []any, query string, args ...any) ([]T, error) {
+	all, err := list(ctx, from, fields, query, args)
+	if db, ok := from.(*DB); ok && ofReplica(err) && ctx.Err() == nil {
+		return list(ctx, &DB{r: db.r, original: true}, fields, query, args)
+	}
+	return all, err
+}
+
+func list[T any](ctx context.Context, from Queryer, fields func(*T) []any, query string, args []any) ([]T, error) {
 	noticed := func(error) {}
 	if db, ok := from.(*DB); ok {
 		serving := db.r.Generation() // before the query, so that no younger one is blamed

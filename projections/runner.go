@@ -57,6 +57,10 @@ type Runner struct {
 	// put off; 0 while it answers.
 	again time.Time
 	pause time.Duration
+	// The position beyond which the log said last that there is more.
+	roused events.Position
+	// Whether the loop stopped since the log is not the one that was applied.
+	strange bool
 
 	shared  *sharing       // nil where no other node has the tables
 	leaving sync.WaitGroup // of generations that are still read
@@ -74,7 +78,7 @@ func newRunner(ctx context.Context, log *events.Log, p Projection, home Home, na
 func (g *generation) serve() *Runner {
 	return &Runner{
 		Projection: g.Projection, log: g.log, logger: g.logger, serving: g, position: g.position, applied: g.applied,
-		moved: make(chan struct{}), hurry: make(chan struct{}, 1), torn: make(chan harm, 1),
+		roused: -1, moved: make(chan struct{}), hurry: make(chan struct{}, 1), torn: make(chan harm, 1),
 	}
 }
 
@@ -93,13 +97,14 @@ func (r *Runner) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
+		r.strange = errors.Is(err, errAhead) || errors.Is(err, errOther)
 		_, replaced := r.Moved()
 		if r.shared == nil || !passing(err) || ofLog(err) {
 			replaced = r.tell(func() { r.failure = r.stoppedError() })
 		} else { // another node may go on, and this one can soon
 			pause = time.Second
 		}
+		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		if err := r.tellStop(ctx, err); err != nil {
 			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
 		}
@@ -217,6 +222,12 @@ func (r *Runner) rest(ctx context.Context) error {
 // await waits for an event beyond those that were read.
 func (r *Runner) await(ctx context.Context) error {
 	applied, quiet := r.Applied(), restAfter
+	if r.roused == applied { // and nothing came of it
+		if err := r.knowLog(ctx); err != nil {
+			return err
+		}
+		r.linger(ctx)
+	}
 	if r.pause > 0 {
 		quiet = time.Until(r.again)
 	} else if r.shared != nil {
@@ -241,7 +252,23 @@ func (r *Runner) await(ctx context.Context) error {
 	if err != nil {
 		return &logError{err}
 	}
+	r.roused = applied
 	return nil
+}
+
+// knowLog returns an error where the log is not the one that was applied.
+func (r *Runner) knowLog(ctx context.Context) error {
+	g := r.acquire()
+	defer r.release(g)
+	return g.ofThisLog(ctx)
+}
+
+// linger lets a log show what it said that it holds.
+func (r *Runner) linger(ctx context.Context) {
+	select {
+	case <-time.After(gather):
+	case <-ctx.Done():
+	}
 }
 
 // gather lets events come together, unless somebody waits for them.

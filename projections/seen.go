@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"annals/events"
 )
@@ -21,14 +22,35 @@ type seen struct {
 	id       string
 }
 
-// seenHere returns errOther where the last event that was applied does not stand
-// in the log, at its position.
-func (g *generation) seenHere(ctx context.Context) error {
-	var last seen
-	err := g.store.reads().QueryRowContext(ctx, `SELECT seen_stream, seen_revision, seen_position, seen_id FROM checkpoint`).
-		Scan(&last.stream, &last.revision, &last.position, &last.id)
-	if err != nil || last.stream == "" {
+// ofThisLog returns errAhead where the tables have passed more than the log
+// holds, which was lost, cut off or put back, and errOther where it is another.
+func (g *generation) ofThisLog(ctx context.Context) error {
+	position, last, err := g.lastSeen(ctx)
+	if err != nil {
 		return err
+	}
+	head, err := g.log.Head(ctx)
+	if err != nil {
+		return &logError{err}
+	}
+	if head < position {
+		return &logError{fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", errAhead, position, head)}
+	}
+	return g.holds(ctx, last)
+}
+
+// lastSeen returns how far the tables are, and the last event that was applied.
+func (g *generation) lastSeen(ctx context.Context) (position events.Position, last seen, err error) {
+	err = g.store.reads().QueryRowContext(ctx, `SELECT position, seen_stream, seen_revision, seen_position, seen_id FROM checkpoint`).
+		Scan(&position, &last.stream, &last.revision, &last.position, &last.id)
+	return position, last, err
+}
+
+// holds returns errOther where an event does not stand in the log, at its
+// position.
+func (g *generation) holds(ctx context.Context, last seen) error {
+	if last.stream == "" {
+		return nil
 	}
 	r, found, err := g.log.At(ctx, last.stream, last.revision)
 	if err != nil {
@@ -37,6 +59,27 @@ func (g *generation) seenHere(ctx context.Context) error {
 	if !found || r.ID.String() != last.id || r.Position != last.position {
 		return &logError{fmt.Errorf("%w: it lacks event %d of %s with id %s at position %d", errOther, last.revision, last.stream, last.id, last.position)}
 	}
+	return nil
+}
+
+// trusted is for how long a log is taken for the one that it was: no engine is
+// stopped, put back and started in less.
+const trusted = time.Second
+
+// stillThisLog returns errOther where a batch, which was asked for at a time,
+// may be of another log: one that was put back under a server, and went on
+// beyond where the tables are.
+func (g *generation) stillThisLog(ctx context.Context, asked time.Time) error {
+	if time.Since(g.known) > trusted {
+		_, last, err := g.lastSeen(ctx)
+		if err == nil {
+			err = g.holds(ctx, last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	g.known = asked
 	return nil
 }
 

@@ -3,10 +3,15 @@ package projections
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
 )
 
 // shifted is a log whose positions are all higher, as a copy's may be.
@@ -61,5 +66,145 @@ func TestAReadModelOfAnotherLogDoesNotServe(t *testing.T) {
 	}
 	if err := fill(log); err != nil {
 		t.Errorf("open with the log that it was made of: %v", err)
+	}
+}
+
+// swapped is a log that can be put back while it is used. As those of engines do,
+// it remembers how far the log was.
+type swapped struct {
+	atomic.Pointer[memory.Driver]
+	first *memory.Driver
+	waits atomic.Int64 // calls of Wait
+}
+
+func newSwapped() *swapped {
+	s := &swapped{first: memory.New()}
+	s.Store(s.first)
+	return s
+}
+
+func (s *swapped) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	return s.Load().Append(ctx, stream, expected, records)
+}
+
+func (s *swapped) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+	return s.Load().ReadStream(ctx, stream, from, limit)
+}
+
+func (s *swapped) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	return s.Load().ReadAll(ctx, after, limit, skip)
+}
+
+func (s *swapped) Head(ctx context.Context) (events.Position, error) { return s.Load().Head(ctx) }
+
+func (s *swapped) Wait(ctx context.Context, after events.Position) error {
+	s.waits.Add(1)
+	return s.first.Wait(ctx, after)
+}
+
+func (s *swapped) Close() error { return errors.Join(s.first.Close(), s.Load().Close()) }
+
+// put lets the log hold the first events that it did, and some others.
+func (s *swapped) put(t *testing.T, count, others int) {
+	t.Helper()
+	before, _, err := s.first.ReadAll(t.Context(), 0, count, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := memory.New()
+	for _, r := range before {
+		if _, err := d.Append(t.Context(), r.Stream, events.AnyRevision, []events.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Store(d)
+	for range others {
+		add(t, events.NewLog(s), events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString()})
+	}
+}
+
+// untilStops waits until a read model has stopped, or has not.
+func untilStops(t *testing.T, r *Runner, stops bool) {
+	t.Helper()
+	for {
+		moved := movedOf(r)
+		if r.failed() == stops {
+			return
+		}
+		select {
+		case <-moved:
+		case <-t.Context().Done():
+			t.Fatalf("stopped is %t, want %t", !stops, stops)
+		}
+	}
+}
+
+// A log that is put back under a running server, from a backup that lacks the
+// last events, stops the read models until it is put right.
+func TestALogThatIsPutBackUnderAServerStopsIt(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]struct{ count, others int }{"shorter": {5, 0}, "gone on otherwise": {5, 30}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			driver := newSwapped()
+			log := events.NewLog(driver)
+			t.Cleanup(func() {
+				if err := log.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			manyDocuments(t, log, 4)
+			r := started(t, log, Vault{})
+			head, err := log.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait(t, r, head)
+			documents := number(t, r, `SELECT count(*) FROM documents`)
+			r.stepping.Lock()
+			r.serving.known = time.Time{} // as after a time in which an engine can be put back
+			r.stepping.Unlock()
+			driver.put(t, put.count, put.others)
+			// What the engine remembers rouses the loop, which finds nothing.
+			add(t, events.NewLog(driver.first), events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later"})
+			before := driver.waits.Load()
+			if err := r.Wait(t.Context(), head+100); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("Wait = %v, want an error of kind unavailable", err)
+			}
+			untilStops(t, r, true)
+			if n := driver.waits.Load() - before; n > 50 {
+				t.Errorf("the log was asked %d times whether there is more", n)
+			}
+			if got := number(t, r, `SELECT count(*) FROM documents`); got != documents {
+				t.Errorf("there are %d documents, want the %d from before", got, documents)
+			}
+			driver.Store(driver.first)
+			untilStops(t, r, false)
+		})
+	}
+}
+
+// No node takes up what another had to stop.
+func TestALogThatIsPutBackStopsEveryNode(t *testing.T) {
+	t.Parallel()
+	driver := newSwapped()
+	log := events.NewLog(driver)
+	t.Cleanup(func() { log.Close() })
+	nodes, _, _ := twoNodes(t, log)
+	_, last := manyDocuments(t, log, 4)
+	for _, s := range nodes {
+		wait(t, s.Vault, last)
+	}
+	driver.put(t, 5, 0)
+	for _, s := range nodes { // a quiet log is asked now and then
+		untilStops(t, s.Vault, true)
+	}
+	driver.Store(driver.first)
+	for _, s := range nodes {
+		untilStops(t, s.Vault, false)
+	}
+	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later"})
+	for _, s := range nodes {
+		wait(t, s.Vault, last)
 	}
 }

@@ -14,17 +14,29 @@ import (
 
 // DB is a read model's tables, for reading only. Every statement reads the
 // generation that serves when it begins, to its end.
-type DB struct{ r *Runner }
+type DB struct {
+	r        *Runner
+	original bool // no replica is to answer
+}
 
 // DB returns the read model's tables.
-func (r *Runner) DB() *DB { return &DB{r} }
+func (r *Runner) DB() *DB { return &DB{r: r} }
 
-// QueryContext is that of sql.DB. The rows can be read to their end whichever
+// of returns who answers for a generation.
+func (db *DB) of(g *generation) answerer {
+	if db.original {
+		return g.store.reads()
+	}
+	return g.store.answers()
+}
+
+// QueryContext is that of sql.DB; List also asks again where a replica fails in
+// the middle. The rows can be read to their end whichever
 // generation serves by then: database/sql keeps their connection until then.
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	rows, err := g.store.answers(ctx).QueryContext(ctx, query, args...)
+	rows, err := db.of(g).QueryContext(ctx, query, args...)
 	db.r.notice(g.number, err)
 	return rows, err
 }
@@ -33,7 +45,7 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
 	g := db.r.acquire()
 	defer db.r.release(g)
-	return toldRow{g.store.answers(ctx).QueryRowContext(ctx, query, args...), func(err error) error {
+	return toldRow{db.of(g).QueryRowContext(ctx, query, args...), func(err error) error {
 		db.r.notice(g.number, err)
 		return err
 	}}

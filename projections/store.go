@@ -41,9 +41,9 @@ type Home interface {
 type store interface {
 	Tables
 	reads() *reader
-	// answers is reads for what queries ask: it may be a copy of the tables that
-	// holds all that they do.
-	answers(ctx context.Context) *reader
+	// answers is reads for what queries ask: it may be a copy of the tables where
+	// that holds what they do.
+	answers() answerer
 	// lead reports whether this process is the one that may write. It is to be
 	// asked before every batch: who leads may lose that at any time, and what
 	// it writes then fails. In a folder it is always so.
@@ -75,6 +75,12 @@ func parkedStreams(ctx context.Context, s store) (map[string]bool, error) {
 	return streams, err
 }
 
+// answerer answers queries: a reader, or a replica.
+type answerer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) Row
+}
+
 // reader reads tables: of a *sql.DB, or of a *sql.Tx that holds them still.
 type reader struct {
 	from interface {
@@ -83,7 +89,6 @@ type reader struct {
 	}
 	db        *sql.DB // whose they are
 	arguments func([]any) []any
-	otherwise func() *reader // that answers where this one fails; nil for none
 }
 
 // Row is the row that a query found, or why there is none.
@@ -119,7 +124,6 @@ func told(err error) error {
 
 // QueryContext is that of sql.DB.
 func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	given := args
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
@@ -127,24 +131,17 @@ func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*
 	for again := 0; again < postgresReaders && r.severed(err); again++ {
 		rows, err = r.from.QueryContext(ctx, query, args...)
 	}
-	if err != nil && r.otherwise != nil && ctx.Err() == nil {
-		return r.otherwise().QueryContext(ctx, query, given...)
-	}
 	return rows, told(err)
 }
 
 // QueryRowContext is that of sql.DB.
 func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) Row {
-	given := args
 	if r.arguments != nil {
 		args = r.arguments(args)
 	}
 	row := r.from.QueryRowContext(ctx, query, args...)
 	for again := 0; again < postgresReaders && r.severed(row.Err()); again++ {
 		row = r.from.QueryRowContext(ctx, query, args...)
-	}
-	if r.otherwise != nil && row.Err() != nil && ctx.Err() == nil {
-		return r.otherwise().QueryRowContext(ctx, query, given...)
 	}
 	return toldRow{row, told}
 }

@@ -41,6 +41,13 @@ func (s *postgresStore) reads() *reader {
 	return &reader{from: s.readers, db: s.readers, arguments: arguments}
 }
 
+func (s *postgresStore) answers() answerer {
+	if s.replica != nil {
+		return s.replica
+	}
+	return s.reads()
+}
+
 // Transaction runs fn in one transaction, which fails where another process
 // leads.
 func (s *postgresStore) Transaction(ctx context.Context, fn func(Tx) error) (err error) {

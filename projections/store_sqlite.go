@@ -193,7 +193,7 @@ func (s *sqliteStore) checkpoint(ctx context.Context) (p events.Position, err er
 
 func (s *sqliteStore) reads() *reader { return &reader{from: s.read, db: s.read} }
 
-func (s *sqliteStore) answers(context.Context) *reader { return s.reads() }
+func (s *sqliteStore) answers() answerer { return s.reads() }
 
 // lead is always true: whoever opens a folder for writing holds it.
 func (s *sqliteStore) lead(context.Context) (bool, error) { return true, nil }

@@ -41,6 +41,15 @@ func (q *Queries) viewer(user events.User) (*viewer, error) {
 	return &viewer{db: q.Models.Vault.DB(), user: user, principals: string(principals), known: make(map[string]folderAccess), paths: make(map[string]string)}, nil
 }
 
+// step is a folder on the way down from the top level.
+type step struct {
+	parent, name string
+	deleted      bool
+	granted      events.Access
+}
+
+func (s *step) fields() []any { return []any{&s.parent, &s.name, &s.deleted, &s.granted} }
+
 // folder returns what the user may do in a folder, and its path from the top
 // level: permissions add up on the way down, and nothing below a deleted
 // folder can be seen by anyone.
@@ -53,27 +62,17 @@ func (v *viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 			UNION ALL SELECT f.id, f.parent, f.name, f.deleted, up.depth + 1 FROM folders f JOIN up ON f.id = up.parent WHERE up.depth < 100)
 		SELECT up.parent, up.name, up.deleted, coalesce((SELECT max(access) FROM permissions p WHERE p.folder = up.id AND p.principal IN (SELECT value FROM json_each($2))), 0)
 		FROM up ORDER BY depth DESC`
-	rows, err := v.db.QueryContext(ctx, up, id, v.principals)
+	way, err := projections.List(ctx, v.db, (*step).fields, up, id, v.principals)
 	if err != nil {
 		return folderAccess{}, err
 	}
-	defer rows.Close()
 	var a folderAccess
 	var names []string
 	whole, access := true, events.NoAccess
-	for rows.Next() {
-		var parent, name string
-		var deleted bool
-		var granted events.Access
-		if err := rows.Scan(&parent, &name, &deleted, &granted); err != nil {
-			return folderAccess{}, err
-		}
-		whole = whole && !deleted && (len(names) > 0 || parent == "")
-		names = append(names, name)
-		access = max(access, granted)
-	}
-	if err := rows.Err(); err != nil {
-		return folderAccess{}, err
+	for _, s := range way {
+		whole = whole && !s.deleted && (len(names) > 0 || s.parent == "")
+		names = append(names, s.name)
+		access = max(access, s.granted)
 	}
 	if v.user.Admin {
 		access = events.Own
@@ -139,22 +138,15 @@ func (v *viewer) folders(ctx context.Context) (string, error) {
 	if v.user.Admin {
 		roots = topFolders
 	}
-	rows, err := v.db.QueryContext(ctx, foldersBelow(roots), v.principals)
+	type found struct{ id, path string }
+	all, err := projections.List(ctx, v.db, func(f *found) []any { return []any{&f.id, &f.path} }, foldersBelow(roots), v.principals)
 	if err != nil {
 		return "", err
 	}
-	defer rows.Close()
 	ids := []string{}
-	for rows.Next() {
-		var id, path string
-		if err := rows.Scan(&id, &path); err != nil {
-			return "", err
-		}
-		ids = append(ids, id)
-		v.paths[id] = path
-	}
-	if err := rows.Err(); err != nil {
-		return "", err
+	for _, f := range all {
+		ids = append(ids, f.id)
+		v.paths[f.id] = f.path
 	}
 	text, err := json.Marshal(ids)
 	v.readable = string(text)

@@ -36,7 +36,7 @@ type Queries struct {
 // at the start, or an error of kind fault.Unavailable that says what is waited
 // for. A search engine that does not answer is not waited for: all but searches
 // go on without it.
-func (q *Queries) Ready(context.Context) error {
+func (q *Queries) Ready(ctx context.Context) error {
 	for _, m := range q.Models.All() {
 		if err := m.Err(); err != nil {
 			return err
@@ -49,7 +49,8 @@ func (q *Queries) Ready(context.Context) error {
 			return fault.Errorf(fault.Unavailable, "the read model %s is at position %d of %d", m.Name(), p, q.Start)
 		}
 	}
-	return nil
+	_, err := passed(ctx, q.Models.Vault) // which every read asks first
+	return err
 }
 
 // WaitJob returns once the jobs' read model has passed p.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections/projectionstest"
 
 	"github.com/google/uuid"
 )
@@ -93,5 +94,30 @@ func TestBacklogIsWhatHasNotEnded(t *testing.T) {
 	b = backlog(1)
 	if most := time.Since(later) + time.Millisecond; b.Age > most {
 		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
+	}
+}
+
+// Whatever the read models were told last, it is of no use while they cannot be
+// asked.
+func TestAServiceIsReadyOnlyWhileTheVaultCanBeRead(t *testing.T) {
+	f := newFixture(t)
+	f.folder(uuid.Nil, "Top", "user:alice")
+	f.settle()
+	db := projectionstest.Open(t, f.home, "vault-1")
+	defer db.Close()
+	for _, step := range []struct {
+		change string
+		ready  bool
+	}{
+		{`SELECT 1`, true},
+		{`ALTER TABLE checkpoint RENAME TO aside`, false},
+		{`ALTER TABLE aside RENAME TO checkpoint`, true},
+	} {
+		if _, err := db.ExecContext(t.Context(), step.change); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Ready(t.Context()); (err == nil) != step.ready {
+			t.Errorf("after %s: Ready = %v, want ready %t", step.change, err, step.ready)
+		}
 	}
 }

@@ -71,7 +71,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.metrics, "metrics-listen", "", "address to serve /metrics at, and no longer at that of the services")
 	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder or postgres://user:password@host/database?schema=PREFIX (default: in the data folder)")
-	flags.StringVar(&c.readReplica, "read-replica", "", "URL of one streaming replica of --read-models, which answers what it has caught up with (default: none)")
+	flags.StringVar(&c.readReplica, "read-replica", "", "URL of a streaming replica of --read-models, or of several, which answer where they have caught up (default: none)")
 	flags.StringVar(&c.search, "search", "", "URL of the search index, "+searchForms+" (default: in the data folder)")
 	flags.StringVar(&c.originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
 	flags.StringVar(&c.coreURL, "core-url", "", "URL at which clients reach the core (default: follows --listen)")

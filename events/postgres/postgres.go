@@ -8,6 +8,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -77,6 +78,11 @@ func (d *Database) Schema(name string) string { return d.prefix + "_" + name }
 // of the service's schemas, which need not be there yet. set are further
 // settings of a session.
 func (d *Database) Open(schema string, limit int, set map[string]string) *sql.DB {
+	return Pool(d.Connector(schema, set), limit)
+}
+
+// Connector makes the connections of Open.
+func (d *Database) Connector(schema string, set map[string]string) driver.Connector {
 	config := d.config.Copy()
 	if schema != "" {
 		config.RuntimeParams["search_path"] = d.Schema(schema)
@@ -84,7 +90,13 @@ func (d *Database) Open(schema string, limit int, set map[string]string) *sql.DB
 	for name, value := range set {
 		config.RuntimeParams[name] = value
 	}
-	db := stdlib.OpenDB(*config)
+	return stdlib.GetConnector(*config)
+}
+
+// Pool is a pool of up to limit connections, which are closed when they are not
+// used for a while.
+func Pool(connector driver.Connector, limit int) *sql.DB {
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(limit)
 	db.SetMaxIdleConns(limit)
 	db.SetConnMaxIdleTime(30 * time.Second)
