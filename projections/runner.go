@@ -175,7 +175,10 @@ func (r *Runner) flush(ctx context.Context) error {
 	if g.applied == g.position && r.pause == 0 || time.Now().Before(r.again) {
 		return nil
 	}
-	err := g.flush(ctx)
+	err := g.away() // to wait for it would hold the tables up
+	if err == nil {
+		err = g.flush(ctx)
+	}
 	if err == nil && r.pause > 0 {
 		r.logger.Info("the second store answers again")
 		r.pause = 0

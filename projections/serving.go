@@ -81,6 +81,24 @@ func (i *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	return hits, err
 }
 
+// Away returns an error of kind fault.Unavailable while the engine is known not to
+// answer: there is no use in waiting for what a search needs besides.
+func (i *Index) Away() error {
+	g := i.r.acquire()
+	defer i.r.release(g)
+	return g.away()
+}
+
+// away tells of a second store on a server that it is known not to answer.
+func (g *generation) away() error {
+	if p, ok := g.Projection.(*Passages); ok {
+		if remote, ok := p.Engine.(searchindex.Remote); ok {
+			return remote.Away()
+		}
+	}
+	return nil
+}
+
 // Count is that of searchindex.Engine.
 func (i *Index) Count(ctx context.Context) (passages uint64, err error) {
 	g := i.r.acquire()

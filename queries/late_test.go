@@ -21,6 +21,7 @@ import (
 type moody struct {
 	searchindex.Engine
 	writes, reads atomic.Pointer[error]
+	away          atomic.Pointer[error]
 	gate          atomic.Pointer[gate]
 	searched      atomic.Pointer[func()]
 }
@@ -52,6 +53,13 @@ func (m *moody) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 		(*f)()
 	}
 	return hits, err
+}
+
+func (m *moody) Away() error {
+	if err := m.away.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func newMoodyFixture(t *testing.T) (*fixture, *moody) {

@@ -38,6 +38,9 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if err != nil {
 		return nil, err
 	}
+	if err := q.Models.Search.Away(); err != nil {
+		return nil, err
+	}
 	if err := q.awaitLabels(ctx); err != nil {
 		return nil, err
 	}

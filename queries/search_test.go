@@ -100,6 +100,26 @@ func TestFoldersThatMovedInOneAnotherAreSearchedWhereTheyAre(t *testing.T) {
 	release()
 }
 
+func TestASearchWaitsForNothingWhereTheEngineIsAway(t *testing.T) {
+	f, engine := newMoodyFixture(t)
+	doc := f.document(f.folder(uuid.Nil, "Top", "user:alice"), "a.md", nil, "A zebra.")
+	f.settle()
+	release := f.hold(engine, func() {
+		f.add(events.DocumentStream(doc), events.DocumentTagged{Version: 2, Tags: []string{"new"}})
+	})
+	away := fault.Errorf(fault.Unavailable, "it is known not to answer")
+	engine.away.Store(&away)
+	searched := func() { t.Error("the engine was asked") }
+	engine.searched.Store(&searched)
+	if _, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); !errors.Is(err, away) {
+		t.Errorf("Search: %v, want %v", err, away)
+	}
+	engine.away.Store(nil)
+	engine.searched.Store(nil)
+	release()
+	f.finds(alice, Search{Query: "zebra", Tags: []string{"new"}}, doc)
+}
+
 func TestWhatWasFoundIsCheckedAgainstTheDocumentOfNow(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")

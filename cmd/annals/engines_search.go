@@ -36,6 +36,13 @@ func newSearchPlace(text, dataDir string) (p searchPlace, err error) {
 	return p, nil
 }
 
+// close ends what goes on with a server.
+func (p searchPlace) close() {
+	if p.server != nil {
+		p.server.Close()
+	}
+}
+
 // hold keeps other servers from a folder, until unlock is called.
 func (p searchPlace) hold() (unlock func() error, err error) {
 	if p.server != nil {

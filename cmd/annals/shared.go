@@ -46,7 +46,7 @@ func (f modelFolders) openControls(ctx context.Context, dataDir string, o projec
 	}
 	o.Control = own
 	if o = f.options(o); f.database == nil {
-		return o, own.Close, nil
+		return o, func() error { f.search.close(); return own.Close() }, nil
 	}
 	if o.Control, err = projections.OpenSharedControl(ctx, f.database); err != nil {
 		return o, nil, errors.Join(err, own.Close())
@@ -57,7 +57,10 @@ func (f modelFolders) openControls(ctx context.Context, dataDir string, o projec
 		o.Own = &projections.Own{Control: own, Tables: o.Tables}
 	}
 	o.Tables = home
-	return o, func() error { return errors.Join(home.Close(), o.Control.Close(), own.Close()) }, nil
+	return o, func() error {
+		f.search.close()
+		return errors.Join(home.Close(), o.Control.Close(), own.Close())
+	}, nil
 }
 
 // newHolder names this process among those that share the work: after a restart

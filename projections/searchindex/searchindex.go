@@ -108,3 +108,11 @@ type Filler interface {
 	// and the position is as it was.
 	Settle(ctx context.Context, p events.Position) error
 }
+
+// Remote is an Engine on a server that may be away.
+type Remote interface {
+	Engine
+	// Away returns an error of kind fault.Unavailable while the server is known
+	// not to answer. A search is that error at once then.
+	Away() error
+}

@@ -98,12 +98,9 @@ func TestFaultsLoseNothing(t *testing.T) {
 		"a redirect": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			http.Redirect(w, r, "/login", http.StatusFound)
 		},
-		"a dropped call":  func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { meilisearchtest.Drop(w) },
-		"a dropped reply": func(w http.ResponseWriter, r *http.Request, server http.Handler) { lose(w, r, server) },
-		"a server that hangs": func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			<-r.Context().Done()
-		},
+		"a dropped call":      func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { meilisearchtest.Drop(w) },
+		"a dropped reply":     func(w http.ResponseWriter, r *http.Request, server http.Handler) { lose(w, r, server) },
+		"a server that hangs": hang,
 		"a full queue": func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/documents") {
 				w.WriteHeader(http.StatusUnprocessableEntity)
@@ -127,6 +124,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 				wantAway(t, "Position", err)
 			}
 			server.Answer()
+			s.AwaitThere()
 			if name != "a dropped reply" { // by which the change may have been made
 				wantHolds(t, x, 1, "lighthouse")
 			}

@@ -12,13 +12,14 @@ const maxReply = 64 << 20
 
 // limits bound what is waited for, and what is sent at once.
 type limits struct {
+	search time.Duration // for all answers that a search takes: somebody waits for it
 	ask    time.Duration // for one answer, with the tries that it takes
 	send   time.Duration // until one task is sent
 	settle time.Duration // for a task that carries little, before the next try goes on waiting
 	task   int           // bytes: Meilisearch takes few large tasks faster than many
 }
 
-var usual = limits{ask: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
+var usual = limits{search: 5 * time.Second, ask: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
 
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -73,7 +74,17 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// ask is try for what is read.
+// try is try; where that is in vain the server may be away.
+func (s *Server) try(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
+	err := try(ctx, within, fn)
+	if passes(err) && ctx.Err() == nil {
+		s.door.suspect()
+	}
+	return err
+}
+
+// ask is try for what is read, whose answer comes soon from a server that is there.
 func (x *Index) ask(ctx context.Context, fn func(context.Context) error) error {
-	return try(ctx, x.server.limits.ask, fn)
+	defer time.AfterFunc(slow, x.server.door.suspect).Stop()
+	return x.server.try(ctx, x.server.limits.ask, fn)
 }

@@ -33,6 +33,7 @@ type Server struct {
 	http   *http.Client
 	prefix string // of the names of indexes
 	limits limits
+	door   *door // for searches
 }
 
 // Open reads a URL of the form that ParseURL takes. It asks the server nothing.
@@ -42,16 +43,24 @@ func Open(text string) (*Server, error) {
 		return nil, err
 	}
 	client := newHTTPClient()
-	return &Server{
+	s := &Server{
 		// The client's own retries send an empty body and call that a success.
 		client: meilisearch.New(place.address, meilisearch.WithAPIKey(place.key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries()),
 		http:   client,
 		prefix: place.prefix, limits: usual,
-	}, nil
+	}
+	s.door = newDoor(func(ctx context.Context) error {
+		_, err := s.version(ctx)
+		return err
+	})
+	return s, nil
 }
 
 // Close closes the connections to the server.
-func (s *Server) Close() { s.http.CloseIdleConnections() }
+func (s *Server) Close() {
+	s.door.close()
+	s.http.CloseIdleConnections()
+}
 
 // Index returns the index of one generation. It is made by the first change of
 // it.
@@ -81,7 +90,14 @@ type Index struct {
 	writing
 }
 
-var _ searchindex.Filler = (*Index)(nil)
+var (
+	_ searchindex.Filler = (*Index)(nil)
+	_ searchindex.Remote = (*Index)(nil)
+)
+
+// Away returns an error of kind fault.Unavailable while the server is known not
+// to answer: a search is told that at once. It is asked again and again then.
+func (x *Index) Away() error { return x.server.door.away() }
 
 // Position returns the position of the last batch, 0 where there is no index
 // yet. An index that is gone since it was seen is searchindex.ErrDamaged.

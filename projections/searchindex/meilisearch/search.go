@@ -17,13 +17,23 @@ import (
 // Meilisearch puts passages into an order by how many words of a query they
 // hold and how near these are, and weighs no word. So it chooses candidates,
 // many more than are asked for, and what they score is counted here.
-func (x *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
+//
+// It takes a bounded time, and none while the server is known to be away.
+func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	err = x.server.door.through(ctx, x.server.limits.search, func(ctx context.Context) (err error) {
+		hits, err = x.search(ctx, q)
+		return err
+	})
+	return hits, err
+}
+
+func (x *Index) search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	terms := searchindex.QueryTerms(q.Text)
 	filter, none := filterOf(q)
 	if len(terms) == 0 || none {

@@ -3,8 +3,8 @@ package meilisearch
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
+	"fmt"
+	"time"
 
 	"github.com/meilisearch/meilisearch-go"
 
@@ -35,7 +35,9 @@ func settings() *meilisearch.Settings {
 		PrefixSearch:       &whole,
 		ProximityPrecision: meilisearch.ByAttribute,
 		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
-		SearchCutoffMs:     10_000,                                               // one that is cut off would find what there was time for
+		// The answer to a search that was cut off holds what there was time for, and
+		// does not say so: nobody is to wait for it by then.
+		SearchCutoffMs: (usual.search + time.Second).Milliseconds(),
 	}
 }
 
@@ -129,25 +131,34 @@ func (x *Index) same(ctx context.Context) error {
 var errSwapped = errors.New("another index has its name")
 
 func (x *Index) checkVersion(ctx context.Context) error {
-	var version *meilisearch.Version
+	var v version
 	err := x.ask(ctx, func(ctx context.Context) (err error) {
-		version, err = x.server.client.VersionWithContext(ctx)
+		v, err = x.server.version(ctx)
 		return err
 	})
 	if err != nil {
 		return x.told("look for the server of", err)
 	}
-	parts := strings.SplitN(version.PkgVersion, ".", 3)
-	if len(parts) < 3 {
-		return x.told("look for the server of", errNotMeilisearch)
-	}
-	major, err1 := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(parts[1])
-	if errors.Join(err1, err2) != nil {
-		return x.told("look for the server of", errNotMeilisearch)
-	}
-	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
-		return fault.Errorf(fault.Unavailable, "the search engine is Meilisearch %s, and has to be %d.%d or later", version.PkgVersion, oldestMajor, oldestMinor)
+	if v.major < oldestMajor || v.major == oldestMajor && v.minor < oldestMinor {
+		return fault.Errorf(fault.Unavailable, "the search engine is Meilisearch %s, and has to be %d.%d or later", v.text, oldestMajor, oldestMinor)
 	}
 	return nil
+}
+
+type version struct {
+	text         string
+	major, minor int
+}
+
+// version asks the server which one it is, which it tells whatever it holds.
+func (s *Server) version(ctx context.Context) (v version, err error) {
+	told, err := s.client.VersionWithContext(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.text = told.PkgVersion
+	if n, _ := fmt.Sscanf(v.text, "%d.%d", &v.major, &v.minor); n < 2 {
+		return v, errNotMeilisearch
+	}
+	return v, nil
 }

@@ -12,7 +12,7 @@ import (
 // enqueue hands a task over, which may be done more than once, and returns its
 // number.
 func (x *Index) enqueue(ctx context.Context, within time.Duration, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
-	err = try(ctx, within, func(ctx context.Context) error {
+	err = x.server.try(ctx, within, func(ctx context.Context) error {
 		info, err := send(ctx)
 		switch {
 		case err != nil:
