@@ -159,7 +159,7 @@ func (o Options) clear(ctx context.Context, p Projection) {
 }
 
 // Back leaves the generation that served before the last rebuild ready to serve
-// again.
+// again. It is an error where its tables or its index are lost or damaged.
 func (o Options) Back(ctx context.Context, name string) (generation int, err error) {
 	p, err := named(name)
 	if err != nil {
@@ -178,12 +178,31 @@ func (o Options) Back(ctx context.Context, name string) (generation int, err err
 		case s.version != p.Version():
 			return fault.Errorf(fault.Conflict, "generation %d of %s, which is kept, is of version %d; this program makes version %d", s.generation, name, s.version, p.Version())
 		}
+		if err := o.sound(ctx, p, s.generation); err != nil {
+			return fmt.Errorf("generation %d of %s, which is kept, cannot serve again: %w", s.generation, name, err)
+		}
 		generation, s.state = s.generation, ready
 		err = o.ControlOf(name).setSpare(ctx, s)
 		failpoint.Here(failpoint.BackReady)
 		return err
 	})
 	return generation, err
+}
+
+// sound returns an error where a generation that was made is not as it was left.
+// Whatever else keeps it from being opened now is for who takes it up.
+func (o Options) sound(ctx context.Context, p Projection, number int) error {
+	err := o.home(p).there(ctx, generationName(p, number))
+	if err == nil {
+		var g *generation
+		if g, err = o.openTables(ctx, p, number); err == nil {
+			err = g.close()
+		}
+	}
+	if passing(err) {
+		return ctx.Err()
+	}
+	return err
 }
 
 // Switch lets the generation of a read model that is ready serve. It is for

@@ -33,15 +33,31 @@ func TestAServerOnMeilisearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound("after a rebuild")
+	noWayBack := func(when string) {
+		t.Helper()
+		if out, err := backedUp(t.Context(), "rebuild", "--back", "passages", "--data", data); err == nil || !strings.Contains(err.Error(), "generation 1 of passages, which is kept, cannot serve again: ") {
+			t.Errorf("rebuild --back %s: %v\n%s", when, err, out)
+		}
+	}
+	place, err := newSearchPlace(search.URL("test-"), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer place.close()
+	if err := place.remove(t.Context(), "passages-1"); err != nil {
+		t.Fatal(err)
+	}
+	noWayBack("while it serves")
 	if err := server.end(os.Interrupt); err != nil {
 		t.Error(err)
 	}
+	noWayBack("after it has ended")
 	sound("after it has ended")
 	if _, err := os.Stat(filepath.Join(data, "search")); err == nil {
 		t.Error("the data folder holds a search index too")
 	}
 	for _, uid := range search.Indexes() {
-		if uid != "test-passages-1" && uid != "test-passages-2" {
+		if uid != "test-passages-2" {
 			t.Errorf("the server keeps the index %s", uid)
 		}
 	}
