@@ -121,6 +121,44 @@ func TestOneNodeLeadsAReadModelAndTheOthersFollow(t *testing.T) {
 	}
 }
 
+// Who leads is told to those who only look, and that a leader is not heard of.
+func TestTheStateNamesTheNodeThatLeads(t *testing.T) {
+	t.Parallel()
+	log := newLog(t)
+	nodes, stop, url := twoNodes(t, log)
+	o := nodeOf(t, log, url)
+	want := func(leader string, silent bool) {
+		t.Helper()
+		s, err := stateOf(t, o, "vault")
+		for again := time.Now(); s.Silent && !silent && time.Since(again) < time.Minute; { // it may only just begin to tell
+			<-time.After(confirmEvery)
+			s, err = stateOf(t, o, "vault")
+		}
+		if err != nil || s.Leader != leader || s.Silent != silent {
+			t.Errorf("the state names the leader %q, silent %t (%v), want %q, %t", s.Leader, s.Silent, err, leader, silent)
+		}
+	}
+	leads := leader(t, nodes[0].Vault, nodes[1].Vault)
+	want(nodes[leads].options.Tables.(*Database).Node, false)
+	if s, err := stateOf(t, o, "passages"); err != nil || s.Leader != "" {
+		t.Errorf("passages that are not shared have the leader %q (%v)", s.Leader, err)
+	}
+	stop[0]()
+	stop[1]()
+	want("", false)
+	home := o.Tables.(*Database)
+	home.Node = nodeName() // which never told that it is there
+	s, err := home.open(t.Context(), "vault-1", "vault")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if leads, err := s.lead(t.Context()); !leads || err != nil {
+		t.Fatalf("lead = %t, %v", leads, err)
+	}
+	want(home.Node, true)
+}
+
 // cutAll ends all sessions of a database.
 func cutAll(t *testing.T, url string) {
 	t.Helper()

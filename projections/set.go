@@ -13,7 +13,6 @@ import (
 	"annals/events/fault"
 	"annals/projections/searchindex"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -94,8 +93,9 @@ func named(name string) (Projection, error) {
 func Open(ctx context.Context, o Options) (*Set, error) {
 	if home, ok := o.Tables.(*Database); ok {
 		named := *home
-		named.Node = uuid.NewString()
+		named.Node = nodeName()
 		o.Tables = &named
+		o.Logger.Info("this node shares read models with others", "node", named.Node)
 	}
 	s := &Set{options: o}
 	confirmed := time.Now()

@@ -22,6 +22,8 @@ type State struct {
 	Parked     int             // events
 	Spares     []Spare
 	Problem    string // why nothing is known of what serves
+	Leader     string // the node that brings it forward, of those that share it; "" where none does
+	Silent     bool   // the leader does not tell any more that it is there
 	Stopped    string // why it does not pass the next event, which is of the folder tree and cannot be read
 }
 
@@ -46,6 +48,11 @@ func (o Options) State(ctx context.Context, name string, head events.Position) (
 	if s.Generation > 0 {
 		if s.Position, s.Parked, err = o.position(ctx, p, s.Generation); err != nil {
 			s.Problem = err.Error() // it may be damaged, or be deleted at the moment
+		}
+		if d, ok := o.home(p).(*Database); ok {
+			if s.Leader, s.Silent, err = d.leader(ctx, generationName(p, s.Generation)); err != nil {
+				return s, err
+			}
 		}
 	}
 	spares, err := o.ControlOf(name).spares(ctx, name)

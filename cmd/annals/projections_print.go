@@ -28,8 +28,10 @@ type projectionLine struct {
 	Rate       float64         `json:"events_per_second"`
 	Parked     int             `json:"parked"`
 	Spares     []spareLine     `json:"spares,omitempty"`
-	Problem    string          `json:"problem,omitempty"` // why nothing is known of what serves
-	Stopped    string          `json:"stopped,omitempty"` // why it does not pass the next event
+	Leader     string          `json:"leader,omitempty"`        // the node that brings it forward, of those that share it
+	Silent     bool            `json:"leader_silent,omitempty"` // it does not tell any more that it is there
+	Problem    string          `json:"problem,omitempty"`       // why nothing is known of what serves
+	Stopped    string          `json:"stopped,omitempty"`       // why it does not pass the next event
 }
 
 type spareLine struct {
@@ -59,7 +61,8 @@ func (o *overview) printStates(before, now sample) error {
 		rate := measured[s.Name]
 		lines[i] = projectionLine{
 			Kind: "projection", Name: s.Name, Version: s.Version, Makes: s.Makes, Generation: s.Generation, Position: s.Position, Head: s.Head,
-			LagEvents: max(0, s.Head-s.Position), LagSeconds: s.Lag.Seconds(), Rate: rate[s.Generation], Parked: s.Parked, Problem: s.Problem, Stopped: s.Stopped,
+			LagEvents: max(0, s.Head-s.Position), LagSeconds: s.Lag.Seconds(), Rate: rate[s.Generation], Parked: s.Parked,
+			Leader: s.Leader, Silent: s.Silent, Problem: s.Problem, Stopped: s.Stopped,
 		}
 		for _, spare := range s.Spares {
 			lines[i].Spares = append(lines[i].Spares, spareLine{spare.Generation, spare.Version, spare.State, spare.Position, rate[spare.Generation]})
@@ -68,10 +71,14 @@ func (o *overview) printStates(before, now sample) error {
 	if o.json {
 		return printLines(o.out, lines)
 	}
-	table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROJECTION\tVERSION\tGENERATION\tPOSITION\tHEAD\tBEHIND\tLAG\tRATE\tPARKED\tBESIDE")
+	table, shared := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0), o.folders.database != nil
+	leader := ""
+	if shared {
+		leader = "LEADER\t"
+	}
+	fmt.Fprintln(table, "PROJECTION\tVERSION\tGENERATION\tPOSITION\tHEAD\tBEHIND\tLAG\tRATE\tPARKED\t"+leader+"BESIDE")
 	for _, l := range lines {
-		fmt.Fprintln(table, l.row())
+		fmt.Fprintln(table, l.row(shared))
 	}
 	err := table.Flush()
 	for _, l := range lines {
@@ -82,21 +89,31 @@ func (o *overview) printStates(before, now sample) error {
 	return err
 }
 
-func (l projectionLine) row() string {
+// row is a read model as a line of the table, with its leader where nodes share
+// read models.
+func (l projectionLine) row(shared bool) string {
+	leader := ""
+	if shared {
+		leader = orDash(l.Leader)
+		if l.Silent {
+			leader += " (silent)"
+		}
+		leader += "\t"
+	}
 	if l.Generation == 0 || l.Problem != "" {
 		why := l.Problem
 		if why == "" {
 			why = "none serves yet"
 		}
-		return fmt.Sprintf("%s\t%d\t%d\t-\t%d\t-\t-\t-\t-\t%s", l.Name, l.Makes, l.Generation, l.Head, strings.Join(append(l.beside(), why), "; "))
+		return fmt.Sprintf("%s\t%d\t%d\t-\t%d\t-\t-\t-\t-\t%s%s", l.Name, l.Makes, l.Generation, l.Head, leader, strings.Join(append(l.beside(), why), "; "))
 	}
 	version := fmt.Sprint(l.Version)
 	if l.Version != l.Makes {
 		version = fmt.Sprintf("%d, not %d", l.Version, l.Makes)
 	}
 	lag := time.Duration(l.LagSeconds * float64(time.Second)).Round(time.Millisecond)
-	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.0f/s\t%d\t%s",
-		l.Name, version, l.Generation, l.Position, l.Head, l.LagEvents, lag, l.Rate, l.Parked, orDash(strings.Join(l.beside(), "; ")))
+	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.0f/s\t%d\t%s%s",
+		l.Name, version, l.Generation, l.Position, l.Head, l.LagEvents, lag, l.Rate, l.Parked, leader, orDash(strings.Join(l.beside(), "; ")))
 }
 
 // beside tells of the generations beside the one that serves.

@@ -45,8 +45,19 @@ func TestARowTellsOfAllGenerations(t *testing.T) {
 		"vault|3|4|-|100|-|-|-|-|3 kept; it cannot be opened":                {Version: 3, Generation: 4, Problem: "it cannot be opened", Spares: []spareLine{{3, 3, "kept", 0, 0}}},
 	} {
 		l.Name, l.Makes, l.Head = "vault", 3, 100
-		if got := strings.ReplaceAll(l.row(), "\t", "|"); got != want {
+		if got := strings.ReplaceAll(l.row(false), "\t", "|"); got != want {
 			t.Errorf("%+v is shown as %s, want %s", l, got, want)
+		}
+	}
+	for want, l := range map[string]projectionLine{
+		"vault|3|2|100|100|0|0s|0/s|0|one/1a2b3c4d|3 ready":    {Leader: "one/1a2b3c4d", Spares: []spareLine{{3, 3, "ready", 100, 0}}},
+		"vault|3|2|100|100|0|0s|0/s|0|one/1a2b3c4d (silent)|-": {Leader: "one/1a2b3c4d", Silent: true},
+		"vault|3|2|100|100|0|0s|0/s|0|-|-":                     {},
+		"vault|3|2|-|100|-|-|-|-|one/1a2b3c4d|it is damaged":   {Leader: "one/1a2b3c4d", Problem: "it is damaged"},
+	} {
+		l.Name, l.Version, l.Makes, l.Generation, l.Position, l.Head = "vault", 3, 3, 2, 100, 100
+		if got := strings.ReplaceAll(l.row(true), "\t", "|"); got != want {
+			t.Errorf("%+v, shared, is shown as %s, want %s", l, got, want)
 		}
 	}
 }
