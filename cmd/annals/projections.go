@@ -64,6 +64,9 @@ func (o *overview) run(ctx context.Context) (err error) {
 	if _, err := os.Stat(filepath.Join(o.data, "control.db")); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there are no read models in %s: name the data folder by --data, or run annals serve first", o.data)
 	}
+	if !o.retry {
+		o.within = answerWithin
+	}
 	closeAll, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -74,6 +77,9 @@ func (o *overview) run(ctx context.Context) (err error) {
 	}
 	return o.show(ctx)
 }
+
+// answerWithin is how long whoever only looks waits for a server.
+const answerWithin = 5 * time.Second
 
 // rateOver is the time over which rates are measured.
 const rateOver = time.Second
@@ -113,18 +119,20 @@ type sample struct {
 
 func (o *overview) look(ctx context.Context) (sample, error) {
 	s := sample{at: time.Now()}
-	head, err := o.options.Log.Head(ctx)
-	if err != nil {
-		return s, err
-	}
-	for _, name := range o.names {
-		state, err := o.options.State(ctx, name, head)
-		if err != nil {
-			return s, err
-		}
+	var head events.Position
+	err := o.askLog(ctx, func(ctx context.Context) (err error) {
+		head, err = o.options.Log.Head(ctx)
+		return err
+	})
+	for i := 0; i < len(o.names) && err == nil; i++ {
+		var state projections.State
+		err = o.askModels(ctx, func(ctx context.Context) (err error) {
+			state, err = o.options.State(ctx, o.names[i], head)
+			return err
+		})
 		s.states = append(s.states, state)
 	}
-	return s, nil
+	return s, err
 }
 
 // rates returns by read model and generation how many events each passed in a

@@ -153,7 +153,12 @@ func (o *overview) showParked(ctx context.Context, states []projections.State) (
 
 func (o *overview) showParkedOf(ctx context.Context, name string) (total int, err error) {
 	for after := events.Position(0); ; {
-		page, left, err := o.options.Parked(ctx, name, o.stream, after, parkedShown)
+		var page []projections.ParkedEvent
+		left := 0
+		err := o.askModels(ctx, func(ctx context.Context) (err error) {
+			page, left, err = o.options.Parked(ctx, name, o.stream, after, parkedShown)
+			return err
+		})
 		if err != nil || len(page) == 0 {
 			return total, err
 		}

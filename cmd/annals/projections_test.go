@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,31 @@ func TestARowTellsOfAllGenerations(t *testing.T) {
 		l.Name, l.Version, l.Makes, l.Generation, l.Position, l.Head = "vault", 3, 3, 2, 100, 100
 		if got := strings.ReplaceAll(l.row(true), "\t", "|"); got != want {
 			t.Errorf("%+v, shared, is shown as %s, want %s", l, got, want)
+		}
+	}
+}
+
+// Whoever only looks is told which server is silent.
+func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	dir, at := t.TempDir(), silent.Addr().String()
+	if d, err := openLog(t.Context(), "", dir, mayCreate); err != nil || d.Close() != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		of   rebuild
+		want string
+	}{
+		{rebuild{log: "esdb://" + at + "?tls=false"}, "EventStoreDB, where the log is, did not answer within 100ms"},
+		{rebuild{readModels: "postgres://me@" + at + "/db?sslmode=disable"}, "the database db on " + at + ", where the read models are, did not answer within 100ms"},
+	} {
+		c.of.data, c.of.told, c.of.within = dir, io.Discard, 100*time.Millisecond
+		if _, err := c.of.open(t.Context()); err == nil || err.Error() != c.want {
+			t.Errorf("open: %v, want %s", err, c.want)
 		}
 	}
 }

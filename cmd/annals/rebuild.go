@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/eventstoredb"
 	"annals/projections"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type rebuild struct {
 	anew                          bool // go on with nothing that was begun
 
 	names   []string
+	within  time.Duration // for each answer of a server; 0 for as long as it takes
 	folders modelFolders
 	options projections.Options
 	out     io.Writer // one line for each read model
@@ -111,22 +113,59 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 	if r.folders, err = newModelFolders(r.readModels, r.search, r.data); err != nil {
 		return nil, err
 	}
-	driver, err := openLog(ctx, r.log, r.data, mustExist)
+	var driver events.Driver
+	err = r.askLog(ctx, func(ctx context.Context) (err error) {
+		driver, err = openLog(ctx, r.log, r.data, mustExist)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	log := events.NewLog(driver)
 	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
-	options, closeControls, err := r.folders.openControls(ctx, r.data, projections.Options{Log: log, Logger: logger})
+	var closeControls func() error
+	err = r.askModels(ctx, func(ctx context.Context) (err error) {
+		r.options, closeControls, err = r.folders.openControls(ctx, r.data, projections.Options{Log: log, Logger: logger})
+		return err
+	})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	r.options = options
 	closeAll = func() error { return errors.Join(closeControls(), log.Close()) }
-	if err := r.options.Here(ctx); err != nil {
+	if err := r.askModels(ctx, r.options.Here); err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
 	return closeAll, nil
+}
+
+// askLog asks the log something, which is to answer soon where it is a server's.
+func (r *rebuild) askLog(ctx context.Context, ask func(context.Context) error) error {
+	if !eventstoredb.Knows(r.log) {
+		return ask(ctx)
+	}
+	return soon(ctx, r.within, "EventStoreDB, where the log is,", ask)
+}
+
+// askModels is askLog of the read models.
+func (r *rebuild) askModels(ctx context.Context, ask func(context.Context) error) error {
+	if r.folders.database == nil {
+		return ask(ctx)
+	}
+	return soon(ctx, r.within, fmt.Sprintf("the database %s, where the read models are,", r.folders.database), ask)
+}
+
+// soon asks a server something, and names it where it does not answer in time.
+func soon(ctx context.Context, within time.Duration, server string, ask func(context.Context) error) error {
+	if within == 0 {
+		return ask(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := ask(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s did not answer within %s", server, within)
+	}
+	return err
 }
 
 // afresh deletes before it rebuilds, and keeps servers away meanwhile.
