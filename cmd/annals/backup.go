@@ -94,7 +94,7 @@ func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 	if err := apart(c.place, c.data); err != nil {
 		return err
 	}
-	driver, err := openLog(ctx, c.log, c.data, mustExist)
+	driver, err := openLog(ctx, logFlag, c.log, c.data, mustExist)
 	if err != nil {
 		return err
 	}

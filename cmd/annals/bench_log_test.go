@@ -63,7 +63,7 @@ func benchHistory(b *testing.B, n int) (dataDir string) {
 }
 
 func writeHistory(ctx context.Context, dataDir string, n int) (err error) {
-	driver, err := openLog(ctx, "", dataDir, mayCreate)
+	driver, err := openLog(ctx, logFlag, "", dataDir, mayCreate)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ type benchRebuild struct {
 
 func newBenchRebuild(b *testing.B, history string) *benchRebuild {
 	r := &benchRebuild{B: b, dir: b.TempDir()}
-	driver, err := openLog(b.Context(), "", history, mustExist)
+	driver, err := openLog(b.Context(), logFlag, "", history, mustExist)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func zipfQuestion(random *rand.Rand) string {
 // write appends the library to a new log, with many appends at a time, which
 // share the disk's syncs.
 func (l *benchLibrary) write(ctx context.Context, dataDir string) error {
-	driver, err := openLog(ctx, "", dataDir, mayCreate)
+	driver, err := openLog(ctx, logFlag, "", dataDir, mayCreate)
 	if err != nil {
 		return err
 	}

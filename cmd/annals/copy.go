@@ -66,12 +66,12 @@ func (c *copyConfig) run(ctx context.Context) (err error) {
 			"what is copied would be the source's as well")
 	}
 	begun := time.Now()
-	source, err := openLog(ctx, c.from, c.data, mustExist)
+	source, err := openLog(ctx, "from", c.from, c.data, mustExist)
 	if err != nil {
 		return fmt.Errorf("the source: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := openLog(ctx, c.to, c.data, mayCreate)
+	target, err := openLog(ctx, "to", c.to, c.data, mayCreate)
 	if err != nil {
 		return fmt.Errorf("the target: %w", err)
 	}

@@ -48,7 +48,7 @@ func (c *copyTest) file(name string) string {
 
 func (c *copyTest) open(url string) events.Driver {
 	c.Helper()
-	d, err := openLog(c.Context(), url, c.dir, mayCreate)
+	d, err := openLog(c.Context(), logFlag, url, c.dir, mayCreate)
 	if err != nil {
 		c.Fatal(err)
 	}

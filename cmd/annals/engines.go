@@ -49,7 +49,7 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 // otherwise says what else than its embedded kind an engine's URL may be.
 func otherwise(flag string) string {
 	switch flag {
-	case "log":
+	case logFlag, "from", "to":
 		return " and esdb://host:2113 (kurrentdb:// is the same)"
 	case "originals":
 		return " and " + s3.Scheme + "://bucket/prefix"
@@ -61,14 +61,18 @@ func otherwise(flag string) string {
 	return " alone"
 }
 
+// logFlag names the log, for every command that opens one and no other.
+const logFlag = "log"
+
 // logHelp says what the URL of a log may be.
 const logHelp = "URL of the log, sqlite:///path or esdb://user:password@host:2113?prefix=P (default: log.db in the data folder)"
 
-func openLog(ctx context.Context, text, dataDir string, create bool) (events.Driver, error) {
+// openLog opens the log that the URL of a flag names, or that of the data folder.
+func openLog(ctx context.Context, flag, text, dataDir string, create bool) (events.Driver, error) {
 	if eventstoredb.Knows(text) {
-		return openCluster(ctx, text, dataDir, create)
+		return openCluster(ctx, flag, text, dataDir, create)
 	}
-	path, err := place("log", text, dataDir, "sqlite", "log.db")
+	path, err := place(flag, text, dataDir, "sqlite", "log.db")
 	if err == nil {
 		err = refuseUnfinished(dataDir)
 	}
@@ -88,19 +92,19 @@ func openLog(ctx context.Context, text, dataDir string, create bool) (events.Dri
 
 // openCluster opens a log at EventStoreDB. There is always one; where events
 // are expected, one that holds none is another's.
-func openCluster(ctx context.Context, text, dataDir string, create bool) (driver events.Driver, err error) {
+func openCluster(ctx context.Context, flag, text, dataDir string, create bool) (driver events.Driver, err error) {
 	if err := refuseUnfinished(dataDir); err != nil {
 		return nil, err
 	}
 	if driver, err = eventstoredb.Open(ctx, text); err != nil {
-		return nil, fmt.Errorf("--log: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	if create {
 		return driver, nil
 	}
 	head, err := driver.Head(ctx)
 	if err == nil && head == 0 {
-		err = errors.New("--log: there are no events at EventStoreDB under the prefix of its URL: give that which annals serve has")
+		err = fmt.Errorf("--%s: there are no events at EventStoreDB under the prefix of its URL: give that which annals serve has", flag)
 	}
 	if err != nil {
 		return nil, errors.Join(err, driver.Close())

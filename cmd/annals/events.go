@@ -27,7 +27,7 @@ func eventsCommand(dataDir func() string) *cobra.Command {
 			if from < 0 {
 				return errors.New("--from must be a position, from 0")
 			}
-			driver, err := openLog(cmd.Context(), logURL, dataDir(), mustExist)
+			driver, err := openLog(cmd.Context(), logFlag, logURL, dataDir(), mustExist)
 			if err != nil {
 				return err
 			}

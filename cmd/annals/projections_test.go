@@ -71,7 +71,7 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 	defer silent.Close()
 	dir, at := t.TempDir(), silent.Addr().String()
-	if d, err := openLog(t.Context(), "", dir, mayCreate); err != nil || d.Close() != nil {
+	if d, err := openLog(t.Context(), logFlag, "", dir, mayCreate); err != nil || d.Close() != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

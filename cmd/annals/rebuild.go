@@ -115,7 +115,7 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 	}
 	var driver events.Driver
 	err = r.askLog(ctx, func(ctx context.Context) (err error) {
-		driver, err = openLog(ctx, r.log, r.data, mustExist)
+		driver, err = openLog(ctx, logFlag, r.log, r.data, mustExist)
 		return err
 	})
 	if err != nil {

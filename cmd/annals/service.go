@@ -111,7 +111,7 @@ func (s *service) openMetrics(ctx context.Context) (err error) {
 
 // openStores opens the log, the originals, and the read models.
 func (s *service) openStores(ctx context.Context) error {
-	driver, err := openLog(ctx, s.config.log, s.config.data, mayCreate)
+	driver, err := openLog(ctx, logFlag, s.config.log, s.config.data, mayCreate)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func verifyCommand(dataDir func() string) *cobra.Command {
 }
 
 func verify(ctx context.Context, c *verifyConfig, out, progress io.Writer) (err error) {
-	driver, err := openLog(ctx, c.log, c.data, mustExist)
+	driver, err := openLog(ctx, logFlag, c.log, c.data, mustExist)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+
+	"annals/events/fault"
 )
 
 // maxMessage is what the official clients take of one message.
@@ -53,6 +57,36 @@ func (c *cluster) transport() (credentials.TransportCredentials, error) {
 		t.Certificates = []tls.Certificate{pair}
 	}
 	return credentials.NewTLS(t), nil
+}
+
+// misnamed returns an error that says so where a node did not answer because its
+// URL is wrong about TLS, and else the one that it is given: neither side tells
+// the other.
+func (c *cluster) misnamed(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	seeds, _ := c.seeds()
+	for _, address := range seeds {
+		switch secure, known := speaksTLS(ctx, address); {
+		case known && secure && c.config.DisableTLS:
+			return fault.Hide(fault.Invalid, "the URL of the log has tls=false, and "+address+" speaks TLS: write tls=true", err)
+		case known && !secure && !c.config.DisableTLS:
+			return fault.Hide(fault.Invalid, "the URL of the log is for TLS, and "+address+" does not speak it: write tls=false", err)
+		}
+	}
+	return err
+}
+
+// speaksTLS tells whether a server speaks TLS, where it is known. It is sent
+// nothing that has to be secret.
+func speaksTLS(ctx context.Context, address string) (secure, known bool) {
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err == nil {
+		_ = conn.Close() // nothing was written
+		return true, true
+	}
+	return false, errors.As(err, new(tls.RecordHeaderError))
 }
 
 // basic is a user and a password, which go with every call.

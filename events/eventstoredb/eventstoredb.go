@@ -59,6 +59,9 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := d.call(ctx, "open", func(context.Context, *session, func()) error { return nil }); err != nil {
 		_ = d.Close() // nothing was opened that could fail to close
+		if fault.Is(err, fault.Unavailable) {
+			err = d.cluster.misnamed(ctx, err)
+		}
 		return nil, err
 	}
 	return d, nil

@@ -1,8 +1,11 @@
 package eventstoredb
 
 import (
+	"errors"
+	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,9 +55,13 @@ type settings struct {
 
 // known are the settings that a URL may have.
 var known = []string{
-	"defaultDeadline", "discoveryInterval", "gossipTimeout", "keepAliveInterval", "keepAliveTimeout", "maxDiscoverAttempts",
+	"defaultDeadline", "gossipTimeout", "keepAliveInterval", "keepAliveTimeout",
 	"nodePreference", "prefix", "tls", "tlsCaFile", "tlsVerifyCert", "userCertFile", "userKeyFile",
 }
+
+// meant are settings of other clients that would do nothing here: who sets them
+// wants something that is had otherwise.
+var meant = []string{"discoveryInterval", "maxDiscoverAttempts"}
 
 // parse reads a URL. Its errors tell nothing of what stands before the
 // settings, where a password may be.
@@ -68,10 +75,13 @@ func parse(text string) (settings, error) {
 	s := settings{deadline: 5 * time.Second}
 	plain := make(url.Values)
 	for name := range values {
-		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+		named := func(k string) bool { return strings.EqualFold(k, name) }
+		i := slices.IndexFunc(known, named)
 		switch {
 		case strings.Contains(name, "@"): // it is the rest of a password
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F where it is of the password")
+		case slices.ContainsFunc(meant, named):
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which does nothing here: leave it out; a leader is looked for until twice defaultDeadline has passed", name)
 		case i < 0:
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %q; it may set %s", name, strings.Join(known, ", "))
 		case known[i] == "prefix":
@@ -85,6 +95,9 @@ func parse(text string) (settings, error) {
 	if strings.HasPrefix(s.prefix, "$") {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has the prefix %q; names that begin with $ are the server's own", s.prefix)
 	}
+	if badPort(place) {
+		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a port that is not from 1 to 65535")
+	}
 	address := schemes[scheme] + "://" + place
 	if _, err := esdb.ParseConnectionString(address); err != nil {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a user or a host that cannot be read; write %s", form)
@@ -93,6 +106,17 @@ func parse(text string) (settings, error) {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log: %w", err)
 	}
 	return s, s.check()
+}
+
+// badPort reports whether a host of a URL has a number that is no port, of which
+// the client would take what is left of it in 16 bits.
+func badPort(place string) bool {
+	hosts := strings.TrimRight(place[strings.LastIndex(place, "@")+1:], "/")
+	return slices.ContainsFunc(strings.Split(hosts, ","), func(host string) bool {
+		_, port, _ := strings.Cut(host, ":")
+		n, err := strconv.Atoi(port)
+		return errors.Is(err, strconv.ErrRange) || err == nil && (n < 1 || n > math.MaxUint16)
+	})
 }
 
 // check judges settings, and takes those that are the driver's own.

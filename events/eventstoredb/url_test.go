@@ -18,7 +18,9 @@ import (
 
 	"annals/events"
 	"annals/events/eventstoredb"
+	"annals/events/eventstoredb/esdbtest"
 	"annals/events/fault"
+	"annals/events/memory"
 )
 
 // openURL opens a log that may not open.
@@ -51,11 +53,34 @@ func TestABadURLSaysWhatIsWrongAndNoPassword(t *testing.T) {
 		"esdb://me:secret@host?gossipTimeout=0":               "gossipTimeout",
 		"esdb://me:secret@host?prefix=$system":                "$system",
 		"esdb://me:secret@host:2113,host:port?tls=false":      "host that cannot be read",
+		"esdb://me:secret@host:67649?tls=false":               "a port that is not from 1 to 65535",
+		"esdb://me:secret@host:0":                             "a port that is not from 1 to 65535",
+		"esdb://me:s,e:99999@secret@host:2113,b:65536/":       "a port that is not from 1 to 65535",
+		"esdb://me:secret@host:99999999999999999999":          "a port that is not from 1 to 65535",
+		"esdb://me:secret@host?maxDiscoverAttempts=3":         "maxDiscoverAttempts, which does nothing here",
+		"esdb://me:secret@host?DISCOVERYINTERVAL=100":         "DISCOVERYINTERVAL, which does nothing here",
 		"esdb+discover://me:secret@host/path?tls=false&tls=x": "host that cannot be read",
 	} {
 		_, err := openURL(t, url)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(fault.Detail(err), "secret") {
 			t.Errorf("Open(%s): %v; want %q", url, err, want)
+		}
+	}
+}
+
+// A server that speaks TLS and a client that does not hear nothing of each other.
+func TestAURLThatIsWrongAboutTLSIsToldAsSuch(t *testing.T) {
+	_, config := certificate(t)
+	secret := esdbtest.StartWith(t, memory.New(), esdbtest.Options{TLS: config})
+	plain := esdbtest.Start(t, memory.New())
+	for url, want := range map[string]string{
+		"esdb://" + secret.Address() + "?tls=false":          secret.Address() + " speaks TLS: write tls=true",
+		"esdb+discover://" + secret.Address() + "?tls=false": secret.Address() + " speaks TLS: write tls=true",
+		"esdb://" + plain.Address() + "?":                    plain.Address() + " does not speak it: write tls=false",
+		"esdb://" + plain.Address() + "?tls=true":            plain.Address() + " does not speak it: write tls=false",
+	} {
+		if _, err := openURL(t, url+"&defaultDeadline=200"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open(%s): %v, want %q", url, err, want)
 		}
 	}
 }
