@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"annals/commands"
@@ -310,40 +308,4 @@ func (s *service) close() error {
 		errs = append(errs, s.closers[i]())
 	}
 	return errors.Join(errs...)
-}
-
-// welcome says how to use the service.
-func (s *service) welcome(_ context.Context, out io.Writer) error {
-	program := programName()
-	data := ""
-	if s.config.data != "annals-data" {
-		data = " --data '" + strings.ReplaceAll(s.config.data, "'", `'\''`) + "'"
-	}
-	fmt.Fprintf(out, "Annals %s serves %s\n\n", version(), s.config.data)
-	fmt.Fprintf(out, "  core    %s\n  vault   %s\n  agents  %s\n  sign-in %s\n\n", s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer)
-	if s.metricsAt != nil {
-		fmt.Fprintf(out, "  metrics http://%s/metrics\n\n", s.metricsAt.Addr())
-	}
-	if s.password != "" {
-		fmt.Fprintf(out, "The user admin was created, with this password, which is shown once: %s\nSign in at %s. Whoever may read the data folder also gets a token by %s token NAME.\n\n", s.password, s.urls.issuer, program)
-	}
-	_, err := fmt.Fprintf(out, `Import something and ask, in another terminal:
-
-  TOKEN=$(%[1]s token admin%[2]s)
-  printf '# Lighthouses\n\nThe lighthouse at Eddystone was finished in 1759 by John Smeaton.\n' |
-    curl -sN -H "Authorization: Bearer $TOKEN" -F 'files=@-;filename=lighthouses.md' '%[3]s/ingest?stream=true'
-  curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
-    -d '{"query": "Who finished the lighthouse at Eddystone?"}' %[3]s/ask
-
-`, program, data, s.urls.core)
-	return err
-}
-
-// programName is how the person who started this program would call it again.
-func programName() string {
-	path, err := os.Executable()
-	if err == nil && filepath.Base(filepath.Dir(path)) == "exe" {
-		return "go run ./cmd/annals"
-	}
-	return os.Args[0]
 }
