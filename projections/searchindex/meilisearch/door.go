@@ -12,7 +12,7 @@ const (
 	slow = time.Second
 	// knockWithin is how long a server that is suspected has to say that it is
 	// there, with the tries that it takes.
-	knockWithin = 2 * time.Second
+	knockWithin = 3 * time.Second
 	// firstKnock and lastKnock bound the pauses in which one that does not is
 	// asked again.
 	firstKnock = 250 * time.Millisecond
