@@ -183,13 +183,14 @@ func (d *Dir) missing(sha256 string, err error) error {
 }
 
 // diskError gives an error of the file system its kind: a full disk can be
-// helped and is told; everything else names paths and stays internal.
+// helped and is told, to operators with its path; everything else names paths
+// and stays internal.
 func diskError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Errorf(fault.Unavailable, "the store of originals is full")
+		return fault.Hide(fault.Unavailable, "the store of originals is full", err) // its log says which disk
 	}
 	return fmt.Errorf("store of originals: %w", err)
 }

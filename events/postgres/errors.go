@@ -34,6 +34,13 @@ func Passes(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// refused reports whether the server is there and knows no such user, password
+// or database.
+func refused(err error) bool {
+	var reply *pgconn.PgError
+	return errors.As(err, &reply) && (reply.Code[:2] == "28" || reply.Code[:2] == "3D")
+}
+
 // Again reports whether a transaction was undone because another was in its way,
 // and may be tried once more at once.
 func Again(err error) bool {
@@ -58,6 +65,8 @@ func Told(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case refused(err):
+		return fault.Hide(fault.Unavailable, "the database does not let the service in", err)
 	case Passes(err):
 		return fault.Hide(fault.Unavailable, "the database does not answer at the moment", err)
 	}

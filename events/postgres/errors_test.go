@@ -47,3 +47,16 @@ func TestErrorsTellWhetherTheyPass(t *testing.T) {
 		}
 	}
 }
+
+// Whoever set the wrong password is not to look for a server that is away.
+func TestAServerThatRefusesIsNotToldAsAway(t *testing.T) {
+	for code, want := range map[string]string{
+		"28P01": "the database does not let the service in", // its password
+		"3D000": "the database does not let the service in", // no such database
+		"57P03": "the database does not answer at the moment",
+	} {
+		if got := Told(&pgconn.PgError{Code: code}).Error(); got != want {
+			t.Errorf("%s is told as %q, want %q", code, got, want)
+		}
+	}
+}
