@@ -1,8 +1,10 @@
 package projections
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -93,6 +95,38 @@ func TestOfManyLeasesThoseOfOthersAreNotGiven(t *testing.T) {
 		} {
 			if got, err := c.control.claim(t.Context(), c.holder, c.lease, c.names...); err != nil || !maps.Equal(got, c.want) {
 				t.Errorf("claim(%v) of %s = %v, %v; want %v", c.names, c.holder, got, err, c.want)
+			}
+		}
+	})
+}
+
+// The leases of a node that died may run out long ago before others have places
+// for its files: then one node claims while another forgets.
+func TestClaimingAndForgettingDoNotKeepEachOtherWaiting(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Control, error)) {
+		here, there := opened(t, open), opened(t, open)
+		names := make([]string, 64)
+		for i := range names {
+			names[i] = fmt.Sprintf("file/%02d", i)
+		}
+		otherwise := slices.Clone(names)
+		slices.Reverse(otherwise)
+		for range 40 {
+			if _, err := there.claim(t.Context(), "gone", -time.Hour, names...); err != nil {
+				t.Fatal(err)
+			}
+			var claiming sync.WaitGroup
+			claiming.Go(func() {
+				if won, err := here.claim(t.Context(), "here", time.Hour, otherwise...); err != nil || len(won) != len(names) {
+					t.Errorf("claim = %d of %d, %v", len(won), len(names), err)
+				}
+			})
+			if err := there.forget(t.Context(), time.Minute); err != nil {
+				t.Errorf("forget: %v", err)
+			}
+			claiming.Wait()
+			if err := here.ReleaseAll(t.Context(), "here"); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})

@@ -67,9 +67,14 @@ func (c *Control) ReleaseAll(ctx context.Context, holder string) error {
 	return err
 }
 
-// forget removes leases that ran out a time ago.
+// forget removes leases that ran out a time ago. It leaves those that a node is
+// just claiming: each of the two would wait for the other.
 func (c *Control) forget(ctx context.Context, ago time.Duration) error {
-	_, err := c.exec(ctx, `DELETE FROM leases WHERE expires < `+c.clock+` - $1`, ago.Milliseconds())
+	old := `SELECT name FROM leases WHERE expires < ` + c.clock + ` - $1`
+	if c.shared {
+		old += ` FOR UPDATE SKIP LOCKED`
+	}
+	_, err := c.exec(ctx, `DELETE FROM leases WHERE name IN (`+old+`)`, ago.Milliseconds())
 	failpoint.Here(failpoint.LeasesForgotten)
 	return err
 }
