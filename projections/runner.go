@@ -97,7 +97,7 @@ func (r *Runner) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.strange = errors.Is(err, errAhead) || errors.Is(err, errOther)
+		r.strange = ofOtherLog(err)
 		_, replaced := r.Moved()
 		if r.shared == nil || !passing(err) || ofLog(err) {
 			replaced = r.tell(func() { r.failure = r.stoppedError() })
@@ -250,13 +250,35 @@ func (r *Runner) await(ctx context.Context) error {
 		if err := r.rest(ctx); err != nil {
 			return err
 		}
-		err = r.log.Wait(ctx, applied)
+		return r.awaitAtRest(ctx, applied)
 	}
 	if err != nil {
 		return &logError{err}
 	}
 	r.roused = applied
 	return nil
+}
+
+// awaitAtRest waits for an event however long none comes. Waiting does not tell
+// that a log was put back, so it is looked at now and then; one that does not
+// answer may do so before anything comes.
+func (r *Runner) awaitAtRest(ctx context.Context, applied events.Position) error {
+	for {
+		if err := r.knowLog(ctx); ofOtherLog(err) || err != nil && !ofLog(err) {
+			return err
+		}
+		soon, cancel := context.WithTimeout(ctx, restAfter)
+		err := r.log.Wait(soon, applied)
+		late := soon.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case err == nil:
+			r.roused = applied
+			return nil
+		case !late:
+			return &logError{err}
+		}
+	}
 }
 
 // knowLog returns an error where the log is not the one that was applied.

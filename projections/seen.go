@@ -14,6 +14,10 @@ import (
 // another way. It is an error of the log, which may be named wrongly.
 var errOther = errors.New("this is not the log that the read model was made of")
 
+// ofOtherLog reports whether an error says that the log is not the one that was
+// applied.
+func ofOtherLog(err error) bool { return errors.Is(err, errAhead) || errors.Is(err, errOther) }
+
 // seen is an event by which a log is known again.
 type seen struct {
 	stream   string // '' for none

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"annals/events"
@@ -182,6 +183,38 @@ func TestALogThatIsPutBackUnderAServerStopsIt(t *testing.T) {
 			untilStops(t, r, false)
 		})
 	}
+}
+
+// Where nothing comes, nothing rouses the loop.
+func TestALogThatIsPutBackWhileNothingComesStopsItsOnlyNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		driver := newSwapped()
+		log := events.NewLog(driver)
+		_, last := manyDocuments(t, log, 4)
+		r, err := newRunner(t.Context(), log, Vault{}, Folder(t.TempDir()), "vault", quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.run(ctx) }()
+		wait(t, r, last)
+		time.Sleep(3 * restAfter)
+		driver.put(t, 5, 0)
+		time.Sleep(3 * restAfter)
+		if !r.failed() {
+			t.Error("the read model goes on with a log that lacks events")
+		}
+		driver.Store(driver.first)
+		time.Sleep(3 * restAfter)
+		if r.failed() {
+			t.Error("the read model does not go on with the log that was put right")
+		}
+		stop()
+		if err := errors.Join(<-ended, r.close(), log.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // No node takes up what another had to stop.
