@@ -168,7 +168,7 @@ func shut(t *testing.T, g *Gate, hold func()) (lost error) {
 func TestWhoHangsAloneIsShutOut(t *testing.T) {
 	t.Parallel()
 	all := gates(t, 2, 20*time.Millisecond)
-	all[0].hung = 200 * time.Millisecond
+	all[0].hung = 1500 * time.Millisecond
 	lost := shut(t, all[0], func() {
 		if _, err := all[1].Pass(t.Context()); err != nil {
 			t.Errorf("Pass beside who hangs: %v", err)

@@ -227,8 +227,8 @@ func TestNodesGoOverToWhatWasMadeAnewOfALostIndex(t *testing.T) {
 	_, last = manyDocuments(t, log, 20) // whoever leads finds that the index is lost
 	for _, s := range nodes {
 		untilServes(t, s.Passages, 2)
-		for s.Passages.Position() < last {
-			<-movedOf(s.Passages)
+		for moved := movedOf(s.Passages); s.Passages.Position() < last; moved = movedOf(s.Passages) {
+			<-moved
 		}
 	}
 }
