@@ -57,7 +57,7 @@ func ofLog(err error) bool {
 func damaged(err error) bool {
 	var e *sqlite.Error
 	switch {
-	case ofLog(err):
+	case ofLog(err), ofReplica(err):
 		return false
 	case errors.Is(err, errDamaged), errors.Is(err, searchindex.ErrDamaged):
 		return true

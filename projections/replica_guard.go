@@ -19,6 +19,8 @@ func (e *replicaError) Error() string { return "replica: " + e.err.Error() }
 
 func (e *replicaError) Unwrap() error { return e.err }
 
+// ofReplica reports whether an error is one of a replica, which says nothing of
+// the tables.
 func ofReplica(err error) bool { return errors.As(err, new(*replicaError)) }
 
 // guard is the last argument of a query at a replica: where that is to be, and

@@ -145,6 +145,28 @@ func TestAReplicaThatFailsAmongItsRowsHidesNothing(t *testing.T) {
 	}
 }
 
+func TestAReplicaThatIsDamagedSaysNothingOfTheTables(t *testing.T) {
+	t.Parallel()
+	c := withReplica(t)
+	for _, g := range []*generation{c.tables, c.copy} {
+		err := g.store.Exec(t.Context(), `CREATE FUNCTION page_of(name TEXT) RETURNS TEXT LANGUAGE plpgsql AS
+			$$ BEGIN IF name = 'F3000' THEN RAISE EXCEPTION 'invalid page' USING ERRCODE = 'data_corrupted'; END IF; RETURN name; END $$`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.exec(`INSERT INTO folders (id, parent, name, sort_name, created_at, updated_at, version, revision)
+		SELECT 'folder ' || n, '', 'F' || n, '', '', '', 1, 0 FROM generate_series(1, 3000) n`)
+	if got, err := Column(t.Context(), c.r.DB(), `SELECT page_of(name) FROM folders`); err != nil || !slices.Equal(got, []string{"F"}) {
+		t.Errorf("there are %d folders (%v), want that of the tables", len(got), err)
+	}
+	select {
+	case h := <-c.r.torn:
+		t.Errorf("the read model is to be made anew: %v", h.err)
+	default:
+	}
+}
+
 func TestAReplicaThatHangsIsNotWaitedForLong(t *testing.T) {
 	t.Parallel()
 	c := withReplica(t)
