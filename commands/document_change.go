@@ -131,8 +131,9 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	return at, err
 }
 
-// checkTime bounds the look at the folders after a document was moved.
-const checkTime = 2 * time.Second
+// checkTime bounds the look at the folders after a document was moved, with the
+// wait at the gate before it, which takes up to three seconds.
+const checkTime = 5 * time.Second
 
 // checkMoved returns an error if another process deleted the folder that a
 // document was moved out of, or into, around the move. That is in the log:

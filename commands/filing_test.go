@@ -228,3 +228,47 @@ func TestNothingAfterAMoveLooksAsIfItHadFailed(t *testing.T) {
 		leave()
 	}
 }
+
+// slowGate is a gate that is shut from the second time that it is passed, for so
+// long, by one who does something meanwhile.
+type slowGate struct {
+	passed int
+	shut   time.Duration
+	do     func()
+}
+
+func (g *slowGate) Pass(ctx context.Context) (time.Time, error) {
+	if g.passed++; g.passed > 1 {
+		g.do()
+		select {
+		case <-time.After(g.shut):
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+	return time.Now(), nil
+}
+
+func (g *slowGate) Shut(context.Context, func(context.Context, func() error) error) error {
+	panic("nobody deletes by this handler")
+}
+
+// A move waits for a deletion that takes nearly as long as a gate waits for it.
+func TestAMoveIsToldOfADeletionThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _, document := filed(t)
+		to, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{Name: "to"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		moves := &Handler{Log: h.Log, Logger: h.Logger, Gate: &slowGate{shut: 2900 * time.Millisecond, do: func() {
+			if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
+				t.Errorf("DeleteFolder: %v", err)
+			}
+		}}}
+		_, err = moves.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 1, Folder: &to})
+		if !fault.Is(err, fault.Conflict) {
+			t.Errorf("the move: %v, want conflict", err)
+		}
+	})
+}

@@ -119,11 +119,7 @@ type sample struct {
 
 func (o *overview) look(ctx context.Context) (sample, error) {
 	s := sample{at: time.Now()}
-	var head events.Position
-	err := o.askLog(ctx, func(ctx context.Context) (err error) {
-		head, err = o.options.Log.Head(ctx)
-		return err
-	})
+	head, err := o.options.Log.Head(ctx)
 	for i := 0; i < len(o.names) && err == nil; i++ {
 		var state projections.State
 		err = o.askModels(ctx, func(ctx context.Context) (err error) {

@@ -11,6 +11,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"annals/events"
+	"annals/events/eventstoredb/esdbtest"
+	"annals/events/memory"
+	"annals/projections"
 )
 
 func TestReadModelsAreWatchedUntilInterrupted(t *testing.T) {
@@ -74,10 +79,12 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	if d, err := openLog(t.Context(), logFlag, "", dir, mayCreate); err != nil || d.Close() != nil {
 		t.Fatal(err)
 	}
+	plain := esdbtest.Start(t, memory.New()).Address()
 	for _, c := range []struct {
 		of   rebuild
 		want string
 	}{
+		{rebuild{log: "esdb://" + plain + "?tls=true"}, "--log: the URL of the log is for TLS, and " + plain + " does not speak it: write tls=false"},
 		{rebuild{log: "esdb://" + at + "?tls=false"}, "EventStoreDB, where the log is, did not answer within 100ms"},
 		{rebuild{readModels: "postgres://me@" + at + "/db?sslmode=disable"}, "the database db on " + at + ", where the read models are, did not answer within 100ms"},
 	} {
@@ -85,5 +92,39 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 		if _, err := c.of.open(t.Context()); err == nil || err.Error() != c.want {
 			t.Errorf("open: %v, want %s", err, c.want)
 		}
+	}
+}
+
+// A log that falls silent while the state of read models is looked up is not told
+// as their database.
+func TestAServerThatFallsSilentIsNamed(t *testing.T) {
+	log := memory.New()
+	if _, err := events.NewLog(log).Append(t.Context(), "job-a", events.NoStream, events.Cause{}, events.New{Data: events.FileStarted{}}); err != nil {
+		t.Fatal(err)
+	}
+	server := esdbtest.Start(t, log)
+	r := &rebuild{data: t.TempDir(), log: server.URL(), told: io.Discard, within: time.Minute}
+	closeAll, err := r.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll()
+	server.Fail(esdbtest.Fault{On: esdbtest.Read, Hang: true})
+	r.within = 100 * time.Millisecond
+	const want = "EventStoreDB, where the log is, did not answer within 100ms"
+	err = soon(t.Context(), r.within, "the database", func(ctx context.Context) error {
+		_, err := projections.Age(ctx, r.options.Log, 0)
+		return err
+	})
+	if err == nil || err.Error() != want {
+		t.Errorf("the state of read models: %v, want %s", err, want)
+	}
+	if _, err := r.options.Log.Head(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the head of the log: %v, want %s", err, want)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := soon(left, time.Minute, "the database", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("asked for who has left: %v, want canceled", err)
 	}
 }

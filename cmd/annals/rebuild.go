@@ -12,6 +12,7 @@ import (
 
 	"annals/events"
 	"annals/events/eventstoredb"
+	"annals/events/fault"
 	"annals/projections"
 
 	"github.com/spf13/cobra"
@@ -121,6 +122,9 @@ func (r *rebuild) open(ctx context.Context) (closeAll func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if eventstoredb.Knows(r.log) {
+		driver = askedLog{driver, r}
+	}
 	log := events.NewLog(driver)
 	logger := slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: tellCauses}))
 	var closeControls func() error
@@ -146,6 +150,29 @@ func (r *rebuild) askLog(ctx context.Context, ask func(context.Context) error) e
 	return soon(ctx, r.within, "EventStoreDB, where the log is,", ask)
 }
 
+// askedLog is a server's log that is read by askLog, also for what is asked of
+// the read models.
+type askedLog struct {
+	events.Driver
+	of *rebuild
+}
+
+func (l askedLog) Head(ctx context.Context) (head events.Position, err error) {
+	err = l.of.askLog(ctx, func(ctx context.Context) (err error) {
+		head, err = l.Driver.Head(ctx)
+		return err
+	})
+	return head, err
+}
+
+func (l askedLog) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) (batch []events.Record, through events.Position, err error) {
+	err = l.of.askLog(ctx, func(ctx context.Context) (err error) {
+		batch, through, err = l.Driver.ReadAll(ctx, after, limit, skip)
+		return err
+	})
+	return batch, through, err
+}
+
 // askModels is askLog of the read models.
 func (r *rebuild) askModels(ctx context.Context, ask func(context.Context) error) error {
 	if r.folders.database == nil {
@@ -154,16 +181,36 @@ func (r *rebuild) askModels(ctx context.Context, ask func(context.Context) error
 	return soon(ctx, r.within, fmt.Sprintf("the database %s, where the read models are,", r.folders.database), ask)
 }
 
-// soon asks a server something, and names it where it does not answer in time.
+// silentError tells of a server that did not answer in time.
+type silentError struct {
+	server string
+	within time.Duration
+}
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("%s did not answer within %s", e.server, e.within)
+}
+
+// soon asks a server something, and names it where it does not answer in time. Where
+// another is asked meanwhile, and does not, that one is named.
 func soon(ctx context.Context, within time.Duration, server string, ask func(context.Context) error) error {
 	if within == 0 {
 		return ask(ctx)
 	}
-	limited, cancel := context.WithTimeout(ctx, within)
+	silent := &silentError{server, within}
+	limited, cancel := context.WithTimeoutCause(ctx, within, silent)
 	defer cancel()
 	err := ask(limited)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s did not answer within %s", server, within)
+	var late *silentError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &late): // another was asked
+		return late
+	case fault.Is(err, fault.Invalid): // what was asked tells more
+		return err
+	case errors.As(context.Cause(limited), &late): // the caller has not left
+		return silent
 	}
 	return err
 }

@@ -55,10 +55,13 @@ func withoutPassword(text string) string {
 	if err != nil {
 		return word
 	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // what cannot be read may be a password
+		return word
+	}
 	if _, set := u.User.Password(); set {
 		u.User = url.UserPassword(u.User.Username(), word)
 	}
-	query := u.Query()
 	for _, name := range []string{"password", "sslpassword"} {
 		if query.Has(name) {
 			query.Set(name, word)

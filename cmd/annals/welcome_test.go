@@ -9,6 +9,7 @@ func TestTheWelcomeTellsWhereTheAccountsAre(t *testing.T) {
 		{"annals-data", "sqlite:///srv/accounts.db", ` --accounts 'sqlite:///srv/accounts.db'`},
 		{"d", "postgres://me@db/annals?sslmode=disable", ` --data 'd' --accounts 'postgres://me@db/annals?sslmode=disable'`},
 		{"annals-data", "postgres://me:secret@db/annals?schema=x", ` --accounts 'postgres://me:PASSWORD@db/annals?schema=x'`},
+		{"annals-data", "postgres://me@db/annals?password=sec;ret", ` --accounts 'PASSWORD'`},
 		{"annals-data", "postgres://me@db/annals?password=secret", ` --accounts 'postgres://me@db/annals?password=PASSWORD'`},
 	} {
 		if got := (&serveConfig{data: c.data, accounts: c.accounts}).tokenFlags(); got != c.want {

@@ -61,9 +61,9 @@ func (c *cluster) transport() (credentials.TransportCredentials, error) {
 
 // misnamed returns an error that says so where a node did not answer because its
 // URL is wrong about TLS, and else the one that it is given: neither side tells
-// the other.
+// the other. It takes a second at most, also where the caller's time is up.
 func (c *cluster) misnamed(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	seeds, _ := c.seeds()
 	for _, address := range seeds {

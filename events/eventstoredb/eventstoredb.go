@@ -10,6 +10,7 @@ package eventstoredb
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"annals/events"
@@ -59,7 +60,7 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := d.call(ctx, "open", func(context.Context, *session, func()) error { return nil }); err != nil {
 		_ = d.Close() // nothing was opened that could fail to close
-		if fault.Is(err, fault.Unavailable) {
+		if fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 			err = d.cluster.misnamed(ctx, err)
 		}
 		return nil, err

@@ -22,7 +22,8 @@ import (
 // Another process may commit what Delete removes at the same moment: no server
 // offers to remove an object only if it is not newer. Delete is for what has
 // been of no use for long; Sweep keeps it apart from the commits of all who have
-// its Gate.
+// its Gate, but for a removal that was given up as unanswered and that the server
+// carries out later.
 type S3 struct {
 	Gate Gate // between processes that commit there; nil: this is the only one
 
