@@ -143,8 +143,12 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 	b.deliver(i, work)
 	o := b.outcome(job)
 	for file := range work {
-		if want := `you may not write in folder "Library"`; o.failed[file] != want || o.kinds[file] != "forbidden" {
-			t.Errorf("file %d failed with %q, as %q; want %q, as forbidden", file, o.failed[file], o.kinds[file], want)
+		want, kind := `you may not write in folder "Library"`, "forbidden"
+		if file == 0 {
+			want, kind = `folder "Library" was deleted while the file was being filed in it`, ""
+		}
+		if o.failed[file] != want || o.kinds[file] != kind {
+			t.Errorf("file %d failed with %q, as %q; want %q, as %q", file, o.failed[file], o.kinds[file], want, kind)
 		}
 	}
 	if len(o.documents) > 0 {
@@ -152,6 +156,24 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 	}
 	if ctx.Err() != nil {
 		t.Fatal(ctx.Err())
+	}
+}
+
+func TestAFileIsToldThatItsFolderWasDeletedWhileItWasRead(t *testing.T) {
+	b := newBench(t)
+	library := b.folder("Library")
+	job, work := b.accept(alice, doc{"a.md", "Library", "x"})
+	b.reader = script(func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		err := sections(emit, "text", 1)
+		if err == nil {
+			_, err = b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: library}})
+		}
+		return extract.Info{Sections: 1}, err
+	})
+	b.deliver(b.importer(b.driver), work)
+	o := b.outcome(job)
+	if want := `folder "Library" was deleted while the file was being filed in it`; o.failed[0] != want || len(o.documents) > 0 {
+		t.Errorf("failed with %q and made %v, want %q", o.failed[0], o.documents, want)
 	}
 }
 

@@ -103,7 +103,7 @@ func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	}
 	err := file(ctx)
 	if err == nil {
-		err = r.checkFolder(ctx)
+		err = r.checkFolder(ctx, r.claim.Folder)
 	}
 	if err != nil && !errors.Is(err, errFiled) {
 		return events.FileImported{}, err
@@ -133,8 +133,8 @@ func (r *run) fileNew(ctx context.Context) error {
 // checkFolder returns an error if the folder was deleted while the file was
 // being filed in it: folders go in a stream of their own, and what arrives in
 // one that is gone is hidden.
-func (r *run) checkFolder(ctx context.Context) error {
-	there, err := r.Handler.HasFolder(ctx, r.claim.Folder)
+func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
+	there, err := r.Handler.HasFolder(ctx, folder)
 	if err == nil && !there {
 		err = fault.Errorf(fault.Invalid, "folder %q was deleted while the file was being filed in it", r.file.Accepted.Folder)
 	}
@@ -189,6 +189,9 @@ func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	r.claim, err = r.Handler.ImportDocument(ctx, command)
 	failpoint.Here(failpoint.DocumentFiled)
 	if fault.Is(err, fault.Forbidden) {
+		if err := r.checkFolder(ctx, r.folder); err != nil {
+			return err
+		}
 		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
 	}
 	return err
