@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/fault"
 	"annals/projections"
 
 	"github.com/spf13/cobra"
@@ -97,6 +98,12 @@ func (o *overview) show(ctx context.Context) error {
 		}
 		var now sample
 		if now, err = o.look(ctx); err != nil {
+			var silent *silentError
+			away := fault.Is(err, fault.Unavailable) || errors.As(err, &silent)
+			if o.watch && away && ctx.Err() == nil { // until it is back
+				_, err = fmt.Fprintf(o.told, "annals: %v\n", err)
+				continue
+			}
 			break
 		}
 		if err = o.printStates(before, now); err == nil && !o.watch {
