@@ -351,3 +351,37 @@ func TestAnIndexMayGoWhileItIsMade(t *testing.T) {
 	apply(t, x, batch(1, "one"))
 	wantHolds(t, x, 1, "one")
 }
+
+// An answer that is given before an index is made may come after that.
+func TestAnIndexThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
+	server, s := stub(t)
+	x := s.Index("a")
+	var first atomic.Bool
+	asked, made := make(chan struct{}), make(chan struct{})
+	server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !strings.HasSuffix(r.URL.Path, "/documents/fetch") || first.Swap(true) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		before := httptest.NewRecorder()
+		next.ServeHTTP(before, r)
+		close(asked)
+		<-made
+		w.WriteHeader(before.Code)
+		_, _ = w.Write(before.Body.Bytes())
+	})
+	counted := make(chan error, 1)
+	go func() {
+		n, err := x.Count(t.Context())
+		if err == nil && n != 1 {
+			err = fmt.Errorf("counted %d passages, want 1", n)
+		}
+		counted <- err
+	}()
+	<-asked
+	apply(t, x, batch(1, "one"))
+	close(made)
+	if err := <-counted; err != nil {
+		t.Errorf("Count: %v", fault.Detail(err))
+	}
+}

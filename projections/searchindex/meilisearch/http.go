@@ -83,8 +83,15 @@ func (s *Server) try(ctx context.Context, within time.Duration, fn func(context.
 	return err
 }
 
-// ask is try for what is read, whose answer comes soon from a server that is there.
+// ask is try for what is read, whose answer comes soon from a server that is
+// there. That the index is missing may be said of the time before it was made.
 func (x *Index) ask(ctx context.Context, fn func(context.Context) error) error {
 	defer time.AfterFunc(slow, x.server.door.suspect).Stop()
-	return x.server.try(ctx, x.server.limits.ask, fn)
+	for {
+		seen := x.seen.Load()
+		err := x.server.try(ctx, x.server.limits.ask, fn)
+		if !missing(err) || seen || !x.seen.Load() {
+			return err
+		}
+	}
 }

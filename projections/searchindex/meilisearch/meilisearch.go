@@ -103,11 +103,12 @@ func (x *Index) Away() error { return x.server.door.away() }
 // yet. An index that is gone since it was seen is searchindex.ErrDamaged.
 func (x *Index) Position(ctx context.Context) (events.Position, error) {
 	var state stateDocument
+	placed := x.placed.Load()
 	err := x.ask(ctx, func(ctx context.Context) error {
 		return x.index.GetDocumentWithContext(ctx, stateID, nil, &state)
 	})
 	switch {
-	case isCode(err, "document_not_found") && !x.placed.Load():
+	case isCode(err, "document_not_found") && !placed:
 		return 0, nil // it is being made, or filled
 	case missing(err):
 		return 0, x.lost(err)
