@@ -49,7 +49,7 @@ func (o Options) State(ctx context.Context, name string, head events.Position) (
 		if s.Position, s.Parked, err = o.position(ctx, p, s.Generation); err != nil {
 			s.Problem = err.Error() // it may be damaged, or be deleted at the moment
 		}
-		if d, ok := o.home(p).(*Database); ok {
+		if d, ok := o.home(p).(*Database); ok && o.ControlOf(name).shared { // nodes tell there that they live
 			if s.Leader, s.Silent, err = d.leader(ctx, generationName(p, s.Generation)); err != nil {
 				return s, err
 			}
