@@ -23,6 +23,11 @@ import (
 // it open; each sees what the others wrote at its next call. Methods may be called
 // from several goroutines. A database that is away is Unavailable.
 type Accounts struct {
+	// Observe is called with everything that an audit of the sign-in keeps,
+	// after it happened, in the goroutine that it happened in. It may be nil, and
+	// is set before the store is used.
+	Observe func(context.Context, Event)
+
 	db     *store
 	lookup *sql.Stmt // see standing
 }
@@ -102,6 +107,11 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 		return nil, nil
 	}
 	failpoint.Here(failpoint.UserMade)
+	event := Event{Kind: UserCreated, User: account.Name}
+	if account.Admin {
+		event.Detail = "admin"
+	}
+	a.observe(ctx, event)
 	return &account, nil
 }
 
@@ -171,33 +181,38 @@ func (a *Accounts) SetPassword(ctx context.Context, name, password string) error
 	if err != nil {
 		return err
 	}
-	return a.update(ctx, name, `password = $2`, hash)
+	return a.change(ctx, name, `password = $2`, hash, Event{Kind: PasswordChanged})
 }
 
 // Disable refuses a user from now on, with all tokens that are out, and ends
 // the user's sessions and sign-ins for good.
 func (a *Accounts) Disable(ctx context.Context, name string) error {
-	return a.update(ctx, name, `disabled = $2`, true)
+	return a.change(ctx, name, `disabled = $2`, true, Event{Kind: UserChanged, Detail: "disabled"})
 }
 
 // Enable undoes Disable.
 func (a *Accounts) Enable(ctx context.Context, name string) error {
-	return a.update(ctx, name, `disabled = $2`, false)
+	return a.change(ctx, name, `disabled = $2`, false, Event{Kind: UserChanged, Detail: "enabled"})
 }
 
 // SetAdmin makes a user an administrator, or an ordinary user again; it holds
 // for tokens that are out.
 func (a *Accounts) SetAdmin(ctx context.Context, name string, admin bool) error {
-	return a.update(ctx, name, `admin = $2`, admin)
+	detail := "not an admin"
+	if admin {
+		detail = "admin"
+	}
+	return a.change(ctx, name, `admin = $2`, admin, Event{Kind: UserChanged, Detail: detail})
 }
 
 // Delete forgets a user's password and groups for good. The name stays taken,
 // since what it did is told under that name.
 func (a *Accounts) Delete(ctx context.Context, name string) error {
-	return a.update(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true)
+	return a.change(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true, Event{Kind: UserChanged, Detail: "deleted"})
 }
 
-func (a *Accounts) update(ctx context.Context, name, set string, value any) error {
+// change sets columns of a user, and reports that as event.
+func (a *Accounts) change(ctx context.Context, name, set string, value any, event Event) error {
 	changed, err := a.db.exec(ctx, `UPDATE users SET `+set+` WHERE name = $1 AND NOT deleted`, normal(name), value)
 	if err != nil {
 		return fmt.Errorf("change user %q: %w", name, err)
@@ -205,6 +220,8 @@ func (a *Accounts) update(ctx context.Context, name, set string, value any) erro
 	if changed == 0 {
 		return noUser(name)
 	}
+	event.User = normal(name)
+	a.observe(ctx, event)
 	return nil
 }
 

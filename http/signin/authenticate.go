@@ -18,7 +18,8 @@ func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Acc
 	return account, err
 }
 
-// authenticate is Authenticate and returns the password's hash with the user.
+// authenticate is Authenticate and returns the password's hash with the user. With
+// Unauthenticated, too, if the name is that of somebody who may sign in.
 func (a *Accounts) authenticate(ctx context.Context, name, password string) (account Account, hash string, err error) {
 	err = a.db.row(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -37,7 +38,7 @@ func (a *Accounts) authenticate(ctx context.Context, name, password string) (acc
 			return Account{}, "", err
 		}
 	}
-	return Account{}, "", fault.Errorf(fault.Unauthenticated, "the name or the password is wrong")
+	return Account{}, hash, fault.Errorf(fault.Unauthenticated, "the name or the password is wrong")
 }
 
 // standing is what holds at this moment for the bearer of a token.

@@ -210,6 +210,7 @@ func (p *Provider) giveCode(w http.ResponseWriter, r *http.Request, v visitor, a
 		return p.askLogin(w, visitor{cookie: v.cookie}, a)
 	}
 	p.logger.InfoContext(r.Context(), "signed in to a program", "user", v.user, "client", a.client.ID, "audience", a.audience)
+	p.report(r, Event{Kind: ProgramAllowed, User: v.user, Client: a.client.ID})
 	redirect(w, p.callbackURL(a, url.Values{"code": {code}}))
 	return nil
 }

@@ -20,6 +20,7 @@ type consentForm struct {
 
 // clientView is a program as people are told of it.
 type clientView struct {
+	ID        string
 	Title     string
 	Page      string // host of the page that it publishes; "" for none
 	Unchecked bool   // that page cannot be reached
@@ -28,7 +29,7 @@ type clientView struct {
 }
 
 func viewOf(c client, local bool) clientView {
-	view := clientView{Title: c.title(), Unchecked: c.unchecked, Own: c.ID == CLIClient, Local: local}
+	view := clientView{ID: c.ID, Title: c.title(), Unchecked: c.unchecked, Own: c.ID == CLIClient, Local: local}
 	if u, err := url.Parse(c.ID); err == nil && isClientPage(c.ID) {
 		view.Page = u.Host
 	}
@@ -61,6 +62,7 @@ func (p *Provider) consent(w http.ResponseWriter, r *http.Request, v visitor) er
 		redirect(w, p.here("/authorize?"+a.query))
 		return nil
 	case r.PostForm.Get("decision") != "allow":
+		p.report(r, Event{Kind: ProgramDenied, User: v.user, Client: a.client.ID})
 		redirect(w, p.refusalURL(a, refused("access_denied", "the user did not allow it")))
 		return nil
 	}

@@ -160,9 +160,9 @@ func (p *Provider) deviceDecision(w http.ResponseWriter, r *http.Request, v visi
 	if err != nil {
 		return p.wrongCode(w, v, form, err)
 	}
-	decision := "deny"
+	decision, kind := "deny", ProgramDenied
 	if r.PostForm.Get("decision") == "allow" {
-		decision = "allow"
+		decision, kind = "allow", ProgramAllowed
 	}
 	done, err := p.accounts.decideDevice(r.Context(), userCode, decision, v, p.now())
 	switch {
@@ -172,6 +172,7 @@ func (p *Provider) deviceDecision(w http.ResponseWriter, r *http.Request, v visi
 		return p.wrongCode(w, v, form, errUserCode)
 	}
 	p.logger.InfoContext(r.Context(), "decided on a device", "user", v.user, "client", form.Client.Title, "decision", decision)
+	p.report(r, Event{Kind: kind, User: v.user, Client: form.Client.ID, Detail: "device"})
 	form.Done = decision
 	return p.showDevice(w, v, form, "")
 }

@@ -142,12 +142,17 @@ func (a *Accounts) renew(ctx context.Context, g grant, condition, credential str
 	return refresh, nil
 }
 
-// forget ends a grant if it is the user's.
-func (a *Accounts) forget(ctx context.Context, user, id string) error {
-	if _, err := a.db.exec(ctx, `DELETE FROM grants WHERE "user" = $1 AND id = $2`, user, id); err != nil {
-		return fmt.Errorf("end a grant of user %q: %w", user, err)
+// forget ends a grant if it is the user's, and returns its client; "" if it is
+// not.
+func (a *Accounts) forget(ctx context.Context, user, id string) (client string, err error) {
+	err = a.db.row(ctx, `DELETE FROM grants WHERE "user" = $1 AND id = $2 RETURNING client`, user, id).Scan(&client)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
 	}
-	return nil
+	if err != nil {
+		return "", fmt.Errorf("end a grant of user %q: %w", user, err)
+	}
+	return client, nil
 }
 
 // endGrant ends a grant and all its tokens with it.

@@ -15,7 +15,7 @@ func (a *Accounts) SetGroups(ctx context.Context, name string, groups []string) 
 	if err != nil {
 		return err
 	}
-	return a.update(ctx, name, `groups = $2`, encodeGroups(groups))
+	return a.change(ctx, name, `groups = $2`, encodeGroups(groups), groupsChanged(groups))
 }
 
 // ChangeGroups puts a user into groups and takes him out of others; it holds
@@ -58,7 +58,17 @@ func (a *Accounts) replaceGroups(ctx context.Context, account Account, groups []
 	if err != nil {
 		return false, fmt.Errorf("change the groups of user %q: %w", account.Name, err)
 	}
-	return changed > 0, nil
+	if changed == 0 {
+		return false, nil
+	}
+	event := groupsChanged(groups)
+	event.User = account.Name
+	a.observe(ctx, event)
+	return true, nil
+}
+
+func groupsChanged(groups []string) Event {
+	return Event{Kind: UserChanged, Detail: "groups " + encodeGroups(groups)}
 }
 
 func encodeGroups(groups []string) string {

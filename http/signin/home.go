@@ -50,6 +50,13 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	if err != nil {
 		return err
 	}
+	if v.signedIn() {
+		event := Event{Kind: SignedOut, User: v.user}
+		if everywhere {
+			event.Detail = "everywhere"
+		}
+		p.report(r, event)
+	}
 	p.setCookie(w, "")
 	redirect(w, p.here("/"))
 	return nil
@@ -58,8 +65,12 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 // forget ends one of the user's grants.
 func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if v.signedIn() {
-		if err := p.accounts.forget(r.Context(), v.user, r.PostForm.Get("grant")); err != nil {
+		client, err := p.accounts.forget(r.Context(), v.user, r.PostForm.Get("grant"))
+		if err != nil {
 			return err
+		}
+		if client != "" {
+			p.report(r, Event{Kind: ProgramEnded, User: v.user, Client: client})
 		}
 	}
 	redirect(w, p.here("/"))

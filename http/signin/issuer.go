@@ -105,7 +105,11 @@ func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires 
 	if i.tools != "" {
 		audience = append(audience, i.tools)
 	}
-	return i.sign(ctx, "JWT", account.Name, audience, identityOf(account))
+	token, expires, err = i.sign(ctx, "JWT", account.Name, audience, identityOf(account))
+	if err == nil {
+		i.accounts.observe(ctx, Event{Kind: TokenIssued, User: account.Name})
+	}
+	return token, expires, err
 }
 
 // identityOf returns what an ID token tells of a user.

@@ -65,6 +65,7 @@ func (a *Accounts) DeleteKey(ctx context.Context, id string) error {
 	if deleted == 0 {
 		return fault.Errorf(fault.NotFound, "there is no signing key %q", id)
 	}
+	a.observe(ctx, Event{Kind: KeyDeleted, Detail: id})
 	return nil
 }
 
@@ -95,12 +96,13 @@ func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error)
 	if err != nil {
 		return Key{}, err
 	}
+	var added int64
 	err = a.db.together(ctx, func(ctx context.Context, tx *transaction) error {
 		if err := tx.keepOut(ctx); err != nil {
 			return err
 		}
 		// The newest signs, also where another machine's clock is ahead.
-		_, err := tx.exec(ctx, `
+		added, err = tx.exec(ctx, `
 			INSERT INTO keys (id, private, created)
 			SELECT $1, $2, coalesce((SELECT max(created) + 1 FROM keys WHERE created >= $3), $3) WHERE `+condition,
 			key.ID, der, key.Created.UnixMicro())
@@ -110,6 +112,9 @@ func (a *Accounts) insertKey(ctx context.Context, condition string) (Key, error)
 		return Key{}, fmt.Errorf("store a signing key: %w", err)
 	}
 	failpoint.Here(failpoint.KeyMade)
+	if added > 0 {
+		a.observe(ctx, Event{Kind: KeyAdded, Detail: key.ID})
+	}
 	return key, nil
 }
 

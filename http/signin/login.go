@@ -84,6 +84,7 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 		wait = p.passwords.take(key)
 	}
 	if wait > 0 {
+		p.report(r, Event{Kind: SignInRefused, Detail: "too many tries"})
 		return Account{}, "", &problem{
 			status: http.StatusTooManyRequests, wait: wait,
 			text: fmt.Sprintf("There were too many tries. Try again in %d s.", seconds(wait)),
@@ -94,6 +95,11 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 	case fault.Is(err, fault.Unauthenticated):
 		// Without the name: people type their password there by mistake.
 		p.logger.InfoContext(r.Context(), "a sign-in was refused", "address", p.address(r))
+		event := Event{Kind: SignInFailed, Detail: "password"}
+		if hash != "" {
+			event.User = account
+		}
+		p.report(r, event)
 		return Account{}, "", problemf(http.StatusForbidden, wrongPassword)
 	case err != nil:
 		return Account{}, "", err

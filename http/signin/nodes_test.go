@@ -242,7 +242,7 @@ func TestNothingSlipsThroughAChangeOfPassword(t *testing.T) {
 			t.Fatal(err)
 		}
 		atOnce(t,
-			func() (bool, error) { return true, s.accounts.update(ctx, "alice", `password = $2`, newHash) },
+			func() (bool, error) { return true, s.accounts.change(ctx, "alice", `password = $2`, newHash, Event{}) },
 			func() (bool, error) { return other.addSession(ctx, newSecret(), "alice", hash, now) },
 			func() (bool, error) {
 				code, err := other.addCode(ctx, v, to, now)

@@ -117,6 +117,7 @@ func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor
 	}
 	p.setCookie(w, cookie)
 	p.logger.InfoContext(ctx, "signed in", "user", account.Name, "address", p.address(r))
+	p.report(r, Event{Kind: SignedIn, User: account.Name})
 	return true, p.rememberBrowser(w, r, account.Name)
 }
 

@@ -159,6 +159,7 @@ func (p *Provider) endMisused(ctx context.Context, g grant, why string) error {
 		return err
 	}
 	p.logger.WarnContext(ctx, "a sign-in was ended: "+why, "user", g.user, "client", g.client)
+	p.accounts.observe(ctx, Event{Kind: ProgramMisused, User: g.user, Client: g.client, Detail: why})
 	return refused("invalid_grant", "%s", why)
 }
 
@@ -227,7 +228,9 @@ func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) (status int, b
 	}
 	g, found, err := p.accounts.grant(r.Context(), id, p.now())
 	if err == nil && found && g.client == f.Get("client_id") {
-		err = p.accounts.endGrant(r.Context(), g.id)
+		if err = p.accounts.endGrant(r.Context(), g.id); err == nil {
+			p.report(r, Event{Kind: ProgramEnded, User: g.user, Client: g.client})
+		}
 	}
 	return http.StatusOK, nil, err
 }
