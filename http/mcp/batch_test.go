@@ -27,33 +27,47 @@ func (c counted) FolderPage(ctx context.Context, user events.User, after string,
 	return c.Queries.FolderPage(ctx, user, after, limit)
 }
 
-// However many calls come in one request, so many are answered, one at a time.
+// Up to 50 calls of one request are answered, one at a time. More are answered
+// with one error, and none of them is carried out.
 func TestBatchesAreBounded(t *testing.T) {
 	c := counted{running: new(atomic.Int32), most: new(atomic.Int32), all: new(atomic.Int32)}
 	s := start(t, func(o *mcp.Options) { c.Queries = o.Queries; o.Queries = c })
-	const sent, answered = 300, 50
-	calls := make([]string, sent)
-	for i := range calls {
-		calls[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"service_list_folders"}}`, i)
+	batch := func(n int, call string) string {
+		calls := make([]string, n)
+		for i := range calls {
+			calls[i] = fmt.Sprintf(call, i)
+		}
+		return "[" + strings.Join(calls, ",") + "]"
 	}
-	resp, body := s.send("POST", "["+strings.Join(calls, ",")+"]", "Authorization", alice)
-	var replies []struct {
-		Result *struct{}
-		Error  *struct{ Message string }
+	const list = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"service_list_folders"}}`
+	resp, body := s.send("POST", batch(50, list), "Authorization", alice)
+	var replies []struct{ Result *struct{} }
+	if err := json.Unmarshal([]byte(body), &replies); err != nil || resp.StatusCode != 200 || len(replies) != 50 {
+		t.Fatalf("50 calls = %d with %d replies, %v: %.200s", resp.StatusCode, len(replies), err, body)
 	}
-	if err := json.Unmarshal([]byte(body), &replies); err != nil || resp.StatusCode != 200 || len(replies) != sent {
-		t.Fatalf("%d with %d replies, %v: %.200s", resp.StatusCode, len(replies), err, body)
+	if c.all.Load() != 50 || c.most.Load() != 1 {
+		t.Errorf("%d listings, %d at once, want 50, one at a time", c.all.Load(), c.most.Load())
 	}
-	listed, refused := 0, 0
-	for _, r := range replies {
-		switch {
-		case r.Result != nil:
-			listed++
-		case strings.Contains(r.Error.Message, "up to 50 calls"):
-			refused++
+	const ping, notified = `{"jsonrpc":"2.0","id":%d,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/%d"}`
+	for name, sent := range map[string]string{
+		"51 calls": batch(51, list), "19,000 pings": batch(19_000, ping), "notifications": batch(51, notified), "numbers": batch(400_000, "%d"),
+		"blanks before": strings.Repeat(" \n", 900) + batch(51, ping), "none": "[]", "nested": "[" + strings.TrimSuffix(strings.Repeat("[],", 60), ",") + "]",
+	} {
+		resp, body := s.send("POST", sent, "Authorization", alice)
+		var one struct {
+			ID    any
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		large := len(sent) > 1<<20
+		if err := json.Unmarshal([]byte(body), &one); err != nil || len(body) > 300 || one.ID != nil || !strings.Contains(one.Error.Message, "batch has") && !large ||
+			!large && (resp.StatusCode != 400 || one.Error.Code != -32600) || large && resp.StatusCode != 413 {
+			t.Errorf("%s = %d, %v: %.300s", name, resp.StatusCode, err, body)
 		}
 	}
-	if listed != answered || refused != sent-answered || c.all.Load() != answered || c.most.Load() != 1 {
-		t.Errorf("%d answered and %d refused of %d; %d listings, %d at once", listed, refused, sent, c.all.Load(), c.most.Load())
+	if c.all.Load() != 50 {
+		t.Errorf("%d listings, want none of those refused", c.all.Load()-50)
 	}
 }

@@ -54,6 +54,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.unverified(w, r, err)
 		return
 	}
+	if !h.bounded(w, r) {
+		return
+	}
 	switch session := r.Header.Get(sessionHeader); {
 	case session != "" && !ownSession(session, user):
 		// The standard's answer, upon which clients begin a new one.
@@ -137,8 +140,10 @@ func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
 }
 
 // refuse answers with an error of the protocol that belongs to no call.
-func refuse(w http.ResponseWriter, status int, why string) {
-	send(w, status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32000, "message": why}})
+func refuse(w http.ResponseWriter, status int, why string) { refuseWith(w, status, -32000, why) }
+
+func refuseWith(w http.ResponseWriter, status int, code int64, why string) {
+	send(w, status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}})
 }
 
 func send(w http.ResponseWriter, status int, body any) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"runtime/debug"
 	"strings"
@@ -34,10 +33,8 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: codes[fault.Internal], Message: errFailed.Error()}
 			}
 		}()
-		if !c.batch.begin() {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a batch has up to %d calls: send the others by themselves", maxBatch)}
-		}
-		defer c.batch.end()
+		c.batch.Lock()
+		defer c.batch.Unlock()
 		if notOffered(method) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no " + method + " here"}
 		}

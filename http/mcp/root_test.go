@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -64,5 +65,42 @@ func TestOpenBelowIsNotLedAstray(t *testing.T) {
 	close(stop)
 	if err := <-swapped; err != nil || opened == 0 {
 		t.Errorf("%d of 3000 were opened, %v", opened, err)
+	}
+}
+
+// A path is taken as it stands or not at all: none that names a file in another
+// way passes, below a root or not.
+func TestOpenBelowTakesPlainPaths(t *testing.T) {
+	top := t.TempDir()
+	inside := filepath.Join(top, "in")
+	if err := os.MkdirAll(filepath.Join(inside, "dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(top, "f"), filepath.Join(inside, "f"), filepath.Join(inside, "dir", "f")} {
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]error{
+		inside + "/f": nil, inside + "/dir/f": nil,
+		inside + "/f/": errUnclean, inside + "/f//": errUnclean, inside + "/f/.": errUnclean, inside + "/f/./": errUnclean, inside + "/dir/f/": errUnclean,
+		inside + "//f": errUnclean, inside + "/./f": errUnclean, inside + "/dir//f": errUnclean, "/" + inside + "/f": errUnclean, top + "/f/": errUnclean,
+		inside + "/f/..": errOutside, inside + "/dir/../f": errOutside, inside + "/../f": errOutside, inside + "/f/../f": errOutside,
+		top + "/f": errOutside, inside + "f": errOutside, "f": errOutside, "./f": errOutside, "": errOutside, "/": errOutside,
+		inside: errNoFile, inside + "/": errUnclean, inside + "/dir": errNoFile, inside + "/dir/": errUnclean, inside + "/f/x": errMissing, inside + "/f\x00": nil,
+	} {
+		f, err := openBelow([]root{root(inside)}, path)
+		if err == nil {
+			f.Close()
+		}
+		if path == inside+"/f\x00" {
+			want = err
+			if err == nil {
+				t.Errorf("openBelow(%q) opened a file", path)
+			}
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("openBelow(%q) = %v, want %v", path, err, want)
+		}
 	}
 }

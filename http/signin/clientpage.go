@@ -38,6 +38,9 @@ type clientPages struct {
 	logger  *slog.Logger
 	allowed func(netip.AddrPort) bool // whom it may call
 	turns   chan struct{}
+	// least is how long it takes to learn that a page cannot be reached, however
+	// soon that is known here.
+	least time.Duration
 
 	mu    sync.Mutex
 	known map[string]clientPage
@@ -47,11 +50,13 @@ type clientPage struct {
 	client client
 	err    error
 	until  time.Time
+	// ready is when the page may be answered by, on the machine's own clock.
+	ready time.Time
 }
 
 // newClientPages goes by no proxy, which would hide whom a name stands for.
 func newClientPages(now func() time.Time, logger *slog.Logger) *clientPages {
-	c := &clientPages{now: now, logger: logger, allowed: isPublic, turns: make(chan struct{}, clientPageFetches), known: map[string]clientPage{}}
+	c := &clientPages{now: now, logger: logger, allowed: isPublic, turns: make(chan struct{}, clientPageFetches), least: clientPageTimeout + clientPageTimeout/20, known: map[string]clientPage{}}
 	dialer := &net.Dialer{Timeout: clientPageTimeout, Control: c.judge}
 	c.client = &http.Client{
 		Timeout:   clientPageTimeout,
@@ -111,37 +116,56 @@ func isClientPage(id string) bool {
 	return err == nil && isHost(u.Hostname()) && u.User == nil && len(u.Path) > 1 && path.Clean(u.Path) == strings.TrimSuffix(u.Path, "/")
 }
 
-// get returns the program that a page describes, or a refusal.
+// get returns the program that a page describes, or a refusal. A page at an
+// address that is not public, a name that stands for nothing and a host that does
+// not answer are one and the same to whoever asks, by what it is answered and
+// when: it would otherwise say which names and hosts there are in this network.
 func (c *clientPages) get(ctx context.Context, id string) (client, error) {
-	if page, ok := c.remembered(id); ok {
-		return page.client, page.err
+	page, err := c.page(ctx, id)
+	if err != nil {
+		return client{}, err
 	}
+	if wait := time.Until(page.ready); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return client{}, ctx.Err()
+		}
+	}
+	return page.client, page.err
+}
+
+func (c *clientPages) page(ctx context.Context, id string) (clientPage, error) {
+	if page, ok := c.remembered(id); ok {
+		return page, nil
+	}
+	begun := time.Now()
 	select {
 	case c.turns <- struct{}{}:
 		defer func() { <-c.turns }()
 	case <-time.After(clientPageTimeout):
-		return client{}, tooMany(clientPageTimeout)
+		return clientPage{}, tooMany(clientPageTimeout)
 	case <-ctx.Done():
-		return client{}, ctx.Err()
+		return clientPage{}, ctx.Err()
 	}
 	if page, ok := c.remembered(id); ok { // another has read it meanwhile
-		return page.client, page.err
+		return page, nil
 	}
 	page := clientPage{client: client{ID: id}, until: c.now().Add(clientPageFresh)}
 	err := c.read(ctx, &page.client)
 	var unreachable *url.Error
 	switch {
 	case ctx.Err() != nil:
-		return client{}, ctx.Err() // whoever asked went away: that tells nothing of the page
-	case errors.As(err, &unreachable) && !errors.Is(err, errNotPublic):
+		return clientPage{}, ctx.Err() // whoever asked went away: that tells nothing of the page
+	case errors.As(err, &unreachable):
 		c.logger.WarnContext(ctx, "the page of a program cannot be reached; its user is told that nobody checked who it is", "error", err)
-		page = clientPage{client: client{ID: id, unchecked: true}, until: c.now().Add(clientPageRetry)}
+		page = clientPage{client: client{ID: id, unchecked: true}, until: c.now().Add(clientPageRetry), ready: begun.Add(c.least)}
 	case err != nil:
 		c.logger.WarnContext(ctx, "a program is refused for what its page says", "page", id, "error", err)
 		page = clientPage{err: refusedPage(err), until: c.now().Add(clientPageRetry)}
 	}
 	c.remember(id, page)
-	return page.client, page.err
+	return page, nil
 }
 
 // refusedPage keeps to itself why a page could not be had: that would tell who

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -49,6 +51,7 @@ func (h *pageHost) describe(change map[string]any) {
 func (s *site) trust(h *pageHost) {
 	s.provider.clientPages.allowed = func(netip.AddrPort) bool { return true }
 	s.provider.clientPages.client.Transport.(*http.Transport).TLSClientConfig = h.Client().Transport.(*http.Transport).TLSClientConfig
+	s.provider.clientPages.least = 0
 }
 
 func TestAProgramIsKnownByThePageThatItPublishes(t *testing.T) {
@@ -129,9 +132,10 @@ func TestNoPageIsReadOfPrivateAddresses(t *testing.T) {
 	s, h := newSite(t), newPageHost(t)
 	s.provider.clientPages.client.Transport.(*http.Transport).TLSClientConfig = h.Client().Transport.(*http.Transport).TLSClientConfig
 	h.describe(nil)
+	s.provider.clientPages.least = 0
 	local := strings.Replace(h.URL, "127.0.0.1", "localhost", 1)
 	for _, id := range []string{h.URL + "/program.json", local + "/program.json"} {
-		p := &program{site: s, id: id, redirect: "http://localhost:3118/callback"}
+		p := &program{site: s, id: id, redirect: elsewhere}
 		if page := s.browser().open(p.url()); page.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s = %s", id, page.Status)
 		}
@@ -151,6 +155,66 @@ func TestNoPageIsReadOfPrivateAddresses(t *testing.T) {
 		if got := isPublic(netip.MustParseAddrPort(text)); got != want {
 			t.Errorf("isPublic(%s) = %v, want %v", text, got, want)
 		}
+	}
+}
+
+// What stands behind a name is not shown by what is answered about it, nor by
+// how long that takes.
+func TestPagesThatCannotBeReachedLookTheSame(t *testing.T) {
+	s := newSite(t)
+	pages := s.provider.clientPages
+	pages.least = 300 * time.Millisecond
+	transport := pages.client.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		switch host, _, _ := net.SplitHostPort(address); host {
+		case "unknown.example":
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		case "refuses.example":
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		case "slow.example":
+			time.Sleep(200 * time.Millisecond)
+			return nil, context.DeadlineExceeded
+		case "internal.example":
+			return dial(ctx, network, "10.0.0.1:443")
+		}
+		return dial(ctx, network, address)
+	}
+	answers := map[string]string{}
+	for _, host := range []string{"unknown.example", "refuses.example", "slow.example", "internal.example", "127.0.0.1", "[::1]", "localhost", "169.254.169.254"} {
+		for _, redirect := range []string{"http://localhost:3118/callback", elsewhere} {
+			p := &program{site: s, id: "https://" + host + "/" + newSecret()[:6] + ".json", redirect: redirect, verifier: newSecret()}
+			for _, again := range []bool{false, true} {
+				began := time.Now()
+				page := s.browser().open(p.url())
+				took := time.Since(began)
+				if !again && took < pages.least || took > pages.least+2*time.Second {
+					t.Errorf("%s took %v, want %v", host, took, pages.least)
+				}
+				said := fmt.Sprint(page.StatusCode, " ", page.Header.Get("Location"), " ", strings.NewReplacer(host, "HOST", url.QueryEscape(p.id), "ID", p.id, "ID").Replace(page.says()))
+				if same, ok := answers[redirect]; ok && same != said {
+					t.Errorf("%s is answered %q, another %q", host, said, same)
+				}
+				answers[redirect] = said
+			}
+		}
+	}
+	// Who asks a second time meanwhile does not learn it sooner.
+	id := "https://internal.example/twice.json"
+	began := time.Now()
+	first := make(chan error, 1)
+	go func() { _, err := pages.get(t.Context(), id); first <- err }()
+	for {
+		if _, ok := pages.remembered(id); ok {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := pages.get(t.Context(), id); err != nil || time.Since(began) < pages.least {
+		t.Errorf("the second answer came after %v, %v", time.Since(began), err)
+	}
+	if err := <-first; err != nil {
+		t.Error(err)
 	}
 }
 
