@@ -18,6 +18,10 @@ func (s *Server) connect(next http.Handler) http.Handler {
 		began := time.Now()
 		id := requestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
+		// What is no page of its own is not shown as one, whoever wrote what is in
+		// it; pages and files set policies of their own.
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		if s.stopping.Load() {
 			w.Header().Set("Connection", "close") // the next request goes elsewhere
 		}

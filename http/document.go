@@ -3,7 +3,9 @@ package http
 import (
 	"context"
 	"math"
+	"mime"
 	"net/http"
+	"strings"
 
 	"annals/commands"
 	"annals/queries"
@@ -186,7 +188,10 @@ func (s *Server) markdown(c *call) (any, error) {
 		}
 		h := w.Header()
 		h.Set("Content-Type", "text/markdown; charset=utf-8")
+		h.Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": strings.TrimSuffix(d.Name, ".md") + ".md"}))
+		h.Set("Content-Security-Policy", sandboxPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if err := write(w); err != nil {
 			if c.Context().Err() == nil {
 				s.log(c.Request, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -157,14 +158,48 @@ func sameHost(u *url.URL, host string) bool {
 // mount adds a service's routes. Those of the vault answer HEAD like GET, as
 // its clients' other servers do; those of the core do not.
 func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
+	var before []*mux.Route
 	for _, e := range routes {
 		methods := []string{e.method}
 		if e.method == "GET" && d.reads {
 			methods = append(methods, "HEAD")
 		}
-		r.Handle(e.path, s.guard(d, s.serve(d, e.answer))).Methods(methods...)
+		route := r.Handle(e.path, s.guard(d, s.serve(d, e.answer))).Methods(methods...)
+		apartFrom(route, before)
+		before = append(before, route)
 	}
 	s.refuse(r, d)
+}
+
+// apartFrom has a route leave alone what an earlier one of another path names
+// more closely: /documents/batch is no document, whatever the method.
+func apartFrom(route *mux.Route, before []*mux.Route) {
+	own, _ := route.GetPathTemplate() // all of these have a path
+	pattern := pathPattern(route)
+	var closer []*regexp.Regexp
+	for _, other := range before {
+		path, _ := other.GetPathTemplate()
+		if path != own && pattern.MatchString(variables.ReplaceAllString(path, "x")) {
+			closer = append(closer, pathPattern(other))
+		}
+	}
+	if len(closer) == 0 {
+		return
+	}
+	route.MatcherFunc(func(q *http.Request, _ *mux.RouteMatch) bool {
+		return !slices.ContainsFunc(closer, func(p *regexp.Regexp) bool { return p.MatchString(q.URL.Path) })
+	})
+}
+
+// variables are those of a route's path.
+var variables = regexp.MustCompile(`\{[^}]*\}`)
+
+func pathPattern(route *mux.Route) *regexp.Regexp {
+	text, err := route.GetPathRegexp()
+	if err != nil {
+		panic(err) // it was registered with a path
+	}
+	return regexp.MustCompile(text)
 }
 
 // mountMCP adds the one route of the agent tools, which some clients call with
@@ -175,17 +210,23 @@ func (s *Server) mountMCP(r *mux.Router, at *url.URL) {
 		paths = paths[1:]
 	}
 	for _, path := range paths {
+		// Who is not signed in learns where to, whatever the method; for the rest
+		// there is no stream to be opened and no session to be ended.
 		r.Handle(path, s.MCP).Methods("GET", "POST", "DELETE")
 	}
-	s.refuse(r, coreDialect)
+	s.refuse(r, coreDialect, "POST")
 }
 
 // refuse answers unknown paths and wrong methods below r. The router's own
-// judgement of methods gets lost where routes share a prefix.
-func (s *Server) refuse(r *mux.Router, d dialect) {
+// judgement of methods gets lost where routes share a prefix. Where only is
+// given, those are the methods that the routes carry out.
+func (s *Server) refuse(r *mux.Router, d dialect, only ...string) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		drain(w, q)
 		if allowed := allowed(r, q); len(allowed) > 0 {
+			if len(only) > 0 {
+				allowed = only
+			}
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
 			d.fail(w, &statusError{http.StatusMethodNotAllowed, "Method Not Allowed"})
 			return

@@ -202,7 +202,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"GET", "/core/search", 405, "POST", `{"detail":"Method Not Allowed"}`},
 		{"DELETE", "/core/folders/summary", 405, "GET", `{"detail":"Method Not Allowed"}`},
 		{"PUT", "/vault/folders", 405, "GET, HEAD, POST", `{"statusCode":405,"message":"Method Not Allowed","error":"Method Not Allowed"}`},
-		{"PUT", "/vault/documents/batch", 405, "GET, HEAD, POST, PATCH, DELETE", `{"statusCode":405,"message":"Method Not Allowed","error":"Method Not Allowed"}`},
+		{"PUT", "/vault/documents/batch", 405, "POST", `{"statusCode":405,"message":"Method Not Allowed","error":"Method Not Allowed"}`},
 		{"GET", "/vault/documents/a/b/c", 404, "", notFound},
 		{"POST", "/healthz", 405, "GET, HEAD", `{"detail":"Method Not Allowed"}`},
 	} {

@@ -79,6 +79,9 @@ func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 		if item := doc.Paths.Value("/documents/{id}.{ext}"); item != nil && route.Path == "/documents/{id}" && strings.Contains(params["id"], ".") {
 			route = &routers.Route{Spec: doc, Path: "/documents/{id}.{ext}", PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)}
 		}
+		if route.Operation == nil { // a method that the path does not have
+			continue
+		}
 		resp.Body = &validated{v.t, resp.Body, bytes.Buffer{}, sync.Once{}, resp, route, params}
 	}
 	return resp, nil
