@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,6 +51,8 @@ type composeFile struct {
 	Services map[string]struct {
 		Image       string
 		Environment map[string]string
+		MemLimit    string `yaml:"mem_limit"`
+		PidsLimit   int    `yaml:"pids_limit"`
 		Volumes     []string
 		DependsOn   map[string]any `yaml:"depends_on"`
 	}
@@ -82,6 +85,9 @@ func TestComposeFileFitsTheProgram(t *testing.T) {
 			continue
 		}
 		nodes++
+		if service.MemLimit == "" || service.PidsLimit == 0 {
+			t.Errorf("%s may take all memory and all processes of its machine", name)
+		}
 		for variable, value := range service.Environment {
 			if strings.HasPrefix(variable, "ANNALS_") {
 				wantFlag(t, "compose.yaml", variable, value)
@@ -135,5 +141,28 @@ func TestOtherFilesOfDeploymentFitTheProgram(t *testing.T) {
 		for _, value := range values {
 			wantFlag(t, "annals.yaml", "ANNALS_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")), value)
 		}
+	}
+}
+
+// The unit bounds what the program and its children take together, and lets
+// readers of files give up what they do not need.
+func TestUnitBoundsWhatTheProgramTakes(t *testing.T) {
+	unit := deployed(t, "annals.service")
+	for _, setting := range []string{`MemoryMax=\d+[MG]`, `TasksMax=\d+`, `OOMPolicy=continue`, `LimitNOFILE=\d+`, `NoNewPrivileges=yes`, `SystemCallFilter=.*landlock_restrict_self.*seccomp`} {
+		if !regexp.MustCompile(`(?m)^` + setting).MatchString(unit) {
+			t.Errorf("annals.service does not set %s", setting)
+		}
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		return
+	}
+	text, err := exec.Command(analyze, "security", "--offline=true", filepath.Join("..", "..", "deploy", "annals.service")).Output()
+	found := regexp.MustCompile(`exposure level for annals.service: (\d+\.\d)`).FindSubmatch(text)
+	if err != nil || found == nil {
+		t.Skipf("this systemd-analyze judges no files: %v", err)
+	}
+	if level := string(found[1]); level > "1.5" || len(level) > 3 {
+		t.Errorf("systemd-analyze gives the unit an exposure of %s, want 1.5 at most", level)
 	}
 }
