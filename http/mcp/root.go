@@ -22,7 +22,7 @@ var (
 	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
 	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
 	errLinked  = fault.Errorf(fault.Forbidden, "it has several names on the disk, and links are not followed")
-	errUnclean = fault.Errorf(fault.Invalid, "write its path without an empty name, a dot for a name, or a slash at the end")
+	errUnclean = fault.Errorf(fault.Invalid, "a file's path ends with its name, not with a slash or a dot")
 	errMissing = fault.Errorf(fault.NotFound, "there is no such file")
 	errNoFile  = fault.Errorf(fault.Invalid, "it is not a regular file")
 	errSwapped = fault.Errorf(fault.Conflict, "it was replaced while it was being opened")
@@ -36,11 +36,11 @@ func openBelow(roots []root, path string) (*os.File, error) {
 	}
 	// A slash or a dot behind a name asks for a folder, and cleaning would make a
 	// file of it.
-	if filepath.IsAbs(path) && filepath.Clean(path) != path {
+	if names := strings.Split(filepath.ToSlash(path), "/"); filepath.IsAbs(path) && (names[len(names)-1] == "" || names[len(names)-1] == ".") {
 		return nil, errUnclean
 	}
 	for _, r := range roots {
-		if below, err := filepath.Rel(string(r), path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(below) {
+		if below, err := filepath.Rel(string(r), filepath.Clean(path)); err == nil && filepath.IsAbs(path) && filepath.IsLocal(below) {
 			return r.open(strings.Split(filepath.ToSlash(below), "/"))
 		}
 	}
