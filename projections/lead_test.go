@@ -216,7 +216,7 @@ func TestALeaseOutlivesAShortOutage(t *testing.T) {
 	defer db.Close()
 	name := url[strings.LastIndex(url, "/")+1:]
 	name, _, _ = strings.Cut(name, "?")
-	err = control.Alone(t.Context(), "test", func(ctx context.Context) error {
+	interrupt := func(ctx context.Context) error {
 		for _, allowed := range []string{"false", "true"} {
 			if _, err := db.ExecContext(ctx, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS "+allowed); err != nil {
 				return err
@@ -231,7 +231,18 @@ func TestALeaseOutlivesAShortOutage(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}
+	for {
+		begun := time.Now()
+		err = control.Alone(t.Context(), "test", interrupt)
+		if err == nil || time.Since(begun) < rebuildLease {
+			break
+		}
+		t.Logf("the outage was not short on this busy machine (%v), which says nothing: again", time.Since(begun))
+		if _, err := db.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err != nil {
 		t.Error(err)
 	}
