@@ -32,7 +32,8 @@ var rules = map[string][]string{
 	"events/originals/...":        {"events/fault", "events/originals"},
 	"events/copylog":              {"events", "events/fault"},
 	"events/backup":               {"events", "events/fault", "events/originals", "events/s3"},
-	"commands":                    {"events", "events/failpoint", "events/fault"},
+	"commands":                    {"commands/quota", "events", "events/failpoint", "events/fault"},
+	"commands/quota":              {"events", "events/fault"},
 	"commands/importer":           {"commands", "commands/importer/extract", "events", "events/failpoint", "events/fault", "events/originals"},
 	"commands/importer/...":       {"events/fault"},
 	"commands/importer/extract":   {"commands/importer/extract/...", "events/fault"},
@@ -43,13 +44,14 @@ var rules = map[string][]string{
 	"queries":                     {"projections", "projections/searchindex", "events", "events/fault", "queries/answer"},
 	"queries/answer":              {"events/fault"},
 	"http": {
-		"commands", "queries", "events", "events/fault", "events/originals", "http/signin", "schema",
+		"commands", "commands/quota", "queries", "events", "events/fault", "events/originals", "http/ratelimit", "http/signin", "schema",
 		"commands/importer/extract", // which files can be read
 	},
-	"http/mcp":    {"http", "commands", "queries", "events", "events/fault", "events/originals"},
-	"http/signin": {"events", "events/failpoint", "events/fault", "events/postgres"},
+	"http/mcp":       {"http", "http/ratelimit", "commands", "commands/quota", "queries", "events", "events/fault", "events/originals"},
+	"http/ratelimit": {"commands/quota", "events", "events/fault"},
+	"http/signin":    {"events", "events/failpoint", "events/fault", "events/postgres"},
 	// metrics measures the services from outside: what they read and what they append.
-	"http/metrics": {"http", "queries", "events", "events/fault"},
+	"http/metrics": {"http", "commands/quota", "queries", "events", "events/fault"},
 	"cmd/...":      {"..."},
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
+	"time"
 
 	"annals/events/fault"
 )
@@ -20,6 +22,7 @@ var statuses = map[fault.Kind]int{
 	fault.TooLarge:        http.StatusRequestEntityTooLarge,
 	fault.Unavailable:     http.StatusServiceUnavailable,
 	fault.Canceled:        http.StatusServiceUnavailable,
+	fault.Exhausted:       http.StatusTooManyRequests,
 }
 
 // statusError is an error that HTTP itself knows and fault does not: an
@@ -142,6 +145,8 @@ func (d dialect) fail(w http.ResponseWriter, err error) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "5")
+	case http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", strconv.Itoa(int(fault.RetryAfter(err)/time.Second)))
 	}
 	_ = d.write(w, status, d.fault(status, text, err)) // faults can always be encoded
 }

@@ -136,6 +136,9 @@ func (s *Server) documentBatch(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.begin(c, 0); err != nil {
+		return nil, err
+	}
 	docs, err := s.Queries.DocumentBatch(c.Context(), c.user, ids)
 	return each(docs, documentBody), err
 }

@@ -7,6 +7,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/ratelimit"
 
 	"github.com/gorilla/mux"
 )
@@ -15,6 +16,24 @@ import (
 type call struct {
 	*http.Request
 	user events.User
+	turn *ratelimit.Turn // of what is charged to the user; nil for none
+}
+
+// begin waits for the caller's turn to read, and charges him for the time that
+// the answer takes; length is that of his question.
+func (s *Server) begin(c *call, length int) (err error) {
+	c.turn, err = s.Reads.Begin(c.Context(), c.user, length)
+	return err
+}
+
+// metered is an endpoint without a body whose time is charged to the caller.
+func metered(answer endpoint) endpoint {
+	return func(s *Server, c *call) (any, error) {
+		if err := s.begin(c, 0); err != nil {
+			return nil, err
+		}
+		return answer(s, c)
+	}
 }
 
 // path returns a variable of the route's path.
@@ -53,10 +72,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	if err != nil {
 		return err
 	}
-	value, err := answer(s, &call{r, user})
+	c := &call{Request: r, user: user}
+	defer func() { c.turn.End() }()
+	value, err := answer(s, c)
+	c.turn.Release()
 	if err != nil {
 		return err
 	}
+	w = c.turn.Writer(w)
 	write, ok := value.(reply)
 	switch {
 	case ok:

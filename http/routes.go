@@ -17,35 +17,35 @@ var coreRoutes = []route{
 	{"GET", "/jobs/{job_id}", (*Server).job},
 	{"POST", "/search", (*Server).search},
 	{"POST", "/ask", (*Server).ask},
-	{"GET", "/folders/summary", (*Server).folderSummary},
+	{"GET", "/folders/summary", metered((*Server).folderSummary)},
 }
 
 // vaultRoutes are paths under VaultURL. The deep link comes before the
 // document, whose id has no dot.
 var vaultRoutes = []route{
-	{"GET", "/folders", (*Server).folders},
+	{"GET", "/folders", metered((*Server).folders)},
 	{"POST", "/folders", (*Server).createFolder},
-	{"GET", "/folders/{id}", (*Server).folder},
+	{"GET", "/folders/{id}", metered((*Server).folder)},
 	{"PATCH", "/folders/{id}", (*Server).changeFolder},
 	{"DELETE", "/folders/{id}", (*Server).deleteFolder},
-	{"GET", "/folders/{id}/permissions", (*Server).permissions},
+	{"GET", "/folders/{id}/permissions", metered((*Server).permissions)},
 	{"PUT", "/folders/{id}/permissions", (*Server).shareFolder},
-	{"GET", "/documents", (*Server).documents},
+	{"GET", "/documents", metered((*Server).documents)},
 	{"POST", "/documents/batch", (*Server).documentBatch},
 	{"GET", deepLink, (*Server).deepLink},
-	{"GET", "/documents/{id}", (*Server).document},
+	{"GET", "/documents/{id}", metered((*Server).document)},
 	{"PATCH", "/documents/{id}", (*Server).changeDocument},
 	{"DELETE", "/documents/{id}", (*Server).deleteDocument},
 	{"GET", "/documents/{id}/content", (*Server).content},
 	{"PUT", "/documents/{id}/content", (*Server).reviseDocument},
-	{"GET", "/documents/{id}/markdown", (*Server).markdown},
-	{"GET", "/documents/{id}/tags", (*Server).documentTags},
+	{"GET", "/documents/{id}/markdown", metered((*Server).markdown)},
+	{"GET", "/documents/{id}/tags", metered((*Server).documentTags)},
 	{"PUT", "/documents/{id}/tags", (*Server).tagDocument},
-	{"GET", "/documents/{id}/versions", (*Server).versions},
-	{"GET", "/documents/{id}/versions/{version}", (*Server).documentVersion},
+	{"GET", "/documents/{id}/versions", metered((*Server).versions)},
+	{"GET", "/documents/{id}/versions/{version}", metered((*Server).documentVersion)},
 	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent},
-	{"GET", "/tags", (*Server).tags},
-	{"GET", "/audit", (*Server).audit},
+	{"GET", "/tags", metered((*Server).tags)},
+	{"GET", "/audit", metered((*Server).audit)},
 }
 
 // deepLink is the path that passages name, on the vault and at the root.

@@ -39,6 +39,9 @@ func (s *Server) search(c *call) (any, error) {
 	if strings.TrimSpace(q.Query) == "" {
 		return out, nil
 	}
+	if err := s.begin(c, len(q.Query)); err != nil {
+		return nil, err
+	}
 	sources, err := s.Queries.Search(c.Context(), c.user, q)
 	for _, p := range sources {
 		out.Sources = append(out.Sources, source{
@@ -71,6 +74,9 @@ func (s *Server) ask(c *call) (any, error) {
 		Tags:   each(o.texts("tags", s.Limits.Tags, true), AskedTag),
 	}
 	if err := found.err(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(c, len(q.Query)); err != nil {
 		return nil, err
 	}
 	a, err := s.Queries.Ask(c.Context(), c.user, q)

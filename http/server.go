@@ -21,6 +21,7 @@ import (
 
 	"annals/events"
 	"annals/events/originals"
+	"annals/http/ratelimit"
 )
 
 // Server serves the core and the vault. Its fields are set before Handler or
@@ -53,7 +54,10 @@ type Server struct {
 	// host than the rest, requests are routed by host as well.
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
-	Limits  Limits
+	Limits Limits
+	// Reads charges users for the time of searches, questions and listings.
+	// Nothing is charged where it is nil.
+	Reads   *ratelimit.Limiter
 	Origins []string // whose web pages may call, as "https://app.example"; "*" is everyone's
 	Version string   // of the program
 

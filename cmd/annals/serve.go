@@ -41,6 +41,7 @@ type serveConfig struct {
 	fileBytes, uploadBytes      int64
 	extract                     extract.Limits
 	fileTimeout, stall, drain   time.Duration
+	quota                       quotaConfig
 	logLevel, logFormat         string
 	profiles                    string // address; none: not served
 	metrics                     string // address; none: that of the services
@@ -100,6 +101,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
 	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")
 	flags.Lookup("drain").DefValue = "0s" // which help does not show
+	c.quota.bind(flags)
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")
@@ -143,6 +145,7 @@ func (c *serveConfig) check() error {
 		least, most int64
 	}{
 		{"workers", int64(c.workers), 1, 1024},
+		{"quota-searches", int64(c.quota.searches), 1, 1024},
 		{"search-limit", int64(c.searchLimit), 1, searchindex.MaxLimit / 2},
 		{"max-files", int64(c.files), 1, 1_000_000},
 		{"max-file-bytes", c.fileBytes, 1, math.MaxInt64},

@@ -14,12 +14,14 @@ import (
 	"annals/commands/importer"
 	"annals/commands/importer/extract"
 	"annals/commands/importer/summarise"
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/originals"
 	httpd "annals/http"
 	"annals/http/mcp"
 	"annals/http/metrics"
+	"annals/http/ratelimit"
 	"annals/http/signin"
 	"annals/projections"
 	"annals/queries"
@@ -36,6 +38,8 @@ type service struct {
 
 	metrics   *metrics.Metrics
 	metricsAt net.Listener // nil: at the server's own
+	policy    *quota.Policy
+	reads     *ratelimit.Limiter
 	log       *events.Log
 	control   *projections.Control
 	holder    string         // this process among those that share the work
@@ -75,7 +79,7 @@ func openService(ctx context.Context, c *serveConfig, urls addresses, logger *sl
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openSignIn, s.openImporter} {
+	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openSignIn, s.openQuotas, s.openImporter} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -221,6 +225,7 @@ func (s *service) openServer() error {
 	s.server.Originals = s.originals
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
+	s.server.Reads = s.reads
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
 	s.server.Stall = s.config.stall
@@ -234,7 +239,7 @@ func (s *service) openServer() error {
 		Verify: s.verifier.For(s.urls.mcp.String()).Verify, Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
 		URL: s.urls.mcp, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
 		IngestRoots: s.config.mcpIngestRoots, AllowDelete: s.config.mcpAllowDelete,
-		Limits: s.server.Limits, Version: version(), Logger: s.logger,
+		Limits: s.server.Limits, Reads: s.reads, Version: version(), Logger: s.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("offer tools to agents: %w", err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind says what sort of failure an error is, whatever its cause.
@@ -24,9 +25,10 @@ const (
 	TooLarge
 	Unavailable
 	Canceled
+	Exhausted // there is too much of it now: RetryAfter says when there may be less
 )
 
-var names = [...]string{"internal", "invalid", "unauthenticated", "forbidden", "not found", "conflict", "too large", "unavailable", "canceled"}
+var names = [...]string{"internal", "invalid", "unauthenticated", "forbidden", "not found", "conflict", "too large", "unavailable", "canceled", "exhausted"}
 
 // String returns the kind's name, in lower case.
 func (k Kind) String() string {
@@ -43,6 +45,7 @@ type Error struct {
 	text  string
 	err   error
 	hides bool // text does not tell err
+	after time.Duration
 }
 
 func (e *Error) Error() string { return e.text }
@@ -61,6 +64,23 @@ func Errorf(kind Kind, format string, args ...any) error {
 // cause stays in its tree, for Detail to tell whoever operates the service.
 func Hide(kind Kind, text string, cause error) error {
 	return &Error{Kind: kind, text: text, err: cause, hides: true}
+}
+
+// Later formats an error of kind Exhausted that is worth another try after a
+// while.
+func Later(after time.Duration, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: Exhausted, text: err.Error(), err: err, after: after}
+}
+
+// RetryAfter returns when what failed of kind Exhausted is worth another try, in
+// full seconds and at least one.
+func RetryAfter(err error) time.Duration {
+	var e *Error
+	if !errors.As(err, &e) {
+		return time.Second
+	}
+	return max(time.Second, (e.after + time.Second - 1).Truncate(time.Second))
 }
 
 // Detail returns the message of err followed by the causes that Hide kept out

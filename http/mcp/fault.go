@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"annals/events/fault"
 	httpd "annals/http"
@@ -23,6 +24,7 @@ var codes = map[fault.Kind]int64{
 	fault.TooLarge:        jsonrpc.CodeInvalidParams,
 	fault.Unavailable:     jsonrpc.CodeInternalError,
 	fault.Canceled:        jsonrpc.CodeInternalError,
+	fault.Exhausted:       jsonrpc.CodeInternalError,
 }
 
 // protocolError is how the protocol tells an error of what is no tool; about
@@ -50,6 +52,9 @@ func (h *Handler) tell(c call, what string, err error) error {
 	h.Logger.DebugContext(c, "call refused", "call", what, "error", fault.Detail(err), "correlation_id", id)
 	if kind == fault.Unavailable {
 		return errors.New(told(err) + ". Call again in some seconds")
+	}
+	if kind == fault.Exhausted {
+		return fmt.Errorf("%s. Call again in %d seconds", told(err), fault.RetryAfter(err)/time.Second)
 	}
 	return errors.New(told(err))
 }

@@ -3,7 +3,7 @@ package mcp
 import "annals/events/fault"
 
 var healthTool = tool{
-	name: "health", title: "Ask whether the service answers",
+	name: "health", title: "Ask whether the service answers", free: true,
 	about: `Tells whether the service can answer everything at the moment. Call it when other tools say that something is unavailable.`,
 }
 

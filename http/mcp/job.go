@@ -12,7 +12,7 @@ import (
 )
 
 var jobTool = tool{
-	name: "job_status", title: "Show an import job",
+	name: "job_status", title: "Show an import job", free: true,
 	about: `Tells how far an import job is and, for each file, whether it succeeded and the document's id. Call it again every few seconds until done is true; ` +
 		`the documents can then be listed, read and searched. Jobs are told to those who started them.`,
 }

@@ -24,6 +24,7 @@ import (
 	"annals/events"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/ratelimit"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -79,7 +80,10 @@ type Options struct {
 	IngestRoots []string
 	AllowDelete bool // offers the tool that deletes documents
 
-	Limits  httpd.Limits
+	Limits httpd.Limits
+	// Reads charges users for the time of what only reads, beside that of the
+	// routes. Nothing is charged where it is nil.
+	Reads   *ratelimit.Limiter
 	Await   time.Duration // for a reader to see what was done: 5 s
 	Version string        // of the program
 	Logger  *slog.Logger  // slog.Default if nil

@@ -74,7 +74,7 @@ func (a asked) plain() string {
 // ends with the URI of the next.
 func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	c, a := caller(ctx), ctx.Value(askedKey{}).(asked)
-	out, err := h.resource(c, a)
+	out, err := metered(h, c, tool{}, len(a.uri), func() (output, error) { return h.resource(c, a) })
 	if err != nil {
 		return nil, h.resourceError(c, a.uri, err)
 	}

@@ -12,6 +12,7 @@ type tool struct {
 	title, about string
 	where        string // goes behind about, with its names as they are
 	effect       effect
+	free         bool // its time is not charged: it tells of what was begun
 }
 
 // effect is what a tool does to what is kept.
@@ -52,9 +53,9 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 		Name: name, Title: t.title, Description: h.named(t.about) + t.where, Annotations: t.effect.annotations(t.title),
 		InputSchema: h.inputSchema(schemaOf[In](h)), OutputSchema: schemaOf[Out](h),
 	}
-	sdk.AddTool(s, definition, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
+	sdk.AddTool(s, definition, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		c := caller(ctx)
-		out, err := answer(c, in)
+		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return answer(c, in) })
 		if err != nil {
 			return nil, out, h.tell(c, name, err)
 		}
@@ -64,6 +65,20 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, out, nil
 	})
+}
+
+// metered charges the caller for the time that a tool takes to read, with
+// arguments of a length.
+func metered[Out any](h *Handler, c call, t tool, length int, answer func() (Out, error)) (out Out, err error) {
+	if t.effect != reads || t.free {
+		return answer()
+	}
+	turn, err := h.Reads.Begin(c, c.user, length)
+	if err != nil {
+		return out, err
+	}
+	defer turn.End()
+	return answer()
 }
 
 // addTools offers every tool that is configured.

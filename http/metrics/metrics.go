@@ -3,7 +3,7 @@
 // of users, folders or documents, so that there are few series and whoever
 // reads them learns how the service does and not what it holds.
 //
-// It imports http, queries, events and events/fault.
+// It imports http, commands/quota, queries, events and events/fault.
 package metrics
 
 import (
@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"annals/commands/quota"
 	httpd "annals/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,7 @@ type Metrics struct {
 	failures *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	steps    *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
 }
 
 // Most scrapes at the same time: the state of the read models is looked up for
@@ -62,11 +64,17 @@ func New(version string, logger *slog.Logger) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600},
 		}, []string{"step"}),
 	}
+	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "annals_quota_refusals_total", Help: "Requests that were refused because a user or a folder had used up a limit, by the limit.",
+	}, []string{"limit"})
+	for _, limit := range limits {
+		m.refused.WithLabelValues(limit)
+	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "annals_info", Help: "Always 1; its label is the version of the program.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.appends, m.appended, m.failures, m.requests, m.steps, info,
+	m.registry.MustRegister(m.appends, m.appended, m.failures, m.requests, m.steps, m.refused, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: scrapeLog{logger}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapes,
@@ -88,6 +96,22 @@ func (m *Metrics) Step(step string, took time.Duration) {
 		step = "other" // readers of files are processes of their own
 	}
 	m.steps.WithLabelValues(step).Observe(took.Seconds())
+}
+
+// limits are those that users meet.
+var limits = func() []string {
+	all := []string{"searches"} // that run at once
+	for _, k := range quota.Kinds() {
+		all = append(all, k.String())
+	}
+	return all
+}()
+
+// Refuse counts a request that was refused by a limit.
+func (m *Metrics) Refuse(limit string) {
+	if slices.Contains(limits, limit) {
+		m.refused.WithLabelValues(limit).Inc()
+	}
 }
 
 // scrapeLog tells operators what a scrape had to leave out.

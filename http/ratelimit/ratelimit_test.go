@@ -1,0 +1,210 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"annals/commands/quota"
+	"annals/events"
+	"annals/events/fault"
+)
+
+var bob = events.User{Principal: "user:bob"}
+
+func limited(search time.Duration, atOnce int) *Limiter {
+	return &Limiter{AtOnce: atOnce, Limits: func(_ context.Context, u events.User) (quota.Limits, error) {
+		if u.Admin {
+			return quota.Limits{}, nil
+		}
+		return quota.Limits{quota.Search: int64(search)}, nil
+	}}
+}
+
+// read takes so long, in a bubble of synctest.
+func read(t *testing.T, l *Limiter, u events.User, length int, takes time.Duration) error {
+	t.Helper()
+	turn, err := l.Begin(t.Context(), u, length)
+	if err == nil {
+		time.Sleep(takes)
+		turn.End()
+	}
+	return err
+}
+
+func TestTimeIsChargedAndComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(6*time.Second, 1)
+		if err := read(t, l, bob, 0, 5*time.Second); err != nil { // half a second comes back meanwhile
+			t.Fatal(err)
+		}
+		if err := read(t, l, bob, 0, 4*time.Second); err != nil { // more than is left: that is owed
+			t.Fatal(err)
+		}
+		err := read(t, l, bob, 0, 0)
+		if !fault.Is(err, fault.Exhausted) {
+			t.Fatalf("beyond the limit: %v", err)
+		}
+		// 9 s were used and 0.9 s came back of 6 s: 2.1 s are owed.
+		if after := fault.RetryAfter(err); after < 21*time.Second || after > 23*time.Second {
+			t.Errorf("retry after %s", after)
+		}
+		for _, part := range []string{"6s", "annals user quota", fmt.Sprint(fault.RetryAfter(err))} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %q", err, part)
+			}
+		}
+		if err := read(t, l, events.User{Principal: "user:carol"}, 0, time.Second); err != nil {
+			t.Errorf("another user pays for it: %v", err)
+		}
+		if err := read(t, l, events.User{Principal: "user:bob", Admin: true}, 0, time.Hour); err != nil {
+			t.Errorf("an admin is refused: %v", err)
+		}
+		time.Sleep(fault.RetryAfter(err))
+		if err := read(t, l, bob, 0, 0); err != nil {
+			t.Errorf("after the time that was named: %v", err)
+		}
+	})
+}
+
+func TestALongQuestionCostsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for length, want := range map[int]int{10: 59, 400_000: 1} {
+			l, n := limited(time.Second, 1), 0
+			for read(t, l, bob, length, 10*time.Millisecond) == nil {
+				n++
+			}
+			if n < want || n > 2*want+60 && length > 10 {
+				t.Errorf("%d questions of %d bytes pass, want about %d", n, length, want)
+			}
+			if length > 1000 && n != want {
+				t.Errorf("%d long questions pass, want %d", n, want)
+			}
+		}
+	})
+}
+
+func TestReadsOfOneUserTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(time.Minute, 2)
+		var running, most atomic.Int32
+		var refused atomic.Int32
+		l.Refuse = func(string) { refused.Add(1) }
+		var all sync.WaitGroup
+		for range 2 + queue + 10 {
+			all.Go(func() {
+				turn, err := l.Begin(t.Context(), bob, 0)
+				if err != nil {
+					if !fault.Is(err, fault.Exhausted) {
+						t.Error(err)
+					}
+					return
+				}
+				if n := running.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(100 * time.Millisecond)
+				running.Add(-1)
+				turn.Release()
+				turn.End()
+			})
+		}
+		began := time.Now()
+		turn, err := l.Begin(t.Context(), events.User{Principal: "user:carol"}, 0)
+		if err != nil || time.Since(began) > 0 {
+			t.Errorf("another user waits %s behind them: %v", time.Since(began), err)
+		}
+		turn.End()
+		all.Wait()
+		if most.Load() != 2 || refused.Load() < 8 {
+			t.Errorf("%d ran at once, want 2; %d were refused, want at least 8", most.Load(), refused.Load())
+		}
+	})
+}
+
+// Many at once reserve what they are expected to cost before any is done.
+func TestParallelReadsDoNotPassAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(time.Second, 100)
+		var passed atomic.Int32
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if read(t, l, bob, 100_000, time.Minute) == nil {
+					passed.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if passed.Load() != 4 { // of 210 ms each
+			t.Errorf("%d passed at once, want 4", passed.Load())
+		}
+	})
+}
+
+func TestASlowClientIsNotCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(time.Second, 1)
+		turn, err := l.Begin(t.Context(), bob, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := turn.Writer(slow{httptest.NewRecorder()})
+		w.Write([]byte("answer"))
+		turn.End()
+		if used := l.Used(bob.Principal); used > 0 {
+			t.Errorf("%s were charged for the client", used)
+		}
+	})
+}
+
+type slow struct{ *httptest.ResponseRecorder }
+
+func (s slow) Write(p []byte) (int, error) {
+	time.Sleep(time.Hour)
+	return s.ResponseRecorder.Write(p)
+}
+
+func TestAccountsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(time.Second, 1)
+		for i := range 3 * maxUsers {
+			if i%maxUsers == 0 {
+				time.Sleep(2 * time.Minute)
+			}
+			turn, err := l.Begin(t.Context(), events.User{Principal: events.Principal(fmt.Sprint("user:", i))}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn.End()
+		}
+		if len(l.users) > maxUsers {
+			t.Errorf("%d accounts are kept, want %d at most", len(l.users), maxUsers)
+		}
+	})
+}
+
+func TestWhoLeavesTheQueueIsNotCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(time.Second, 1)
+		first, err := l.Begin(t.Context(), bob, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := l.Begin(ctx, bob, 1000); !fault.Is(err, fault.Canceled) {
+			t.Errorf("who left gets %v", err)
+		}
+		first.End()
+		if used := l.Used(bob.Principal); used > 2*time.Millisecond {
+			t.Errorf("%s were charged", used)
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package http_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/commands/quota"
+	"annals/events"
+	httpd "annals/http"
+	"annals/http/metrics"
+	"annals/http/ratelimit"
+)
+
+// spent lets a user read once, and then no more for a while.
+func spent(refuse func(string)) *ratelimit.Limiter {
+	return &ratelimit.Limiter{Refuse: refuse, Limits: func(_ context.Context, u events.User) (quota.Limits, error) {
+		if u.Admin {
+			return quota.Limits{}, nil
+		}
+		return quota.Limits{quota.Search: int64(10 * time.Millisecond)}, nil
+	}}
+}
+
+// Whoever used up his time is told so by every read that is charged, in the
+// words of its service; what is not charged is answered.
+func TestReadsBeyondTheLimit(t *testing.T) {
+	s := startStack(t, func(h *httpd.Server) { h.Reads = spent(h.Metrics.(*metrics.Metrics).Refuse) })
+	folder := s.makeFolder("", "F")
+	const none = "7d9bb1f8-9c2f-4c3a-9d5e-0c9c8b7a6d5e"
+	if resp, body := s.do("GET", "/vault/tags", ""); resp.StatusCode != 200 {
+		t.Fatalf("the first read = %d %s", resp.StatusCode, body)
+	}
+	charged := []string{
+		"POST /core/search", "POST /core/ask", "GET /core/folders/summary?folder_name=F",
+		"GET /vault/folders", "GET /vault/folders/" + folder, "GET /vault/folders/" + folder + "/permissions", "GET /vault/documents", "POST /vault/documents/batch",
+		"GET /vault/documents/" + none, "GET /vault/documents/" + none + "/markdown", "GET /vault/documents/" + none + "/tags",
+		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/tags", "GET /vault/audit",
+	}
+	for _, route := range charged {
+		method, path, _ := strings.Cut(route, " ")
+		resp, body := s.do(method, path, `{"query":"notice","ids":["`+none+`"]}`)
+		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		if resp.StatusCode != 429 || err != nil || after < 1 || after > 120 || !strings.Contains(body, "10ms of time") {
+			t.Errorf("%s = %d %s, Retry-After %q", route, resp.StatusCode, body, resp.Header.Get("Retry-After"))
+		}
+		if vault := strings.Contains(path, "/vault/"); vault != strings.Contains(body, `"statusCode":429`) || vault == strings.Contains(body, `{"detail":"`) {
+			t.Errorf("%s answers %s", route, body)
+		}
+		if resp, _ := s.do(method, path, `{"query":"notice","ids":["`+none+`"]}`, "Authorization", "Bearer admin"); resp.StatusCode == 429 {
+			t.Errorf("%s refuses an admin", route)
+		}
+	}
+	for path, want := range map[string]int{"/core/jobs/" + none: 404, "/vault/documents/" + none + "/content": 404, "/readyz": 200} {
+		if resp, body := s.do("GET", path, ""); resp.StatusCode != want {
+			t.Errorf("%s = %d %s", path, resp.StatusCode, body)
+		}
+	}
+	_, body := s.do("GET", "/metrics", "")
+	if want := "annals_quota_refusals_total{limit=\"search\"} " + strconv.Itoa(len(charged)); !slices.Contains(strings.Split(body, "\n"), want) {
+		t.Errorf("no %s in the metrics", want)
+	}
+}
+
+// A question is bounded, whatever the time that is left.
+func TestAQuestionIsBounded(t *testing.T) {
+	s := startStack(t)
+	for _, n := range []int{100_001, 1_000_000} {
+		for _, path := range []string{"/core/search", "/core/ask"} {
+			if resp, body := s.do("POST", path, `{"query":"`+strings.Repeat("a", n)+`"}`); resp.StatusCode != 422 || !strings.Contains(body, "at most 100000 characters") {
+				t.Errorf("a question of %d characters at %s = %d %.300s", n, path, resp.StatusCode, body)
+			}
+		}
+	}
+}
