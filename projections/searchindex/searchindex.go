@@ -40,8 +40,8 @@ type Query struct {
 	Text string
 	// More are further terms, which raise a passage that Text finds, in
 	// engines that can weigh terms. Those count that are strongest by their
-	// weight and their rareness in the index, and together for MoreShare of
-	// all that is looked for.
+	// weight and their rareness where the caller searches, and together for
+	// MoreShare of all that is looked for.
 	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; none and !All: no hits
@@ -78,9 +78,14 @@ var ErrDamaged = errors.New("it is damaged")
 // What it finds depends on the passages it holds alone: two engines of one
 // kind that were brought to the same passages, in whatever batches, give the
 // same ids in the same order, with scores that differ by less than 1e-6.
-// Filters act before ranking and do not change a score. All methods may be
-// called at the same time, except that calls of Apply are made one after
-// another and Close is the last.
+//
+// Filters act before ranking. What a score is made of, such as how rare a word
+// is, is counted among the passages that Granted and Folders let through and no
+// others: neither scores nor order depend on what the caller may not read.
+// Document and Tags do not change a score.
+//
+// All methods may be called at the same time, except that calls of Apply are
+// made one after another and Close is the last.
 type Engine interface {
 	// Apply makes the change durable before it returns: searches see all of
 	// it from then on, and none of it before or after an error.

@@ -5,7 +5,8 @@
 // bleve's takes the square root of a term's frequency and the square of its
 // rareness, and averages over what its segments happen to hold, deleted
 // passages included. Here every figure is counted from the passages that are
-// there, so that scores do not depend on how they came in.
+// there and that the caller searches, so that scores do not depend on how they
+// came in, nor on what the caller may not read.
 //
 // It may import events and projections/searchindex.
 package bleve
@@ -39,6 +40,7 @@ type Index struct {
 	dir     string
 	index   bleve.Index
 	columns columns
+	scopes  scopeCache
 	close   func() error
 }
 

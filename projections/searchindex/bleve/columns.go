@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
@@ -78,6 +79,17 @@ func newColumn(seg segment.Segment) (*column, error) {
 			return nil, err
 		}
 	}
+}
+
+// live returns the sum of the lengths of all passages that were not deleted.
+func (c *column) live(deleted *roaring.Bitmap) (total uint64) {
+	total = c.total
+	if deleted != nil {
+		for d := deleted.Iterator(); d.HasNext(); {
+			total -= uint64(c.lengths[d.Next()])
+		}
+	}
+	return total
 }
 
 // numbers returns the numbers of the folders in a term of foldersField.

@@ -8,18 +8,13 @@ import (
 	"annals/projections/searchindex"
 )
 
-// filter tells which passages of a segment a query may find.
+// filter tells which passages of a scope a query may find.
 type filter struct {
-	column *column
-	places []bool            // by place, whether its folders pass; nil: all
-	sets   []*roaring.Bitmap // passages, each of which must hold it
+	sets []*roaring.Bitmap // each of which must hold a passage
 }
 
-func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
-	f := &filter{column: c}
-	if !q.All || len(q.Folders) > 0 {
-		f.places = c.passing(q)
-	}
+func newFilter(seg *scorch.SegmentSnapshot, q searchindex.Query) (*filter, error) {
+	f := new(filter)
 	if q.Document != "" {
 		set, err := holding(seg, documentField, []string{q.Document}, false)
 		if err != nil {
@@ -66,9 +61,6 @@ func (c *column) among(ids []string) []bool {
 }
 
 func (f *filter) passes(number uint32) bool {
-	if f.places != nil && !f.places[f.column.place[number]] {
-		return false
-	}
 	for _, set := range f.sets {
 		if !set.Contains(number) {
 			return false

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
@@ -46,8 +47,8 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 	if err != nil {
 		return nil, err
 	}
-	r := &ranking{snapshot: s, columns: found, keep: cmp.Or(q.Limit, 10) + q.Offset}
-	if err := r.lookUp(terms, q.More); err != nil {
+	r := &ranking{snapshot: s, columns: found, within: make([]*scope, len(found)), keep: cmp.Or(q.Limit, 10) + q.Offset}
+	if err := r.lookUp(terms, q.More, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
 	for i := range s.Segments() {
@@ -66,6 +67,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 type ranking struct {
 	snapshot *scorch.IndexSnapshot
 	columns  []*column
+	within   []*scope // the passages where the caller searches, by segment; nil: all
 	terms    []rankedTerm
 	more     []rankedTerm // of these alone, no passage is found
 	average  float64      // length of a passage in terms
@@ -76,7 +78,7 @@ type ranking struct {
 // rankedTerm is a term of the query with its postings in each segment.
 type rankedTerm struct {
 	weight   float64 // of the term in the query, times its rareness
-	found    uint64  // passages that hold it
+	found    uint64  // passages that hold it, of those where the caller searches
 	postings []segment.PostingsList
 }
 
@@ -88,8 +90,10 @@ type candidate struct {
 	id      string
 }
 
-// lookUp finds the terms in all segments and weighs them.
-func (r *ranking) lookUp(terms, more []searchindex.Term) (err error) {
+// lookUp finds the terms in all segments and weighs them. All that it counts is
+// counted in the scopes alone: a score that hung on other passages would tell
+// how many of those hold a word.
+func (r *ranking) lookUp(terms, more []searchindex.Term, scopes []*scope) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
 	var passages, total uint64
@@ -97,13 +101,14 @@ func (r *ranking) lookUp(terms, more []searchindex.Term) (err error) {
 		if dictionaries[i], err = seg.Segment().Dictionary(wordsField); err != nil {
 			return err
 		}
-		passages += seg.Count()
-		total += r.columns[i].total
-		if deleted := seg.Deleted(); deleted != nil {
-			for d := deleted.Iterator(); d.HasNext(); {
-				total -= uint64(r.columns[i].lengths[d.Next()])
-			}
+		if scopes == nil {
+			passages += seg.Count()
+			total += r.columns[i].live(seg.Deleted())
+			continue
 		}
+		r.within[i] = scopes[i].live(r.columns[i], seg.Deleted())
+		passages += r.within[i].set.GetCardinality()
+		total += r.within[i].total
 	}
 	r.average = float64(total) / float64(max(passages, 1))
 	if r.terms, err = r.weigh(terms, dictionaries, passages); err != nil {
@@ -130,12 +135,16 @@ func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDic
 	for _, t := range terms {
 		ranked := rankedTerm{postings: make([]segment.PostingsList, len(dictionaries))}
 		for i, d := range dictionaries {
-			list, err := d.PostingsList([]byte(t.Text), r.snapshot.Segments()[i].Deleted(), nil)
+			list, err := d.PostingsList([]byte(t.Text), r.except(i), nil)
+			if err != nil {
+				return nil, err
+			}
+			found, err := r.count(list, i)
 			if err != nil {
 				return nil, err
 			}
 			ranked.postings[i] = list
-			ranked.found += list.Count()
+			ranked.found += found
 		}
 		if ranked.found > 0 {
 			n, f := float64(passages), float64(ranked.found)
@@ -150,9 +159,26 @@ func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDic
 	return all, nil
 }
 
+// except returns the passages that are left out of the lists of a segment: those
+// that were deleted, where they are not left out with all that is not searched.
+func (r *ranking) except(segment int) *roaring.Bitmap {
+	if r.within[segment] != nil {
+		return nil
+	}
+	return r.snapshot.Segments()[segment].Deleted()
+}
+
+// count returns how many passages on a list of a segment the caller searches.
+func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) {
+	if r.within[segment] == nil {
+		return list.Count(), nil
+	}
+	return countWithin(list, r.within[segment].set)
+}
+
 // segment ranks the passages of one segment that pass the query's filters.
 func (r *ranking) segment(i int, q searchindex.Query) error {
-	pass, err := newFilter(r.snapshot.Segments()[i], r.columns[i], q)
+	pass, err := newFilter(r.snapshot.Segments()[i], q)
 	if err != nil {
 		return err
 	}
@@ -178,10 +204,11 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 	return nil
 }
 
-// score adds what a term counts for in the passages of one segment: in all of
-// them if it finds them, or else in those that were found.
+// score adds what a term counts for in the passages of one segment that the
+// caller searches: in all of them if it finds them, or else in those that were
+// found.
 func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
-	lengths := r.columns[segment].lengths
+	lengths, within := r.columns[segment].lengths, r.within[segment]
 	postings := t.postings[segment].Iterator(true, false, false, nil)
 	for {
 		p, err := postings.Next()
@@ -189,7 +216,7 @@ func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) erro
 			return err
 		}
 		number := uint32(p.Number())
-		if !finds && sum.scores[number] == 0 {
+		if !within.has(number) || !finds && sum.scores[number] == 0 {
 			continue
 		}
 		frequency := float64(p.Frequency())

@@ -32,7 +32,8 @@ func Run(t *testing.T, open Open) {
 		"reopening":                     testReopen,
 		"filters":                       testFilters,
 		"filters of rare things":        testRareFilters,
-		"filters do not change scores":  testFilterScores,
+		"tags do not change scores":     testFilterScores,
+		"what is hidden has no effect":  testHidden,
 		"batching does not matter":      testBatching,
 		"ties are broken by id":         testTies,
 		"languages":                     testLanguages,
@@ -214,19 +215,21 @@ func testFilters(t *testing.T, open Open) {
 func testFilterScores(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: generate(2, 500)})
-	q := searchindex.Query{Text: "w1 w7 w60", All: true, Limit: 500}
-	score := make(map[string]float64)
-	for _, h := range search(t, e, q) {
-		score[h.ID] = h.Score
-	}
-	narrow := searchindex.Query{Text: q.Text, Granted: []string{"folder3", "folder4"}, Folders: []string{"top"}, Tags: []string{"tag1"}, Limit: 500}
-	hits := search(t, e, narrow)
-	if len(hits) == 0 || len(hits) >= len(score) {
-		t.Fatalf("the filter passes %d of %d", len(hits), len(score))
-	}
-	for _, h := range hits {
-		if math.Abs(h.Score-score[h.ID]) > 1e-6 {
-			t.Errorf("passage %s scores %v with a filter, %v without", h.ID, h.Score, score[h.ID])
+	for _, q := range []searchindex.Query{{All: true}, {Granted: []string{"folder3", "folder4"}}, {Granted: []string{"folder3"}, Folders: []string{"top"}}} {
+		q.Text, q.Limit = "w1 w7 w60", 500
+		score := make(map[string]float64)
+		for _, h := range search(t, e, q) {
+			score[h.ID] = h.Score
+		}
+		q.Tags = []string{"tag1"}
+		hits := search(t, e, q)
+		if len(hits) == 0 || len(hits) >= len(score) {
+			t.Fatalf("the filter passes %d of %d", len(hits), len(score))
+		}
+		for _, h := range hits {
+			if h.Score != score[h.ID] {
+				t.Errorf("passage %s scores %v with a tag, %v without", h.ID, h.Score, score[h.ID])
+			}
 		}
 	}
 }

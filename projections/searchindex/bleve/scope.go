@@ -1,0 +1,155 @@
+package bleve
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"annals/projections/searchindex"
+)
+
+// scopeCache holds the scopes of the latest callers: people search several times
+// with the same rights, and every search asks twice.
+type scopeCache struct {
+	mu    sync.Mutex
+	calls []*scopedCaller // the latest first
+}
+
+// cachedScopes bounds the callers that are remembered. Of each there is a bit
+// for every passage.
+const cachedScopes = 16
+
+// scopedCaller is where a caller searches, in each segment that was asked for.
+type scopedCaller struct {
+	all              bool
+	granted, folders []string
+	bySegment        map[uint64]*scope
+}
+
+// scope holds the passages of one segment that lie where a caller searches,
+// deleted ones included, and what a score needs to know of them.
+type scope struct {
+	set   *roaring.Bitmap
+	bits  []uint64 // set again: a bit for each passage, which is quicker to look up
+	total uint64   // of their lengths
+}
+
+// has reports whether a passage is in the scope, a nil one holds all.
+func (s *scope) has(number uint32) bool {
+	return s == nil || s.bits[number/64]>>(number%64)&1 == 1
+}
+
+// of returns the scopes of a query in the segments of a snapshot, nil where the
+// caller may read everything and looks everywhere.
+func (s *scopeCache) of(snapshot *scorch.IndexSnapshot, columns []*column, q searchindex.Query) []*scope {
+	if q.All && len(q.Folders) == 0 {
+		return nil
+	}
+	segments := snapshot.Segments()
+	known := s.known(q)
+	found := make([]*scope, len(segments))
+	current := make(map[uint64]*scope, len(segments))
+	for i, seg := range segments {
+		found[i] = known[seg.Id()]
+		if found[i] == nil {
+			found[i] = columns[i].scope(q)
+		}
+		current[seg.Id()] = found[i]
+	}
+	s.keep(q, current)
+	return found
+}
+
+// known returns what is remembered of a caller's scopes, by segment.
+func (s *scopeCache) known(q searchindex.Query) map[uint64]*scope {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.find(q); i >= 0 {
+		return s.calls[i].bySegment
+	}
+	return nil
+}
+
+// keep remembers the scopes of a caller instead of those that it had before.
+func (s *scopeCache) keep(q searchindex.Query, current map[uint64]*scope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var caller *scopedCaller
+	if i := s.find(q); i >= 0 {
+		caller = s.calls[i]
+		s.calls = slices.Delete(s.calls, i, i+1)
+		caller.bySegment = current
+	} else {
+		caller = &scopedCaller{q.All, slices.Clone(q.Granted), slices.Clone(q.Folders), current}
+		s.calls = s.calls[:min(len(s.calls), cachedScopes-1)]
+	}
+	s.calls = slices.Insert(s.calls, 0, caller)
+}
+
+func (s *scopeCache) find(q searchindex.Query) int {
+	return slices.IndexFunc(s.calls, func(c *scopedCaller) bool {
+		return c.all == q.All && slices.Equal(c.folders, q.Folders) && (q.All || slices.Equal(c.granted, q.Granted))
+	})
+}
+
+// scope returns the passages in folders that are granted and asked for.
+func (c *column) scope(q searchindex.Query) *scope {
+	pass := c.passing(q)
+	s := new(scope)
+	s.bits = make([]uint64, (len(c.place)+63)/64)
+	for number, place := range c.place {
+		if pass[place] {
+			s.bits[number/64] |= 1 << (number % 64)
+			s.total += uint64(c.lengths[number])
+		}
+	}
+	s.set = roaring.FromDense(s.bits, true)
+	return s
+}
+
+// live returns the scope without the passages that were deleted.
+func (s *scope) live(c *column, deleted *roaring.Bitmap) *scope {
+	if deleted == nil || !s.set.Intersects(deleted) {
+		return s
+	}
+	gone := roaring.And(s.set, deleted)
+	l := &scope{roaring.AndNot(s.set, gone), slices.Clone(s.bits), s.total}
+	for d := gone.Iterator(); d.HasNext(); {
+		number := d.Next()
+		l.bits[number/64] &^= 1 << (number % 64)
+		l.total -= uint64(c.lengths[number])
+	}
+	return l
+}
+
+// countWithin returns how many of the passages on a list are in a set.
+func countWithin(list segment.PostingsList, set *roaring.Bitmap) (uint64, error) {
+	if list.Count() == 0 {
+		return 0, nil // its iterator is shared
+	}
+	postings := list.Iterator(false, false, false, nil)
+	if known, ok := postings.(segment.OptimizablePostingsIterator); ok {
+		if number, only := known.DocNum1Hit(); only {
+			if set.Contains(uint32(number)) {
+				return 1, nil
+			}
+			return 0, nil
+		}
+		if all := known.ActualBitmap(); all != nil {
+			return all.AndCardinality(set), nil
+		}
+	}
+	var found uint64
+	for {
+		p, err := postings.Next()
+		if err != nil || p == nil {
+			return found, err
+		}
+		if set.Contains(uint32(p.Number())) {
+			found++
+		}
+	}
+}

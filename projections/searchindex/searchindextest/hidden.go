@@ -1,0 +1,95 @@
+package searchindextest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/projections/searchindex"
+)
+
+// testHidden compares indexes that hold the same passages for a caller and
+// differ in what others hold: nothing, as much as his, or far more, some of it
+// replaced and deleted. Ids, order and scores are to be the same, to the bit,
+// whatever he asks.
+func testHidden(t *testing.T, open Open) {
+	for seed := range uint64(3) {
+		rnd := rand.New(rand.NewPCG(seed, 11))
+		shown := generate(20+seed, 60+rnd.IntN(120))
+		engines := make([]searchindex.Engine, 3)
+		for i := range engines {
+			engines[i] = open(t, fmt.Sprint(seed, "-", i))
+			fillHidden(t, engines[i], rnd, shown, i*len(shown)*2/3)
+		}
+		found := 0
+		for range 40 {
+			q := hiddenQuery(rnd)
+			want := search(t, engines[0], q)
+			found += len(want)
+			for i, e := range engines[1:] {
+				if got := search(t, e, q); !slices.Equal(got, want) {
+					t.Fatalf("%+v finds, with %d hidden passages,\n%v\nand with none\n%v", q, (i+1)*len(shown)*2/3, got, want)
+				}
+			}
+		}
+		if found < 200 {
+			t.Errorf("all searches found %d passages: they compare too little", found)
+		}
+	}
+}
+
+// fillHidden puts the passages shown among so many hidden ones, which hold the
+// same words, in small batches in any order. Then it replaces and deletes some of
+// those that are hidden.
+func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []searchindex.Passage, hidden int) {
+	all := slices.Clone(shown)
+	var change searchindex.Batch
+	for i := range hidden {
+		p := shown[rnd.IntN(len(shown))]
+		p.ID, p.Document = fmt.Sprintf("%04d-hidden", i), fmt.Sprint("hidden", i)
+		p.Folders = [][]string{{"top", "secret"}, {"top", "secret", "inner"}, {"other"}, nil}[rnd.IntN(4)]
+		p.Text = strings.Repeat(p.Text+sentence(rnd, 5), 1+rnd.IntN(3))
+		all = append(all, p)
+		switch rnd.IntN(6) {
+		case 0:
+			change.Delete = append(change.Delete, p.ID)
+		case 1:
+			p.Text = sentence(rnd, 80)
+			change.Put = append(change.Put, p)
+		}
+	}
+	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for chunk := range slices.Chunk(all, 40) {
+		apply(t, e, searchindex.Batch{Put: chunk})
+	}
+	apply(t, e, change)
+}
+
+// hiddenQuery asks for something in the folders that generate files in.
+func hiddenQuery(rnd *rand.Rand) searchindex.Query {
+	folder := func() string { return fmt.Sprint("folder", rnd.IntN(7)) }
+	q := searchindex.Query{Text: sentence(rnd, 1+rnd.IntN(9)), Limit: 1 + rnd.IntN(60), Offset: rnd.IntN(3) * rnd.IntN(20)}
+	switch rnd.IntN(4) {
+	case 0:
+		q.Granted = []string{folder()}
+	case 1:
+		for i := range 7 {
+			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
+		}
+	case 2: // whoever may read a folder may read what is below it
+		q.All, q.Folders = true, []string{folder(), folder()}
+	default:
+		q.Granted, q.Folders = []string{folder(), folder(), folder(), folder()}, []string{"top"}
+	}
+	if rnd.IntN(3) == 0 {
+		q.Tags = []string{"tag1"}
+	}
+	if rnd.IntN(2) == 0 {
+		for _, word := range strings.Fields(sentence(rnd, 12)) {
+			q.More = append(q.More, searchindex.Term{Text: word, Weight: rnd.Float64()})
+		}
+	}
+	return q
+}
