@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/meilisearch/meilisearch-go"
 
@@ -141,7 +142,12 @@ func (x *Index) lost(cause error) error {
 
 // Count returns the number of passages.
 func (x *Index) Count(ctx context.Context) (passages uint64, err error) {
-	page, err := x.page(ctx, 0, 1)
+	return x.countWithin(ctx, "")
+}
+
+// countWithin returns the number of passages that a filter lets through.
+func (x *Index) countWithin(ctx context.Context, filter string) (passages uint64, err error) {
+	page, err := x.page(ctx, filter, 0, 1)
 	return uint64(page.Total), err
 }
 
@@ -152,7 +158,7 @@ const eachPage = 5000
 // fn's, which it returns. Of an index that changes meanwhile it may miss some.
 func (x *Index) Each(ctx context.Context, fn func(id string) error) error {
 	for offset := int64(0); ; offset += eachPage {
-		page, err := x.page(ctx, offset, eachPage)
+		page, err := x.page(ctx, "", offset, eachPage)
 		if err != nil {
 			return err
 		}
@@ -171,12 +177,14 @@ func (x *Index) Each(ctx context.Context, fn func(id string) error) error {
 	}
 }
 
-// page returns the ids of some passages, and how many there are in all.
-func (x *Index) page(ctx context.Context, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
+// page returns the ids of some passages that a filter lets through, and how many
+// there are in all.
+func (x *Index) page(ctx context.Context, filter string, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
+	filter = strings.TrimSuffix("document EXISTS AND "+filter, " AND ")
 	err = x.ask(ctx, func(ctx context.Context) error {
 		page = meilisearch.DocumentsResult{}
 		return x.index.GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{
-			Filter: "document EXISTS", Fields: []string{"id"}, Offset: offset, Limit: limit,
+			Filter: filter, Fields: []string{"id"}, Offset: offset, Limit: limit,
 		}, &page)
 	})
 	switch {

@@ -35,28 +35,24 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 
 func (x *Index) search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	terms := searchindex.QueryTerms(q.Text)
-	filter, none := filterOf(q)
+	scope, limits, none := filterOf(q)
 	if len(terms) == 0 || none {
 		return nil, nil
 	}
-	w, err := x.weigh(ctx, terms, q.More)
+	w, err := x.weigh(ctx, terms, q.More, scope)
 	if err != nil || len(w.terms) == 0 {
 		return nil, err
 	}
 	end := q.Offset + cmp.Or(q.Limit, 10)
-	parts := w.parts(len(q.Granted) + len(q.Folders) + len(q.Tags))
-	found, err := x.candidates(ctx, parts, filter, end)
+	found, err := x.candidates(ctx, w.parts(), scope.and(limits), end)
 	if err != nil {
 		return nil, err
 	}
+	w.settle(found)
 	var hits []searchindex.Hit
-	for _, hit := range found {
-		h, err := w.hit(hit)
-		if err != nil {
-			return nil, err
-		}
-		if h.Score > 0 { // else it is only like what is looked for
-			hits = append(hits, h)
+	for _, c := range found {
+		if score := w.score(c); score > 0 { // else it is only like what is looked for
+			hits = append(hits, searchindex.Hit{ID: c.id, Score: score})
 		}
 	}
 	slices.SortFunc(hits, func(a, b searchindex.Hit) int {
@@ -70,26 +66,47 @@ func (x *Index) search(ctx context.Context, q searchindex.Query) ([]searchindex.
 var windows = []int{200, 2000, searchindex.MaxOffset + searchindex.MaxLimit}
 
 // candidates returns what Meilisearch finds best: of all words, and of all but
-// the rarest one, two, and so on, since of the words that are asked for it
-// leaves the most frequent out first, and the rarest never.
-func (x *Index) candidates(ctx context.Context, parts []part, filter string, end int) (meilisearch.Hits, error) {
+// the weakest one, two, and so on. Which words it leaves out first is for the
+// order of the words to say (Last): by itself it would go by how frequent they are
+// in all passages, also those that the caller may not read. Parts that are dear,
+// because the filter names many values, are asked a few at a time, until enough
+// is found.
+func (x *Index) candidates(ctx context.Context, parts []part, f filter, end int) ([]candidate, error) {
 	i, _ := slices.BinarySearch(windows, 2*end)
-	request := &meilisearch.MultiSearchRequest{Federation: &meilisearch.MultiSearchFederation{Limit: int64(windows[min(i, len(windows)-1)])}}
-	for _, part := range parts {
-		request.Queries = append(request.Queries, &meilisearch.SearchRequest{
-			IndexUID: x.uid, Query: part.text, MatchingStrategy: meilisearch.Frequency, Filter: filterValue(filter),
-			AttributesToRetrieve: []string{"id", "title", "section", "text"},
-			FederationOptions:    &meilisearch.SearchFederationOptions{Weight: part.share},
-		})
+	var all []candidate
+	seen := make(map[string]bool)
+	most := max(fewestParts, filteredValues/max(f.values, 1))
+	for some := range slices.Chunk(parts[:min(len(parts), max(fewestParts, allValues/max(f.values, 1)))], most) {
+		request := &meilisearch.MultiSearchRequest{Federation: &meilisearch.MultiSearchFederation{Limit: int64(windows[min(i, len(windows)-1)])}}
+		for _, part := range some {
+			request.Queries = append(request.Queries, &meilisearch.SearchRequest{
+				IndexUID: x.uid, Query: part.text, MatchingStrategy: meilisearch.Last, Filter: f.value(),
+				AttributesToRetrieve: []string{"id", "title", "section", "text"},
+				FederationOptions:    &meilisearch.SearchFederationOptions{Weight: part.share},
+			})
+		}
+		found, err := x.multiSearch(ctx, request)
+		if err == nil && found != nil && found.Hits == nil {
+			err = errNotMeilisearch
+		}
+		if err != nil || found == nil {
+			return nil, x.told("search", err)
+		}
+		for _, hit := range found.Hits {
+			c, err := newCandidate(hit)
+			if err != nil {
+				return nil, err
+			}
+			if !seen[c.id] {
+				seen[c.id] = true
+				all = append(all, c)
+			}
+		}
+		if len(all) >= end {
+			break
+		}
 	}
-	found, err := x.multiSearch(ctx, request)
-	if err == nil && found != nil && found.Hits == nil {
-		err = errNotMeilisearch
-	}
-	if err != nil || found == nil {
-		return nil, x.told("search", err)
-	}
-	return found.Hits, nil
+	return all, nil
 }
 
 // multiSearch asks several queries at once; where the index is not there yet
@@ -105,16 +122,9 @@ func (x *Index) multiSearch(ctx context.Context, request *meilisearch.MultiSearc
 	return found, err
 }
 
-func filterValue(filter string) any {
-	if filter == "" {
-		return nil
-	}
-	return filter
-}
-
-// count returns in how many passages each of some words is, or, where they are
-// not exact, one that is written alike.
-func (x *Index) count(ctx context.Context, words []string, exact bool) ([]float64, error) {
+// count returns in how many passages of a scope each of some words is, or, where
+// they are not exact, one that is written alike.
+func (x *Index) count(ctx context.Context, words []string, exact bool, scope filter) ([]float64, error) {
 	counts := make([]float64, len(words))
 	if len(words) == 0 {
 		return counts, nil
@@ -125,7 +135,7 @@ func (x *Index) count(ctx context.Context, words []string, exact bool) ([]float6
 			word = `"` + word + `"`
 		}
 		request.Queries = append(request.Queries, &meilisearch.SearchRequest{
-			IndexUID: x.uid, Query: word, Limit: 1, AttributesToRetrieve: []string{"id"},
+			IndexUID: x.uid, Query: word, Limit: 1, Filter: scope.value(), AttributesToRetrieve: []string{"id"},
 		})
 	}
 	found, err := x.multiSearch(ctx, request)
@@ -141,32 +151,51 @@ func (x *Index) count(ctx context.Context, words []string, exact bool) ([]float6
 	return counts, nil
 }
 
-// filterOf writes what limits a query; none tells that nothing can pass.
-func filterOf(q searchindex.Query) (filter string, none bool) {
-	var clauses []string
-	in := func(attribute string, values ...string) {
-		clauses = append(clauses, attribute+" IN ["+strings.Join(keys(values), ", ")+"]")
+// filter is what limits a query, as Meilisearch reads it, "" where nothing does.
+type filter struct {
+	text   string
+	values int // that it names
+}
+
+func (f filter) value() any {
+	if f.text == "" {
+		return nil
 	}
+	return f.text
+}
+
+func (f filter) and(other filter) filter {
+	text := strings.TrimPrefix(strings.TrimSuffix(f.text+" AND "+other.text, " AND "), " AND ")
+	return filter{text, f.values + other.values}
+}
+
+func oneOf(attribute string, values ...string) filter {
+	return filter{attribute + " IN [" + strings.Join(keys(values), ", ") + "]", len(values)}
+}
+
+// filterOf writes where the caller searches, which is what scores are counted
+// in, and what else limits a query; none tells that nothing can pass.
+func filterOf(q searchindex.Query) (scope, limits filter, none bool) {
 	if !q.All {
 		if len(q.Granted) == 0 {
-			return "", true
+			return scope, limits, true
 		}
-		in("folders", q.Granted...)
+		scope = oneOf("folders", q.Granted...)
 	}
 	if len(q.Folders) > 0 {
-		in("folders", q.Folders...)
+		scope = scope.and(oneOf("folders", q.Folders...))
 	}
 	if q.Document != "" {
-		in("document", q.Document)
+		limits = oneOf("document", q.Document)
 	}
 	if q.AnyTag && len(q.Tags) > 0 {
-		in("tags", q.Tags...)
+		limits = limits.and(oneOf("tags", q.Tags...))
 	} else {
 		for _, tag := range q.Tags {
-			in("tags", tag)
+			limits = limits.and(oneOf("tags", tag))
 		}
 	}
-	return strings.Join(clauses, " AND "), false
+	return scope, limits, false
 }
 
 // textOf reads one of a hit's texts.

@@ -21,9 +21,9 @@ func typos(word string) int {
 	return 0
 }
 
-// misspelt returns, of the terms that were counted and that no passage has,
-// those that some have in another spelling, with their number.
-func (x *Index) misspelt(ctx context.Context, terms []searchindex.Term, counts []float64) (map[searchindex.Term]float64, error) {
+// misspelt returns, of the terms that were counted and that no passage of a
+// scope has, those that some have in another spelling, with their number.
+func (x *Index) misspelt(ctx context.Context, terms []searchindex.Term, counts []float64, scope filter) (map[searchindex.Term]float64, error) {
 	var unknown []searchindex.Term
 	var words []string
 	for i, t := range terms {
@@ -31,7 +31,7 @@ func (x *Index) misspelt(ctx context.Context, terms []searchindex.Term, counts [
 			unknown, words = append(unknown, t), append(words, t.Text)
 		}
 	}
-	alike, err := x.count(ctx, words, false)
+	alike, err := x.count(ctx, words, false, scope)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/meilisearch/meilisearch-go"
 
@@ -26,67 +27,104 @@ const (
 	// combined is of how many words one after the other is left out. The server
 	// takes a millisecond or more for each part.
 	combined = 4
-	// filteredValues bounds the values of all parts' filters, for each of which
-	// the server takes a tenth of a millisecond; but there are a few parts always.
+	// filteredValues bounds the values of the filters of the parts that are asked
+	// for at once, for each of which the server takes up to a tenth of a
+	// millisecond, and allValues those of one search; but there are a few parts
+	// always.
 	filteredValues = 2000
+	allValues      = 8000
 	fewestParts    = 3
+	// countedValues bounds the values of the filters that words are counted with.
+	// Where that would be more, words are counted among the candidates.
+	countedValues = 500
+	// unfound is for how many passages, besides itself, a candidate counts where
+	// the words are counted among these: those hold nothing of the query.
+	unfound = 3
 	// leastShare keeps words that nearly all passages have in what is asked for.
 	leastShare = 1e-3
 	// moreTerms bounds the further terms that are looked up.
 	moreTerms = 48
 )
 
-// weighed is a query whose terms are weighed by how rare they are.
+// weighed is a query whose terms are weighed by how rare they are where the
+// caller searches. All is counted there, so that a score tells nothing of other
+// passages.
 type weighed struct {
-	terms []weighedTerm // by their place in the query
+	terms []weighedTerm // the strongest first
 	more  []weighedTerm // of these alone, no passage is found
+	// Whether these are yet to be counted, among the candidates.
+	termsWait, moreWait bool
 }
 
 type weighedTerm struct {
 	text   string
-	weight float64
-	alike  int // so many letters may be others: no passage has the term as it is
+	given  float64 // its weight in the query
+	weight float64 // that, times its rareness; a guess while it was not counted
+	alike  int     // so many letters may be others: no passage has the term as it is
 }
 
-func (x *Index) weigh(ctx context.Context, terms, more []searchindex.Term) (*weighed, error) {
-	all := slices.Concat(terms, more[:min(len(more), moreTerms)])
+// weigh counts the terms that a caller looks for in a scope, if that is not too
+// dear.
+func (x *Index) weigh(ctx context.Context, terms, more []searchindex.Term, scope filter) (*weighed, error) {
+	w := new(weighed)
+	more = more[:min(len(more), moreTerms)]
+	w.termsWait = len(terms)*scope.values > countedValues
+	w.moreWait = w.termsWait || (len(terms)+len(more))*scope.values > countedValues
+	if w.moreWait {
+		w.more = guess(more)
+		more = nil
+	}
+	if w.termsWait {
+		w.terms = strongest(guess(terms))
+		return w, nil
+	}
+	all := slices.Concat(terms, more)
 	texts := make([]string, len(all))
 	for i, t := range all {
 		texts[i] = t.Text
 	}
-	counts, err := x.count(ctx, texts, true)
+	counts, err := x.count(ctx, texts, true, scope)
 	if err != nil {
 		return nil, err
 	}
-	passages, err := x.Count(ctx)
+	passages, err := x.countWithin(ctx, scope.text)
 	if err != nil {
 		return nil, err
 	}
-	weigh := func(t searchindex.Term, found float64) weighedTerm {
-		n := max(float64(passages), found)
-		return weighedTerm{text: t.Text, weight: t.Weight * math.Log(1+(n-found+0.5)/(found+0.5))}
-	}
-	w := new(weighed)
 	for i, t := range all {
-		if counts[i] == 0 {
-			continue
-		}
-		if i < len(terms) {
-			w.terms = append(w.terms, weigh(t, counts[i]))
-		} else {
-			w.more = append(w.more, weigh(t, counts[i]))
+		switch one := weigh(t, 0, counts[i], float64(passages)); {
+		case counts[i] == 0:
+		case i < len(terms):
+			w.terms = append(w.terms, one)
+		default:
+			w.more = append(w.more, one)
 		}
 	}
-	unknown, err := x.misspelt(ctx, terms, counts)
+	unknown, err := x.misspelt(ctx, terms, counts, scope)
 	for t, found := range unknown {
-		one := weigh(t, found)
-		one.weight *= alikeShare
-		one.alike = typos(t.Text)
-		w.terms = append(w.terms, one)
+		w.terms = append(w.terms, weigh(t, typos(t.Text), found, float64(passages)))
 	}
-	w.terms, w.more = strongest(w.terms), strongest(w.more)
-	w.bound()
+	w.terms = strongest(w.terms)
 	return w, err
+}
+
+// weigh gives a term that was found in some of so many passages its weight.
+func weigh(t searchindex.Term, alike int, found, passages float64) weighedTerm {
+	n := max(passages, found)
+	w := weighedTerm{t.Text, t.Weight, t.Weight * math.Log(1+(n-found+0.5)/(found+0.5)), alike}
+	if alike > 0 {
+		w.weight *= alikeShare
+	}
+	return w
+}
+
+// guess weighs terms by their length: long words are rarer.
+func guess(terms []searchindex.Term) []weighedTerm {
+	guessed := make([]weighedTerm, len(terms))
+	for i, t := range terms {
+		guessed[i] = weighedTerm{t.Text, t.Weight, t.Weight * float64(utf8.RuneCountInString(t.Text)), 0}
+	}
+	return guessed
 }
 
 // strongest returns those of the terms that weigh most, the first of them first.
@@ -97,14 +135,49 @@ func strongest(terms []weighedTerm) []weighedTerm {
 	return terms[:min(len(terms), rankedTerms)]
 }
 
-// bound gives further terms their share of all.
-func (w *weighed) bound() {
+// settle counts the terms that wait for it among the candidates, and gives
+// further terms their share of all.
+func (w *weighed) settle(found []candidate) {
+	if w.termsWait {
+		w.terms = strongest(countAmong(w.terms, found, true))
+	}
+	if w.moreWait {
+		w.more = countAmong(w.more, found, false)
+	}
+	w.more = strongest(w.more)
 	if more := sum(w.more); more > 0 {
 		share := searchindex.MoreShare / (1 - searchindex.MoreShare) * sum(w.terms) / more
 		for i := range w.more {
 			w.more[i].weight *= share
 		}
 	}
+}
+
+// countAmong weighs those of the terms that some candidates have, in another
+// spelling if none has them as they are.
+func countAmong(terms []weighedTerm, found []candidate, misspelt bool) (weighed []weighedTerm) {
+	for _, t := range terms {
+		n := holding(found, t)
+		if n == 0 && misspelt {
+			if t.alike = typos(t.text); t.alike > 0 {
+				n = holding(found, t)
+			}
+		}
+		if n > 0 {
+			weighed = append(weighed, weigh(searchindex.Term{Text: t.text, Weight: t.given}, t.alike, float64(n), float64((1+unfound)*len(found))))
+		}
+	}
+	return weighed
+}
+
+// holding returns how many candidates hold a term.
+func holding(found []candidate, t weighedTerm) (n int) {
+	for _, c := range found {
+		if t.frequency(c.counts) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func sum(terms []weighedTerm) (weight float64) {
@@ -121,10 +194,10 @@ type part struct {
 }
 
 // parts returns the strongest words, those without the first, the first two and
-// so on as far as that tells, and each alone: Meilisearch leaves out together
-// what is equally frequent. They are fewer, those that tell most, where each is
-// limited to one of many values.
-func (w *weighed) parts(values int) []part {
+// so on as far as that tells, and each alone: Meilisearch leaves out the last
+// ones only. Where it is a guess which are the strongest, each word comes first in
+// one part.
+func (w *weighed) parts() []part {
 	asked := w.terms[:min(len(w.terms), wordLimit)]
 	whole := sum(asked)
 	var parts []part
@@ -135,6 +208,12 @@ func (w *weighed) parts(values int) []part {
 		}
 		parts = append(parts, part{strings.Join(words, " "), max(sum(terms)/whole, leastShare)})
 	}
+	if w.termsWait {
+		for i := range asked {
+			add(asked[i:])
+		}
+		return parts
+	}
 	for i := range min(combined, len(asked)) {
 		add(asked[i:])
 	}
@@ -143,38 +222,49 @@ func (w *weighed) parts(values int) []part {
 			add(asked[i : i+1])
 		}
 	}
-	return parts[:min(len(parts), max(fewestParts, filteredValues/max(values, 1)))]
+	return parts
 }
 
-// hit scores a candidate by BM25.
-func (w *weighed) hit(found meilisearch.Hit) (h searchindex.Hit, err error) {
-	if h.ID, err = hitID(found); err != nil {
-		return h, err
+// candidate is a passage that Meilisearch found, in terms.
+type candidate struct {
+	id     string
+	counts map[string]int
+	length int
+}
+
+func newCandidate(found meilisearch.Hit) (c candidate, err error) {
+	if c.id, err = hitID(found); err != nil {
+		return c, err
 	}
-	counts, length := make(map[string]int), 0
+	c.counts = make(map[string]int)
 	for _, attribute := range []string{"title", "section", "text"} {
 		text, err := textOf(found, attribute)
 		if err != nil {
-			return h, err
+			return c, err
 		}
 		each := 2 // a word of the heading tells what all of the text is about
 		if attribute == "text" {
 			each = 1
 		}
 		for term := range strings.FieldsSeq(text) {
-			counts[term] += each
-			length += each
+			c.counts[term] += each
+			c.length += each
 		}
 	}
+	return c, nil
+}
+
+// score is BM25.
+func (w *weighed) score(c candidate) (score float64) {
 	for _, t := range w.terms {
-		h.Score += t.score(t.frequency(counts), length)
+		score += t.score(t.frequency(c.counts), c.length)
 	}
-	if h.Score > 0 {
+	if score > 0 {
 		for _, t := range w.more {
-			h.Score += t.score(counts[t.text], length)
+			score += t.score(c.counts[t.text], c.length)
 		}
 	}
-	return h, nil
+	return score
 }
 
 func (t weighedTerm) score(frequency, length int) float64 {

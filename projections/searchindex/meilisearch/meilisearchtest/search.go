@@ -77,6 +77,7 @@ type searchQuery struct {
 	IndexUID             string
 	Q                    string
 	Filter               string
+	MatchingStrategy     string
 	Offset, Limit        int
 	AttributesToRetrieve []string
 	FederationOptions    *struct{ Weight float64 }
@@ -89,8 +90,11 @@ type hit struct {
 }
 
 // search returns all that a query finds: first what holds all words, then what
-// holds all but the most frequent, and so on. Words in quotes stand together.
+// holds all but the last one, and so on. Words in quotes stand together.
 func (x *index) search(q searchQuery) ([]hit, error) {
+	if q.MatchingStrategy != "" && q.MatchingStrategy != "last" {
+		return nil, fmt.Errorf("matching strategy `%s` is not known here", q.MatchingStrategy)
+	}
 	pass, err := x.filter(q.Filter)
 	if err != nil {
 		return nil, err
@@ -99,17 +103,9 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
-	frequency := make(map[string]int)
-	for _, text := range x.contents {
-		for _, w := range words {
-			if text.holds[w] {
-				frequency[w]++
-			}
-		}
-	}
 	var hits []hit
 	for id, d := range x.documents {
-		score := matched(words, frequency, x.contents[id])
+		score := matched(words, x.contents[id])
 		if score > 0 && strings.HasPrefix(q.Q, `"`) {
 			score = phrase(words, x.contents[id].words)
 		}
@@ -121,27 +117,14 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	return hits, nil
 }
 
-// matched returns the share of the words that a text has to have; those that
-// are equally frequent are left out together, and the rarest never.
-func matched(words []string, frequency map[string]int, text *content) float64 {
-	missing := 0 // the frequency of the rarest one that the text lacks
-	found := 0
-	rarest := 0
-	for _, w := range words {
-		f := cmp.Or(frequency[w], len(words)<<32)
-		if rarest == 0 || f < rarest {
-			rarest = f
-		}
-		if text.holds[w] {
-			found++
-		} else if missing == 0 || f < missing {
-			missing = f
+// matched returns the share of the words that a text has before it lacks one.
+func matched(words []string, text *content) float64 {
+	for i, w := range words {
+		if !text.holds[w] {
+			return float64(i) / float64(len(words))
 		}
 	}
-	if missing == rarest {
-		return 0
-	}
-	return float64(found) / float64(len(words))
+	return 1
 }
 
 func phrase(words, text []string) float64 {
