@@ -1,0 +1,76 @@
+package http_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"annals/projections"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/meilisearch"
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
+)
+
+// Searches and answers do not depend, in any byte, on what others file and
+// delete where the caller may not read: not by scores, nor order, nor confidence.
+func TestRepliesDoNotDependOnHiddenDocuments(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) { testHidden(t, startStack(t)) })
+	t.Run("meilisearch", func(t *testing.T) {
+		engines, err := meilisearch.Open(meilisearchtest.New(t).URL("test-"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(engines.Close)
+		testHidden(t, startStackOver(t, func(o *projections.Options) {
+			o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
+				return engines.Index(generation), nil
+			}
+			o.RemoveSearch = engines.Remove
+		}))
+	})
+}
+
+func testHidden(t *testing.T, s *service) {
+	s.token = "bob"
+	s.file("Bob/Staff", "handbook.md", handbook, "hr")
+	s.file("Bob", "offices.md", "# Offices\n\nThe supplier delivers to the office. The office closes at noon on Fridays.\n\n## Heating\n\nThe contract ends in ninety days.\n")
+	ask := func() string {
+		t.Helper()
+		s.token = "bob"
+		var all strings.Builder
+		for _, request := range [][2]string{
+			{"search", `{"query":"How long is the notice period of the supplier contract?"}`},
+			{"search", `{"query":"supplier contract holidays", "folder_name":"Bob/Staff"}`},
+			{"search", `{"query":"office supplier", "tags":["hr"]}`},
+			{"ask", `{"query":"How long is the notice period of the supplier contract?"}`},
+			{"ask", `{"query":"When does the office close?", "folder_name":"Bob"}`},
+		} {
+			resp, body := s.do("POST", "/core/"+request[0], request[1])
+			if resp.StatusCode != 200 || request[0] == "search" && !strings.Contains(body, "score") {
+				t.Fatalf("%s %s = %d %s", request[0], request[1], resp.StatusCode, body)
+			}
+			all.WriteString(body + "\n")
+		}
+		return all.String()
+	}
+	before := ask()
+	s.token = "alice"
+	var hidden []string
+	for i := range 4 {
+		hidden = append(hidden, s.file("Alice", fmt.Sprintf("hidden%d.md", i), strings.Repeat("The notice period of the supplier contract ends on Fridays. ", 3+i), "hr"))
+	}
+	if after := ask(); after != before {
+		t.Errorf("replies changed when others filed the same words:\n%s\nbefore\n%s", after, before)
+	}
+	s.token = "alice"
+	for _, id := range hidden[:3] {
+		if resp, body := s.do("DELETE", "/vault/documents/"+id+"?version=1", ""); resp.StatusCode != 204 {
+			t.Fatalf("delete: %d %s", resp.StatusCode, body)
+		}
+	}
+	s.file("Alice", "last.md", "Not of that.") // the index has passed what was deleted
+	if after := ask(); after != before {
+		t.Errorf("replies changed when others deleted what they had filed:\n%s\nbefore\n%s", after, before)
+	}
+}
