@@ -48,6 +48,12 @@ func (c *Control) named(ctx context.Context, statement string, names []string, a
 	return given, c.told(err)
 }
 
+// renewAll prolongs leases and returns which of them holder still had.
+func (c *Control) renewAll(ctx context.Context, holder string, lease time.Duration, names ...string) (held map[string]bool, err error) {
+	return c.named(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name IN (SELECT value FROM json_each($1)) AND holder = $2 RETURNING name`,
+		names, holder, lease.Milliseconds())
+}
+
 // renew prolongs a lease and reports whether holder still had it.
 func (c *Control) renew(ctx context.Context, name, holder string, lease time.Duration) (held bool, err error) {
 	n, err := c.exec(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name = $1 AND holder = $2`, name, holder, lease.Milliseconds())

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,8 +28,11 @@ type Queue struct {
 	Work    *Runner
 	Control *Control
 	Holder  string // names this process among others
-	Workers int    // most messages that are out at once
-	Logger  *slog.Logger
+	Workers int    // most messages of one user that are out at once
+	// Room, where given, returns how many more messages of a user are of use now,
+	// most of all. It is asked often.
+	Room   func(owner string, most int) int
+	Logger *slog.Logger
 
 	mu      sync.Mutex
 	cancels []context.CancelFunc // of the subscriptions
@@ -54,6 +59,10 @@ const (
 	// gatherPlaces is how long places come together while others are taken: a
 	// look for each would cost four round trips a file.
 	gatherPlaces = 20 * time.Millisecond
+	// manyUsers have as many messages out as each may have; of others one is, up
+	// to mostUsers.
+	manyUsers = 8
+	mostUsers = 32
 )
 
 // Subscribe starts handing out work; the topic is of no account. The channel
@@ -67,8 +76,7 @@ func (q *Queue) Subscribe(ctx context.Context, _ string) (<-chan *message.Messag
 	out := make(chan *message.Message)
 	q.running.Go(func() {
 		defer close(out)
-		d := &dispatch{Queue: q, out: out, slots: make(chan struct{}, q.Workers), taken: make(map[Task]*claim)}
-		d.run(ctx)
+		newDispatch(q, out).run(ctx)
 	})
 	return out, nil
 }
@@ -87,6 +95,10 @@ func (q *Queue) Close() error {
 // claim is a task that is out, was done, or may be tried again later.
 type claim struct {
 	cancel context.CancelFunc // of the message's context; nil once it was answered
+	owner  string
+	// back says that the message was given back: later ones of its user wait for
+	// it, so that they keep their order.
+	back bool
 	// An answered claim is forgotten at a time, or, where the work is done,
 	// when the read model has passed the event that says so: passed is where the
 	// log ended then, or later; 0 as long as nobody has looked.
@@ -99,13 +111,20 @@ type claim struct {
 type dispatch struct {
 	*Queue
 	out   chan<- *message.Message
-	slots chan struct{} // one token for each message that is out, or may be
+	freed chan struct{} // notifies that a message was answered
 	last  string        // the owner whose turn was last
 	swept time.Time     // when leases were last cleared away
 
-	mu      sync.Mutex
-	taken   map[Task]*claim
-	answers sync.WaitGroup
+	mu       sync.Mutex
+	taken    map[Task]*claim
+	held     map[string]int // messages that are out, by owner
+	total    int            // of held
+	answered int            // messages, since the last look for all places
+	answers  sync.WaitGroup
+}
+
+func newDispatch(q *Queue, out chan<- *message.Message) *dispatch {
+	return &dispatch{Queue: q, out: out, freed: make(chan struct{}, 1), taken: make(map[Task]*claim), held: make(map[string]int)}
 }
 
 func (d *dispatch) run(ctx context.Context) {
@@ -124,60 +143,33 @@ func (d *dispatch) run(ctx context.Context) {
 		}
 	}()
 	for ctx.Err() == nil {
-		places := d.places(ctx)
-		claimed := d.next(ctx, places)
-		for _, o := range d.outgoing(ctx, claimed) {
+		for _, o := range d.outgoing(ctx, d.next(ctx)) {
 			d.send(ctx, o)
-		}
-		for range places - len(claimed) {
-			<-d.slots
 		}
 	}
 	<-renewed
 	d.answers.Wait()
 }
 
-// places waits for a place for a message, and takes all that there are; none
-// where ctx ended. While most are taken it lets some come together.
-func (d *dispatch) places(ctx context.Context) (taken int) {
-	select {
-	case d.slots <- struct{}{}:
-	case <-ctx.Done():
-		return 0
-	}
-	late := time.NewTimer(gatherPlaces)
-	defer late.Stop()
-	for taken = 1; taken < cap(d.slots)/4; taken++ {
-		select {
-		case d.slots <- struct{}{}:
-		case <-late.C:
-			return taken
-		case <-ctx.Done():
-			return taken
-		}
-	}
-	for ; ; taken++ {
-		select {
-		case d.slots <- struct{}{}:
-		default:
-			return taken
-		}
-	}
-}
-
 // outgoing is a message that hands out a task.
 type outgoing struct {
 	*message.Message
-	task   Task
+	owned
 	cancel context.CancelFunc // of the message's context
+}
+
+// owned is a task, and whose it is.
+type owned struct {
+	Task
+	owner string
 }
 
 // outgoing makes messages of claimed tasks, whose leases are renewed from then
 // on.
-func (d *dispatch) outgoing(ctx context.Context, tasks []Task) []outgoing {
+func (d *dispatch) outgoing(ctx context.Context, tasks []owned) []outgoing {
 	all := make([]outgoing, len(tasks))
 	for i, t := range tasks {
-		payload, err := json.Marshal(t)
+		payload, err := json.Marshal(t.Task)
 		if err != nil {
 			panic("projections: a task cannot be encoded: " + err.Error())
 		}
@@ -186,7 +178,13 @@ func (d *dispatch) outgoing(ctx context.Context, tasks []Task) []outgoing {
 		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		all[i] = outgoing{message.NewMessage(uuid.NewString(), payload), t, cancel}
 		all[i].SetContext(work)
-		d.set(t, &claim{cancel: cancel})
+		d.set(t.Task, &claim{cancel: cancel, owner: t.owner})
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range tasks {
+		d.held[t.owner]++
+		d.total++
 	}
 	return all
 }
@@ -197,17 +195,16 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 	case d.out <- o.Message:
 	case <-ctx.Done():
 		d.giveBack(ctx, o)
-		<-d.slots
 		return
 	}
 	d.answers.Go(func() {
-		defer func() { <-d.slots }()
+		defer d.free(o.owner)
 		select {
 		case <-o.Acked():
 			// Its row goes when the read model has passed the event that says so;
 			// until then the claim, and for other processes the lease, keep it
 			// from being taken again.
-			d.set(o.task, &claim{until: time.Now().Add(leaseTime), done: true})
+			d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(leaseTime), done: true})
 			o.cancel()
 		case <-o.Nacked():
 			d.giveBack(ctx, o)
@@ -217,11 +214,26 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 
 func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
 	o.cancel()
-	if err := d.Control.release(context.WithoutCancel(ctx), o.task.lease(), d.Holder); err != nil {
-		d.Logger.Warn("lease cannot be given back", "lease", o.task.lease(), "error", err) // it runs out
+	if err := d.Control.release(context.WithoutCancel(ctx), o.lease(), d.Holder); err != nil {
+		d.Logger.Warn("lease cannot be given back", "lease", o.lease(), "error", err) // it runs out
 	}
 	failpoint.Here(failpoint.LeaseGivenBack)
-	d.set(o.task, &claim{until: time.Now().Add(retryAfter)})
+	d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(retryAfter), back: true})
+}
+
+// free gives back the place of a message that was answered.
+func (d *dispatch) free(owner string) {
+	d.mu.Lock()
+	d.total--
+	d.answered++
+	if d.held[owner]--; d.held[owner] == 0 {
+		delete(d.held, owner)
+	}
+	d.mu.Unlock()
+	select {
+	case d.freed <- struct{}{}:
+	default: // it is known already
+	}
 }
 
 // renew prolongs the leases of all messages that are out. The work on one that
@@ -235,12 +247,14 @@ func (d *dispatch) renew(ctx context.Context) {
 		}
 	}
 	d.mu.Unlock()
+	held, err := d.Control.renewAll(ctx, d.Holder, leaseTime, leases(slices.Collect(maps.Keys(out)))...)
+	failpoint.Here(failpoint.LeaseRenewed)
+	if err != nil {
+		d.Logger.Warn("leases cannot be renewed", "leases", len(out), "error", err)
+		return
+	}
 	for t, cancel := range out {
-		held, err := d.Control.renew(ctx, t.lease(), d.Holder, leaseTime)
-		failpoint.Here(failpoint.LeaseRenewed)
-		if err != nil {
-			d.Logger.Warn("lease cannot be renewed", "lease", t.lease(), "error", err)
-		} else if !held {
+		if !held[t.lease()] {
 			cancel()
 		}
 	}

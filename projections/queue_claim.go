@@ -10,14 +10,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// next waits for tasks and claims up to so many, one at least; none when ctx
-// ended.
-func (d *dispatch) next(ctx context.Context, most int) []Task {
+// next waits for tasks and claims some, one at least; none when ctx ended.
+func (d *dispatch) next(ctx context.Context) []owned {
 	look := time.NewTimer(0)
 	defer look.Stop()
 	for {
 		_, moved := d.Work.Moved()
-		tasks, err := d.claim(ctx, most)
+		tasks, err := d.claim(ctx)
 		if err != nil && ctx.Err() == nil {
 			d.Logger.Error("work cannot be claimed", "error", err)
 		}
@@ -32,10 +31,43 @@ func (d *dispatch) next(ctx context.Context, most int) []Task {
 		select {
 		case <-moved:
 		case <-look.C:
+			d.seeAll()
+		case <-d.freed:
+			d.gather(ctx)
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// gather lets places come together, of which one is free by now, for the next
+// look.
+func (d *dispatch) gather(ctx context.Context) {
+	late := time.NewTimer(gatherPlaces)
+	defer late.Stop()
+	for {
+		d.mu.Lock()
+		enough := d.answered >= d.Workers/4
+		d.mu.Unlock()
+		if !enough {
+			select {
+			case <-d.freed:
+				continue
+			case <-late.C:
+			case <-ctx.Done():
+			}
+		}
+		d.seeAll()
+		return
+	}
+}
+
+// seeAll lets the next look claim for users all but a few of whose places are
+// taken, too.
+func (d *dispatch) seeAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.answered = d.Workers
 }
 
 // waiting reports whether a claim will be forgotten, and so can be tried
@@ -58,40 +90,93 @@ const eachOwner = `WITH RECURSIVE owners (owner) AS (
 		UNION ALL SELECT (SELECT min(owner) FROM files f WHERE f.owner > owners.owner) FROM owners WHERE owners.owner IS NOT NULL)
 	SELECT owner FROM owners WHERE owner IS NOT NULL ORDER BY owner <= $1, owner`
 
-// claim claims up to so many free files: of each user in turn an equal part, the
-// oldest.
-func (d *dispatch) claim(ctx context.Context, most int) (won []Task, err error) {
+// claim claims the oldest free files of users who have room for them. Where that is
+// more than there may be in all, each has an equal part, and who has none yet is
+// given one.
+func (d *dispatch) claim(ctx context.Context) (won []owned, err error) {
 	d.forget(ctx)
 	owners, err := Column(ctx, d.Work.DB(), eachOwner, d.last)
-	for i := 0; i < len(owners) && len(won) < most && err == nil; i++ {
-		var some []Task
-		if some, err = d.claimOf(ctx, owners[i], share(most-len(won), len(owners)-i)); len(some) > 0 {
-			won, d.last = append(won, some...), owners[i]
+	if err != nil {
+		return nil, err
+	}
+	rooms, left := d.rooms(owners)
+	owners = slices.DeleteFunc(owners, func(owner string) bool { return rooms[owner] == 0 })
+	for i := 0; i < len(owners) && err == nil; i++ {
+		owner, some := owners[i], []Task(nil)
+		most := min(rooms[owner], max(1, share(left, len(owners)-i)))
+		if some, err = d.claimOf(ctx, owner, most); len(some) > 0 {
+			d.last = owner
+		}
+		left -= len(some)
+		for _, t := range some {
+			won = append(won, owned{t, owner})
 		}
 	}
 	return won, err
 }
 
-// share is the part of each of some that share what there is, one at least.
+// rooms returns how many more files of each user may be claimed, and how many in
+// all.
+func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.answered >= d.Workers/4
+	d.answered = 0
+	rooms, left = make(map[string]int, len(owners)), max(0, manyUsers*d.Workers-d.total)
+	others := max(0, mostUsers*d.Workers-d.total) - left
+	for _, owner := range owners {
+		held := d.held[owner]
+		room := d.Workers - held
+		if held > 0 && room < d.Workers/4 && !all {
+			continue // until more of them come together
+		}
+		if left == 0 && (held > 0 || others <= 0) {
+			continue
+		} else if left == 0 {
+			room = 1
+			others--
+		}
+		if d.Room != nil {
+			room = min(room, d.Room(owner, d.Workers))
+		}
+		rooms[owner] = max(0, room)
+	}
+	return rooms, left
+}
+
+// share is the part of each of some that share what there is.
 func share(all, among int) int { return (all + among - 1) / among }
 
 // claimOf claims the oldest free files of a user, up to so many.
 func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task, error) {
-	d.mu.Lock()
-	limit := len(d.taken) + 16
-	d.mu.Unlock()
-	for ; ; limit *= 2 {
+	for limit := d.takenOf(owner) + 16; ; limit *= 2 {
 		// Those that are taken here are among them, and those that other
 		// processes hold.
 		found, err := d.oldest(ctx, owner, limit)
 		if err != nil {
 			return nil, err
 		}
+		last := len(found) < limit
+		if i := slices.IndexFunc(found, d.cameBack); i >= 0 {
+			found, last = found[:i], true // it is the next
+		}
 		won, err := d.claimFirst(ctx, found, most)
-		if len(won) > 0 || err != nil || len(found) < limit {
+		if len(won) > 0 || err != nil || last {
 			return won, err
 		}
 	}
+}
+
+// takenOf returns how many files of a user are taken, or may be his.
+func (d *dispatch) takenOf(owner string) (taken int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.taken {
+		if c.owner == owner || c.owner == "" {
+			taken++
+		}
+	}
+	return taken
 }
 
 // oldest returns the first files of a user that wait or are in work.
@@ -156,6 +241,14 @@ func (d *dispatch) isTaken(t Task) bool {
 	defer d.mu.Unlock()
 	_, ok := d.taken[t]
 	return ok
+}
+
+// cameBack reports whether a file was given back and is soon to be tried again.
+func (d *dispatch) cameBack(t Task) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.taken[t]
+	return c != nil && c.back
 }
 
 func (d *dispatch) set(t Task, c *claim) {

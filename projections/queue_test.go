@@ -3,10 +3,13 @@ package projections
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"annals/events"
 
@@ -89,24 +92,113 @@ func TestUsersTakeTurns(t *testing.T) {
 	}
 }
 
-func TestUsersSharePlacesThatAreFree(t *testing.T) {
+// However many users have all that they may have in work, one more is given his
+// first file at once, and each has his oldest.
+func TestNobodyWaitsForPlacesOfOthers(t *testing.T) {
 	log := newLog(t)
-	many := request(t, log, "user:alice", 50)
-	few := request(t, log, "user:bob", 2)
+	const users = manyUsers + 3
+	jobs := map[uuid.UUID]int{}
+	for n := range users {
+		jobs[request(t, log, events.Principal(fmt.Sprint("user:", n)), 20)] = n
+	}
 	q := &Queue{Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 8}
 	wait(t, q.Work, head(t, log))
 	out := subscribe(t, q)
 	var messages []*message.Message
 	got := make(map[uuid.UUID][]int)
-	for range q.Workers {
-		msg, task := receive(t, out)
-		messages = append(messages, msg)
-		got[task.Job] = append(got[task.Job], task.File)
+	take := func(want int) {
+		t.Helper()
+		for len(messages) < want {
+			select {
+			case msg := <-out:
+				var task Task
+				if err := json.Unmarshal(msg.Payload, &task); err != nil {
+					t.Fatal(err)
+				}
+				messages = append(messages, msg)
+				got[task.Job] = append(got[task.Job], task.File)
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%d messages are out, want %d: %v", len(messages), want, got)
+			}
+		}
 	}
-	if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(got[many], want) || !slices.Equal(got[few], []int{0, 1}) {
-		t.Errorf("eight places went to files %v of the user with many and %v of the one with two, want %v and both", got[many], got[few], want)
+	take(manyUsers * q.Workers)
+	late := request(t, log, "user:late", 3)
+	take(manyUsers*q.Workers + 1)
+	if !slices.Equal(got[late], []int{0}) || len(got) != users+1 {
+		t.Errorf("of the last user %v are out, want the first; of %d users there are some, want %d", got[late], len(got), users+1)
+	}
+	for job, files := range got {
+		if len(files) > q.Workers || files[0] != 0 || !slices.IsSorted(files) {
+			t.Errorf("of user %d there are files %v, want %d at most, the oldest", jobs[job], files, q.Workers)
+		}
 	}
 	for _, msg := range messages {
+		msg.Nack()
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that was given back is the next of its user.
+func TestAFileThatIsGivenBackKeepsItsPlace(t *testing.T) {
+	log := newLog(t)
+	request(t, log, "user:alice", 6)
+	q := &Queue{Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 2}
+	wait(t, q.Work, head(t, log))
+	out := subscribe(t, q)
+	first, _ := receive(t, out)
+	second, _ := receive(t, out)
+	first.Nack()
+	for want := range 2 {
+		msg, task := receive(t, out)
+		if task.File != want*2 {
+			t.Errorf("file %d came, want %d", task.File, want*2)
+		}
+		if want == 0 {
+			second.Ack()
+		}
+		msg.Ack()
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What has no room is not claimed, until there is.
+func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
+	log := newLog(t)
+	heavy, light := request(t, log, "user:alice", 20), request(t, log, "user:bob", 20)
+	var room atomic.Int64
+	q := &Queue{
+		Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 8,
+		Room: func(owner string, most int) int {
+			if owner == "user:alice" {
+				return min(most, int(room.Load()))
+			}
+			return most
+		},
+	}
+	wait(t, q.Work, head(t, log))
+	out := subscribe(t, q)
+	var messages []*message.Message
+	for range 8 {
+		msg, task := receive(t, out)
+		if messages = append(messages, msg); task.Job != light {
+			t.Errorf("a file of a user came who has no room")
+		}
+	}
+	room.Store(1)
+	messages[0].Ack()
+	for {
+		msg, task := receive(t, out)
+		messages = append(messages, msg)
+		if task.Job == heavy {
+			break
+		}
+	}
+	for _, msg := range messages[1:] {
 		msg.Nack()
 	}
 	if err := q.Close(); err != nil {
@@ -180,13 +272,13 @@ func TestALeaseThatWasLostEndsTheWork(t *testing.T) {
 	request(t, log, "user:alice", 1)
 	control := newControl(t)
 	q := &Queue{Work: started(t, log, Work{}), Control: control, Holder: "here", Workers: 1, Logger: quiet}
-	d := &dispatch{Queue: q, taken: make(map[Task]*claim), slots: make(chan struct{}, 1)}
+	d := newDispatch(q, nil)
 	wait(t, q.Work, head(t, log))
-	tasks := d.next(t.Context(), 1)
+	tasks := d.next(t.Context())
 	if len(tasks) != 1 {
 		t.Fatalf("claimed %v, want one file", tasks)
 	}
-	task := tasks[0]
+	task := tasks[0].Task
 	ctx, cancel := context.WithCancel(t.Context())
 	d.set(task, &claim{cancel: cancel})
 	d.renew(t.Context())

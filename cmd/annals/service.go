@@ -14,6 +14,7 @@ import (
 	"annals/commands/importer"
 	"annals/commands/importer/extract"
 	"annals/commands/importer/summarise"
+	"annals/commands/importer/turns"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
@@ -71,6 +72,10 @@ const (
 	filingOpen  = 100 * time.Millisecond // an append
 	keepingOpen = 500 * time.Millisecond // putting an object
 )
+
+// giveBackAfter is how long a file waits at a node whose places are all taken by
+// files that take long.
+const giveBackAfter = 5 * time.Second
 
 func openService(ctx context.Context, c *serveConfig, urls addresses, logger *slog.Logger) (_ *service, err error) {
 	s := &service{config: c, urls: urls, logger: logger}
@@ -204,7 +209,7 @@ func (s *service) openImporter(context.Context) error {
 	}
 	cache := filepath.Join(s.config.data, "cache")
 	s.reader = extract.New(extract.Options{
-		Limits: s.config.extract, PDFCommand: []string{program, "extract-pdf"}, CacheDir: cache, Workers: s.config.workers,
+		Limits: s.config.extract, PDFCommand: []string{program, "extract-pdf"}, CacheDir: cache, Workers: turns.Readers(s.config.workers),
 	})
 	s.closing(s.reader.Close)
 	s.importer = &importer.Importer{
@@ -215,7 +220,13 @@ func (s *service) openImporter(context.Context) error {
 		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 	}
 	// More files are out than are read side by side: the rest wait for the disk.
-	s.queue = &projections.Queue{Work: s.models.Work, Control: s.control, Holder: s.holder, Workers: 8 * s.config.workers, Logger: s.logger}
+	s.queue = &projections.Queue{
+		Work: s.models.Work, Control: s.control, Holder: s.holder,
+		Workers: 8 * s.config.workers, Room: s.importer.Room, Logger: s.logger,
+	}
+	if s.filing != nil { // other nodes may be free for what waits here
+		s.importer.GiveBackAfter = giveBackAfter
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/turns"
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
@@ -40,10 +41,11 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 
 // extract has the file read, as one of few at a time: reading takes a core
 // and memory, while all else waits for the log. The clock begins anew when it
-// is the file's turn: that it had to wait is not its fault.
+// is the file's turn: that it had to wait is not its fault. It is
+// turns.ErrSetAside if the reading had to give way to others.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
 	r.clock.Stop()
-	release, err := r.acquire(ctx, r.file.Starts >= suspectStarts)
+	reading, release, err := r.acquire(ctx, r.turn, r.file.Starts >= suspectStarts)
 	if err != nil {
 		return extract.Info{}, err
 	}
@@ -55,15 +57,15 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return extract.Info{}, err
 	}
 	defer stop()
-	path, done, err := r.Originals.Path(ctx, accepted.SHA256)
+	path, done, err := r.Originals.Path(reading, accepted.SHA256)
 	if fault.Is(err, fault.NotFound) { // not the file's own fault
 		return extract.Info{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
 	}
 	if err != nil {
-		return extract.Info{}, err
+		return extract.Info{}, r.setAside(reading, err)
 	}
 	defer done()
-	info, err := r.Reader.Read(ctx, path, accepted.Name, func(s extract.Section) error {
+	info, err := r.Reader.Read(reading, path, accepted.Name, func(s extract.Section) error {
 		if err := r.ensureLocated(ctx); err != nil {
 			return err
 		}
@@ -74,9 +76,19 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return r.progress.at(ctx, "splitting", "")
 	}, r.progress.reading(ctx))
 	if err == nil {
-		err = ctx.Err() // a reader that was stopped may take it for the end
+		err = reading.Err() // a reader that was stopped may take it for the end
 	}
-	return info, err
+	return info, r.setAside(reading, err)
+}
+
+// setAside returns turns.ErrSetAside instead of the error of a reading that had to
+// give way.
+func (r *run) setAside(reading context.Context, err error) error {
+	if err == nil || context.Cause(reading) != turns.ErrSetAside {
+		return err
+	}
+	r.progress.pause()
+	return turns.ErrSetAside
 }
 
 // Bounds of what is kept of a file besides its text, so that the events of

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"annals/commands"
+	"annals/commands/importer/turns"
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
@@ -56,10 +57,11 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		return fault.Errorf(fault.Invalid, "the file was given up after work on it was cut off %d times", file.Starts)
 	}
 	progress := &progress{importer: i, file: file, work: w, step: "reading"}
+	turn := turnOf(ctx, file.User.Principal)
 	defer progress.end()
 	start := firstAttempt(file)
 	for attempt, runs := start, 1; ; runs++ {
-		r := run{Importer: i, file: file, clock: clock, progress: progress}
+		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn}
 		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, end: start + maxAttempts, limit: or(i.textBatch, maxTextBatch)}
 		became, err := r.do(ctx)
 		switch {
@@ -67,6 +69,11 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 			err = i.Handler.FinishFile(ctx, file, became)
 			failpoint.Here(failpoint.FileFinished)
 			return err
+		case errors.Is(err, turns.ErrSetAside):
+			// What it appended is recognised; the file has its runs for others to
+			// get in its way.
+			attempt = r.text.attempt
+			runs--
 		case runs < maxRuns && errors.Is(err, errOtherText):
 			attempt = r.text.attempt + 1
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
@@ -83,6 +90,7 @@ type run struct {
 	file     commands.ImportFile
 	clock    *time.Timer
 	progress *progress
+	turn     *turns.File
 
 	located bool
 	folder  uuid.UUID

@@ -16,6 +16,7 @@ import (
 
 	"annals/commands"
 	"annals/commands/importer/extract"
+	"annals/commands/importer/turns"
 	"annals/events/failpoint"
 	"annals/events/fault"
 	"annals/events/originals"
@@ -47,7 +48,12 @@ type Importer struct {
 	// Workers is how many files are read side by side; 0: as many as cores.
 	// The subscriber should deliver several times as many at once: the rest
 	// of the work on a file waits for the log, and many wait together.
+	// turns.Readers says how many are read at most.
 	Workers int
+	// GiveBackAfter is how long a file waits for its turn while all of those that
+	// are read take long, before it is given back for another node to take; 0: for
+	// ever.
+	GiveBackAfter time.Duration
 	// FileTimeout is for one try at a file, without the time that it waits for
 	// its turn to be read; 0: 15 minutes.
 	FileTimeout time.Duration
@@ -162,6 +168,11 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 			i.logger().InfoContext(ctx, "gave a file back", "work", string(msg.Payload), "error", err)
 			return nil, context.Canceled
 		}
+		if errors.Is(err, turns.ErrGiveBack) {
+			i.forget(w)
+			i.logger().DebugContext(ctx, "gave a file back", "work", string(msg.Payload), "error", err)
+			return nil, context.Canceled
+		}
 		if outage(err) {
 			i.logger().WarnContext(ctx, "gave a file back, to be tried again later", "work", string(msg.Payload), "error", err)
 			return nil, context.Canceled
@@ -232,7 +243,9 @@ func (i *Importer) retry() message.HandlerMiddleware {
 }
 
 // passing reports whether it is worth while to do the work again.
-func passing(err error) bool { return ours(err) && !errors.Is(err, errNoWork) }
+func passing(err error) bool {
+	return ours(err) && !errors.Is(err, errNoWork) && !errors.Is(err, turns.ErrGiveBack)
+}
 
 // report logs each try that failed for a reason that may pass, so that it can be
 // followed from the request on.

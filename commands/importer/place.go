@@ -3,6 +3,9 @@ package importer
 import (
 	"context"
 	"runtime"
+
+	"annals/commands/importer/turns"
+	"annals/events"
 )
 
 const (
@@ -17,31 +20,53 @@ const (
 
 // places are what the importer knows of the files that it works on.
 type places struct {
-	readers  chan struct{} // a token for each file that is being read
-	suspects chan struct{} // one for the suspect among them
+	turns    *turns.Turns
+	suspects chan struct{} // a token for the suspect that is being read
 }
 
-// acquire waits until a file may be read; release lets the next in.
-func (i *Importer) acquire(ctx context.Context, suspect bool) (release func(), err error) {
+func (i *Importer) init() {
 	i.once.Do(func() {
-		i.places = places{make(chan struct{}, or(i.Workers, runtime.NumCPU())), make(chan struct{}, 1)}
+		i.places = places{turns.New(or(i.Workers, runtime.NumCPU())), make(chan struct{}, 1)}
+		i.places.turns.GiveBackAfter = i.GiveBackAfter
 	})
-	queues := []chan struct{}{i.places.readers}
-	if suspect {
-		queues = []chan struct{}{i.places.suspects, i.places.readers}
+}
+
+// acquire waits until it is a file's turn to be read. The context is for the
+// reading: its cause is turns.ErrSetAside if others need the place. release lets
+// the next in.
+func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) (reading context.Context, release func(), err error) {
+	i.init()
+	if !suspect {
+		return i.places.turns.Begin(ctx, file)
 	}
-	release = func() {}
-	for _, queue := range queues {
-		before := release
-		select {
-		case queue <- struct{}{}:
-			release = func() { <-queue; before() }
-		case <-ctx.Done():
-			before()
-			return nil, ctx.Err()
-		}
+	select {
+	case i.places.suspects <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
 	}
-	return release, nil
+	reading, end, err := i.places.turns.Begin(ctx, file)
+	if err != nil {
+		<-i.places.suspects
+		return nil, nil, err
+	}
+	return reading, func() { end(); <-i.places.suspects }, nil
+}
+
+// Room returns how many more files of an owner are worth being delivered ahead
+// of their turn, most of all.
+func (i *Importer) Room(owner string, most int) int {
+	i.init()
+	return i.places.turns.Room(owner, most)
+}
+
+// orderKey is the context's key of a message's place among those delivered.
+type orderKey struct{}
+
+// turnOf is a file as one that takes its turn: its user's come in the order in
+// which they were delivered.
+func turnOf(ctx context.Context, owner events.Principal) *turns.File {
+	order, _ := ctx.Value(orderKey{}).(int64)
+	return &turns.File{Owner: string(owner), Order: order}
 }
 
 // start notes that this process takes up a file, and reports whether it does

@@ -111,14 +111,24 @@ func (p *progress) account() {
 	p.begun = now
 }
 
+// pause begins a time that is no part of any step.
+func (p *progress) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.account()
+	p.begun = time.Time{}
+}
+
 // end tells whoever observes the importer how long the steps took.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.importer.Observe == nil || p.begun.IsZero() {
+	if p.importer.Observe == nil {
 		return
 	}
-	p.account()
+	if !p.begun.IsZero() {
+		p.account()
+	}
 	for step, took := range p.spent {
 		p.importer.Observe(step, took)
 	}

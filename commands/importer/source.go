@@ -37,7 +37,7 @@ func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 
 func (s *source) pump(ctx context.Context, in <-chan *message.Message, out chan<- *message.Message) {
 	defer close(out)
-	for {
+	for order := int64(1); ; order++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -45,6 +45,7 @@ func (s *source) pump(ctx context.Context, in <-chan *message.Message, out chan<
 			if !ok {
 				return
 			}
+			msg.SetContext(context.WithValue(msg.Context(), orderKey{}, order))
 			s.running.Add(1)
 			select {
 			case out <- msg:

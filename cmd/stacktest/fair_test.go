@@ -1,0 +1,242 @@
+package stacktest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/commands"
+	"annals/commands/importer"
+	"annals/commands/importer/extract"
+	"annals/events"
+	"annals/events/memory"
+	"annals/events/originals"
+	"annals/events/postgres"
+	"annals/events/postgres/postgrestest"
+	"annals/projections"
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+
+	"github.com/google/uuid"
+)
+
+// slow reads files whose names begin with "heavy" until it is stopped, and others
+// at once.
+type slow struct {
+	mu    sync.Mutex
+	begun map[string]int // by name
+}
+
+func (s *slow) Read(ctx context.Context, _, name string, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+	s.mu.Lock()
+	s.begun[name]++
+	s.mu.Unlock()
+	if strings.HasPrefix(name, "heavy") {
+		<-ctx.Done()
+		return extract.Info{}, ctx.Err()
+	}
+	return extract.Info{Sections: 1}, emit(extract.Section{Text: "A text."})
+}
+
+func (s *slow) Close() error { return nil }
+
+func (s *slow) readings(prefix string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.begun {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// imports are nodes that import what one log accepts, each with two places.
+type imports struct {
+	testing.TB
+	handler *commands.Handler
+	store   *originals.Dir
+	reader  *slow
+}
+
+func newImports(t *testing.T, nodes int, url string) *imports {
+	t.Helper()
+	log := events.NewLog(memory.New())
+	t.Cleanup(func() { log.Close() })
+	store, err := originals.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &imports{t, &commands.Handler{Log: log}, store, &slow{begun: make(map[string]int)}}
+	for n := range nodes {
+		s.run(n, s.options(url))
+	}
+	return s
+}
+
+// options are those of a node's read models: in a folder, or in a database that
+// nodes share.
+func (s *imports) options(url string) projections.Options {
+	s.Helper()
+	dir := s.TempDir()
+	o := projections.Options{
+		Log: s.handler.Log, Tables: projections.Folder(dir), Logger: slog.New(slog.DiscardHandler),
+		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
+			return bleve.Open(filepath.Join(dir, name))
+		},
+		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
+	}
+	control, err := projections.OpenControl(s.Context(), filepath.Join(dir, "control.db"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	closing := []func() error{control.Close}
+	if o.Control = control; url != "" {
+		database, err := postgres.Parse(url)
+		if err != nil {
+			s.Fatal(err)
+		}
+		o.Own = &projections.Own{Control: control, Tables: projections.Folder(dir)}
+		home := projections.NewDatabase(database)
+		if o.Control, err = projections.OpenSharedControl(s.Context(), database); err != nil {
+			s.Fatal(err)
+		}
+		o.Tables = home
+		closing = append(closing, o.Control.Close, home.Close)
+	}
+	s.Cleanup(func() {
+		for _, end := range closing {
+			if err := end(); err != nil {
+				s.Error(err)
+			}
+		}
+	})
+	return o
+}
+
+// run lets a node work until the test ends.
+func (s *imports) run(n int, o projections.Options) {
+	s.Helper()
+	models, err := projections.Open(s.Context(), o)
+	if err != nil {
+		s.Fatal(err)
+	}
+	i := &importer.Importer{Handler: &commands.Handler{Log: o.Log, Logger: o.Logger}, Originals: s.store, Reader: s.reader, Workers: 2, Drain: time.Millisecond, Logger: o.Logger}
+	if o.Own != nil {
+		i.GiveBackAfter = 5 * time.Second
+	}
+	queue := &projections.Queue{Work: models.Work, Control: o.Control, Holder: fmt.Sprint("node ", n), Workers: 16, Room: i.Room, Logger: o.Logger}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range []func(context.Context) error{models.Run, func(ctx context.Context) error { return i.Run(ctx, queue) }} {
+		running.Go(func() {
+			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				s.Error(err)
+			}
+		})
+	}
+	s.Cleanup(func() {
+		stop()
+		running.Wait()
+		if err := models.Close(); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
+// accept makes a job of so many files of a user, whose names begin with a word.
+func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
+	s.Helper()
+	var uploads []commands.Upload
+	for n := range files {
+		text := fmt.Sprint(user, word, n)
+		staged, err := s.store.Stage(s.Context(), strings.NewReader(text), 1<<20)
+		if err == nil {
+			err = originals.CommitAll(s.Context(), []originals.Staged{staged})
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(text))
+		uploads = append(uploads, commands.Upload{Name: fmt.Sprintf("%s-%d.md", word, n), Folder: "Inbox/" + user, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text))})
+	}
+	started, err := s.handler.StartImport(s.Context(), events.User{Principal: events.Principal("user:" + user)}, "request", uploads)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return started.Job
+}
+
+// wantSoon waits until jobs have ended, which must be within 2 s of when they
+// were accepted.
+func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
+	s.Helper()
+	for _, job := range jobs {
+		for {
+			ended := false
+			err := s.handler.Log.ReadStream(s.Context(), events.JobStream(job), 0, func(e events.Event) error {
+				if d, ok := e.Data.(events.JobFinished); ok {
+					if ended = true; d.Failed > 0 {
+						s.Errorf("%d small files failed", d.Failed)
+					}
+				}
+				return e.Err
+			})
+			if err != nil {
+				s.Fatal(err)
+			}
+			if ended {
+				break
+			}
+			if time.Since(accepted) > 30*time.Second {
+				s.Fatalf("a job of small files has not ended after %v", time.Since(accepted))
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	if took := time.Since(accepted); took > 2*time.Second {
+		s.Errorf("small files took %v beside heavy ones of another, want 2 s at most", took)
+	} else {
+		s.Logf("small files took %v", took)
+	}
+}
+
+// Whatever files of one user are in reading, a stranger's few are imported at
+// once: on one node, and on several that share the work.
+func TestAFewFilesPassTheHeavyOnesOfAnother(t *testing.T) {
+	for name, nodes := range map[string]int{"one node": 1, "two nodes": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := ""
+			if nodes > 1 {
+				url = postgrestest.URL(t)
+			}
+			s := newImports(t, nodes, url)
+			s.accept("heavy", "heavy", 4*nodes)
+			s.accept("heavy", "heavy-more", 20)
+			for begun := time.Now(); s.reader.readings("heavy") < 2*nodes; {
+				if <-time.After(10 * time.Millisecond); time.Since(begun) > 30*time.Second {
+					t.Fatalf("%d of the heavy files are in reading, want %d", s.reader.readings("heavy"), 2*nodes)
+				}
+			}
+			<-time.After(1500 * time.Millisecond) // it is known by then that they take long
+			accepted := time.Now()
+			s.wantSoon(accepted, s.accept("stranger", "small", 3))
+			accepted = time.Now()
+			var jobs []uuid.UUID
+			for n := range 10 {
+				jobs = append(jobs, s.accept(fmt.Sprint("stranger", n), "small", 2))
+			}
+			s.wantSoon(accepted, jobs...)
+		})
+	}
+}
