@@ -8,24 +8,25 @@ import (
 	"fmt"
 
 	"annals/events/fault"
+	"annals/http/signin/turns"
 )
 
 // Authenticate returns the user of that name and password. Everything wrong
 // is Unauthenticated in the same words and after the same work, so that
 // nothing tells which names exist.
 func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Account, error) {
-	account, _, err := a.authenticate(ctx, name, password)
+	account, _, err := a.authenticate(ctx, ownTurn, name, password)
 	return account, err
 }
 
 // authenticate is Authenticate and returns the password's hash with the user. With
 // Unauthenticated, too, if the name is that of somebody who may sign in.
-func (a *Accounts) authenticate(ctx context.Context, name, password string) (account Account, hash string, err error) {
+func (a *Accounts) authenticate(ctx context.Context, turn turns.Turn, name, password string) (account Account, hash string, err error) {
 	err = a.db.row(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Account{}, "", fmt.Errorf("read the password of user %q: %w", name, err)
 	}
-	matches, err := checkPassword(ctx, hash, password)
+	matches, err := checkPassword(ctx, turn, hash, password)
 	if err != nil {
 		return Account{}, "", err
 	}

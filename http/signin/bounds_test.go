@@ -39,7 +39,7 @@ func TestWhatIsRememberedOfAUserIsBounded(t *testing.T) {
 
 func TestSoManyProgramsAreKept(t *testing.T) {
 	s := newSite(t)
-	s.fill("clients", maxClients, `CAST(i AS text), '{}', 9000000000000000, 9000000000000000`)
+	s.fill("clients", maxClients, `CAST(i AS text), '{}', 9000000000000000, 9000000000000000, CAST('' AS bytea)`)
 	if a := s.registers(`{"redirect_uris": ["` + elsewhere + `"]}`); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
 		t.Errorf("one more = %s %s", a.Status, a.body)
 	}
@@ -48,7 +48,7 @@ func TestSoManyProgramsAreKept(t *testing.T) {
 func TestSoManyDevicesWaitAtOnce(t *testing.T) {
 	s := newSite(t)
 	now := strconv.FormatInt(time.Now().UnixMicro(), 10)
-	s.fill("devices", maxDevices-1, `CAST('code ' || i AS bytea), CAST('user code ' || i AS bytea), 'client', 'annals', '', 5000000, 0, '', '', 0, `+now+` + 600000000`)
+	s.fill("devices", maxDevices-1, `CAST('code ' || i AS bytea), CAST('user code ' || i AS bytea), 'client', 'annals', '', 5000000, 0, '', '', 0, `+now+` + 600000000, CAST('' AS bytea)`)
 	s.gadget()
 	if a := s.post("/signin/device_authorization", map[string]string{"client_id": CLIClient}); a.StatusCode != 429 {
 		t.Errorf("one more = %s %s", a.Status, a.body)

@@ -24,6 +24,13 @@ var kept = []struct {
 	{"keys", `id, private, created`, func() []any { return []any{new(string), new([]byte), new(int64)} }},
 	{"clients", `id, metadata, created, used`, func() []any { return []any{new(string), new(string), new(int64), new(int64)} }},
 	{"browsers", `cookie, "user", created`, func() []any { return []any{new([]byte), new(string), new(int64)} }},
+	{"factors", `"user", required, handle, secret, step`, func() []any {
+		return []any{new(string), new(bool), new([]byte), new(string), new(int64)}
+	}},
+	{"passkeys", `id, "user", name, credential, created, used`, func() []any {
+		return []any{new([]byte), new(string), new(string), new(string), new(int64), new(int64)}
+	}},
+	{"recovery", `code, "user"`, func() []any { return []any{new([]byte), new(string)} }},
 }
 
 // CopyTo writes the users, keys and programs as they are at this moment to a new

@@ -84,7 +84,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 		redirect(w, p.here("/"))
 		return nil
 	}
-	_, _, err := p.authenticate(r, v.user, r.PostForm.Get("password"))
+	_, _, err := p.authenticate(r, try{name: v.user, password: r.PostForm.Get("password"), signedIn: true})
 	if err == nil {
 		err = p.accounts.SetPassword(r.Context(), v.user, r.PostForm.Get("new"))
 	}
@@ -97,7 +97,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	if err != nil {
 		return err
 	}
-	account, hash, err := p.accounts.authenticate(r.Context(), v.user, r.PostForm.Get("new"))
+	account, hash, err := p.accounts.authenticate(r.Context(), ownTurn, v.user, r.PostForm.Get("new"))
 	if err == nil {
 		_, err = p.signIn(w, r, v, account, hash)
 	}

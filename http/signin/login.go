@@ -1,16 +1,16 @@
 package signin
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"annals/events/fault"
+	"annals/http/signin/turns"
 )
 
-// passwordLimits hold for an account, whoever tries, and for each browser that is
-// known to it: so whoever keeps on guessing at a name gets a try a minute, and
-// does not keep its owner out.
+// passwordLimits hold for each browser that is known to an account.
 var passwordLimits = limits{free: 5, first: time.Second, longest: time.Minute, quiet: 15 * time.Minute}
 
 // addressLimits hold for one address, behind which many may sit.
@@ -21,7 +21,11 @@ type loginForm struct {
 	Next   step
 	Name   string // as it was typed
 	Client string // to which the visitor is on the way; "" for none
+	Proof  bool   // a proof of work is missing
 }
+
+// loginScripts are those of the sign-in page.
+var loginScripts = []string{"login.js"}
 
 // showLogin shows the sign-in page, which leads to next. leads is where that
 // leads in turn. A visitor without a cookie gets one, for the form. No other page
@@ -32,7 +36,7 @@ func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, l
 		v.cookie = newSecret()
 		p.setCookie(w, v.cookie)
 	}
-	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, leads: leads})
+	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, Scripts: loginScripts, leads: leads})
 }
 
 // login takes the sign-in page's form.
@@ -44,7 +48,7 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 			form.Client, leads = a.client.title(), formTarget(a.redirect)
 		}
 	}
-	account, hash, err := p.authenticate(r, form.Name, r.PostForm.Get("password"))
+	account, hash, err := p.authenticate(r, try{name: form.Name, password: r.PostForm.Get("password"), proof: r.PostForm.Get("proof")})
 	if err == nil {
 		var done bool
 		if done, err = p.signIn(w, r, v, account, hash); done {
@@ -59,39 +63,45 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	if shown == nil {
 		return err
 	}
+	form.Proof = shown.proof
 	(&refusal{wait: shown.wait}).head(w)
-	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, status: shown.status, leads: leads})
+	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, Scripts: loginScripts, status: shown.status, leads: leads})
 }
 
 const wrongPassword = "The name or the password is wrong."
 
+// try is one at a password.
+type try struct {
+	name, password string
+	proof          string // of work
+	signedIn       bool   // the browser is, as that user
+}
+
+func tooManyTries(wait time.Duration) error {
+	return &problem{
+		status: http.StatusTooManyRequests, wait: wait,
+		text: fmt.Sprintf("There were too many tries. Try again in %d s.", seconds(wait)),
+	}
+}
+
 // authenticate is Accounts.authenticate for someone who may not try too often.
 // Its errors can be shown.
-func (p *Provider) authenticate(r *http.Request, name, password string) (Account, string, error) {
-	account := normal(name)
-	if len(account) > maxNameBytes {
-		account = "" // nobody's
-	}
-	browser, err := p.knownBrowser(r, account)
+func (p *Provider) authenticate(r *http.Request, t try) (Account, string, error) {
+	account := accountName(t.name)
+	turn, succeeded, err := p.admit(r, account, t)
 	if err != nil {
+		if shown := problemOf(err); shown != nil {
+			p.report(r, Event{Kind: SignInRefused, Detail: shown.text})
+		}
 		return Account{}, "", err
 	}
-	key, wait := "browser "+browser, time.Duration(0)
-	if browser == "" {
-		key, wait = "account "+account, p.addresses.take(p.address(r))
-	}
-	if wait == 0 {
-		wait = p.passwords.take(key)
-	}
-	if wait > 0 {
-		p.report(r, Event{Kind: SignInRefused, Detail: "too many tries"})
-		return Account{}, "", &problem{
-			status: http.StatusTooManyRequests, wait: wait,
-			text: fmt.Sprintf("There were too many tries. Try again in %d s.", seconds(wait)),
-		}
-	}
-	found, hash, err := p.accounts.authenticate(r.Context(), account, password)
+	found, hash, err := p.accounts.authenticate(r.Context(), turn, account, t.password)
 	switch {
+	case errors.Is(err, turns.ErrFull):
+		succeeded() // nothing was tried
+		return Account{}, "", &problem{
+			status: http.StatusServiceUnavailable, wait: awayPause, text: "Too many people sign in at this moment. Try again in a few seconds.",
+		}
 	case fault.Is(err, fault.Unauthenticated):
 		// Without the name: people type their password there by mistake.
 		p.logger.InfoContext(r.Context(), "a sign-in was refused", "address", p.address(r))
@@ -104,9 +114,26 @@ func (p *Provider) authenticate(r *http.Request, name, password string) (Account
 	case err != nil:
 		return Account{}, "", err
 	}
-	p.passwords.forget(key)
-	if browser == "" {
-		p.addresses.giveBack(p.address(r))
-	}
+	succeeded()
 	return found, hash, nil
+}
+
+// admit decides whether a try is judged at all. succeeded is for one that was
+// right.
+func (p *Provider) admit(r *http.Request, account string, t try) (turn turns.Turn, succeeded func(), err error) {
+	key := "session of " + account
+	if !t.signedIn {
+		browser, err := p.knownBrowser(r, account)
+		if err != nil {
+			return turn, nil, err
+		}
+		if browser == "" {
+			return p.stranger(r, account, t.proof)
+		}
+		key = "browser " + browser
+	}
+	if wait := p.passwords.take(key); wait > 0 {
+		return turn, nil, tooManyTries(wait)
+	}
+	return turns.Turn{Class: turnKnown, Key: key}, func() { p.passwords.forget(key) }, nil
 }

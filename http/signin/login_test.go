@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"fmt"
 	"html"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 var alert = regexp.MustCompile(`role="alert"[^>]*>([^<]*)<`)
@@ -48,53 +46,6 @@ func TestWhatIsWrongWithASignInIsNotTold(t *testing.T) {
 		if page.StatusCode != http.StatusForbidden || page.says() != wrongPassword || b.open("/signin/").Request == nil {
 			t.Errorf("%.20q = %s %q", name, page.Status, page.says())
 		}
-	}
-}
-
-func TestGuessersWaitLongerAndLonger(t *testing.T) {
-	s := newSite(t)
-	try := func(b *browser, name, password string) answer {
-		t.Helper()
-		return b.submit(b.open("/signin/"), "/login", "username", name, "password", password)
-	}
-	for _, name := range []string{"alice", "nobody"} {
-		s.clock.advance(addressLimits.quiet + time.Second)
-		guesser, waits := s.browser(), []string{}
-		for range 14 {
-			page := try(guesser, name, "wrong")
-			for page.StatusCode == http.StatusTooManyRequests {
-				if even := try(guesser, name, "correct horse"); even.StatusCode != http.StatusTooManyRequests {
-					t.Errorf("the right password of %s too early = %s", name, even.Status)
-				}
-				waits = append(waits, page.Header.Get("Retry-After"))
-				var seconds int
-				fmt.Sscan(page.Header.Get("Retry-After"), &seconds)
-				s.clock.advance(time.Duration(seconds) * time.Second)
-				page = try(guesser, name, "wrong")
-			}
-		}
-		if got, want := strings.Join(waits, " "), "1 2 4 8 16 32 60 60 60"; got != want {
-			t.Errorf("whoever guesses at %s waits %s seconds, want %s", name, got, want)
-		}
-	}
-	s.clock.advance(time.Minute)
-	if page := try(s.browser(), "alice", "correct horse"); page.StatusCode != http.StatusOK || page.says() != "" {
-		t.Errorf("alice herself after the wait = %s %s", page.Status, page.says())
-	}
-}
-
-func TestGuessersDoNotKeepAnOwnerOut(t *testing.T) {
-	s := newSite(t)
-	owner, guesser := s.browser(), s.browser()
-	owner.submit(owner.signIn(owner.open("/signin/"), "alice"), "/logout")
-	for range passwordLimits.free + 1 {
-		guesser.submit(guesser.open("/signin/"), "/login", "username", "alice", "password", "wrong")
-	}
-	if page := guesser.signIn(guesser.open("/signin/"), "alice"); page.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("a stranger = %s", page.Status)
-	}
-	if page := owner.signIn(owner.open("/signin/"), "alice"); !strings.Contains(page.body, "signed in as") {
-		t.Errorf("the owner in her own browser = %s %s", page.Status, page.says())
 	}
 }
 

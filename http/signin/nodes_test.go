@@ -218,7 +218,7 @@ func TestNothingSlipsThroughAChangeOfPassword(t *testing.T) {
 	now := s.clock.now()
 	to := &authorization{client: cli, redirect: "http://127.0.0.1/callback", audience: "annals"}
 	for range 25 {
-		_, hash, err := s.accounts.authenticate(ctx, "alice", "correct horse")
+		_, hash, err := s.accounts.authenticate(ctx, ownTurn, "alice", "correct horse")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"annals/events/fault"
 )
 
-//go:embed templates
+//go:embed templates scripts
 var templateFiles embed.FS
 
 var templates = template.Must(template.New("").ParseFS(templateFiles, "templates/*.html"))
@@ -23,10 +23,11 @@ var templates = template.Must(template.New("").ParseFS(templateFiles, "templates
 // view is what a page shows. Content is the page's own.
 type view struct {
 	Title   string
-	Base    string // path of the issuer's URL, without a slash at the end
-	Token   string // for forms to bring back
-	User    string // "" if nobody is signed in
-	Problem string // what was wrong with what was sent
+	Base    string   // path of the issuer's URL, without a slash at the end
+	Token   string   // for forms to bring back
+	User    string   // "" if nobody is signed in
+	Problem string   // what was wrong with what was sent
+	Scripts []string // modules
 	Content any
 
 	status int
@@ -42,8 +43,12 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
+	policy := "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+	if len(page.Scripts) > 0 {
+		policy += "script-src 'self'; worker-src 'self'; connect-src 'self'; "
+	}
 	// Browsers check where the answer to a form leads, too.
-	h.Set("Content-Security-Policy", strings.TrimSpace("default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' "+page.leads))
+	h.Set("Content-Security-Policy", strings.TrimSpace(policy+"form-action 'self' "+page.leads))
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // without one, browsers send forms with the origin "null"
@@ -60,6 +65,7 @@ type problem struct {
 	status int
 	text   string
 	wait   time.Duration
+	proof  bool // of work is what is missing
 }
 
 func (e *problem) Error() string { return e.text }
@@ -159,6 +165,15 @@ func (p *Provider) goOn(w http.ResponseWriter, s step) {
 		to += "?" + s.Query
 	}
 	redirect(w, to)
+}
+
+// script answers one of the pages' modules.
+func script(name string) route {
+	return route{get: func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=300") // they belong together
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		http.ServeFileFS(w, r, templateFiles, "scripts/"+name)
+	}}
 }
 
 // style answers the pages' one stylesheet.

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"annals/events/fault"
+	"annals/http/signin/turns"
 )
 
 // MinPassword is how many characters a password has at least.
@@ -37,8 +39,9 @@ const (
 )
 
 // hashing bounds how many hashes are computed at once, and with them the
-// memory that a burst of sign-ins takes.
-var hashing = make(chan struct{}, 2)
+// memory and the time of processors that a burst of sign-ins takes. Half of the
+// processors are left to everything else.
+var hashing = turns.New(max(2, runtime.GOMAXPROCS(0)/2), turnClasses)
 
 // hashPassword returns the password's argon2id hash in PHC notation.
 func hashPassword(ctx context.Context, password string) (string, error) {
@@ -52,7 +55,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 	}
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
-	hash, err := derive(ctx, password, salt, defaultCost)
+	hash, err := derive(ctx, ownTurn, password, salt, defaultCost)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +65,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 
 // checkPassword reports whether the password is the one that was hashed. An
 // empty hash belongs to nobody: it costs the same work and never matches.
-func checkPassword(ctx context.Context, hash, password string) (bool, error) {
+func checkPassword(ctx context.Context, turn turns.Turn, hash, password string) (bool, error) {
 	c, salt, want := defaultCost, make([]byte, saltBytes), make([]byte, hashBytes)
 	known := hash != ""
 	if known {
@@ -75,20 +78,19 @@ func checkPassword(ctx context.Context, hash, password string) (bool, error) {
 	if tooLong {
 		password = ""
 	}
-	got, err := derive(ctx, password, salt, c)
+	got, err := derive(ctx, turn, password, salt, c)
 	if err != nil {
 		return false, err
 	}
 	return subtle.ConstantTimeCompare(got, want) == 1 && known && !tooLong, nil
 }
 
-func derive(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
-	select {
-	case hashing <- struct{}{}:
-		defer func() { <-hashing }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("hash a password: %w", ctx.Err())
+func derive(ctx context.Context, turn turns.Turn, password string, salt []byte, c cost) ([]byte, error) {
+	leave, err := hashing.Enter(ctx, turn)
+	if err != nil {
+		return nil, fmt.Errorf("hash a password: %w", err)
 	}
+	defer leave()
 	// Keyboards differ in how they compose letters with accents.
 	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.time, c.memory, c.lanes, hashBytes), nil
 }

@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"annals/events/fault"
+	"annals/http/signin/pow"
+	"annals/http/signin/sealed"
 )
 
 // Provider is the built-in OAuth 2.1 authorization server and OpenID provider.
@@ -32,9 +35,11 @@ type Provider struct {
 	clientPages *clientPages
 	sweeper     sweeper
 
-	// By address, but for allRegistrations, and passwords, which is by account or
-	// known browser.
+	// By address, but for passwords, which is by known browser.
 	visits, registrations, allRegistrations, addresses, passwords, devices, userCodes *throttle
+	// failures are those of accounts and of addresses.
+	failures *pow.Tally
+	sealing  atomic.Pointer[sealed.Key]
 }
 
 // ProviderOptions says what the provider gives tokens for.
@@ -58,6 +63,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 		passwords:        newThrottle(passwordLimits, issuer.now),
 		devices:          newThrottle(deviceLimits, issuer.now),
 		userCodes:        newThrottle(userCodeLimits, issuer.now),
+		failures:         pow.NewTally(failuresQuiet, issuer.now),
 	}
 	if p.logger == nil {
 		p.logger = slog.Default()
@@ -102,6 +108,10 @@ func (p *Provider) makeRoutes() map[string]route {
 		"":                      {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }},
 		"/":                     {get: p.page(p.home)},
 		"/style.css":            {get: style},
+		"/login.js":             script("login.js"),
+		"/work.js":              script("work.js"),
+		"/worker.js":            script("worker.js"),
+		"/proof":                {post: p.form(p.proof)},
 		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }, post: p.form(p.login)},
 		"/logout":               {post: p.form(p.logout)},
 		"/forget":               {post: p.form(p.forget)},

@@ -99,20 +99,28 @@ func (a *Accounts) prepareFile(ctx context.Context) error {
 	}
 }
 
-// upgradeFile runs the scripts that are missing. Each sets the version itself,
-// and does no harm when it is run twice.
-func (a *Accounts) upgradeFile(ctx context.Context) error {
-	// One connection: a script holds a transaction of its own.
+// upgradeFile runs the scripts that are missing, each of which sets the version, in
+// one transaction.
+func (a *Accounts) upgradeFile(ctx context.Context) (err error) {
 	conn, err := a.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	var version int
-	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+	version, err := fileVersion(ctx, conn)
+	if err != nil || version == len(migrations) {
 		return err
 	}
-	if err := checkVersion(version); err != nil {
+	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, undone := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+			err = errors.Join(err, undone)
+		}
+	}()
+	if version, err = fileVersion(ctx, conn); err != nil { // another process may have done it
 		return err
 	}
 	for _, migration := range migrations[version:] {
@@ -123,9 +131,19 @@ func (a *Accounts) upgradeFile(ctx context.Context) error {
 		if _, err := conn.ExecContext(ctx, script); err != nil {
 			return err
 		}
-		failpoint.Here(failpoint.AccountsMade)
 	}
+	if _, err := conn.ExecContext(ctx, `COMMIT`); err != nil {
+		return err
+	}
+	failpoint.Here(failpoint.AccountsMade)
 	return nil
+}
+
+func fileVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
+	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+		return 0, err
+	}
+	return version, checkVersion(version)
 }
 
 // sqliteCode returns the primary result code of an error of SQLite's, or 0.

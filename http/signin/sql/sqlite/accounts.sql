@@ -1,7 +1,5 @@
 -- The built-in provider's store. A deleted user's row stays, emptied, so that
 -- a name is never given twice.
-BEGIN IMMEDIATE;
-
 CREATE TABLE IF NOT EXISTS users (
 	name     TEXT    NOT NULL PRIMARY KEY,
 	password TEXT    NOT NULL, -- argon2id in PHC notation, '' once deleted
@@ -19,4 +17,3 @@ CREATE TABLE IF NOT EXISTS keys (
 ) STRICT;
 
 PRAGMA user_version = 1;
-COMMIT;

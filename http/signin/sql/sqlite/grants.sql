@@ -1,7 +1,5 @@
 -- Who signed in to which program. Every secret is kept as its SHA-256 alone;
 -- times are microseconds since 1970, UTC.
-BEGIN IMMEDIATE;
-
 -- Programs that registered themselves.
 CREATE TABLE IF NOT EXISTS clients (
 	id       TEXT    NOT NULL PRIMARY KEY,
@@ -83,4 +81,3 @@ CREATE TRIGGER IF NOT EXISTS clients_removed AFTER DELETE ON clients BEGIN
 END;
 
 PRAGMA user_version = 2;
-COMMIT;

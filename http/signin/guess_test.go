@@ -1,0 +1,244 @@
+package signin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/http/signin/pow"
+)
+
+// guesser is a browser at an address of its own, behind a proxy that is trusted.
+type guesser struct {
+	*browser
+	address string
+}
+
+func (s *site) from(address string) *guesser {
+	s.Helper()
+	if s.provider.proxies == nil {
+		s.provider.proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
+	b := s.browser()
+	b.client.Transport = forwarded{s.Client().Transport, address}
+	return &guesser{b, address}
+}
+
+// forwarded sends requests as a proxy does.
+type forwarded struct {
+	http.RoundTripper
+	address string
+}
+
+func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Forwarded-For", f.address)
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// challenge asks for one as the page's script does; it has no text where none is
+// needed.
+func (b *browser) challenge(page answer, name string) (c pow.Challenge) {
+	b.Helper()
+	token := fieldOf(page, "token")
+	a := b.submitForm("/signin/proof", map[string]string{"token": token, "username": name})
+	if a.StatusCode != http.StatusOK || json.Unmarshal([]byte(a.body), &c) != nil {
+		b.Fatalf("ask for a challenge = %s %s", a.Status, a.body)
+	}
+	return c
+}
+
+func fieldOf(page answer, name string) string {
+	for _, field := range fieldTag.FindAllStringSubmatch(page.body, -1) {
+		if field[1] == name {
+			return field[2]
+		}
+	}
+	return ""
+}
+
+// tries sends the sign-in form with the proof that is asked for, if any.
+func (b *browser) tries(name, password string) answer {
+	b.Helper()
+	page := b.open("/signin/")
+	proof := ""
+	if c := b.challenge(page, name); c.Text != "" {
+		proof = pow.Solve(c)
+	}
+	return b.submit(page, "/login", "username", name, "password", password, "proof", proof)
+}
+
+func TestGuessersFromManyAddressesKeepNobodyOut(t *testing.T) {
+	s := newSite(t)
+	unproven, wrong, judged := 0, 0, 0
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	proxied := make([]*guesser, 300)
+	for i := range proxied {
+		proxied[i] = s.from(fmt.Sprintf("198.18.%d.%d", i/250, i%250+1))
+	}
+	for i := range accountFree + 2 { // before anybody else: the free guesses, and two that are refused
+		page := proxied[i].open("/signin/")
+		switch a := proxied[i].submit(page, "/login", "username", "alice", "password", "guess"); {
+		case a.StatusCode == http.StatusForbidden:
+			judged++
+		case a.StatusCode == http.StatusTooManyRequests && strings.Contains(a.says(), "has to do some work"):
+			unproven++
+		default:
+			t.Errorf("guess %d = %s %s", i, a.Status, a.says())
+		}
+	}
+	if judged != accountFree || unproven != 2 {
+		t.Errorf("without a proof %d guesses were judged and %d refused, want %d and 2", judged, unproven, accountFree)
+	}
+	go func() { // guesses on, without proofs and with proofs that were not worked for
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			b := proxied[i%len(proxied)]
+			page := b.open("/signin/")
+			proof := ""
+			if i%2 == 0 {
+				proof = b.challenge(page, "alice").Text + ":0,0,0,0,0,0,0,0"
+			}
+			if a := b.submit(page, "/login", "username", "alice", "password", "guess", "proof", proof); a.StatusCode == http.StatusForbidden {
+				wrong++
+			}
+		}
+	}()
+	for i := range 20 {
+		owner := s.from(fmt.Sprintf("203.0.113.%d", i+1))
+		if page := owner.tries("alice", "correct horse"); !strings.Contains(page.body, "signed in as") {
+			t.Errorf("new browser %d with the right password = %s %s", i, page.Status, page.says())
+		}
+	}
+	close(stop)
+	<-done
+	if wrong > 0 {
+		t.Errorf("%d guesses without a proof were judged", wrong)
+	}
+}
+
+func TestEachGuessTakesAProofOfItsOwn(t *testing.T) {
+	s := newSite(t)
+	for range accountFree {
+		s.provider.failures.Take(accountKey("alice"))
+	}
+	b := s.browser()
+	page := b.open("/signin/")
+	c := b.challenge(page, "alice")
+	if c.Text == "" || c.Bits != pow.MinBits {
+		t.Fatalf("after %d failures the challenge is %+v", accountFree, c)
+	}
+	if other := b.challenge(page, "bob"); other.Text != "" {
+		t.Errorf("for another name the challenge is %+v", other)
+	}
+	proof := pow.Solve(c)
+	try := func(name, proof string) answer {
+		return b.submit(page, "/login", "username", name, "password", "guess", "proof", proof)
+	}
+	if a := try("alice", proof); a.StatusCode != http.StatusForbidden || a.says() != wrongPassword {
+		t.Fatalf("a guess with a proof = %s %s", a.Status, a.says())
+	}
+	if a := try("alice", proof); a.StatusCode != http.StatusTooManyRequests || !strings.Contains(a.body, "noscript") {
+		t.Errorf("a guess with the same proof = %s %s", a.Status, a.says())
+	}
+	if harder := b.challenge(page, "alice"); harder.Bits != pow.MinBits+1 {
+		t.Errorf("after one more failure the challenge has %d bits, want %d", harder.Bits, pow.MinBits+1)
+	}
+	// At another node, too.
+	second, err := NewProvider(s.issuer, ProviderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.request("POST", "/signin/login", "")
+	if err := second.checkProof(r.Context(), proof, "alice", pow.MinBits); err != errProofMissing {
+		t.Errorf("the same proof at another node: %v", err)
+	}
+	if err := second.checkProof(r.Context(), pow.Solve(b.challenge(page, "alice")), "alice", pow.MinBits); err != nil {
+		t.Errorf("a new proof at another node: %v", err)
+	}
+	s.clock.advance(failuresQuiet + time.Second)
+	if c := b.challenge(b.open("/signin/"), "alice"); c.Text != "" {
+		t.Error("after a quiet while a proof is asked for")
+	}
+}
+
+func TestAKnownBrowserNeedsNoProof(t *testing.T) {
+	s := newSite(t)
+	owner, stranger := s.browser(), s.browser()
+	owner.submit(owner.signIn(owner.open("/signin/"), "alice"), "/logout")
+	for range 3 * accountFree {
+		s.provider.failures.Take(accountKey("alice"))
+	}
+	if page := stranger.signIn(stranger.open("/signin/"), "alice"); page.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a stranger = %s", page.Status)
+	}
+	page := owner.open("/signin/")
+	if c := owner.challenge(page, "alice"); c.Text != "" {
+		t.Errorf("the owner's browser is asked for a proof of %d bits", c.Bits)
+	}
+	home := owner.signIn(page, "alice")
+	if !strings.Contains(home.body, "signed in as") {
+		t.Errorf("the owner in her own browser = %s %s", home.Status, home.says())
+	}
+	owner.submit(home, "/logout")
+	addUser(t, s.accounts, NewAccount{Name: "bob"})
+	for range accountFree {
+		s.provider.failures.Take(accountKey("bob"))
+	}
+	if c := owner.challenge(owner.open("/signin/"), "bob"); c.Text == "" {
+		t.Error("a browser that is known to one user needs no proof for another")
+	}
+}
+
+func TestOneAddressCannotGuessOn(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"alice", "nobody"} {
+		s.clock.advance(addressLimits.quiet + time.Second)
+		b, waits, judged := s.browser(), []string{}, 0
+		for range addressLimits.free + 9 {
+			// The proofs' own cost is another test's matter.
+			s.provider.failures = pow.NewTally(failuresQuiet, s.clock.now)
+			page := b.tries(name, "wrong")
+			for page.StatusCode == http.StatusTooManyRequests {
+				var seconds int
+				fmt.Sscan(page.Header.Get("Retry-After"), &seconds)
+				waits = append(waits, fmt.Sprint(seconds))
+				s.clock.advance(time.Duration(seconds) * time.Second)
+				page = b.tries(name, "wrong")
+			}
+			judged++
+		}
+		if got, want := strings.Join(waits, " "), "1 2 4 8 16 32 60 60 60"; got != want {
+			t.Errorf("whoever guesses at %s waits %s seconds, want %s", name, got, want)
+		}
+	}
+}
+
+func TestWithAKnownBrowserGuessersWaitLongerAndLonger(t *testing.T) {
+	s := newSite(t)
+	b, waits := s.browser(), []string{}
+	b.submit(b.signIn(b.open("/signin/"), "alice"), "/logout")
+	for range 14 {
+		page := b.tries("alice", "wrong")
+		for page.StatusCode == http.StatusTooManyRequests {
+			waits = append(waits, page.Header.Get("Retry-After"))
+			var seconds int
+			fmt.Sscan(page.Header.Get("Retry-After"), &seconds)
+			s.clock.advance(time.Duration(seconds) * time.Second)
+			page = b.tries("alice", "wrong")
+		}
+	}
+	if got, want := strings.Join(waits, " "), "1 2 4 8 16 32 60 60 60"; got != want {
+		t.Errorf("the waits are %s seconds, want %s", got, want)
+	}
+}

@@ -1,0 +1,143 @@
+package pow
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/http/signin/sealed"
+)
+
+func challenge(t testing.TB, key sealed.Key, subject string, difficulty int, now time.Time) Challenge {
+	t.Helper()
+	c, err := New(key, subject, difficulty, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAProofIsForOneChallengeAndSubject(t *testing.T) {
+	key, now := sealed.NewKey(), time.Now()
+	c := challenge(t, key, "alice", 8, now)
+	proof := Solve(c)
+	s, err := Check(key, proof, "alice", 8, now)
+	if err != nil || s.ID == "" {
+		t.Fatalf("Check = %+v, %v", s, err)
+	}
+	other := challenge(t, key, "alice", 8, now)
+	_, counters, _ := strings.Cut(proof, ":")
+	for name, try := range map[string]struct {
+		proof, subject string
+		difficulty     int
+		at             time.Time
+		want           error
+	}{
+		"no proof":             {"", "alice", 8, now, ErrMissing},
+		"another subject":      {proof, "bob", 8, now, ErrInvalid},
+		"much too easy":        {proof, "alice", 8 + margin + 1, now, ErrInvalid},
+		"too late":             {proof, "alice", 8, now.Add(Lifetime), ErrExpired},
+		"another's counters":   {other.Text + ":" + counters, "alice", 8, now, ErrInvalid},
+		"no work":              {challenge(t, key, "alice", 16, now).Text + ":0,0,0,0,0,0,0,0", "alice", 8, now, ErrInvalid},
+		"too few counters":     {c.Text + ":0,1,2", "alice", 8, now, ErrInvalid},
+		"a counter too many":   {proof + ",0", "alice", 8, now, ErrInvalid},
+		"not by the key":       {Solve(challenge(t, sealed.NewKey(), "alice", 8, now)), "alice", 8, now, ErrInvalid},
+		"longer than anything": {proof + strings.Repeat("0", maxProof), "alice", 8, now, ErrInvalid},
+	} {
+		if _, err := Check(key, try.proof, try.subject, try.difficulty, try.at); !errors.Is(err, try.want) {
+			t.Errorf("%s: %v, want %v", name, err, try.want)
+		}
+	}
+	if _, err := Check(key, proof, "alice", 8+margin, now); err != nil {
+		t.Errorf("a little too easy: %v", err)
+	}
+}
+
+func TestDifficultyRisesToABound(t *testing.T) {
+	for failures, want := range map[int]int{0: 0, 4: 0, 5: MinBits, 6: MinBits + 1, 12: MaxBits, 1_000_000: MaxBits} {
+		if got := Difficulty(failures, 5); got != want {
+			t.Errorf("Difficulty(%d, 5) = %d, want %d", failures, got, want)
+		}
+	}
+}
+
+func TestATallyForgetsNothingForOtherKeys(t *testing.T) {
+	now := time.Now()
+	tally := NewTally(time.Minute, func() time.Time { return now })
+	for range 7 {
+		tally.Take("alice")
+	}
+	for i := range 20_000 {
+		tally.Take(fmt.Sprint(i))
+	}
+	if got := tally.Count("alice"); got < 7 {
+		t.Errorf("after a flood of others the count is %d, want 7 at least", got)
+	}
+	now = now.Add(time.Minute + 1)
+	if got := tally.Count("alice"); got != 0 {
+		t.Errorf("after a quiet minute the count is %d", got)
+	}
+}
+
+// The script of the sign-in page and this package must agree on what a proof is.
+func TestTheBrowsersScriptSolvesChallenges(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no Node")
+	}
+	script, err := os.ReadFile("../scripts/work.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, now := sealed.NewKey(), time.Now()
+	c := challenge(t, key, "alice", MinBits, now)
+	asked, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), node, "--input-type=module", "-e", `
+		const {solvePart} = await import("data:text/javascript;base64,`+base64.StdEncoding.EncodeToString(script)+`");
+		const c = `+string(asked)+`;
+		console.log(Array.from({length: c.parts}, (_, part) => solvePart(c.seed, c.bits, part)).join(","));`)
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("node: %v %s", err, err.(*exec.ExitError).Stderr)
+	}
+	proof := c.Text + ":" + strings.TrimSpace(string(out))
+	if _, err := Check(key, proof, "alice", MinBits, now); err != nil {
+		t.Errorf("the script's proof %s: %v", proof, err)
+	}
+	if proof != Solve(c) {
+		t.Error("the script does not find the first counters")
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	key, now := sealed.NewKey(), time.Now()
+	proof := Solve(challenge(f, key, "alice", 4, now))
+	f.Add(proof)
+	f.Add(":,,,,,,,")
+	f.Add(strings.Replace(proof, ",", ",+", 1))
+	f.Add("a.b:0,0,0,0,0,0,0,4294967296")
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := Check(key, text, "alice", MinBits, now); err == nil {
+			t.Errorf("Check takes %q", text)
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	key, now := sealed.NewKey(), time.Now()
+	proof := Solve(challenge(b, key, "alice", MinBits, now))
+	for b.Loop() {
+		if _, err := Check(key, proof, "alice", MinBits, now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+// Before the sign-in form is sent, asks whether a proof of work is wanted for the
+// name, and computes it.
+import {tryPart} from "./work.js";
+
+const form = document.querySelector('form[action$="/login"]');
+const status = document.getElementById("progress");
+
+// solve computes the proof in workers, which leave the page usable.
+async function solve({challenge, seed, bits, parts}) {
+  const counters = new Array(parts).fill(-1);
+  let done = 0;
+  const report = (part, counter) => {
+    counters[part] = counter;
+    done++;
+    status.textContent = `Wrong passwords were tried for this name, so this browser first has to do some work. Done: ${done} of ${parts} parts.`;
+  };
+  status.hidden = false;
+  status.textContent = "Wrong passwords were tried for this name, so this browser first has to do some work. This takes some seconds.";
+  try {
+    await inWorkers(seed, bits, parts, report);
+  } catch {
+    await inPieces(seed, bits, counters, report);
+  }
+  return challenge + ":" + counters.join(",");
+}
+
+function inWorkers(seed, bits, parts, report) {
+  const workers = [];
+  const share = Array.from({length: Math.max(1, Math.min(4, navigator.hardwareConcurrency || 1))}, () => []);
+  for (let part = 0; part < parts; part++) share[part % share.length].push(part);
+  return new Promise((resolve, reject) => {
+    let left = parts;
+    for (const parts of share) {
+      const worker = new Worker(new URL("./worker.js", import.meta.url), {type: "module"});
+      workers.push(worker);
+      worker.onerror = reject;
+      worker.onmessage = ({data}) => {
+        report(data.part, data.counter);
+        if (--left === 0) resolve();
+      };
+      worker.postMessage({seed, bits, parts});
+    }
+  }).finally(() => workers.forEach((worker) => worker.terminate()));
+}
+
+// inPieces is for browsers without workers of modules.
+async function inPieces(seed, bits, counters, report) {
+  for (let part = 0; part < counters.length; part++) {
+    for (let from = 0; counters[part] < 0; from += 2 ** 14) {
+      const counter = tryPart(seed, bits, part, from, 2 ** 14);
+      if (counter >= 0) report(part, counter);
+      await new Promise((go) => setTimeout(go));
+    }
+  }
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = form.querySelector("button");
+  button.disabled = true;
+  try {
+    const answer = await fetch(form.action.replace(/\/login$/, "/proof"), {
+      method: "POST",
+      body: new URLSearchParams({token: form.elements.token.value, username: form.elements.username.value}),
+    });
+    const asked = await answer.json();
+    form.elements.proof.value = asked.challenge ? await solve(asked) : "";
+  } catch {
+    // The answer to the form says what is wrong.
+  }
+  form.submit();
+});
+
+// Back from the next page the form is as it was.
+addEventListener("pageshow", () => {
+  form.querySelector("button").disabled = false;
+  status.hidden = true;
+});

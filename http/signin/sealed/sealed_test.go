@@ -1,0 +1,40 @@
+package sealed
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOnlyWhatWasSealedIsOpened(t *testing.T) {
+	key, now := NewKey(), time.Now()
+	text, err := key.Seal("ticket", "value", now.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	s, err := key.Open("ticket", text, &got, now)
+	if err != nil || got != "value" || s.ID == "" || s.Expires.Unix() != now.Add(time.Minute).Unix() {
+		t.Errorf("Open = %+v %q, %v", s, got, err)
+	}
+	if _, err := key.Open("ticket", text, &got, now.Add(time.Minute)); !errors.Is(err, ErrExpired) {
+		t.Errorf("a minute later: %v", err)
+	}
+	other, _ := key.Seal("ticket", "other", now.Add(time.Minute))
+	body, signature, _ := strings.Cut(text, ".")
+	for name, forged := range map[string]string{
+		"nothing": "", "no signature": body, "an empty one": body + ".", "another's": strings.Split(other, ".")[0] + "." + signature,
+		"more": text + "A", "too long": text + strings.Repeat("A", maxText),
+	} {
+		if _, err := key.Open("ticket", forged, &got, now); !errors.Is(err, ErrForged) {
+			t.Errorf("%s: %v, want ErrForged", name, err)
+		}
+	}
+	if _, err := key.Open("code", text, &got, now); !errors.Is(err, ErrForged) {
+		t.Errorf("for another purpose: %v", err)
+	}
+	if _, err := NewKey().Open("ticket", text, &got, now); !errors.Is(err, ErrForged) {
+		t.Errorf("by another key: %v", err)
+	}
+}
