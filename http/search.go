@@ -15,6 +15,8 @@ type source struct {
 	Text          string  `json:"text"`
 	Score         float64 `json:"score"`
 	DeepLink      string  `json:"deep_link"`
+	Folder        string  `json:"folder,omitempty"`
+	Owner         string  `json:"owner,omitempty"`
 }
 
 // search answers POST /search. A question without a word has no passages.
@@ -47,7 +49,7 @@ func (s *Server) search(c *call) (any, error) {
 		out.Sources = append(out.Sources, source{
 			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 			StartPage: page(p.StartPage), EndPage: page(p.EndPage),
-			Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
+			Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, Folder: p.Folder, Owner: p.Owner,
 		})
 	}
 	return out, err
@@ -88,7 +90,7 @@ func (s *Server) ask(c *call) (any, error) {
 }
 
 type folderSummary struct {
-	Folder      string `json:"folder"`
+	Folder      string `json:"folder,omitempty"`
 	DocumentID  string `json:"document_id"`
 	Title       string `json:"title"`
 	Description string `json:"description"`

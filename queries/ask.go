@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"strings"
 
 	"annals/events"
 	"annals/queries/answer"
@@ -23,9 +24,14 @@ func (q *Queries) Ask(ctx context.Context, user events.User, s Search) (Answer, 
 	for i, src := range sources {
 		passages[i] = answer.Passage{
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
-			Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Score: src.Score,
+			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Score: src.Score,
 		}
 	}
 	a := answer.Find(s.Query, passages)
 	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}, nil
+}
+
+// ownerNames returns the names of users, or groups, as people write them.
+func ownerNames(principals string) string {
+	return strings.NewReplacer("user:", "", "group:", "the group ", ", ", " and ").Replace(principals)
 }

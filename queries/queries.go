@@ -251,8 +251,11 @@ type Search struct {
 // Source is a passage that answers.
 type Source struct {
 	id, body  string // of the passage; its text without the heading
+	folder    string // id
 	Document  uuid.UUID
 	Title     string // of the document
+	Folder    string // path of the folder that the document lies in
+	Owner     string // principal of whoever owns that folder, or the nearest one above it that somebody owns; "" for nobody
 	LeafTitle string // of the section
 	Path      []string
 	StartPage int // 0 where there are no pages

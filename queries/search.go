@@ -62,7 +62,8 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 			return nil, err
 		}
 	}
-	return rank(s, found), nil
+	sources := rank(s, found)
+	return sources, v.addOwners(ctx, sources)
 }
 
 // fetch returns at least s.Limit of the engine's best passages, if there are as

@@ -10,7 +10,7 @@ import (
 
 var searchTool = tool{
 	name: "search", title: "Search passages",
-	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score and deep_link. ` +
+	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score, deep_link, folder and the folder's owner. ` +
 		`Scope it by folder_name (subfolders are taken in) or tags; service_list_folders and service_list_tags name those there are. ` +
 		`A folder that does not exist, or that you may not read, gives no passages. Use it before service_ask, to see what there is; write the words that the text itself would use.`,
 }
@@ -37,6 +37,8 @@ type source struct {
 	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
 	Score         float64 `json:"score" jsonschema:"how well the passage answers, beside the others of the same search"`
 	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at that page, below the service's address"`
+	Folder        string  `json:"folder" jsonschema:"path of the folder that the document lies in"`
+	Owner         string  `json:"owner,omitempty" jsonschema:"principal of whoever owns that folder, such as user:alice: judge by it whether to believe the document"`
 }
 
 func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
@@ -54,6 +56,7 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 		out.Sources = append(out.Sources, source{
 			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 			StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
+			Folder: p.Folder, Owner: p.Owner,
 		})
 	}
 	return out, err
@@ -78,9 +81,18 @@ func (o searchOut) markdown() string {
 		if s.LeafTitle != s.DocumentTitle {
 			fmt.Fprintf(&b, ", section “%s”", inLine(s.LeafTitle))
 		}
-		fmt.Fprintf(&b, "%s (score %.2f)\n   document `%s`, %s\n\n%s", s.pages(), s.Score, s.DocID, s.DeepLink, quoted(s.Text))
+		fmt.Fprintf(&b, "%s (score %.2f)\n   document `%s`, %s, %s\n\n%s", s.pages(), s.Score, s.DocID, s.DeepLink, s.place(), quoted(s.Text))
 	}
 	return b.String()
+}
+
+// place names the folder of a source, and its owner.
+func (s source) place() string {
+	place := "in folder " + inLine(s.Folder)
+	if s.Owner != "" {
+		place += " of " + s.Owner
+	}
+	return place
 }
 
 func (s source) pages() string {

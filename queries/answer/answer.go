@@ -26,6 +26,8 @@ type Passage struct {
 	Document string   // its title
 	Section  string   // innermost section title, or ""
 	Path     []string // titles of the sections above, outermost first
+	Folder   string   // path of the document's folder, or ""
+	Owner    string   // name of who owns that, or ""
 	Pages    [2]int   // start, end; 0 where none
 	Text     string   // Markdown, about 100-250 words
 	Score    float64  // of the search: BM25-like, comparable within one query only
@@ -35,7 +37,7 @@ type Passage struct {
 // of white space made one space. A table row is written "Header: value; …".
 type Answer struct {
 	Text       string  // what answers; or, when Found is false, a sentence saying that the documents hold no answer
-	Reasoning  string  // the section, document and page it rests on, and why, in plain words
+	Reasoning  string  // the section, document, page, folder and owner it rests on, and why, in plain words
 	Confidence float64 // 0..1, calibrated: of the answers given at 0.8, about 80 % are right
 	Found      bool    // false: abstained, with Confidence below AbstainBelow
 	Used       []int   // indexes of the passages it rests on

@@ -65,29 +65,47 @@ func (f *finding) found(u *unit, p *passage) (here, near, missing []string) {
 	return here, near, missing
 }
 
-// where names section, document and pages of a passage.
-func (p *passage) where() string {
+// where names section, document, pages and folder of a passage.
+func (p *passage) where() string { return p.part() + p.pages() + p.folder() }
+
+func (p *passage) part() string {
 	document := strings.TrimSpace(cut(p.source.Document, maxTitle))
 	section := strings.TrimSpace(cut(p.source.Section, maxTitle))
 	if section == document {
 		section = ""
 	}
-	place := "an untitled document"
 	switch {
 	case section != "" && document != "":
-		place = fmt.Sprintf("the section “%s” of “%s”", section, document)
+		return fmt.Sprintf("the section “%s” of “%s”", section, document)
 	case section != "":
-		place = fmt.Sprintf("the section “%s” of an untitled document", section)
+		return fmt.Sprintf("the section “%s” of an untitled document", section)
 	case document != "":
-		place = fmt.Sprintf("“%s”", document)
+		return fmt.Sprintf("“%s”", document)
 	}
+	return "an untitled document"
+}
+
+func (p *passage) pages() string {
 	switch first, last := p.source.Pages[0], p.source.Pages[1]; {
 	case first > 0 && last > first:
-		return fmt.Sprintf("%s, pages %d–%d", place, first, last)
+		return fmt.Sprintf(", pages %d–%d", first, last)
 	case first > 0:
-		return fmt.Sprintf("%s, page %d", place, first)
+		return fmt.Sprintf(", page %d", first)
 	}
-	return place
+	return ""
+}
+
+// folder names the folder and whose it is, by which a reader judges whether to
+// believe the document.
+func (p *passage) folder() string {
+	folder, owner := cut(p.source.Folder, maxTitle), cut(p.source.Owner, maxTitle)
+	switch {
+	case folder == "":
+		return ""
+	case owner == "":
+		return fmt.Sprintf(", in folder “%s”", folder)
+	}
+	return fmt.Sprintf(", in folder “%s” of %s", folder, owner)
 }
 
 // list joins quoted words, at most eight of them.

@@ -1,0 +1,46 @@
+package queries
+
+import (
+	"strings"
+	"testing"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// Every source names its folder, and whoever made that or the nearest above it:
+// not those whom it was shared with to own, whom whoever shares it chooses.
+func TestSourcesNameFolderAndOwner(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	sub := f.folder(top, "Sub", "")
+	f.share(sub, "user:bob", "own")
+	moved := f.folder(uuid.Nil, "Moved", "user:eve")
+	f.add(events.Folders, events.FolderMoved{Folder: moved, Parent: sub})
+	twice := f.folder(uuid.Nil, "Twice", "user:zoe")
+	f.add(events.Folders, events.FolderMoved{Folder: twice, Parent: uuid.Nil, Owner: "user:carl"})
+	f.share(twice, "user:alice", "read")
+	inbox := f.folder(uuid.Nil, "Inbox", "")
+	f.share(inbox, "user:alice", "read")
+	for folder, word := range map[uuid.UUID]string{top: "zebra", sub: "lion", moved: "tiger", twice: "bear", inbox: "wolf"} {
+		f.document(folder, word+".md", nil, "The "+word+" was seen in 1759 by John Smeaton.")
+	}
+	f.settle()
+	for word, want := range map[string][3]string{
+		"zebra": {"Top", "user:alice", " in folder “Top” of alice"},
+		"lion":  {"Top/Sub", "user:alice", " in folder “Top/Sub” of alice"},
+		"tiger": {"Top/Sub/Moved", "user:eve", " in folder “Top/Sub/Moved” of eve"},
+		"bear":  {"Twice", "user:carl, user:zoe", " in folder “Twice” of carl and zoe"},
+		"wolf":  {"Inbox", "", " in folder “Inbox”"},
+	} {
+		found, err := f.Search(t.Context(), alice, Search{Query: word})
+		if err != nil || len(found) != 1 || found[0].Folder != want[0] || found[0].Owner != want[1] {
+			t.Errorf("Search(%s) = %+v, %v, want it in %s of %s", word, found, err, want[0], want[1])
+		}
+		a, err := f.Ask(t.Context(), alice, Search{Query: "Who saw the " + word + "?"})
+		if err != nil || !strings.Contains(a.Reasoning, want[2]) {
+			t.Errorf("Ask(%s) = %+v, %v, want%s in the reasoning", word, a, err, want[2])
+		}
+	}
+}
