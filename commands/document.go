@@ -174,6 +174,12 @@ func (h *Handler) KnownDuplicate(ctx context.Context, c ImportDocument, known uu
 	return claim, found, err
 }
 
+// CheckFiling returns fault.Forbidden unless a user may file in a folder now.
+func (h *Handler) CheckFiling(ctx context.Context, user events.User, folder uuid.UUID) error {
+	h.init()
+	return h.mayWrite(ctx, user, folder)
+}
+
 // ImportDocument makes a document of an upload, and tells what it became: one
 // that came first with the same bytes may stand in its place. The user must
 // have write access to the folder: else the error is fault.Forbidden. Where

@@ -65,6 +65,7 @@ var boundaries = []boundary{
 	{point: failpoint.JobBegun, reach: (*boundaryTest).importingMany, most: 2},
 	{point: failpoint.FileClaimed, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.FileStarted, reach: (*boundaryTest).serving},
+	{point: failpoint.TextKept, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.TextAppended, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.FolderEnsured, reach: (*boundaryTest).serving},
 	{point: failpoint.TextEnded, reach: (*boundaryTest).serving, most: 10},

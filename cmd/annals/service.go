@@ -212,11 +212,16 @@ func (s *service) openImporter(context.Context) error {
 		Limits: s.config.extract, PDFCommand: []string{program, "extract-pdf"}, CacheDir: cache, Workers: turns.Readers(s.config.workers),
 	})
 	s.closing(s.reader.Close)
+	spool := filepath.Join(s.config.data, "spool")
+	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
+		return fmt.Errorf("make the folder of texts that are being read: %w", err)
+	}
 	s.importer = &importer.Importer{
 		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Gate: s.filing, Logger: s.logger},
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
+		SpoolDir:  spool,
 		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 	}
 	// More files are out than are read side by side: the rest wait for the disk.

@@ -12,18 +12,26 @@ import (
 	"annals/events/fault"
 )
 
-// read reads the file and appends its text as it comes.
+// read reads the file, and appends its text once all of it was read: of a file
+// that fails nothing is left.
 func (r *run) read(ctx context.Context) (events.Content, error) {
 	summary := r.summariser(r.file.Accepted.Name)
 	info, err := r.extract(ctx, summary)
 	if err == nil {
+		err = r.text.read(info)
+	}
+	if err == nil {
+		failpoint.Here(failpoint.TextKept)
 		err = r.ensureLocated(ctx)
 	}
 	if err == nil {
 		err = r.progress.at(ctx, "summarising", "")
 	}
 	if err == nil {
-		err = r.text.flush(ctx)
+		err = r.stillMay(ctx)
+	}
+	if err == nil {
+		err = r.text.append(ctx)
 	}
 	if err != nil {
 		return events.Content{}, err
@@ -66,13 +74,10 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	}
 	defer done()
 	info, err := r.Reader.Read(reading, path, accepted.Name, func(s extract.Section) error {
-		if err := r.ensureLocated(ctx); err != nil {
+		if err := r.text.add(s); err != nil {
 			return err
 		}
 		summary.Add(s.Title, s.Text)
-		if err := r.text.add(ctx, s); err != nil {
-			return err
-		}
 		return r.progress.at(ctx, "splitting", "")
 	}, r.progress.reading(ctx))
 	if err == nil {
@@ -89,6 +94,19 @@ func (r *run) setAside(reading context.Context, err error) error {
 	}
 	r.progress.pause()
 	return turns.ErrSetAside
+}
+
+// stillMay returns an error where the file cannot be filed any more, before its
+// text is appended for nothing; errFiled where it is a duplicate.
+func (r *run) stillMay(ctx context.Context) error {
+	if isRevision(r.file.Accepted) {
+		_, err := r.Handler.ClaimRevision(ctx, r.file)
+		return settle(err)
+	}
+	if err := r.Handler.CheckFiling(ctx, r.file.User, r.folder); err != nil {
+		return r.refused(ctx, err)
+	}
+	return r.duplicate(ctx, r.document(r.folder, events.Content{SHA256: r.file.Accepted.SHA256}))
 }
 
 // Bounds of what is kept of a file besides its text, so that the events of

@@ -60,24 +60,26 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 	turn := turnOf(ctx, file.User.Principal)
 	defer progress.end()
 	start := firstAttempt(file)
-	for attempt, runs := start, 1; ; runs++ {
+	for runs := 1; ; runs++ {
 		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn}
-		r.text = textWriter{log: i.Handler.Log, file: file, attempt: attempt, end: start + maxAttempts, limit: or(i.textBatch, maxTextBatch)}
+		r.text = textWriter{
+			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, limit: or(i.textBatch, maxTextBatch),
+			spool: spool{dir: i.SpoolDir, most: i.textHeld},
+		}
+		r.text.bound(i.textMost)
 		became, err := r.do(ctx)
+		if closed := r.text.spool.close(); err == nil && closed != nil {
+			i.logger().WarnContext(ctx, "a temporary file was not removed", "error", closed)
+		}
 		switch {
 		case err == nil:
 			err = i.Handler.FinishFile(ctx, file, became)
 			failpoint.Here(failpoint.FileFinished)
 			return err
 		case errors.Is(err, turns.ErrSetAside):
-			// What it appended is recognised; the file has its runs for others to
-			// get in its way.
-			attempt = r.text.attempt
-			runs--
-		case runs < maxRuns && errors.Is(err, errOtherText):
-			attempt = r.text.attempt + 1
+			runs-- // the file has its runs for others to get in its way
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
-			attempt = start // for another document
+			// Read again, for another document.
 		default:
 			return err
 		}
@@ -183,26 +185,38 @@ func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
 	}
-	if err := r.lookElsewhere(ctx, r.folder); err != nil {
-		return err
-	}
 	command := r.document(r.folder, content)
-	if r.elsewhere {
-		claim, found, err := r.Handler.KnownDuplicate(ctx, command, r.other)
-		if found || err != nil {
-			r.claim = claim
-			return err
-		}
+	if err := r.duplicate(ctx, command); err != nil {
+		return err
 	}
 	r.claim, err = r.Handler.ImportDocument(ctx, command)
 	failpoint.Here(failpoint.DocumentFiled)
-	if fault.Is(err, fault.Forbidden) {
-		if err := r.checkFolder(ctx, r.folder); err != nil {
-			return err
-		}
-		return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
+	return r.refused(ctx, err)
+}
+
+// duplicate returns errFiled where a document with the same bytes, that the
+// read side knows, is in the folder.
+func (r *run) duplicate(ctx context.Context, command commands.ImportDocument) error {
+	if err := r.lookElsewhere(ctx, r.folder); err != nil || !r.elsewhere {
+		return err
+	}
+	claim, found, err := r.Handler.KnownDuplicate(ctx, command, r.other)
+	if err == nil && found {
+		r.claim, err = claim, errFiled
 	}
 	return err
+}
+
+// refused gives the error of a user who may not write in the folder the words
+// for him.
+func (r *run) refused(ctx context.Context, err error) error {
+	if !fault.Is(err, fault.Forbidden) {
+		return err
+	}
+	if err := r.checkFolder(ctx, r.folder); err != nil {
+		return err
+	}
+	return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
 }
 
 // document is the command that files the upload in a folder.

@@ -1,5 +1,5 @@
 // Package importer carries out import jobs: it reads each accepted file,
-// appends its text as it comes, files it as a document and ends its work in
+// appends its text once all of it was read, files it as a document and ends its work in
 // the job. Work comes as messages and is done again from the start wherever
 // it was cut off; what was appended before is recognised. It imports commands
 // and events.
@@ -69,7 +69,13 @@ type Importer struct {
 	// of its steps; waiting for its turn to be read is none of them. May be nil.
 	Observe func(step string, took time.Duration)
 
-	textBatch int // most bytes of sections in one append; 0: maxTextBatch
+	// SpoolDir is where text of a file that is longer than 1 MiB lies until all
+	// of it was read; empty: the system's folder of temporary files.
+	SpoolDir string
+
+	textBatch int   // most bytes of sections in one append; 0: maxTextBatch
+	textHeld  int   // most bytes of sections in memory; 0: heldText
+	textMost  int64 // most bytes of a file's sections; 0: by its size
 
 	once   sync.Once
 	places places
@@ -92,7 +98,7 @@ func (i *Importer) logger() *slog.Logger {
 	return slog.Default()
 }
 
-func or[T int | time.Duration](value, otherwise T) T {
+func or[T int | int64 | time.Duration](value, otherwise T) T {
 	if value == 0 {
 		return otherwise
 	}

@@ -18,8 +18,11 @@ const (
 	// many that take less, only the end is told, and thousands of small files
 	// cost one event each.
 	quiet = 250 * time.Millisecond
-	// pace is the least time between two steps that are told of a file.
-	pace = time.Second
+	// pace is the least time between two steps that are told of a file. Of one
+	// that takes long the next is told after a twentieth of that time, so that
+	// the steps of any file are some hundred at most.
+	pace     = time.Second
+	paceLong = 20
 )
 
 // progress tells the steps of the work on one file.
@@ -32,6 +35,7 @@ type progress struct {
 	step, message string    // the latest
 	told          [2]string // the step and message last told: the same are not told again
 	next          time.Time // nothing is told before
+	since         time.Time // the first was told
 	err           error     // of telling; kept for those who cannot return it
 
 	begun time.Time // of the step, zero before the first
@@ -140,7 +144,10 @@ func (p *progress) tell(ctx context.Context) {
 	if p.err != nil || now.Before(p.next) || step == p.told {
 		return
 	}
-	p.next = now.Add(pace)
+	if p.since.IsZero() {
+		p.since = now
+	}
+	p.next = now.Add(max(pace, now.Sub(p.since)/paceLong))
 	first := p.importer.start(p.work)
 	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
 	failpoint.Here(failpoint.FileStarted)

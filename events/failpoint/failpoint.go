@@ -41,6 +41,7 @@ const (
 	JobBegun          Point = "job-begun"           // some of its files are told, and that it exists is not
 	FileClaimed       Point = "file-claimed"        // leased, and not begun
 	FileStarted       Point = "file-started"        // told in the log
+	TextKept          Point = "text-kept"           // all of it is read, and nothing appended
 	TextAppended      Point = "text-appended"       // a batch of sections
 	FolderEnsured     Point = "folder-ensured"      // in which a file is to be filed
 	TextEnded         Point = "text-ended"          // and no document names it
@@ -77,7 +78,7 @@ var All = []Point{
 	LogPrepared, LogMade, OriginalsFolder, StagingSwept, ControlMade, LeasesReleased, TablesMade, IndexOpened,
 	GenerationMade, GenerationNoted, AccountsFile, AccountsMade, UserMade, KeyMade, AddressesWritten, LeasesForgotten,
 	OriginalStaged, OriginalsSynced, OriginalPlaced, OriginalsKept, OriginalRemoved, EventsInserted, EventsCommitted,
-	JobBegun, FileClaimed, FileStarted, TextAppended, FolderEnsured, TextEnded, DocumentFiled, DocumentRevised,
+	JobBegun, FileClaimed, FileStarted, TextKept, TextAppended, FolderEnsured, TextEnded, DocumentFiled, DocumentRevised,
 	FileFinished, FileFailed, LeaseRenewed, LeaseGivenBack, EventsApplied, EventsPassed, IndexBehind, IndexAhead,
 	IndexForgot, IndexNoted, LabelsBehind, LabelsNoted, RebuildClaimed, RebuildBegun, RebuildFilled, RebuildReady,
 	RebuildReleased, BackReady, TakeOverReady, TakenOver, GenerationGivenUp, GenerationRemoved, GenerationCleared, ModelDiscarded,

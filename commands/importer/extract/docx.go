@@ -32,6 +32,8 @@ type docx struct {
 	fresh bool // nothing stands on this page yet
 	last  kind // of the block written last
 	begun bool // a block was written in this section
+
+	shown map[string]bool // charts and diagrams that were read
 }
 
 // note is a footnote, endnote or comment.
@@ -71,10 +73,11 @@ func readDOCX(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
 	if err := d.readAround(main); err != nil {
 		return Info{}, err
 	}
-	if err := d.readMain(main); err != nil {
+	w.budget.source, w.budget.later = func() int64 { return min(pkg.xml, MaxInflation*f.size) }, nil
+	if err := unlessFull(d.readMain(main)); err != nil {
 		return Info{}, err
 	}
-	return Info{Title: orElse(title, orElse(d.top, d.first)), Pages: d.page, Warnings: d.warnings}, nil
+	return Info{Title: orElse(title, orElse(d.top, d.first)), Pages: d.page, XML: pkg.xml, Warnings: d.warnings}, nil
 }
 
 // find returns the part that a relation of this kind points to, or the

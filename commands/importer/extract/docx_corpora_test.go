@@ -24,10 +24,13 @@ func TestWordDocumentsHoldTheirWords(t *testing.T) {
 	}](t, dir+"/docx/ordinary.jsonl")
 	poor := 0
 	for _, item := range items {
-		text, _, err := markdownOf(t, r, dir+"/docx/ordinary/"+item.File, item.File)
+		text, info, err := markdownOf(t, r, dir+"/docx/ordinary/"+item.File, item.File)
 		if err != nil {
 			t.Errorf("%s: %v", item.File, err)
 			continue
+		}
+		if told := strings.Join(info.Warnings, " "); strings.Contains(told, "cut off") || strings.Contains(told, "more headings") {
+			t.Errorf("%s meets a bound: %s", item.File, told)
 		}
 		got := map[string]bool{}
 		for _, w := range strings.Fields(normal(text)) {

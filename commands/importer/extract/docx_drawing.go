@@ -43,15 +43,30 @@ func (d *docx) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 			return errors.Join(d.add(p, " [Image: "+text+"] "), x.skip())
 		}
 	case "c:chart":
-		if err := d.chart(d.rels[e.attr("id")].target, hang); err != nil {
-			return err
+		if part := d.rels[e.attr("id")].target; d.showFirst(part) {
+			if err := d.chart(part, hang); err != nil {
+				return err
+			}
 		}
 	case "dgm:relIds":
-		if err := d.diagram(d.rels[e.attr("dm")].target, hang); err != nil {
-			return err
+		if part := d.rels[e.attr("dm")].target; d.showFirst(part) {
+			if err := d.diagram(part, hang); err != nil {
+				return err
+			}
 		}
 	}
 	return d.drawing(x, p)
+}
+
+// showFirst reports whether a chart or diagram was not shown before: one that
+// is shown again and again is read once.
+func (d *docx) showFirst(part string) bool {
+	if d.shown == nil {
+		d.shown = make(map[string]bool)
+	}
+	before := d.shown[part]
+	d.shown[part] = true
+	return !before
 }
 
 // chart reads the title, the series and the categories of a chart part, and
@@ -108,11 +123,15 @@ func (d *docx) chart(part string, out sink) error {
 	}
 	t := &table{d: d, out: out, grid: len(header)}
 	for _, cells := range append([][]string{header}, rows...) {
-		if err := t.emit(&row{cells: cells}); err != nil {
+		r := &row{}
+		for _, text := range cells {
+			r.add(text, 1)
+		}
+		if err := t.add(r); err != nil {
 			return err
 		}
 	}
-	return nil
+	return t.flush()
 }
 
 // diagram reads the texts of a diagram's data part as a list.

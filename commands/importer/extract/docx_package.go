@@ -30,6 +30,8 @@ const (
 type docxPackage struct {
 	parts    map[string]*zip.File // by lower-case name
 	inflated int64                // by all parts so far
+	xml      int64                // the same, each part once however often it is read
+	lengths  map[string]int64     // of the parts, as far as they were read
 }
 
 // relation points from a part to another.
@@ -49,7 +51,7 @@ func openPackage(f *file) (*docxPackage, error) {
 		return nil, fault.Errorf(fault.Invalid, "the file is no Word document or is damaged: it cannot be opened as a ZIP archive")
 	}
 	directory.left = 1 << 62 // from here on each part is bounded by itself
-	p := &docxPackage{parts: make(map[string]*zip.File, len(archive.File))}
+	p := &docxPackage{parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64)}
 	for _, entry := range archive.File {
 		name := partName("", entry.Name)
 		if p.parts[name] == nil {
@@ -106,12 +108,18 @@ type partReader struct {
 	p    *docxPackage
 	name string
 	left int64
+	read int64
 }
 
 func (r *partReader) Read(b []byte) (int, error) {
 	n, err := r.ReadCloser.Read(b)
 	r.left -= int64(n)
 	r.p.inflated += int64(n)
+	r.read += int64(n)
+	if more := r.read - r.p.lengths[r.name]; more > 0 {
+		r.p.xml += more
+		r.p.lengths[r.name] = r.read
+	}
 	if r.left < 0 || r.p.inflated > maxPackage {
 		return 0, fault.Errorf(fault.Invalid, "the Word document inflates to more than can be read (part %s)", r.name)
 	}

@@ -1,27 +1,39 @@
 package extract
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// table is one that is being read. Rows are handed on as they end; the first
-// one is the header.
+// table is one that is being read. Its first rows are held back, to know which
+// columns hold anything: a column that is empty is not written, nor the columns
+// that a cell spans. The first row is the header.
 type table struct {
-	d       *docx
-	out     sink
-	columns int // told by the grid, or by the rows so far
-	grid    int // columns of the grid; 0: none given
-	rows    int
-	above   map[int]string // short texts of cells that reach down, by column
+	d     *docx
+	out   sink
+	grid  int // columns that the table says it has; 0: it does not say
+	rows  []*row
+	size  int   // of the text in rows
+	used  []int // columns that are written, once begun
+	begun bool  // the header is written
 }
 
-const maxColumns = 1_000
+const (
+	maxColumns = 1_000 // that one cell spans, and of a chart
+	heldRows   = 500   // rows, and bytes of their text, that are held back
+	heldBytes  = 256 << 10
+)
 
 // table reads the open w:tbl. A table of one column is a frame around
 // paragraphs, and read as such. A table in a table becomes text of its cell.
 func (d *docx) table(x *xmlPart, out sink) error {
-	t := &table{d: d, out: out, above: map[int]string{}}
+	t := &table{d: d, out: out}
 	d.nesting++
 	defer func() { d.nesting-- }()
-	return x.children(func(e *element) error { return t.element(x, e) })
+	if err := x.children(func(e *element) error { return t.element(x, e) }); err != nil {
+		return err
+	}
+	return t.flush()
 }
 
 func (t *table) element(x *xmlPart, e *element) error {
@@ -43,11 +55,26 @@ func (t *table) element(x *xmlPart, e *element) error {
 
 // row is one that is being read.
 type row struct {
-	cells   []string
+	cells   []tableCell // those that hold text, by column
+	next    int         // column of the next cell
 	size    int
 	breaks  int  // pages that begin in it
 	before  bool // the first of them begins before its text
 	deleted bool
+}
+
+type tableCell struct {
+	column int
+	text   string
+}
+
+// add adds a cell that is so many columns wide.
+func (r *row) add(text string, columns int) {
+	if strings.TrimSpace(text) != "" {
+		r.cells = append(r.cells, tableCell{r.next, strings.ReplaceAll(text, "|", `\|`)})
+		r.size += len(text)
+	}
+	r.next += min(max(columns, 0), maxColumns)
 }
 
 func (t *table) row(x *xmlPart) error {
@@ -55,10 +82,10 @@ func (t *table) row(x *xmlPart) error {
 	if err := x.children(func(e *element) error { return t.rowElement(x, e, r) }); err != nil {
 		return err
 	}
-	if r.deleted || strings.TrimSpace(strings.Join(r.cells, "")) == "" {
+	if r.deleted {
 		return nil
 	}
-	return t.emit(r)
+	return t.add(r)
 }
 
 func (t *table) rowElement(x *xmlPart, e *element, r *row) error {
@@ -67,7 +94,7 @@ func (t *table) rowElement(x *xmlPart, e *element, r *row) error {
 		return x.children(func(e *element) error {
 			switch e.name {
 			case "w:gridBefore":
-				t.pad(r, atoi(e.attr("val"), 0))
+				r.add("", atoi(e.attr("val"), 0))
 			case "w:del":
 				r.deleted = true
 			}
@@ -81,27 +108,18 @@ func (t *table) rowElement(x *xmlPart, e *element, r *row) error {
 	return x.skip()
 }
 
-func (t *table) pad(r *row, n int) {
-	for range min(n, maxColumns-len(r.cells)) {
-		r.cells = append(r.cells, "")
-	}
-}
-
-// cell reads the open w:tc into its row.
+// cell reads the open w:tc into its row. One that continues a cell above it
+// has no text of its own.
 func (t *table) cell(x *xmlPart, r *row) error {
-	span, merged, continued := 1, false, false
-	breaks, before := 0, false
+	span, breaks, before := 1, 0, false
 	contents := func(out sink) error {
 		return x.children(func(e *element) error {
 			if e.name != "w:tcPr" {
 				return t.d.blockElement(x, e, out)
 			}
 			return x.children(func(e *element) error {
-				switch e.name {
-				case "w:gridSpan":
+				if e.name == "w:gridSpan" {
 					span = max(atoi(e.attr("val"), 1), 1)
-				case "w:vMerge":
-					merged, continued = true, e.attr("val") != "restart"
 				}
 				return x.skip()
 			})
@@ -119,45 +137,68 @@ func (t *table) cell(x *xmlPart, r *row) error {
 			return out(b)
 		})
 	})
-	if err != nil || len(r.cells) >= maxColumns {
+	if err != nil {
 		return err
 	}
-	if len(r.cells) == 0 {
+	if r.next == 0 {
 		r.before = before
 	}
 	r.breaks = max(r.breaks, breaks)
-	column := len(r.cells)
-	switch {
-	case continued && text == "":
-		text = t.above[column]
-	case merged && len(text) <= 60:
-		t.above[column] = text
-	default:
-		delete(t.above, column)
-	}
-	r.cells = append(r.cells, strings.ReplaceAll(text, "|", `\|`))
-	t.pad(r, span-1)
-	r.size += len(text)
+	r.add(text, span)
 	return tooLong(r.size)
+}
+
+// add takes a row that was read, unless it is empty.
+func (t *table) add(r *row) error {
+	if len(r.cells) == 0 {
+		return nil
+	}
+	if t.begun {
+		return t.emit(r)
+	}
+	t.rows = append(t.rows, r)
+	if t.size += r.size; t.size < heldBytes && len(t.rows) < heldRows {
+		return nil
+	}
+	return t.flush()
+}
+
+// flush hands on the rows that were held back.
+func (t *table) flush() error {
+	for _, r := range t.rows {
+		for _, c := range r.cells {
+			t.used = append(t.used, c.column)
+		}
+	}
+	slices.Sort(t.used)
+	t.used = slices.Compact(t.used)
+	rows := t.rows
+	t.rows = nil
+	for _, r := range rows {
+		if err := t.emit(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // emit hands on a row: a line of a Markdown table, or of text where the
 // table is inside another.
 func (t *table) emit(r *row) error {
-	b := block{kind: tableRow, tight: t.rows > 0}
+	b := block{kind: tableRow, tight: t.begun}
 	if t.d.nesting > 1 {
-		b.text = strings.Join(r.cells, ", ") + ";"
-	} else {
-		if t.rows == 0 {
-			t.columns = max(t.grid, len(r.cells))
+		texts := make([]string, len(r.cells))
+		for i, c := range r.cells {
+			texts[i] = c.text
 		}
-		t.pad(r, t.columns-len(r.cells))
-		b.text = "| " + strings.Join(r.cells, " | ") + " |"
-		if t.rows == 0 {
-			b.text += "\n|" + strings.Repeat(" --- |", len(r.cells))
+		b.text = strings.Join(texts, ", ") + ";"
+	} else {
+		b.text = t.line(r)
+		if !t.begun {
+			b.text += "\n|" + strings.Repeat(" --- |", len(t.used))
 		}
 	}
-	t.rows++
+	t.begun = true
 	for range r.breaks {
 		at := len(b.text)
 		if r.before {
@@ -166,4 +207,29 @@ func (t *table) emit(r *row) error {
 		b.breaks = append(b.breaks, at)
 	}
 	return t.out(b)
+}
+
+// line writes a row in the columns that are used. Empty cells at its end are
+// left out, but in the header, which says how many columns there are. A column
+// that nothing stood in when they were counted joins the one before it.
+func (t *table) line(r *row) string {
+	texts := make([]string, 0, len(t.used))
+	for _, c := range r.cells {
+		at, found := slices.BinarySearch(t.used, c.column)
+		if !found {
+			at = max(at-1, 0)
+		}
+		if at < len(texts) {
+			texts[at] += " " + c.text
+			continue
+		}
+		for len(texts) < at {
+			texts = append(texts, "")
+		}
+		texts = append(texts, c.text)
+	}
+	for !t.begun && len(texts) < len(t.used) {
+		texts = append(texts, "")
+	}
+	return "| " + strings.Join(texts, " | ") + " |"
 }

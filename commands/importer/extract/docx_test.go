@@ -168,11 +168,13 @@ func TestWordTablesBecomeMarkdown(t *testing.T) {
 		"merged cells": {p("Before") + `<w:tbl>` + grid + row(cell("", p("A|B")), cell(`<w:gridSpan w:val="2"/>`, p("wide"))) +
 			row(cell(`<w:vMerge w:val="restart"/>`, p("tall")), cell("", p("1")), cell("", p("2"))) +
 			row(cell(`<w:vMerge/>`, `<w:p/>`), cell("", p("3")+p("4")), cell("", "<w:p/>")) + `</w:tbl>` + p("After"),
-			"Before\n\n| A\\|B | wide |  |\n| --- | --- | --- |\n| tall | 1 | 2 |\n| tall | 3 4 |  |\n\nAfter"},
+			"Before\n\n| A\\|B | wide |  |\n| --- | --- | --- |\n| tall | 1 | 2 |\n|  | 3 4 |\n\nAfter"},
 		"nested":       {`<w:tbl>` + row(cell("", p("a")+nested), cell("", p("b"))) + `</w:tbl>`, "| a x, y; | b |\n| --- | --- |"},
 		"one column":   {`<w:tbl><w:tblGrid><w:gridCol/></w:tblGrid>` + row(cell("", p("framed")+p("text"))) + `</w:tbl>`, "framed\n\ntext"},
 		"deleted rows": {`<w:tbl>` + row(cell("", p("a")), cell("", p("b"))) + `<w:tr><w:trPr><w:del/></w:trPr>` + cell("", p("gone")) + `</w:tr></w:tbl>`, "| a | b |\n| --- | --- |"},
-		"late start":   {`<w:tbl>` + grid + `<w:tr><w:trPr><w:gridBefore w:val="2"/></w:trPr>` + cell("", p("c")) + `</w:tr></w:tbl>`, "|  |  | c |\n| --- | --- | --- |"},
+		"late start":   {`<w:tbl>` + grid + `<w:tr><w:trPr><w:gridBefore w:val="2"/></w:trPr>` + cell("", p("c")) + `</w:tr></w:tbl>`, "| c |\n| --- |"},
+		"wide cells": {`<w:tbl>` + row(cell(`<w:gridSpan w:val="1000"/>`, p("a")), cell(`<w:gridSpan w:val="1000"/>`, p("b"))) +
+			row(cell(`<w:gridSpan w:val="1000"/>`, p("c")), cell(`<w:gridSpan w:val="1000"/>`, "<w:p/>")) + `</w:tbl>`, "| a | b |\n| --- | --- |\n| c |"},
 	} {
 		got, _ := readWord(t, c.body, nil)
 		if len(got) != 1 || got[0].Text != c.want {

@@ -37,6 +37,7 @@ type Info struct {
 	Title     string // from metadata, front matter, first heading or file name, in that order of trust
 	Pages     int    // 0 where the format has no pages
 	Sections  int
+	XML       int64 // bytes of a Word document's parts that were read, each once; 0 for other formats
 	// Warnings are sentences for the user about what could not be read, such
 	// as scanned pages without text.
 	Warnings []string

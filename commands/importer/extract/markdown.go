@@ -33,7 +33,7 @@ func readMarkdown(ctx context.Context, f *file, w *sectionWriter) (Info, error) 
 	m := markdown{w: w, matter: frontMatter(source.Bytes())}
 	source.Next(m.matter.length)
 	if err := m.w.Write(m.matter.text + "\n"); err != nil {
-		return Info{}, err
+		return m.info(), err
 	}
 	if tooHard(source.Bytes()) {
 		err = m.scan(ctx, &source, f.size)
@@ -54,7 +54,7 @@ func scanMarkdown(ctx context.Context, f *file, r io.Reader, w *sectionWriter) (
 		return Info{}, err
 	}
 	if err := m.w.Write(m.matter.text + "\n"); err != nil {
-		return Info{}, err
+		return m.info(), err
 	}
 	err = m.scan(ctx, buffered, f.size)
 	return m.info(), err

@@ -25,8 +25,10 @@ const (
 type sectionWriter struct {
 	emit     func(Section) error
 	maxBytes int64 // of all text; 0 is no limit
+	budget   budget
 
 	written int64
+	titled  int64     // bytes of titles, with the least that marks them as such
 	count   int       // sections begun
 	page    int       // the page that the next text is on; 0 for formats without pages
 	cur     Section   // the open part, without its text
@@ -61,35 +63,58 @@ func (w *sectionWriter) Page(n int) {
 
 // Begin ends the open section and starts one with this title, level levels
 // deep, from 1. An empty title keeps the text of the open section together
-// and starts nothing.
+// and starts nothing. A title that there is no room for becomes text.
 func (w *sectionWriter) Begin(level int, title string) error {
 	title = cleanTitle(title)
 	if title == "" {
 		return nil
 	}
+	level = min(max(level, 1), maxLevel)
+	if !w.affords(level, title) {
+		w.budget.merged++
+		return w.Write(headingLine(level, title))
+	}
 	if err := w.end(); err != nil {
 		return err
 	}
-	level = min(max(level, 1), maxLevel)
 	for len(w.path) > 0 && w.path[len(w.path)-1].level >= level {
 		w.path = w.path[:len(w.path)-1]
 	}
 	w.path = append(w.path, heading{level, title})
-	w.start(level, title)
-	return nil
+	w.titled += int64(len(title) + len("# \n"))
+	return w.start(level, title)
 }
 
-func (w *sectionWriter) start(level int, title string) {
+// affords reports whether the budget has room for a section with this title.
+func (w *sectionWriter) affords(level int, title string) bool {
+	if !w.budget.bounded {
+		return true
+	}
+	s := Section{Title: title, Path: []string{title}}
+	for _, h := range w.path {
+		if h.level < level {
+			s.Path = append(s.Path, h.title)
+		}
+	}
+	return w.budget.roomFor(s.cost())
+}
+
+func (w *sectionWriter) start(level int, title string) error {
 	w.cur = Section{Index: w.count, Level: level, Title: title, StartPage: w.page}
 	for _, h := range w.path {
 		w.cur.Path = append(w.cur.Path, h.title)
 	}
+	if !w.budget.spend(w.cur.cost()) {
+		return errFull
+	}
 	w.count++
 	w.open, w.buf, w.blank = true, w.buf[:0], 0
+	return nil
 }
 
 // Write adds text to the open section, normalised to NFC and "\n" line ends.
-// Line ends at the beginning and the end of a section are left out.
+// Line ends at the beginning and the end of a section are left out. Where the
+// budget is used up the error is errFull, and nothing of the text is added.
 func (w *sectionWriter) Write(text string) error {
 	text = cleanText(text)
 	body := strings.TrimLeft(text, "\n")
@@ -98,7 +123,12 @@ func (w *sectionWriter) Write(text string) error {
 		return nil
 	}
 	if !w.open {
-		w.start(0, "")
+		if err := w.start(0, ""); err != nil {
+			return err
+		}
+	}
+	if !w.budget.spend(w.textCost(body)) {
+		return errFull
 	}
 	if len(w.buf) > 0 {
 		for range min(w.blank, 64) {
@@ -123,6 +153,24 @@ func (w *sectionWriter) Write(text string) error {
 		w.buf = append(w.buf, norm.NFC.String(trimmed)...)
 	}
 	return w.cut()
+}
+
+// textCost returns what the budget is charged for a text.
+func (w *sectionWriter) textCost(body string) int {
+	if !w.budget.bounded {
+		return 0
+	}
+	n := JSONSize(body) - JSONSize("") + 2*min(w.blank, 64)
+	if turned := w.page - w.cur.StartPage - len(w.cur.PageBreaks); turned > 0 {
+		n += breakCost * turned
+	}
+	if all := len(w.buf) + len(body); all > MaxPart { // each part is an event of its own, and holds half of MaxPart at least
+		n += all / (MaxPart / 2) * w.cur.cost()
+	}
+	if !isASCII(body) { // NFC makes some characters longer
+		n += max(0, len(norm.NFC.String(body))-len(body))
+	}
+	return n
 }
 
 // cut emits full parts until what is left fits into one.

@@ -49,7 +49,8 @@ func (r *pdfReader) close() error { return r.readers.Close() }
 func (r *pdfReader) read(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
 	var doc pdfium.Document
 	var layout *pdfLayout
-	var ours error // of the visitor, which is no fault of the file
+	var ours error                                                 // of the visitor, which is no fault of the file
+	w.budget.later = func() int64 { return Allowance(f.size) / 2 } // how much text comes is not known
 	err := r.readers.Read(ctx, f.Name(), r.limits.Pages, pdfium.Visitor{
 		Document: func(d pdfium.Document) error {
 			doc, layout = d, newPDFLayout(d, w)
@@ -61,6 +62,7 @@ func (r *pdfReader) read(ctx context.Context, f *file, w *sectionWriter) (Info, 
 			return ours
 		},
 	})
+	err = unlessFull(err)
 	tooSlow := context.Cause(ctx) == errTooSlow
 	stopped := err != nil && ours == nil && (fault.Is(err, fault.Invalid) || tooSlow)
 	if err != nil && !(stopped && layout != nil && layout.pages > 0) {
@@ -69,7 +71,7 @@ func (r *pdfReader) read(ctx context.Context, f *file, w *sectionWriter) (Info, 
 		}
 		return Info{}, err
 	}
-	if err := layout.close(); err != nil {
+	if err := unlessFull(layout.close()); err != nil {
 		return Info{}, err
 	}
 	info := Info{Pages: doc.Pages, Title: layout.title, Warnings: layout.warnings()}

@@ -49,6 +49,9 @@ func Supported(name string) (mediaType string, ok bool) {
 	return mediaType, ok
 }
 
+// IsXML reports whether files so named hold their text as compressed XML.
+func IsXML(name string) bool { return extension(name) == ".docx" }
+
 // NameFor returns a name under which a file of a media type can be read: the
 // given one, with an extension of that type if its own tells none.
 func NameFor(name, mediaType string) string {
@@ -135,7 +138,9 @@ func (r *reader) Read(ctx context.Context, path, name string, emit func(Section)
 	defer cancel()
 	progress("reading", 0, 0)
 	w := newSectionWriter(emit, r.limits.TextBytes)
+	w.bound(f.size)
 	info, err := r.formats[mediaType](timed, f, w)
+	err = unlessFull(err)
 	if err == nil {
 		err = w.Close()
 	}
@@ -154,6 +159,7 @@ func (r *reader) Read(ctx context.Context, path, name string, emit func(Section)
 	if f.nuls > 0 {
 		info.Warnings = append(info.Warnings, fmt.Sprintf("The file holds zero bytes where text should be (%d in all); they are read as spaces.", f.nuls))
 	}
+	info.Warnings = append(info.Warnings, w.warnings()...)
 	if info.Sections == 0 && len(info.Warnings) == 0 {
 		info.Warnings = append(info.Warnings, "No text was found in the file.")
 	}

@@ -24,18 +24,16 @@ func readText(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
 	}
 	lines := newLines(ctx, r, f.size)
 	t := textReader{out: textBlock{w: w}, blankBefore: 1}
-	for lines.next() {
-		if err := t.line(lines.text, lines.whole); err != nil {
-			return Info{}, err
-		}
+	for err == nil && lines.next() {
+		err = t.line(lines.text, lines.whole)
 	}
-	if err := lines.err(); err != nil {
-		return Info{}, err
+	if err == nil {
+		err = lines.err()
 	}
-	if err := t.finish(); err != nil {
-		return Info{}, err
+	if err == nil {
+		err = t.finish()
 	}
-	return Info{Title: t.title}, nil
+	return Info{Title: t.title}, err
 }
 
 // textReader finds the headings of a plain text. It holds back one line, the

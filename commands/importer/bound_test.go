@@ -1,0 +1,246 @@
+package importer
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"annals/commands/importer/extract"
+	"annals/events"
+	"annals/events/memory"
+
+	"pgregory.net/rapid"
+)
+
+// word is a Word document with this body.
+func word(t testing.TB, body string) (file string, xml int) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.Create("word/document.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	xml, err = fmt.Fprint(w, `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`+body+`</w:body></w:document>`)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), xml
+}
+
+// kept returns how many bytes of events a log holds of texts, and in all
+// besides what accepts the files.
+func (b *bench) kept() (texts, all int) {
+	for after := events.Position(0); ; {
+		records, through, err := b.driver.ReadAll(b.Context(), after, 1000, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, r := range records {
+			if strings.HasPrefix(r.Stream, "text-") {
+				texts += r.Size()
+			}
+			if r.Type != "FileAccepted" && r.Type != "ImportRequested" {
+				all += r.Size()
+			}
+		}
+		if through == after {
+			return texts, all
+		}
+		after = through
+	}
+}
+
+func allowed(bytes int) int { return max(64<<10, 8*bytes) }
+
+// heads returns headings that lie in each other, with titles of so many bytes.
+func heads(count, title int) string {
+	var b strings.Builder
+	for i := range count {
+		fmt.Fprintf(&b, "%s %d%s\n\n", strings.Repeat("#", 1+i%6), i, strings.Repeat("t", title))
+	}
+	return b.String()
+}
+
+func TestEventsOfAFileAreBoundedByItsBytes(t *testing.T) {
+	spanned := func(rows, span int) string {
+		return `<w:tbl>` + strings.Repeat(fmt.Sprintf(`<w:tr><w:trPr><w:gridBefore w:val="%[1]d"/></w:trPr><w:tc><w:tcPr><w:gridSpan w:val="%[1]d"/></w:tcPr><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>y</w:t></w:r></w:p></w:tc></w:tr>`, span), rows) + `</w:tbl>`
+	}
+	nested := func(count int) string {
+		var b strings.Builder
+		for i := range count {
+			fmt.Fprintf(&b, `<w:p><w:pPr><w:outlineLvl w:val="%d"/></w:pPr><w:r><w:t>%s</w:t></w:r></w:p>`, i%9, strings.Repeat("ü", 400))
+		}
+		return b.String()
+	}
+	// A row that names many columns, and rows that stand in the last of them.
+	diagonal := `<w:tbl><w:tr>` + strings.Repeat(`<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>`, 900) + `</w:tr>` +
+		strings.Repeat(`<w:tr><w:trPr><w:gridBefore w:val="899"/></w:trPr><w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc></w:tr>`, 1000) + `</w:tbl>`
+	for _, test := range []struct {
+		name, file, body string
+		want             string // in the text
+	}{
+		{"spans of 1000 columns", "a.docx", spanned(1000, 1000), "| x | y |"},
+		{"a title in each path", "a.docx", nested(800), "ü"},
+		{"rows that begin far right", "a.docx", diagonal, "x"},
+		{"page breaks", "a.docx", `<w:p><w:r><w:t>x</w:t><w:lastRenderedPageBreak/>` + strings.Repeat(`<w:br w:type="page"/>`, 9000) + `<w:t>y</w:t></w:r></w:p>`, "y"},
+		{"many short headings", "a.md", strings.Repeat("# A\n", 20_000), "A"},
+		{"deep paths", "a.md", heads(500, 900), "t"},
+		{"signs that JSON escapes", "a.txt", strings.Repeat("<<<<<<<&\u2028\n", 30_000), "<"},
+		{"a small file", "a.md", strings.Repeat("# A\n", 500), "A"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			b.TB = t
+			size := len(test.body)
+			if strings.HasSuffix(test.file, ".docx") {
+				test.body, size = word(t, test.body)
+			}
+			job, work := b.accept(alice, doc{test.file, "Library", test.body})
+			i := b.importer(b.driver)
+			i.textMost = 0
+			b.deliver(i, work)
+			o := b.outcome(job)
+			texts, all := b.kept()
+			if all > allowed(size) {
+				t.Errorf("%d bytes of file or XML became %d bytes of events", size, all)
+			}
+			if len(o.failed) > 0 || texts == 0 {
+				t.Fatalf("failed with %q and left %d bytes of text", o.failed[0], texts)
+			}
+			text := o.text[o.documents[o.imported[0].Document].TextStream]
+			if !strings.Contains(text, test.want) {
+				t.Errorf("the text is %.80q, want %q in it", text, test.want)
+			}
+			t.Logf("%d bytes, %d of text, %d of events, %v", size, len(text), all, o.imported[0].Warnings)
+		})
+	}
+}
+
+func TestAnyTextOfAReaderStaysInTheBound(t *testing.T) {
+	b := newBench(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		b := b.on(memory.New())
+		defer b.log.Close()
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[<>&"\\\x00-\x1f\x7f]{0,40}`), rapid.SampledFrom([]string{"\xff\xfe", "\u2028", "ü"}))
+		weight := rapid.IntRange(1, 4000)
+		section := rapid.Custom(func(rt *rapid.T) extract.Section {
+			return extract.Section{
+				Index: rapid.IntRange(0, 50_000).Draw(rt, "index"), Part: rapid.IntRange(0, 9).Draw(rt, "part"), Level: rapid.IntRange(0, 16).Draw(rt, "level"),
+				Title: text.Draw(rt, "title"), Path: rapid.SliceOfN(text, 0, 4).Draw(rt, "path"),
+				StartPage: rapid.IntRange(0, 1<<30).Draw(rt, "page"), PageBreaks: rapid.SliceOfN(rapid.IntRange(0, 1<<16), 0, 30).Draw(rt, "breaks"),
+				Text: strings.Repeat(text.Draw(rt, "text"), weight.Draw(rt, "times")),
+			}
+		})
+		read := rapid.SliceOfN(section, 0, 60).Draw(rt, "sections")
+		b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			for _, s := range read {
+				if err := emit(s); err != nil {
+					return extract.Info{}, err
+				}
+			}
+			return extract.Info{}, nil
+		})
+		job, work := b.accept(alice, doc{"a.md", "Library", "x"})
+		i := b.importer(b.driver)
+		i.textMost, i.textHeld, i.SpoolDir = 0, 4<<10, t.TempDir()
+		b.deliver(i, work)
+		texts, all := b.kept()
+		if all > allowed(1) {
+			rt.Fatalf("one byte became %d bytes of events", all)
+		}
+		if o := b.outcome(job); len(o.failed) > 0 && texts > 0 {
+			rt.Fatalf("a file that failed with %q left %d bytes of text", o.failed[0], texts)
+		}
+		if left, err := os.ReadDir(i.SpoolDir); len(left) > 0 || err != nil {
+			rt.Fatalf("temporary files are left: %v %v", left, err)
+		}
+	})
+}
+
+func TestAFailedFileLeavesNoText(t *testing.T) {
+	broken, _ := word(t, strings.Repeat(`<w:p><w:r><w:t>`+strings.Repeat("some words ", 200)+`</w:t></w:r></w:p>`, 3000))
+	broken = broken[:len(broken)*9/10]
+	folder := func(b *bench) { b.folder("Library") }
+	for _, test := range []struct {
+		name   string
+		file   doc
+		before func(b *bench)
+		read   script
+		want   string
+	}{
+		{"damaged near its end", doc{"a.docx", "Library", broken}, nil, nil, "damaged"},
+		{"a reader that fails after much text", doc{"a.md", "Library", "x"}, nil, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			return extract.Info{}, errors.Join(sections(emit, "text", 40), errors.New("secret"))
+		}, "internal"},
+		{"a reader that gives a section beyond all bounds", doc{"a.md", "Library", "x"}, nil, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			return extract.Info{}, errors.Join(sections(emit, "text", 20), emit(extract.Section{Text: strings.Repeat("x", 1<<20)}))
+		}, "in one piece"},
+		{"a folder that went meanwhile", doc{"a.md", "Library", "x"}, folder, nil, "was deleted"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			b.TB = t
+			if test.before != nil {
+				test.before(b)
+				library := b.folder("Library")
+				test.read = func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+					_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: library}})
+					return extract.Info{}, errors.Join(sections(emit, "text", 20), err)
+				}
+			}
+			if test.read != nil {
+				b.reader = test.read
+			}
+			job, work := b.accept(alice, test.file)
+			i := b.importer(b.driver)
+			i.textHeld, i.SpoolDir = 64<<10, t.TempDir()
+			b.deliver(i, work)
+			o := b.outcome(job)
+			if texts, _ := b.kept(); texts > 0 || !strings.Contains(o.failed[0], test.want) {
+				t.Errorf("failed with %q and left %d bytes of text; want %q and none", o.failed[0], texts, test.want)
+			}
+			if left, err := os.ReadDir(i.SpoolDir); len(left) > 0 || err != nil {
+				t.Errorf("temporary files are left: %v %v", left, err)
+			}
+		})
+	}
+}
+
+func TestSpoolGivesBackWhatItTook(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir := t.TempDir()
+		s := spool{dir: dir, most: rapid.IntRange(1, 200).Draw(rt, "most")}
+		var want []string
+		for i := range rapid.IntRange(0, 30).Draw(rt, "sections") {
+			text := rapid.String().Draw(rt, "text")
+			want = append(want, text)
+			if err := s.add(events.SectionExtracted{Index: i, Text: text}, 20); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		for range 2 {
+			var got []string
+			err := s.each(func(d events.SectionExtracted) error {
+				if d.Index != len(got) {
+					rt.Errorf("section %d comes in place %d", d.Index, len(got))
+				}
+				got = append(got, d.Text)
+				return nil
+			})
+			if err != nil || strings.Join(got, "\x00") != strings.Join(want, "\x00") {
+				rt.Fatalf("got %q, %v, want %q", got, err, want)
+			}
+		}
+		if err := s.close(); err != nil {
+			rt.Fatal(err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			rt.Errorf("%v is left", left)
+		}
+	})
+}
