@@ -219,15 +219,15 @@ func TestSpoolGivesBackWhatItTook(t *testing.T) {
 		for i := range rapid.IntRange(0, 30).Draw(rt, "sections") {
 			text := rapid.String().Draw(rt, "text")
 			want = append(want, text)
-			if err := s.add(events.SectionExtracted{Index: i, Text: text}, 20); err != nil {
+			if err := s.add(events.SectionExtracted{Index: i, Text: text, Path: []string{text, "a"}, PageBreaks: []int{i, 7}}, 20); err != nil {
 				rt.Fatal(err)
 			}
 		}
 		for range 2 {
 			var got []string
-			err := s.each(func(d events.SectionExtracted) error {
-				if d.Index != len(got) {
-					rt.Errorf("section %d comes in place %d", d.Index, len(got))
+			err := s.each(func(d spooled) error {
+				if d.Index != len(got) || d.size != 20 || d.Path[0] != d.Text || d.PageBreaks[1] != 7 {
+					rt.Errorf("section %+v comes in place %d", d, len(got))
 				}
 				got = append(got, d.Text)
 				return nil

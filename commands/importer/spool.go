@@ -2,7 +2,7 @@ package importer
 
 import (
 	"bufio"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -24,11 +24,17 @@ type spool struct {
 	dir  string // of the temporary file; empty: the system's
 	most int    // bytes held in memory; 0: heldText
 
-	held  []events.SectionExtracted
+	held  []spooled
 	bytes int
 	file  *os.File // once there is more
 	out   *bufio.Writer
-	coder *json.Encoder
+	buf   []byte
+}
+
+// spooled is a section and the size that its event has.
+type spooled struct {
+	events.SectionExtracted
+	size int
 }
 
 // spoolPattern names the temporary files, so that a start finds those that a
@@ -38,7 +44,7 @@ const spoolPattern = "text-*.spool"
 // add takes a section that is about size bytes.
 func (s *spool) add(section events.SectionExtracted, size int) error {
 	if s.file == nil && s.bytes+size <= or(s.most, heldText) {
-		s.held = append(s.held, section)
+		s.held = append(s.held, spooled{section, size})
 		s.bytes += size
 		return nil
 	}
@@ -47,7 +53,72 @@ func (s *spool) add(section events.SectionExtracted, size int) error {
 			return spoolError(err)
 		}
 	}
-	return spoolError(s.coder.Encode(section))
+	s.buf = spooled{section, size}.encode(s.buf[:0])
+	_, err := s.out.Write(s.buf)
+	if err == nil {
+		_, err = s.out.WriteString(section.Text)
+	}
+	return spoolError(err)
+}
+
+// encode appends a section to b, but for the text that follows: numbers, and
+// texts with their lengths before them.
+func (s spooled) encode(b []byte) []byte {
+	text := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
+	for _, n := range [...]int{s.size, s.Index, s.Part, s.Level, s.StartPage, s.EndPage, len(s.Path), len(s.PageBreaks)} {
+		b = binary.AppendVarint(b, int64(n))
+	}
+	for _, title := range s.Path {
+		text(title)
+	}
+	for _, at := range s.PageBreaks {
+		b = binary.AppendVarint(b, int64(at))
+	}
+	text(s.Title)
+	return binary.AppendUvarint(b, uint64(len(s.Text)))
+}
+
+// decode reads what encode wrote, and the text; io.EOF after the last.
+func decode(in *bufio.Reader) (s spooled, err error) {
+	if _, err := in.Peek(1); err != nil {
+		return s, err
+	}
+	number := func(to *int) {
+		if err == nil {
+			var n int64
+			n, err = binary.ReadVarint(in)
+			*to = int(n)
+		}
+	}
+	text := func(to *string) {
+		var n uint64
+		if err == nil {
+			n, err = binary.ReadUvarint(in)
+		}
+		if err == nil {
+			b := make([]byte, n)
+			_, err = io.ReadFull(in, b)
+			*to = string(b)
+		}
+	}
+	var path, breaks int
+	for _, to := range [...]*int{&s.size, &s.Index, &s.Part, &s.Level, &s.StartPage, &s.EndPage, &path, &breaks} {
+		number(to)
+	}
+	for i := 0; i < path && err == nil; i++ {
+		s.Path = append(s.Path, "")
+		text(&s.Path[i])
+	}
+	for i := 0; i < breaks && err == nil; i++ {
+		s.PageBreaks = append(s.PageBreaks, 0)
+		number(&s.PageBreaks[i])
+	}
+	text(&s.Title)
+	text(&s.Text)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return s, err
 }
 
 // open makes the file. It has no name any more once it is open, where the
@@ -62,12 +133,11 @@ func (s *spool) open() (err error) {
 		}
 	}
 	s.out = bufio.NewWriterSize(s.file, 256<<10)
-	s.coder = json.NewEncoder(s.out)
 	return nil
 }
 
 // each calls fn with every section, in order. It may be called again.
-func (s *spool) each(fn func(events.SectionExtracted) error) error {
+func (s *spool) each(fn func(spooled) error) error {
 	for _, section := range s.held {
 		if err := fn(section); err != nil {
 			return err
@@ -79,10 +149,9 @@ func (s *spool) each(fn func(events.SectionExtracted) error) error {
 	if err := s.out.Flush(); err != nil {
 		return spoolError(err)
 	}
-	in := json.NewDecoder(bufio.NewReaderSize(io.NewSectionReader(s.file, 0, 1<<62), 256<<10))
+	in := bufio.NewReaderSize(io.NewSectionReader(s.file, 0, 1<<62), 256<<10)
 	for {
-		var section events.SectionExtracted
-		err := in.Decode(&section)
+		section, err := decode(in)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

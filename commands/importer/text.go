@@ -154,16 +154,15 @@ func (w *textWriter) fill(ctx context.Context) error {
 		batch, bytes = batch[:0], 0
 		return nil
 	}
-	err := w.spool.each(func(d events.SectionExtracted) error {
-		size := w.size(&d)
-		if bytes+size > w.limit {
+	err := w.spool.each(func(s spooled) error {
+		if bytes+s.size > w.limit {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		id := w.file.EventID(stream, next+int64(len(batch)), d)
-		batch = append(batch, events.New{ID: id, Data: d})
-		bytes += size
+		id := w.file.EventID(stream, next+int64(len(batch)), s.SectionExtracted)
+		batch = append(batch, events.New{ID: id, Data: s.SectionExtracted})
+		bytes += s.size
 		return nil
 	})
 	if err == nil {

@@ -47,25 +47,35 @@ func unlessFull(err error) error {
 // JSONSize returns how many bytes a text takes in JSON, as encoding/json
 // writes it, at most.
 func JSONSize(text string) int {
-	const escaped = len(`\u003c`)
-	n := len(text) + len(`"",`)
+	const least = len(`"",`)
 	if !utf8.ValidString(text) {
-		return escaped * n
+		return least + len(escape)*len(text)
 	}
+	n := least + len(text)
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r':
-			n++
-		case c == '<' || c == '>' || c == '&' || c < ' ' || c == 0x7f:
-			n += escaped - 1
-		case c == 0xe2 && i+2 < len(text) && text[i+1] == 0x80 && text[i+2]&^1 == 0xa8: // U+2028 and U+2029
-			n += escaped - 3
-		case c == 0xef && i+2 < len(text) && text[i+1] == 0xbf && text[i+2] == 0xbd: // written as it is, or escaped
-			n += escaped - 3
-		}
+		n += int(escapes[text[i]])
 	}
 	return n
 }
+
+// escape is how JSON writes a character by its number.
+const escape = `\u003c`
+
+// escapes is by how many bytes JSON writes more for a byte of a text. For U+2028
+// and U+2029, which it escapes, their first byte stands, as others share it.
+var escapes = func() (more [256]uint8) {
+	for c := range more {
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\t', c == '\r':
+			more[c] = 1
+		case c == '<', c == '>', c == '&', c < ' ', c == 0x7f:
+			more[c] = uint8(len(escape) - 1)
+		case c == 0xe2:
+			more[c] = uint8(len(escape) - len("\u2028"))
+		}
+	}
+	return more
+}()
 
 // cost returns how many bytes a section's event takes, at most, beside its text:
 // with the metadata of most users.
