@@ -157,17 +157,27 @@ func (a *Accounts) client(ctx context.Context, id string) (client, error) {
 // maxClients is how many registered programs are kept.
 const maxClients = 20_000
 
-// addClient keeps a program, unless there are too many.
-func (a *Accounts) addClient(ctx context.Context, c client, now time.Time) (added bool, err error) {
+// addClient keeps a program. Where there are too many, others that nobody uses make
+// room: those to which nobody ever signed in, and then those to which nobody is. It
+// reports false where all are in use.
+func (a *Accounts) addClient(ctx context.Context, c client, origin []byte, now time.Time) (added bool, err error) {
 	metadata, err := json.Marshal(c.clientMetadata)
 	if err != nil {
 		return false, fmt.Errorf("encode a client: %w", err)
 	}
-	n, err := a.db.exec(ctx, `
-		INSERT INTO clients (id, metadata, created) SELECT $1, $2, $3 WHERE (SELECT count(*) FROM clients) < $4`,
-		c.ID, string(metadata), now.UnixMicro(), maxClients)
-	if err != nil {
-		return false, fmt.Errorf("store a client: %w", err)
+	for _, unused := range []string{`used = 0`, `NOT EXISTS (SELECT 1 FROM grants WHERE grants.client = clients.id)`, ``} {
+		n, err := a.db.exec(ctx, `
+			INSERT INTO clients (id, metadata, created, origin) SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM clients) < $5`,
+			c.ID, string(metadata), now.UnixMicro(), origin, maxClients)
+		if err != nil {
+			return false, fmt.Errorf("store a client: %w", err)
+		}
+		if n > 0 || unused == "" {
+			return n > 0, nil
+		}
+		if _, err := a.makeRoom(ctx, "clients", "id", "created", unused); err != nil {
+			return false, err
+		}
 	}
-	return n > 0, nil
+	return false, nil
 }

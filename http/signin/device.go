@@ -19,8 +19,7 @@ const (
 	devicePause = 5 * time.Second
 )
 
-// deviceLimits bound how many sign-ins an address may begin: those of all share
-// the room that there is.
+// deviceLimits bound how many sign-ins an address may begin.
 var deviceLimits = limits{free: 20, first: 10 * time.Second, longest: time.Minute, quiet: 15 * time.Minute}
 
 // userCodeLimits keep people from trying others' codes: of 34 random bits, up to
@@ -57,8 +56,12 @@ func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (
 	if err != nil {
 		return 0, nil, err
 	}
+	key, err := p.seal(r.Context())
+	if err != nil {
+		return 0, nil, err
+	}
 	code, userCode := newSecret(), newUserCode()
-	d := device{client: c.ID, audience: audience, scope: grantedScope(f.Get("scope"))}
+	d := device{client: c.ID, audience: audience, scope: grantedScope(f.Get("scope")), origin: originOf(key, p.address(r))}
 	added, err := p.accounts.addDevice(r.Context(), d, code, userCode, p.now())
 	if err != nil {
 		return 0, nil, err

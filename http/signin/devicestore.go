@@ -25,6 +25,7 @@ type device struct {
 	decision, user          string // "allow" or "deny", and whose it is; "" while there is none
 	authenticated, expires  time.Time
 	early                   bool // it asks earlier than it was told to
+	origin                  []byte
 }
 
 // newUserCode returns a code that people can read and type.
@@ -40,16 +41,26 @@ func newUserCode() string {
 	return plainUserCode(string(code))
 }
 
-// addDevice lets a device wait, unless too many do.
+// addDevice lets a device wait. Where too many do, others on which nobody has
+// decided make room.
 func (a *Accounts) addDevice(ctx context.Context, d device, code, userCode string, now time.Time) (added bool, err error) {
-	n, err := a.db.exec(ctx, `
-		INSERT INTO devices (code, user_code, client, audience, scope, pause, expires)
-		SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM devices) < $8 ON CONFLICT DO NOTHING`,
-		digest(code), digest(userCode), d.client, d.audience, d.scope, devicePause.Microseconds(), now.Add(deviceLifetime).UnixMicro(), maxDevices)
-	if err != nil {
-		return false, fmt.Errorf("store a device code: %w", err)
+	for {
+		n, err := a.db.exec(ctx, `
+			INSERT INTO devices (code, user_code, client, audience, scope, pause, expires, origin)
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM devices) < $9 ON CONFLICT DO NOTHING`,
+			digest(code), digest(userCode), d.client, d.audience, d.scope, devicePause.Microseconds(), now.Add(deviceLifetime).UnixMicro(),
+			d.origin, maxDevices)
+		if err != nil {
+			return false, fmt.Errorf("store a device code: %w", err)
+		}
+		if n > 0 {
+			return true, nil
+		}
+		removed, err := a.makeRoom(ctx, "devices", "code", "expires", `decision = ''`)
+		if err != nil || removed == 0 {
+			return false, err
+		}
 	}
-	return n > 0, nil
 }
 
 // askDevice returns the sign-in of a client's device, and notes that it asked.

@@ -228,7 +228,7 @@ func TestNothingSlipsThroughAChangeOfPassword(t *testing.T) {
 		for i := range codes {
 			codes[i] = [2]string{newSecret(), newUserCode()}
 			if err == nil {
-				_, err = s.accounts.addDevice(ctx, device{client: CLIClient, audience: "annals"}, codes[i][0], codes[i][1], now)
+				_, err = s.accounts.addDevice(ctx, device{client: CLIClient, audience: "annals", origin: []byte("here")}, codes[i][0], codes[i][1], now)
 			}
 		}
 		if err == nil {

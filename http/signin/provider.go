@@ -36,7 +36,7 @@ type Provider struct {
 	sweeper     sweeper
 
 	// By address, but for passwords, which is by known browser.
-	visits, registrations, allRegistrations, addresses, passwords, devices, userCodes *throttle
+	visits, registrations, addresses, passwords, devices, userCodes *throttle
 	// failures are those of accounts and of addresses.
 	failures *pow.Tally
 	sealing  atomic.Pointer[sealed.Key]
@@ -55,15 +55,14 @@ type ProviderOptions struct {
 func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	p := &Provider{
 		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, proxies: o.Proxies, logger: o.Logger, now: issuer.now,
-		origin:           http.NewCrossOriginProtection(),
-		visits:           newThrottle(visitLimits, issuer.now),
-		registrations:    newThrottle(registrationLimits, issuer.now),
-		allRegistrations: newThrottle(allRegistrations, issuer.now),
-		addresses:        newThrottle(addressLimits, issuer.now),
-		passwords:        newThrottle(passwordLimits, issuer.now),
-		devices:          newThrottle(deviceLimits, issuer.now),
-		userCodes:        newThrottle(userCodeLimits, issuer.now),
-		failures:         pow.NewTally(failuresQuiet, issuer.now),
+		origin:        http.NewCrossOriginProtection(),
+		visits:        newThrottle(visitLimits, issuer.now),
+		registrations: newThrottle(registrationLimits, issuer.now),
+		addresses:     newThrottle(addressLimits, issuer.now),
+		passwords:     newThrottle(passwordLimits, issuer.now),
+		devices:       newThrottle(deviceLimits, issuer.now),
+		userCodes:     newThrottle(userCodeLimits, issuer.now),
+		failures:      pow.NewTally(failuresQuiet, issuer.now),
 	}
 	if p.logger == nil {
 		p.logger = slog.Default()

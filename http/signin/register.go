@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// Registrations are open to everyone, so each address and all together have as
-// many as people could need.
-var (
-	registrationLimits = limits{free: 30, first: time.Minute, longest: time.Minute, quiet: time.Hour}
-	allRegistrations   = limits{free: 300, first: 10 * time.Second, longest: 10 * time.Second, quiet: time.Hour}
-)
+// Registrations are open to everyone, so each address has as many as its people
+// could need. There is no bound on those of all together, which a stranger could use
+// up: see origin.go.
+var registrationLimits = limits{free: 30, first: time.Minute, longest: time.Minute, quiet: time.Hour}
 
 // maxRegistration bounds what a program says of itself, in bytes.
 const maxRegistration = 32 << 10
@@ -29,9 +27,6 @@ func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int,
 	if wait := p.registrations.take(p.address(r)); wait > 0 {
 		return 0, nil, tooMany(wait)
 	}
-	if wait := p.allRegistrations.take(""); wait > 0 {
-		return 0, nil, tooMany(wait)
-	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return 0, nil, refused("invalid_client_metadata", "the body must be of type application/json")
 	}
@@ -42,8 +37,12 @@ func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int,
 	if err := c.complete(); err != nil {
 		return 0, nil, err
 	}
+	key, err := p.seal(r.Context())
+	if err != nil {
+		return 0, nil, err
+	}
 	now := p.now()
-	added, err := p.accounts.addClient(r.Context(), c, now)
+	added, err := p.accounts.addClient(r.Context(), c, originOf(key, p.address(r)), now)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -2,6 +2,7 @@ package signin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -83,21 +84,36 @@ func TestAThousandRegistrationsAreTooMany(t *testing.T) {
 	}
 }
 
-func TestAllAddressesTogetherRegisterSoManyPrograms(t *testing.T) {
+func TestAFloodOfRegistrationsPushesOutItself(t *testing.T) {
 	s := newSite(t)
-	made := 0
-	for i := range 2 * allRegistrations.free {
-		s.provider.registrations.forget("127.0.0.1") // as if each came from an address of its own
-		if s.registers(`{"redirect_uris": ["`+elsewhere+`"]}`).StatusCode == http.StatusCreated {
-			made++
-		}
-		if i == allRegistrations.free {
-			s.clock.advance(allRegistrations.first)
+	key, err := s.provider.seal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fill("clients", maxClients, `CAST(i AS text), '{}', i, 0, CAST('address ' || i % 5000 AS bytea)`) // four from each of 5,000 addresses
+	body := `{"redirect_uris": ["` + elsewhere + `"]}`
+	honest := s.from("203.0.113.7").registersHere(body)
+	if honest.StatusCode != http.StatusCreated {
+		t.Fatalf("an honest client among %d others = %s %s", maxClients, honest.Status, honest.body)
+	}
+	for i := range 300 { // the flood goes on
+		if a := s.from(fmt.Sprintf("198.18.%d.%d", i/250, i%250+1)).registersHere(body); a.StatusCode != http.StatusCreated {
+			t.Fatalf("registration %d of the flood = %s", i, a.Status)
 		}
 	}
-	if made < allRegistrations.free || made > allRegistrations.free+2 {
-		t.Errorf("%d registrations were taken, want about %d", made, allRegistrations.free)
+	var all, from int
+	if err := s.accounts.db.QueryRow(`SELECT count(*), count(CASE WHEN origin = $1 THEN 1 END) FROM clients`, originOf(key, "203.0.113.7")).Scan(&all, &from); err != nil || all > maxClients || from != 1 {
+		t.Errorf("%d programs are kept (%v), %d of the honest address; want up to %d and 1", all, err, from, maxClients)
 	}
+	p := &program{site: s, id: honest.told("client_id"), redirect: elsewhere, verifier: newSecret()}
+	if a := p.redeem(p.code(s.browser())); a.StatusCode != http.StatusOK {
+		t.Errorf("signing in to the honest client = %s %s", a.Status, a.body)
+	}
+}
+
+func (g *guesser) registersHere(body string) answer {
+	g.Helper()
+	return g.do(g.client, g.request("POST", "/signin/register", body, "Content-Type", "application/json"))
 }
 
 func TestProgramsToWhichNobodySignsInAreForgotten(t *testing.T) {

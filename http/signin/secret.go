@@ -2,8 +2,6 @@ package signin
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -48,12 +46,4 @@ func (a *Accounts) spend(ctx context.Context, s sealed.Sealed) (bool, error) {
 		return false, fmt.Errorf("take a sealed text: %w", err)
 	}
 	return n > 0, nil
-}
-
-// originOf returns what is stored of the address that a request came from: enough
-// to count what comes from one, without naming it.
-func originOf(key sealed.Key, address string) []byte {
-	mac := hmac.New(sha256.New, key[:])
-	mac.Write([]byte("origin " + address))
-	return mac.Sum(nil)[:16]
 }
