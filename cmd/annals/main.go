@@ -75,6 +75,7 @@ func rootCommand() *cobra.Command {
 		serveCommand(dataDir),
 		userCommand(dataDir),
 		tokenCommand(dataDir),
+		keysCommand(dataDir),
 		eventsCommand(dataDir),
 		projectionsCommand(dataDir),
 		rebuildCommand(dataDir),

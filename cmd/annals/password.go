@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,48 @@ func readPassword(cmd *cobra.Command) (string, error) {
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
 		return "", fault.Errorf(fault.Invalid, "there is no password on standard input")
+	}
+	return password, nil
+}
+
+// askAdminPassword returns what reads --admin-password-file, or nil without it.
+func (c *serveConfig) askAdminPassword() func() (string, error) {
+	if c.adminPasswordFile == "" {
+		return nil
+	}
+	return func() (string, error) {
+		password, err := readPasswordFile(c.adminPasswordFile)
+		if err != nil {
+			return "", fmt.Errorf("--admin-password-file: %w", err)
+		}
+		return password, nil
+	}
+}
+
+// readPasswordFile returns the first line of a file that others may not read.
+func readPasswordFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return "", fault.Errorf(fault.Invalid, "%s is no file", path)
+	case runtime.GOOS != "windows" && mode.Perm()&0o077 != 0:
+		return "", fault.Errorf(fault.Invalid, "others than its owner have access to %s (mode %04o): chmod 600 %[1]s", path, mode.Perm())
+	}
+	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	password := strings.TrimRight(line, "\r\n")
+	if password == "" {
+		return "", fault.Errorf(fault.Invalid, "the first line of %s is empty", path)
 	}
 	return password, nil
 }

@@ -45,6 +45,8 @@ type serveConfig struct {
 	logLevel, logFormat         string
 	profiles                    string // address; none: not served
 	metrics                     string // address; none: that of the services
+	adminPasswordFile           string
+	rotateKeys                  time.Duration
 }
 
 func serveCommand(dataDir func() string) *cobra.Command {
@@ -86,6 +88,8 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.audience, "audience", signin.DefaultAudience, "audience of the built-in sign-in's tokens")
 	flags.StringArrayVar(&c.issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")
 	flags.StringSliceVar(&c.admins, "admin", nil, "principals who may do everything, such as user:corp/alice")
+	flags.StringVar(&c.adminPasswordFile, "admin-password-file", "", "file whose first line is the password of the user admin, read at the first start alone; only its owner may have access (default: none; a random one is shown if standard output is a terminal)")
+	flags.DurationVar(&c.rotateKeys, "rotate-keys", 0, "age at which the signing key of the built-in sign-in is replaced, such as 2160h; at least 24h (default: never; annals keys rotate)")
 	flags.StringSliceVar(&c.proxies, "trusted-proxy", nil, "addresses or networks of reverse proxies, whose X-Forwarded-For tells the sign-in who tries too often")
 	flags.StringSliceVar(&c.origins, "cors-origin", nil, "origins whose web pages may call the service")
 	flags.IntVar(&c.workers, "workers", runtime.NumCPU(), "files that are imported side by side")
@@ -162,6 +166,9 @@ func (c *serveConfig) check() error {
 		if d < time.Second {
 			return fmt.Errorf("--%s must be at least 1s", flag)
 		}
+	}
+	if c.rotateKeys != 0 && c.rotateKeys < 24*time.Hour {
+		return errors.New("--rotate-keys must be at least 24h, or 0 for never")
 	}
 	return nil
 }

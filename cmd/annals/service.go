@@ -56,8 +56,9 @@ type service struct {
 	importer  *importer.Importer
 	server    *httpd.Server
 
-	password string // of the user admin, where this start created it
-	closers  []func() error
+	adminMade bool   // by this start
+	password  string // the admin's then
+	closers   []func() error
 }
 
 // embedded names the one process that serves a data folder of its own. It is
@@ -168,7 +169,7 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(s.accounts.Close)
-	if s.password, _, err = s.accounts.EnsureAdmin(ctx); err != nil {
+	if s.password, s.adminMade, err = s.accounts.EnsureAdmin(ctx, s.config.askAdminPassword()); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
 	}
 	urls := s.urls.signin()
@@ -177,7 +178,7 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	options := signin.Options{BuiltIn: issuer, Admins: s.config.admins}
-	provide := signin.ProviderOptions{Core: urls.Core, Vault: urls.Vault, Tools: urls.MCP, Logger: s.logger}
+	provide := signin.ProviderOptions{Core: urls.Core, Vault: urls.Vault, Tools: urls.MCP, Logger: s.logger, RotateKeys: s.config.rotateKeys}
 	for _, text := range s.config.issuers {
 		trusted, err := parseIssuer(text)
 		if err != nil {

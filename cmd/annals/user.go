@@ -26,6 +26,7 @@ func userCommand(dataDir func() string) *cobra.Command {
 		userChangeCommand(dataDir, "disable", "Refuse a user at once, tokens that are out included", (*signin.Accounts).Disable),
 		userChangeCommand(dataDir, "enable", "Let a disabled user in again", (*signin.Accounts).Enable),
 		userPasswordCommand(dataDir),
+		userLinkCommand(dataDir),
 		userGroupsCommand(dataDir),
 		userAdminCommand(dataDir),
 		userDeleteCommand(dataDir),

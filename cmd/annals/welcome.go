@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // welcome says how to use the service.
@@ -18,8 +20,8 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	if s.metricsAt != nil {
 		fmt.Fprintf(out, "  metrics http://%s/metrics\n\n", s.metricsAt.Addr())
 	}
-	if s.password != "" {
-		fmt.Fprintf(out, "The user admin was created, with this password, which is shown once: %s\nSign in at %s. Whoever may read the data folder also gets a token by %s token NAME%s.\n\n", s.password, s.urls.issuer, program, flags)
+	if s.adminMade {
+		s.welcomeAdmin(out, program, flags)
 	}
 	_, err := fmt.Fprintf(out, `Import something and ask, in another terminal:
 
@@ -31,6 +33,27 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 
 `, program, flags, s.urls.core)
 	return err
+}
+
+// welcomeAdmin says how the new user admin signs in. The password is shown on a
+// terminal alone: anything else may be kept in a log.
+func (s *service) welcomeAdmin(out io.Writer, program, flags string) {
+	switch {
+	case s.config.adminPasswordFile != "":
+		fmt.Fprintf(out, "The user admin was created, with the password in %s.\nSign in at %s. ", s.config.adminPasswordFile, s.urls.issuer)
+	case isTerminal(out):
+		fmt.Fprintf(out, "The user admin was created, with this password, which is shown once: %s\nSign in at %s. ", s.password, s.urls.issuer)
+	default:
+		fmt.Fprintf(out, "The user admin was created. To sign in at %s, set its password:\n\n"+
+			"  %[2]s user link admin%[3]s      # prints a link, good once within an hour\n  %[2]s user password admin%[3]s  # or reads a password\n\n", s.urls.issuer, program, flags)
+	}
+	fmt.Fprintf(out, "Whoever may read the data folder also gets a token by %s token NAME%s.\n\n", program, flags)
+}
+
+// isTerminal reports whether people see what is written, and nothing keeps it.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // tokenFlags are what annals token is to be given besides, to find the accounts. A

@@ -115,10 +115,10 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 	return &account, nil
 }
 
-// EnsureAdmin creates the user "admin", an administrator with a random
-// password of 100 bits, if no user was ever created, and returns the password
-// once. Of several processes at once, one creates.
-func (a *Accounts) EnsureAdmin(ctx context.Context) (password string, created bool, err error) {
+// EnsureAdmin creates the user "admin", an administrator, if no user was ever
+// created. The password is asked for then alone; without one to ask it is random, of
+// 100 bits. It is returned once. Of several processes at once, one creates.
+func (a *Accounts) EnsureAdmin(ctx context.Context, ask func() (string, error)) (password string, created bool, err error) {
 	var exist bool
 	if err := a.db.row(ctx, `SELECT EXISTS (SELECT 1 FROM users)`).Scan(&exist); err != nil {
 		return "", false, fmt.Errorf("look for users: %w", err)
@@ -126,7 +126,11 @@ func (a *Accounts) EnsureAdmin(ctx context.Context) (password string, created bo
 	if exist {
 		return "", false, nil // and spare the hashing
 	}
-	password = randomPassword()
+	if password = randomPassword(); ask != nil {
+		if password, err = ask(); err != nil {
+			return "", false, err
+		}
+	}
 	account, err := a.create(ctx, NewAccount{Name: "admin", Password: password, Admin: true}, `NOT EXISTS (SELECT 1 FROM users)`)
 	if err != nil || account == nil {
 		return "", false, err

@@ -210,7 +210,7 @@ func TestOneAdminIsEnsured(t *testing.T) {
 	for range 4 {
 		accounts := openAccounts(t, dir)
 		group.Go(func() {
-			password, created, err := accounts.EnsureAdmin(t.Context())
+			password, created, err := accounts.EnsureAdmin(t.Context(), nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -230,7 +230,7 @@ func TestOneAdminIsEnsured(t *testing.T) {
 	if err != nil || !admin.Admin {
 		t.Errorf("Authenticate with the password given = %+v, %v; want an administrator", admin, err)
 	}
-	if _, created, err := accounts.EnsureAdmin(t.Context()); err != nil || created {
+	if _, created, err := accounts.EnsureAdmin(t.Context(), nil); err != nil || created {
 		t.Errorf("EnsureAdmin again = created %v, %v; want nothing done", created, err)
 	}
 }

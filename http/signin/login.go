@@ -50,13 +50,8 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	}
 	account, hash, err := p.authenticate(r, try{name: form.Name, password: r.PostForm.Get("password"), proof: r.PostForm.Get("proof")})
 	if err == nil {
-		var done bool
-		if done, err = p.signIn(w, r, v, account, hash); done {
-			p.goOn(w, form.Next)
+		if err = p.enter(w, r, v, account, hash, form.Next); err == nil {
 			return nil
-		}
-		if err == nil { // it was changed at this moment
-			err = problemf(http.StatusForbidden, wrongPassword)
 		}
 	}
 	shown := problemOf(err)
@@ -66,6 +61,20 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	form.Proof = shown.proof
 	(&refusal{wait: shown.wait}).head(w)
 	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, Scripts: loginScripts, status: shown.status, leads: leads})
+}
+
+// enter signs a browser in whose user gave the password with that hash, and sends it
+// on.
+func (p *Provider) enter(w http.ResponseWriter, r *http.Request, v visitor, account Account, hash string, next step) error {
+	done, err := p.signIn(w, r, v, account, hash)
+	if err != nil {
+		return err
+	}
+	if !done { // it was changed at this moment
+		return problemf(http.StatusForbidden, wrongPassword)
+	}
+	p.goOn(w, next)
+	return nil
 }
 
 const wrongPassword = "The name or the password is wrong."

@@ -56,7 +56,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 	theirs := other.signIn(other.open("/signin/"), "alice")
 	token := regexp.MustCompile(`name="token" value="([^"]*)"`)
 	own, foreign := token.FindStringSubmatch(home.body)[1], token.FindStringSubmatch(theirs.body)[1]
-	for _, path := range []string{"/login", "/logout", "/forget", "/password", "/consent", "/device", "/device/decision"} {
+	for _, path := range []string{"/login", "/logout", "/forget", "/password", "/consent", "/device", "/device/decision", "/proof", "/link"} {
 		for name, form := range map[string]map[string]string{"no token": {}, "a made-up token": {"token": "x"}, "another session's token": {"token": foreign}} {
 			if page := b.submitForm("/signin"+path, form); page.StatusCode != http.StatusForbidden {
 				t.Errorf("%s with %s = %s", path, name, page.Status)
@@ -67,7 +67,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 				t.Errorf("%s with %v = %s", path, headers, page.Status)
 			}
 		}
-		if page := b.open("/signin" + path + "?token=" + own); path != "/device" && page.StatusCode != http.StatusMethodNotAllowed && page.Request.URL.Path != "/signin/" {
+		if page := b.open("/signin" + path + "?token=" + own); path != "/device" && path != "/link" && page.StatusCode != http.StatusMethodNotAllowed && page.Request.URL.Path != "/signin/" {
 			t.Errorf("GET %s = %s", path, page.Status)
 		}
 	}

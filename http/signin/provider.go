@@ -24,6 +24,7 @@ type Provider struct {
 	resources []resource
 	servers   []string // whose tokens the resources take
 	proxies   []netip.Prefix
+	rotation  time.Duration
 	logger    *slog.Logger
 	now       func() time.Time
 
@@ -47,6 +48,7 @@ type ProviderOptions struct {
 	Core, Vault, Tools string         // URLs of the services and of the agents' tools
 	Servers            []string       // URLs of the issuers that are told to clients; the built-in one if empty
 	Proxies            []netip.Prefix // whose X-Forwarded-For is believed
+	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 for never
 	Logger             *slog.Logger
 }
 
@@ -54,7 +56,7 @@ type ProviderOptions struct {
 // the caller's to close. Close gives back what it opens itself.
 func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	p := &Provider{
-		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, proxies: o.Proxies, logger: o.Logger, now: issuer.now,
+		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, proxies: o.Proxies, rotation: o.RotateKeys, logger: o.Logger, now: issuer.now,
 		origin:        http.NewCrossOriginProtection(),
 		visits:        newThrottle(visitLimits, issuer.now),
 		registrations: newThrottle(registrationLimits, issuer.now),
@@ -114,6 +116,7 @@ func (p *Provider) makeRoutes() map[string]route {
 		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }, post: p.form(p.login)},
 		"/logout":               {post: p.form(p.logout)},
 		"/forget":               {post: p.form(p.forget)},
+		"/link":                 {get: p.page(p.link), post: p.form(p.setByLink)},
 		"/password":             {post: p.form(p.changePassword)},
 		"/authorize":            {get: p.page(p.authorize), post: p.page(p.authorizeByForm)},
 		"/consent":              {post: p.form(p.consent)},

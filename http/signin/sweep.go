@@ -45,6 +45,12 @@ func (p *Provider) sweep(ctx context.Context) {
 	if err := p.accounts.sweep(ctx, now); err != nil && ctx.Err() == nil {
 		p.logger.WarnContext(ctx, "what has expired cannot be removed from the account store", "error", err)
 	}
+	if p.rotation == 0 {
+		return
+	}
+	if err := p.accounts.rotateOld(ctx, p.rotation, now); err != nil && ctx.Err() == nil {
+		p.logger.WarnContext(ctx, "the signing key cannot be replaced", "error", err)
+	}
 }
 
 func (a *Accounts) sweep(ctx context.Context, now time.Time) error {
@@ -65,5 +71,5 @@ func (a *Accounts) sweep(ctx context.Context, now time.Time) error {
 			return fmt.Errorf("remove what has expired: %w", err)
 		}
 	}
-	return nil
+	return a.deleteRetired(ctx, now)
 }
