@@ -28,6 +28,7 @@ type Handler struct {
 	Contents   Contents     // nil: folders are deleted with what is in them, or not at all
 	Gate       Gate         // between processes that file on the same log; nil: this is the only one
 	Logger     *slog.Logger // nil: slog.Default()
+	Rules      Rules        // of sharing, and of folders at the top level
 
 	once      sync.Once
 	folders   *cache[*tree]
@@ -61,7 +62,7 @@ const (
 
 func (h *Handler) init() {
 	h.once.Do(func() {
-		h.folders = newCache(newTree, 1, func(*tree) int { return 1 })
+		h.folders = newCache(func() *tree { return newTreeUnder(h.Rules) }, 1, func(*tree) int { return 1 })
 		h.documents = newCache(func() *document { return &document{} }, keptDocuments, func(*document) int { return 1 })
 		h.jobs = newCache(func() *job { return &job{} }, keptFiles, (*job).weight)
 		h.filing = newFiling(h.Gate)

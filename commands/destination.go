@@ -58,7 +58,8 @@ func (t *tree) mayFile(user events.User, to destination) ([]string, error) {
 		return nil, err
 	}
 	deepest, depth := t.find(path)
-	allowed := depth == 0 || t.access(user, deepest) >= events.Write
+	top := t.rules.mayMakeTop(user)
+	allowed := depth == 0 && top == nil || t.access(user, deepest) >= events.Write
 	if path[0] == inbox && depth < min(2, len(path)) {
 		// The inbox and the folders in it are made for their users alone.
 		allowed = strings.HasPrefix(strings.Join(path, "/")+"/", InboxFolder(user)+"/")
@@ -68,6 +69,9 @@ func (t *tree) mayFile(user events.User, to destination) ([]string, error) {
 		return path, nil
 	case strings.HasPrefix(to.shown+"/", inbox+"/"):
 		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q; your own folder there is %q", to.shown, InboxFolder(user))
+	}
+	if top != nil { // said of folders that exist, too
+		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q, or make it: %w; your own folder is %q", to.shown, top, InboxFolder(user))
 	}
 	return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q", to.shown)
 }

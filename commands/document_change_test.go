@@ -192,13 +192,7 @@ func TestADocumentIsChangedAndDeletedByThoseWhoMay(t *testing.T) {
 	if same, err := h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 2, Name: &name}); err != nil || same != at {
 		t.Errorf("the same again stands at %d, %v; want %d", same, err, at)
 	}
-	share := func(access string) {
-		t.Helper()
-		_, err := h.ShareFolder(t.Context(), alice, "", ShareFolder{ID: folder, Version: -1, Permissions: []events.Permission{{Principal: bob.Principal, Access: access}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	share := func(access string) { t.Helper(); give(t, h, folder, bob, access) }
 	remove := func() error {
 		_, err := h.DeleteDocument(t.Context(), bob, "", DeleteDocument{ID: document, Version: 2})
 		return err

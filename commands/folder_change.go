@@ -27,6 +27,7 @@ func (c CreateFolder) decide(t *tree, user events.User, id uuid.UUID) ([]events.
 	switch {
 	case c.Parent == uuid.Nil:
 		created.Owner = user.Principal
+		err = t.rules.mayMakeTop(user)
 	default:
 		err = t.mayFill(user, c.Parent)
 	}
@@ -141,6 +142,10 @@ func (c ChangeFolder) allowed(t *tree, user events.User, name string, parent uui
 		}
 	case t.access(user, c.ID) < events.Own:
 		return fault.Errorf(fault.Forbidden, "only an owner may move folder %s to the top level", c.ID)
+	default:
+		if err := t.rules.mayMakeTop(user); err != nil {
+			return err
+		}
 	}
 	return t.mayName(parent, name)
 }

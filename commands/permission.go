@@ -16,24 +16,77 @@ const MaxPermissions = 1000
 
 // ShareFolder replaces a folder's own permission list. It needs own access;
 // whoever made the folder, or moved it to the top level, stays its owner.
+//
+// An entry for a user that the list does not have yet is an invitation, which
+// grants nothing until they accept, unless Rules let it count at once. Whoever
+// accepted one stays accepted, whatever access the entry is given later.
 type ShareFolder struct {
 	ID          uuid.UUID
 	Version     int64 // that was read; negative: whatever it is
 	Permissions []events.Permission
+	// Pending are users whose entries were read as invitations: they stay that
+	// though the share of this user would count at once.
+	Pending []events.Principal
 }
 
 func (c ShareFolder) decide(t *tree, user events.User) ([]events.Data, error) {
-	permissions, err := normalizePermissions(c.Permissions)
+	list, err := normalizePermissions(c.Permissions)
 	if err == nil {
 		err = t.need(user, c.ID, events.Own)
 	}
 	if err == nil {
 		err = t.fresh(c.ID, c.Version)
 	}
-	if err != nil || slices.Equal(t.folders[c.ID].permissions, permissions) {
+	if err != nil {
 		return nil, err
 	}
-	return []events.Data{events.FolderShared{Folder: c.ID, Permissions: permissions}}, nil
+	shared, err := c.judge(t, user, list)
+	if err != nil {
+		return nil, err
+	}
+	f := t.folders[c.ID]
+	same := func(i invitation, j events.Invitation) bool { return i.Invitation == j }
+	if slices.Equal(f.permissions, shared.Permissions) && slices.EqualFunc(f.invited, shared.Invitations, same) {
+		return nil, nil
+	}
+	return []events.Data{shared}, nil
+}
+
+// judge sorts the entries of a list into those that count and invitations.
+func (c ShareFolder) judge(t *tree, user events.User, list []events.Permission) (events.FolderShared, error) {
+	shared := events.FolderShared{Folder: c.ID}
+	f := t.folders[c.ID]
+	through := t.ownsThrough(user, c.ID)
+	for _, p := range list {
+		at, granted := entry(f.permissions, p.Principal)
+		if !granted || !atMost(p, f.permissions[at]) {
+			invited, open := f.invitation(p.Principal)
+			stays := open && f.invited[invited].Access == p.Access
+			if !stays {
+				if err := t.rules.mayShare(user, p.Principal); err != nil {
+					return shared, err
+				}
+			}
+			counts := t.rules.counts(user, p.Principal)
+			if stays && (!counts || slices.Contains(c.Pending, p.Principal)) {
+				shared.Invitations = append(shared.Invitations, f.invited[invited].Invitation)
+				continue
+			}
+			if !granted && !counts && !slices.Contains(f.owners, p.Principal) {
+				shared.Invitations = append(shared.Invitations, events.Invitation{Principal: p.Principal, Access: p.Access, By: user.Principal, Through: through})
+				continue
+			}
+		}
+		shared.Permissions = append(shared.Permissions, p)
+	}
+	return shared, t.mayInvite(user, f, c.ID, shared.Invitations)
+}
+
+// atMost reports whether an entry grants no more than another.
+func atMost(p, than events.Permission) bool {
+	a, _ := events.ParseAccess(p.Access)
+	b, _ := events.ParseAccess(than.Access)
+	return a <= b
 }
 
 // ShareFolder carries the command out. A stale version is fault.Conflict.

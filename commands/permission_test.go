@@ -18,8 +18,8 @@ func TestShareFolder(t *testing.T) {
 		many = append(many, fmt.Sprintf("user:%04d=read", i))
 	}
 	for _, test := range []folderTest{
-		{"a list is kept in order", nil, alice, list(1, "user:bob=read", "group:x=own"), []events.Data{shared(1, "group:x=own", "user:bob=read")}, 0},
-		{"it replaces the one before", nil, alice, list(2, "user:carol=own"), []events.Data{shared(2, "user:carol=own")}, 0},
+		{"a list is kept in order", nil, alice, list(1, "user:bob=read", "group:x=own"), []events.Data{invited(shared(1, "group:x=own"), "user:bob=read by user:alice")}, 0},
+		{"it replaces the one before", nil, alice, list(2, "group:y=own"), []events.Data{shared(2, "group:y=own")}, 0},
 		{"an empty one withdraws all", nil, alice, list(2), []events.Data{shared(2)}, 0},
 		{"the same list is no change", []events.Data{shared(1, "group:x=own", "user:bob=read")}, alice, list(1, "user:bob=read", "group:x=own"), nil, 0},
 		{"nor is none where there was none", nil, alice, list(1), nil, 0},
@@ -39,7 +39,7 @@ func TestShareFolder(t *testing.T) {
 		{"no control characters", nil, alice, list(1, "user:b\tob=read"), nil, fault.Invalid},
 		{"not decomposed", nil, alice, list(1, "user:u\u0308=read"), nil, fault.Invalid},
 		{"not too long", nil, alice, list(1, "user:"+strings.Repeat("x", 251)+"=read"), nil, fault.Invalid},
-		{"255 bytes are not", nil, alice, list(1, "user:"+strings.Repeat("x", 250)+"=read"), []events.Data{shared(1, "user:"+strings.Repeat("x", 250)+"=read")}, 0},
+		{"255 bytes are not", nil, alice, list(1, "group:"+strings.Repeat("x", 249)+"=read"), []events.Data{shared(1, "group:"+strings.Repeat("x", 249)+"=read")}, 0},
 		{"no other access", nil, alice, list(1, "user:bob=admin"), nil, fault.Invalid},
 		{"none is no access to give", nil, alice, list(1, "user:bob=none"), nil, fault.Invalid},
 	} {

@@ -88,13 +88,7 @@ func TestARevisionIsAJobOfOneFile(t *testing.T) {
 
 func TestWhoMayRevise(t *testing.T) {
 	h, folder, document := filed(t)
-	share := func(access string) {
-		t.Helper()
-		_, err := h.ShareFolder(t.Context(), alice, "", ShareFolder{ID: folder, Version: -1, Permissions: []events.Permission{{Principal: bob.Principal, Access: access}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	share := func(access string) { t.Helper(); give(t, h, folder, bob, access) }
 	check := func(what string, user events.User, id uuid.UUID, version int, want fault.Kind) {
 		t.Helper()
 		before, _ := h.Log.Head(t.Context())

@@ -12,8 +12,11 @@ import (
 
 // tree is all folders, folded from the one stream that holds them.
 type tree struct {
-	folders  map[uuid.UUID]*folder
-	children map[uuid.UUID]map[string]uuid.UUID // by parent and name, deleted ones left out; uuid.Nil is the top
+	folders     map[uuid.UUID]*folder
+	children    map[uuid.UUID]map[string]uuid.UUID // by parent and name, deleted ones left out; uuid.Nil is the top
+	invitations invitations
+	// rules say what may be decided. What was decided counts whatever they are.
+	rules Rules
 }
 
 type folder struct {
@@ -21,16 +24,23 @@ type folder struct {
 	parent      uuid.UUID
 	name        string
 	owners      []events.Principal
-	permissions []events.Permission
-	deleted     bool            // itself; one above it may be
-	deletedAt   events.Position //
+	permissions []events.Permission // in order of principal
+	invited     []invitation        // in order of principal; nobody is in both lists
+	deleted     bool                // itself; one above it may be
+	deletedAt   events.Position     //
 	// hides is another folder of the same parent and name, between two events
 	// of one request that renames and moves.
 	hides uuid.UUID
 }
 
 func newTree() *tree {
-	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID)}
+	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), invitations: newInvitations()}
+}
+
+func newTreeUnder(rules Rules) *tree {
+	t := newTree()
+	t.rules = rules
+	return t
 }
 
 func (t *tree) apply(e events.Event) {
@@ -39,6 +49,9 @@ func (t *tree) apply(e events.Event) {
 		f.addOwner(created.Owner)
 		t.folders[created.Folder] = f
 		t.place(created.Folder, created.Parent, created.Name)
+		return
+	}
+	if t.applyHidden(e.Data) {
 		return
 	}
 	f := t.folders[subject(e.Data)]
@@ -54,7 +67,14 @@ func (t *tree) apply(e events.Event) {
 		t.place(d.Folder, d.Parent, f.name)
 	case events.FolderShared:
 		f.permissions = d.Permissions
+		t.invite(d.Folder, d.Invitations)
+	case events.FolderInvitationAccepted:
+		t.uninvite(d.Folder, d.Principal)
+		f.permissions = withEntry(f.permissions, events.Permission{Principal: d.Principal, Access: d.Access})
+	case events.FolderLeft:
+		f.permissions = withoutEntry(f.permissions, d.Principal)
 	case events.FolderDeleted:
+		t.uninviteBelow(d.Folder)
 		t.unplace(d.Folder)
 		f.deleted, f.deletedAt = true, e.Position
 	}
@@ -68,6 +88,10 @@ func subject(data events.Data) uuid.UUID {
 	case events.FolderMoved:
 		return d.Folder
 	case events.FolderShared:
+		return d.Folder
+	case events.FolderInvitationAccepted:
+		return d.Folder
+	case events.FolderLeft:
 		return d.Folder
 	case events.FolderDeleted:
 		return d.Folder

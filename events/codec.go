@@ -49,6 +49,11 @@ var decoders = codec{
 	{"FileImported", 1}:     decode[FileImported],
 	{"FileFailed", 1}:       decode[FileFailed],
 	{"JobFinished", 1}:      decode[JobFinished],
+
+	{"FolderInvitationAccepted", 1}: decode[FolderInvitationAccepted],
+	{"FolderInvitationDeclined", 1}: decode[FolderInvitationDeclined],
+	{"FolderLeft", 1}:               decode[FolderLeft],
+	{"InviterUnblocked", 1}:         decode[InviterUnblocked],
 }
 
 // current is the schema version that is written, by type.

@@ -31,10 +31,53 @@ type Permission struct {
 }
 
 // FolderShared holds a folder's whole permission list from now on; what
-// folders above it grant comes on top.
+// folders above it grant comes on top. Of Invitations nothing is granted until
+// they are accepted: they stand apart from Permissions so that a program that
+// does not know the field grants nothing by them.
 type FolderShared struct {
 	Folder      uuid.UUID    `json:"folder"`
-	Permissions []Permission `json:"permissions"` // at most 1,000
+	Permissions []Permission `json:"permissions"` // at most 1,000, with Invitations
+	Invitations []Invitation `json:"invitations,omitempty"`
+}
+
+// Invitation is what one user may do once they accept.
+type Invitation struct {
+	Principal Principal `json:"principal"` // user:…
+	Access    string    `json:"access"`    // read, write or own
+	By        Principal `json:"by"`        // who invites
+	// Through is the group by which the inviter owns the folder; none where
+	// they own it themselves. The invitation holds while that does.
+	Through Principal `json:"through,omitempty"`
+}
+
+// FolderInvitationAccepted grants a user what a folder's invitation offered.
+type FolderInvitationAccepted struct {
+	Folder    uuid.UUID `json:"folder"`
+	Principal Principal `json:"principal"`
+	Access    string    `json:"access"`
+	By        Principal `json:"by"` // who invited
+}
+
+// FolderInvitationDeclined says that a user does not want an invitation, and
+// is not to see further ones by the same inviter. It stays in the folder's
+// list, so that its owners learn nothing.
+type FolderInvitationDeclined struct {
+	Folder    uuid.UUID `json:"folder"`
+	Principal Principal `json:"principal"`
+	By        Principal `json:"by"` // who invited
+}
+
+// FolderLeft takes a user's own entry out of a folder's list, at their wish.
+type FolderLeft struct {
+	Folder    uuid.UUID `json:"folder"`
+	Principal Principal `json:"principal"`
+}
+
+// InviterUnblocked lets a user see the invitations of somebody again whose
+// invitation they declined.
+type InviterUnblocked struct {
+	Principal Principal `json:"principal"`
+	By        Principal `json:"by"` // who invites
 }
 
 // FolderDeleted ends a folder, and hides all that is in it and that still
@@ -48,3 +91,8 @@ func (FolderRenamed) eventType() string { return "FolderRenamed" }
 func (FolderMoved) eventType() string   { return "FolderMoved" }
 func (FolderShared) eventType() string  { return "FolderShared" }
 func (FolderDeleted) eventType() string { return "FolderDeleted" }
+
+func (FolderInvitationAccepted) eventType() string { return "FolderInvitationAccepted" }
+func (FolderInvitationDeclined) eventType() string { return "FolderInvitationDeclined" }
+func (FolderLeft) eventType() string               { return "FolderLeft" }
+func (InviterUnblocked) eventType() string         { return "InviterUnblocked" }

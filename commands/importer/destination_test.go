@@ -40,6 +40,12 @@ func (b *bench) share(path string, user events.User, access string) {
 	if _, err := b.handler().ShareFolder(b.Context(), alice, "", c); err != nil {
 		b.Fatal(err)
 	}
+	if access == "none" {
+		return
+	}
+	if _, err := b.handler().AcceptInvitation(b.Context(), user, "", commands.AcceptInvitation{Folder: c.ID}); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // A folder may be renamed, moved or deleted, and its user be shut out, while

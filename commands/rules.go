@@ -1,0 +1,116 @@
+package commands
+
+import (
+	"cmp"
+	"slices"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// Rules say who may share folders with whom, and who may make folders at the
+// top level. They judge what is asked for from now on: what was shared or made
+// under other rules stays. Administrators may do everything.
+type Rules struct {
+	// OpenShares lets a share with a single user count at once. Without it, it
+	// is an invitation that counts once they accept.
+	OpenShares bool
+	ShareWith  ShareWith
+	TopLevel   TopLevel
+
+	// Bounds of unanswered invitations; 0 stands for the default.
+	MostMade     int // by one user
+	MostReceived int // by one user
+}
+
+// ShareWith is with whom owners share their folders.
+type ShareWith int
+
+// The zero value is ShareWithAnyone.
+const (
+	ShareWithAnyone    ShareWith = iota
+	ShareWithOwnGroups           // with any user, and with groups that the owner is in
+	ShareByAdmins                // administrators share, nobody else
+)
+
+// TopLevel is who makes folders at the top level, everyone by default. Inbox
+// and the folders in it are made for everyone.
+type TopLevel struct {
+	Restricted bool
+	To         events.Principal // a group; none: to administrators alone
+}
+
+// Defaults of bounds, and those that are not set.
+const (
+	DefaultMostMade     = 100
+	DefaultMostReceived = 200
+	// mostBetween bounds the unanswered invitations by one user to another.
+	mostBetween = 20
+)
+
+// counts reports whether a share by a user counts at once.
+func (r Rules) counts(user events.User, with events.Principal) bool {
+	return user.Admin || r.OpenShares || !with.IsUser() || with == user.Principal
+}
+
+// mayShare returns an error unless a user who owns a folder may share it with a
+// principal.
+func (r Rules) mayShare(user events.User, with events.Principal) error {
+	switch {
+	case user.Admin:
+	case r.ShareWith == ShareByAdmins:
+		return fault.Errorf(fault.Forbidden, "folders are shared here by administrators alone: ask one of them to share it with %s", with)
+	case r.ShareWith == ShareWithOwnGroups && with.IsGroup() && !slices.Contains(user.Groups, with):
+		return fault.Errorf(fault.Forbidden, "folders are shared here with single users and with one's own groups: you are not in %s", with)
+	}
+	return nil
+}
+
+// mayMakeTop returns an error unless a user may put a folder at the top level.
+func (r Rules) mayMakeTop(user events.User) error {
+	if !r.TopLevel.Restricted || user.Admin || r.TopLevel.To != "" && slices.Contains(user.Groups, r.TopLevel.To) {
+		return nil
+	}
+	who := "administrators"
+	if r.TopLevel.To != "" {
+		who += " and members of " + string(r.TopLevel.To)
+	}
+	return fault.Errorf(fault.Forbidden, "folders at the top level are made here by %s alone", who)
+}
+
+// mayInvite returns an error where the invitations that a user adds to a
+// folder's list would be too many. What is said of somebody else is the same
+// whether they answer, decline, or do not exist.
+func (t *tree) mayInvite(user events.User, f *folder, id uuid.UUID, list []events.Invitation) error {
+	var added []events.Invitation
+	made := t.made(user.Principal, id)
+	for _, i := range list {
+		if i.By == user.Principal {
+			made++
+		}
+		if at, ok := f.invitation(i.Principal); !ok || f.invited[at].Invitation != i {
+			added = append(added, i)
+		}
+	}
+	if most := t.rules.mostMade(); len(added) > 0 && made > most {
+		return fault.Errorf(fault.Forbidden, "at most %d of your invitations can be unanswered at a time, and these would be %d: withdraw some, or share with a group", most, made)
+	}
+	for _, i := range added {
+		between := 0
+		for other := range t.invitations.to[i.Principal] {
+			o := t.folders[other]
+			if at, ok := o.invitation(i.Principal); ok && other != id && o.invited[at].By == i.By {
+				between++
+			}
+		}
+		if between >= mostBetween || t.open(i.Principal, id) >= t.rules.mostReceived() {
+			return fault.Errorf(fault.Forbidden, "%s cannot be invited to more folders before answering other invitations: ask them to, or share with a group", i.Principal)
+		}
+	}
+	return nil
+}
+
+func (r Rules) mostMade() int     { return cmp.Or(r.MostMade, DefaultMostMade) }
+func (r Rules) mostReceived() int { return cmp.Or(r.MostReceived, DefaultMostReceived) }
