@@ -74,12 +74,13 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 		t.Errorf("bob's change is told as %+v", e)
 	}
 	_, what, _ = s.trail("?folder=" + folder)
-	want = append(slices.Clone(want[:2]), `user:alice shared folder "Staff" with user:bob (write)`, want[2], `user:alice made folder "Staff"`)
+	accepted := `user:bob accepted the invitation to folder "Staff" by user:alice (write)`
+	want = append(slices.Clone(want[:2]), accepted, `user:alice shared folder "Staff" with user:bob (write, invited)`, want[2], `user:alice made folder "Staff"`)
 	if !slices.Equal(what, want) {
 		t.Errorf("the folder's trail is %q, want %q", what, want)
 	}
-	if _, what, _ = s.trail("?actor=user:bob"); !slices.Equal(what, want[1:2]) {
-		t.Errorf("bob's trail is %q, want %q", what, want[1:2])
+	if _, what, _ = s.trail("?actor=user:bob"); !slices.Equal(what, want[1:3]) {
+		t.Errorf("bob's trail is %q, want %q", what, want[1:3])
 	}
 	if _, what, _ = s.trail("?to=2020-01-01"); len(what) > 0 {
 		t.Errorf("before the service was there %q happened", what)

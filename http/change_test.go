@@ -203,7 +203,11 @@ func TestPermissionsChange(t *testing.T) {
 	s.want(resp, body, 200, `{"owners":["user:alice"],"permissions":[]}`)
 	first := resp.Header.Get("ETag")
 	list := `"permissions":[{"principal":"group:staff","access":"own"},{"principal":"user:bob","access":"read"}]`
+	pending := strings.Replace(list, `"read"`, `"read","pending":true`, 1)
 	resp, body = s.do("PUT", path, `{"owners":[],`+list+`}`, "If-Match", first)
+	s.want(resp, body, 200, `{"owners":["user:alice"],`+pending+`}`)
+	s.share(folder, "group:staff", "own", "user:bob", "read")
+	resp, body = s.do("GET", path, "")
 	s.want(resp, body, 200, `{"owners":["user:alice"],`+list+`}`)
 	if resp.Header.Get("ETag") == first {
 		t.Errorf("sharing left the version at %s", first)

@@ -85,6 +85,16 @@ func (f fields) oneOf(name string, values ...string) string {
 	return v
 }
 
+// optionalBool returns a truth value, false where the field is not there.
+func (f fields) optionalBool(name string) bool {
+	v, given := f.values[name]
+	value, ok := v.(bool)
+	if given && !ok {
+		f.refuse("%s%s must be a boolean value", f.path, name)
+	}
+	return value
+}
+
 // optionalID returns an id, nil where the field is not there. Where null means
 // something, it is uuid.Nil.
 func (f fields) optionalID(name string, nullable bool) *uuid.UUID {

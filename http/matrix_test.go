@@ -44,6 +44,7 @@ var (
 	// A path is not found by name, so that who may not write there is told the
 	// same whatever there is.
 	importers = []int{200, 200, 403, 403, 403, 200, 401, 401}
+	uninvited = []int{404, 404, 404, 404, 404, 404, 401, 401}
 	// A job is its user's, and an administrator's.
 	own = []int{200, 404, 404, 404, 404, 200, 401, 401}
 )
@@ -97,9 +98,15 @@ var matrix = map[string]row{
 	"GET /vault/documents/{id}/versions":                   {path: "/vault/documents/{document}/versions", want: readers},
 	"GET /vault/documents/{id}/versions/{version}":         {path: "/vault/documents/{document}/versions/1", want: readers},
 	"GET /vault/documents/{id}/versions/{version}/content": {path: "/vault/documents/{document}/versions/1/content", want: readers},
-	"GET /vault/audit":                                     {want: known},
-	"GET /vault/audit?document":                            {path: "/vault/audit?document={document}", want: owners},
-	"GET /vault/audit?folder":                              {path: "/vault/audit?folder={folder}", want: owners},
+	// Nobody here is invited: TestInvitations has those who are.
+	"GET /vault/invitations":               {want: known},
+	"POST /vault/invitations/{id}/accept":  {path: "/vault/invitations/{folder}/accept", want: uninvited},
+	"POST /vault/invitations/{id}/decline": {path: "/vault/invitations/{folder}/decline", want: uninvited},
+	"GET /vault/invitations/blocked":       {want: known},
+	"DELETE /vault/invitations/blocked":    {path: "/vault/invitations/blocked?principal=user:eve", want: instead(known, 204)},
+	"GET /vault/audit":                     {want: known},
+	"GET /vault/audit?document":            {path: "/vault/audit?document={document}", want: owners},
+	"GET /vault/audit?folder":              {path: "/vault/audit?folder={folder}", want: owners},
 }
 
 // Every route and method answers every role as the matrix has it, and every
@@ -139,7 +146,7 @@ type thing struct{ folder, name, document string }
 func newCells(t *testing.T) *cells {
 	c := &cells{tokens: map[string]string{}}
 	c.service = startStack(t, func(h *httpd.Server) { h.Verify = c.signIn(t) })
-	c.token = c.tokens["owner"]
+	c.token, c.service.tokens = c.tokens["owner"], c.tokens
 	var folders []string
 	for i := range 1 + succeeding() {
 		folders = append(folders, fmt.Sprintf(`{"folder_name":"A/%d","tags":["x"]}`, i))

@@ -1,8 +1,10 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 
 	"annals/commands"
 	"annals/events"
@@ -11,8 +13,15 @@ import (
 )
 
 type permissionsBody struct {
-	Owners      []events.Principal  `json:"owners"`
-	Permissions []events.Permission `json:"permissions"`
+	Owners      []events.Principal `json:"owners"`
+	Permissions []permission       `json:"permissions"`
+}
+
+// permission is an entry of a folder's list. A pending one grants nothing until
+// its user accepts.
+type permission struct {
+	events.Permission
+	Pending bool `json:"pending,omitempty"`
 }
 
 // permissions answers GET /folders/{id}/permissions.
@@ -26,7 +35,14 @@ func (s *Server) permissions(c *call) (any, error) {
 
 func (s *Server) showPermissions(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
 	p, err := s.Queries.Permissions(ctx, c.user, id)
-	body := permissionsBody{append([]events.Principal{}, p.Owners...), append([]events.Permission{}, p.List...)}
+	body := permissionsBody{append([]events.Principal{}, p.Owners...), []permission{}}
+	for _, one := range p.List {
+		body.Permissions = append(body.Permissions, permission{one, false})
+	}
+	for _, one := range p.Invited {
+		body.Permissions = append(body.Permissions, permission{one, true})
+	}
+	slices.SortStableFunc(body.Permissions, func(a, b permission) int { return cmp.Compare(a.Principal, b.Principal) })
 	return vaultDialect.tagged(http.StatusOK, permissionsTag(p.Version), body), err
 }
 
@@ -42,10 +58,13 @@ func (s *Server) shareFolder(c *call) (any, error) {
 	}
 	share := commands.ShareFolder{ID: id, Permissions: []events.Permission{}}
 	for _, p := range f.objects("permissions", commands.MaxPermissions) {
+		who := events.Principal(p.text("principal"))
 		share.Permissions = append(share.Permissions, events.Permission{
-			Principal: events.Principal(p.text("principal")),
-			Access:    p.oneOf("access", events.Read.String(), events.Write.String(), events.Own.String()),
+			Principal: who, Access: p.oneOf("access", events.Read.String(), events.Write.String(), events.Own.String()),
 		})
+		if p.optionalBool("pending") {
+			share.Pending = append(share.Pending, who)
+		}
 	}
 	share.Version = c.versionForFolder(f.wrong)
 	if err := f.err(); err != nil {

@@ -23,6 +23,8 @@ type Queries interface {
 	FolderAt(ctx context.Context, user events.User, path string) (f queries.Folder, found bool, err error)
 	FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (queries.FolderDetail, error)
 	Permissions(ctx context.Context, user events.User, folder uuid.UUID) (queries.Permissions, error)
+	Invitations(ctx context.Context, user events.User) ([]queries.Invitation, error)
+	BlockedInviters(ctx context.Context, user events.User) ([]queries.Blocked, error)
 	Documents(ctx context.Context, user events.User, f queries.DocumentFilter) (docs []queries.Document, next string, err error)
 	Document(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
 	DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]queries.Document, error)
@@ -55,6 +57,9 @@ type Commands interface {
 	CreateFolder(ctx context.Context, user events.User, correlation string, c commands.CreateFolder) (id uuid.UUID, at events.Position, err error)
 	ChangeFolder(ctx context.Context, user events.User, correlation string, c commands.ChangeFolder) (events.Position, error)
 	ShareFolder(ctx context.Context, user events.User, correlation string, c commands.ShareFolder) (events.Position, error)
+	AcceptInvitation(ctx context.Context, user events.User, correlation string, c commands.AcceptInvitation) (events.Position, error)
+	DeclineInvitation(ctx context.Context, user events.User, correlation string, c commands.DeclineInvitation) (events.Position, error)
+	UnblockInviter(ctx context.Context, user events.User, correlation string, c commands.UnblockInviter) (events.Position, error)
 	DeleteFolder(ctx context.Context, user events.User, correlation string, c commands.DeleteFolder) (events.Position, error)
 
 	ChangeDocument(ctx context.Context, user events.User, correlation string, c commands.ChangeDocument) (events.Position, error)

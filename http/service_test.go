@@ -36,7 +36,8 @@ type service struct {
 	server    *httpd.Server
 	url       string
 	client    *http.Client
-	token     string // of whom do sends requests
+	token     string            // of whom do sends requests
+	tokens    map[string]string // of users; nil: their names
 	log       *events.Log
 	library   *library
 	originals string // folder

@@ -123,16 +123,44 @@ func orNil(text string) any {
 }
 
 // share gives a folder a permission list as alice: principals and access in
-// turn.
+// turn. Users who are invited by it accept.
 func (s *service) share(folder string, list ...string) {
+	s.Helper()
+	for _, who := range s.offer(folder, list...) {
+		token := strings.TrimPrefix(who, "user:")
+		if s.tokens != nil {
+			token = s.tokens[token]
+		}
+		if resp, body := s.do("POST", "/vault/invitations/"+folder+"/accept", "", "Authorization", "Bearer "+token); resp.StatusCode != 204 {
+			s.Fatalf("%s accepts %s: %d %s", who, folder, resp.StatusCode, body)
+		}
+	}
+}
+
+// offer is share whose users do not answer yet; it returns them.
+func (s *service) offer(folder string, list ...string) (invited []string) {
 	s.Helper()
 	permissions := []map[string]string{}
 	for i := 0; i+1 < len(list); i += 2 {
 		permissions = append(permissions, map[string]string{"principal": list[i], "access": list[i+1]})
 	}
 	in, _ := json.Marshal(map[string]any{"permissions": permissions})
-	if resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", string(in)); resp.StatusCode != 200 {
+	resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", string(in))
+	if resp.StatusCode != 200 {
 		s.Fatalf("share %s: %d %s", folder, resp.StatusCode, body)
+	}
+	for _, p := range decode[permissionList](s.T, body).Permissions {
+		if p.Pending {
+			invited = append(invited, p.Principal)
+		}
+	}
+	return invited
+}
+
+type permissionList struct {
+	Permissions []struct {
+		Principal, Access string
+		Pending           bool
 	}
 }
 

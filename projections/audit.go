@@ -28,6 +28,7 @@ func (a Audit) Oldest() int { return a.Version() }
 func (Audit) Types() []string {
 	return []string{
 		"FolderCreated", "FolderRenamed", "FolderMoved", "FolderShared", "FolderDeleted",
+		"FolderInvitationAccepted", "FolderInvitationDeclined", "FolderLeft", "InviterUnblocked",
 		"DocumentImported", "DocumentRenamed", "DocumentMoved", "DocumentTagged", "DocumentRevised", "DocumentReread", "DocumentDeleted",
 		"FileAccepted", "ImportRequested", "FileFailed", "JobFinished",
 	}
@@ -85,6 +86,9 @@ func recordOf(e events.Event) (r record, ok bool) {
 
 func ofFolder(data events.Data) (r record, ok bool) {
 	var folder uuid.UUID
+	if r, ok = ofInvited(data); ok {
+		return r, true
+	}
 	switch d := data.(type) {
 	case events.FolderCreated:
 		folder, r.name, r.parent = d.Folder, &d.Name, new(idText(d.Parent))
@@ -93,7 +97,11 @@ func ofFolder(data events.Data) (r record, ok bool) {
 	case events.FolderMoved:
 		folder, r.parent = d.Folder, new(idText(d.Parent))
 	case events.FolderShared:
-		folder, r.detail = d.Folder, inWords(d.Permissions, func(p events.Permission) string { return fmt.Sprintf("%s (%s)", p.Principal, p.Access) })
+		folder, r.detail = d.Folder, inWords(sharedWith(d), func(text string) string { return text })
+	case events.FolderInvitationAccepted:
+		folder, r.detail = d.Folder, fmt.Sprintf("by %s (%s)", d.By, d.Access)
+	case events.FolderLeft:
+		folder = d.Folder
 	case events.FolderDeleted:
 		folder = d.Folder
 	default:
@@ -101,6 +109,32 @@ func ofFolder(data events.Data) (r record, ok bool) {
 	}
 	r.thing, r.place, r.file = "folder-"+folder.String(), folder.String(), -1
 	return r, true
+}
+
+// ofInvited returns what those who were invited see, and the folder's owners do
+// not.
+func ofInvited(data events.Data) (r record, ok bool) {
+	r.file = -1
+	switch d := data.(type) {
+	case events.FolderInvitationDeclined:
+		r.thing, r.place, r.detail = "folder-"+d.Folder.String(), string(d.Principal), string(d.By)
+	case events.InviterUnblocked:
+		r.thing, r.place, r.detail = "inviter-"+uuid.Nil.String(), string(d.Principal), string(d.By)
+	default:
+		return record{}, false
+	}
+	return r, true
+}
+
+// sharedWith says with whom a folder is shared, and who is invited.
+func sharedWith(d events.FolderShared) (words []string) {
+	for _, p := range d.Permissions {
+		words = append(words, fmt.Sprintf("%s (%s)", p.Principal, p.Access))
+	}
+	for _, i := range d.Invitations {
+		words = append(words, fmt.Sprintf("%s (%s, invited)", i.Principal, i.Access))
+	}
+	return words
 }
 
 func ofDocument(data events.Data) (r record, ok bool) {

@@ -19,7 +19,7 @@ type Vault struct{}
 func (Vault) Name() string { return "vault" }
 
 // Version of the vault's tables.
-func (Vault) Version() int { return 3 }
+func (Vault) Version() int { return 4 }
 
 // Oldest is Version: what changed last cannot be read in older tables.
 func (v Vault) Oldest() int { return v.Version() }
@@ -28,6 +28,7 @@ func (v Vault) Oldest() int { return v.Version() }
 func (Vault) Types() []string {
 	return []string{
 		"FolderCreated", "FolderRenamed", "FolderMoved", "FolderShared", "FolderDeleted",
+		"FolderInvitationAccepted", "FolderInvitationDeclined", "FolderLeft", "InviterUnblocked",
 		"DocumentImported", "DocumentRenamed", "DocumentMoved", "DocumentTagged", "DocumentRevised", "DocumentReread", "DocumentDeleted",
 	}
 }
@@ -58,10 +59,24 @@ func (v Vault) applyFolder(ctx context.Context, tx Tx, e events.Event) error {
 			v.own(ctx, tx, d.Folder, d.Owner),
 		)
 	case events.FolderShared:
-		return errors.Join(
-			v.share(ctx, tx, d),
-			tx.Exec(ctx, `UPDATE folders SET updated_at = $2, version = version + 1, revision = $3 WHERE id = $1 AND revision < $3`, d.Folder.String(), at, e.Revision),
-		)
+		if changed, err := v.listed(ctx, tx, d.Folder, e); !changed || err != nil {
+			return err
+		}
+		return errors.Join(v.share(ctx, tx, d), v.invite(ctx, tx, d, at))
+	case events.FolderInvitationAccepted:
+		if changed, err := v.listed(ctx, tx, d.Folder, e); !changed || err != nil {
+			return err
+		}
+		return v.accept(ctx, tx, d)
+	case events.FolderLeft:
+		if changed, err := v.listed(ctx, tx, d.Folder, e); !changed || err != nil {
+			return err
+		}
+		return tx.Exec(ctx, `DELETE FROM permissions WHERE folder = $1 AND principal = $2 AND owner = 0`, d.Folder.String(), string(d.Principal))
+	case events.FolderInvitationDeclined:
+		return v.decline(ctx, tx, d, at)
+	case events.InviterUnblocked:
+		return v.unblock(ctx, tx, d)
 	case events.FolderDeleted:
 		return errors.Join(
 			tx.Exec(ctx, `UPDATE folders SET updated_at = $2, version = version + 1, revision = $3 WHERE id = $1 AND revision < $3`, d.Folder.String(), at, e.Revision),
@@ -113,6 +128,7 @@ func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	for _, query := range []string{
 		`DELETE FROM moved WHERE folder IN (SELECT id FROM below)`,
 		`INSERT INTO emptied (folder) SELECT id FROM below WHERE true ON CONFLICT DO NOTHING`,
+		`DELETE FROM invitations WHERE folder IN (SELECT id FROM below)`,
 		`UPDATE folders SET deleted = 1 WHERE id IN (SELECT id FROM below)`,
 	} {
 		if err := tx.Exec(ctx, below+query, folder.String()); err != nil {

@@ -52,6 +52,7 @@ func TestNobodyIsToldWhatHappenedToThatWhichHeDoesNotOwn(t *testing.T) {
 // happening is an event with the folder or document that it happened to.
 type happening struct {
 	event, thing, place uuid.UUID
+	who                 events.Principal // whom alone it is told to, beside administrators
 }
 
 // happened returns what the log says of this world, the newest first.
@@ -80,6 +81,14 @@ func (w *world) happened() (all []happening) {
 			h.thing = d.Folder
 		case events.FolderDeleted:
 			h.thing = d.Folder
+		case events.FolderInvitationAccepted:
+			h.thing = d.Folder
+		case events.FolderLeft:
+			h.thing = d.Folder
+		case events.FolderInvitationDeclined:
+			h.thing, h.who = d.Folder, d.Principal
+		case events.InviterUnblocked:
+			h.who = d.Principal
 		}
 		all = append(all, h)
 	}
@@ -89,7 +98,7 @@ func (w *world) happened() (all []happening) {
 			all[i].place = folder
 		}
 	}
-	all = slices.DeleteFunc(all, func(h happening) bool { return w.folders[h.place] == nil })
+	all = slices.DeleteFunc(all, func(h happening) bool { return w.folders[h.place] == nil && !slices.Contains(w.principal, h.who) })
 	slices.Reverse(all)
 	return all
 }
@@ -102,7 +111,13 @@ func (w *world) wantTold(user events.User, filter AuditFilter, happened []happen
 		for id := h.place; id != uuid.Nil && !within; id = w.folders[id].parent {
 			within = id == *filter.Folder
 		}
-		if within && w.ownsNow(user, h.place) {
+		seen := h.who == user.Principal || user.Admin
+		if h.who == "" {
+			seen = within && w.ownsNow(user, h.place)
+		} else if filter.Folder != nil {
+			seen = false
+		}
+		if seen {
 			want = append(want, h.event)
 		}
 	}
@@ -115,7 +130,7 @@ func (w *world) wantTold(user events.User, filter AuditFilter, happened []happen
 			if slices.ContainsFunc(happened, func(h happening) bool { return h.event == e.ID }) {
 				got = append(got, e.ID) // an admin is told of other worlds, too
 			}
-			if e.Folder != uuid.Nil && w.folders[e.Folder] != nil && !w.ownsNow(user, e.Folder) {
+			if e.Folder != uuid.Nil && w.folders[e.Folder] != nil && !w.ownsNow(user, e.Folder) && e.Type != "FolderInvitationDeclined" {
 				w.r.Fatalf("%s is told of folder %v: %+v", user.Principal, e.Folder, e)
 			}
 		}

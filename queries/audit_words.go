@@ -14,6 +14,14 @@ func (r *auditRow) words() string {
 		return "moved folder " + name + r.way()
 	case "FolderShared":
 		return "shared folder " + name + " with " + nobodyOr(r.detail)
+	case "FolderInvitationAccepted":
+		return "accepted the invitation to folder " + name + " " + r.detail
+	case "FolderInvitationDeclined":
+		return "declined the invitation to folder " + name + " by " + r.detail
+	case "FolderLeft":
+		return "left folder " + name
+	case "InviterUnblocked":
+		return "unblocked invitations by " + r.detail
 	case "FolderDeleted":
 		return "deleted folder " + name + " and all that was in it"
 	case "DocumentImported":

@@ -17,9 +17,12 @@ type grantRow struct {
 	principal events.Principal
 	access    events.Access
 	owner     bool
+	pending   bool
 }
 
-func (g *grantRow) fields() []any { return []any{&g.version, &g.principal, &g.access, &g.owner} }
+func (g *grantRow) fields() []any {
+	return []any{&g.version, &g.principal, &g.access, &g.owner, &g.pending}
+}
 
 // Permissions returns whom a folder is shared with, in order of principal, to
 // those who own it. Who may only read it gets fault.Forbidden.
@@ -38,14 +41,19 @@ func (q *Queries) Permissions(ctx context.Context, user events.User, folder uuid
 		return Permissions{}, fault.Errorf(fault.Forbidden, "only an owner of this folder may see whom it is shared with")
 	}
 	// One statement, so that the version is that of the list.
-	rows, err := projections.List(ctx, v.db, (*grantRow).fields, `SELECT f.version, coalesce(p.principal, ''), coalesce(p.access, 0), coalesce(p.owner, 0)
-		FROM folders f LEFT JOIN permissions p ON p.folder = f.id WHERE f.id = $1 ORDER BY p.principal`, folder.String())
+	rows, err := projections.List(ctx, v.db, (*grantRow).fields, `SELECT f.version, coalesce(p.principal, ''), coalesce(p.access, 0), coalesce(p.owner, 0), coalesce(p.pending, 0)
+		FROM folders f LEFT JOIN (
+			SELECT principal, access, owner, 0 AS pending FROM permissions WHERE folder = $1
+			UNION ALL SELECT principal, access, 0, 1 FROM invitations WHERE folder = $1) p ON true
+		WHERE f.id = $1 ORDER BY p.principal`, folder.String())
 	var p Permissions
 	for _, r := range rows {
 		p.Version = r.version
 		switch {
 		case r.owner:
 			p.Owners = append(p.Owners, r.principal)
+		case r.pending:
+			p.Invited = append(p.Invited, events.Permission{Principal: r.principal, Access: r.access.String()})
 		case r.principal != "":
 			p.List = append(p.List, events.Permission{Principal: r.principal, Access: r.access.String()})
 		}

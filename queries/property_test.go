@@ -183,6 +183,59 @@ func (w *world) everywhere(user events.User) {
 	}
 }
 
+// invitations checks what a user is told of folders that wait for their answer,
+// and owners of whom they wait for.
+func (w *world) invitations(user events.User) {
+	ctx := w.t.Context()
+	all, err := w.Invitations(ctx, user)
+	if err != nil {
+		w.r.Fatal(err)
+	}
+	told := make(map[uuid.UUID]Invitation)
+	for _, i := range all {
+		told[i.Folder] = i
+	}
+	for id, f := range w.folders {
+		want, waits := w.seesInvitation(user, id)
+		if got, ok := told[id]; ok != waits || waits && (got.Name != f.name || got.By != want.By || got.Access.String() != want.Access) {
+			w.r.Fatalf("%s is told of the invitation %+v to %v, want %+v: %v", user.Principal, got, id, want, waits)
+		}
+		delete(told, id)
+		p, err := w.Permissions(ctx, user, id)
+		if len(w.path(id)) == 0 || !w.ownsNow(user, id) {
+			if err == nil {
+				w.r.Fatalf("%s, who does not own %v, is told %+v", user.Principal, id, p)
+			}
+			continue
+		}
+		list := slices.SortedFunc(slices.Values(f.list), func(a, b events.Permission) int { return strings.Compare(string(a.Principal), string(b.Principal)) })
+		var invited []events.Permission
+		for _, i := range f.invited {
+			invited = append(invited, events.Permission{Principal: i.Principal, Access: i.Access})
+		}
+		if err != nil || !slices.Equal(p.List, list) || !slices.Equal(p.Invited, invited) {
+			w.r.Fatalf("%s is told %+v (%v) of %v, want %v and %v", user.Principal, p, err, id, list, invited)
+		}
+	}
+	if len(told) > 0 {
+		w.r.Fatalf("%s is told of invitations that there are not: %v", user.Principal, told)
+	}
+	blocked, err := w.BlockedInviters(ctx, user)
+	if err != nil {
+		w.r.Fatal(err)
+	}
+	for _, b := range blocked {
+		if !w.blocked[[2]events.Principal{user.Principal, b.By}] {
+			w.r.Fatalf("%s has not blocked %s", user.Principal, b.By)
+		}
+	}
+	for pair := range w.blocked {
+		if pair[0] == user.Principal && !slices.ContainsFunc(blocked, func(b Blocked) bool { return b.By == pair[1] }) {
+			w.r.Fatalf("%s is not told that %s is blocked", user.Principal, pair[1])
+		}
+	}
+}
+
 // searches checks what a user finds; where the index has caught up, that is all
 // that he may.
 func (w *world) searches(user events.User, caughtUp bool) {
@@ -245,6 +298,7 @@ func TestEveryWayOfReadingGivesWhatTheCallerMayRead(t *testing.T) {
 			w.summaries(user)
 			w.singles(user)
 			w.everywhere(user)
+			w.invitations(user)
 			if rapid.IntRange(0, 3).Draw(r, "let the index catch up") == 0 {
 				w.settle()
 				w.searches(user, true)

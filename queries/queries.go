@@ -143,7 +143,8 @@ type FolderDetail struct {
 type Permissions struct {
 	Owners  []events.Principal // whom no list replaces
 	List    []events.Permission
-	Version int64 // of the folder
+	Invited []events.Permission // what users may do once they accept
+	Version int64               // of the folder
 }
 
 // Document is a document as the vault lists it.

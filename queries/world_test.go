@@ -27,7 +27,8 @@ type world struct {
 	principal []events.Principal // whom folders are shared with
 	folders   map[uuid.UUID]*worldFolder
 	documents map[uuid.UUID]*worldDocument
-	order     []uuid.UUID // of folders and documents as they were made, so that a run can be repeated
+	blocked   map[[2]events.Principal]bool // by whom, and whose invitations
+	order     []uuid.UUID                  // of folders and documents as they were made, so that a run can be repeated
 }
 
 type worldFolder struct {
@@ -35,7 +36,13 @@ type worldFolder struct {
 	name    string
 	owners  []events.Principal
 	list    []events.Permission
+	invited []worldInvitation
 	deleted bool
+}
+
+type worldInvitation struct {
+	events.Invitation
+	hidden bool
 }
 
 type worldDocument struct {
@@ -113,7 +120,7 @@ func newWorld(f *fixture, r *rapid.T, n int) *world {
 	name := func(kind string, i int) events.Principal {
 		return events.Principal(fmt.Sprintf("%s:%d-%d", kind, n, i))
 	}
-	w := &world{fixture: f, r: r, number: n, folders: make(map[uuid.UUID]*worldFolder), documents: make(map[uuid.UUID]*worldDocument)}
+	w := &world{fixture: f, r: r, number: n, folders: make(map[uuid.UUID]*worldFolder), blocked: make(map[[2]events.Principal]bool), documents: make(map[uuid.UUID]*worldDocument)}
 	for _, tag := range []string{"blue", "green", "red"} {
 		w.tags = append(w.tags, fmt.Sprint(tag, n))
 	}
@@ -165,7 +172,7 @@ func (w *world) change() {
 	folder, document := w.pick("folder", w.liveFolder), w.pick("document", w.liveDocument)
 	kinds := []string{"create"}
 	if folder != uuid.Nil {
-		kinds = append(kinds, "create", "create", "rename", "move", "move", "share", "share", "file", "file", "file", "delete")
+		kinds = append(kinds, "create", "create", "rename", "move", "move", "share", "share", "answer", "answer", "file", "file", "file", "delete")
 	}
 	if document != uuid.Nil {
 		kinds = append(kinds, "refile", "retag", "retitle", "revise", "remove")
@@ -173,6 +180,8 @@ func (w *world) change() {
 	switch kind := rapid.SampledFrom(kinds).Draw(w.r, "change"); kind {
 	case "create", "rename", "move", "share", "delete":
 		w.changeFolder(kind, folder)
+	case "answer":
+		w.answer(folder)
 	case "file":
 		w.fileDocument(folder)
 	default:
@@ -214,9 +223,14 @@ func (w *world) changeFolder(kind string, id uuid.UUID) {
 		for _, p := range rapid.SliceOfNDistinct(rapid.SampledFrom(w.principal), 0, 2, rapid.ID[events.Principal]).Draw(w.r, "shared with") {
 			f.list = append(f.list, events.Permission{Principal: p, Access: rapid.SampledFrom([]string{"read", "write", "own"}).Draw(w.r, "access")})
 		}
-		w.add(events.Folders, events.FolderShared{Folder: id, Permissions: f.list})
+		w.add(events.Folders, events.FolderShared{Folder: id, Permissions: f.list, Invitations: w.invite(f)})
 	case "delete":
 		if rapid.IntRange(0, 2).Draw(w.r, "delete") == 0 { // seldom, so that something is left
+			for below := range w.folders {
+				if slices.Contains(w.path(below), id) {
+					w.folders[below].invited = nil
+				}
+			}
 			f.deleted = true
 			w.add(events.Folders, events.FolderDeleted{Folder: id})
 		}
@@ -269,4 +283,84 @@ func (w *world) changeDocument(kind string, id, folder uuid.UUID) {
 		change = events.DocumentDeleted{Version: d.version}
 	}
 	w.add(events.DocumentStream(id), change)
+}
+
+// invite draws the invitations of a folder that is shared anew: some that were
+// there, and new ones.
+func (w *world) invite(f *worldFolder) (list []events.Invitation) {
+	before := f.invited
+	f.invited = nil
+	for _, who := range w.principal[:4] {
+		if slices.ContainsFunc(f.list, func(p events.Permission) bool { return p.Principal == who }) || rapid.Bool().Draw(w.r, "not invited") {
+			continue
+		}
+		by := rapid.SampledFrom(w.principal).Draw(w.r, "invited by")
+		i := worldInvitation{Invitation: events.Invitation{Principal: who, Access: rapid.SampledFrom([]string{"read", "own"}).Draw(w.r, "access"), By: by}}
+		if by.IsGroup() {
+			i.By, i.Through = w.principal[0], by
+		}
+		i.hidden = w.blocked[[2]events.Principal{i.Principal, i.By}]
+		for _, was := range before {
+			if was.Principal == who && rapid.Bool().Draw(w.r, "stays") {
+				i = was
+			}
+		}
+		f.invited = append(f.invited, i)
+		list = append(list, i.Invitation)
+	}
+	return list
+}
+
+// answer draws what somebody does about an invitation, whether they see it or
+// not: commands judge that, and read models do what the log says.
+func (w *world) answer(id uuid.UUID) {
+	f := w.folders[id]
+	kinds := []string{"unblock"}
+	if len(f.invited) > 0 {
+		kinds = append(kinds, "accept", "accept", "decline")
+	}
+	if len(f.list) > 0 && f.list[0].Principal.IsUser() {
+		kinds = append(kinds, "leave")
+	}
+	switch rapid.SampledFrom(kinds).Draw(w.r, "answer") {
+	case "accept":
+		i := f.invited[0]
+		f.invited = f.invited[1:]
+		f.list = append(f.list, events.Permission{Principal: i.Principal, Access: i.Access})
+		w.add(events.Folders, events.FolderInvitationAccepted{Folder: id, Principal: i.Principal, Access: i.Access, By: i.By})
+	case "decline":
+		i := &f.invited[len(f.invited)-1]
+		i.hidden = true
+		w.blocked[[2]events.Principal{i.Principal, i.By}] = true
+		w.add(events.Folders, events.FolderInvitationDeclined{Folder: id, Principal: i.Principal, By: i.By})
+	case "leave":
+		who := f.list[0].Principal
+		f.list = f.list[1:]
+		w.add(events.Folders, events.FolderLeft{Folder: id, Principal: who})
+	case "unblock":
+		who, by := rapid.SampledFrom(w.principal[:4]).Draw(w.r, "who"), rapid.SampledFrom(w.principal[:4]).Draw(w.r, "unblocks")
+		delete(w.blocked, [2]events.Principal{who, by})
+		for _, f := range w.folders {
+			for i := range f.invited {
+				if f.invited[i].Principal == who && f.invited[i].By == by {
+					f.invited[i].hidden = false
+				}
+			}
+		}
+		w.add(events.Folders, events.InviterUnblocked{Principal: who, By: by})
+	}
+}
+
+// seesInvitation returns the invitation to a folder that waits for a user.
+func (w *world) seesInvitation(user events.User, id uuid.UUID) (events.Invitation, bool) {
+	at := slices.IndexFunc(w.folders[id].invited, func(i worldInvitation) bool { return i.Principal == user.Principal && !i.hidden })
+	if at < 0 {
+		return events.Invitation{}, false
+	}
+	i := w.folders[id].invited[at].Invitation
+	owner := cmp.Or(i.Through, i.By)
+	return i, slices.ContainsFunc(w.path(id), func(id uuid.UUID) bool {
+		f := w.folders[id]
+		return slices.Contains(f.owners, owner) || slices.Contains(f.list, events.Permission{Principal: owner, Access: "own"})
+	})
 }

@@ -39,6 +39,29 @@ CREATE TABLE permissions (
 );
 CREATE INDEX permissions_folder ON permissions (folder);
 
+-- Entries of folders' lists that their users have not accepted. They grant
+-- nothing, and stand apart so that nothing that reads permissions can take them
+-- for granted.
+CREATE TABLE invitations (
+	principal  TEXT COLLATE "C" NOT NULL,
+	folder     TEXT COLLATE "C" NOT NULL,
+	access     BIGINT NOT NULL, -- as in permissions
+	inviter    TEXT COLLATE "C" NOT NULL,
+	through    TEXT COLLATE "C" NOT NULL, -- the group by which the inviter owns the folder, '' where they own it themselves
+	invited_at TEXT COLLATE "C" NOT NULL,
+	hidden     BIGINT NOT NULL, -- 1 where it was declined, or its inviter is blocked
+	PRIMARY KEY (principal, folder)
+);
+CREATE INDEX invitations_folder ON invitations (folder);
+
+-- Whose invitations a user does not see.
+CREATE TABLE blocked (
+	principal TEXT COLLATE "C" NOT NULL,
+	inviter   TEXT COLLATE "C" NOT NULL,
+	since     TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (principal, inviter)
+);
+
 -- In order of arrival, not of ids: those are random, and an insert among them
 -- would write a page of its own.
 CREATE TABLE documents (

@@ -39,6 +39,29 @@ CREATE TABLE permissions (
 ) WITHOUT ROWID;
 CREATE INDEX permissions_folder ON permissions (folder);
 
+-- Entries of folders' lists that their users have not accepted. They grant
+-- nothing, and stand apart so that nothing that reads permissions can take them
+-- for granted.
+CREATE TABLE invitations (
+	principal  TEXT NOT NULL,
+	folder     TEXT NOT NULL,
+	access     INTEGER NOT NULL, -- as in permissions
+	inviter    TEXT NOT NULL,
+	through    TEXT NOT NULL, -- the group by which the inviter owns the folder, '' where they own it themselves
+	invited_at TEXT NOT NULL,
+	hidden     INTEGER NOT NULL, -- 1 where it was declined, or its inviter is blocked
+	PRIMARY KEY (principal, folder)
+) WITHOUT ROWID;
+CREATE INDEX invitations_folder ON invitations (folder);
+
+-- Whose invitations a user does not see.
+CREATE TABLE blocked (
+	principal TEXT NOT NULL,
+	inviter   TEXT NOT NULL,
+	since     TEXT NOT NULL,
+	PRIMARY KEY (principal, inviter)
+) WITHOUT ROWID;
+
 -- In order of arrival, not of ids: those are random, and an insert among them
 -- would write a page of its own.
 CREATE TABLE documents (
