@@ -42,6 +42,7 @@ type Queries interface {
 	FolderAt(ctx context.Context, user events.User, path string) (f queries.Folder, found bool, err error)
 	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]queries.Folder, error)
 	Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error)
+	Invitations(ctx context.Context, user events.User) ([]queries.Invitation, error)
 	Documents(ctx context.Context, user events.User, f queries.DocumentFilter) (docs []queries.Document, next string, err error)
 	Describe(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
 	MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (queries.MarkdownPage, error)
@@ -55,6 +56,8 @@ type Queries interface {
 type Commands interface {
 	httpd.Importer
 	DeleteDocument(ctx context.Context, user events.User, correlation string, c commands.DeleteDocument) (events.Position, error)
+	AcceptInvitation(ctx context.Context, user events.User, correlation string, c commands.AcceptInvitation) (events.Position, error)
+	DeclineInvitation(ctx context.Context, user events.User, correlation string, c commands.DeclineInvitation) (events.Position, error)
 }
 
 // Options are what the tools are made of. Where a field says so, its zero value

@@ -14,11 +14,11 @@ import (
 )
 
 // target is what a tool or resource is aimed at.
-type target struct{ folder, tag, document, job string }
+type target struct{ folder, id, tag, document, job string }
 
 // fill puts a target into a text.
 func (g target) fill(text string) string {
-	return strings.NewReplacer("{folder}", g.folder, "{tag}", g.tag, "{document}", g.document, "{job}", g.job).Replace(text)
+	return strings.NewReplacer("{folder}", g.folder, "{id}", g.id, "{tag}", g.tag, "{document}", g.document, "{job}", g.job).Replace(text)
 }
 
 // aims has, for every tool and resource, all the ways to aim it at something:
@@ -37,6 +37,9 @@ var aims = map[string][]string{
 	"service_ingest":                {`{"file_paths":["{file}"],"file_metadata":[{"folder_name":"{folder}/below"}]}`},
 	"service_job_status":            {`{"job_id":"{job}"}`},
 	"service_health":                {`{}`},
+	"service_list_invitations":      {`{}`},
+	"service_accept_invitation":     {`{"folder_id":"{id}"}`},
+	"service_decline_invitation":    {`{"folder_id":"{id}"}`},
 	"service_delete_documents":      {`{"doc_ids":["{document}"]}`},
 
 	"service://folders":                         {"service://folders"},
@@ -59,8 +62,12 @@ func TestNoToolTellsWhatItsUserMayNotRead(t *testing.T) {
 		paper{"Open", "open.md", "# Penguins\n\nThe penguin lives in the south.\n", []string{"seen"}},
 		paper{"Vault", "hidden.md", "# Zanzibar\n\nThe walrus lives in the attic.\n", []string{"hush"}})
 	s.share("Open", "bob", "read")
-	hidden := target{"Vault", "hush", ids[1], job}
-	absent := target{"Open/None", "nonesuch", nobody, newID()} // bob may not make a folder there either
+	secret, _, err := s.options.Queries.FolderAt(t.Context(), user("alice"), "Vault")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := target{"Vault", secret.ID.String(), "hush", ids[1], job}
+	absent := target{"Open/None", newID(), "nonesuch", nobody, newID()} // bob may not make a folder there either
 	a, b := s.connect("alice"), s.connect("bob")
 	if want, got := s.offered(a), slices.Sorted(maps.Keys(aims)); !slices.Equal(got, want) {
 		t.Fatalf("rows for %q\nthere are %q", got, want)
@@ -69,7 +76,7 @@ func TestNoToolTellsWhatItsUserMayNotRead(t *testing.T) {
 		for _, way := range ways {
 			way = strings.ReplaceAll(way, "{file}", file)
 			to, none := b.reply(name, hidden.fill(way)), b.reply(name, absent.fill(way))
-			if anew := strings.NewReplacer(absent.folder, hidden.folder, absent.tag, hidden.tag, absent.document, hidden.document, absent.job, hidden.job).Replace(none); to != anew {
+			if anew := strings.NewReplacer(absent.folder, hidden.folder, absent.id, hidden.id, absent.tag, hidden.tag, absent.document, hidden.document, absent.job, hidden.job).Replace(none); to != anew {
 				t.Errorf("%s %s for bob, of what is hidden:\n%s\nof what does not exist:\n%s", name, way, to, anew)
 			}
 			for _, word := range []string{"Zanzibar", "attic", "hidden.md"} {

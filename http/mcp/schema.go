@@ -58,7 +58,7 @@ func (h *Handler) inputSchema(s *jsonschema.Schema) *jsonschema.Schema {
 			p.Items.MaxLength = ptr(commands.MaxTag)
 		case "tag_mode":
 			p.Enum, p.Default = []any{"all", "any"}, []byte(`"all"`)
-		case "document_id", "job_id":
+		case "document_id", "job_id", "folder_id":
 			p.Format = "uuid"
 		case "doc_ids":
 			p.MinItems, p.MaxItems = ptr(1), ptr(maxDeleted)

@@ -280,8 +280,16 @@ func (s *service) finish(who, job string) (ids []string) {
 	}
 }
 
-// share lets a user read the folder at a path of alice's.
+// share lets a user, who accepts, read the folder at a path of alice's.
 func (s *service) share(path, who, access string) {
+	s.Helper()
+	id := s.offer(path, who, access)
+	at, err := s.handler.AcceptInvitation(s.Context(), user(who), "", commands.AcceptInvitation{Folder: id})
+	s.wait(at, err)
+}
+
+// offer is share whose user does not answer yet.
+func (s *service) offer(path, who, access string) (id uuid.UUID) {
 	s.Helper()
 	folder, found, err := s.options.Queries.FolderAt(s.Context(), user("alice"), path)
 	if err != nil || !found {
@@ -291,6 +299,7 @@ func (s *service) share(path, who, access string) {
 		ID: folder.ID, Version: -1, Permissions: []events.Permission{{Principal: events.Principal("user:" + who), Access: access}},
 	})
 	s.wait(at, err)
+	return folder.ID
 }
 
 // wait returns once what was done can be read.

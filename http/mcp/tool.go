@@ -22,6 +22,7 @@ const (
 	reads effect = iota
 	adds
 	deletes
+	settles // says once and for all what may be said again
 )
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
@@ -92,6 +93,9 @@ func (h *Handler) addTools(s *sdk.Server) {
 	add(h, s, markdownTool, h.markdown)
 	add(h, s, metadataTool, h.metadata)
 	add(h, s, jobTool, h.jobStatus)
+	add(h, s, listInvitationsTool, h.listInvitations)
+	add(h, s, acceptInvitationTool, h.acceptInvitation)
+	add(h, s, declineInvitationTool, h.declineInvitation)
 	add(h, s, healthTool, h.health)
 	if len(h.roots) > 0 {
 		add(h, s, h.ingestTool(), h.ingest)

@@ -141,7 +141,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	_, set := everything(t)
 	s := start(t, set)
 	session := s.connect("alice")
-	writes := map[string]bool{"service_ingest": false, "service_delete_documents": true} // whether they destroy
+	writes := map[string]bool{"service_ingest": false, "service_accept_invitation": false, "service_decline_invitation": false, "service_delete_documents": true} // whether they destroy
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {
 		if err != nil {
@@ -159,8 +159,9 @@ func TestToolsAreDescribed(t *testing.T) {
 		described(t, tool.Name, tool.InputSchema)
 		described(t, tool.Name, tool.OutputSchema)
 	}
-	want := []string{"service_ask", "service_delete_documents", "service_get_document_markdown", "service_get_document_metadata", "service_health", "service_ingest",
-		"service_job_status", "service_list_documents_by_folder", "service_list_documents_by_tag", "service_list_folders", "service_list_tags", "service_search"}
+	want := []string{"service_accept_invitation", "service_ask", "service_decline_invitation", "service_delete_documents", "service_get_document_markdown",
+		"service_get_document_metadata", "service_health", "service_ingest", "service_job_status", "service_list_documents_by_folder",
+		"service_list_documents_by_tag", "service_list_folders", "service_list_invitations", "service_list_tags", "service_search"}
 	if !slices.Equal(names, want) {
 		t.Errorf("tools %q", names)
 	}
@@ -196,7 +197,7 @@ func described(t *testing.T, tool string, schema any) {
 func TestWritingToolsAreOffByDefault(t *testing.T) {
 	s := start(t)
 	a := s.connect("admin")
-	if got := slices.Sorted(maps.Keys(a.schemas)); len(got) != 10 || a.schemas["service_ingest"] != nil || a.schemas["service_delete_documents"] != nil {
+	if got := slices.Sorted(maps.Keys(a.schemas)); len(got) != 13 || a.schemas["service_ingest"] != nil || a.schemas["service_delete_documents"] != nil {
 		t.Errorf("tools %q", got)
 	}
 	for _, tool := range []string{"service_ingest", "service_delete_documents"} {
