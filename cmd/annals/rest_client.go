@@ -119,7 +119,9 @@ func (c *restClient) do(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, &url.Error{Op: "read the reply of", URL: r.URL.String(), Err: err}
 	}
-	if reply.StatusCode != http.StatusOK && reply.StatusCode != http.StatusAccepted {
+	switch reply.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+	default:
 		return nil, newRefusal(reply, body)
 	}
 	return &answer{url: r.URL, header: reply.Header, body: body}, nil

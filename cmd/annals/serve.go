@@ -36,6 +36,7 @@ type serveConfig struct {
 	mcpPrefix, mcpScheme                 string
 	mcpIngestRoots                       []string
 	mcpAllowDelete                       bool
+	sharing                              sharingConfig
 
 	workers, searchLimit, files int
 	fileBytes, uploadBytes      int64
@@ -92,6 +93,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.DurationVar(&c.rotateKeys, "rotate-keys", 0, "age at which the signing key of the built-in sign-in is replaced, such as 2160h; at least 24h (default: never; annals keys rotate)")
 	flags.StringSliceVar(&c.proxies, "trusted-proxy", nil, "addresses or networks of reverse proxies, whose X-Forwarded-For tells the sign-in who tries too often")
 	flags.StringSliceVar(&c.origins, "cors-origin", nil, "origins whose web pages may call the service")
+	c.sharing.bind(flags)
 	flags.IntVar(&c.workers, "workers", runtime.NumCPU(), "files that are imported side by side")
 	flags.IntVar(&c.searchLimit, "search-limit", 10, "passages that a search returns")
 	flags.IntVar(&c.files, "max-files", 10_000, "files in one upload")
@@ -161,6 +163,9 @@ func (c *serveConfig) check() error {
 		if s.value < s.least || s.value > s.most {
 			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.least, s.most)
 		}
+	}
+	if _, err := c.sharing.rules(); err != nil {
+		return err
 	}
 	for flag, d := range map[string]time.Duration{"extract-time": c.extract.Time, "file-timeout": c.fileTimeout, "stall": c.stall} {
 		if d < time.Second {

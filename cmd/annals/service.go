@@ -208,6 +208,10 @@ func (s *service) openImporter(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find this program, to start PDF readers: %w", err)
 	}
+	rules, err := s.config.sharing.rules()
+	if err != nil {
+		return err
+	}
 	cache := filepath.Join(s.config.data, "cache")
 	s.reader = extract.New(extract.Options{
 		Limits: s.config.extract, PDFCommand: []string{program, "extract-pdf"}, CacheDir: cache, Workers: turns.Readers(s.config.workers),
@@ -218,7 +222,7 @@ func (s *service) openImporter(context.Context) error {
 		return fmt.Errorf("make the folder of texts that are being read: %w", err)
 	}
 	s.importer = &importer.Importer{
-		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Gate: s.filing, Logger: s.logger},
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Gate: s.filing, Logger: s.logger, Rules: rules},
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },

@@ -20,6 +20,9 @@ type shareConfig struct {
 	connection
 	vaultURL string
 
+	accept, decline, unblock string // what is to be answered; at most one
+	invitations              bool
+
 	pause time.Duration // before a second try; it grows
 }
 
@@ -28,25 +31,46 @@ type shareConfig struct {
 func shareCommand(dataDir func() string) *cobra.Command {
 	c := &shareConfig{pause: 100 * time.Millisecond}
 	command := &cobra.Command{
-		Use:   "share PATH [PRINCIPAL ACCESS]",
-		Short: "Show or change who may do what in a folder, through a running server",
+		Use:   "share [PATH [PRINCIPAL ACCESS]]",
+		Short: "Show or change who may do what in a folder, and answer invitations, through a running server",
 		Long: "Show what a folder grants, or grant something in it and in all below it. PATH is the folder's path as search\n" +
 			"results show it or as the vault lists it, or its id; PRINCIPAL is user:NAME or group:NAME; ACCESS is read, write (import and change), own (share\n" +
-			"and delete), or none, which withdraws what was granted. What folders above it grant holds in a folder too.",
-		Example: "  annals share reports/2024 group:staff read\n  annals share reports/2024 user:bob none\n  annals share reports/2024",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 && len(args) != 3 {
-				return errors.New("share takes PATH, or PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read")
-			}
-			return nil
-		},
+			"and delete), or none, which withdraws what was granted. What folders above it grant holds in a folder too.\n\n" +
+			"A share with a single user is an invitation, which grants nothing until they accept it by --accept. Without PATH the\n" +
+			"invitations are listed that wait for your own answer.",
+		Example: "  annals share reports/2024 group:staff read\n  annals share reports/2024 user:bob none\n  annals share reports/2024\n  annals share\n  annals share --accept 2024",
+		Args:    func(_ *cobra.Command, args []string) error { return c.checkArgs(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd, dataDir(), args)
 		},
 	}
 	c.bind(command.Flags())
 	command.Flags().StringVar(&c.vaultURL, "vault-url", "", "URL of the vault (default: beside the core, or of the server on the data folder)")
+	command.Flags().BoolVar(&c.invitations, "invitations", false, "list the invitations that wait for your answer, as without PATH")
+	command.Flags().StringVar(&c.accept, "accept", "", "accept the invitation to a folder, given by its name or id")
+	command.Flags().StringVar(&c.decline, "decline", "", "decline the invitation to a folder, given by its name or id, and see no further ones by its inviter; or leave a folder that you accepted, given by its path or id")
+	command.Flags().StringVar(&c.unblock, "unblock", "", "see the invitations of a user again, such as user:bob, of whom you declined one")
+	markByFlagAlone(command.Flags(), "invitations", "accept", "decline", "unblock")
 	return command
+}
+
+// checkArgs returns an error unless the arguments and flags ask for one thing.
+func (c *shareConfig) checkArgs(args []string) error {
+	asked := 0
+	for _, flag := range []bool{c.invitations, c.accept != "", c.decline != "", c.unblock != ""} {
+		if flag {
+			asked++
+		}
+	}
+	switch {
+	case asked > 1:
+		return errors.New("--invitations, --accept, --decline and --unblock are given one at a time")
+	case asked == 1 && len(args) > 0:
+		return errors.New("--invitations, --accept, --decline and --unblock take no PATH beside them")
+	case len(args) == 2 || len(args) > 3:
+		return errors.New("share takes PATH, or PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read")
+	}
+	return nil
 }
 
 func (c *shareConfig) run(cmd *cobra.Command, dataDir string, args []string) error {
@@ -74,6 +98,9 @@ func (c *shareConfig) run(cmd *cobra.Command, dataDir string, args []string) err
 		tell: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) },
 	}}
 	defer client.http.CloseIdleConnections()
+	if len(args) == 0 {
+		return c.answer(cmd.Context(), client, cmd.OutOrStdout())
+	}
 	return carryOutGrant(cmd.Context(), client, cmd.OutOrStdout(), args[0], change)
 }
 
@@ -85,10 +112,11 @@ func carryOutGrant(ctx context.Context, client *vaultClient, out io.Writer, path
 		return err
 	}
 	if change != (grant{}) {
-		if err := client.share(ctx, folder, change); err != nil {
+		waits, err := client.share(ctx, folder, change)
+		if err != nil {
 			return err
 		}
-		return change.tell(out, folder)
+		return change.tell(out, folder, waits)
 	}
 	p, err := client.permissions(ctx, folder)
 	if err != nil {
@@ -136,9 +164,13 @@ func parsePrincipal(text string) (events.Principal, error) {
 	return "", fmt.Errorf("%q is no principal: write user:NAME or group:NAME", text)
 }
 
-// tell prints what a change of a folder has led to.
-func (g grant) tell(out io.Writer, folder vaultFolder) (err error) {
+// tell prints what a change of a folder has led to, and whether that waits for
+// an answer.
+func (g grant) tell(out io.Writer, folder vaultFolder, waits bool) (err error) {
 	switch {
+	case waits:
+		_, err = fmt.Fprintf(out, "%s is invited to %s, with %s access that counts once they accept: annals share --accept %s\n",
+			printable(string(g.to)), printable(folder.Name), g.access, folder.ID)
 	case g.access != events.NoAccess:
 		_, err = fmt.Fprintf(out, "%s has %s access to %s and all below it\n", printable(string(g.to)), g.access, printable(folder.Name))
 	case folder.Parent != "":
@@ -157,7 +189,11 @@ func (p folderPermissions) print(out io.Writer) error {
 		fmt.Fprintf(table, "%s\towner\n", printable(string(owner)))
 	}
 	for _, g := range p.List {
-		fmt.Fprintf(table, "%s\t%s\n", printable(string(g.Principal)), printable(g.Access))
+		access := printable(g.Access)
+		if g.Pending {
+			access += ", invited"
+		}
+		fmt.Fprintf(table, "%s\t%s\n", printable(string(g.Principal)), access)
 	}
 	return table.Flush()
 }

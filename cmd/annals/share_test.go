@@ -46,22 +46,25 @@ func TestGrantsThatCannotBeAreExplained(t *testing.T) {
 }
 
 func TestAGrantChangesOneEntryOfTheList(t *testing.T) {
-	bob, staff := events.Permission{Principal: "user:bob", Access: "read"}, events.Permission{Principal: "group:staff", Access: "write"}
+	entry := func(who events.Principal, access string) folderEntry {
+		return folderEntry{events.Permission{Principal: who, Access: access}, false}
+	}
+	bob, staff := entry("user:bob", "read"), entry("group:staff", "write")
 	for _, c := range []struct {
 		name string
 		grant
-		want []events.Permission
+		want []folderEntry
 		same bool
 	}{
-		{"another principal", grant{"user:eve", events.Read}, []events.Permission{bob, staff, {Principal: "user:eve", Access: "read"}}, false},
-		{"more", grant{"user:bob", events.Own}, []events.Permission{{Principal: "user:bob", Access: "own"}, staff}, false},
-		{"less", grant{"group:staff", events.Read}, []events.Permission{bob, {Principal: "group:staff", Access: "read"}}, false},
-		{"none", grant{"user:bob", events.NoAccess}, []events.Permission{staff}, false},
-		{"what is there", grant{"user:bob", events.Read}, []events.Permission{bob, staff}, true},
-		{"none to whom nothing is granted", grant{"user:eve", events.NoAccess}, []events.Permission{bob, staff}, true},
-		{"own to the owner", grant{"user:alice", events.Own}, []events.Permission{bob, staff}, true},
+		{"another principal", grant{"user:eve", events.Read}, []folderEntry{bob, staff, entry("user:eve", "read")}, false},
+		{"more", grant{"user:bob", events.Own}, []folderEntry{entry("user:bob", "own"), staff}, false},
+		{"less", grant{"group:staff", events.Read}, []folderEntry{bob, entry("group:staff", "read")}, false},
+		{"none", grant{"user:bob", events.NoAccess}, []folderEntry{staff}, false},
+		{"what is there", grant{"user:bob", events.Read}, []folderEntry{bob, staff}, true},
+		{"none to whom nothing is granted", grant{"user:eve", events.NoAccess}, []folderEntry{bob, staff}, true},
+		{"own to the owner", grant{"user:alice", events.Own}, []folderEntry{bob, staff}, true},
 	} {
-		p := folderPermissions{Owners: []events.Principal{"user:alice"}, List: []events.Permission{bob, staff}}
+		p := folderPermissions{Owners: []events.Principal{"user:alice"}, List: []folderEntry{bob, staff}}
 		changed, err := p.apply(c.grant)
 		if err != nil || changed == c.same || !reflect.DeepEqual(p.List, c.want) {
 			t.Errorf("%s: apply = %v, %v and leaves %v; want %v", c.name, changed, err, p.List, c.want)

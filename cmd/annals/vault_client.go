@@ -30,10 +30,17 @@ type vaultFolder struct {
 // folderPermissions is what a folder grants by itself. Owners own it whatever
 // its list says.
 type folderPermissions struct {
-	Owners []events.Principal  `json:"owners"`
-	List   []events.Permission `json:"permissions"`
+	Owners []events.Principal `json:"owners"`
+	List   []folderEntry      `json:"permissions"`
 
 	version string // of the folder, as If-Match takes it
+}
+
+// folderEntry is one entry of a folder's list. A pending one is an invitation
+// that its user has not accepted.
+type folderEntry struct {
+	events.Permission
+	Pending bool `json:"pending,omitempty"`
 }
 
 // find returns the folder of an id or of a path. A path is the full one, as
@@ -130,25 +137,35 @@ func (c *vaultClient) folder(ctx context.Context, id uuid.UUID) (f vaultFolder, 
 	return f, a.decode(&f)
 }
 
-// share changes what a folder grants to one principal. Where others change the
-// folder at the same moment, it begins again with what they made of it.
-func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change grant) error {
+// share changes what a folder grants to one principal; waits says that they
+// have to accept first. Where others change the folder at the same moment, it
+// begins again with what they made of it.
+func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change grant) (waits bool, err error) {
 	intervals := backoff.NewExponentialBackOff()
 	intervals.InitialInterval, intervals.MaxInterval = c.pause, 2*time.Second
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	p, err := backoff.Retry(ctx, func() (folderPermissions, error) {
 		p, err := c.permissions(ctx, folder)
 		if err == nil {
 			var changed bool
 			if changed, err = p.apply(change); changed {
-				err = c.setPermissions(ctx, folder, p)
+				p, err = c.setPermissions(ctx, folder, p)
 			}
 		}
 		if isRefusal(err, http.StatusConflict) {
-			return struct{}{}, err
+			return p, err
 		}
-		return struct{}{}, backoff.Permanent(err)
+		return p, backoff.Permanent(err)
 	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(20), backoff.WithMaxElapsedTime(0))
-	return err
+	if err != nil {
+		return false, err
+	}
+	if p.List == nil { // it was done, and could not be shown yet
+		if p, err = c.permissions(ctx, folder); err != nil {
+			return false, nil
+		}
+	}
+	i := slices.IndexFunc(p.List, func(e folderEntry) bool { return e.Principal == change.to })
+	return i >= 0 && p.List[i].Pending, nil
 }
 
 // apply makes a change in the list; changed is false where it says so
@@ -160,8 +177,8 @@ func (p *folderPermissions) apply(g grant) (changed bool, err error) {
 		}
 		return false, fmt.Errorf("%s is the folder's owner and may do everything in it, whatever its list says", g.to)
 	}
-	i := slices.IndexFunc(p.List, func(e events.Permission) bool { return e.Principal == g.to })
-	entry := events.Permission{Principal: g.to, Access: g.access.String()}
+	i := slices.IndexFunc(p.List, func(e folderEntry) bool { return e.Principal == g.to })
+	entry := folderEntry{events.Permission{Principal: g.to, Access: g.access.String()}, false}
 	switch {
 	case i < 0 && g.access == events.NoAccess, i >= 0 && p.List[i] == entry:
 		return false, nil
@@ -185,15 +202,18 @@ func (c *vaultClient) permissions(ctx context.Context, folder vaultFolder) (p fo
 }
 
 // setPermissions writes the list, unless the folder is of another version
-// than p by now.
-func (c *vaultClient) setPermissions(ctx context.Context, folder vaultFolder, p folderPermissions) error {
-	list := append([]events.Permission{}, p.List...) // an empty list is written as one
+// than p by now, and returns what became of it, as far as that is told.
+func (c *vaultClient) setPermissions(ctx context.Context, folder vaultFolder, p folderPermissions) (after folderPermissions, err error) {
+	list := append([]folderEntry{}, p.List...) // an empty list is written as one
 	body, err := json.Marshal(map[string]any{"permissions": list})
 	if err != nil {
-		return err
+		return after, err
 	}
-	_, err = c.call(ctx, patiently, c.request(ctx, http.MethodPut, "/folders/"+folder.ID+"/permissions", p.version, body))
-	return err
+	a, err := c.call(ctx, patiently, c.request(ctx, http.MethodPut, "/folders/"+folder.ID+"/permissions", p.version, body))
+	if err != nil {
+		return after, err
+	}
+	return after, a.decode(&after)
 }
 
 func (c *vaultClient) request(ctx context.Context, method, path, version string, body []byte) func() (*http.Request, error) {
