@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,22 +10,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// extractCommand is the process in which PDFs are read, apart from the server,
-// so that a file that hangs or eats memory can be stopped by killing it. It
-// lives as long as its standard input: a signal to end goes to all processes of
-// a service at once, and the server has time to drain, which takes its readers.
-func extractCommand() *cobra.Command {
-	var cache string
-	command := &cobra.Command{
-		Use:    "extract-pdf",
-		Short:  "Read PDFs for a server, which asks on standard input",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+// readerName is the hidden subcommand by which a server starts its readers.
+const readerName = "reader"
+
+// readerCommand is a process in which files are read, apart from the server, so
+// that whatever a file does to it can be ended by killing it. It lives as long
+// as its connection to the server: a signal to end goes to all processes of a
+// service at once, and the server has time to drain, which takes its readers.
+func readerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                readerName,
+		Short:              "Read files for a server, which asks on standard input",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
 			signal.Ignore(os.Interrupt, syscall.SIGTERM)
-			return extract.ServePDF(context.WithoutCancel(cmd.Context()), cmd.InOrStdin(), cmd.OutOrStdout(), cache)
+			return extract.Main(args)
 		},
 	}
-	command.Flags().StringVar(&cache, "cache", "", "folder of compiled code")
-	return command
 }

@@ -90,7 +90,7 @@ func rootCommand() *cobra.Command {
 		whoamiCommand(dataDir),
 		healthCommand(),
 		versionCommand(),
-		extractCommand(),
+		readerCommand(),
 	)
 	return root
 }

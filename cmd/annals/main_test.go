@@ -11,9 +11,9 @@ import (
 )
 
 // TestMain lets the test binary be the program: by its name in scripts, by
-// the environment elsewhere, and as the reader of PDFs that a server starts.
+// the environment elsewhere, and as the readers that a server starts.
 func TestMain(m *testing.M) {
-	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == "extract-pdf" {
+	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == readerName {
 		main()
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdfium"
 	"annals/events/fault"
 	"annals/http/signin"
 	"annals/projections/searchindex"
@@ -101,8 +102,8 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.Int64Var(&c.uploadBytes, "max-upload-bytes", 64<<30, "bytes of one upload")
 	flags.IntVar(&c.extract.Pages, "max-pages", 5000, "pages of a PDF")
 	flags.Int64Var(&c.extract.TextBytes, "max-text-bytes", 1<<30, "bytes of text read from one file")
-	flags.DurationVar(&c.extract.Time, "extract-time", 10*time.Minute, "time for reading one file")
-	flags.Int64Var(&c.extract.Memory, "extract-memory", 512<<20, "bytes of memory of one PDF reader")
+	flags.DurationVar(&c.extract.Time, "extract-time", 10*time.Minute, "time for reading one file, and time of the processor for it")
+	flags.Int64Var(&c.extract.Memory, "extract-memory", pdfium.DefaultMemory, "bytes of memory of one process that reads files")
 	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
 	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")

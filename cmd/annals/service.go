@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"annals/commands"
@@ -203,10 +204,10 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *service) openImporter(context.Context) error {
+func (s *service) openImporter(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program, to start PDF readers: %w", err)
+		return fmt.Errorf("find this program, to start its readers: %w", err)
 	}
 	rules, err := s.config.sharing.rules()
 	if err != nil {
@@ -214,9 +215,10 @@ func (s *service) openImporter(context.Context) error {
 	}
 	cache := filepath.Join(s.config.data, "cache")
 	s.reader = extract.New(extract.Options{
-		Limits: s.config.extract, PDFCommand: []string{program, "extract-pdf"}, CacheDir: cache, Workers: turns.Readers(s.config.workers),
+		Limits: s.config.extract, Command: []string{program, readerName}, CacheDir: cache, Workers: turns.Readers(s.config.workers),
 	})
 	s.closing(s.reader.Close)
+	s.inspectReaders(ctx)
 	spool := filepath.Join(s.config.data, "spool")
 	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
 		return fmt.Errorf("make the folder of texts that are being read: %w", err)
@@ -238,6 +240,19 @@ func (s *service) openImporter(context.Context) error {
 		s.importer.GiveBackAfter = giveBackAfter
 	}
 	return nil
+}
+
+// inspectReaders starts a reader and logs what its sandbox is made of here.
+func (s *service) inspectReaders(ctx context.Context) {
+	report, err := extract.Inspect(ctx, s.reader)
+	switch {
+	case err != nil:
+		s.logger.Error("readers of files cannot be started: nothing can be imported", "error", err)
+	case len(report.Lacks) > 0:
+		s.logger.Warn("readers of files are confined in part", "holds", strings.Join(report.Holds, ", "), "lacks", strings.Join(report.Lacks, ", "))
+	default:
+		s.logger.Info("readers of files are confined", "holds", strings.Join(report.Holds, ", "))
+	}
 }
 
 func (s *service) openServer() error {

@@ -47,21 +47,22 @@ type Info struct {
 type Limits struct {
 	Pages     int           // most pages of a PDF: 5,000
 	TextBytes int64         // most bytes of extracted text: 1 GiB
-	Time      time.Duration // 10 minutes
-	Memory    int64         // of the PDF reader, in bytes: 512 MiB
+	Time      time.Duration // of its processes, and of the processor: 10 minutes
+	Memory    int64         // of one process, in bytes: 256 MiB
 }
 
 // Progress is told how far the reading is: the step (reading, ocr, splitting)
 // and, where it is known, the page of the total.
 type Progress func(step string, page, pages int)
 
-// Reader reads files. It keeps PDF reader processes between files, so one
-// Reader serves a whole program; close it at the end.
+// Reader reads files. It keeps processes between files, so one Reader serves a
+// whole program; close it at the end.
 type Reader interface {
 	// Read reads the file at path, whose name tells its type, and calls emit
 	// with each section in order. What is wrong with the file is an error of
-	// kind fault.Invalid whose text is a sentence for the user. An error of
-	// emit ends the reading and is returned as it is.
+	// kind fault.Invalid whose text is a sentence for the user. A process that
+	// died, maybe of the file, is a Died. An error of emit ends the reading and
+	// is returned as it is.
 	Read(ctx context.Context, path, name string, emit func(Section) error, progress Progress) (Info, error)
 	Close() error
 }

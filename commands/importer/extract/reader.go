@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"annals/commands/importer/extract/pdfium"
 	"annals/events/fault"
 )
 
@@ -21,15 +22,15 @@ import (
 // headings cannot make millions of events.
 const maxSections = 50_000
 
-// Options say how New's Reader works. The zero value reads everything but
-// PDF within the default limits.
+// Options say how New's Reader works.
 type Options struct {
 	Limits Limits
-	// PDFCommand starts a PDF reader process: this program and its hidden
-	// subcommand. Without it PDFs are refused.
-	PDFCommand []string
-	CacheDir   string // keeps what PDF readers compile between runs; empty: nothing is kept
-	Workers    int    // most PDF reader processes at a time; 0: as many as cores
+	// Command starts a process that reads files: this program and the arguments
+	// by which it calls Main with all that follow. Without it files are read in
+	// this process, which nothing bounds, and PDFs are refused.
+	Command  []string
+	CacheDir string // keeps what readers of PDFs compile between runs; empty: nothing is kept
+	Workers  int    // most files at a time; 0: as many as cores
 }
 
 // mediaTypes are the IANA names of what can be read, by extension.
@@ -93,39 +94,75 @@ type file struct {
 	nuls     int64 // found in its text, which has spaces for them
 }
 
-type reader struct {
-	limits  Limits
-	formats map[string]format // by media type
-	close   func() error
-}
-
 // New returns a Reader of every format that Supported names.
 func New(o Options) Reader {
 	o.Limits.Pages = cmp.Or(o.Limits.Pages, 5_000)
 	o.Limits.TextBytes = cmp.Or(o.Limits.TextBytes, 1<<30)
 	o.Limits.Time = cmp.Or(o.Limits.Time, 10*time.Minute)
-	o.Limits.Memory = cmp.Or(o.Limits.Memory, 512<<20)
-	pdf, closePDF := pdfFormat(o)
-	return &reader{limits: o.Limits, close: closePDF, formats: map[string]format{
+	o.Limits.Memory = cmp.Or(o.Limits.Memory, pdfium.DefaultMemory)
+	if len(o.Command) > 0 {
+		return newPooled(o)
+	}
+	return &reader{limits: o.Limits, formats: formats(func(context.Context, *file, *sectionWriter) (Info, error) {
+		return Info{}, fault.Errorf(fault.Unavailable, "no command is configured that reads PDFs")
+	})}
+}
+
+// formats returns how each media type is read, PDFs by pdf.
+func formats(pdf format) map[string]format {
+	return map[string]format{
 		mediaTypes[".pdf"]:  pdf,
 		mediaTypes[".docx"]: readDOCX,
 		mediaTypes[".md"]:   readMarkdown,
 		mediaTypes[".txt"]:  readText,
-	}}
+	}
 }
 
-func (r *reader) Close() error { return r.close() }
+// reader reads files in this process.
+type reader struct {
+	limits  Limits
+	formats map[string]format // by media type
+}
+
+func (r *reader) Close() error { return nil }
 
 func (r *reader) Read(ctx context.Context, path, name string, emit func(Section) error, progress Progress) (Info, error) {
-	mediaType, ok := Supported(name)
-	if !ok {
-		return Info{}, fault.Errorf(fault.Invalid, "files of type %q cannot be read, only %s", extension(name), strings.Join(Extensions(), ", "))
+	if _, err := mediaTypeOf(name); err != nil {
+		return Info{}, err
 	}
 	osFile, err := os.Open(path)
 	if err != nil {
 		return Info{}, fmt.Errorf("open %s to read it: %w", name, err)
 	}
 	defer osFile.Close()
+	timed, cancel := context.WithTimeoutCause(ctx, r.limits.Time, errTooSlow)
+	defer cancel()
+	info, err := r.readFile(timed, osFile, name, emit, progress)
+	if err != nil && context.Cause(timed) == errTooSlow && errors.Is(err, context.DeadlineExceeded) {
+		err = r.limits.tooSlow()
+	}
+	return info, err
+}
+
+// mediaTypeOf returns what Supported does, or a sentence.
+func mediaTypeOf(name string) (string, error) {
+	mediaType, ok := Supported(name)
+	if !ok {
+		return "", fault.Errorf(fault.Invalid, "files of type %q cannot be read, only %s", extension(name), strings.Join(Extensions(), ", "))
+	}
+	return mediaType, nil
+}
+
+func (l Limits) tooSlow() error {
+	return fault.Errorf(fault.Invalid, "reading the file took longer than %s (--extract-time)", l.Time)
+}
+
+// readFile reads an open file.
+func (r *reader) readFile(ctx context.Context, osFile *os.File, name string, emit func(Section) error, progress Progress) (Info, error) {
+	mediaType, err := mediaTypeOf(name)
+	if err != nil {
+		return Info{}, err
+	}
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
@@ -133,21 +170,15 @@ func (r *reader) Read(ctx context.Context, path, name string, emit func(Section)
 	if err := f.check(mediaType); err != nil {
 		return Info{}, err
 	}
-
-	timed, cancel := context.WithTimeoutCause(ctx, r.limits.Time, errTooSlow)
-	defer cancel()
 	progress("reading", 0, 0)
 	w := newSectionWriter(emit, r.limits.TextBytes)
 	w.bound(f.size)
-	info, err := r.formats[mediaType](timed, f, w)
+	info, err := r.formats[mediaType](ctx, f, w)
 	err = unlessFull(err)
 	if err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		if context.Cause(timed) == errTooSlow && errors.Is(err, context.DeadlineExceeded) {
-			err = fault.Errorf(fault.Invalid, "reading the file took longer than %s", r.limits.Time)
-		}
 		return Info{}, err
 	}
 	info.MediaType = mediaType

@@ -29,13 +29,9 @@ type unreadable string
 
 func (u unreadable) Error() string { return string(u) }
 
-// open opens the file at path. What is wrong with the file itself is an
-// unreadable.
-func (e *engine) open(path string) (*document, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
+// open opens a PDF, whose file it closes in the end. What is wrong with the
+// file itself is an unreadable.
+func (e *engine) open(file *os.File) (*document, error) {
 	info, err := file.Stat()
 	switch {
 	case err != nil:

@@ -1,54 +1,60 @@
 package pdfium
 
 import (
-	"bufio"
-	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
+
+	"annals/commands/importer/extract/process"
 )
 
 // TestMain lets the test binary be the process that reads, and processes that
 // fail in all the ways that a reader may.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 2 {
+	if len(os.Args) < 2 || os.Args[1] == "" || os.Args[1][0] == '-' {
 		os.Exit(m.Run())
 	}
-	switch mode := os.Args[1]; mode {
-	case "serve":
-		if err := Serve(context.Background(), os.Stdin, os.Stdout, ""); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	case "hang", "crash", "babble":
-		fail(mode)
-	case "stillborn":
+	flags := flag.NewFlagSet("reader", flag.ExitOnError)
+	cache, memory, compile := flags.String("cache", "", ""), flags.Int64("memory", 0, ""), flags.Bool("compile", false, "")
+	flags.Parse(os.Args[2:])
+	var err error
+	switch mode := os.Args[1]; {
+	case mode == "stillborn":
 		fmt.Fprintln(os.Stderr, "no such subcommand")
 		os.Exit(2)
+	case mode == "serve" && *compile:
+		err = Compile(*cache)
+	case mode == "serve":
+		err = Serve(*memory, *cache)
+	case *compile:
 	default:
-		os.Exit(m.Run())
+		err = process.Serve(*memory, func() error { return nil }, func(s *process.Server, _ process.Frame) error { return fail(s, mode) })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 
 // fail reads the first page of three of whatever file, and then no more.
-func fail(mode string) {
-	f := &frames{r: bufio.NewReader(os.Stdin), w: bufio.NewWriter(os.Stdout)}
-	f.write(readyFrame, nil)
-	f.read()
-	f.write(openedFrame, Document{Pages: 3}.encode())
-	var e encoder
-	e.int(1)
-	f.write(doneFrame, e.b)
-	f.read()
-	e.b = nil
-	(&Page{Number: 1, Lines: []Line{{Text: "first"}}}).encode(&e)
-	f.write(pageFrame, e.b)
+func fail(s *process.Server, mode string) error {
+	s.Send(openedFrame, Document{Pages: 3}.Encode(), nil)
+	s.Send(doneFrame, nil, nil)
+	s.Next()
+	var e process.Encoder
+	(&Page{Number: 1, Lines: []Line{{Text: "first"}}}).Encode(&e)
+	s.Send(pageFrame, e.B, nil)
 	switch mode {
 	case "hang":
-		f.read() // nothing more comes
+		s.Next() // nothing more comes
+	case "spin":
+		for n := 0; ; n++ {
+		}
 	case "babble":
-		os.Stdout.WriteString("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
-		f.read()
+		s.Send(0xff, nil, nil)
+		s.Next()
 	}
 	os.Exit(2)
+	return nil
 }

@@ -1,5 +1,18 @@
 package pdfium
 
+import "annals/commands/importer/extract/process"
+
+// The kinds of frames. Requests go to a process, one at a time. It answers one
+// for a file with opened and done, one for pages with these and done, one for
+// neither with done, or each with failed.
+const (
+	requestFrame process.Kind = process.Ready + 1 + iota
+	openedFrame
+	pageFrame
+	doneFrame
+	failedFrame
+)
+
 // Document is what a file says of itself before its pages are read.
 type Document struct {
 	Pages   int
@@ -41,84 +54,90 @@ type Line struct {
 // request asks for a file to be opened, or for pages of the open file, or,
 // empty, for this to be closed.
 type request struct {
-	path        string
+	open        bool   // the file that comes beside it
+	path        string // of that
 	maxPages    int
 	first, last int
 }
 
 func (r request) encode() []byte {
-	var e encoder
-	e.text(r.path)
-	e.int(r.maxPages)
-	e.int(r.first)
-	e.int(r.last)
-	return e.b
+	var e process.Encoder
+	e.Bool(r.open)
+	e.Text(r.path)
+	e.Int(r.maxPages)
+	e.Int(r.first)
+	e.Int(r.last)
+	return e.B
 }
 
 func decodeRequest(b []byte) (request, error) {
-	d := decoder{b: b}
-	r := request{path: d.text(), maxPages: d.int(), first: d.int(), last: d.int()}
-	return r, d.end()
+	d := process.Decoder{B: b}
+	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), first: d.Int(), last: d.Int()}
+	return r, d.End()
 }
 
-func (doc Document) encode() []byte {
-	var e encoder
-	e.int(doc.Pages)
-	e.text(doc.Title)
-	e.int(len(doc.Outline))
+// Encode returns the document as it goes from process to process.
+func (doc Document) Encode() []byte {
+	var e process.Encoder
+	e.Int(doc.Pages)
+	e.Text(doc.Title)
+	e.Int(len(doc.Outline))
 	for _, b := range doc.Outline {
-		e.int(b.Level)
-		e.text(b.Title)
-		e.int(b.Page)
-		e.float(b.Y)
+		e.Int(b.Level)
+		e.Text(b.Title)
+		e.Int(b.Page)
+		e.Float(b.Y)
 	}
-	return e.b
+	return e.B
 }
 
-func decodeDocument(b []byte) (Document, error) {
-	d := decoder{b: b}
-	doc := Document{Pages: d.int(), Title: d.text()}
-	for range d.count(7) {
-		doc.Outline = append(doc.Outline, Bookmark{Level: d.int(), Title: d.text(), Page: d.int(), Y: d.float()})
+// DecodeDocument is the opposite of Document.Encode.
+func DecodeDocument(b []byte) (Document, error) {
+	d := process.Decoder{B: b}
+	doc := Document{Pages: d.Int(), Title: d.Text()}
+	for range d.Count(7) {
+		doc.Outline = append(doc.Outline, Bookmark{Level: d.Int(), Title: d.Text(), Page: d.Int(), Y: d.Float()})
 	}
-	return doc, d.end()
+	return doc, d.End()
 }
 
-func (p *Page) encode(e *encoder) {
-	e.int(p.Number)
-	e.float(p.Width)
-	e.float(p.Height)
-	e.bool(p.Blank)
-	e.bool(p.Broken)
-	e.int(len(p.Lines))
+// Encode appends the page as it goes from process to process.
+func (p *Page) Encode(e *process.Encoder) {
+	e.Int(p.Number)
+	e.Float(p.Width)
+	e.Float(p.Height)
+	e.Bool(p.Blank)
+	e.Bool(p.Broken)
+	e.Int(len(p.Lines))
 	for _, l := range p.Lines {
-		e.text(l.Text)
-		e.float(l.X)
-		e.float(l.Y)
-		e.float(l.Right)
-		e.float(l.Size)
-		e.float(l.Weight)
-		e.bool(l.Turned)
+		e.Text(l.Text)
+		e.Float(l.X)
+		e.Float(l.Y)
+		e.Float(l.Right)
+		e.Float(l.Size)
+		e.Float(l.Weight)
+		e.Bool(l.Turned)
 	}
-	e.int(len(p.Notes))
+	e.Int(len(p.Notes))
 	for _, n := range p.Notes {
-		e.text(n)
+		e.Text(n)
 	}
 }
 
-func decodePage(b []byte) (Page, error) {
-	d := decoder{b: b}
-	p := Page{Number: d.int(), Width: d.float(), Height: d.float(), Blank: d.bool(), Broken: d.bool()}
-	if n := d.count(22); n > 0 {
+// DecodePage is the opposite of Page.Encode.
+func DecodePage(b []byte) (Page, error) {
+	d := process.Decoder{B: b}
+	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool()}
+	if n := d.Count(22); n > 0 {
 		p.Lines = make([]Line, 0, n)
 		for range n {
-			p.Lines = append(p.Lines, Line{Text: d.text(), X: d.float(), Y: d.float(), Right: d.float(), Size: d.float(), Weight: d.float(), Turned: d.bool()})
+			p.Lines = append(p.Lines, Line{Text: d.Text(), X: d.Float(), Y: d.Float(), Right: d.Float(), Size: d.Float(), Weight: d.Float(), Turned: d.Bool()})
 		}
 	}
-	for range d.count(1) {
-		p.Notes = append(p.Notes, d.text())
+	for range d.Count(1) {
+		p.Notes = append(p.Notes, d.Text())
 	}
-	return p, d.end()
+	return p, d.End()
 }
 
 // failure says why a file could not be read, as a sentence for its owner.
@@ -129,14 +148,14 @@ type failure struct {
 }
 
 func (f failure) encode() []byte {
-	var e encoder
-	e.text(f.text)
-	e.bool(f.fatal)
-	return e.b
+	var e process.Encoder
+	e.Text(f.text)
+	e.Bool(f.fatal)
+	return e.B
 }
 
 func decodeFailure(b []byte) (failure, error) {
-	d := decoder{b: b}
-	f := failure{text: d.text(), fatal: d.bool()}
-	return f, d.end()
+	d := process.Decoder{B: b}
+	f := failure{text: d.Text(), fatal: d.Bool()}
+	return f, d.End()
 }

@@ -3,58 +3,60 @@ package pdfium
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"annals/commands/importer/extract/process"
+	"annals/commands/importer/extract/sandbox"
 	"annals/events/fault"
 )
 
 // The defaults of Config.
 const (
-	DefaultMemory   = 512 << 20
+	DefaultMemory   = 256 << 20
 	DefaultTime     = 10 * time.Minute
 	DefaultPageTime = time.Minute
-	DefaultIdle     = 20 * time.Second
-	DefaultFiles    = 200
 )
 
 const (
-	overhead  = 48 << 20        // bytes that a process needs beside PDFium's own memory
-	swollen   = 160 << 10       // KiB; a process that holds more after a file is ended
-	startTime = 2 * time.Minute // for a start, compiling included, on a busy machine
+	overhead    = 48 << 20  // bytes that a process needs beside PDFium's own memory
+	swollen     = 120 << 20 // bytes; a process that holds more after a file is ended
+	compileTime = 5 * time.Minute
 )
 
 // Config says how processes are started and bounded. A zero field but
 // Command means its default.
 type Config struct {
-	// Command is the program and its arguments that call Serve.
+	// Command is the program and its arguments that call Serve, or Compile if
+	// --compile follows; --cache and --memory follow, too.
 	Command []string
 	// CacheDir keeps the compiled PDFium, so that a process starts in some
-	// 50 ms instead of a second. Empty means that Serve's caller decides.
+	// 50 ms instead of seconds. Empty: a folder that is deleted in the end.
 	CacheDir  string
 	Processes int           // at most at a time: the number of cores
 	Memory    int64         // bytes that one process may hold: DefaultMemory
 	Time      time.Duration // for one file: DefaultTime
 	PageTime  time.Duration // for one page: DefaultPageTime
-	Idle      time.Duration // after which an unused process is ended: DefaultIdle
-	Files     int           // that one process reads before it is replaced: DefaultFiles
+	Idle      time.Duration // after which an unused process is ended: process.DefaultIdle
+	Files     int           // that one process reads before it is replaced: process.DefaultUses
 }
 
-// Readers reads PDF files in processes that it starts when they are needed,
-// uses for many files, and ends when they are idle. It is safe for concurrent
-// use. Close it at the end.
+// Readers reads PDF files in processes. It is safe for concurrent use. Close it
+// at the end.
 type Readers struct {
 	config Config
+	pool   *process.Pool
 	slots  chan struct{} // holds one for each process that may still be in use
 	// waiting is how many files wait for a slot.
 	waiting atomic.Int32
 
-	mu     sync.Mutex
-	idle   []*process
-	closed bool
-	timers sync.WaitGroup // of ends of idle processes under way
+	compiling sync.Mutex
+	compiled  bool
+	temporary string // folder to be deleted; "" if there is none
 }
 
 // New returns Readers that run config.Command.
@@ -71,27 +73,31 @@ func New(config Config) *Readers {
 	if config.PageTime <= 0 {
 		config.PageTime = DefaultPageTime
 	}
-	if config.Idle <= 0 {
-		config.Idle = DefaultIdle
-	}
-	if config.Files <= 0 {
-		config.Files = DefaultFiles
-	}
 	return &Readers{config: config, slots: make(chan struct{}, config.Processes)}
 }
 
-// Visitor is told what a file holds, first the document, then every page in
-// order. An error it returns ends the reading.
-type Visitor struct {
-	Document func(Document) error
-	Page     func(Page) error
+// File is a file to be read.
+type File struct {
+	*os.File
+	MaxPages int
+	// Alone has it read by one fresh process, which reads nothing else.
+	Alone bool
 }
 
-// Read reads the file at path, which has at most maxPages pages. What is wrong
-// with the file, time and memory it takes included, is an error of kind
-// fault.Invalid whose text is a sentence for its owner; pages may have been
-// visited before it. An error of the visitor is returned as it is.
-func (r *Readers) Read(ctx context.Context, path string, maxPages int, visit Visitor) error {
+// Visitor is given what a file holds, first the document, then every page in
+// order, both as they came from the process: Encode wrote them, if nobody took
+// that over. An error it returns ends the reading.
+type Visitor struct {
+	Document func(pages int, document []byte) error
+	Page     func(number int, page []byte) error
+}
+
+// Read reads a file, which has at most MaxPages pages. What is wrong with it,
+// time and memory it takes included, is an error of kind fault.Invalid whose
+// text is a sentence for its owner; pages may have been visited before it. A
+// process that died for a reason that may be the file's is a process.Died. An error of
+// the visitor is returned as it is.
+func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 	r.waiting.Add(1)
 	select {
 	case r.slots <- struct{}{}:
@@ -101,95 +107,82 @@ func (r *Readers) Read(ctx context.Context, path string, maxPages int, visit Vis
 		r.waiting.Add(-1)
 		return ctx.Err()
 	}
-	p, err := r.take(ctx)
+	if err := r.compile(ctx); err != nil {
+		return err
+	}
+	p, err := r.pool.Take(ctx, file.Alone)
 	if err != nil {
 		return err
 	}
-	defer r.release(p)
-	lead := &reading{process: p, config: &r.config}
-	doc, err := lead.open(ctx, path, maxPages)
+	defer r.pool.Release(p)
+	lead := &reading{Process: p, config: &r.config}
+	document, err := lead.open(ctx, file, file.MaxPages)
+	p.Spoilt = p.Spoilt || file.Alone
 	if err != nil {
 		return err
 	}
-	if err := visit.Document(doc); err != nil {
-		p.spoilt = true // the file is open in it
+	if err := visit.Document(lead.all, document); err != nil {
+		p.Spoilt = true // the file is open in it
 		return err
 	}
-	s := &spread{Readers: r, path: path, doc: doc, visit: visit}
-	return s.run(ctx, lead)
+	s := &spread{Readers: r, file: file, pages: lead.all, visit: visit}
+	err = s.run(ctx, lead)
+	p.Spoilt = p.Spoilt || file.Alone
+	return err
 }
 
-// take returns an idle process, or a fresh one.
-func (r *Readers) take(ctx context.Context) (*process, error) {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil, fault.Errorf(fault.Unavailable, "the reader of PDF files is closed")
+// compile sees to it, once, that processes find PDFium compiled. Compiling
+// takes more memory than they may have, so it has a process of its own.
+func (r *Readers) compile(ctx context.Context) error {
+	r.compiling.Lock()
+	defer r.compiling.Unlock()
+	if r.compiled {
+		return nil
 	}
-	for len(r.idle) > 0 {
-		p := r.idle[len(r.idle)-1]
-		r.idle = r.idle[:len(r.idle)-1]
-		if p.timer.Stop() {
-			r.timers.Done()
-			r.mu.Unlock()
-			return p, nil
+	if len(r.config.Command) == 0 {
+		return fault.Errorf(fault.Unavailable, "start the reader of PDF files: no command is configured")
+	}
+	if r.config.CacheDir == "" {
+		dir, err := os.MkdirTemp("", "annals-pdf-")
+		if err != nil {
+			return fault.Errorf(fault.Unavailable, "make a folder for the reader of PDF files: %w", err)
 		}
-		// Its end is under way and takes care of it.
+		r.temporary, r.config.CacheDir = dir, dir
 	}
-	r.mu.Unlock()
-	p, err := start(ctx, &r.config)
-	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err()
+	ctx, cancel := context.WithTimeout(ctx, compileTime)
+	defer cancel()
+	args := append(r.config.Command[1:len(r.config.Command):len(r.config.Command)], "--cache="+r.config.CacheDir)
+	cmd := exec.CommandContext(ctx, r.config.Command[0], append(args[:len(args):len(args)], "--compile")...)
+	sandbox.Configure(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fault.Errorf(fault.Unavailable, "start the reader of PDF files: %w: %.2000s", err, out)
 	}
-	if err != nil {
-		return nil, fault.Errorf(fault.Unavailable, "starting the reader of PDF files: %w", err)
-	}
-	return p, nil
-}
-
-// release keeps a process for the next file, or ends it.
-func (r *Readers) release(p *process) {
-	r.mu.Lock()
-	if r.closed || p.spoilt || p.files >= r.config.Files || p.resident > swollen {
-		r.mu.Unlock()
-		p.end()
-		return
-	}
-	r.timers.Add(1)
-	p.timer = time.AfterFunc(r.config.Idle, func() {
-		defer r.timers.Done()
-		r.forget(p)
-		p.end()
+	r.pool = process.NewPool(process.Config{
+		Command: append([]string{r.config.Command[0]}, args...),
+		Memory:  r.config.Memory, Idle: r.config.Idle, Uses: r.config.Files, Swollen: swollen,
 	})
-	r.idle = append(r.idle, p)
-	r.mu.Unlock()
-}
-
-func (r *Readers) forget(p *process) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, other := range r.idle {
-		if other == p {
-			r.idle = append(r.idle[:i], r.idle[i+1:]...)
-			return
-		}
-	}
+	r.compiled = true
+	return nil
 }
 
 // Close ends the processes that are idle and waits for it. Files that are
 // being read are read to their end, and their processes ended then.
 func (r *Readers) Close() error {
-	r.mu.Lock()
-	idle := r.idle
-	r.idle, r.closed = nil, true
-	r.mu.Unlock()
+	r.compiling.Lock()
+	defer r.compiling.Unlock()
 	var errs []error
-	for _, p := range idle {
-		if p.timer.Stop() {
-			r.timers.Done()
-			errs = append(errs, p.end())
-		}
+	if r.compiled {
+		errs = append(errs, r.pool.Close())
+	} else {
+		r.pool = process.NewPool(process.Config{})
+		r.compiled = true
+		errs = append(errs, r.pool.Close()) // which refuses what comes now
 	}
-	r.timers.Wait()
+	if r.temporary != "" {
+		errs = append(errs, os.RemoveAll(r.temporary))
+	}
 	return errors.Join(errs...)
 }

@@ -1,19 +1,21 @@
 package pdfium
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"annals/commands/importer/extract/process"
 	"annals/events/fault"
 )
 
@@ -66,14 +68,48 @@ func written(t *testing.T, lines ...string) string {
 	return path
 }
 
+// visitor is a Visitor of what was decoded.
+type visitor struct {
+	document func(Document) error // may be nil
+	page     func(Page) error
+	alone    bool
+}
+
+func visit(ctx context.Context, r *Readers, path string, maxPages int, v visitor) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return r.Read(ctx, File{File: file, MaxPages: maxPages, Alone: v.alone}, Visitor{
+		Document: func(pages int, document []byte) error {
+			d, err := DecodeDocument(document)
+			if err != nil || d.Pages != pages {
+				return fmt.Errorf("a document of %d pages: %+v, %v", pages, d, err)
+			}
+			if v.document == nil {
+				return nil
+			}
+			return v.document(d)
+		},
+		Page: func(number int, page []byte) error {
+			p, err := DecodePage(page)
+			if err != nil || p.Number != number {
+				return fmt.Errorf("page %d: %+v, %v", number, p, err)
+			}
+			return v.page(p)
+		},
+	})
+}
+
 // pagesOf reads a file and returns its pages.
 func pagesOf(ctx context.Context, r *Readers, path string) (pages []Page, err error) {
-	err = r.Read(ctx, path, 10, Visitor{
-		Document: func(Document) error { return nil },
-		Page:     func(p Page) error { pages = append(pages, p); return nil },
-	})
+	err = visit(ctx, r, path, 10, visitor{page: func(p Page) error { pages = append(pages, p); return nil }})
 	return pages, err
 }
+
+// anyFile is a file for processes that do not look into it.
+const anyFile = "readers_test.go"
 
 func TestLinesStandWhereThePageShowsThem(t *testing.T) {
 	r := readersOf(t, "serve", Config{})
@@ -98,17 +134,15 @@ func TestLinesStandWhereThePageShowsThem(t *testing.T) {
 func TestAProcessServesFileAfterFile(t *testing.T) {
 	r := readersOf(t, "serve", Config{Processes: 1, Files: 3})
 	path := written(t, "one")
-	seen := map[int]int{}
+	var idle []int
 	for range 6 {
 		if _, err := pagesOf(t.Context(), r, path); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range r.idle {
-			seen[p.cmd.Process.Pid]++
-		}
+		idle = append(idle, r.pool.Idle())
 	}
-	if len(seen) != 2 { // the third file of each ends it
-		t.Errorf("6 files were read by processes %v, want 2 of them seen idle twice", seen)
+	if want := []int{1, 1, 0, 1, 1, 0}; !slices.Equal(idle, want) { // the third file of each ends it
+		t.Errorf("after each of 6 files %v processes were kept, want %v", idle, want)
 	}
 }
 
@@ -124,27 +158,56 @@ func TestFilesAreReadSideBySide(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(r.idle) > 2 {
-		t.Errorf("%d processes, want 2 at most", len(r.idle))
+	if n := r.pool.Idle(); n > 2 {
+		t.Errorf("%d processes, want 2 at most", n)
 	}
 }
 
 func TestAProcessThatFailsLosesOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
 		"hang":   "a page of the PDF took longer than 300ms and its reading was stopped after page 1 of 3",
-		"crash":  "the PDF is damaged or needs too much memory; its reading stopped after page 1 of 3",
-		"babble": "the PDF is damaged or needs too much memory; its reading stopped after page 1 of 3",
+		"crash":  "the PDF is damaged or needs more than 256 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
+		"babble": "the PDF is damaged or needs more than 256 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
 		for range 2 { // each by a fresh process
-			pages, err := pagesOf(t.Context(), r, "any.pdf")
+			pages, err := pagesOf(t.Context(), r, anyFile)
 			if !fault.Is(err, fault.Invalid) || err.Error() != want || len(pages) != 1 {
 				t.Errorf("%s: Read = %d pages, %v, want 1 and %s", mode, len(pages), err, want)
 			}
 		}
-		if len(r.idle) != 0 {
+		if r.pool.Idle() != 0 {
 			t.Errorf("%s: a failed process is kept", mode)
 		}
+	}
+}
+
+func TestProcessorTimeIsBoundedByTheSystem(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends processes for their processor time")
+	}
+	r := readersOf(t, "spin", Config{Time: time.Second, PageTime: time.Hour})
+	if err := r.compile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.pool.Take(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.pool.Release(p)
+	if err := p.Begin(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := p.Send(requestFrame, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for err = error(nil); err == nil; {
+		_, _, err = p.Receive(t.Context(), time.Minute)
+	}
+	if d := p.Died(); d.Cause != process.OverCPU {
+		t.Errorf("a process that spins ended by %+v, want its processor time", d)
 	}
 }
 
@@ -155,43 +218,48 @@ func TestASignalFromOutsideIsNoFaultOfTheFile(t *testing.T) {
 	} {
 		// The process has no answer to any signal, and ends by it.
 		r := readersOf(t, "hang", Config{})
-		p, err := start(t.Context(), &r.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.idle = append(r.idle, p)
-		p.timer = time.NewTimer(time.Hour)
-		r.timers.Add(1)
 		pages := 0
-		err = r.Read(t.Context(), "any.pdf", 10, Visitor{
-			Document: func(Document) error { return nil },
-			Page: func(Page) error {
-				pages++
-				return p.cmd.Process.Signal(sig)
-			},
-		})
+		err := visit(t.Context(), r, anyFile, 10, visitor{page: func(Page) error {
+			pages++
+			return signalChild(sig)
+		}})
 		if !fault.Is(err, want) || pages != 1 || !strings.Contains(fmt.Sprint(err), sig.String()) {
 			t.Errorf("%v: Read = %v after %d pages, want kind %v after 1", sig, err, pages, want)
 		}
-		if len(r.idle) != 0 {
+		if errors.As(err, new(*process.Died)) != (sig == syscall.SIGKILL) {
+			t.Errorf("%v: Read = %#v", sig, err)
+		}
+		if r.pool.Idle() != 0 {
 			t.Errorf("%v: an ended process is kept", sig)
 		}
 	}
 }
 
-func TestAnEndedContextIsNeverAnAnswer(t *testing.T) {
-	var out bytes.Buffer
-	s := &server{frames: &frames{w: bufio.NewWriter(&out)}, doc: &document{pages: 3}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.serve(ctx, request{first: 1, last: 3}); !errors.Is(err, context.Canceled) || out.Len() > 0 {
-		t.Errorf("serve = %v after %d bytes, want canceled and nothing said", err, out.Len())
+// signalChild signals the one process that this one has started.
+func signalChild(sig syscall.Signal) error {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	if err != nil {
+		return err
 	}
+	tasks, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, task := range tasks {
+		if more, err := os.ReadFile(task); err == nil {
+			b = append(b, more...)
+		}
+	}
+	for field := range strings.FieldsSeq(string(b)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return err
+		}
+		return syscall.Kill(pid, sig)
+	}
+	return errors.New("there is no child")
 }
 
 func TestAFileMayTakeItsTimeAndNoMore(t *testing.T) {
 	r := readersOf(t, "hang", Config{Time: 300 * time.Millisecond})
-	_, err := pagesOf(t.Context(), r, "any.pdf")
+	_, err := pagesOf(t.Context(), r, anyFile)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "took longer than 300ms") {
 		t.Errorf("Read = %v", err)
 	}
@@ -200,10 +268,7 @@ func TestAFileMayTakeItsTimeAndNoMore(t *testing.T) {
 func TestAnEndedContextEndsTheReading(t *testing.T) {
 	r := readersOf(t, "hang", Config{})
 	ctx, cancel := context.WithCancel(t.Context())
-	err := r.Read(ctx, "any.pdf", 10, Visitor{
-		Document: func(Document) error { return nil },
-		Page:     func(Page) error { cancel(); return nil },
-	})
+	err := visit(ctx, r, anyFile, 10, visitor{page: func(Page) error { cancel(); return nil }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Read = %v, want context.Canceled", err)
 	}
@@ -211,7 +276,7 @@ func TestAnEndedContextEndsTheReading(t *testing.T) {
 
 func TestAProcessThatDoesNotStartIsNoFaultOfTheFile(t *testing.T) {
 	r := readersOf(t, "stillborn", Config{})
-	_, err := pagesOf(t.Context(), r, "any.pdf")
+	_, err := pagesOf(t.Context(), r, anyFile)
 	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "no such subcommand") {
 		t.Errorf("Read = %v, want kind unavailable and what the process said", err)
 	}
@@ -221,10 +286,7 @@ func TestAnErrorOfTheVisitorComesBackAsItIs(t *testing.T) {
 	r := readersOf(t, "serve", Config{})
 	want := errors.New("stop")
 	path := written(t, "one", "two")
-	err := r.Read(t.Context(), path, 10, Visitor{
-		Document: func(Document) error { return nil },
-		Page:     func(Page) error { return want },
-	})
+	err := visit(t.Context(), r, path, 10, visitor{page: func(Page) error { return want }})
 	if err != want {
 		t.Errorf("Read = %v, want %v", err, want)
 	}
@@ -238,8 +300,10 @@ func TestAnIdleProcessIsEnded(t *testing.T) {
 	if _, err := pagesOf(t.Context(), r, written(t, "one")); err != nil {
 		t.Fatal(err)
 	}
-	r.timers.Wait() // for the end of it
-	if len(r.idle) != 0 {
+	for end := time.Now().Add(10 * time.Second); r.pool.Idle() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if r.pool.Idle() != 0 {
 		t.Error("an idle process was kept")
 	}
 }
@@ -260,7 +324,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		}
 	}
 	many := written(t, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
-	if _, err := pagesOf(t.Context(), r, many); !fault.Is(err, fault.Invalid) || err.Error() != "the PDF has 11 pages; the limit is 10" {
+	if _, err := pagesOf(t.Context(), r, many); !fault.Is(err, fault.Invalid) || err.Error() != "the PDF has 11 pages; the limit is 10 (--max-pages)" {
 		t.Errorf("Read = %v", err)
 	}
 }
@@ -268,17 +332,17 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 // BenchmarkStart measures what the first file waits for: a process of its own,
 // with the compiled PDFium on disk.
 func BenchmarkStart(b *testing.B) {
-	config := Config{Command: []string{os.Args[0], "serve"}, CacheDir: b.TempDir(), Memory: DefaultMemory}
-	p, err := start(b.Context(), &config)
-	if err != nil {
+	r := New(Config{Command: []string{os.Args[0], "serve"}, CacheDir: b.TempDir()})
+	defer r.Close()
+	if err := r.compile(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	p.end()
 	for b.Loop() {
-		p, err := start(b.Context(), &config)
+		p, err := r.pool.Take(b.Context(), true)
 		if err != nil {
 			b.Fatal(err)
 		}
-		p.end()
+		p.Spoilt = true
+		r.pool.Release(p)
 	}
 }

@@ -1,109 +1,72 @@
 package pdfium
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"runtime/debug"
-	"strconv"
-	"sync/atomic"
+
+	"annals/commands/importer/extract/process"
 )
 
-// memoryEnv names the environment variable by which Readers tells a process
-// how many bytes of memory it may hold.
-const memoryEnv = "ANNALS_PDF_MEMORY"
-
-// cacheEnv names the one that holds Config.CacheDir.
-const cacheEnv = "ANNALS_PDF_CACHE"
+// maxPageBytes bounds what is sent of one page; of one with more text the
+// rest is left out and the page is marked broken.
+const maxPageBytes = 4 << 20
 
 // server answers requests.
 type server struct {
 	*engine
-	*frames
-	doc *document // the open file, or nil
-	enc encoder
+	conn *process.Server
+	doc  *document // the open file, or nil
+	enc  process.Encoder
 }
 
-// Serve reads the files that in asks for, one after the other, and writes
-// their pages to out. It is what a process started by Readers runs, and ends
-// without an error when in does; should that happen in the middle of a file,
-// the process exits, because nobody is left to end it. When ctx ends, so does
-// Serve, and what it was answering is not said to be done. The compiled PDFium
-// is kept in cacheDir or, where that is empty, in Config.CacheDir.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, cacheDir string) error {
-	memory := int64(DefaultMemory)
-	if n, err := strconv.ParseInt(os.Getenv(memoryEnv), 10, 64); err == nil && n > 0 {
-		memory = n
+// Serve reads the files that it is asked for, one after the other, within
+// memory bytes, and sends their pages. It is what a process started by Readers
+// runs; it ends when they close the connection. The compiled PDFium is read from
+// cacheDir.
+func Serve(memory int64, cacheDir string) error {
+	if memory <= 0 {
+		memory = DefaultMemory
 	}
-	if cacheDir == "" {
-		cacheDir = os.Getenv(cacheEnv)
+	s := new(server)
+	defer func() {
+		if s.engine != nil {
+			s.Close()
+		}
+	}()
+	prepare := func() (err error) {
+		// PDFium's memory is copied when it grows, so that for a moment there are two.
+		s.engine, err = newEngine(cacheDir, max(memory-overhead, overhead)/2)
+		return err
 	}
-	debug.SetMemoryLimit(memory)
-	// PDFium's memory is copied when it grows, so that for a moment there are two.
-	e, err := newEngine(cacheDir, max(memory-overhead, overhead)/2)
+	return process.Serve(memory, prepare, func(conn *process.Server, f process.Frame) error {
+		s.conn = conn
+		req, err := decodeRequest(f.Payload)
+		if f.Kind != requestFrame || err != nil {
+			return errors.New("what came is no request")
+		}
+		return s.answer(req)
+	})
+}
+
+// Compile leaves the compiled PDFium in cacheDir. It takes more memory than
+// reading does.
+func Compile(cacheDir string) error {
+	e, err := newEngine(cacheDir, overhead)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
-	s := &server{engine: e, frames: &frames{w: bufio.NewWriterSize(out, 64<<10)}}
-	if err := s.write(readyFrame, nil); err != nil {
-		return err
-	}
-	requests := make(chan request)
-	var busy atomic.Bool
-	failed := make(chan error, 1)
-	go func() {
-		defer close(requests)
-		failed <- receive(ctx, in, requests)
-		if busy.Load() {
-			os.Exit(1)
-		}
-	}()
-	for req := range requests {
-		busy.Store(true)
-		if err := s.serve(ctx, req); err != nil {
-			return err
-		}
-		busy.Store(false)
-	}
-	return <-failed
+	return e.Close()
 }
 
-// receive passes on the requests that it reads, until the end of in or ctx.
-func receive(ctx context.Context, in io.Reader, requests chan<- request) error {
-	f := &frames{r: bufio.NewReader(in)}
-	for {
-		k, payload, err := f.read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading a request: %w", err)
-		}
-		req, err := decodeRequest(payload)
-		if k != requestFrame || err != nil {
-			return errors.New("reading a request: not a request")
-		}
-		select {
-		case requests <- req:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// serve answers one request. An error ends the process.
-func (s *server) serve(ctx context.Context, req request) error {
+// answer answers one request. An error ends the process.
+func (s *server) answer(req request) error {
 	switch {
-	case req.path != "":
+	case req.open:
 		if done, err := s.open(req); done || err != nil {
 			return err
 		}
 	case req.first > 0:
-		if err := s.read(ctx, req.first, req.last); err != nil {
+		if err := s.read(req.first, req.last); err != nil {
 			return err
 		}
 	default:
@@ -111,34 +74,35 @@ func (s *server) serve(ctx context.Context, req request) error {
 			return err
 		}
 	}
-	if err := ctx.Err(); err != nil { // there may be pages missing
-		return fmt.Errorf("answering a request: %w", err)
-	}
-	s.enc.b = s.enc.b[:0]
-	s.enc.int(residentKiB())
-	return s.write(doneFrame, s.enc.b)
+	return s.conn.Send(doneFrame, nil, nil)
 }
+
+func (s *server) fail(f failure) error { return s.conn.Send(failedFrame, f.encode(), nil) }
 
 // open opens a file. It reports whether it answered that this failed.
 func (s *server) open(req request) (failed bool, err error) {
 	if err := s.close(); err != nil {
 		return false, err
 	}
-	doc, err := s.engine.open(req.path)
+	file, err := s.conn.File(req.path)
+	if err != nil {
+		return false, err
+	}
+	doc, err := s.engine.open(file)
 	var u unreadable
 	if errors.As(err, &u) {
-		return true, s.write(failedFrame, failure{text: string(u)}.encode())
+		return true, s.fail(failure{text: string(u)})
 	}
 	if err != nil {
-		s.write(failedFrame, failure{text: "the PDF is damaged in a way that stops its reading", fatal: true}.encode())
-		return true, fmt.Errorf("opening %s: %w", req.path, err)
+		s.fail(failure{text: "the PDF is damaged in a way that stops its reading", fatal: true})
+		return true, fmt.Errorf("open the PDF: %w", err)
 	}
 	if req.maxPages > 0 && doc.pages > req.maxPages {
-		text := fmt.Sprintf("the PDF has %d pages; the limit is %d", doc.pages, req.maxPages)
-		return true, errors.Join(s.write(failedFrame, failure{text: text}.encode()), doc.close())
+		text := fmt.Sprintf("the PDF has %d pages; the limit is %d (--max-pages)", doc.pages, req.maxPages)
+		return true, errors.Join(s.fail(failure{text: text}), doc.close())
 	}
 	s.doc = doc
-	if err := s.write(openedFrame, doc.describe().encode()); err != nil {
+	if err := s.conn.Send(openedFrame, doc.describe().Encode(), nil); err != nil {
 		return false, err
 	}
 	doc.forms = doc.form()
@@ -146,22 +110,40 @@ func (s *server) open(req request) (failed bool, err error) {
 }
 
 // read sends pages of the open file.
-func (s *server) read(ctx context.Context, first, last int) error {
+func (s *server) read(first, last int) error {
 	if s.doc == nil {
 		return errors.New("pages were asked for before a file")
 	}
-	for n := first; n <= min(last, s.doc.pages) && ctx.Err() == nil; n++ {
+	for n := first; n <= min(last, s.doc.pages); n++ {
 		page, err := s.doc.page(n)
-		s.enc.b = s.enc.b[:0]
-		page.encode(&s.enc)
-		if err := s.write(pageFrame, s.enc.b); err != nil {
+		page.bound()
+		s.enc.B = s.enc.B[:0]
+		page.Encode(&s.enc)
+		if err := s.conn.Send(pageFrame, s.enc.B, nil); err != nil {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("reading page %d of the PDF: %w", n, err)
+			return fmt.Errorf("read page %d of the PDF: %w", n, err)
 		}
 	}
 	return nil
+}
+
+// bound leaves out what is more than one page can be.
+func (p *Page) bound() {
+	left := maxPageBytes
+	for i, l := range p.Lines {
+		if left -= len(l.Text) + 32; left < 0 {
+			p.Lines, p.Notes, p.Broken = p.Lines[:i], nil, true
+			return
+		}
+	}
+	for i, n := range p.Notes {
+		if left -= len(n) + 8; left < 0 {
+			p.Notes, p.Broken = p.Notes[:i], true
+			return
+		}
+	}
 }
 
 // close closes the open file, if there is one.
@@ -172,7 +154,7 @@ func (s *server) close() error {
 	}
 	s.doc = nil
 	if err := doc.close(); err != nil {
-		return fmt.Errorf("closing the PDF: %w", err)
+		return fmt.Errorf("close the PDF: %w", err)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ const (
 // behind. Pages are visited in order.
 type spread struct {
 	*Readers
-	path  string
-	doc   Document
+	file  File
+	pages int
 	visit Visitor
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (s *spread) run(ctx context.Context, lead *reading) error {
 
 // visitAll visits the pages as they come.
 func (s *spread) visitAll(ctx context.Context) error {
-	for visited := 0; visited < s.doc.Pages; {
+	for visited := 0; visited < s.pages; {
 		var c *chunk
 		select {
 		case c = <-s.chunks:
@@ -56,10 +56,10 @@ func (s *spread) visitAll(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := s.visit.Page(page); err != nil {
+			visited++
+			if err := s.visit.Page(visited, page); err != nil {
 				return err
 			}
-			visited++
 		}
 	}
 	return nil
@@ -68,9 +68,9 @@ func (s *spread) visitAll(ctx context.Context) error {
 // help sets another process to work if there is enough to do and one is free.
 func (s *spread) help(ctx context.Context) {
 	s.mu.Lock()
-	left := s.doc.Pages - s.taken
+	left := s.pages - s.taken
 	s.mu.Unlock()
-	if left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 {
+	if s.file.Alone || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 {
 		return
 	}
 	select {
@@ -80,15 +80,15 @@ func (s *spread) help(ctx context.Context) {
 	}
 	s.helpers.Go(func() {
 		defer func() { <-s.slots }()
-		p, err := s.take(ctx)
+		p, err := s.pool.Take(ctx, false)
 		if err != nil {
 			return // without help, then
 		}
-		r := &reading{process: p, config: &s.config}
-		if _, err := r.open(ctx, s.path, s.doc.Pages); err == nil {
+		r := &reading{Process: p, config: &s.config}
+		if _, err := r.open(ctx, s.file, s.pages); err == nil {
 			s.work(ctx, r, func() bool { return s.waiting.Load() == 0 && len(s.chunks) < cap(s.chunks) })
 		}
-		s.release(p)
+		s.pool.Release(p)
 	})
 }
 
@@ -112,10 +112,10 @@ func (s *spread) work(ctx context.Context, r *reading, more func() bool) {
 func (s *spread) next(ctx context.Context) *chunk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken >= s.doc.Pages {
+	if s.taken >= s.pages {
 		return nil
 	}
-	c := &chunk{first: s.taken + 1, last: min(s.taken+chunkPages, s.doc.Pages)}
+	c := &chunk{first: s.taken + 1, last: min(s.taken+chunkPages, s.pages)}
 	c.moved = sync.NewCond(&c.mu)
 	select {
 	case s.chunks <- c:
@@ -132,44 +132,43 @@ type chunk struct {
 
 	mu      sync.Mutex
 	moved   *sync.Cond
-	pages   []Page
-	sizes   []int
+	pages   [][]byte
 	waiting int // bytes
 	dropped bool
 	ended   bool
 	err     error
 }
 
-// put adds a page of size bytes when there is room for it.
-func (c *chunk) put(p Page, size int) {
+// put adds a page when there is room for it.
+func (c *chunk) put(page []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.pages) > 0 && c.waiting+size > chunkBytes && !c.dropped {
+	for len(c.pages) > 0 && c.waiting+len(page) > chunkBytes && !c.dropped {
 		c.moved.Wait()
 	}
 	if c.dropped {
 		return
 	}
-	c.pages, c.sizes, c.waiting = append(c.pages, p), append(c.sizes, size), c.waiting+size
+	c.pages, c.waiting = append(c.pages, page), c.waiting+len(page)
 	c.moved.Broadcast()
 }
 
 // get returns the next page, or the error that ended the chunk before it.
-func (c *chunk) get() (Page, error) {
+func (c *chunk) get() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.pages) == 0 && !c.ended {
 		c.moved.Wait()
 	}
 	if len(c.pages) == 0 {
-		return Page{}, c.err
+		return nil, c.err
 	}
-	p := c.pages[0]
-	c.waiting -= c.sizes[0]
-	c.pages[0] = Page{}
-	c.pages, c.sizes = c.pages[1:], c.sizes[1:]
+	page := c.pages[0]
+	c.waiting -= len(page)
+	c.pages[0] = nil
+	c.pages = c.pages[1:]
 	c.moved.Broadcast()
-	return p, nil
+	return page, nil
 }
 
 // end says that no more pages come, and why if some are missing.
@@ -184,6 +183,6 @@ func (c *chunk) end(err error) {
 func (c *chunk) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dropped, c.pages, c.sizes = true, nil, nil
+	c.dropped, c.pages = true, nil
 	c.moved.Broadcast()
 }

@@ -21,14 +21,14 @@ func TestSeveralProcessesReadOneFileInOrder(t *testing.T) {
 	r := readersOf(t, "serve", Config{Processes: 3})
 	const pages = 5*chunkPages + 3
 	read := 0
-	err := r.Read(t.Context(), numbered(t, pages), pages, Visitor{
-		Document: func(d Document) error {
+	err := visit(t.Context(), r, numbered(t, pages), pages, visitor{
+		document: func(d Document) error {
 			if d.Pages != pages {
 				t.Errorf("%d pages, want %d", d.Pages, pages)
 			}
 			return nil
 		},
-		Page: func(p Page) error {
+		page: func(p Page) error {
 			read++
 			if p.Number != read || len(p.Lines) != 1 || p.Lines[0].Text != fmt.Sprintf("line %d", read) {
 				t.Errorf("page %d is %+v", read, p)
@@ -39,8 +39,8 @@ func TestSeveralProcessesReadOneFileInOrder(t *testing.T) {
 	if err != nil || read != pages {
 		t.Errorf("Read = %d pages, %v, want %d", read, err, pages)
 	}
-	if len(r.slots) != 0 || len(r.idle) < 2 {
-		t.Errorf("%d processes at work and %d idle, want none and several", len(r.slots), len(r.idle))
+	if len(r.slots) != 0 || r.pool.Idle() < 2 {
+		t.Errorf("%d processes at work and %d idle, want none and several", len(r.slots), r.pool.Idle())
 	}
 }
 
@@ -50,9 +50,8 @@ func TestAReadingThatEndsEarlyEndsItsHelpers(t *testing.T) {
 	for _, canceled := range []bool{false, true} {
 		r := readersOf(t, "serve", Config{Processes: 2})
 		ctx, cancel := context.WithCancel(t.Context())
-		err := r.Read(ctx, path, 1000, Visitor{
-			Document: func(Document) error { return nil },
-			Page: func(p Page) error {
+		err := visit(ctx, r, path, 1000, visitor{
+			page: func(p Page) error {
 				if p.Number < 2*chunkPages {
 					return nil
 				}
@@ -78,12 +77,12 @@ func TestAReadingThatEndsEarlyEndsItsHelpers(t *testing.T) {
 
 func TestPagesThatWaitAreBoundedInBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &spread{doc: Document{Pages: chunkPages}, chunks: make(chan *chunk, 1)}
+		s := &spread{pages: chunkPages, chunks: make(chan *chunk, 1)}
 		c := s.next(t.Context())
 		var put atomic.Int32
 		go func() {
 			for range 3 {
-				c.put(Page{}, chunkBytes)
+				c.put(make([]byte, chunkBytes))
 				put.Add(1)
 			}
 			c.end(nil)
@@ -97,9 +96,9 @@ func TestPagesThatWaitAreBoundedInBytes(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		c.put(Page{}, chunkBytes)
+		c.put(make([]byte, chunkBytes))
 		c.drop()
-		c.put(Page{}, chunkBytes) // does not wait any more
+		c.put(make([]byte, chunkBytes)) // does not wait any more
 		if len(c.pages) != 0 || s.next(t.Context()) != nil {
 			t.Error("pages are kept, or taken twice")
 		}

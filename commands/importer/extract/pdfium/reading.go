@@ -1,0 +1,148 @@
+package pdfium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"annals/commands/importer/extract/process"
+	"annals/events/fault"
+)
+
+// reading is the reading of one file, or of some of it, by one process.
+type reading struct {
+	*process.Process
+	config *Config
+	spent  time.Duration // waiting for the process
+	all    int           // pages of the file
+	pages  int           // the last that was read
+}
+
+// open opens a file and returns what it says of itself.
+func (r *reading) open(ctx context.Context, file File, maxPages int) (document []byte, err error) {
+	// No process is used without the limit; where the system has none, its
+	// report says so.
+	_ = r.Begin(r.config.Time)
+	err = r.ask(ctx, request{open: true, path: file.Name(), maxPages: maxPages}, &file, func(k process.Kind, payload []byte) error {
+		d := process.Decoder{B: payload}
+		if r.all = d.Int(); k != openedFrame || document != nil || r.all > maxPages && maxPages > 0 {
+			return errUnasked
+		}
+		document = slices.Clone(payload)
+		return nil
+	})
+	if err == nil && document == nil {
+		err = r.broken(process.Failed)
+	}
+	return document, err
+}
+
+// read reads the pages of a chunk.
+func (r *reading) read(ctx context.Context, c *chunk) error {
+	stop := context.AfterFunc(ctx, c.drop)
+	defer stop()
+	r.pages = c.first - 1
+	err := r.ask(ctx, request{first: c.first, last: c.last}, nil, func(k process.Kind, payload []byte) error {
+		d := process.Decoder{B: payload}
+		if number := d.Int(); k != pageFrame || number != r.pages+1 || number > c.last {
+			return errUnasked
+		}
+		r.pages++
+		c.put(slices.Clone(payload))
+		return nil
+	})
+	if err == nil && r.pages < c.last {
+		err = r.broken(process.Failed)
+	}
+	return err
+}
+
+// finish closes the file, after which the process may read another.
+func (r *reading) finish(ctx context.Context) {
+	r.ask(ctx, request{}, nil, func(process.Kind, []byte) error { return errUnasked })
+}
+
+// errUnasked says that a process answered what nobody asked.
+var errUnasked = errors.New("an answer out of turn")
+
+// ask sends one request and passes on what comes. It leaves the process
+// spoilt unless it came to the end of its answer.
+func (r *reading) ask(ctx context.Context, req request, file *File, answer func(process.Kind, []byte) error) error {
+	defer context.AfterFunc(ctx, r.Kill)()
+	r.Spoilt = true
+	var err error
+	if file != nil {
+		err = r.Send(requestFrame, req.encode(), file.File)
+	} else {
+		err = r.Send(requestFrame, req.encode(), nil)
+	}
+	if err != nil && !process.IsEnd(err) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fault.Errorf(fault.Unavailable, "ask the reader of PDF files: %w", err)
+	}
+	for {
+		begun := time.Now()
+		k, payload, err := r.Receive(ctx, max(min(r.config.Time-r.spent, r.config.PageTime), time.Millisecond))
+		r.spent += time.Since(begun) // what the visitor takes is not the file's fault
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if process.IsEnd(err) {
+			return r.died(r.Process.Died())
+		}
+		if err != nil {
+			return r.broken(process.Failed)
+		}
+		switch k {
+		case doneFrame:
+			r.Spoilt = false
+			return nil
+		case failedFrame:
+			f, err := decodeFailure(payload)
+			if err != nil {
+				return r.broken(process.Failed)
+			}
+			r.Spoilt = f.fatal
+			return fault.Errorf(fault.Invalid, "%s", f.text)
+		}
+		if err := answer(k, payload); err != nil {
+			return r.broken(process.Failed)
+		}
+	}
+}
+
+// died says why a process ended in the middle of a file. One that was told to
+// end, as all of a service are when it stops, says nothing of the file. A
+// signal of somebody else may be due to the file, as when the system is out of
+// memory, and so may the end of a process that read others before.
+func (r *reading) died(d process.Death) error {
+	switch {
+	case d.Cause == process.Stopped:
+		return fault.Errorf(fault.Unavailable, "the reader of PDF files was ended: %s", d.Detail)
+	case d.Cause == process.Killed, r.Uses > 1 && (d.Cause == process.Failed || d.Cause == process.OverMemory):
+		return &process.Died{Death: d}
+	}
+	return r.broken(d.Cause)
+}
+
+// broken says why the reading of a file stopped in the middle.
+func (r *reading) broken(cause process.Cause) error {
+	r.Spoilt = true
+	where := "before its first page was read"
+	if r.pages > 0 {
+		where = fmt.Sprintf("after page %d of %d", r.pages, r.all)
+	}
+	switch {
+	case cause == process.TimedOut && r.spent < r.config.Time:
+		return fault.Errorf(fault.Invalid, "a page of the PDF took longer than %v and its reading was stopped %s", min(r.config.PageTime, r.config.Time), where)
+	case cause == process.TimedOut, cause == process.OverCPU:
+		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v (--extract-time) and was stopped %s", r.config.Time, where)
+	case cause == process.OverMemory:
+		return fault.Errorf(fault.Invalid, "the PDF needs more than %d MiB of memory (--extract-memory); its reading stopped %s", r.config.Memory>>20, where)
+	}
+	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more than %d MiB of memory (--extract-memory); its reading stopped %s", r.config.Memory>>20, where)
+}

@@ -1,0 +1,148 @@
+// Package process runs processes of this program that do work for it which may
+// hang, crash or swell: each is killable, sandboxed, bounded in memory and
+// processor time by the system, and used for one request at a time. A Pool
+// starts and ends them; Serve is what runs in them. Both talk by frames over a
+// Conn. The package imports extract/sandbox and events/fault.
+package process
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"annals/commands/importer/extract/sandbox"
+	"annals/events/fault"
+)
+
+// The defaults of Config.
+const (
+	DefaultIdle = 20 * time.Second
+	DefaultUses = 200
+)
+
+// Config says how processes are started and bounded. A zero field but
+// Command means its default.
+type Config struct {
+	// Command is the program and its arguments that call Serve; --memory
+	// follows, if Memory is set.
+	Command []string
+	Memory  int64         // bytes that one process may write to: no limit
+	Idle    time.Duration // after which an unused process is ended: DefaultIdle
+	Uses    int           // of one process before it is replaced: DefaultUses
+	Swollen int64         // bytes; a process that holds more after its use is ended: no bound
+}
+
+// Pool starts processes when they are needed, uses them again and again, and
+// ends them when they are idle. It is safe for concurrent use. Close it at the
+// end.
+type Pool struct {
+	config Config
+
+	mu     sync.Mutex
+	idle   []*Process
+	closed bool
+	timers sync.WaitGroup // of ends of idle processes under way
+}
+
+// NewPool returns a Pool that runs config.Command.
+func NewPool(config Config) *Pool {
+	if config.Idle <= 0 {
+		config.Idle = DefaultIdle
+	}
+	if config.Uses <= 0 {
+		config.Uses = DefaultUses
+	}
+	return &Pool{config: config}
+}
+
+// Take returns an idle process, or a fresh one, and always that if it is to
+// be. Give it back by Release.
+func (r *Pool) Take(ctx context.Context, fresh bool) (*Process, error) {
+	p, err := r.takeIdle(fresh)
+	if p != nil || err != nil {
+		return p, err
+	}
+	p, err = start(ctx, &r.config)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fault.Errorf(fault.Unavailable, "start a reader: %w", err)
+	}
+	return p, nil
+}
+
+func (r *Pool) takeIdle(fresh bool) (*Process, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, fault.Errorf(fault.Unavailable, "start a reader: the service is ending")
+	}
+	for !fresh && len(r.idle) > 0 {
+		p := r.idle[len(r.idle)-1]
+		r.idle = r.idle[:len(r.idle)-1]
+		if !p.timer.Stop() {
+			continue // its end is under way and takes care of it
+		}
+		r.timers.Done()
+		if p.alive() {
+			return p, nil
+		}
+		p.Close()
+	}
+	return nil, nil
+}
+
+// Release keeps a process for the next request, or ends it.
+func (r *Pool) Release(p *Process) {
+	swollen := r.config.Swollen > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.Swollen
+	r.mu.Lock()
+	if r.closed || p.Spoilt || swollen || p.Uses >= r.config.Uses {
+		r.mu.Unlock()
+		p.end()
+		return
+	}
+	r.timers.Add(1)
+	p.timer = time.AfterFunc(r.config.Idle, func() {
+		defer r.timers.Done()
+		r.forget(p)
+		p.end()
+	})
+	r.idle = append(r.idle, p)
+	r.mu.Unlock()
+}
+
+func (r *Pool) forget(p *Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.idle, p); i >= 0 {
+		r.idle = slices.Delete(r.idle, i, i+1)
+	}
+}
+
+// Idle returns how many processes wait for a request.
+func (r *Pool) Idle() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.idle)
+}
+
+// Close ends the processes that are idle and waits for it. Those in use are
+// ended when they are released.
+func (r *Pool) Close() error {
+	r.mu.Lock()
+	idle := r.idle
+	r.idle, r.closed = nil, true
+	r.mu.Unlock()
+	var errs []error
+	for _, p := range idle {
+		if p.timer.Stop() {
+			r.timers.Done()
+			errs = append(errs, p.end())
+		}
+	}
+	r.timers.Wait()
+	return errors.Join(errs...)
+}

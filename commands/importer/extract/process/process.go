@@ -1,0 +1,221 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"annals/commands/importer/extract/sandbox"
+)
+
+const (
+	startTime = 2 * time.Minute // for a start on a busy machine
+	endTime   = 2 * time.Second // for a process that said its last word
+)
+
+// Process is one running process of a Pool. It answers one request at a time.
+type Process struct {
+	*Conn
+	Report sandbox.Report // what it said of its sandbox
+	Uses   int            // requests so far, this one included: 1 says that it is fresh
+	// Spoilt is for its user to set: it must not be used again.
+	Spoilt bool
+
+	cmd    *exec.Cmd
+	stderr tail
+	killed atomic.Bool   // by its watchdog
+	exited chan struct{} // closed when it has ended
+	failed error         // of waiting for it; nil where that tells its state
+	timer  *time.Timer   // ends it when idle
+}
+
+// start starts a process and waits until it is ready.
+func start(ctx context.Context, config *Config) (*Process, error) {
+	if len(config.Command) == 0 {
+		return nil, errors.New("no command is configured")
+	}
+	args := config.Command[1:]
+	if config.Memory > 0 {
+		args = append(args[:len(args):len(args)], "--memory="+strconv.FormatInt(config.Memory, 10))
+	}
+	p := &Process{cmd: exec.Command(config.Command[0], args...), exited: make(chan struct{})}
+	p.cmd.Stderr = &p.stderr
+	p.cmd.WaitDelay = endTime // for what holds on to its standard error
+	sandbox.Configure(p.cmd)
+	conn, inherited, err := connect(p.cmd)
+	if err != nil {
+		return nil, err
+	}
+	p.Conn = conn
+	err = p.cmd.Start()
+	for _, c := range inherited {
+		c.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	go func() {
+		defer close(p.exited)
+		var exit *exec.ExitError
+		if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+			p.failed = err
+		}
+	}()
+	k, payload, err := p.Receive(ctx, startTime)
+	if err == nil && k != Ready {
+		err = fmt.Errorf("it sent %d first", k)
+	}
+	if err == nil {
+		p.Report, err = decodeReport(payload)
+	}
+	if err == nil {
+		p.Report.Note("CPU limit", sandbox.LimitCPU(p.cmd.Process.Pid, startTime))
+	}
+	if err != nil {
+		p.end()
+		return nil, fmt.Errorf("%w: %s", err, p.stderr.last())
+	}
+	return p, nil
+}
+
+// Begin is called before each request: from here on the process may take so
+// much processor time, which the system sees to.
+func (p *Process) Begin(most time.Duration) error {
+	p.Uses++
+	return sandbox.LimitCPU(p.cmd.Process.Pid, most)
+}
+
+// Receive reads the next frame. If it does not come in time, or ctx ends, the
+// process is killed.
+func (p *Process) Receive(ctx context.Context, patience time.Duration) (Kind, []byte, error) {
+	watchdog := time.AfterFunc(patience, func() {
+		p.killed.Store(true)
+		p.cmd.Process.Kill()
+	})
+	defer watchdog.Stop()
+	defer context.AfterFunc(ctx, p.Kill)()
+	k, payload, err := p.Read()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return k, payload, err
+}
+
+// Kill ends the process, whatever it is doing.
+func (p *Process) Kill() { p.cmd.Process.Kill() }
+
+// alive reports whether the process has not ended.
+func (p *Process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// end ends the process, whatever it is doing, and waits for it.
+func (p *Process) end() error {
+	p.Kill()
+	<-p.exited
+	if err := errors.Join(p.failed, p.Close()); err != nil {
+		return fmt.Errorf("end a reader: %w", err)
+	}
+	return nil
+}
+
+// Cause is why a process ended.
+type Cause int
+
+const (
+	Failed     Cause = iota // by itself, or it sent what nobody asked for
+	TimedOut                // it was killed since what was to come did not
+	OverCPU                 // it took more processor time than Begin allowed
+	OverMemory              // it asked for more memory than it may have
+	Killed                  // by a signal of somebody else, or of the system
+	Stopped                 // it was told to end, as all of a service are when it stops
+)
+
+// Death says how a process ended. Nothing can be read from it any more.
+type Death struct {
+	Cause  Cause
+	Detail string // for a log
+}
+
+// Died is the error that a process ended before it was done, in a way that may
+// be due to what it worked on, or not: another try, in a process of its own,
+// tells.
+type Died struct{ Death }
+
+func (d *Died) Error() string { return "the reader ended before it was done: " + d.Detail }
+
+// Died waits for the end of a process from which nothing more comes, and says
+// how it came about.
+func (p *Process) Died() Death {
+	p.Spoilt = true
+	late := time.AfterFunc(endTime, func() {
+		p.killed.Store(true)
+		p.cmd.Process.Kill()
+	})
+	<-p.exited
+	timedOut := late.Stop() && p.killed.Load()
+	detail := p.stderr.last()
+	state := p.cmd.ProcessState
+	if state == nil {
+		return Death{Failed, fmt.Sprint(p.failed)}
+	}
+	detail = strings.TrimSpace(state.String() + " " + detail)
+	switch status, ok := state.Sys().(syscall.WaitStatus); {
+	case timedOut:
+		return Death{TimedOut, detail}
+	case p.killed.Load():
+		return Death{Failed, detail} // it sent nonsense and went on
+	case sandbox.OverCPU(state):
+		return Death{OverCPU, detail}
+	case strings.Contains(detail, "out of memory") || strings.Contains(detail, "cannot allocate memory"):
+		return Death{OverMemory, detail}
+	case !ok || !status.Signaled():
+		return Death{Failed, detail}
+	case status.Signal() == syscall.SIGTERM || status.Signal() == syscall.SIGINT || status.Signal() == syscall.SIGHUP:
+		return Death{Stopped, detail}
+	}
+	return Death{Killed, detail}
+}
+
+// IsEnd reports whether an error of Receive says that the process has ended or
+// closed its connection, and not that it sent nonsense.
+func IsEnd(err error) bool {
+	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 2 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.b) < most { // a crash says first what it is
+		t.b = append(t.b, p[:min(len(p), most-len(t.b))]...)
+	}
+	return len(p), nil
+}
+
+// last returns it as one line.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(strings.Fields(string(t.b)), " ")
+}

@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	nice     = 10  // readers take what others leave of the processors
+	oomScore = 800 // and are the first to go when the machine runs out of memory
+	maxFiles = 64  // open at a time: the input, what Go needs, and room
+	// maxUntouched is the most memory that counts as never touched at the start:
+	// 70 MiB of Go's runtime, and stacks of the C library.
+	maxUntouched = 160 << 20
+)
+
+// Configure prepares a command that is about to be started: it inherits no
+// environment and no descriptors but its standard ones, leads a process group
+// of its own, and is killed when the thread that started it ends, which in Go
+// is when the program does.
+func Configure(cmd *exec.Cmd) {
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// Go opens everything with this flag; what this program itself was started
+	// with may lack it. On an old kernel the child reports what it inherited.
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// Begin sets what must hold from the start: how the process ranks among
+// others, and that it dies by the signal of its processor time, which Go
+// ignores otherwise.
+func Begin() {
+	// All threads of the process group, which is this process alone.
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, nice)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0)
+	var byDefault [64]byte // struct sigaction with SIG_DFL, on every architecture
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGXCPU), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
+}
+
+// Enter leaves the process with its memory, its open descriptors and its
+// threads, for good. It reports what holds. Nothing can be opened afterwards.
+func Enter(rules Rules) Report {
+	var r Report
+	if env := os.Environ(); len(env) > 0 {
+		r.Note("empty environment", fmt.Errorf("%d variables", len(env)))
+	} else {
+		r.Note("empty environment", nil)
+	}
+	r.Note("no descriptors", inherited())
+	prio, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err == nil && 20-prio < nice { // the system call returns 20 minus the nice value
+		err = fmt.Errorf("nice is %d", 20-prio)
+	}
+	r.Note("low priority", err)
+	if rules.Memory > 0 {
+		r.Note(fmt.Sprintf("memory limit of %d MiB", rules.Memory>>20), limitMemory(rules.Memory))
+	}
+	var errs []error
+	for _, l := range []struct {
+		resource int
+		most     uint64
+	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_NOFILE, maxFiles}, {unix.RLIMIT_MEMLOCK, 0}, {unix.RLIMIT_MSGQUEUE, 0}} {
+		errs = append(errs, limit(l.resource, l.most))
+	}
+	r.Note("limits of files and cores", errors.Join(errs...))
+	abi, err := landlocked()
+	measure := "Landlock"
+	if err == nil {
+		measure += " ABI " + strconv.Itoa(abi)
+	}
+	r.Note(measure, err)
+	r.Note("seccomp", filtered())
+	return r
+}
+
+// limitMemory has the system refuse memory beyond so many bytes. What it counts
+// is what may be written, of which Go's runtime never touches much; the program
+// itself, of which it counts nothing, is part of the bytes all the same.
+func limitMemory(most int64) error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	kib := func(field string) int64 {
+		for line := range bytes.Lines(status) {
+			if f := bytes.Fields(line); len(f) > 1 && string(f[0]) == field+":" {
+				n, _ := strconv.ParseInt(string(f[1]), 10, 64)
+				return n
+			}
+		}
+		return 0
+	}
+	untouched := max(0, kib("VmData")-kib("RssAnon")) << 10
+	return limit(unix.RLIMIT_DATA, uint64(max(0, most-kib("RssFile")<<10)+min(untouched, maxUntouched)))
+}
+
+// limit sets a limit of this process that it cannot raise again.
+func limit(resource int, most uint64) error {
+	err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
+	if err != nil {
+		return fmt.Errorf("limit %d: %w", resource, err)
+	}
+	return nil
+}
+
+// inherited returns an error that names the descriptors that this process
+// has beside the standard ones and those of Go's own event loop.
+func inherited() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	var found []string
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		n, bad := strconv.Atoi(e.Name())
+		if err != nil || bad != nil || n <= 2 || strings.HasPrefix(target, "anon_inode:") || target == "/proc/"+strconv.Itoa(os.Getpid())+"/fd" {
+			continue
+		}
+		flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 { // what was opened here has the flag
+			found = append(found, e.Name())
+		}
+	}
+	if len(found) > 0 {
+		return errors.New("inherited " + strings.Join(found, ", "))
+	}
+	return nil
+}
+
+// LimitCPU has a process killed by the system once it has taken more processor
+// time than it had when this was called, and more. Its clock counts seconds.
+func LimitCPU(pid int, more time.Duration) error {
+	var used unix.Timespec
+	const clockOfProcess = 2 // of CLOCK_PROCESS_CPUTIME_ID for another process
+	if err := unix.ClockGettime(int32(^uint32(pid)<<3|clockOfProcess), &used); err != nil {
+		return fmt.Errorf("read the processor time of a reader: %w", err)
+	}
+	seconds := (time.Duration(used.Nano()) + more + time.Second - 1) / time.Second
+	most := unix.Rlimit{Cur: uint64(seconds), Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, &most, nil); err != nil {
+		return fmt.Errorf("limit the processor time of a reader: %w", err)
+	}
+	return nil
+}
+
+// OverCPU reports whether a process was ended for its processor time.
+func OverCPU(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGXCPU
+}
+
+// Resident returns how many bytes of memory a process holds; 0 if that is not
+// known.
+func Resident(pid int) int64 {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(b)
+	if len(fields) < 3 {
+		return 0
+	}
+	all, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64) // the program itself, once for all processes
+	return (all - shared) * int64(os.Getpagesize())
+}
