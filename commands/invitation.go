@@ -164,9 +164,14 @@ func (t *tree) stands(id uuid.UUID, i invitation) bool {
 		if f == nil || f.deleted {
 			return false
 		}
-		owned = owned || slices.Contains(f.own(), cmp.Or(i.Through, i.By))
+		owned = owned || f.ownedBy(cmp.Or(i.Through, i.By))
 	}
 	return owned
+}
+
+// ownedBy reports whether somebody owns a folder by itself.
+func (f *folder) ownedBy(who events.Principal) bool {
+	return slices.Contains(f.owners, who) || slices.Contains(f.permissions, events.Permission{Principal: who, Access: events.Own.String()})
 }
 
 // ownsThrough returns the group by which a user owns a folder, none where they

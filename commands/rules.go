@@ -105,7 +105,8 @@ func (t *tree) mayInvite(user events.User, f *folder, id uuid.UUID, list []event
 				between++
 			}
 		}
-		if between >= mostBetween || t.open(i.Principal, id) >= t.rules.mostReceived() {
+		most := t.rules.mostReceived()
+		if between >= mostBetween || len(t.invitations.to[i.Principal]) >= most && t.open(i.Principal, id) >= most {
 			return fault.Errorf(fault.Forbidden, "%s cannot be invited to more folders before answering other invitations: ask them to, or share with a group", i.Principal)
 		}
 	}

@@ -155,3 +155,36 @@ func TestReleasedLogTellsWhoDidWhat(t *testing.T) {
 		t.Errorf("FolderSummary = %+v, %v", summary, err)
 	}
 }
+
+// What was granted before there were invitations counts, and of those in the log
+// what was accepted.
+func TestReleasedLogGrantsWhatWasAccepted(t *testing.T) {
+	f := released(t)
+	archive := uuid.MustParse("7d2a1e63-a5c8-4e4f-9b37-2f8ca1d5a4e9")
+	user := func(name string, groups ...events.Principal) events.User {
+		return events.User{Principal: events.Principal("user:" + name), Groups: groups}
+	}
+	reports := uuid.MustParse("5a6f0c9d-3e41-4b7a-8f16-2c9d0e1b3a47")
+	for _, c := range []struct {
+		user   events.User
+		folder uuid.UUID
+		want   events.Access
+	}{
+		{bobOfKeycloak, reports, events.Write}, {user("zoe", "group:board"), reports, events.Read},
+		{alice, archive, events.Own}, {user("zoe", "group:board"), archive, events.Own}, {user("carol"), archive, events.Read},
+		{bobOfKeycloak, archive, events.NoAccess}, {user("dave"), archive, events.NoAccess}, {user("frank"), archive, events.NoAccess},
+	} {
+		if got, err := f.Access(t.Context(), c.user, c.folder); got != c.want || (err == nil) != (c.want > events.NoAccess) {
+			t.Errorf("%s has %v access to %v (%v), want %v", c.user.Principal, got, c.folder, err, c.want)
+		}
+	}
+	for name, want := range map[string]int{"dave": 1, "keycloak/bob": 0, "carol": 0, "frank": 0} {
+		if got, err := f.Invitations(t.Context(), user(name)); err != nil || len(got) != want {
+			t.Errorf("%s is invited to %+v (%v), want %d", name, got, err, want)
+		}
+	}
+	p, err := f.Permissions(t.Context(), alice, archive)
+	if err != nil || fmt.Sprint(p.List, p.Invited) != "[{group:board own} {user:carol read}] [{user:dave write} {user:keycloak/bob read}]" {
+		t.Errorf("the archive's list is %v and %v (%v)", p.List, p.Invited, err)
+	}
+}
