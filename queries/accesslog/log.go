@@ -1,0 +1,391 @@
+package accesslog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// Bounds on what waits to be written.
+const (
+	pause     = 500 * time.Millisecond // between writes: what kill -9 may lose
+	alike     = time.Minute            // in which what is alike is one record
+	mostKept  = 20_000                 // records that wait, or may still count more
+	mostEach  = 4_000                  // of those, from one user or address
+	mostTexts = 512                    // bytes of each text
+)
+
+// A user or address gets so many records a minute; what comes beyond is counted
+// in one. Reads that are to be kept whole have a bound of their own.
+const (
+	eachMinute      = 120
+	readsEachMinute = 6_000
+)
+
+// Options are what a Log is made of.
+type Options struct {
+	Reads     Reads
+	Retention time.Duration // until a record is forgotten; 0: never
+	Bytes     int64         // of all records, about; the oldest go first; 0: no bound
+	// Find looks up where things are. What is not among them does not exist. It
+	// may be nil.
+	Find func(ctx context.Context, things []string) (map[string]Found, error)
+	// Granted reports whether a user may read what is in a folder otherwise than as
+	// an administrator. It may be nil.
+	Granted func(ctx context.Context, user events.User, folder string) (bool, error)
+	Lost    func(n int) // is called with the number of records that were lost; may be nil
+	Logger  *slog.Logger
+	Now     func() time.Time // time.Now if nil
+}
+
+// Log keeps records. Its methods may be called from several goroutines.
+type Log struct {
+	Options
+	store *store
+	nth   atomic.Int64 // of the reads that may be sampled
+
+	mu      sync.Mutex
+	kept    map[key]*entry
+	each    map[string]int // of kept, by source
+	lost    int
+	spent   map[string]*budget
+	closing bool
+
+	writing sync.Mutex // one write at a time
+	swept   time.Time
+	written int // since then
+
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// key is what accesses have in common that are one record.
+type key struct {
+	kind                              Kind
+	actor                             events.Principal
+	via, address, thing, name, detail string
+}
+
+// entry is a record that waits, or that may still count more.
+type entry struct {
+	key
+	source   string
+	user     events.User
+	record   Record
+	counted  int // as it is written
+	resolved bool
+	charged  bool // to its source
+	dropped  bool
+	number   int64 // in the store; 0: not there yet
+}
+
+// budget is how many records of a source were written in a minute.
+type budget struct {
+	since        time.Time
+	reads, other int
+	beyond       *entry
+}
+
+// begin starts what writes and forgets.
+func begin(s *store, o Options) *Log {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Log{Options: o, store: s, kept: map[key]*entry{}, each: map[string]int{}, spent: map[string]*budget{}, stop: stop, ended: make(chan struct{})}
+	go l.run(ctx)
+	return l
+}
+
+func (l *Log) run(ctx context.Context) {
+	defer close(l.ended)
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
+		err := l.flush(bounded)
+		if err == nil {
+			err = l.sweep(bounded)
+		}
+		cancel()
+		if err != nil && ctx.Err() == nil && !failing {
+			l.Logger.Error("records of access cannot be written; they wait, and are lost when there are too many", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+// Close writes what waits and closes the store.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
+	l.stop()
+	<-l.ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return errors.Join(l.flush(ctx), l.store.Close())
+}
+
+// Record notes an access. It does not wait for anything.
+func (l *Log) Record(a Access) {
+	if l == nil || !l.wanted(a) {
+		return
+	}
+	k := key{a.Kind, a.User.Principal, a.Via, short(a.Address), short(a.Thing), short(a.Name), short(a.Detail)}
+	now := l.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return
+	}
+	if e := l.kept[k]; e != nil && now.Sub(time.UnixMicro(e.record.Time)) < alike {
+		e.record.Count++
+		e.record.Last = now
+		return
+	}
+	source := string(cmp.Or(a.User.Principal, events.Principal(k.address)))
+	if len(l.kept) >= mostKept || l.each[source] >= mostEach {
+		l.lost++
+		return
+	}
+	if before := l.kept[k]; before != nil { // a minute is over, and it may not be written yet
+		delete(l.kept, k)
+		k.name += "\x00" + uuid.NewString()
+		before.key = k
+		l.kept[k] = before
+		k = key{a.Kind, a.User.Principal, a.Via, short(a.Address), short(a.Thing), short(a.Name), short(a.Detail)}
+	}
+	l.each[source]++
+	l.kept[k] = &entry{
+		key: k, source: source, user: a.User, resolved: a.Thing == "",
+		record: Record{
+			Mark: Mark{Time: now.UnixMicro()}, ID: uuid.New(), Last: now, Count: 1, Kind: a.Kind, Actor: a.User.Principal, Via: short(a.Via),
+			Correlation: short(a.Correlation), Address: k.address, Thing: k.thing, Name: short(a.Name), Place: string(a.Place), Detail: k.detail,
+		},
+	}
+}
+
+// wanted reports whether an access is kept, as far as that is known at once.
+func (l *Log) wanted(a Access) bool {
+	switch {
+	case a.Kind == Exported:
+		return !l.Reads.None
+	case a.Kind != Read:
+		return true
+	case a.User.Admin:
+		return !l.Reads.None // whether he may otherwise is found out later
+	}
+	return l.sampled()
+}
+
+func (l *Log) sampled() bool {
+	every := int64(l.Reads.Every)
+	return every > 0 && l.nth.Add(1)%every == 0
+}
+
+// short cuts a text that may come from outside.
+func short(s string) string {
+	if len(s) <= mostTexts {
+		return s
+	}
+	s = s[:mostTexts]
+	for !utf8.ValidString(s) && len(s) > mostTexts-utf8.UTFMax {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}
+
+// flush writes what is new.
+func (l *Log) flush(ctx context.Context) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	now := l.Now()
+	if err := l.resolve(ctx, l.waiting(now)); err != nil {
+		return err
+	}
+	rows := l.chosen(now)
+	if err := l.store.write(ctx, rows); err != nil {
+		return err
+	}
+	l.settle(rows, now)
+	l.written += len(rows)
+	return nil
+}
+
+// waiting returns what is to be looked up, and makes a record of what was lost.
+func (l *Log) waiting(now time.Time) (unresolved []*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost > 0 {
+		if l.Options.Lost != nil {
+			l.Options.Lost(l.lost)
+		}
+		k := key{kind: Lost}
+		e := l.kept[k]
+		if e == nil {
+			e = &entry{key: k, resolved: true, charged: true, record: Record{Mark: Mark{Time: now.UnixMicro()}, ID: uuid.New(), Kind: Lost, Via: "access log"}}
+			l.kept[k] = e
+		}
+		e.record.Count += l.lost
+		e.record.Last = now
+		l.lost = 0
+	}
+	for _, e := range l.kept {
+		if !e.resolved {
+			unresolved = append(unresolved, e)
+		}
+	}
+	return unresolved
+}
+
+// resolve looks up what records are about. What does not exist was denied to
+// nobody.
+func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
+	const most = 1000 // at once
+	things := make([]string, len(unresolved))
+	for i, e := range unresolved {
+		things[i] = e.thing
+	}
+	for from := 0; from < len(things); from += most {
+		to := min(from+most, len(things))
+		found := map[string]Found{}
+		if l.Find != nil {
+			var err error
+			if found, err = l.Find(ctx, things[from:to]); err != nil {
+				return err
+			}
+		}
+		for _, e := range unresolved[from:to] {
+			if err := l.place(ctx, e, found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place fills in where a record's thing is, and what follows from that.
+func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error {
+	f, ok := found[e.thing]
+	drop := !ok && e.kind == Denied
+	kind := e.kind
+	if ok && e.kind == Read && e.user.Admin {
+		granted := true
+		if l.Granted != nil {
+			var err error
+			if granted, err = l.Granted(ctx, e.user, f.Place); err != nil {
+				return err
+			}
+		}
+		if granted {
+			drop = !l.sampled()
+		} else {
+			kind = ReadByAdmin
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.resolved, e.dropped = true, drop
+	e.record.Kind, e.record.Place, e.record.PlaceName, e.record.Name = kind, f.Place, short(f.PlaceName), short(f.Name)
+	return nil
+}
+
+// row is a record as it is to be written.
+type row struct {
+	entry  *entry
+	number int64 // in the store; 0: it is to be added
+	Record
+}
+
+// chosen returns what is to be written: of a source that has had its part, the
+// rest counts in one record.
+func (l *Log) chosen(now time.Time) (rows []row) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.kept {
+		if e.resolved && !e.dropped && !e.charged {
+			l.charge(e, now)
+		}
+	}
+	for _, e := range l.kept {
+		if e.charged && !e.dropped && e.counted < e.record.Count {
+			rows = append(rows, row{e, e.number, e.record})
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.Time, b.Time) })
+	return rows
+}
+
+// charge takes a new record from what its source may have in a minute.
+func (l *Log) charge(e *entry, now time.Time) {
+	e.charged = true
+	if e.source == "" {
+		return
+	}
+	b := l.spent[e.source]
+	if b == nil || now.Sub(b.since) >= alike {
+		b = &budget{since: now}
+		l.spent[e.source] = b
+	}
+	n, most := &b.other, eachMinute
+	if e.kind == Read || e.kind == Exported {
+		n, most = &b.reads, readsEachMinute
+	}
+	if *n++; *n <= most {
+		return
+	}
+	if b.beyond == nil || b.beyond.kind != e.kind {
+		r := e.record
+		r.ID, r.Count, r.Thing, r.Name, r.Place, r.PlaceName, r.Detail = uuid.New(), 0, "", "", "", "", "further ones, which are not listed one by one"
+		b.beyond = &entry{key: e.key, record: r, resolved: true, charged: true}
+		b.beyond.key.name = "\x00" + r.ID.String()
+		l.kept[b.beyond.key] = b.beyond
+	}
+	b.beyond.record.Count += e.record.Count
+	b.beyond.record.Last = now
+	e.dropped = true
+}
+
+// settle notes what was written, and forgets what is over.
+func (l *Log) settle(rows []row, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range rows {
+		r.entry.number, r.entry.counted = r.number, r.Count
+	}
+	for k, e := range l.kept {
+		if now.Sub(time.UnixMicro(e.record.Time)) >= alike && (e.dropped || e.counted == e.record.Count) {
+			delete(l.kept, k)
+			if e.source != "" {
+				if l.each[e.source]--; l.each[e.source] <= 0 {
+					delete(l.each, e.source)
+				}
+			}
+		}
+	}
+	for source, b := range l.spent {
+		if now.Sub(b.since) >= alike {
+			delete(l.spent, source)
+		}
+	}
+}
