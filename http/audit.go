@@ -22,12 +22,15 @@ type auditEntry struct {
 	FolderID      *uuid.UUID `json:"folderId"`
 	FolderName    *string    `json:"folderName"`
 	JobID         *uuid.UUID `json:"jobId"`
+	Address       string     `json:"address,omitempty"`
+	Count         int        `json:"count,omitempty"`
 }
 
 func auditBody(e queries.AuditEntry) auditEntry {
 	return auditEntry{
 		e.ID, moment(e.Time), orNull(string(e.Actor)), orNull(e.Via), orNull(e.Correlation), e.Type, e.What,
 		parentOrNull(e.Document), orNull(e.Name), parentOrNull(e.Folder), orNull(e.FolderName), parentOrNull(e.Job),
+		e.Address, e.Count,
 	}
 }
 
@@ -37,6 +40,7 @@ func (s *Server) audit(c *call) (any, error) {
 	q := queries.AuditFilter{
 		Document: f.id("document"), Folder: f.id("folder"), Actor: f.user("actor"),
 		From: f.time("from"), To: f.time("to"), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor"),
+		Kind: f.auditKind(),
 	}
 	if err := f.err(); err != nil {
 		return nil, err
@@ -46,6 +50,15 @@ func (s *Server) audit(c *call) (any, error) {
 		return nil, err
 	}
 	return s.listing(c, each(entries, auditBody), next), nil
+}
+
+// auditKind returns which entries of the trail are asked for.
+func (f *filter) auditKind() queries.AuditKind {
+	kind := queries.AuditKind(f.text("kind"))
+	if kind != "" && kind != queries.Changes && kind != queries.Access && kind != queries.Everything {
+		f.wrong = append(f.wrong, "kind must be one of the following values: changes, access, all")
+	}
+	return kind
 }
 
 // user returns an optional principal that names a person, as whom alone things

@@ -140,6 +140,9 @@ func (s *Server) documentBatch(c *call) (any, error) {
 		return nil, err
 	}
 	docs, err := s.Queries.DocumentBatch(c.Context(), c.user, ids)
+	if err == nil {
+		s.batch(c, ids, docs)
+	}
 	return each(docs, documentBody), err
 }
 

@@ -64,12 +64,9 @@ func (s *Server) serve(d dialect, answer endpoint) http.Handler {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answer endpoint) error {
-	token, err := Bearer(r)
+	user, err := s.caller(r)
 	if err != nil {
-		return err
-	}
-	user, _, err := s.Verify(r.Context(), token)
-	if err != nil {
+		s.denied(r, user, err)
 		return err
 	}
 	c := &call{Request: r, user: user}
@@ -77,8 +74,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	value, err := answer(s, c)
 	c.turn.Release()
 	if err != nil {
+		s.denied(r, user, err)
 		return err
 	}
+	defer s.read(w, c) // also of what the client leaves before its end
 	w = c.turn.Writer(w)
 	write, ok := value.(reply)
 	switch {
@@ -89,6 +88,16 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 		write = d.withStatus(http.StatusOK, value)
 	}
 	return write(w, r)
+}
+
+// caller returns whose request it is.
+func (s *Server) caller(r *http.Request) (events.User, error) {
+	token, err := Bearer(r)
+	if err != nil {
+		return events.User{}, err
+	}
+	user, _, err := s.Verify(r.Context(), token)
+	return user, err
 }
 
 // Bearer returns the token of a request's Authorization header.

@@ -46,6 +46,7 @@ func (s *Server) search(c *call) (any, error) {
 	}
 	sources, err := s.Queries.Search(c.Context(), c.user, q)
 	for _, p := range sources {
+		s.reads(c, "by a search", p.Document)
 		out.Sources = append(out.Sources, source{
 			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 			StartPage: page(p.StartPage), EndPage: page(p.EndPage),
@@ -82,6 +83,7 @@ func (s *Server) ask(c *call) (any, error) {
 		return nil, err
 	}
 	a, err := s.Queries.Ask(c.Context(), c.user, q)
+	s.reads(c, "by a question", a.Documents...)
 	return struct {
 		Answer     string  `json:"answer"`
 		Reasoning  string  `json:"reasoning"`

@@ -22,6 +22,7 @@ import (
 	"annals/events"
 	"annals/events/originals"
 	"annals/http/ratelimit"
+	"annals/queries/accesslog"
 )
 
 // Server serves the core and the vault. Its fields are set before Handler or
@@ -48,6 +49,12 @@ type Server struct {
 	Metrics http.Handler
 	// Observe is told of every request once it is answered. May be nil.
 	Observe func(Answered)
+	// Accessed is told of refusals, and of documents that were read. It is not
+	// waited for. May be nil.
+	Accessed func(accesslog.Access)
+	// Address returns the address of a request's client: that of its connection
+	// if nil.
+	Address func(*http.Request) string
 
 	// CoreURL, VaultURL, MCPURL and IssuerURL are what clients call. Without
 	// them the paths are /core, /vault, /mcp and /signin. Where one has another

@@ -2,10 +2,13 @@ package queries
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"annals/events"
 	"annals/queries/answer"
+
+	"github.com/google/uuid"
 )
 
 // askPassages is how many passages an answer is looked for in.
@@ -21,14 +24,18 @@ func (q *Queries) Ask(ctx context.Context, user events.User, s Search) (Answer, 
 		return Answer{}, err
 	}
 	passages := make([]answer.Passage, len(sources))
+	var documents []uuid.UUID
 	for i, src := range sources {
+		if !slices.Contains(documents, src.Document) {
+			documents = append(documents, src.Document)
+		}
 		passages[i] = answer.Passage{
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
 			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Score: src.Score,
 		}
 	}
 	a := answer.Find(s.Query, passages)
-	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}, nil
+	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence, Documents: documents}, nil
 }
 
 // ownerNames returns the names of users, or groups, as people write them.

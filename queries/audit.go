@@ -24,6 +24,7 @@ type AuditFilter struct {
 	From, To time.Time // from the one on, up to before the other; zero: without bound
 	Limit    int       // 0: auditPage
 	Cursor   string    // where the last page ended
+	Kind     AuditKind // "" is Changes
 }
 
 // AuditEntry is one thing that somebody did. Names are those of then; of a
@@ -41,6 +42,8 @@ type AuditEntry struct {
 	Folder      uuid.UUID // that it happened to, or in which the document lay after it
 	FolderName  string
 	Job         uuid.UUID
+	Address     string // from which a thing was accessed
+	Count       int    // of accesses that are alike; 0 for changes
 }
 
 // auditPage is how many entries a page has that is not told.
@@ -52,6 +55,9 @@ const auditPage = 100
 // and in their own jobs. A document or folder that the user may read and does
 // not own is fault.Forbidden, any other fault.NotFound.
 func (q *Queries) Audit(ctx context.Context, user events.User, f AuditFilter) (entries []AuditEntry, next string, err error) {
+	if f.Kind != "" && f.Kind != Changes {
+		return q.auditAccess(ctx, user, f)
+	}
 	before, err := f.before()
 	if err != nil {
 		return nil, "", err

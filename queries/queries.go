@@ -14,6 +14,7 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections"
+	"annals/queries/accesslog"
 
 	"github.com/google/uuid"
 )
@@ -30,6 +31,8 @@ type Queries struct {
 	// Start is the log's head when the service started: it is ready once
 	// every read model has passed it.
 	Start events.Position
+	// Accesses are who signed in, who was refused and who read what. May be nil.
+	Accesses *accesslog.Log
 }
 
 // Ready returns nil once every read model has caught up with what the log held
@@ -270,7 +273,8 @@ type Source struct {
 type Answer struct {
 	Text       string
 	Reasoning  string
-	Confidence float64 // 0 to 1; under 0.3 it abstains
+	Confidence float64     // 0 to 1; under 0.3 it abstains
+	Documents  []uuid.UUID // that were looked at
 }
 
 // FolderSummary describes what a folder holds.

@@ -30,7 +30,7 @@ type askOut struct {
 func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 	q := queries.Search{Query: in.Query, Folder: in.FolderName}
 	if in.DocumentID != "" {
-		d, err := h.describe(c, in.DocumentID)
+		d, err := h.describe(c, askTool.name, in.DocumentID)
 		if err != nil {
 			return out, err
 		}
@@ -40,6 +40,7 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 	if err != nil {
 		return out, err
 	}
+	h.reads(c, askTool.name, a.Documents...)
 	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}
 	const abstains = 0.3
 	if a.Confidence < abstains {

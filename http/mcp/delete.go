@@ -60,10 +60,11 @@ func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error
 
 func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Position) {
 	one.DocumentID = text
-	d, err := h.describe(c, text)
+	d, err := h.describe(c, deleteTool.name, text)
 	if err == nil {
 		one.Title, one.FolderName = d.Title, d.FolderPath
 		at, err = h.Commands.DeleteDocument(c, c.user, httpd.Correlation(c), commands.DeleteDocument{ID: d.ID, Version: d.Version})
+		h.seen(c, deleteTool.name, "", d.ID, err)
 		err = h.advise(err, fault.Conflict, "Look at what it is now, and call again.")
 	}
 	if one.Deleted = err == nil; !one.Deleted {

@@ -9,6 +9,7 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/queries"
+	"annals/queries/accesslog"
 
 	"github.com/google/uuid"
 )
@@ -49,12 +50,13 @@ func documentList(docs []document) string {
 }
 
 // describe returns a document that the caller may read.
-func (h *Handler) describe(c call, id string) (queries.Document, error) {
+func (h *Handler) describe(c call, tool, id string) (queries.Document, error) {
 	parsed, err := h.documentID(id)
 	if err != nil {
 		return queries.Document{}, err
 	}
 	d, err := h.Queries.Describe(c, c.user, parsed)
+	h.seen(c, tool, "", parsed, err)
 	return d, h.advise(err, fault.NotFound, whichDocuments)
 }
 
@@ -102,6 +104,7 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 		return out, err
 	}
 	page, err := h.Queries.MarkdownPage(c, c.user, id, from, textPage)
+	h.seen(c, markdownTool.name, accesslog.Exported, id, err)
 	if err != nil {
 		return out, h.advise(err, fault.NotFound, whichDocuments)
 	}
@@ -159,7 +162,7 @@ type metadataOut struct {
 }
 
 func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
-	d, err := h.describe(c, in.DocumentID)
+	d, err := h.describe(c, metadataTool.name, in.DocumentID)
 	if err != nil {
 		return out, err
 	}

@@ -33,6 +33,7 @@ type call struct {
 	context.Context // ends when the client leaves
 	user            events.User
 	batch           *batch
+	address         string // of the client
 }
 
 type callKey struct{}
@@ -69,7 +70,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Accept", "*/*") // as RFC 9110 12.5.1 has it
 	}
 	ctx := commands.Through(r.Context(), "tools")
-	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user, new(batch)})
+	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user, new(batch), h.address(r)})
 	h.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
@@ -118,6 +119,7 @@ func sessionDigest(random string, user events.User) string {
 // unverified answers a request whose token does not tell its user.
 func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.Is(err, fault.Unauthenticated) {
+		h.tokenRefused(r)
 		h.challenge(w, "invalid_token", "the token is not valid here, or has expired")
 		return
 	}

@@ -26,6 +26,7 @@ import (
 	httpd "annals/http"
 	"annals/http/ratelimit"
 	"annals/queries"
+	"annals/queries/accesslog"
 
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -82,6 +83,13 @@ type Options struct {
 	// machine's disk. Without any, that tool is not offered.
 	IngestRoots []string
 	AllowDelete bool // offers the tool that deletes documents
+
+	// Accessed is told of refusals, and of documents that were read. It is not
+	// waited for. May be nil.
+	Accessed func(accesslog.Access)
+	// Address returns the address of a request's client: that of its connection
+	// if nil.
+	Address func(*http.Request) string
 
 	Limits httpd.Limits
 	// Reads charges users for the time of what only reads, beside that of the

@@ -53,6 +53,7 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	}
 	found, err := h.Queries.Search(c, c.user, q)
 	for _, p := range found {
+		h.reads(c, searchTool.name, p.Document)
 		out.Sources = append(out.Sources, source{
 			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 			StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,

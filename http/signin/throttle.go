@@ -139,6 +139,10 @@ func (p *Provider) address(r *http.Request) string {
 	return ip.String()
 }
 
+// Address returns the client's address of a request, as throttles count it: of
+// IPv6 the /64.
+func (p *Provider) Address(r *http.Request) string { return p.address(r) }
+
 func (p *Provider) trusts(peer string) bool {
 	ip, err := netip.ParseAddr(peer)
 	return err == nil && slices.ContainsFunc(p.proxies, func(proxy netip.Prefix) bool { return proxy.Contains(ip.Unmap()) })

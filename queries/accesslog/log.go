@@ -287,8 +287,13 @@ func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
 // place fills in where a record's thing is, and what follows from that.
 func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error {
 	f, ok := found[e.thing]
-	drop := !ok && e.kind == Denied
-	kind := e.kind
+	kind, drop := e.kind, false
+	switch {
+	case !ok && e.kind == Denied:
+		drop = true
+	case !ok && e.kind == Read && e.user.Admin: // a summary, say, which nobody wrote
+		drop = !l.sampled()
+	}
 	if ok && e.kind == Read && e.user.Admin {
 		granted := true
 		if l.Granted != nil {

@@ -1,0 +1,142 @@
+package http
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"annals/events"
+	"annals/queries"
+	"annals/queries/accesslog"
+
+	"github.com/google/uuid"
+	"github.com/gorilla/mux"
+)
+
+// routeOf returns the template of the route that answers a request, "" for none.
+func routeOf(r *http.Request) string {
+	if route := mux.CurrentRoute(r); route != nil {
+		return template(route)
+	}
+	return ""
+}
+
+// access records something of a request, if records are kept.
+func (s *Server) access(r *http.Request, user events.User, a accesslog.Access) {
+	if s.Accessed == nil {
+		return
+	}
+	a.User, a.Correlation, a.Address = user, Correlation(r.Context()), s.address(r)
+	if a.Via == "" {
+		a.Via, _, _ = strings.Cut(strings.TrimPrefix(routeOf(r), "/"), "/")
+	}
+	s.Accessed(a)
+}
+
+// address returns the client's address.
+func (s *Server) address(r *http.Request) string {
+	if s.Address != nil {
+		return s.Address(r)
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
+// denied records a request that was refused for who asked.
+func (s *Server) denied(r *http.Request, user events.User, err error) {
+	status, _ := describe(err)
+	detail := r.Method + " " + routeOf(r)
+	switch status {
+	case http.StatusUnauthorized:
+		s.access(r, user, accesslog.Access{Kind: accesslog.TokenRefused, Detail: detail})
+	case http.StatusForbidden, http.StatusNotFound:
+		things := thingsOf(r)
+		for _, thing := range things {
+			s.access(r, user, accesslog.Access{Kind: accesslog.Denied, Thing: thing, Detail: detail})
+		}
+		if len(things) == 0 && status == http.StatusForbidden {
+			s.access(r, user, accesslog.Access{Kind: accesslog.Denied, Detail: detail})
+		}
+	}
+}
+
+// thingsOf returns what a request names by its path and its query.
+func thingsOf(r *http.Request) (things []string) {
+	add := func(kind, text string) {
+		if id, ok := parseID(text); ok {
+			things = append(things, kind+"-"+id.String())
+		}
+	}
+	vars := mux.Vars(r)
+	switch route := routeOf(r); {
+	case strings.Contains(route, "/documents/"):
+		add("document", vars["id"])
+	case strings.Contains(route, "/folders/"):
+		add("folder", vars["id"])
+	case strings.Contains(route, "/jobs/"):
+		add("job", vars["job_id"])
+	}
+	query := r.URL.Query()
+	add("document", query.Get("document"))
+	for _, name := range []string{"folder", "folderId", "parentFolderId"} {
+		add("folder", query.Get(name))
+	}
+	return things
+}
+
+// readKind returns how a route that was answered shows what is in a document.
+func readKind(route string) (kind accesslog.Kind, reads bool) {
+	switch _, below, ok := strings.Cut(route, "/documents/"); {
+	case !ok:
+		return "", false
+	case below == "{id}.{ext}", strings.HasSuffix(below, "/content"), below == "{id}/markdown":
+		return accesslog.Exported, true
+	case below == "{id}", below == "{id}/versions/{version}":
+		return accesslog.Read, true
+	}
+	return "", false
+}
+
+// read records that a document was sent, as far as it was.
+func (s *Server) read(w http.ResponseWriter, c *call) {
+	out, ok := w.(*response)
+	if !ok || s.Accessed == nil || c.Method != http.MethodGet || out.status != http.StatusOK && out.status != http.StatusPartialContent {
+		return
+	}
+	kind, ok := readKind(routeOf(c.Request))
+	if !ok {
+		return
+	}
+	for _, thing := range thingsOf(c.Request) {
+		s.access(c.Request, c.user, accesslog.Access{Kind: kind, Thing: thing})
+	}
+}
+
+// reads records that of some documents a part was sent.
+func (s *Server) reads(c *call, how string, ids ...uuid.UUID) {
+	seen := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			s.access(c.Request, c.user, accesslog.Access{Kind: accesslog.Read, Thing: events.DocumentStream(id), Detail: how})
+		}
+	}
+}
+
+// batch records which documents of a batch were sent, and which were refused by
+// being left out.
+func (s *Server) batch(c *call, asked []uuid.UUID, sent []queries.Document) {
+	if s.Accessed == nil {
+		return
+	}
+	ids := each(sent, func(d queries.Document) uuid.UUID { return d.ID })
+	s.reads(c, "in a batch", ids...)
+	for _, id := range asked {
+		if !slices.Contains(ids, id) {
+			s.access(c.Request, c.user, accesslog.Access{Kind: accesslog.Denied, Thing: events.DocumentStream(id), Detail: "POST " + routeOf(c.Request)})
+		}
+	}
+}

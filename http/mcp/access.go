@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"net/http"
+
+	"annals/events"
+	"annals/events/fault"
+	httpd "annals/http"
+	"annals/queries/accesslog"
+
+	"github.com/google/uuid"
+)
+
+// access records something of a call, if records are kept.
+func (h *Handler) access(c call, a accesslog.Access) {
+	if h.Accessed == nil {
+		return
+	}
+	a.User, a.Via, a.Correlation, a.Address = c.user, "tools", httpd.Correlation(c), c.address
+	h.Accessed(a)
+}
+
+// seen records what came of a call that names a document: that it was read,
+// or that it was denied.
+func (h *Handler) seen(c call, tool string, kind accesslog.Kind, id uuid.UUID, err error) {
+	a := accesslog.Access{Kind: kind, Thing: events.DocumentStream(id), Detail: "by the tool " + h.Prefix + tool}
+	switch {
+	case fault.Is(err, fault.Forbidden), fault.Is(err, fault.NotFound):
+		a.Kind = accesslog.Denied
+	case err != nil || kind == "":
+		return
+	}
+	h.access(c, a)
+}
+
+// reads records that passages of documents were returned.
+func (h *Handler) reads(c call, tool string, ids ...uuid.UUID) {
+	seen := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			h.seen(c, tool, accesslog.Read, id, nil)
+		}
+	}
+}
+
+// tokenRefused records that a request came with a token that is not valid. One
+// without any is how clients begin.
+func (h *Handler) tokenRefused(r *http.Request) {
+	if h.Accessed == nil {
+		return
+	}
+	h.Accessed(accesslog.Access{
+		Kind: accesslog.TokenRefused, Via: "tools", Correlation: httpd.Correlation(r.Context()), Address: h.address(r), Detail: r.Method + " " + h.URL.Path,
+	})
+}
+
+func (h *Handler) address(r *http.Request) string {
+	if h.Address != nil {
+		return h.Address(r)
+	}
+	return r.RemoteAddr
+}
