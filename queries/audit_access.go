@@ -236,7 +236,10 @@ func (t *trail) shown(ctx context.Context, records []accesslog.Record) ([]marked
 func (t *trail) accessEntry(r accesslog.Record) AuditEntry {
 	e := AuditEntry{
 		ID: r.ID, Time: time.UnixMicro(r.Time).UTC(), Actor: r.Actor, Via: r.Via, Correlation: r.Correlation, Type: string(r.Kind),
-		What: r.Words(), Address: r.Address, Count: r.Count,
+		What: r.Words(), Count: r.Count,
+	}
+	if t.user.Admin || r.Actor == t.user.Principal || r.Place == string(t.user.Principal) {
+		e.Address = r.Address // where others are is no matter of an owner's
 	}
 	kind, text, _ := strings.Cut(r.Thing, "-")
 	id, err := uuid.Parse(text)

@@ -100,6 +100,9 @@ func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signi
 		return err
 	}
 	defer func() { err = errors.Join(err, accounts.Close()) }()
+	access := &commandAccess{accountsURL: url, dataDir: dir, warn: cmd.ErrOrStderr()}
+	defer func() { err = errors.Join(err, access.close()) }()
+	accounts.Observe = func(ctx context.Context, e signin.Event) { access.record(ctx, signedIn(e, "")) }
 	return f(ctx, accounts)
 }
 

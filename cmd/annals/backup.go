@@ -13,6 +13,7 @@ import (
 	"annals/events"
 	"annals/events/backup"
 	"annals/events/sqlite"
+	"annals/queries/accesslog"
 
 	"github.com/spf13/cobra"
 )
@@ -118,6 +119,9 @@ func takeBackup(ctx context.Context, c *backupConfig) (err error) {
 	if err != nil {
 		return err
 	}
+	access := &commandAccess{accountsURL: c.accounts, dataDir: c.data, warn: c.out}
+	access.record(ctx, accesslog.Access{Kind: accesslog.BackedUp, Via: "command", Detail: fmt.Sprint("to ", c.place)})
+	defer func() { err = errors.Join(err, access.close()) }()
 	return c.tell(r, time.Since(begun))
 }
 

@@ -28,6 +28,7 @@ import (
 
 // serveConfig is everything that serve can be told.
 type serveConfig struct {
+	access                               accessConfig
 	data, listen, accounts               string
 	log, readModels, readReplica         string
 	search, originals                    string
@@ -109,6 +110,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")
 	flags.Lookup("drain").DefValue = "0s" // which help does not show
 	c.quota.bind(flags)
+	c.access.bind(flags)
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")

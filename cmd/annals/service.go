@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	"annals/http/signin"
 	"annals/projections"
 	"annals/queries"
+	"annals/queries/accesslog"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -53,6 +55,8 @@ type service struct {
 	reader    extract.Reader
 	accounts  *signin.Accounts
 	verifier  *signin.Verifier
+	access    *accesslog.Log
+	address   func(*http.Request) string // of a request's client
 	queries   *queries.Queries
 	importer  *importer.Importer
 	server    *httpd.Server
@@ -86,7 +90,7 @@ func openService(ctx context.Context, c *serveConfig, urls addresses, logger *sl
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openSignIn, s.openQuotas, s.openImporter} {
+	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openAccess, s.openSignIn, s.openQuotas, s.openImporter} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -170,6 +174,7 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(s.accounts.Close)
+	s.accounts.Observe = func(ctx context.Context, e signin.Event) { s.access.Record(signedIn(e, httpd.Correlation(ctx))) }
 	if s.password, s.adminMade, err = s.accounts.EnsureAdmin(ctx, s.config.askAdminPassword()); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
 	}
@@ -200,6 +205,7 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(func() error { provider.Close(); return nil })
+	s.address = provider.Address
 	s.server = &httpd.Server{SignIn: provider, SignInDocuments: provider.RootDocuments(), Verify: s.verifier.Verify}
 	return nil
 }
@@ -268,12 +274,14 @@ func (s *service) openServer() error {
 	s.server.Linger = s.config.drainTime()
 	s.server.Logger = s.logger
 	s.server.Observe = s.metrics.Request
+	s.server.Accessed, s.server.Address = s.access.Record, s.address
 	if s.metricsAt == nil {
 		s.server.Metrics = s.metrics
 	}
 	tools, err := mcp.New(mcp.Options{
 		Verify: s.verifier.For(s.urls.mcp.String()).Verify, Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
 		URL: s.urls.mcp, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
+		Accessed: s.access.Record, Address: s.address,
 		IngestRoots: s.config.mcpIngestRoots, AllowDelete: s.config.mcpAllowDelete,
 		Limits: s.server.Limits, Reads: s.reads, Version: version(), Logger: s.logger,
 	})

@@ -33,6 +33,7 @@ type Metrics struct {
 	failures *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	steps    *prometheus.HistogramVec
+	lost     prometheus.Counter
 	refused  *prometheus.CounterVec
 }
 
@@ -70,11 +71,14 @@ func New(version string, logger *slog.Logger) *Metrics {
 	for _, limit := range limits {
 		m.refused.WithLabelValues(limit)
 	}
+	m.lost = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "annals_access_records_lost_total", Help: "Records of sign-ins, refusals and reads that were lost, since more came than could be written.",
+	})
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "annals_info", Help: "Always 1; its label is the version of the program.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.appends, m.appended, m.failures, m.requests, m.steps, m.refused, info,
+	m.registry.MustRegister(m.lost, m.appends, m.appended, m.failures, m.requests, m.steps, m.refused, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: scrapeLog{logger}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapes,
@@ -86,6 +90,9 @@ func New(version string, logger *slog.Logger) *Metrics {
 func (m *Metrics) Request(a httpd.Answered) {
 	m.requests.WithLabelValues(a.Route, a.Method, strconv.Itoa(a.Status)).Observe(a.Took.Seconds())
 }
+
+// Lost counts records of access that were lost.
+func (m *Metrics) Lost(n int) { m.lost.Add(float64(n)) }
 
 // steps are those of importing a file.
 var steps = []string{"reading", "ocr", "splitting", "summarising", "filing"}

@@ -116,16 +116,52 @@ func (r Record) Words() string {
 	case Lost:
 		return fmt.Sprintf("%d records of access were lost, since more came than could be written", r.Count)
 	default:
-		said = words(r.Kind)
-		if r.Name != "" {
-			said += ": " + r.Name
-		}
+		said = r.signInWords()
 	}
 	if r.Detail != "" {
 		said += " (" + r.Detail + ")"
 	}
 	if r.Count > 1 {
 		said += fmt.Sprintf(", %d times within a minute", r.Count)
+	}
+	return said
+}
+
+// sentences are those of the sign-in, with the account's name in place of %s.
+var sentences = map[Kind]string{
+	"SignedIn":          "signed in",
+	"SignInFailed":      "failed to sign in as %s",
+	"SignInRefused":     "was kept from trying to sign in as %s",
+	"SignedOut":         "signed out",
+	"ProgramAllowed":    "allowed a program to act for them",
+	"ProgramDenied":     "refused a program",
+	"ProgramEnded":      "ended a program's sign-in",
+	"ProgramMisused":    "came with a program's code or token that was used before",
+	"TokenIssued":       "issued a token of %s",
+	"UserCreated":       "created user %s",
+	"UserChanged":       "changed user %s",
+	"PasswordChanged":   "changed the password of %s",
+	"LinkCreated":       "made a link for a new password of %s",
+	"FactorAdded":       "added a second factor of %s",
+	"FactorRemoved":     "removed a second factor of %s",
+	"FactorsReset":      "reset the second factors of %s",
+	"FactorsRequired":   "changed whether second factors are required",
+	"RecoveryCodeUsed":  "used a recovery code of %s",
+	"SigningKeyAdded":   "added a signing key",
+	"SigningKeyDeleted": "deleted a signing key",
+}
+
+func (r Record) signInWords() string {
+	name := "an account that there is not"
+	if r.Name != "" {
+		name = strconv.Quote(r.Name)
+	}
+	if said, ok := sentences[r.Kind]; ok {
+		return strings.ReplaceAll(said, "%s", name)
+	}
+	said := words(r.Kind) // of a later version
+	if r.Name != "" {
+		said += ": " + name
 	}
 	return said
 }

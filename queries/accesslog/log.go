@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -294,7 +295,8 @@ func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error
 	case !ok && e.kind == Read && e.user.Admin: // a summary, say, which nobody wrote
 		drop = !l.sampled()
 	}
-	if ok && e.kind == Read && e.user.Admin {
+	detail := e.record.Detail
+	if ok && (e.kind == Read || e.kind == Exported) && e.user.Admin {
 		granted := true
 		if l.Granted != nil {
 			var err error
@@ -302,16 +304,20 @@ func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error
 				return err
 			}
 		}
-		if granted {
+		switch {
+		case e.kind == Exported && !granted:
+			detail = strings.TrimPrefix(detail+", as an administrator", ", ")
+		case e.kind == Exported:
+		case granted:
 			drop = !l.sampled()
-		} else {
+		default:
 			kind = ReadByAdmin
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.resolved, e.dropped = true, drop
-	e.record.Kind, e.record.Place, e.record.PlaceName, e.record.Name = kind, f.Place, short(f.PlaceName), short(f.Name)
+	e.record.Kind, e.record.Detail, e.record.Place, e.record.PlaceName, e.record.Name = kind, detail, f.Place, short(f.PlaceName), short(f.Name)
 	return nil
 }
 
@@ -379,7 +385,9 @@ func (l *Log) settle(rows []row, now time.Time) {
 		r.entry.number, r.entry.counted = r.number, r.Count
 	}
 	for k, e := range l.kept {
-		if now.Sub(time.UnixMicro(e.record.Time)) >= alike && (e.dropped || e.counted == e.record.Count) {
+		// What is dropped makes room at once: else a flood of it would hide what
+		// comes after it.
+		if e.dropped || e.counted == e.record.Count && now.Sub(time.UnixMicro(e.record.Time)) >= alike {
 			delete(l.kept, k)
 			if e.source != "" {
 				if l.each[e.source]--; l.each[e.source] <= 0 {
