@@ -44,15 +44,17 @@ var rules = map[string][]string{
 	"projections/projectionstest":       {"events/postgres", "events/postgres/postgrestest", "projections"},
 	"projections/searchindex":           {"events", "events/fault"},
 	"projections/searchindex/...":       {"events", "events/fault", "projections/searchindex"},
-	"queries":                           {"projections", "projections/searchindex", "events", "events/fault", "queries/answer"},
+	"queries":                           {"projections", "projections/searchindex", "events", "events/fault", "queries/accesslog", "queries/answer"},
+	"queries/accesslog":                 {"events", "events/fault", "events/postgres"},
 	"queries/answer":                    {"events/fault"},
 	"http": {
-		"commands", "commands/quota", "queries", "events", "events/fault", "events/originals", "http/ratelimit", "http/signin", "schema",
+		"commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/originals", "http/ratelimit", "http/signin", "schema",
 		"commands/importer/extract", // which files can be read
 	},
-	"http/mcp":       {"http", "http/ratelimit", "commands", "commands/quota", "queries", "events", "events/fault", "events/originals"},
-	"http/ratelimit": {"commands/quota", "events", "events/fault"},
-	"http/signin":    {"events", "events/failpoint", "events/fault", "events/postgres"},
+	"http/mcp":        {"http", "http/ratelimit", "commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/originals"},
+	"http/ratelimit":  {"commands/quota", "events", "events/fault"},
+	"http/signin/...": {"http/signin/sealed", "events/fault"},
+	"http/signin":     {"http/signin/...", "events", "events/failpoint", "events/fault", "events/postgres"},
 	// metrics measures the services from outside: what they read and what they append.
 	"http/metrics": {"http", "commands/quota", "queries", "events", "events/fault"},
 	"cmd/...":      {"..."},
