@@ -78,7 +78,9 @@ func (t *tree) mayFile(user events.User, to destination) ([]string, error) {
 
 // accept judges whether a user may file what he uploads where he asks for,
 // and notes the deepest folder there that exists: it may be renamed or moved
-// before the files are filed.
+// before the files are filed. A file is refused, alone, whose folder would have
+// to be made beside one that it would be taken for. One that is refused already
+// goes nowhere.
 func (t *tree) accept(user events.User, data []events.Data) error {
 	for i, d := range data {
 		f, ok := d.(events.FileAccepted)
@@ -87,10 +89,19 @@ func (t *tree) accept(user events.User, data []events.Data) error {
 		}
 		path := strings.Split(f.Folder, "/")
 		if _, err := t.mayFile(user, destination{shown: f.Folder, names: path}); err != nil {
+			if f.Refused != "" {
+				continue
+			}
 			return err
 		}
-		if deepest, depth := t.find(path); depth > 0 {
+		deepest, depth := t.find(path)
+		if depth > 0 {
 			f.Under, f.Rest = deepest, strings.Join(path[depth:], "/")
+		}
+		if depth < len(path) && f.Refused == "" {
+			if err := t.unlike(user, uuid.Nil, deepest, path[depth]); err != nil {
+				f = refuse(f, err)
+			}
 		}
 		data[i] = f
 	}

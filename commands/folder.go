@@ -39,6 +39,9 @@ func (c ensureFolder) decide(t *tree) (made []events.Data, err error) {
 	parent, depth := t.find(path)
 	own := strings.Split(InboxFolder(c.user), "/")
 	for ; depth < len(path); depth++ {
+		if err := t.unlike(c.user, uuid.Nil, parent, path[depth]); err != nil {
+			return nil, err
+		}
 		created := events.FolderCreated{Folder: c.ids[depth-above], Parent: parent, Name: path[depth]}
 		switch {
 		case depth == 0 && path[0] != inbox, depth == 1 && slices.Equal(path[:2], own):

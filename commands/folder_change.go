@@ -37,6 +37,9 @@ func (c CreateFolder) decide(t *tree, user events.User, id uuid.UUID) ([]events.
 	if err == nil {
 		err = t.fits(id, c.Parent, name)
 	}
+	if err == nil {
+		err = t.unlike(user, id, c.Parent, name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +121,9 @@ func (c ChangeFolder) decide(t *tree, user events.User) (data []events.Data, err
 	}
 	if len(data) > 0 {
 		err = t.fits(c.ID, parent, name)
+	}
+	if len(data) > 0 && err == nil {
+		err = t.unlike(user, c.ID, parent, name)
 	}
 	if err != nil {
 		return nil, err

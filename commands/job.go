@@ -94,35 +94,54 @@ type Upload struct {
 	Refused string
 }
 
+// Refuse notes that the file will not be read, and why, unless that was noted
+// before.
+func (u *Upload) Refuse(why string) {
+	if u.Refused == "" {
+		*u = Upload{Name: u.Name, Folder: u.Folder, Tags: u.Tags, Refused: why}
+	}
+}
+
 // startImport accepts uploads as a job.
 type startImport struct {
 	user    events.User
 	uploads []Upload
 }
 
-// decide gives all events of the new job, the one that makes it exist after
-// those that tell its files. A job without a file to read is finished at once.
+// decide gives the events of the new job, the one that makes it exist after
+// those that tell its files.
 func (c startImport) decide() ([]events.Data, error) {
 	if len(c.uploads) == 0 {
 		return nil, fault.Errorf(fault.Invalid, "an import needs at least one file")
 	}
 	data := make([]events.Data, 0, len(c.uploads)+2)
-	refused := 0
 	for i, u := range c.uploads {
 		accepted, err := u.accept(i)
 		if err != nil {
 			return nil, err
 		}
-		if u.Refused != "" {
-			refused++
-		}
 		data = append(data, accepted)
 	}
-	data = append(data, requestedBy(c.user, len(c.uploads)))
-	if refused == len(c.uploads) {
-		data = append(data, events.JobFinished{Failed: refused})
+	return append(data, requestedBy(c.user, len(c.uploads))), nil
+}
+
+// finished ends a new job that has no file to read.
+func finished(data []events.Data) []events.Data {
+	refused := 0
+	for _, d := range data {
+		if f, ok := d.(events.FileAccepted); ok {
+			if f.Refused == "" {
+				return data
+			}
+			refused++
+		}
 	}
-	return data, nil
+	return append(data, events.JobFinished{Failed: refused})
+}
+
+// refuse makes an accepted file one that will not be read, and says why.
+func refuse(f events.FileAccepted, why error) events.FileAccepted {
+	return events.FileAccepted{File: f.File, Name: f.Name, Folder: f.Folder, Under: f.Under, Rest: f.Rest, Tags: f.Tags, Refused: why.Error()}
 }
 
 // requestedBy makes a job of so many files exist.
@@ -168,6 +187,7 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 	if err != nil {
 		return Started{}, err
 	}
+	data = finished(data)
 	return h.startJob(ctx, events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}, data)
 }
 

@@ -35,6 +35,9 @@ func TestStartImport(t *testing.T) {
 		{"tags that cannot be", []Upload{{Name: "b.md", Folder: "A", Tags: []string{""}}}, nil, fault.Invalid},
 	} {
 		got, err := startImport{user: alice, uploads: test.uploads}.decide()
+		if err == nil {
+			got = finished(got)
+		}
 		var types []string
 		for _, d := range got {
 			types = append(types, events.TypeOf(d))

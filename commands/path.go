@@ -11,6 +11,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/events/lookalike"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -103,7 +104,15 @@ func normalizeText(what, text string, maxBytes int) (string, error) {
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "", fault.Errorf(fault.Invalid, "%s cannot hold control characters", what)
 	}
+	if c, found := lookalike.Hidden(text); found {
+		return "", hiddenIn(what, c)
+	}
 	return text, nil
+}
+
+// hiddenIn says which character nobody sees in a text.
+func hiddenIn(what string, c lookalike.Character) error {
+	return fault.Errorf(fault.Invalid, "%s cannot hold %s, which nobody sees: leave it out", what, c)
 }
 
 // invisible reports whether a character alone shows nothing.

@@ -14,6 +14,7 @@ import (
 type tree struct {
 	folders     map[uuid.UUID]*folder
 	children    map[uuid.UUID]map[string]uuid.UUID // by parent and name, deleted ones left out; uuid.Nil is the top
+	looks       map[look][]uuid.UUID               // children again, by parent and what their names look like
 	invitations invitations
 	// rules say what may be decided. What was decided counts whatever they are.
 	rules Rules
@@ -34,7 +35,7 @@ type folder struct {
 }
 
 func newTree() *tree {
-	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), invitations: newInvitations()}
+	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), looks: make(map[look][]uuid.UUID), invitations: newInvitations()}
 }
 
 func newTreeUnder(rules Rules) *tree {
@@ -118,10 +119,12 @@ func (t *tree) place(id, parent uuid.UUID, name string) {
 	}
 	f.hides = t.children[parent][name]
 	t.children[parent][name] = id
+	t.show(id)
 }
 
 func (t *tree) unplace(id uuid.UUID) {
 	f := t.folders[id]
+	t.unshow(id)
 	siblings := t.children[f.parent]
 	if siblings[f.name] != id {
 		return

@@ -1,10 +1,13 @@
 package http
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"annals/events/lookalike"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -14,13 +17,21 @@ const maxFileName = 255
 
 // fileName makes a document's name of what a client calls a file: its last
 // part, whichever way the client's paths are written, in NFC, without control
-// characters and those that turn the direction of writing, and of at most 255
-// bytes with its extension kept.
-func fileName(given string) string {
+// characters, and of at most 255 bytes with its extension kept. wrong says why a
+// document cannot have that name; it is without what is wrong then.
+func fileName(given string) (name, wrong string) {
+	name = plainName(given)
+	if c, found := lookalike.Hidden(name); found {
+		return plainName(lookalike.Clean(name)), fmt.Sprintf("the file's name holds %s, which nobody sees: leave it out", c)
+	}
+	return name, ""
+}
+
+func plainName(given string) string {
 	name := strings.ToValidUTF8(given, "\uFFFD")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		if unicode.IsControl(r) {
 			return -1
 		}
 		return r

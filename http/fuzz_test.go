@@ -105,7 +105,7 @@ func FuzzFileName(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, given string) {
-		name := fileName(given)
+		name, _ := fileName(given)
 		if strings.ContainsAny(name, `/\`) || len(name) > maxFileName || !utf8.ValidString(name) {
 			t.Fatalf("%q becomes %q", given, name)
 		}

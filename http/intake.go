@@ -29,9 +29,12 @@ type Intake struct {
 // read is noted as refused, and nothing or not all of it is read. An error of
 // content is returned wrapped.
 func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error {
-	f := commands.Upload{Name: fileName(name)}
+	var f commands.Upload
+	f.Name, f.Refused = fileName(name)
 	var known bool
-	if f.MediaType, known = extract.Supported(f.Name); !known {
+	if f.MediaType, known = extract.Supported(f.Name); f.Refused != "" {
+		f.MediaType = ""
+	} else if !known {
 		f.Refused = "files of this type cannot be imported; these can: " + strings.Join(extract.Extensions(), ", ")
 	} else if err := in.store(ctx, &f, content); err != nil {
 		return err

@@ -11,12 +11,16 @@ import (
 
 	"annals/commands"
 	"annals/events/fault"
+	"annals/events/lookalike"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // entry is what file_metadata says of one file, as it is kept.
 type entry struct {
-	folder string
-	tags   []string
+	folder  string
+	tags    []string
+	refused string // why no file can be filed there, whoever asks
 }
 
 var metadataLoc = []any{"body", "file_metadata"}
@@ -105,11 +109,15 @@ func readEntry(v any, index int, inbox string, found *faults) entry {
 	}
 	before := len(*found)
 	o := object{loc, fields, found}
-	e := entry{o.optionalText("folder_name"), o.texts("tags", 8*commands.MaxTags, false)}
+	e := entry{folder: o.optionalText("folder_name"), tags: o.texts("tags", 8*commands.MaxTags, false)}
 	if len(*found) > before {
 		return e
 	}
 	var err error
+	if c, found := lookalike.Hidden(norm.NFC.String(e.folder)); found {
+		e.refused = fmt.Sprintf("the folder path %q holds %s, which nobody sees: leave it out", e.folder, c)
+		e.folder = lookalike.Clean(e.folder)
+	}
 	if e.folder == "" {
 		e.folder = inbox
 	} else if e.folder, err = commands.NormalizeFolder(e.folder); err != nil {

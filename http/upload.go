@@ -202,6 +202,9 @@ func (u *upload) check() error {
 	}
 	for i, e := range u.metadata {
 		u.Files[i].Folder, u.Files[i].Tags = e.folder, e.tags
+		if e.refused != "" {
+			u.Files[i].Refuse(e.refused)
+		}
 	}
 	return nil
 }
@@ -214,7 +217,7 @@ func (u *upload) checkAccess() error {
 	seen := map[string]bool{}
 	var folders []string
 	for _, e := range u.metadata {
-		if !seen[e.folder] {
+		if !seen[e.folder] && e.refused == "" {
 			seen[e.folder] = true
 			folders = append(folders, e.folder)
 		}

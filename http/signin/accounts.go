@@ -91,6 +91,9 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 	if err != nil {
 		return nil, err
 	}
+	if err := a.unlike(ctx, name); err != nil {
+		return nil, err
+	}
 	hash, err := hashPassword(ctx, n.Password)
 	if err != nil {
 		return nil, err

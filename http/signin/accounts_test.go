@@ -136,6 +136,19 @@ func TestNamesThatCannotBe(t *testing.T) {
 	addUser(t, accounts, NewAccount{Name: strings.Repeat("x", 128)})
 }
 
+// A user's name is in principals, folders and answers: nobody gets one that is
+// taken for another's.
+func TestNamesThatLookLikeAnothers(t *testing.T) {
+	accounts := openAccounts(t, t.TempDir())
+	for _, name := range []string{"alice", "Петя", "al1ce", "alíce"} {
+		addUser(t, accounts, NewAccount{Name: name})
+	}
+	for _, name := range []string{"аliсе", "ａlice", "Πетя", "Пeтя"} {
+		_, err := accounts.Create(t.Context(), NewAccount{Name: name, Password: "correct horse"})
+		wantKind(t, fmt.Sprintf("Create(%s)", name), err, fault.Conflict)
+	}
+}
+
 func TestPasswordsThatCannotBe(t *testing.T) {
 	accounts := openAccounts(t, t.TempDir())
 	for _, password := range []string{"", "seven77", strings.Repeat("x", 1025), "\xff\xff\xff\xff\xff\xff\xff\xff"} {

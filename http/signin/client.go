@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"annals/events/lookalike"
 )
 
 // CLIClient is the id of the program's own command line as a client.
@@ -51,12 +53,7 @@ const (
 // complete checks what a program says of itself and fills in what it left out.
 // Errors are in the words of RFC 7591 §3.2.2.
 func (m *clientMetadata) complete() error {
-	m.Name = strings.Map(func(r rune) rune {
-		if invisible(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(normal(m.Name), ""))
+	m.Name = normal(lookalike.Clean(strings.ToValidUTF8(normal(m.Name), "")))
 	if utf8.RuneCountInString(m.Name) > maxClientName {
 		return refused("invalid_client_metadata", "client_name has more than %d characters", maxClientName)
 	}

@@ -1,6 +1,8 @@
 package signin
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"annals/events/fault"
+	"annals/events/lookalike"
 )
 
 const (
@@ -34,14 +37,33 @@ func cleanName(what, name string) (string, error) {
 		return "", fault.Errorf(fault.Invalid, "a %s has up to %d bytes, %q has %d", what, maxNameBytes, clean, len(clean))
 	case strings.ContainsAny(clean, "/:"):
 		return "", fault.Errorf(fault.Invalid, `a %s cannot hold "/" or ":", as %q does`, what, clean)
-	case strings.ContainsFunc(clean, invisible):
+	case strings.ContainsFunc(clean, unicode.IsControl):
 		return "", fault.Errorf(fault.Invalid, "a %s cannot hold control characters, as %q does", what, clean)
+	}
+	if c, found := lookalike.Hidden(clean); found {
+		return "", fault.Errorf(fault.Invalid, "a %s cannot hold %s, which nobody sees: leave it out", what, c)
 	}
 	return clean, nil
 }
 
+// invisible reports whether a character cannot be part of a foreign name.
 func invisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == '\u200b' || r == '\ufeff'
+}
+
+// unlike returns an error where a new user's name would be taken for that of
+// another one, who may be gone.
+func (a *Accounts) unlike(ctx context.Context, name string) error {
+	names, err := collect(ctx, a.db, func(r scanner) (name string, err error) { return name, r.Scan(&name) }, `SELECT name FROM users`)
+	if err != nil {
+		return fmt.Errorf("compare user %q with others: %w", name, err)
+	}
+	for _, other := range names {
+		if lookalike.Alike(name, other) {
+			return fault.Errorf(fault.Conflict, "the name %q looks like that of another user, %q: choose a name that differs more", name, other)
+		}
+	}
+	return nil
 }
 
 // cleanGroups returns the groups in normal form, sorted, each once; never nil.

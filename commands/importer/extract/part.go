@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"annals/events/fault"
+	"annals/events/lookalike"
+
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -254,9 +256,10 @@ func cleanText(text string) string {
 
 var textCleaner = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "")
 
-// cleanTitle makes a title one line of bounded length.
+// cleanTitle makes a title one line of bounded length, without characters that
+// nobody sees: it is shown as the name of what a file says.
 func cleanTitle(title string) string {
-	title = strings.Join(strings.Fields(norm.NFC.String(cleanText(title))), " ")
+	title = strings.Join(strings.Fields(lookalike.Clean(strings.Join(strings.Fields(norm.NFC.String(cleanText(title))), " "))), " ")
 	if len(title) <= maxTitle {
 		return title
 	}

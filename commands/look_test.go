@@ -1,0 +1,125 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+// A name that people would take for one beside it is refused, with the other
+// name where the user may see it; names that only differ in plain letters and
+// digits are not, nor such as there are already, which may be renamed.
+func TestNamesThatLookAlikeAreRefused(t *testing.T) {
+	given := append(grounds(),
+		created(20, 0, "Fin\u200bance", "user:eve"), // made before such names were refused
+		created(21, 1, "report1", ""), created(22, 1, "Отчёт", ""), created(23, 5, "Рlans", ""),
+	)
+	name := func(n string) *string { return &n }
+	parent := func(n byte) *uuid.UUID { p := id(n); return &p }
+	for _, test := range []struct {
+		what string
+		user events.User
+		when interface {
+			decide(*tree, events.User) ([]events.Data, error)
+		}
+		kind fault.Kind
+		says string
+	}{
+		{"Cyrillic letters beside a Latin name", alice, creation{CreateFolder{id(1), "Рlаns"}}, fault.Conflict, `the name "Рlаns" looks like "Plans", another folder here: at position 1 there is U+0420, and U+0050 in the other`},
+		{"a name of somebody else's at the top level", alice, creation{CreateFolder{uuid.Nil, "Bоb's"}}, fault.Conflict, `looks like one that is taken in this folder`},
+		{"the same to an admin", admin, creation{CreateFolder{uuid.Nil, "Bоb's"}}, fault.Conflict, `looks like "Bob's"`},
+		{"a name without what hides in another", alice, creation{CreateFolder{uuid.Nil, "Finance"}}, fault.Conflict, `looks like one that is taken`},
+		{"what nobody sees", alice, creation{CreateFolder{id(1), "Pl\u200bans"}}, fault.Invalid, "U+200B ZERO WIDTH SPACE at position 3"},
+		{"what turns the direction", alice, creation{CreateFolder{id(1), "\u202ePlans"}}, fault.Invalid, "U+202E RIGHT-TO-LEFT OVERRIDE at position 1"},
+		{"the inbox", alice, creation{CreateFolder{uuid.Nil, "Inbох"}}, fault.Conflict, `looks like "Inbox"`},
+		{"renamed in letters of its own", alice, ChangeFolder{ID: id(4), Version: -1, Name: name("Планы")}, 0, ""},
+		{"renamed to look like a sibling", alice, ChangeFolder{ID: id(4), Version: -1, Name: name("rероrt1")}, fault.Conflict, `looks like "report1"`},
+		{"moved beside one that is alike", admin, ChangeFolder{ID: id(23), Version: -1, Parent: parent(1)}, fault.Conflict, `looks like "Plans"`},
+		{"moved and renamed", admin, ChangeFolder{ID: id(23), Version: -1, Parent: parent(1), Name: name("Pläne")}, 0, ""},
+		{"plain names", alice, creation{CreateFolder{id(1), "reportl"}}, 0, ""},
+		{"other letters", alice, creation{CreateFolder{id(1), "Отчет"}}, 0, ""},
+		{"elsewhere", alice, creation{CreateFolder{id(4), "rероrt1"}}, 0, ""},
+		{"an old name is mended", events.User{Principal: "user:eve"}, ChangeFolder{ID: id(20), Version: -1, Name: name("Finance")}, 0, ""},
+		{"an old name is moved", admin, ChangeFolder{ID: id(20), Version: -1, Parent: parent(1)}, 0, ""},
+	} {
+		data, err := test.when.decide(fold(newTree(), given), test.user)
+		if fault.KindOf(err) != test.kind && err != nil || (err != nil) != (test.kind != 0) || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: decided %v, %v, want %v with %q", test.what, data, err, test.kind, test.says)
+		}
+	}
+}
+
+// Of an import, files alone are refused whose folder would be made beside one
+// that looks like it; and nothing stands in the way of the inbox.
+func TestImportsIntoFoldersThatLookAlike(t *testing.T) {
+	given := append(grounds()[:6:6], created(7, 0, "Inbох", "user:eve"))
+	tree := fold(newTree(), given)
+	data := []events.Data{
+		events.FileAccepted{File: 0, Name: "a.md", Folder: "Reports/Рlans/Q1", SHA256: "x"},
+		events.FileAccepted{File: 1, Name: "b.md", Folder: "Reports/Plans/Q1", SHA256: "y"},
+		events.FileAccepted{File: 2, Name: "c.md", Folder: "Inbox/alice", SHA256: "z"},
+		events.FileAccepted{File: 3, Name: "d.md", Folder: "Вob's", SHA256: "z"},
+	}
+	if err := tree.accept(alice, data); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`looks like "Plans"`, "", "", "looks like one that is taken"} {
+		f := data[i].(events.FileAccepted)
+		if (f.Refused != "") != (want != "") || !strings.Contains(f.Refused, want) || f.Refused != "" && f.SHA256 != "" {
+			t.Errorf("file %d is refused by %q, want %q", i, f.Refused, want)
+		}
+	}
+	if done := finished(data); len(done) != len(data) {
+		t.Error("a job with files to read is finished at once")
+	}
+	to, _ := Destination{Path: "Inbox/alice"}.split()
+	if made, err := newEnsureFolder(alice, to).decide(tree); err != nil || len(made) != 2 {
+		t.Errorf("the inbox is made by %v, %v", made, err)
+	}
+	to, _ = Destination{Path: "Reports/Рlans"}.split()
+	if made, err := newEnsureFolder(alice, to).decide(tree); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a folder that looks like another is made by %v, %v", made, err)
+	}
+}
+
+// Whatever is made, renamed, moved and deleted, folders are compared with all
+// their siblings.
+func TestSiblingsAreKnownByTheirLooks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree := newTree()
+		var data []events.Data
+		folder := rapid.ByteRange(1, 6)
+		for i := range 30 {
+			n, parent := folder.Draw(t, "folder"), rapid.ByteRange(0, 2).Draw(t, "parent")
+			name := rapid.SampledFrom([]string{"Plans", "Рlans", "Pl\u200bans", "Q1", "Ql"}).Draw(t, "name")
+			switch {
+			case i < 6:
+				data = append(data, created(byte(i+1), 0, name, ""))
+			case rapid.Bool().Draw(t, "rename"):
+				data = append(data, renamed(n, name))
+			case n > 2:
+				data = append(data, moved(n, parent, ""))
+			}
+		}
+		data = append(data, events.FolderDeleted{Folder: id(folder.Draw(t, "deleted"))})
+		fold(tree, data)
+		count := 0
+		for l, all := range tree.looks {
+			for _, n := range all {
+				count++
+				if f := tree.folders[n]; f.look() != l || f.deleted || slices.Index(all, n) != slices.IndexFunc(all, func(o uuid.UUID) bool { return o == n }) {
+					t.Errorf("%v is listed under %v", f, l)
+				}
+			}
+		}
+		if count != 5 {
+			t.Errorf("%d folders are listed by their looks, want 5", count)
+		}
+	})
+}
