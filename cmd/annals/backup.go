@@ -39,8 +39,8 @@ func backupCommand(dataDir func() string) *cobra.Command {
 			"cut off goes on. What is written is read back before it counts. Read models and the search index are not\n" +
 			"copied: a server makes them from the log.\n\n" +
 			"Uploaded files of documents that were deleted since stay in the backup until --prune. The texts of deleted\n" +
-			"documents stay in the log, and so in its backup. The place holds passwords' hashes and signing keys: keep it\n" +
-			"as safe as the data folder.\n\n" +
+			"documents stay in the log, and so in its backup. The place holds passwords' hashes, signing keys and the\n" +
+			"secrets of one-time codes as they are: keep it as safe as the data folder.\n\n" +
 			"The place is a folder, or a prefix of a bucket of S3, or of anything that speaks it:\n\n" +
 			"  " + bucketForm + "\n\n" +
 			bucketHelp + "\n" +

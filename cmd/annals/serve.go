@@ -50,6 +50,7 @@ type serveConfig struct {
 	metrics                     string // address; none: that of the services
 	adminPasswordFile           string
 	rotateKeys                  time.Duration
+	requireFactor               bool
 }
 
 func serveCommand(dataDir func() string) *cobra.Command {
@@ -92,6 +93,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringArrayVar(&c.issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")
 	flags.StringSliceVar(&c.admins, "admin", nil, "principals who may do everything, such as user:corp/alice")
 	flags.StringVar(&c.adminPasswordFile, "admin-password-file", "", "file whose first line is the password of the user admin, read at the first start alone; only its owner may have access (default: none; a random one is shown if standard output is a terminal)")
+	flags.BoolVar(&c.requireFactor, "require-second-factor", false, "require a one-time code or a passkey of every user of the built-in sign-in; who has none sets codes up at the next sign-in")
 	flags.DurationVar(&c.rotateKeys, "rotate-keys", 0, "age at which the signing key of the built-in sign-in is replaced, such as 2160h; at least 24h (default: never; annals keys rotate)")
 	flags.StringSliceVar(&c.proxies, "trusted-proxy", nil, "addresses or networks of reverse proxies, whose X-Forwarded-For tells the sign-in who tries too often")
 	flags.StringSliceVar(&c.origins, "cors-origin", nil, "origins whose web pages may call the service")

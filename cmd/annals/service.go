@@ -184,7 +184,7 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	options := signin.Options{BuiltIn: issuer, Admins: s.config.admins}
-	provide := signin.ProviderOptions{Core: urls.Core, Vault: urls.Vault, Tools: urls.MCP, Logger: s.logger, RotateKeys: s.config.rotateKeys}
+	provide := signin.ProviderOptions{Core: urls.Core, Vault: urls.Vault, Tools: urls.MCP, Logger: s.logger, RotateKeys: s.config.rotateKeys, RequireFactor: s.config.requireFactor}
 	for _, text := range s.config.issuers {
 		trusted, err := parseIssuer(text)
 		if err != nil {

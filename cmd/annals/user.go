@@ -27,6 +27,8 @@ func userCommand(dataDir func() string) *cobra.Command {
 		userChangeCommand(dataDir, "enable", "Let a disabled user in again", (*signin.Accounts).Enable),
 		userPasswordCommand(dataDir),
 		userLinkCommand(dataDir),
+		userRequireCommand(dataDir),
+		userResetCommand(dataDir),
 		userGroupsCommand(dataDir),
 		userAdminCommand(dataDir),
 		userDeleteCommand(dataDir),
@@ -75,8 +77,12 @@ func userListCommand(dataDir func() string) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				factors, err := accounts.ListFactors(ctx)
+				if err != nil {
+					return err
+				}
 				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "NAME\tROLE\tSTATE\tCREATED\tGROUPS")
+				fmt.Fprintln(table, "NAME\tROLE\tSTATE\tCREATED\tSECOND FACTOR\tGROUPS")
 				for _, a := range all {
 					role, state := "user", "enabled"
 					if a.Admin {
@@ -85,7 +91,7 @@ func userListCommand(dataDir func() string) *cobra.Command {
 					if a.Disabled {
 						state = "disabled"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Name, role, state, a.Created.Format("2006-01-02"), strings.Join(a.Groups, ", "))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, role, state, a.Created.Format("2006-01-02"), describeFactors(factors[a.Name]), strings.Join(a.Groups, ", "))
 				}
 				return table.Flush()
 			})

@@ -3,6 +3,7 @@ package signin
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -55,7 +56,7 @@ func (b *browser) challenge(page answer, name string) (c pow.Challenge) {
 func fieldOf(page answer, name string) string {
 	for _, field := range fieldTag.FindAllStringSubmatch(page.body, -1) {
 		if field[1] == name {
-			return field[2]
+			return html.UnescapeString(field[2])
 		}
 	}
 	return ""

@@ -12,6 +12,12 @@ type grantView struct {
 	Tools                 bool
 }
 
+// homeView is what the page shows that lists them.
+type homeView struct {
+	Grants  []grantView
+	Factors Factors
+}
+
 // home shows people the programs that act for them.
 func (p *Provider) home(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
@@ -30,7 +36,11 @@ func (p *Provider) showHome(w http.ResponseWriter, r *http.Request, v visitor, w
 		const day = "2 January 2006"
 		all = append(all, grantView{g.id, g.name, g.created.Format(day), g.used.Format(day), g.audience == p.issuer.tools})
 	}
-	shown := view{Title: "Your sign-ins", Content: all, Problem: wrong}
+	factors, err := p.accounts.Factors(r.Context(), v.user)
+	if err != nil {
+		return err
+	}
+	shown := view{Title: "Your sign-ins", Content: homeView{all, factors}, Problem: wrong}
 	if wrong != "" {
 		shown.status = http.StatusUnprocessableEntity
 	}
@@ -99,7 +109,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	}
 	account, hash, err := p.accounts.authenticate(r.Context(), ownTurn, v.user, r.PostForm.Get("new"))
 	if err == nil {
-		_, err = p.signIn(w, r, v, account, hash)
+		_, err = p.signIn(w, r, v, account, hash, "password")
 	}
 	if err != nil && !fault.Is(err, fault.Unauthenticated) { // it was changed once more
 		return err

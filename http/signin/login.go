@@ -22,10 +22,17 @@ type loginForm struct {
 	Name   string // as it was typed
 	Client string // to which the visitor is on the way; "" for none
 	Proof  bool   // a proof of work is missing
+
+	Passkey bool // in place of the password
 }
 
 // loginScripts are those of the sign-in page.
-var loginScripts = []string{"login.js"}
+func (p *Provider) loginScripts() []string {
+	if p.passkeys == nil {
+		return []string{"login.js"}
+	}
+	return []string{"login.js", "passkey.js"}
+}
 
 // showLogin shows the sign-in page, which leads to next. leads is where that
 // leads in turn. A visitor without a cookie gets one, for the form. No other page
@@ -36,18 +43,15 @@ func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, l
 		v.cookie = newSecret()
 		p.setCookie(w, v.cookie)
 	}
-	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, Scripts: loginScripts, leads: leads})
+	form.Passkey = p.passkeys != nil
+	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, Scripts: p.loginScripts(), leads: leads})
 }
 
 // login takes the sign-in page's form.
 func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) error {
 	form := loginForm{Next: readStep(r.PostForm), Name: r.PostForm.Get("username")}
-	leads := ""
-	if form.Next.Page == "authorize" {
-		if a, err := p.readAuthorization(r, form.Next.Query); err == nil {
-			form.Client, leads = a.client.title(), formTarget(a.redirect)
-		}
-	}
+	var leads string
+	form.Client, leads = p.leads(r, form.Next)
 	account, hash, err := p.authenticate(r, try{name: form.Name, password: r.PostForm.Get("password"), proof: r.PostForm.Get("proof")})
 	if err == nil {
 		if err = p.enter(w, r, v, account, hash, form.Next); err == nil {
@@ -58,23 +62,9 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	if shown == nil {
 		return err
 	}
-	form.Proof = shown.proof
+	form.Proof, form.Passkey = shown.proof, p.passkeys != nil
 	(&refusal{wait: shown.wait}).head(w)
-	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, Scripts: loginScripts, status: shown.status, leads: leads})
-}
-
-// enter signs a browser in whose user gave the password with that hash, and sends it
-// on.
-func (p *Provider) enter(w http.ResponseWriter, r *http.Request, v visitor, account Account, hash string, next step) error {
-	done, err := p.signIn(w, r, v, account, hash)
-	if err != nil {
-		return err
-	}
-	if !done { // it was changed at this moment
-		return problemf(http.StatusForbidden, wrongPassword)
-	}
-	p.goOn(w, next)
-	return nil
+	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, Scripts: p.loginScripts(), status: shown.status, leads: leads})
 }
 
 const wrongPassword = "The name or the password is wrong."

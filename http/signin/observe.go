@@ -10,7 +10,7 @@ type EventKind string
 
 // The kinds of events.
 const (
-	SignedIn        EventKind = "signed in"        // a browser has a session
+	SignedIn        EventKind = "signed in"        // a browser has a session; Detail says by what
 	SignInFailed    EventKind = "sign-in failed"   // a wrong password, code, passkey or link
 	SignInRefused   EventKind = "sign-in refused"  // not judged at all: too many tries, or no proof of work
 	SignedOut       EventKind = "signed out"       // one browser, or everything (Detail "everywhere")

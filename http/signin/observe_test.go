@@ -49,7 +49,7 @@ func TestSignInsAndChangesAreObserved(t *testing.T) {
 	b.submit(page, "/login", "username", "correct horse", "password", "alice")
 	want("a password typed as the name", Event{Kind: SignInFailed, Address: here, Detail: "password"})
 	home := b.signIn(page, "alice")
-	want("a sign-in", Event{Kind: SignedIn, User: "alice", Address: here})
+	want("a sign-in", Event{Kind: SignedIn, User: "alice", Address: here, Detail: "password"})
 	p := s.register(elsewhere)
 	refresh := p.redeem(p.code(b)).told("refresh_token")
 	want("a sign-in to a program", Event{Kind: ProgramAllowed, User: "alice", Address: here, Client: p.id}, Event{Kind: KeyAdded, Detail: signingKeyID(t, s)})

@@ -144,7 +144,7 @@ type step struct{ Page, Query string }
 func readStep(form url.Values) step {
 	s := step{Page: form.Get("page")}
 	query, err := url.ParseQuery(form.Get("query"))
-	if s.Page != "authorize" && s.Page != "device" || err != nil {
+	if !slices.Contains([]string{"authorize", "device", "security"}, s.Page) || err != nil {
 		return step{}
 	}
 	if s.Page == "authorize" { // the password was given just now
@@ -159,12 +159,15 @@ func readStep(form url.Values) step {
 	return s
 }
 
-func (p *Provider) goOn(w http.ResponseWriter, s step) {
+func (p *Provider) goOn(w http.ResponseWriter, s step) { redirect(w, p.where(s)) }
+
+// where returns where a step is.
+func (p *Provider) where(s step) string {
 	to := p.here("/" + s.Page)
 	if s.Query != "" {
 		to += "?" + s.Query
 	}
-	redirect(w, to)
+	return to
 }
 
 // script answers one of the pages' modules.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"annals/events/fault"
+	"annals/http/signin/passkey"
 	"annals/http/signin/pow"
 	"annals/http/signin/sealed"
 )
@@ -25,8 +26,14 @@ type Provider struct {
 	servers   []string // whose tokens the resources take
 	proxies   []netip.Prefix
 	rotation  time.Duration
-	logger    *slog.Logger
-	now       func() time.Time
+
+	requireFactor bool
+	passkeys      *passkey.Keys // nil where there can be none
+	noPasskeys    string        // why, then
+	host          string        // of the issuer's URL
+
+	logger *slog.Logger
+	now    func() time.Time
 
 	routes      map[string]route
 	documents   map[string][]document // by path, at the root of a host
@@ -36,8 +43,8 @@ type Provider struct {
 	clientPages *clientPages
 	sweeper     sweeper
 
-	// By address, but for passwords, which is by known browser.
-	visits, registrations, addresses, passwords, devices, userCodes *throttle
+	// By address, but for passwords and codes, which are by known browser or user.
+	visits, registrations, addresses, passwords, devices, userCodes, codes *throttle
 	// failures are those of accounts and of addresses.
 	failures *pow.Tally
 	sealing  atomic.Pointer[sealed.Key]
@@ -48,6 +55,7 @@ type ProviderOptions struct {
 	Core, Vault, Tools string         // URLs of the services and of the agents' tools
 	Servers            []string       // URLs of the issuers that are told to clients; the built-in one if empty
 	Proxies            []netip.Prefix // whose X-Forwarded-For is believed
+	RequireFactor      bool           // a second one, of all users
 	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 for never
 	Logger             *slog.Logger
 }
@@ -56,7 +64,7 @@ type ProviderOptions struct {
 // the caller's to close. Close gives back what it opens itself.
 func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	p := &Provider{
-		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, proxies: o.Proxies, rotation: o.RotateKeys, logger: o.Logger, now: issuer.now,
+		issuer: issuer, accounts: issuer.accounts, servers: o.Servers, proxies: o.Proxies, rotation: o.RotateKeys, requireFactor: o.RequireFactor, logger: o.Logger, now: issuer.now,
 		origin:        http.NewCrossOriginProtection(),
 		visits:        newThrottle(visitLimits, issuer.now),
 		registrations: newThrottle(registrationLimits, issuer.now),
@@ -64,6 +72,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 		passwords:     newThrottle(passwordLimits, issuer.now),
 		devices:       newThrottle(deviceLimits, issuer.now),
 		userCodes:     newThrottle(userCodeLimits, issuer.now),
+		codes:         newThrottle(codeLimits, issuer.now),
 		failures:      pow.NewTally(failuresQuiet, issuer.now),
 	}
 	if p.logger == nil {
@@ -79,6 +88,10 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	}
 	if err := p.origin.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
 		return nil, fault.Errorf(fault.Invalid, "issuer %q: %w", issuer.url, err)
+	}
+	p.host = own.Host
+	if p.passkeys, err = passkey.New(own); err != nil {
+		p.noPasskeys = err.Error()
 	}
 	p.base = strings.TrimSuffix(own.EscapedPath(), "/")
 	p.cookie = commonCookie(own)
@@ -112,6 +125,13 @@ func (p *Provider) makeRoutes() map[string]route {
 		"/login.js":             script("login.js"),
 		"/work.js":              script("work.js"),
 		"/worker.js":            script("worker.js"),
+		"/passkey.js":           script("passkey.js"),
+		"/passkey":              {post: p.form(p.byPasskey)},
+		"/passkey/question":     {post: p.form(p.askPasskey)},
+		"/second":               {post: p.form(p.second)},
+		"/second/setup":         {post: p.form(p.setup)},
+		"/security":             {get: p.page(p.security), post: p.form(p.changeSecurity)},
+		"/security/passkey":     {post: p.form(p.addPasskey)},
 		"/proof":                {post: p.form(p.proof)},
 		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }, post: p.form(p.login)},
 		"/logout":               {post: p.form(p.logout)},

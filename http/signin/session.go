@@ -105,8 +105,9 @@ func (p *Provider) setCookie(w http.ResponseWriter, value string) {
 
 // signIn gives a browser a session under a new cookie; what it had before ends,
 // so that a cookie which somebody planted is worth nothing. It reports false
-// where the password is no longer the one with that hash.
-func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor, account Account, hash string) (bool, error) {
+// where the password is no longer the one with that hash. by says what the user
+// gave, for the record.
+func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor, account Account, hash, by string) (bool, error) {
 	ctx, cookie := r.Context(), newSecret()
 	done, err := p.accounts.addSession(ctx, cookie, account.Name, hash, p.now())
 	if err != nil || !done {
@@ -116,8 +117,8 @@ func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor
 		return false, err
 	}
 	p.setCookie(w, cookie)
-	p.logger.InfoContext(ctx, "signed in", "user", account.Name, "address", p.address(r))
-	p.report(r, Event{Kind: SignedIn, User: account.Name})
+	p.logger.InfoContext(ctx, "signed in", "user", account.Name, "address", p.address(r), "by", by)
+	p.report(r, Event{Kind: SignedIn, User: account.Name, Detail: by})
 	return true, p.rememberBrowser(w, r, account.Name)
 }
 

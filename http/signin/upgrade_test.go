@@ -108,3 +108,48 @@ func TestADamagedFileSaysWhatToDo(t *testing.T) {
 		t.Errorf("OpenAccounts of a damaged file: %v", err)
 	}
 }
+
+// A store of the version before second factors has programs and devices, which get
+// an origin.
+func TestAStoreWithSignInsIsUpgraded(t *testing.T) {
+	inFiles(t)
+	dir := t.TempDir()
+	db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, AccountsFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, migration := range migrations[:2] {
+		script, err := sqliteEngine.script(migration)
+		if err == nil {
+			_, err = db.Exec(script)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = db.Exec(`
+		INSERT INTO users (name, password, admin, groups, created) VALUES ('alice', 'x', 1, '[]', 1);
+		INSERT INTO clients (id, metadata, created) VALUES ('old', '{}', 1);
+		INSERT INTO browsers (cookie, user, created) VALUES (x'01', 'alice', 1)`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 3 { // of several processes one does it
+		all.Go(func() {
+			accounts, err := OpenAccounts(t.Context(), dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer accounts.Close()
+			if f, err := accounts.Factors(t.Context(), "alice"); err != nil || f != (Factors{}) {
+				t.Errorf("Factors = %+v, %v", f, err)
+			}
+			if _, err := accounts.client(t.Context(), "old"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
