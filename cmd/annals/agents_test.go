@@ -59,6 +59,7 @@ func startAgentTest(t *testing.T) *agentTest {
 	}
 	a.annals(t, "", "import", "--user", "alice", "--tag", "towers", "--state", filepath.Join(dir, "alice"), filepath.Join(dir, "lighthouses"))
 	a.annals(t, "", "import", "--user", "bob", "--tag", "ships", "--state", filepath.Join(dir, "bob"), filepath.Join(dir, "ice breakers"))
+	a.annals(t, "", "share", "--user", "bob", "ice breakers", "user:alice", "read") // which shows nothing to alice before she accepts
 	return a
 }
 

@@ -220,6 +220,17 @@ await step('service_delete_documents', async () => {
   await refused('service_get_document_metadata', { document_id: documents[0].id }, /document/);
 });
 
+await step('service_list_invitations, service_accept_invitation, service_decline_invitation', async () => {
+  const { invitations } = await call('service_list_invitations');
+  assert.deepEqual(invitations.map(i => [i.folder_name, i.invited_by, i.access]), [['ice breakers', 'user:bob', 'read']]);
+  const folder_id = invitations[0].folder_id;
+  await call('service_accept_invitation', { folder_id });
+  assert((await call('service_list_folders')).folders.includes('ice breakers'));
+  await call('service_decline_invitation', { folder_id });
+  assert(!(await call('service_list_folders')).folders.includes('ice breakers'));
+  await refused('service_accept_invitation', { folder_id }, /no invitation/);
+});
+
 await step('every tool was called', async () => {
   assert.deepEqual([...called].sort(), tools.map(tool => tool.name).sort());
 });
