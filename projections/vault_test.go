@@ -212,3 +212,57 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What stands in the log of invitations gives the same tables however often it
+// is applied.
+func TestInvitationsStandApartFromWhatIsGranted(t *testing.T) {
+	log := newLog(t)
+	a, b, c := uuid.New(), uuid.New(), uuid.New()
+	invite := func(folder uuid.UUID, by events.Principal, access string, who ...events.Principal) events.FolderShared {
+		s := events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: "group:g", Access: "own"}}}
+		for _, p := range who {
+			s.Invitations = append(s.Invitations, events.Invitation{Principal: p, Access: access, By: by, Through: "group:g"})
+		}
+		return s
+	}
+	add(t, log, events.Folders, events.FolderCreated{Folder: a, Name: "A"}, events.FolderCreated{Folder: b, Name: "B"}, events.FolderCreated{Folder: c, Parent: b, Name: "C"})
+	add(t, log, events.Folders, invite(a, "user:eve", "write", "user:bob", "user:carol", "user:dave", "user:erin"))
+	add(t, log, events.Folders, events.FolderInvitationDeclined{Folder: a, Principal: "user:bob", By: "user:eve"},
+		events.FolderInvitationDeclined{Folder: a, Principal: "user:dave", By: "user:eve"})
+	last := add(t, log, events.Folders,
+		events.FolderInvitationAccepted{Folder: a, Principal: "user:carol", Access: "write", By: "user:eve"},
+		events.FolderInvitationAccepted{Folder: a, Principal: "user:erin", Access: "write", By: "user:eve"},
+		events.FolderLeft{Folder: a, Principal: "user:erin"},
+		events.InviterUnblocked{Principal: "user:dave", By: "user:eve"},
+		invite(b, "user:eve", "read", "user:bob", "user:dave"),
+		invite(c, "user:eve", "own", "user:carol"),
+		events.FolderDeleted{Folder: c},
+		invite(b, "user:eve", "read", "user:bob", "user:dave", "user:zoe"),
+		invite(b, "user:mallory", "read", "user:bob", "user:dave"),
+	)
+	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.close() })
+	batch, _, err := log.Read(t.Context(), 0, 100, r.Types()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.serving.applyAll(t.Context(), batch, last); err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]string{
+			`SELECT f.name || ' ' || principal || ' ' || access FROM permissions p JOIN folders f ON f.id = p.folder WHERE principal <> 'group:g' ORDER BY 1`: "A user:carol 2",
+			`SELECT f.name || ' ' || principal || ' ' || access || ' ' || inviter || ' ' || through || ' ' || hidden FROM invitations i JOIN folders f ON f.id = i.folder ORDER BY 1`: "A user:bob 2 user:eve group:g 1\n" +
+				"A user:dave 2 user:eve group:g 0\nB user:bob 1 user:mallory group:g 0\nB user:dave 1 user:mallory group:g 0",
+			`SELECT principal || ' ' || inviter FROM blocked`:                         "user:bob user:eve",
+			`SELECT name || ' ' || version FROM folders WHERE deleted = 0 ORDER BY 1`: "A 5\nB 4",
+		} {
+			if got := rows(t, r, query); got != want {
+				t.Errorf("%s\n%s\nwant\n%s", query, got, want)
+			}
+		}
+	}
+}

@@ -317,7 +317,7 @@ func (w *world) answer(id uuid.UUID) {
 	f := w.folders[id]
 	kinds := []string{"unblock"}
 	if len(f.invited) > 0 {
-		kinds = append(kinds, "accept", "accept", "decline")
+		kinds = append(kinds, "accept", "decline")
 	}
 	if len(f.list) > 0 && f.list[0].Principal.IsUser() {
 		kinds = append(kinds, "leave")
@@ -339,6 +339,11 @@ func (w *world) answer(id uuid.UUID) {
 		w.add(events.Folders, events.FolderLeft{Folder: id, Principal: who})
 	case "unblock":
 		who, by := rapid.SampledFrom(w.principal[:4]).Draw(w.r, "who"), rapid.SampledFrom(w.principal[:4]).Draw(w.r, "unblocks")
+		pairs := slices.SortedFunc(maps.Keys(w.blocked), func(a, b [2]events.Principal) int { return slices.Compare(a[:], b[:]) })
+		if len(pairs) > 0 {
+			pair := rapid.SampledFrom(pairs).Draw(w.r, "blocked")
+			who, by = pair[0], pair[1]
+		}
 		delete(w.blocked, [2]events.Principal{who, by})
 		for _, f := range w.folders {
 			for i := range f.invited {

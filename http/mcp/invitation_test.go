@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"annals/commands"
 	"annals/events"
 )
 
@@ -67,4 +68,19 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 	if err != nil || len(written) != 2 || written[0].Metadata.Via != "tools" || written[0].Metadata.Actor != "user:bob" || written[1].Type != events.TypeOf(events.FolderInvitationDeclined{}) {
 		t.Errorf("the log has %+v (%v)", written, err)
 	}
+}
+
+// Agents make folders at the top level where their users may.
+func TestAgentsKeepToTheRulesOfTheTopLevel(t *testing.T) {
+	root, set := everything(t)
+	s := prepare(t)
+	s.handler.Rules = commands.Rules{TopLevel: commands.TopLevel{Restricted: true}}
+	s.serve(set)
+	path := write(t, root+"/a.md", "# A")
+	a := s.connect("alice")
+	in := func(folder string) args {
+		return args{"file_paths": []string{path}, "file_metadata": []args{{"folder_name": folder}}}
+	}
+	a.refused("ingest", in("New/below"), "folders at the top level are made here by administrators alone", `your own folder is "Inbox/alice"`)
+	a.ok("ingest", in("Inbox/alice/below"), nil)
 }
