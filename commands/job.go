@@ -17,6 +17,7 @@ type job struct {
 	accepted []*events.FileAccepted // by index; nil once ended
 	uploads  int                    // FileAccepted so far
 	starts   map[int]int            // how often work on a file was taken up, where that was told
+	alone    map[int]int            // how often a file was read apart from all others
 	// exists says that all files are accepted.
 	exists      bool
 	user        events.User
@@ -42,9 +43,13 @@ func (j *job) apply(e events.Event) {
 		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin}
 	case events.FileStarted:
 		if j.starts == nil {
-			j.starts = make(map[int]int)
+			j.starts, j.alone = make(map[int]int), make(map[int]int)
 		}
-		j.starts[d.File]++
+		if d.Alone != "" {
+			j.alone[d.File]++
+		} else {
+			j.starts[d.File]++
+		}
 	case events.FileImported:
 		if j.end(d.File) {
 			j.successful++
@@ -65,6 +70,7 @@ func (j *job) end(file int) bool {
 	}
 	j.accepted[file] = nil
 	delete(j.starts, file)
+	delete(j.alone, file)
 	j.open--
 	return true
 }
@@ -217,7 +223,8 @@ type ImportFile struct {
 	Job      uuid.UUID
 	Accepted events.FileAccepted // only File is set where Ended
 	Ended    bool                // its work is done
-	Starts   int                 // how often FileStarted was told of it
+	Starts   int                 // how often FileStarted was told of it, without Alone
+	Alone    int                 // and with it
 	User     events.User         // for whom it is imported
 	Cause    events.Cause        // of what is done for it
 
@@ -248,7 +255,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 		if !f.Ended {
 			f.Accepted = *accepted
 		}
-		f.Accepted.File, f.Starts, f.User = file, j.starts[file], j.user
+		f.Accepted.File, f.Starts, f.Alone, f.User = file, j.starts[file], j.alone[file], j.user
 		f.Cause = events.Cause{
 			Actor: j.user.Principal, Via: "importer", Correlation: j.correlation,
 			// FileAccepted of a file stands at the revision of its index.
@@ -284,6 +291,31 @@ func (c stepFile) decide(j *job) ([]events.Data, error) {
 		return []events.Data{events.FileStarted{File: c.file}, stepped}, nil
 	}
 	return []events.Data{stepped}, nil
+}
+
+// isolateFile says that a file is read apart from all others.
+type isolateFile struct {
+	file int
+	why  string
+}
+
+func (c isolateFile) decide(j *job) ([]events.Data, error) {
+	f, err := j.file(c.file)
+	if err != nil || f == nil {
+		return nil, err
+	}
+	return []events.Data{events.FileStarted{File: c.file, Alone: c.why}}, nil
+}
+
+// IsolateFile says, before it is done, that a file is read apart from all
+// others, and why. It does nothing for a file whose work has ended.
+func (h *Handler) IsolateFile(ctx context.Context, f ImportFile, why string) error {
+	h.init()
+	_, err := do(ctx, h, h.jobs, action[*job]{
+		name: "isolate file", stream: events.JobStream(f.Job), cause: f.Cause,
+		decide: isolateFile{file: f.Accepted.File, why: why}.decide,
+	})
+	return err
 }
 
 // StepFile tells how far the work on a file is; first, that it was taken up.

@@ -42,6 +42,10 @@ type ImportRequested struct {
 // FileStarted says that a worker took a file up.
 type FileStarted struct {
 	File int `json:"file"`
+	// Alone says, where the file is read apart from all others, why that is:
+	// how the reader of it ended the last time, or that work on it was cut off
+	// again and again.
+	Alone string `json:"alone,omitempty"`
 }
 
 // FileStepped tells how far the work on a file is; at most one a second.

@@ -53,14 +53,21 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 // turns.ErrSetAside if the reading had to give way to others.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
 	r.clock.Stop()
-	reading, release, err := r.acquire(ctx, r.turn, r.file.Starts >= suspectStarts)
+	reading, release, err := r.acquire(ctx, r.turn, r.alone != "")
 	if err != nil {
 		return extract.Info{}, err
 	}
 	defer release()
 	r.clock.Reset(r.timeout())
 	accepted := readable(r.file.Accepted)
-	stop, err := r.progress.watch(ctx, mayEndProcess(accepted))
+	reader := r.Reader
+	if r.alone != "" {
+		if err := r.isolate(ctx, r.progress.work, r.file, r.alone); err != nil {
+			return extract.Info{}, err
+		}
+		reader = extract.Isolated(reader)
+	}
+	stop, err := r.progress.watch(ctx)
 	if err != nil {
 		return extract.Info{}, err
 	}
@@ -73,7 +80,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return extract.Info{}, r.setAside(reading, err)
 	}
 	defer done()
-	info, err := r.Reader.Read(reading, path, accepted.Name, func(s extract.Section) error {
+	info, err := reader.Read(reading, path, accepted.Name, func(s extract.Section) error {
 		if err := r.text.add(s); err != nil {
 			return err
 		}

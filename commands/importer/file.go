@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"annals/commands"
+	"annals/commands/importer/extract"
 	"annals/commands/importer/turns"
 	"annals/events"
 	"annals/events/failpoint"
@@ -53,21 +54,23 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 	if err != nil || file.Ended {
 		return err
 	}
-	if file.Starts >= maxStarts && !i.took(w) {
-		return fault.Errorf(fault.Invalid, "the file was given up after work on it was cut off %d times", file.Starts)
+	alone, err := i.suspect(w, file)
+	if err != nil {
+		return err
 	}
 	progress := &progress{importer: i, file: file, work: w, step: "reading"}
 	turn := turnOf(ctx, file.User.Principal)
 	defer progress.end()
 	start := firstAttempt(file)
 	for runs := 1; ; runs++ {
-		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn}
+		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn, alone: alone}
 		r.text = textWriter{
 			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, limit: or(i.textBatch, maxTextBatch),
 			spool: spool{dir: i.SpoolDir, most: i.textHeld},
 		}
 		r.text.bound(i.textMost)
 		became, err := r.do(ctx)
+		var died *extract.Died
 		if closed := r.text.spool.close(); err == nil && closed != nil {
 			i.logger().WarnContext(ctx, "a temporary file was not removed", "error", closed)
 		}
@@ -76,6 +79,10 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 			err = i.Handler.FinishFile(ctx, file, became)
 			failpoint.Here(failpoint.FileFinished)
 			return err
+		case errors.As(err, &died) && alone == "":
+			alone = "its reader ended: " + died.Detail
+		case died != nil:
+			return fault.Errorf(fault.Invalid, "the file ended the process that read it, and again one that read nothing else; it is not tried again")
 		case errors.Is(err, turns.ErrSetAside):
 			runs-- // the file has its runs for others to get in its way
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
@@ -86,6 +93,21 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 	}
 }
 
+// suspect returns why a file is to be read apart from all others; "": it is
+// not. The error says that it is not read any more.
+func (i *Importer) suspect(w Work, file commands.ImportFile) (why string, err error) {
+	if file.Alone >= maxAlone && !i.isolated(w) {
+		return "", fault.Errorf(fault.Invalid, "the file was given up: what read it ended each time, at last twice while it read nothing else")
+	}
+	switch {
+	case file.Alone > 0:
+		why = "its reader ended, or work on it was cut off, while it was read alone"
+	case file.Starts >= suspectStarts && !i.isolated(w):
+		why = fmt.Sprintf("work on it was cut off %d times", file.Starts)
+	}
+	return why, nil
+}
+
 // run is one reading of a file.
 type run struct {
 	*Importer
@@ -93,6 +115,7 @@ type run struct {
 	clock    *time.Timer
 	progress *progress
 	turn     *turns.File
+	alone    string // why it is read apart from all others; "": it is not
 
 	located bool
 	folder  uuid.UUID

@@ -82,6 +82,7 @@ type Importer struct {
 
 	mu      sync.Mutex
 	started map[Work]bool // files that this process took up and told so
+	alone   map[Work]bool // and of which it told that they are read alone
 }
 
 // Summariser composes a document's summary from its text as it comes. It

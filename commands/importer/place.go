@@ -4,18 +4,21 @@ import (
 	"context"
 	"runtime"
 
+	"annals/commands"
 	"annals/commands/importer/turns"
 	"annals/events"
+	"annals/events/failpoint"
 )
 
 const (
-	// maxStarts bounds how often work on a file is taken up, so that one
-	// which brings the process down does not do so for ever.
-	maxStarts = 20
-	// suspectStarts is how many starts make a file a suspect. Suspects are
-	// read one at a time: one that brings the process down then no longer
-	// cuts off the same others again and again, until they seem to be like it.
+	// suspectStarts is how many starts that came to no end make a file a
+	// suspect, and so does one reader that died of it. Suspects are read one at
+	// a time, in a process of their own: one that brings down what reads it, or
+	// the whole machine, then no longer cuts off the same others again and
+	// again, until they seem to be like it.
 	suspectStarts = 3
+	// maxAlone bounds how often a suspect is read, by all processes together.
+	maxAlone = 2
 )
 
 // places are what the importer knows of the files that it works on.
@@ -82,11 +85,31 @@ func (i *Importer) start(w Work) (first bool) {
 	return first
 }
 
-// took reports whether this process took up a file.
-func (i *Importer) took(w Work) bool {
+// isolated reports whether this process noted that a file is read alone.
+func (i *Importer) isolated(w Work) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.started[w]
+	return i.alone[w]
+}
+
+// isolate notes, in the log and here, that a file is read alone from here on:
+// before it is, since whatever happens then may leave no time for it.
+func (i *Importer) isolate(ctx context.Context, w Work, file commands.ImportFile, why string) error {
+	if i.isolated(w) {
+		return nil
+	}
+	if err := i.Handler.IsolateFile(ctx, file, shorten(why, maxSentence)); err != nil {
+		return err
+	}
+	failpoint.Here(failpoint.FileStarted)
+	i.start(w)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.alone == nil {
+		i.alone = make(map[Work]bool)
+	}
+	i.alone[w] = true
+	return nil
 }
 
 // forget forgets a file whose work has ended, or goes on elsewhere.
@@ -94,4 +117,5 @@ func (i *Importer) forget(w Work) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.started, w)
+	delete(i.alone, w)
 }

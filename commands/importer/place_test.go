@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/process"
 	"annals/events"
 	"annals/events/fault"
 
@@ -145,25 +146,69 @@ func TestAnOutageIsMetWithPauses(t *testing.T) {
 	})
 }
 
-func TestAFileThatEndsTheProcessAtOnceIsGivenUp(t *testing.T) {
-	b := newBench(t)
-	_, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"b.md", "Library", strings.Repeat("x", small+1)})
-	for _, w := range work {
-		for n := 0; ; n++ {
-			ctx, die := context.WithCancel(t.Context())
-			b.reader = script(func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
-				die()
-				return extract.Info{}, ctx.Err()
-			})
-			err := b.importer(b.driver).importFile(ctx, w)
-			die()
-			if fault.Is(err, fault.Invalid) && n == maxStarts {
-				break
-			}
-			if n >= maxStarts || !fault.Is(err, fault.Canceled) {
-				t.Fatalf("file %d, start %d: %v, want it given up after %d", w.File, n, err, maxStarts)
-			}
+// died is what a reader returns that was killed.
+func died() error {
+	return &extract.Died{Death: process.Death{Cause: process.Killed, Detail: "signal: killed"}}
+}
+
+// alone returns how often each file of all jobs was told to be read alone.
+func (b *bench) alone() map[int]int {
+	b.Helper()
+	alone := make(map[int]int)
+	for _, e := range b.all() {
+		if d, ok := e.Data.(events.FileStarted); ok && d.Alone != "" {
+			alone[d.File]++
 		}
+	}
+	return alone
+}
+
+func TestAFileThatKillsItsReaderIsTriedTwice(t *testing.T) {
+	b := newBench(t)
+	job, work := b.accept(alice, doc{"a.docx", "Library", "x"})
+	tries := 0
+	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		tries++
+		if alone := b.alone()[0]; alone != tries-1 {
+			t.Errorf("at try %d the log says that the file was read alone %d times", tries, alone)
+		}
+		return extract.Info{}, died()
+	})
+	if left := b.deliver(b.importer(b.driver), work); len(left) > 0 {
+		t.Errorf("gave back %v", left)
+	}
+	o := b.outcome(job)
+	if tries != 2 || !strings.Contains(o.failed[0], "ended the process that read it") {
+		t.Errorf("after %d tries failed with %q; want 2, and a sentence", tries, o.failed[0])
+	}
+}
+
+func TestDeathsOfReadersAreCountedAcrossRestarts(t *testing.T) {
+	b := newBench(t)
+	job, work := b.accept(alice, doc{"a.docx", "Library", "x"})
+	tries := 0
+	for starts := 0; len(work) > 0; starts++ {
+		if starts > 5 {
+			t.Fatalf("the file is still tried after %d tries", tries)
+		}
+		ctx, die := context.WithCancel(t.Context())
+		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+			if tries++; tries > 1 {
+				die() // the server with it
+			}
+			return extract.Info{}, died()
+		})
+		i := b.importer(b.driver)
+		err := i.importFile(ctx, work[0])
+		die()
+		if fault.Is(err, fault.Invalid) && tries > 1 && ctx.Err() != nil && starts < maxAlone {
+			continue // nobody was left to say so
+		}
+		work = b.deliver(b.importer(b.driver), work)
+	}
+	o := b.outcome(job)
+	if tries != 1+maxAlone || !strings.Contains(o.failed[0], "given up") || b.alone()[0] != maxAlone {
+		t.Errorf("after %d tries, %d of them alone, failed with %q", tries, b.alone()[0], o.failed[0])
 	}
 }
 
@@ -172,7 +217,7 @@ func TestAnotherTryIsNoStart(t *testing.T) {
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"small.md", "Library", "y"}, doc{"a.pdf", "Library", "z"})
 	tries := 0
 	b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
-		if tries++; tries <= maxStarts*3 {
+		if tries++; tries <= 60 {
 			return extract.Info{}, fault.Errorf(fault.Unavailable, "away")
 		}
 		return extract.Info{}, sections(emit, "text", 1)
@@ -185,8 +230,8 @@ func TestAnotherTryIsNoStart(t *testing.T) {
 	if o := b.outcome(job); len(o.imported) != 3 {
 		t.Errorf("imported %v, failed %v", o.imported, o.failed)
 	}
-	if starts := b.starts(); starts[0] != 1 || starts[1] > 1 || starts[2] > 1 {
-		t.Errorf("files were told to be taken up %v times, want the first once", starts)
+	if starts := b.starts(); starts[0] > 1 || starts[1] > 1 || starts[2] > 1 {
+		t.Errorf("files were told to be taken up %v times, want each once at most", starts)
 	}
 	if len(i.started) > 0 {
 		t.Errorf("the importer still knows of %v", i.started)
@@ -196,21 +241,20 @@ func TestAnotherTryIsNoStart(t *testing.T) {
 func TestSuspectsAreReadOneAtATime(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"b.docx", "Library", "y"}, doc{"c.docx", "Library", "z"}, doc{"d.md", "Library", "a"})
-	cut, cancel := context.WithCancel(t.Context())
-	cancel()
 	// Two suspects, and one that was cut off beside them now and then.
-	for n := range suspectStarts {
-		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
-			return extract.Info{}, context.Cause(cut)
-		})
-		for _, w := range work[:3-min(n, 1)] {
-			if err := b.importer(b.driver).importFile(t.Context(), w); !fault.Is(err, fault.Canceled) {
-				t.Fatal(err)
-			}
-		}
-	}
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
+		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+			time.Sleep(time.Second) // long enough to be told
+			return extract.Info{}, context.Canceled
+		})
+		for n := range suspectStarts {
+			for _, w := range work[:3-min(n, 1)] {
+				if err := b.importer(b.driver).importFile(t.Context(), w); !fault.Is(err, fault.Canceled) {
+					t.Fatal(err)
+				}
+			}
+		}
 		var mu sync.Mutex
 		reading, most := 0, 0
 		b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {

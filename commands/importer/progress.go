@@ -3,13 +3,10 @@ package importer
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"annals/commands"
-	"annals/events"
 	"annals/events/failpoint"
 )
 
@@ -42,32 +39,14 @@ type progress struct {
 	spent map[string]time.Duration
 }
 
-// small is the size up to which plain text is held to be harmless.
-const small = 64 << 10
-
-// mayEndProcess reports whether reading a file could bring this process down,
-// by exhausting its memory or stack. That it is taken up must be in the log
-// before it is read, or a file that does so at once would never be counted.
-// PDFs are read in processes of their own, and small texts, which come in
-// thousands, take too little of anything.
-func mayEndProcess(f events.FileAccepted) bool {
-	switch strings.ToLower(filepath.Ext(f.Name)) {
-	case ".pdf":
-		return false
-	case ".docx":
-		return true
-	}
-	return f.Size > small
-}
-
 // watch begins to tell the reading of a file: that it was taken up is told
-// even while nothing comes from its reader, at once or after the time that is
-// quiet. stop ends that.
-func (p *progress) watch(ctx context.Context, atOnce bool) (stop func(), err error) {
+// even while nothing comes from its reader, after the time that is quiet. stop
+// ends that.
+func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.account()
-	if p.next.IsZero() && !(atOnce && !p.importer.took(p.work)) {
+	if p.next.IsZero() {
 		p.next = time.Now().Add(quiet)
 	}
 	if p.tell(ctx); p.err != nil {
