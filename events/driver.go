@@ -69,6 +69,19 @@ type Driver interface {
 	// there.
 	ReadAll(ctx context.Context, after Position, limit int, skip []string) (records []Record, through Position, err error)
 
+	// Remove ends streams: ReadStream returns none of their records any more,
+	// ReadAll neither, at once or when the engine tidies up. All other records
+	// stay as they are, with their positions, and so does the head. Streams that
+	// are not there are passed over; the one that holds the log's last record
+	// is fault.Conflict, and nothing is removed then. A later append to such a
+	// stream at NoStream begins it anew, or is fault.Conflict.
+	//
+	// check, unless nil, is called before anything counts, with a reader of what
+	// the log will be; its error leaves all as it was, and is returned. Where an
+	// engine removes one stream after the other, an error of its own may leave
+	// some of them removed: the same call again removes the rest.
+	Remove(ctx context.Context, streams []string, check func(AllReader) error) error
+
 	// Head returns the position of the last record, 0 for an empty log.
 	Head(ctx context.Context) (Position, error)
 
@@ -79,6 +92,11 @@ type Driver interface {
 	// Close ends all calls and frees what the driver holds. Closing again
 	// does nothing.
 	Close() error
+}
+
+// AllReader reads a log as Driver.ReadAll does.
+type AllReader interface {
+	ReadAll(ctx context.Context, after Position, limit int, skip []string) (records []Record, through Position, err error)
 }
 
 // Appended tells where the last record of an append stands.

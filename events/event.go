@@ -10,6 +10,7 @@ package events
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,6 +80,11 @@ func JobStream(id uuid.UUID) string { return jobPrefix + id.String() }
 func TextStream(document uuid.UUID, attempt int) string {
 	return textPrefix + document.String() + "-" + strconv.Itoa(attempt)
 }
+
+// IsText reports whether a stream holds the sections of an attempt at reading a
+// document. Such a stream may be removed from the log where no document names
+// it.
+func IsText(stream string) bool { return strings.HasPrefix(stream, textPrefix) }
 
 // StreamID returns the id in the name of a document's, job's or text's
 // stream, and uuid.Nil for other names.

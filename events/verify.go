@@ -16,14 +16,16 @@ import (
 // Verify reads the log up to a position and tells of everything in it that
 // cannot be: positions that do not rise, revisions of a stream that leave a gap
 // or come twice, ids that a million events or less before had already, events
-// that cannot be read, and payloads that break their JSON Schema. After each batch it tells at, unless that is nil, how far it
+// that cannot be read, and payloads that break their JSON Schema. What is missing
+// of a text that no document names is no problem: it may be removed, by some engines not
+// all at once. After each batch it tells at, unless that is nil, how far it
 // is. It returns the number of events; memory does not grow with it.
 func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
 	schemas, err := payloadSchemas()
 	if err != nil {
 		return 0, err
 	}
-	v := verification{driver: l.driver, next: make(map[string]int64), young: make(map[uuid.UUID]bool)}
+	v := verification{driver: l.driver, next: make(map[string]int64), young: make(map[uuid.UUID]bool), torn: make(map[string]string)}
 	for after := Position(0); ; {
 		const page = 1000
 		records, through, err := l.driver.ReadAll(ctx, after, page, nil)
@@ -63,12 +65,16 @@ type verification struct {
 	next   map[string]int64 // revision, of streams that were met not long ago
 	// The ids that came last: the young become the old once they are many.
 	young, old map[uuid.UUID]bool
+	// What is wrong with the order of texts that no document has named yet, by
+	// stream.
+	torn map[string]string
 }
 
 // Bounds of what is remembered.
 const (
 	nextStreams = 1 << 14
 	youngIDs    = 1 << 20
+	tornTexts   = 1 << 16
 )
 
 // again reports whether an id came not long ago.
@@ -103,7 +109,15 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 			want = r.Revision
 		}
 	}
+	if content, ok := contentOf(r); ok && v.torn[content.TextStream] != "" {
+		problem(v.torn[content.TextStream])
+		delete(v.torn, content.TextStream)
+	}
 	switch {
+	case r.Revision > want && IsText(r.Stream) && len(v.torn) < tornTexts:
+		if v.torn[r.Stream] == "" {
+			v.torn[r.Stream] = fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1)
+		}
 	case r.Revision > want:
 		problem(fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1))
 	case r.Revision < want:
@@ -114,6 +128,15 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 	}
 	v.next[r.Stream] = max(want, r.Revision+1)
 	return nil
+}
+
+// contentOf returns the content that a record gives its document.
+func contentOf(r Record) (Content, bool) {
+	switch r.Type {
+	case "DocumentImported", "DocumentRevised", "DocumentReread":
+		return ContentOf(Decode(r).Data)
+	}
+	return Content{}, false
 }
 
 func place(r Record) string {

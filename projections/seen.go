@@ -51,9 +51,9 @@ func (g *generation) lastSeen(ctx context.Context) (position events.Position, la
 }
 
 // holds returns errOther where an event does not stand in the log, at its
-// position.
+// position. One of a text says nothing: it may have been removed since.
 func (g *generation) holds(ctx context.Context, last seen) error {
-	if last.stream == "" {
+	if last.stream == "" || events.IsText(last.stream) {
 		return nil
 	}
 	r, found, err := g.log.At(ctx, last.stream, last.revision)
@@ -88,8 +88,11 @@ func (g *generation) stillThisLog(ctx context.Context, asked time.Time) error {
 }
 
 // moveCheckpoint notes that everything up to a position was applied, and the
-// last event of it.
+// last event of it that is of no text: texts that came to nothing are removed.
 func moveCheckpoint(ctx context.Context, tx Tx, p events.Position, applied []events.Event) error {
+	for len(applied) > 0 && events.IsText(applied[len(applied)-1].Stream) {
+		applied = applied[:len(applied)-1]
+	}
 	if len(applied) == 0 {
 		return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
 	}

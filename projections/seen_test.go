@@ -88,6 +88,10 @@ func (s *swapped) Append(ctx context.Context, stream string, expected int64, rec
 	return s.Load().Append(ctx, stream, expected, records)
 }
 
+func (s *swapped) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
+	return s.Load().Remove(ctx, streams, check)
+}
+
 func (s *swapped) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
 	return s.Load().ReadStream(ctx, stream, from, limit)
 }

@@ -22,17 +22,18 @@ type comparison struct {
 // others are compared whole, by their primary keys.
 type compared interface{ comparisons() []comparison }
 
-// comparisons leaves out the numbers of rows, which come as they come, and what
-// the index has yet to take: until it has, passages of an earlier version stay.
+// comparisons leaves out the numbers of rows, which come as they come, what the
+// index has yet to take (until it has, passages of an earlier version stay), and
+// texts that no document names: they count for nothing, and may be removed from the log.
 func (*Passages) comparisons() []comparison {
 	return []comparison{
 		{"folders", `SELECT id, parent, deleted FROM folders ORDER BY id`, 1},
 		{"documents", `SELECT d.id, d.folder, d.title, d.media_type, d.version, d.tags, t.stream AS text,
 				CASE WHEN d.id IN (SELECT document FROM unindexed) THEN d.version ELSE d.shown END AS shown
 			FROM documents d LEFT JOIN texts t ON t.id = d.text ORDER BY d.id`, 1},
-		{"texts", `SELECT stream, named FROM texts ORDER BY stream`, 1},
+		{"texts", `SELECT stream, named FROM texts WHERE named = 1 ORDER BY stream`, 1},
 		{"sections", `SELECT t.stream, s.section, s.part, s.level, s.title, s.path, s.start_page, s.breaks, s.text
-			FROM texts t CROSS JOIN sections s WHERE s.text_id = t.id ORDER BY t.stream, s.section, s.part`, 3},
+			FROM texts t CROSS JOIN sections s WHERE s.text_id = t.id AND t.named = 1 ORDER BY t.stream, s.section, s.part`, 3},
 		{"sections of no text", `SELECT id FROM sections WHERE text_id NOT IN (SELECT id FROM texts) ORDER BY id`, 1},
 		{"passages", `SELECT p.document, p.version, p.section, p.number, p.start, p.length, p.start_page, p.end_page, t.stream, s.section AS of_section, s.part
 			FROM passages p LEFT JOIN documents d ON d.id = p.document LEFT JOIN sections s ON s.id = p.row LEFT JOIN texts t ON t.id = s.text_id

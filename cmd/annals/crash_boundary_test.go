@@ -97,6 +97,9 @@ var boundaries = []boundary{
 	{point: failpoint.GenerationNoted, reach: (*boundaryTest).replacingDamaged},
 	{point: failpoint.GenerationGivenUp, reach: (*boundaryTest).refusingDamaged},
 	{point: failpoint.ModelDiscarded, reach: (*boundaryTest).discarding},
+	{point: failpoint.StreamsRemoved, reach: (*boundaryTest).compacting},
+	{point: failpoint.StreamsGone, reach: (*boundaryTest).compacting},
+	{point: failpoint.LogShrunk, reach: (*boundaryTest).compacting},
 	{point: failpoint.LeaseRenewed, reach: (*boundaryTest).serving, slow: true},
 	{point: failpoint.OriginalRemoved, reach: (*boundaryTest).sweepingOriginals, slow: true},
 }

@@ -139,6 +139,16 @@ func (b *boundaryTest) rebuildingAlone(setting string) {
 	b.dying(setting, "rebuild", b.model())
 }
 
+// compacting lets a process die that removes a text which came to nothing.
+func (b *boundaryTest) compacting(setting string) {
+	b.Helper()
+	b.loaded()
+	if err := leaveText(b.Context(), filepath.Join(b.data, "log.db"), 3); err != nil {
+		b.Fatal(err)
+	}
+	b.dying(setting, "compact")
+}
+
 // discarding lets a process die that deletes what serves.
 func (b *boundaryTest) discarding(setting string) {
 	b.Helper()

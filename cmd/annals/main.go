@@ -81,6 +81,7 @@ func rootCommand() *cobra.Command {
 		rebuildCommand(dataDir),
 		verifyCommand(dataDir),
 		copyCommand(dataDir),
+		compactCommand(dataDir),
 		backupCommand(dataDir),
 		restoreCommand(dataDir),
 		importCommand(dataDir),

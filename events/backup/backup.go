@@ -245,10 +245,16 @@ func (t *taking) copySegment(ctx context.Context) error {
 	err = made.read(ctx, t.Place, before, func(records []events.Record) error {
 		t.Progress("originals", int64(records[0].Position), int64(t.upTo))
 		if t.now.First == (Mark{}) {
-			t.now.First = Mark{records[0].Position, records[0].ID}
+			if at := slices.IndexFunc(records, func(r events.Record) bool { return !events.IsText(r.Stream) }); at >= 0 {
+				t.now.First = Mark{records[at].Position, records[at].ID}
+			}
 		}
-		last := records[len(records)-1]
-		t.now.Last = Mark{last.Position, last.ID}
+		for _, r := range slices.Backward(records) {
+			if !events.IsText(r.Stream) { // which may be removed from the log
+				t.now.Last = Mark{r.Position, r.ID}
+				break
+			}
+		}
 		return t.names.in(ctx, records, t.upTo, func(n Named) error { return t.copyOriginal(ctx, n) })
 	})
 	if err != nil {

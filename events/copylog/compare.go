@@ -78,7 +78,9 @@ func (c *Copy) compare(ctx context.Context, head events.Position) error {
 	}
 }
 
-// compareTo reads as much of the source as the target holds next.
+// compareTo reads as much of the source as the target holds next. A text that
+// was removed from the source may be there or not, on either side: it does not
+// count.
 func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 	for after := c.source.at; len(held) > 0; {
 		records, through, err := c.From.ReadAll(ctx, after, len(held), nil)
@@ -86,18 +88,58 @@ func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 			return fmt.Errorf("read the source: %w", err)
 		}
 		if through <= after {
-			return foreign(c.target.count, &held[0], "goes on", "the source ends there")
-		}
-		for i := range records {
-			if !equal(&records[i], &held[i]) {
-				return foreign(c.target.count, &held[i], "differs", "the source holds "+name(&records[i]))
+			gone, err := c.removed(ctx, &held[0])
+			if err != nil {
+				return err
 			}
-			c.source.pass(&records[i])
-			c.target.pass(&held[i])
+			if !gone {
+				return foreign(c.target.count, &held[0], "goes on", "the source ends there")
+			}
+			c.target.at, held = held[0].Position, held[1:]
+			continue
 		}
-		held, after = held[len(records):], through
+		for after = through; len(records) > 0 && len(held) > 0; {
+			of, to := &records[0], &held[0]
+			if equal(of, to) {
+				c.source.pass(of)
+				c.target.pass(to)
+				records, held = records[1:], held[1:]
+				continue
+			}
+			goneOf, err := c.removed(ctx, of)
+			if err != nil {
+				return err
+			}
+			goneTo, err := c.removed(ctx, to)
+			switch {
+			case err != nil:
+				return err
+			case goneTo:
+				held, c.target.at = held[1:], to.Position
+			case goneOf:
+				records, c.source.at = records[1:], of.Position
+			default:
+				return foreign(c.target.count, to, "differs", "the source holds "+name(of))
+			}
+		}
+		if len(records) > 0 {
+			after = c.source.at
+		}
 	}
 	return nil
+}
+
+// removed reports whether an event is of a text that was removed from the
+// source.
+func (c *Copy) removed(ctx context.Context, r *events.Record) (bool, error) {
+	if !events.IsText(r.Stream) {
+		return false, nil
+	}
+	records, err := c.From.ReadStream(ctx, r.Stream, 0, 1)
+	if err != nil {
+		return false, fmt.Errorf("read the source: %w", err)
+	}
+	return len(records) == 0, nil
 }
 
 // equal reports whether two logs hold the same event; where does not matter.

@@ -308,3 +308,53 @@ func TestAnEngineThatIsAwayForAMomentIsWaitedFor(t *testing.T) {
 	copied(t, target, source)
 	wantCopied(t, target, source)
 }
+
+// scavenged is a log whose engine has tidied up after a text was removed: the
+// last event of the text stays in the log.
+type scavenged struct {
+	events.Driver
+	text string
+	last int64
+}
+
+func (d scavenged) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+	if stream == d.text {
+		return nil, nil
+	}
+	return d.Driver.ReadStream(ctx, stream, from, limit)
+}
+
+func (d scavenged) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	records, through, err := d.Driver.ReadAll(ctx, after, limit, skip)
+	return slices.DeleteFunc(records, func(r events.Record) bool { return r.Stream == d.text && r.Revision != d.last }), through, err
+}
+
+func TestTextsThatWereRemovedDoNotCount(t *testing.T) {
+	const text = "text-6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11-0"
+	for _, when := range []string{"before the text was removed", "after it was removed", "after the engine tidied up"} {
+		t.Run("a copy that was begun "+when, func(t *testing.T) {
+			source, target := open(t, 0), open(t, 1)
+			history(t, source, 10)
+			appendTo(t, source, text, record("one"), record("two"))
+			history(t, source, 2)
+			appendTo(t, source, text, record("three"))
+			history(t, source, 10)
+			var from events.Driver = source
+			if when == "before the text was removed" {
+				copied(t, target, from)
+			}
+			if when == "after the engine tidied up" {
+				from = scavenged{source, text, 2}
+			} else if err := source.Remove(t.Context(), []string{text}, nil); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				got, err := (&copylog.Copy{From: from, To: target}).Run(t.Context())
+				if err != nil || got.From != got.To || got.To.Events != 22 {
+					t.Fatalf("Run: got %+v, %v, want 22 equal events", got, err)
+				}
+				history(t, source, 0)
+			}
+		})
+	}
+}

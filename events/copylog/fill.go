@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"annals/events"
+	"annals/events/fault"
 )
 
 // fill appends what the source holds after what was compared, up to a
@@ -81,6 +82,11 @@ func together(records []events.Record) int {
 func (c *Copy) append(ctx context.Context, records []events.Record) error {
 	first := &records[0]
 	if _, err := c.To.Append(ctx, first.Stream, first.Revision-1, records); err != nil {
+		if fault.Is(err, fault.Conflict) {
+			if gone, unread := c.removed(ctx, first); gone || unread != nil {
+				return unread // the source holds the end of it, until it is tidied up
+			}
+		}
 		return fmt.Errorf("append %s to the target: %w", name(first), err)
 	}
 	c.appended += int64(len(records))

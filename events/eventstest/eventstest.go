@@ -39,6 +39,8 @@ func Run(t *testing.T, open func(t *testing.T) events.Driver) {
 		{"the caller's bytes stay the caller's", testOwnBytes},
 		{"a cancelled call does nothing", testCancelled},
 		{"an append that is cancelled is whole or absent", testCancelledAppends},
+		{"removed streams are gone, and all else stays", testRemove},
+		{"the last event of the log is not removed", testRemoveLast},
 		{"Wait returns when the head is beyond", testWait},
 		{"Close ends all calls", testClose},
 		{"any history reads as a simple model says", testModel},

@@ -28,17 +28,26 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	}
 	// The server takes an append of known ids at any revision for a repetition,
 	// and one at the end of the stream for new.
-	for {
-		last, err := d.lastOf(ctx, stream)
-		if err != nil {
-			return events.Appended{}, err
-		}
-		made, err := d.appendAt(ctx, stream, last, records)
-		if !fault.Is(err, fault.Conflict) {
+	last, err := d.lastOf(ctx, stream)
+	for err == nil {
+		var made events.Appended
+		made, err = d.appendAt(ctx, stream, last, records)
+		var at *endsAt
+		if !errors.As(err, &at) {
 			return made, err
 		}
+		last, err = at.revision, nil // of a stream that was removed nothing is read, and it goes on all the same
 	}
+	return events.Appended{}, err
 }
+
+// endsAt is the error of an append to a stream that ends at another revision.
+type endsAt struct {
+	error
+	revision int64
+}
+
+func (e *endsAt) Unwrap() error { return e.error }
 
 func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, records []events.Record) (made events.Appended, err error) {
 	err = d.call(ctx, "append to "+stream+" in", func(ctx context.Context, s *session, _ func()) (err error) {
@@ -59,11 +68,16 @@ func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, re
 
 // append makes one attempt.
 func (d *Driver) append(ctx context.Context, s *session, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	return d.appendTo(ctx, s, d.prefix+stream, expected, records)
+}
+
+// appendTo is append to a stream by its name at the server.
+func (d *Driver) appendTo(ctx context.Context, s *session, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	call, err := s.streams.Append(leading(ctx))
 	if err != nil {
 		return events.Appended{}, err
 	}
-	err = call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: appendOptions(d.prefix+stream, expected)}})
+	err = call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: appendOptions(stream, expected)}})
 	for i := 0; i < len(records) && err == nil; i++ {
 		err = call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: proposed(&records[i])}})
 	}
@@ -83,16 +97,19 @@ func (d *Driver) append(ctx context.Context, s *session, stream string, expected
 		if at, ok := result.WrongExpectedVersion.GetCurrentRevisionOption().(*streams.AppendResp_WrongExpectedVersion_CurrentRevision); ok {
 			last = int64(at.CurrentRevision)
 		}
-		return events.Appended{}, fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, last, expected)
+		return events.Appended{}, &endsAt{fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, last, expected), last}
 	}
 	return events.Appended{}, errors.New("the server's answer to an append is not known")
 }
 
 func appendOptions(stream string, expected int64) *streams.AppendReq_Options {
 	o := &streams.AppendReq_Options{StreamIdentifier: &shared.StreamIdentifier{StreamName: []byte(stream)}}
-	if expected == events.NoStream {
+	switch expected {
+	case events.AnyRevision:
+		o.ExpectedStreamRevision = &streams.AppendReq_Options_Any{Any: &shared.Empty{}}
+	case events.NoStream:
 		o.ExpectedStreamRevision = &streams.AppendReq_Options_NoStream{NoStream: &shared.Empty{}}
-	} else {
+	default:
 		o.ExpectedStreamRevision = &streams.AppendReq_Options_Revision{Revision: uint64(expected)}
 	}
 	return o

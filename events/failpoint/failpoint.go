@@ -70,6 +70,9 @@ const (
 	GenerationGivenUp Point = "generation-given-up" // its files are to be deleted
 	GenerationRemoved Point = "generation-removed"  // one of its files is
 	GenerationCleared Point = "generation-cleared"  // all are, and it is forgotten
+	StreamsRemoved    Point = "streams-removed"     // from the log, and not committed
+	StreamsGone       Point = "streams-gone"        // the same, committed
+	LogShrunk         Point = "log-shrunk"          // to what is left, in its write-ahead log
 	ModelDiscarded    Point = "model-discarded"     // nothing serves
 )
 
@@ -81,7 +84,7 @@ var All = []Point{
 	JobBegun, FileClaimed, FileStarted, TextKept, TextAppended, FolderEnsured, TextEnded, DocumentFiled, DocumentRevised,
 	FileFinished, FileFailed, LeaseRenewed, LeaseGivenBack, EventsApplied, EventsPassed, IndexBehind, IndexAhead,
 	IndexForgot, IndexNoted, LabelsBehind, LabelsNoted, RebuildClaimed, RebuildBegun, RebuildFilled, RebuildReady,
-	RebuildReleased, BackReady, TakeOverReady, TakenOver, GenerationGivenUp, GenerationRemoved, GenerationCleared, ModelDiscarded,
+	RebuildReleased, BackReady, TakeOverReady, TakenOver, GenerationGivenUp, GenerationRemoved, GenerationCleared, StreamsRemoved, StreamsGone, LogShrunk, ModelDiscarded,
 }
 
 // Variable is the environment variable that names the point at which to end.

@@ -21,7 +21,7 @@ const step = 3
 // Driver is an events.Driver in memory. Make one with New.
 type Driver struct {
 	mu      sync.RWMutex
-	log     []events.Record  // by position
+	log     []events.Record  // by position; without a stream where it was removed
 	streams map[string][]int // indexes in log, by revision
 	moved   chan struct{}    // closed and replaced when the head moves
 	closed  chan struct{}
@@ -108,11 +108,16 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	if limit <= 0 {
 		return nil, after, nil
 	}
+	return d.readAll(after, limit, func(r *events.Record) bool { return slices.Contains(skip, r.Type) })
+}
+
+// readAll is ReadAll without the records that are to be left out.
+func (d *Driver) readAll(after events.Position, limit int, leave func(*events.Record) bool) ([]events.Record, events.Position, error) {
 	var batch []events.Record
 	size := 0
 	start := sort.Search(len(d.log), func(i int) bool { return d.log[i].Position > after })
 	for _, r := range d.log[start:] {
-		if slices.Contains(skip, r.Type) {
+		if r.Stream == "" || leave(&r) {
 			continue
 		}
 		batch = append(batch, clone(r))
@@ -121,6 +126,46 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 		}
 	}
 	return batch, max(after, d.head()), nil
+}
+
+// Remove implements events.Driver.
+func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(ctx); err != nil {
+		return err
+	}
+	if n := len(d.log); n > 0 && slices.Contains(streams, d.log[n-1].Stream) {
+		return fault.Errorf(fault.Conflict, "remove stream %s: it holds the last event of the log", d.log[n-1].Stream)
+	}
+	if check != nil {
+		if err := check(without{d, streams}); err != nil {
+			return err
+		}
+	}
+	for _, stream := range streams {
+		for _, i := range d.streams[stream] {
+			d.log[i] = events.Record{Position: d.log[i].Position}
+		}
+		delete(d.streams, stream)
+	}
+	return nil
+}
+
+// without reads a log that is locked, without some streams.
+type without struct {
+	d       *Driver
+	streams []string
+}
+
+// ReadAll implements events.AllReader.
+func (w without) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	if err := ctx.Err(); err != nil || limit <= 0 {
+		return nil, after, err
+	}
+	return w.d.readAll(after, limit, func(r *events.Record) bool {
+		return slices.Contains(skip, r.Type) || slices.Contains(w.streams, r.Stream)
+	})
 }
 
 // Head implements events.Driver.

@@ -1,5 +1,5 @@
--- The log. A position is a rowid: rows are never deleted, so the next one is
--- always above all before it, and the single write lock makes them appear in
+-- The log. A position is a rowid: the last row is never deleted, so the next
+-- one is always above all before it, and the single write lock makes them appear in
 -- order. The type stands before the payload, so that looking at it does not
 -- load the pages on which a long payload goes on.
 CREATE TABLE events (

@@ -15,6 +15,8 @@ import (
 // readers is how many reads run side by side; more wait for a connection.
 const readers = 4
 
+const queryAll = `SELECT ` + columns + ` FROM events WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT +?3`
+
 const columns = `position, type, stream, revision, id, metadata, data`
 
 // statements are the prepared reads; each connection compiles one when it
@@ -39,7 +41,7 @@ func prepareReads(ctx context.Context, db *sql.DB) (s statements, err error) {
 		query string
 	}{
 		{&s.head, `SELECT max(position) FROM events`},
-		{&s.all, `SELECT ` + columns + ` FROM events WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT +?3`},
+		{&s.all, queryAll},
 		{&s.types, queryHeldTypes},
 		{&s.stream, `SELECT ` + columns + ` FROM events WHERE stream = ?1 AND revision >= ?2 ORDER BY revision LIMIT +?3`},
 	} {

@@ -3,8 +3,10 @@ package esdbtest
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -87,7 +89,29 @@ func (s *service) append(call streams.Streams_AppendServer, stream string, expec
 		return nil, statusOf(err)
 	}
 	s.remember(stream, records)
+	s.truncate(stream, records)
 	return success(made), nil
+}
+
+// truncate takes from a stream's metadata where it begins.
+func (s *service) truncate(stream string, records []events.Record) {
+	of, ok := strings.CutPrefix(stream, "$$")
+	var about struct {
+		Before int64 `json:"$tb"`
+	}
+	if last := records[len(records)-1]; !ok || last.Type != "$metadata" || json.Unmarshal(last.Data, &about) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begins[of] = about.Before
+}
+
+// beginOf returns the first revision of a stream that is read.
+func (s *service) beginOf(stream string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begins[stream]
 }
 
 func success(made events.Appended) *streams.AppendResp {

@@ -49,6 +49,7 @@ type Server struct {
 	members []*Server            // of the cluster, where there is one
 	leader  *Server              // itself, unless it follows another
 	placed  map[uuid.UUID]string // the streams of events that were appended, by id
+	begins  map[string]int64     // the first revisions of streams that were truncated
 	ends    map[string]end       // what backward reads of the whole log have found
 }
 
@@ -65,7 +66,7 @@ func StartWith(t testing.TB, log events.Driver, o Options) *Server {
 	s := &Server{
 		log: log, options: o,
 		calls: make(map[Method]int), cut: make(chan struct{}),
-		placed: make(map[uuid.UUID]string), ends: make(map[string]end),
+		placed: make(map[uuid.UUID]string), ends: make(map[string]end), begins: make(map[string]int64),
 	}
 	s.members, s.leader = []*Server{s}, s
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

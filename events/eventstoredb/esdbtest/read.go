@@ -105,6 +105,7 @@ func (r *reading) stream(o *streams.ReadReq_Options) error {
 	if err := r.exists(stream); err != nil || r.sent > 0 {
 		return err
 	}
+	from = max(from, r.beginOf(stream))
 	for left > 0 {
 		batch, err := r.log.ReadStream(r.call.Context(), stream, from, int(min(left, page)))
 		if err != nil {
@@ -149,7 +150,7 @@ func (r *reading) streamBackwards(o *streams.ReadReq_Options) error {
 	if at, ok := o.GetStream().GetRevisionOption().(*streams.ReadReq_Options_StreamOptions_Revision); ok {
 		from = min(from, int64(min(at.Revision, math.MaxInt64)))
 	}
-	for left := o.GetCount(); left > 0 && from >= 0; left-- {
+	for left := o.GetCount(); left > 0 && from >= r.beginOf(stream); left-- {
 		one, err := r.log.ReadStream(r.call.Context(), stream, from, 1)
 		if err != nil {
 			return statusOf(err)

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/events/failpoint"
+	"annals/events/sqlite"
+
+	"github.com/google/uuid"
+)
+
+// leaveText appends a text of so many sections that no document names, of a job
+// that has ended, to the log at path.
+func leaveText(ctx context.Context, path string, sections int) error {
+	driver, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	log, job := events.NewLog(driver), uuid.New()
+	defer log.Close()
+	cause := events.Cause{Actor: "user:admin", Via: "importer", Causation: events.JobStream(job) + "@0"}
+	stream := events.TextStream(uuid.New(), 0)
+	for i := range sections {
+		section := events.SectionExtracted{Index: i, Text: strings.Repeat("A text that came to nothing. ", 2000)}
+		if _, err := log.Append(ctx, stream, int64(i)-1, cause, events.New{Data: section}); err != nil {
+			return err
+		}
+	}
+	_, err = log.Append(ctx, events.JobStream(job), events.NoStream, cause,
+		events.New{Data: events.FileAccepted{Name: "a.md", Folder: "Library", Refused: "it is empty", Tags: []string{}}},
+		events.New{Data: events.ImportRequested{Files: 1, User: "user:admin"}},
+		events.New{Data: events.JobFinished{Failed: 1}})
+	return err
+}
+
+// recordsOf returns all records of a log.
+func recordsOf(t *testing.T, path string) (all []events.Record) {
+	t.Helper()
+	driver, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer driver.Close()
+	for after := events.Position(0); ; {
+		batch, through, err := driver.ReadAll(t.Context(), after, 1000, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all = append(all, batch...); through == after {
+			return all
+		}
+		after = through
+	}
+}
+
+// compacted runs annals compact and returns what it prints.
+func compacted(t *testing.T, data string, args ...string) string {
+	t.Helper()
+	out, err := backedUp(t.Context(), append([]string{"compact", "--data", data}, args...)...)
+	if err != nil {
+		t.Fatalf("compact: %v\n%s", err, out)
+	}
+	return out
+}
+
+// TestALogIsCompacted holds that texts which came to nothing go, beside
+// backups and copies that hold them, and nothing else changes.
+func TestALogIsCompacted(t *testing.T) {
+	c := newCrashTest(t)
+	c.server = filed(t, c.dir, notes("first"))
+	path := filepath.Join(c.data, "log.db")
+	leave := func() {
+		t.Helper()
+		if err := leaveText(t.Context(), path, 40); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// parts returns the log's events of texts that nobody names, and all others.
+	parts := func() (texts, others []events.Record) {
+		t.Helper()
+		all := recordsOf(t, path)
+		named := map[string]bool{}
+		for _, r := range all {
+			if content, ok := events.ContentOf(events.Decode(r).Data); ok {
+				named[content.TextStream] = true
+			}
+		}
+		for _, r := range all {
+			if events.IsText(r.Stream) && !named[r.Stream] {
+				texts = append(texts, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+		return texts, others
+	}
+	for range 3 {
+		leave()
+	}
+
+	// Beside a server, while it imports, it does nothing but look.
+	imported := make(chan error, 1)
+	go func() { imported <- importFiles(t, c.dir, "second", notes("second")) }()
+	if out, err := backedUp(t.Context(), "compact", "--data", c.data); err == nil || !strings.Contains(out, "stop it first") {
+		t.Errorf("compact beside a server: %v\n%s", err, out)
+	}
+	if out := compacted(t, c.data, "--dry-run"); !strings.Contains(out, "would remove 3 texts that came to nothing: 120 events") {
+		t.Errorf("compact --dry-run prints\n%s", out)
+	}
+	if err := <-imported; err != nil {
+		t.Fatal(err)
+	}
+	if out, err := verified(t, c.data); err != nil {
+		t.Errorf("verify before: %v\n%s", err, out)
+	}
+	kept, copied := filepath.Join(c.dir, "backup"), "sqlite://"+filepath.ToSlash(filepath.Join(c.dir, "copy", "log.db"))
+	c.backUp(kept)
+	wantRun(t, "copy", "--data", c.data, "--to", copied)
+	before := answers(c)
+	if err := c.server.end(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+
+	// Killed anywhere it leaves the one log or the other.
+	for _, kill := range []struct {
+		point failpoint.Point
+		left  int // events of texts
+	}{{failpoint.StreamsRemoved, 120}, {failpoint.StreamsGone, 0}, {failpoint.LogShrunk, 0}} {
+		if !failpoint.Enabled {
+			break
+		}
+		_, want := parts()
+		p := c.program("compact")
+		p.Env = append(p.Env, failpoint.Variable+"="+string(kill.point)+":1")
+		var exit *exec.ExitError
+		if out, err := p.CombinedOutput(); !errors.As(err, &exit) || exit.ExitCode() >= 0 {
+			t.Errorf("compact ends with %v, want it killed at %s\n%s", err, kill.point, out)
+		}
+		texts, others := parts()
+		if len(texts) != kill.left || !slices.EqualFunc(others, want, sameRecord) {
+			t.Errorf("killed at %s compact leaves %d events of texts and %d others, want %d and %d", kill.point, len(texts), len(others), kill.left, len(want))
+		}
+		if kill.left == 0 {
+			leave()
+		}
+	}
+	_, want := parts()
+	size := func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	large := size()
+	out := compacted(t, c.data)
+	t.Log(out)
+	if !strings.Contains(out, "equal") || large-size() < 2<<20 {
+		t.Errorf("the log had %d bytes, and has %d; compact prints\n%s", large, size(), out)
+	}
+	if got := recordsOf(t, path); !slices.EqualFunc(got, want, sameRecord) {
+		t.Errorf("the log holds %d events, want the %d that stood beside the texts", len(got), len(want))
+	}
+	if out := compacted(t, c.data); !strings.HasPrefix(out, "removes 0 texts") {
+		t.Errorf("compact once more prints\n%s", out)
+	}
+
+	// All that is made of the log holds.
+	if out, err := verified(t, c.data); err != nil || strings.Contains(out, "not compared") {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+	c.backUp(kept)
+	if out, err := backedUp(t.Context(), "backup", "--verify", kept); err != nil || !strings.HasPrefix(out, "sound: ") {
+		t.Errorf("backup --verify: %v\n%s", err, out)
+	}
+	anew := filepath.Join(c.dir, "anew")
+	c.backUp(anew)
+	wantRun(t, "copy", "--data", c.data, "--to", copied)
+	wantRun(t, "copy", "--data", c.data, "--to", "sqlite://"+filepath.ToSlash(filepath.Join(c.dir, "fresh", "log.db")))
+	wantRun(t, "rebuild", "--all", "--data", c.data)
+	c.start()
+	if got := answers(c); got != before {
+		t.Errorf("after it was compacted the server answers\n%s\nnot\n%s", got, before)
+	}
+	if err := importFiles(t, c.dir, "third", notes("third")); err != nil {
+		t.Error(err)
+	}
+	r := newCrashTest(t)
+	wantRun(t, "restore", anew, "--data", r.data)
+	r.start()
+	t.Cleanup(func() { _ = r.server.end(os.Kill) })
+	if got := answers(r); got != before {
+		t.Errorf("what was restored answers\n%s\nnot\n%s", got, before)
+	}
+}
+
+func sameRecord(a, b events.Record) bool {
+	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Stream == b.Stream && a.Type == b.Type &&
+		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
+}

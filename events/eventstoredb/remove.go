@@ -1,0 +1,62 @@
+package eventstoredb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// Remove implements events.Driver: it truncates the streams, by their metadata.
+// Their events stay in the log as a whole until the server is scavenged, which
+// leaves the last one of each: from that the server knows where the stream ends.
+func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
+	var last string
+	err := d.scan(ctx, "read the end of", func(ctx context.Context, s *session, _ func()) error {
+		_, err := read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
+			r, ok, _ := d.settings.record(e)
+			if ok {
+				last = r.Stream
+			}
+			return false
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if slices.Contains(streams, last) {
+		return fault.Errorf(fault.Conflict, "remove stream %s: it holds the last event of the log", last)
+	}
+	if check != nil {
+		if err := check(d); err != nil {
+			return err
+		}
+	}
+	for _, stream := range streams {
+		revision, err := d.lastOf(ctx, stream)
+		if err != nil {
+			return err
+		}
+		if revision == events.NoStream { // or it is truncated already
+			continue
+		}
+		if err := d.truncate(ctx, stream, revision+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// truncate lets a stream begin at a revision.
+func (d *Driver) truncate(ctx context.Context, stream string, from int64) error {
+	about := []events.Record{{ID: uuid.New(), Type: "$metadata", Data: fmt.Appendf(nil, `{"$tb":%d}`, from), Metadata: []byte(`{}`)}}
+	return d.call(ctx, "truncate stream "+stream+" of", func(ctx context.Context, s *session, _ func()) error {
+		_, err := d.appendTo(ctx, s, "$$"+d.prefix+stream, events.AnyRevision, about)
+		return err
+	})
+}

@@ -1,0 +1,176 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"annals/events"
+	"annals/events/failpoint"
+	"annals/events/fault"
+)
+
+// Remove implements events.Driver, in one transaction. Appends wait for it, of
+// other processes for as long as they wait for any transaction: nobody should
+// append meanwhile. The file keeps its size until Shrink.
+func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
+	release, err := d.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return d.alone(ctx, "remove streams from", func(conn *sql.Conn) error {
+		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+			return err
+		}
+		err := remove(ctx, conn, streams, check)
+		if err == nil {
+			failpoint.Here(failpoint.StreamsRemoved)
+			_, err = conn.ExecContext(ctx, `COMMIT`)
+		}
+		if err != nil {
+			conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`) // fails where SQLite has undone it all by itself
+			return err
+		}
+		failpoint.Here(failpoint.StreamsGone)
+		return nil
+	})
+}
+
+// alone gives do a connection of its own.
+func (d *Driver) alone(ctx context.Context, doing string, do func(*sql.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	db, err := connect(d.path, "rw", 1, "synchronous(FULL)", "journal_size_limit(67108864)")
+	if err == nil {
+		var conn *sql.Conn
+		if conn, err = db.Conn(ctx); err == nil {
+			err = errors.Join(do(conn), conn.Close())
+		}
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		return explain(ctx, err, "%s the log %s", doing, d.path)
+	}
+	return nil
+}
+
+// guard is the trigger that keeps events from being deleted. It is away within
+// the transaction that removes streams.
+var guard = func() string {
+	_, text, _ := strings.Cut(definition, "CREATE TRIGGER events_never_vanish")
+	return "CREATE TRIGGER events_never_vanish" + text
+}()
+
+func remove(ctx context.Context, conn *sql.Conn, streams []string, check func(events.AllReader) error) error {
+	const head = `SELECT position, stream FROM events ORDER BY position DESC LIMIT 1`
+	var before, after events.Position
+	var last string
+	if err := conn.QueryRowContext(ctx, head).Scan(&before, &last); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, `DROP TRIGGER events_never_vanish`); err != nil {
+		return err
+	}
+	for _, stream := range streams {
+		if stream == last {
+			return fault.Errorf(fault.Conflict, "remove stream %s: it holds the last event of the log", stream)
+		}
+		if _, err := conn.ExecContext(ctx, `DELETE FROM events WHERE stream = ?`, stream); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.ExecContext(ctx, guard); err != nil {
+		return err
+	}
+	if err := conn.QueryRowContext(ctx, head).Scan(&after, &last); err != nil || after != before {
+		return errors.Join(err, fmt.Errorf("the log ends at position %d, and not at %d any more", after, before))
+	}
+	if check == nil {
+		return nil
+	}
+	return check(within{conn, before})
+}
+
+// within reads the log in a transaction.
+type within struct {
+	conn *sql.Conn
+	head events.Position
+}
+
+// ReadAll implements events.AllReader.
+func (w within) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	if len(skip) > 0 {
+		return nil, after, errors.New("a reader of a transaction leaves nothing out")
+	}
+	if after >= w.head || limit <= 0 {
+		return nil, after, ctx.Err()
+	}
+	read, err := w.conn.PrepareContext(ctx, queryAll)
+	if err != nil {
+		return nil, after, err
+	}
+	defer read.Close()
+	batch, cut, err := scan(ctx, read, limit, after, w.head, limit)
+	if err != nil {
+		return nil, after, err
+	}
+	if cut {
+		return batch, batch[len(batch)-1].Position, nil
+	}
+	return batch, w.head, nil
+}
+
+// Shrink gives the room that removed streams left back to the file system, and
+// returns the size of the file before and after. It takes as much room again
+// while it works, in the folder of temporary files and beside the log. Where it
+// is cut off, the log holds what it held. It does nothing where there is little
+// to give back.
+func (d *Driver) Shrink(ctx context.Context) (before, after int64, err error) {
+	release, err := d.hold()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer release()
+	if before, err = d.fileSize(); err != nil {
+		return 0, 0, err
+	}
+	err = d.alone(ctx, "shrink", func(conn *sql.Conn) error {
+		var pages, free int64
+		err := conn.QueryRowContext(ctx, `SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count)`).Scan(&pages, &free)
+		if err != nil || free == 0 {
+			return err
+		}
+		if _, err := conn.ExecContext(ctx, `VACUUM`); err != nil {
+			return err
+		}
+		failpoint.Here(failpoint.LogShrunk)
+		var busy, written, moved int64
+		return conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &written, &moved)
+	})
+	if err != nil {
+		return before, before, err
+	}
+	after, err = d.fileSize()
+	return before, after, err
+}
+
+// fileSize is the size of the log's file and of its write-ahead log.
+func (d *Driver) fileSize() (size int64, err error) {
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(d.path + suffix)
+		if err == nil {
+			size += info.Size()
+		} else if suffix == "" {
+			return 0, fmt.Errorf("look at the log: %w", err)
+		}
+	}
+	return size, nil
+}
