@@ -31,6 +31,7 @@ var rules = map[string][]string{
 	"events/s3/...":                     {"events/s3"},
 	"events/originals":                  {"events/failpoint", "events/fault", "events/s3"},
 	"events/originals/...":              {"events/fault", "events/originals"},
+	"events/compact":                    {"events", "events/fault"},
 	"events/copylog":                    {"events", "events/fault"},
 	"events/backup":                     {"events", "events/fault", "events/originals", "events/s3"},
 	"commands":                          {"commands/quota", "events", "events/failpoint", "events/fault", "events/lookalike"},

@@ -105,7 +105,7 @@ func (c *compactConfig) tell(p *compact.Plan) {
 	if c.dryRun {
 		what = "would remove"
 	}
-	fmt.Fprintf(c.out, "%s %d texts that came to nothing: %d events of %d bytes\n", what, len(p.Texts), sum.Events, sum.Bytes)
+	fmt.Fprintf(c.out, "%s %s that came to nothing: %d events of %d bytes\n", what, countTexts(len(p.Texts)), sum.Events, sum.Bytes)
 	for i, t := range p.Texts {
 		if i == maxListed {
 			fmt.Fprintf(c.out, "  and %d more\n", len(p.Texts)-i)
@@ -114,11 +114,18 @@ func (c *compactConfig) tell(p *compact.Plan) {
 		fmt.Fprintf(c.out, "  %s  %d events of %d bytes, of job %s\n", t.Stream, t.Events, t.Bytes, t.Job)
 	}
 	if p.Open > 0 {
-		fmt.Fprintf(c.out, "leaves %d texts whose job goes on, or has ended just now\n", p.Open)
+		fmt.Fprintf(c.out, "leaves %s of jobs that go on, or ended just now\n", countTexts(p.Open))
 	}
 	if p.Unknown > 0 {
-		fmt.Fprintf(c.out, "leaves %d texts of which no job is known\n", p.Unknown)
+		fmt.Fprintf(c.out, "leaves %s of which no job is known\n", countTexts(p.Unknown))
 	}
+}
+
+func countTexts(n int) string {
+	if n == 1 {
+		return "1 text"
+	}
+	return fmt.Sprintf("%d texts", n)
 }
 
 // shrink gives the room back, where the engine's file is ours.
