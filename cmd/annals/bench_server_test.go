@@ -39,6 +39,9 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
+		if s.command.ProcessState != nil {
+			return // it was ended before
+		}
 		if err := s.end(os.Interrupt); err != nil {
 			b.Error(err)
 		}
