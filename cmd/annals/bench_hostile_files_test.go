@@ -20,7 +20,7 @@ func costlyFile(kind int, random *rand.Rand) upload {
 		return upload{fmt.Sprintf("c%d-%s.md", kind, salt), []byte(head + "# " + salt + "\n\n" + text)}
 	}
 	word := func(body string) upload {
-		return upload{fmt.Sprintf("c%d-%s.docx", kind, salt), wordOf(`<w:p><w:r><w:t>`+salt+`</w:t></w:r></w:p>`+body)}
+		return upload{fmt.Sprintf("c%d-%s.docx", kind, salt), wordOf(`<w:p><w:r><w:t>` + salt + `</w:t></w:r></w:p>` + body)}
 	}
 	switch kind {
 	case 0: // front matter with one very long dotted key

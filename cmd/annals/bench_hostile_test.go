@@ -345,7 +345,6 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 	var last struct {
 		Type string `json:"event_type"`
 		Job  string `json:"job_id"`
-		OK   int    `json:"successful_files"`
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(stream)); lines.Scan(); {
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
@@ -354,12 +353,26 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 			}
 		}
 	}
-	if last.Type != "complete" || last.OK != len(files) {
-		return fmt.Errorf("import of %d files ends with %.1000s", len(files), stream[max(0, len(stream)-1000):])
+	if last.Job == "" {
+		return fmt.Errorf("import of %d files is answered with %.1000s", len(files), stream)
 	}
+	// A stream in which nothing happens ends, and the import goes on.
 	var job importJob
-	if err := u.sendJSON(ctx, http.MethodGet, "/core/jobs/"+last.Job, nil, &job); err != nil {
-		return err
+	for {
+		if err := u.sendJSON(ctx, http.MethodGet, "/core/jobs/"+last.Job, nil, &job); err != nil {
+			return err
+		}
+		if job.Done {
+			break
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if job.Successful != len(files) {
+		return fmt.Errorf("of %d files %d were imported; %+v", len(files), job.Successful, job.firstFailure())
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

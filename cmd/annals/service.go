@@ -221,7 +221,8 @@ func (s *service) openImporter(ctx context.Context) error {
 	}
 	cache := filepath.Join(s.config.data, "cache")
 	s.reader = extract.New(extract.Options{
-		Limits: s.config.extract, Command: []string{program, readerName}, CacheDir: cache, Workers: turns.Readers(s.config.workers),
+		Limits: s.config.extract, Command: []string{program, readerName}, CacheDir: cache,
+		Workers: turns.Readers(s.config.workers), Spare: turns.Readers(s.config.workers) - s.config.workers,
 	})
 	s.closing(s.reader.Close)
 	s.inspectReaders(ctx)

@@ -40,7 +40,7 @@ func newPooled(o Options) *pooled {
 		slots:  make(chan struct{}, workers),
 		text:   process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, Swollen: swollen, Uses: 1000}),
 		pdf: pdfium.New(pdfium.Config{
-			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Memory: o.Limits.Memory, Time: o.Limits.Time,
+			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Spare: o.Spare, Memory: o.Limits.Memory, Time: o.Limits.Time,
 		}),
 	}
 }

@@ -38,6 +38,7 @@ type Config struct {
 	// 50 ms instead of seconds. Empty: a folder that is deleted in the end.
 	CacheDir  string
 	Processes int           // at most at a time: the number of cores
+	Spare     int           // of those, for further files alone: they help with no other
 	Memory    int64         // bytes that one process may hold: DefaultMemory
 	Time      time.Duration // for one file: DefaultTime
 	PageTime  time.Duration // for one page: DefaultPageTime

@@ -70,7 +70,7 @@ func (s *spread) help(ctx context.Context) {
 	s.mu.Lock()
 	left := s.pages - s.taken
 	s.mu.Unlock()
-	if s.file.Alone || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 {
+	if s.file.Alone || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 || len(s.slots) >= cap(s.slots)-s.config.Spare {
 		return
 	}
 	select {
