@@ -29,6 +29,9 @@ func (Vault) Barriers() []string { return []string{"FolderDeleted"} }
 // Barriers are those of the vault, for the same reason.
 func (Summaries) Barriers() []string { return []string{"FolderDeleted"} }
 
+// Barriers are those of the vault, for the same reason.
+func (Usage) Barriers() []string { return []string{"FolderDeleted"} }
+
 // Barriers are the deletions of folders, and what a document's text and the
 // document have to do with each other: sections count until the document names
 // them, and naming one text drops the others.

@@ -159,7 +159,7 @@ func TestWhatIsTakenUpLateGivesTheSameReadModels(t *testing.T) {
 			t.Errorf("nothing was applied late to %s", name)
 		}
 	}
-	for _, name := range []string{"vault", "summaries", "passages"} {
+	for _, name := range []string{"vault", "summaries", "usage", "passages"} {
 		if barred[name] == 0 {
 			t.Errorf("nothing made %s anew", name)
 		}

@@ -58,7 +58,7 @@ func TestAServerTakesUpParkedEventsWhenAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]int{"vault": 3, "jobs": 2, "work": 1, "summaries": 3, "audit": 4} {
+	for name, want := range map[string]int{"vault": 3, "jobs": 2, "work": 1, "summaries": 3, "audit": 4, "usage": 2} {
 		if got := answered(t, other.Control, name, ""); got != (Retried{Applied: want}) {
 			t.Errorf("%s: %+v, want %d applied", name, got, want)
 		}
@@ -141,9 +141,9 @@ func TestARetryStopsWhereAnEventStillCannotBeApplied(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// By stream: vault and audit 2 and 3, summaries 2 and 3, passages, which
-	// read no names, 1 and 1.
-	p.wantSound(2 + 3 + 2 + 3 + 2 + 3 + 1 + 1)
+	// By stream: vault and audit 2 and 3, summaries 2 and 3, passages and usage,
+	// which read no names, 1 and 1.
+	p.wantSound(2 + 3 + 2 + 3 + 2 + 3 + 1 + 1 + 1 + 1)
 }
 
 func TestNothingIsAppliedLateThatWouldGiveOtherTables(t *testing.T) {
@@ -159,7 +159,7 @@ func TestNothingIsAppliedLateThatWouldGiveOtherTables(t *testing.T) {
 		}, ""},
 		"a deleted folder": {func(t *testing.T, p *proven, folder, _ uuid.UUID) {
 			add(t, p.log, events.Folders, events.FolderDeleted{Folder: folder})
-		}, "vault summaries passages"},
+		}, "vault summaries usage passages"},
 		"another text of the document": {func(t *testing.T, p *proven, _, document uuid.UUID) {
 			content := write(t, p.log, document, 3, "oil", 2)
 			add(t, p.log, events.DocumentStream(document), events.DocumentRevised{Version: 3, Content: content})

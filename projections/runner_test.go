@@ -221,7 +221,7 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 		events.ImportRequested{Files: 2, User: "user:alice"}, events.FileStarted{File: 0})
 	add(t, log, events.DocumentStream(doc), imported(folder, "a.md"), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
 	add(t, log, events.JobStream(job), events.FileImported{File: 0, Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
-	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}} {
+	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, Usage{}} {
 		r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), "m", quiet)
 		if err != nil {
 			t.Fatal(err)

@@ -55,8 +55,8 @@ func (o Options) controls() []*Control {
 
 // Set is every read model of a service.
 type Set struct {
-	Vault, Jobs, Work, Summaries, Audit, Passages *Runner
-	Search                                        *Index
+	Vault, Jobs, Work, Summaries, Audit, Usage, Passages *Runner
+	Search                                               *Index
 
 	options Options
 	aged    []Projection // what serves is of an older version
@@ -64,7 +64,7 @@ type Set struct {
 
 // all returns every projection, in the order of Set.All.
 func all() []Projection {
-	return []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, new(Passages)}
+	return []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, Usage{}, new(Passages)}
 }
 
 // Names returns the names of all projections.
@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	}
 	s := &Set{options: o}
 	confirmed := time.Now()
-	runners := []**Runner{&s.Vault, &s.Jobs, &s.Work, &s.Summaries, &s.Audit, &s.Passages}
+	runners := []**Runner{&s.Vault, &s.Jobs, &s.Work, &s.Summaries, &s.Audit, &s.Usage, &s.Passages}
 	var errs []error
 	for i, p := range all() {
 		r, aged, err := o.open(ctx, p)
@@ -266,7 +266,7 @@ func (o Options) remove(ctx context.Context, p Projection, number int) error {
 
 // All returns every runner.
 func (s *Set) All() []*Runner {
-	return []*Runner{s.Vault, s.Jobs, s.Work, s.Summaries, s.Audit, s.Passages}
+	return []*Runner{s.Vault, s.Jobs, s.Work, s.Summaries, s.Audit, s.Usage, s.Passages}
 }
 
 // Run keeps all read models in step with the log until ctx ends. It makes anew

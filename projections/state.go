@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/fault"
 )
 
 // State is how far a read model is, as its file tells beside whoever writes to
@@ -162,4 +163,28 @@ func (o Options) position(ctx context.Context, p Projection, generation int) (at
 	}
 	err = tables.QueryRowContext(ctx, query).Scan(&at, &parked)
 	return at, parked, errors.Join(err, tables.close())
+}
+
+// Reader is what the tables of a read model are read from.
+type Reader interface {
+	Queryer
+	QueryRowContext(ctx context.Context, query string, args ...any) Row
+}
+
+// Served lets read look at the tables of a read model that serve, beside
+// whoever writes to them. Where there are none that today's program reads it is
+// fault.Unavailable.
+func (o Options) Served(ctx context.Context, p Projection, read func(Reader) error) error {
+	version, number, err := o.ControlOf(p.Name()).generation(ctx, p.Name())
+	if err != nil {
+		return err
+	}
+	if number == 0 || !readable(p, version) {
+		return fault.Errorf(fault.Unavailable, "the read model %s has not been made yet by this version of the program: annals serve makes it", p.Name())
+	}
+	tables, err := o.home(p).view(ctx, generationName(p, number))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p.Name(), err)
+	}
+	return errors.Join(read(tables), tables.close())
 }

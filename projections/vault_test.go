@@ -104,7 +104,7 @@ func TestADeletedFolderKeepsNothingOfWhatIsBelowItOrStillArrives(t *testing.T) {
 	arriving := file(below)
 	add(t, log, events.DocumentStream(late), events.DocumentMoved{Version: 3, Folder: below})
 	last := add(t, log, events.DocumentStream(arriving), events.DocumentTagged{Version: 3, Tags: []string{"u"}})
-	for _, p := range []Projection{Vault{}, Summaries{}} {
+	for _, p := range []Projection{Vault{}, Summaries{}, Usage{}} {
 		r := started(t, log, p)
 		wait(t, r, last)
 		if n := number(t, r, `SELECT count(*) FROM folders WHERE deleted = 1`); n != 2 {

@@ -86,7 +86,7 @@ func (v *Verification) Run(ctx context.Context) (problems int, err error) {
 	if err != nil {
 		return v.problems, err
 	}
-	for _, p := range []Projection{Jobs{}, Work{}, Summaries{}, Audit{}} {
+	for _, p := range []Projection{Jobs{}, Work{}, Summaries{}, Audit{}, Usage{}} {
 		m, err := v.model(ctx, p)
 		if err := errors.Join(err, m.close()); err != nil {
 			return v.problems, err

@@ -469,7 +469,7 @@ func TestAnEventThatCannotBeReadIsNamedAndAllElseIsProven(t *testing.T) {
 // Memory must not grow with a table: rows come in the order of an index.
 func TestTablesAreComparedWithoutSortingThem(t *testing.T) {
 	ofFiles(t)
-	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, &Passages{Engine: new(unranked)}} {
+	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, Usage{}, &Passages{Engine: new(unranked)}} {
 		r, err := newGeneration(t.Context(), newLog(t), p, homeIn(t, t.TempDir()), "m", quiet)
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func TestStatusCountsParkedEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{"vault": 2, "summaries": 2, "passages": 2, "jobs": 0, "work": 0}
+	want := map[string]int{"vault": 2, "summaries": 2, "passages": 2, "jobs": 0, "work": 0, "usage": 2}
 	for _, m := range all {
 		if parked, known := want[m.Name]; known && m.Parked != parked || m.Lag != 0 {
 			t.Errorf("status %+v, want %d parked", m, parked)

@@ -1,0 +1,126 @@
+package queries
+
+import (
+	"context"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
+
+	"github.com/google/uuid"
+)
+
+// Usage is what a user has the service keep and do, by what he uploaded and
+// made himself, wherever it lies.
+type Usage struct {
+	Bytes     int64 // of originals, in all versions of documents
+	Documents int64
+	Folders   int64
+	Shares    int64 // entries in permission lists
+
+	Imports         int64 // files in work
+	ImportBytes     int64 //
+	ImportDocuments int64 // that are to become documents of their own
+	ImportFolders   int64 // that may have to be made for them
+
+	FailedBytes int64 // of files that came to nothing, until they are swept
+}
+
+// Swept is for how long originals of files that came to nothing are kept: a day,
+// and the time until the next sweep.
+const Swept = 30 * time.Hour
+
+// usable returns an error where the read model of usage cannot be trusted.
+func (q *Queries) usable(ctx context.Context) error {
+	if err := q.Models.Usage.Err(); err != nil {
+		return fault.Hide(fault.Unavailable, "what you use cannot be told at the moment", err)
+	}
+	return q.await(ctx, q.Models.Usage, q.Start)
+}
+
+// UsedBy returns what a user takes, but for the folders and shares that exist,
+// by the log up to the position that comes with it.
+func (q *Queries) UsedBy(ctx context.Context, user events.Principal) (u Usage, at events.Position, err error) {
+	if err := q.usable(ctx); err != nil {
+		return u, 0, err
+	}
+	return usedBy(ctx, q.Models.Usage.DB(), user)
+}
+
+// rows is what usage is read from.
+type rows interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) projections.Row
+}
+
+func usedBy(ctx context.Context, from rows, user events.Principal) (u Usage, at events.Position, err error) {
+	// One statement, so that all of it is of one position.
+	err = from.QueryRowContext(ctx, `SELECT c.position, coalesce(u.bytes, 0), coalesce(u.documents, 0),
+			coalesce(w.files, 0), coalesce(w.bytes, 0), coalesce(w.documents, 0),
+			(SELECT coalesce(sum(folders), 0) FROM (SELECT DISTINCT under, path, folders FROM work WHERE owner = $1 AND folders > 0) p),
+			(SELECT coalesce(sum(size), 0) FROM failed WHERE owner = $1 AND ended > $2)
+		FROM checkpoint c LEFT JOIN users u ON u.principal = $1
+		LEFT JOIN (SELECT count(*) AS files, sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner = $1) w ON true`,
+		string(user), time.Now().Add(-Swept).UTC().Format("2006-01-02T15:04:05.000000Z")).
+		Scan(&at, &u.Bytes, &u.Documents, &u.Imports, &u.ImportBytes, &u.ImportDocuments, &u.ImportFolders, &u.FailedBytes)
+	return u, at, wrap(err, "what "+string(user)+" uses")
+}
+
+// Usage returns all that a user takes.
+func (q *Queries) Usage(ctx context.Context, user events.Principal) (Usage, error) {
+	u, _, err := q.UsedBy(ctx, user)
+	if err != nil {
+		return u, err
+	}
+	return u, made(ctx, q.Models.Usage.DB(), user, &u)
+}
+
+func made(ctx context.Context, from rows, user events.Principal, u *Usage) error {
+	err := from.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM folders WHERE maker = $1 AND deleted = 0), (SELECT count(*) FROM shares WHERE maker = $1)`, string(user)).
+		Scan(&u.Folders, &u.Shares)
+	return wrap(err, "what "+string(user)+" made")
+}
+
+// UsageBeside returns all that a user takes, by the read model that serves,
+// beside whoever runs it.
+func UsageBeside(ctx context.Context, o projections.Options, user events.Principal) (u Usage, err error) {
+	err = o.Served(ctx, projections.Usage{}, func(from projections.Reader) (err error) {
+		if u, _, err = usedBy(ctx, from, user); err == nil {
+			err = made(ctx, from, user, &u)
+		}
+		return err
+	})
+	return u, err
+}
+
+// UsedIn returns what lies in a space, with all below it, and what is in work
+// for it: a folder at the top level, or a user's own in the inbox. It need not
+// exist yet: then id is uuid.Nil, and what is in work is found by the name.
+func (q *Queries) UsedIn(ctx context.Context, id uuid.UUID, name string) (bytes, documents int64, at events.Position, err error) {
+	if err := q.usable(ctx); err != nil {
+		return 0, 0, 0, err
+	}
+	folder := ""
+	if id != uuid.Nil {
+		folder = id.String()
+	}
+	err = q.Models.Usage.DB().QueryRowContext(ctx, `SELECT c.position,
+			coalesce(f.bytes, 0) + coalesce(w.bytes, 0) + coalesce(n.bytes, 0), coalesce(f.documents, 0) + coalesce(w.documents, 0) + coalesce(n.documents, 0)
+		FROM checkpoint c
+		LEFT JOIN (SELECT sum(bytes) AS bytes, sum(documents) AS documents FROM folders WHERE space = $1 AND $1 <> '' AND deleted = 0) f ON true
+		LEFT JOIN (SELECT sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner <> '' AND $1 <> ''
+			AND under IN (SELECT id FROM folders WHERE space = $1)) w ON true
+		LEFT JOIN (SELECT sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner <> '' AND space = $2
+			AND (under = '' OR under IN (SELECT id FROM folders WHERE space = ''))) n ON true`, folder, name).Scan(&at, &bytes, &documents)
+	return bytes, documents, at, wrap(err, "what a folder holds")
+}
+
+// UsedBelow returns what lies in a folder and below it.
+func (q *Queries) UsedBelow(ctx context.Context, id uuid.UUID) (bytes, documents int64, err error) {
+	if err := q.usable(ctx); err != nil {
+		return 0, 0, err
+	}
+	err = q.Models.Usage.DB().QueryRowContext(ctx, `WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE id = $1 UNION ALL SELECT f.id FROM folders f JOIN below ON f.parent = below.id)
+		SELECT coalesce(sum(bytes), 0), coalesce(sum(documents), 0) FROM folders WHERE id IN (SELECT id FROM below) AND deleted = 0`, id.String()).Scan(&bytes, &documents)
+	return bytes, documents, wrap(err, "what a folder holds")
+}
