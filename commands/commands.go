@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 
@@ -24,11 +25,12 @@ import (
 // processes too, may work on the same log, where they have a Gate in common.
 type Handler struct {
 	Log        *events.Log
-	Duplicates Duplicates   // nil: no file is known from elsewhere
-	Contents   Contents     // nil: folders are deleted with what is in them, or not at all
-	Gate       Gate         // between processes that file on the same log; nil: this is the only one
-	Logger     *slog.Logger // nil: slog.Default()
-	Rules      Rules        // of sharing, and of folders at the top level
+	Duplicates Duplicates    // nil: no file is known from elsewhere
+	Contents   Contents      // nil: folders are deleted with what is in them, or not at all
+	Quota      *quota.Ledger // nil: nothing is limited
+	Gate       Gate          // between processes that file on the same log; nil: this is the only one
+	Logger     *slog.Logger  // nil: slog.Default()
+	Rules      Rules         // of sharing, and of folders at the top level
 
 	once      sync.Once
 	folders   *cache[*tree]

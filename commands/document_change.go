@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 
@@ -125,10 +126,34 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 		err = change()
 		return at, err
 	}
+	hold, err := h.holdDocument(ctx, user, c)
+	if err != nil {
+		return 0, err
+	}
+	defer hold.Close()
 	if err = h.filing.file(ctx, change); err == nil {
+		hold.Settle(at)
 		err = h.checkMoved(ctx, c.ID)
 	}
 	return at, err
+}
+
+// holdDocument takes room for a document where it is to be moved, if its user may
+// see it.
+func (h *Handler) holdDocument(ctx context.Context, user events.User, c ChangeDocument) (hold *quota.Hold, err error) {
+	if !h.limitsMoves(user, *c.Folder) {
+		return nil, nil
+	}
+	var folder uuid.UUID
+	var takes quota.Limits
+	err = view(ctx, h, h.documents, events.DocumentStream(c.ID), func(d *document) error {
+		folder, takes = d.folder, quota.Limits{quota.Bytes: d.bytes, quota.Documents: 1}
+		return h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.holdMove(ctx, user, folder, *c.Folder, func() (quota.Limits, error) { return takes, nil })
 }
 
 // checkTime bounds the look at the folders after a document was moved, with the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 
@@ -187,7 +188,16 @@ func notEmpty(id uuid.UUID) error {
 // is fault.Conflict.
 func (h *Handler) CreateFolder(ctx context.Context, user events.User, correlation string, c CreateFolder) (id uuid.UUID, at events.Position, err error) {
 	id = uuid.New()
-	at, err = h.changeTree(ctx, user, correlation, "create folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user, id) })
+	may, err := h.mayMake(ctx, user, quota.Folders)
+	if err == nil {
+		at, err = h.changeTree(ctx, user, correlation, "create folder", func(t *tree) ([]events.Data, error) {
+			data, err := c.decide(t, user, id)
+			if err == nil {
+				err = may.check(t.counts.folders[user.Principal], int64(len(data)))
+			}
+			return data, err
+		})
+	}
 	if err != nil {
 		return uuid.Nil, 0, err
 	}
@@ -197,7 +207,33 @@ func (h *Handler) CreateFolder(ctx context.Context, user events.User, correlatio
 // ChangeFolder carries the command out. A stale version, a name that is taken
 // and a folder to be moved into itself are fault.Conflict.
 func (h *Handler) ChangeFolder(ctx context.Context, user events.User, correlation string, c ChangeFolder) (at events.Position, err error) {
-	return h.changeTree(ctx, user, correlation, "change folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+	h.init()
+	hold, err := h.holdFolder(ctx, user, c)
+	if err != nil {
+		return 0, err
+	}
+	defer hold.Close()
+	at, err = h.changeTree(ctx, user, correlation, "change folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+	if err == nil {
+		hold.Settle(at)
+	}
+	return at, err
+}
+
+// holdFolder takes room for a folder, with all below it, where it is to be moved,
+// if its user may move it.
+func (h *Handler) holdFolder(ctx context.Context, user events.User, c ChangeFolder) (*quota.Hold, error) {
+	if c.Parent == nil || !h.limitsMoves(user, *c.Parent) {
+		return nil, nil
+	}
+	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		_, err := c.decide(t, user)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.holdMove(ctx, user, c.ID, *c.Parent, func() (quota.Limits, error) { return h.Quota.Usage.UsedBelow(ctx, c.ID) })
 }
 
 // DeleteFolder carries the command out. A stale version, and a folder that is

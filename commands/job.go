@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
@@ -194,7 +195,25 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 		return Started{}, err
 	}
 	data = finished(data)
-	return h.startJob(ctx, events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}, data)
+	cause := events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}
+	hold := func() (*quota.Hold, error) {
+		hold, err := h.HoldImport(ctx, user)
+		if err == nil {
+			err = h.AdmitImport(ctx, user, hold, uploads)
+		}
+		return hold, err
+	}
+	return h.startHeld(ctx, hold, cause, data)
+}
+
+// startHeld is startJob of what a hold takes: that of ctx, or one that is made
+// now.
+func (h *Handler) startHeld(ctx context.Context, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data) (started Started, err error) {
+	err = h.holding(ctx, hold, func() (events.Position, error) {
+		started, err = h.startJob(ctx, cause, data)
+		return started.Position, err
+	})
+	return started, err
 }
 
 // startJob appends all events of a new job. After an error no job exists.

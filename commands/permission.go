@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 
@@ -91,7 +92,17 @@ func atMost(p, than events.Permission) bool {
 
 // ShareFolder carries the command out. A stale version is fault.Conflict.
 func (h *Handler) ShareFolder(ctx context.Context, user events.User, correlation string, c ShareFolder) (at events.Position, err error) {
-	return h.changeTree(ctx, user, correlation, "share folder", func(t *tree) ([]events.Data, error) { return c.decide(t, user) })
+	may, err := h.mayMake(ctx, user, quota.Shares)
+	if err != nil {
+		return 0, err
+	}
+	return h.changeTree(ctx, user, correlation, "share folder", func(t *tree) ([]events.Data, error) {
+		data, err := c.decide(t, user)
+		if err == nil && len(data) > 0 {
+			err = may.check(t.counts.shares[user.Principal], t.folders[c.ID].newShares(c.Permissions))
+		}
+		return data, err
+	})
 }
 
 // normalizePermissions returns a list as it is kept: ordered by principal,

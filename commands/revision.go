@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 
@@ -64,7 +65,14 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 	if err != nil {
 		return Started{}, err
 	}
-	return h.startJob(ctx, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)})
+	hold := func() (*quota.Hold, error) {
+		hold, err := h.HoldRevision(ctx, user)
+		if err == nil {
+			err = h.AdmitRevision(ctx, user, hold, c)
+		}
+		return hold, err
+	}
+	return h.startHeld(ctx, hold, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)})
 }
 
 // claimRevision judges whether an upload may become the document's content,

@@ -17,7 +17,8 @@ type tree struct {
 	looks       map[look][]uuid.UUID               // children again, by parent and what their names look like
 	invitations invitations
 	// rules say what may be decided. What was decided counts whatever they are.
-	rules Rules
+	rules  Rules
+	counts counts
 }
 
 type folder struct {
@@ -27,15 +28,18 @@ type folder struct {
 	owners      []events.Principal
 	permissions []events.Permission // in order of principal
 	invited     []invitation        // in order of principal; nobody is in both lists
-	deleted     bool                // itself; one above it may be
-	deletedAt   events.Position     //
+	maker       events.Principal
+	sharers     map[events.Principal]events.Principal // of both lists: who made the entry of whom
+	released    bool                                  // not counted for its maker any more
+	deleted     bool                                  // itself; one above it may be
+	deletedAt   events.Position                       //
 	// hides is another folder of the same parent and name, between two events
 	// of one request that renames and moves.
 	hides uuid.UUID
 }
 
 func newTree() *tree {
-	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), looks: make(map[look][]uuid.UUID), invitations: newInvitations()}
+	return &tree{folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), looks: make(map[look][]uuid.UUID), invitations: newInvitations(), counts: newCounts()}
 }
 
 func newTreeUnder(rules Rules) *tree {
@@ -48,6 +52,7 @@ func (t *tree) apply(e events.Event) {
 	if created, ok := e.Data.(events.FolderCreated); ok {
 		f := &folder{version: 1}
 		f.addOwner(created.Owner)
+		t.charge(f, e.Metadata.Actor)
 		t.folders[created.Folder] = f
 		t.place(created.Folder, created.Parent, created.Name)
 		return
@@ -69,13 +74,16 @@ func (t *tree) apply(e events.Event) {
 	case events.FolderShared:
 		f.permissions = d.Permissions
 		t.invite(d.Folder, d.Invitations)
+		t.chargeShares(f, d, e.Metadata.Actor)
 	case events.FolderInvitationAccepted:
 		t.uninvite(d.Folder, d.Principal)
 		f.permissions = withEntry(f.permissions, events.Permission{Principal: d.Principal, Access: d.Access})
 	case events.FolderLeft:
 		f.permissions = withoutEntry(f.permissions, d.Principal)
+		t.dropShare(f, d.Principal)
 	case events.FolderDeleted:
 		t.uninviteBelow(d.Folder)
+		t.release(d.Folder)
 		t.unplace(d.Folder)
 		f.deleted, f.deletedAt = true, e.Position
 	}

@@ -15,6 +15,10 @@ import (
 func (s *Server) ingest(c *call) (any, error) {
 	u := &upload{Server: s, call: c, Intake: Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes}}
 	defer u.discard()
+	var err error
+	if u.Hold, err = s.Commands.HoldImport(c.Context(), c.user); err != nil {
+		return nil, err
+	}
 	stream := queryBool(c.Request, "stream", &u.inQuery)
 	if err := u.read(); err != nil {
 		return nil, err

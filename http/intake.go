@@ -10,6 +10,7 @@ import (
 
 	"annals/commands"
 	"annals/commands/importer/extract"
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/originals"
@@ -20,6 +21,7 @@ import (
 type Intake struct {
 	Store     originals.Store
 	FileBytes int64             // of one file at most
+	Hold      *quota.Hold       // what the files take of their user's limits; nil: there are none
 	Files     []commands.Upload // as they were added; without folders and tags
 
 	staged []originals.Staged
@@ -44,9 +46,13 @@ func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error
 }
 
 func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Reader) error {
-	staged, err := in.Store.Stage(ctx, content, in.FileBytes)
+	counted := in.Hold.Reader(content)
+	staged, err := in.Store.Stage(ctx, counted, in.FileBytes)
 	switch {
+	case err != nil && in.Hold.Over() != nil:
+		return in.Hold.Over()
 	case fault.Is(err, fault.TooLarge):
+		counted.Undo()
 		f.Refused = fmt.Sprintf("the file is larger than the %d bytes that are allowed", in.FileBytes)
 		return nil
 	case err != nil:
@@ -73,14 +79,19 @@ func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (co
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptance)
 	defer cancel()
+	if err := to.AdmitImport(ctx, user, in.Hold, in.Files); err != nil {
+		return commands.Started{}, err
+	}
 	if err := originals.CommitAll(ctx, in.staged); err != nil {
 		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(in.staged), err)
 	}
-	return to.StartImport(ctx, user, Correlation(ctx), in.Files)
+	return to.StartImport(quota.With(ctx, in.Hold), user, Correlation(ctx), in.Files)
 }
 
-// Discard throws away what was stored and not accepted.
+// Discard throws away what was stored and not accepted, and gives back what that
+// took.
 func (in *Intake) Discard() error {
+	defer in.Hold.Close()
 	var errs []error
 	for _, s := range in.staged {
 		errs = append(errs, s.Discard())

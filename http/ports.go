@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"annals/commands"
+	"annals/commands/quota"
 	"annals/events"
 	"annals/queries"
 
@@ -46,6 +47,8 @@ type Queries interface {
 // Importer accepts files to import.
 type Importer interface {
 	CheckImport(ctx context.Context, user events.User, folders []string) error
+	HoldImport(ctx context.Context, user events.User) (*quota.Hold, error)
+	AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []commands.Upload) error
 	StartImport(ctx context.Context, user events.User, correlation string, uploads []commands.Upload) (commands.Started, error)
 }
 
@@ -65,5 +68,7 @@ type Commands interface {
 	ChangeDocument(ctx context.Context, user events.User, correlation string, c commands.ChangeDocument) (events.Position, error)
 	DeleteDocument(ctx context.Context, user events.User, correlation string, c commands.DeleteDocument) (events.Position, error)
 	CheckRevision(ctx context.Context, user events.User, document uuid.UUID, version int) error
+	HoldRevision(ctx context.Context, user events.User) (*quota.Hold, error)
+	AdmitRevision(ctx context.Context, user events.User, hold *quota.Hold, c commands.ReviseDocument) error
 	StartRevision(ctx context.Context, user events.User, correlation string, c commands.ReviseDocument) (commands.Started, error)
 }

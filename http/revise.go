@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"annals/commands"
+	"annals/commands/quota"
 	"annals/events/fault"
 	"annals/events/originals"
 	"annals/queries"
@@ -47,7 +48,12 @@ func (s *Server) reviseDocument(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	staged, err := s.stageRevision(c)
+	hold, err := s.Commands.HoldRevision(c.Context(), c.user)
+	if err != nil {
+		return nil, err
+	}
+	defer hold.Close()
+	staged, err := s.stageRevision(c, hold)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func (s *Server) reviseDocument(c *call) (any, error) {
 		}
 	}()
 	revision.SHA256, revision.Size = staged.SHA256(), staged.Size()
-	started, err := s.acceptRevision(c, staged, revision)
+	started, err := s.acceptRevision(c, hold, staged, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +118,17 @@ func (s *Server) tooLarge() error {
 }
 
 // stageRevision stores the body.
-func (s *Server) stageRevision(c *call) (originals.Staged, error) {
+func (s *Server) stageRevision(c *call, hold *quota.Hold) (originals.Staged, error) {
+	// What is announced is judged before it is sent.
+	if err := hold.Take(quota.Bytes, max(0, c.ContentLength)); err != nil {
+		return nil, err
+	}
+	_ = hold.Take(quota.Bytes, -max(0, c.ContentLength))
 	content := &partReader{r: c.Body}
-	staged, err := s.Originals.Stage(c.Context(), content, s.Limits.FileBytes)
+	staged, err := s.Originals.Stage(c.Context(), hold.Reader(content), s.Limits.FileBytes)
 	switch {
+	case err != nil && hold.Over() != nil:
+		return nil, hold.Over()
 	case content.err != nil:
 		err = &statusError{http.StatusBadRequest, "the body could not be read to its end"}
 	case fault.Is(err, fault.TooLarge):
@@ -133,16 +146,19 @@ func (s *Server) stageRevision(c *call) (originals.Staged, error) {
 
 // acceptRevision makes the new content count: from here on it survives a
 // crash. A client that leaves now has sent everything, so the work goes on.
-func (s *Server) acceptRevision(c *call, staged originals.Staged, r commands.ReviseDocument) (commands.Started, error) {
+func (s *Server) acceptRevision(c *call, hold *quota.Hold, staged originals.Staged, r commands.ReviseDocument) (commands.Started, error) {
 	if err := c.Context().Err(); err != nil {
 		return commands.Started{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), acceptance)
 	defer cancel()
+	if err := s.Commands.AdmitRevision(ctx, c.user, hold, r); err != nil {
+		return commands.Started{}, err
+	}
 	if err := staged.Commit(ctx); err != nil {
 		return commands.Started{}, fmt.Errorf("keep new content: %w", err)
 	}
-	return s.Commands.StartRevision(ctx, c.user, Correlation(ctx), r)
+	return s.Commands.StartRevision(quota.With(ctx, hold), c.user, Correlation(ctx), r)
 }
 
 // revised answers once the job ended, or with the job where that takes too

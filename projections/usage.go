@@ -28,7 +28,7 @@ func (u Usage) Oldest() int { return u.Version() }
 // Types are the events of folders, documents and jobs that change what is kept.
 func (Usage) Types() []string {
 	return []string{
-		"FolderCreated", "FolderMoved", "FolderShared", "FolderDeleted",
+		"FolderCreated", "FolderMoved", "FolderShared", "FolderLeft", "FolderDeleted",
 		"DocumentImported", "DocumentMoved", "DocumentRevised", "DocumentDeleted",
 		"FileAccepted", "ImportRequested", "FileImported", "FileFailed",
 	}
@@ -44,6 +44,8 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		return u.moveFolder(ctx, tx, d)
 	case events.FolderShared:
 		return u.share(ctx, tx, d, by)
+	case events.FolderLeft:
+		return tx.Exec(ctx, `DELETE FROM shares WHERE folder = $1 AND principal = $2`, d.Folder.String(), string(d.Principal))
 	case events.FolderDeleted:
 		folder := d.Folder.String()
 		return errors.Join(
@@ -98,11 +100,15 @@ func (Usage) moveFolder(ctx context.Context, tx Tx, d events.FolderMoved) error 
 	)
 }
 
-// share keeps who made the entries that stay.
+// share keeps who made the entries that stay, invitations among them.
 func (Usage) share(ctx context.Context, tx Tx, d events.FolderShared, by string) error {
-	folder, principals := d.Folder.String(), make([]string, len(d.Permissions))
-	for i, p := range d.Permissions {
-		principals[i] = string(p.Principal)
+	folder := d.Folder.String()
+	var principals []string
+	for _, p := range d.Permissions {
+		principals = append(principals, string(p.Principal))
+	}
+	for _, i := range d.Invitations {
+		principals = append(principals, string(i.Principal))
 	}
 	list := jsonText(principals)
 	return errors.Join(

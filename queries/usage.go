@@ -115,9 +115,17 @@ func (q *Queries) UsedIn(ctx context.Context, id uuid.UUID, name string) (bytes,
 	return bytes, documents, at, wrap(err, "what a folder holds")
 }
 
-// UsedBelow returns what lies in a folder and below it.
+// UsedBelow returns what lies in a folder and below it, by all that is in the
+// log now.
 func (q *Queries) UsedBelow(ctx context.Context, id uuid.UUID) (bytes, documents int64, err error) {
 	if err := q.usable(ctx); err != nil {
+		return 0, 0, err
+	}
+	head, err := q.Models.Usage.Head(ctx)
+	if err == nil {
+		err = q.await(ctx, q.Models.Usage, head)
+	}
+	if err != nil {
 		return 0, 0, err
 	}
 	err = q.Models.Usage.DB().QueryRowContext(ctx, `WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE id = $1 UNION ALL SELECT f.id FROM folders f JOIN below ON f.parent = below.id)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"annals/cmd/usage"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/http/ratelimit"
@@ -25,6 +26,7 @@ type limitValue struct {
 	to   *int64
 }
 
+// String is that of pflag.Value.
 func (v limitValue) String() string {
 	if v.to == nil {
 		return ""
@@ -32,11 +34,13 @@ func (v limitValue) String() string {
 	return v.kind.ShowLimit(*v.to)
 }
 
+// Set is that of pflag.Value.
 func (v limitValue) Set(text string) (err error) {
 	*v.to, err = quota.Parse(v.kind, text)
 	return err
 }
 
+// Type is that of pflag.Value.
 func (v limitValue) Type() string {
 	switch v.kind {
 	case quota.Bytes:
@@ -47,27 +51,32 @@ func (v limitValue) Type() string {
 	return "int"
 }
 
+// quotaHelp says of each kind what a user may have.
+var quotaHelp = map[quota.Kind]string{
+	quota.Bytes:     "bytes of originals that one user may store, in all versions and in work, such as 50GiB",
+	quota.Documents: "documents that one user may store, with files in work",
+	quota.Folders:   "folders that one user may have made",
+	quota.Shares:    "entries in permission lists that one user may have made",
+	quota.Imports:   "files of one user that may be in work at once",
+	quota.Search:    "time that searches, questions and listings of one user may take in a minute, by what each really took",
+}
+
+// folderKinds are what is limited of a folder.
+var folderKinds = map[quota.Kind]string{
+	quota.Bytes:     "bytes of originals that may lie in one top-level folder with all below it",
+	quota.Documents: "documents that may lie in one top-level folder with all below it",
+}
+
 func (c *quotaConfig) bind(flags *pflag.FlagSet) {
 	c.user, c.folder = quota.Default, quota.DefaultFolder
 	for kind, help := range quotaHelp {
-		if help == "" {
-			continue
-		}
-		flags.Var(limitValue{quota.Kind(kind), &c.user[kind]}, "quota-"+quota.Kind(kind).String(), help+"; 0 for no limit")
+		flags.Var(limitValue{kind, &c.user[kind]}, "quota-"+kind.String(), help+"; 0 for no limit")
 	}
+	for kind, help := range folderKinds {
+		flags.Var(limitValue{kind, &c.folder[kind]}, "quota-folder-"+kind.String(), help+"; 0 for no limit")
+	}
+	flags.StringArrayVar(&c.others, "quota-for", nil, "limits of a user of another issuer: user:ALIAS/NAME=bytes=50GiB,search=2m; may be repeated")
 	flags.IntVar(&c.searches, "quota-searches", max(1, runtime.NumCPU()/2), "searches, questions and listings of one user that run at once; more wait")
-}
-
-// quotaHelp says of each kind what a user may have.
-var quotaHelp = [...]string{
-	quota.Search: "time that searches, questions and listings of one user may take in a minute, by what each really took",
-}
-
-// openQuotas makes what judges how much users take.
-func (s *service) openQuotas(context.Context) error {
-	s.policy = &quota.Policy{User: s.config.quota.user, Folder: s.config.quota.folder}
-	s.reads = &ratelimit.Limiter{Limits: s.policy.Of, AtOnce: s.config.quota.searches, Refuse: s.metrics.Refuse}
-	return nil
 }
 
 // principals reads the limits of those who have their own.
@@ -81,4 +90,16 @@ func (c *quotaConfig) principals() (map[events.Principal]quota.Override, error) 
 		all[p] = o
 	}
 	return all, nil
+}
+
+// openQuotas makes what judges how much users take.
+func (s *service) openQuotas(context.Context) error {
+	others, err := s.config.quota.principals()
+	if err != nil {
+		return err
+	}
+	policy := &quota.Policy{User: s.config.quota.user, Folder: s.config.quota.folder, Principals: others}
+	s.quota = &quota.Ledger{Policy: policy, Usage: usage.Reads{Queries: s.queries}, Refuse: s.metrics.Refuse}
+	s.reads = &ratelimit.Limiter{Limits: policy.Of, AtOnce: s.config.quota.searches, Refuse: s.metrics.Refuse}
+	return nil
 }

@@ -172,6 +172,9 @@ func (c *serveConfig) check() error {
 	if _, err := c.sharing.rules(); err != nil {
 		return err
 	}
+	if _, err := c.quota.principals(); err != nil {
+		return err
+	}
 	for flag, d := range map[string]time.Duration{"extract-time": c.extract.Time, "file-timeout": c.fileTimeout, "stall": c.stall} {
 		if d < time.Second {
 			return fmt.Errorf("--%s must be at least 1s", flag)

@@ -22,6 +22,8 @@ type Usage interface {
 	Used(ctx context.Context, user events.Principal) (used Limits, at events.Position, err error)
 	// UsedIn returns what lies in a space and is in work for it.
 	UsedIn(ctx context.Context, s Space) (used Limits, at events.Position, err error)
+	// UsedBelow returns what lies in a folder and below it.
+	UsedBelow(ctx context.Context, folder uuid.UUID) (used Limits, err error)
 }
 
 // Space is a folder that has limits: one at the top level, or a user's own in
@@ -49,7 +51,7 @@ type Ledger struct {
 	Refuse func(kind string) // is called for each refusal. May be nil
 
 	mu     sync.Mutex
-	holds  []*Hold // of which the read side may not have seen everything
+	holds  []*Hold                       // of which the read side may not have seen everything
 	users  map[events.Principal]*balance // of whom there are holds
 	spaces map[Space]*balance
 }
@@ -67,6 +69,7 @@ type Hold struct {
 	ledger *Ledger
 	user   events.User
 	limits Limits
+	have   Limits // that the read side is not asked for
 	taken  Limits
 	parts  []Part
 	until  events.Position // of the append that made it count; 0 before
@@ -181,7 +184,7 @@ func (h *Hold) end() {
 // yet.
 func (h *Hold) userNow() Limits {
 	b := h.ledger.users[h.user.Principal]
-	now := b.used
+	now := b.used.plus(h.have)
 	for _, other := range b.holds {
 		if other.until == 0 || other.until > b.at {
 			now = now.plus(other.taken)
@@ -222,10 +225,17 @@ func (h *Hold) Take(k Kind, n int64) error {
 	h.taken[k] += n
 	if now := h.userNow(); n > 0 && now[k] > h.limits[k] {
 		h.taken[k] -= n
-		h.over = h.refuse(k, now[k]-n, n)
+		h.over = h.refuse(k, now[k]-n-h.taken[k], h.taken[k]+n)
 		return h.over
 	}
 	return nil
+}
+
+// Have says what the user has of a kind, besides what the read side tells.
+func (h *Hold) Have(k Kind, n int64) {
+	if h != nil {
+		h.have[k] = n
+	}
 }
 
 // Room returns an error where a user has no room for anything more of a kind.
@@ -389,9 +399,9 @@ func (h *Hold) refuse(k Kind, has, wants int64) error {
 // Refusal is the error that a user is told who has some of a kind, and wants
 // more than the limit.
 func Refusal(k Kind, has, wants, limit int64) error {
-	more := "this would take " + k.Show(wants) + " more"
-	if wants <= 1 {
-		more = "there is no room for more"
+	more := "there is no room for more"
+	if left := limit - has; left > 0 {
+		more = "there is room for " + k.Show(left) + " more, and this takes more than that"
 	}
 	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), things[k], k.Show(limit), more, ways[k])
 	if k == Imports && wants <= limit {

@@ -63,6 +63,9 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 			h.Logger.ErrorContext(c, "files that were not imported cannot be discarded", "error", fault.Detail(err))
 		}
 	}()
+	if intake.Hold, err = h.Commands.HoldImport(c, c.user); err != nil {
+		return out, err
+	}
 	if err := h.copyFiles(c, &intake, in.FilePaths); err != nil {
 		return out, err
 	}

@@ -1,0 +1,180 @@
+package quota
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// store is a log, and a read side that follows it whenever it likes.
+type store struct {
+	mu            sync.Mutex
+	log, seen     map[string]Limits // by user and space
+	head, through events.Position
+	most          map[string]int64 // bytes that were ever in the log
+}
+
+func newStore() *store {
+	return &store{log: map[string]Limits{}, seen: map[string]Limits{}, most: map[string]int64{}}
+}
+
+func (s *store) append(takes Limits, keys ...string) events.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.head++
+	for _, k := range keys {
+		s.log[k] = s.log[k].plus(takes)
+		s.most[k] = max(s.most[k], s.log[k][Bytes])
+	}
+	return s.head
+}
+
+func (s *store) follow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, v := range s.log {
+		s.seen[k] = v
+	}
+	s.through = s.head
+}
+
+func (s *store) read(key string) (Limits, events.Position, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[key], s.through, nil
+}
+
+func (s *store) Used(_ context.Context, user events.Principal) (Limits, events.Position, error) {
+	return s.read(string(user))
+}
+
+func (s *store) UsedIn(_ context.Context, in Space) (Limits, events.Position, error) {
+	return s.read(in.Name)
+}
+
+func (s *store) UsedBelow(context.Context, uuid.UUID) (Limits, error) { panic("not asked") }
+
+// However what comes at once and the read side meet, no more gets in than there
+// is room for, and in the end no less.
+func TestNoMorePassesThanThereIsRoomFor(t *testing.T) {
+	s := newStore()
+	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}, Folder: Limits{Bytes: 150}}, Usage: s}
+	following, stop := context.WithCancel(t.Context())
+	var follower, all sync.WaitGroup
+	follower.Go(func() {
+		for following.Err() == nil {
+			s.follow()
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+		}
+	})
+	users := []string{"user:a", "user:b", "user:c"}
+	for i := range 60 {
+		all.Go(func() {
+			user := users[i%3]
+			for range 10 {
+				h, err := l.Open(t.Context(), events.User{Principal: events.Principal(user)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				takes := Limits{Bytes: 7}
+				if h.Take(Bytes, 7) == nil && h.Admit(t.Context(), takes, []Part{{Space{Name: "F"}, takes}}) == nil {
+					h.Settle(s.append(takes, user, "F"))
+				}
+				h.Close()
+			}
+		})
+	}
+	all.Wait()
+	stop()
+	follower.Wait()
+	for key, limit := range map[string]int64{"user:a": 100, "user:b": 100, "user:c": 100, "F": 150} {
+		if s.most[key] > limit {
+			t.Errorf("%s has %d of %d", key, s.most[key], limit)
+		}
+	}
+	if s.most["F"] < 144 {
+		t.Errorf("the folder has %d of 150", s.most["F"])
+	}
+	s.follow()
+	for _, user := range users { // who asks next clears up
+		h, err := l.Open(t.Context(), events.User{Principal: events.Principal(user)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Admit(t.Context(), Limits{}, []Part{{Space: Space{Name: "F"}}}); err != nil {
+			t.Error(err)
+		}
+		h.Close()
+	}
+	if len(l.holds)+len(l.users)+len(l.spaces) > 0 {
+		t.Errorf("%d holds, %d users and %d folders are kept", len(l.holds), len(l.users), len(l.spaces))
+	}
+}
+
+// A folder that was made meanwhile is the one that was held by its name.
+func TestAHoldByNameCountsForTheFolder(t *testing.T) {
+	s := newStore()
+	l := &Ledger{Policy: &Policy{Folder: Limits{Documents: 1}}, Usage: s}
+	var err error
+	for i, space := range []Space{{Name: "F"}, {Folder: uuid.New(), Name: "F"}} {
+		h, opened := l.Open(t.Context(), events.User{Principal: "user:a"})
+		if opened != nil {
+			t.Fatal(opened)
+		}
+		if err = h.Admit(t.Context(), Limits{}, []Part{{space, Limits{Documents: 1}}}); i == 0 && err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), `"F"`) {
+		t.Errorf("the second document of one: %v", err)
+	}
+}
+
+func TestLimitsAreReadAndShown(t *testing.T) {
+	for _, test := range []struct {
+		kind Kind
+		text string
+		want int64
+		show string
+	}{
+		{Bytes, "50GiB", 50 << 30, "50 GiB"}, {Bytes, "1000", 1000, "1000 B"}, {Bytes, "0", 0, "unlimited"}, {Documents, "unlimited", 0, "unlimited"},
+		{Search, "90s", int64(90 * time.Second), "1m30s"}, {Search, "0", 0, "unlimited"}, {Imports, "12", 12, "12"},
+	} {
+		got, err := Parse(test.kind, test.text)
+		if err != nil || got != test.want || test.kind.ShowLimit(got) != test.show {
+			t.Errorf("%s %q = %d (%v), shown as %q; want %d, %q", test.kind, test.text, got, err, test.kind.ShowLimit(got), test.want, test.show)
+		}
+	}
+	for kind, texts := range map[Kind][]string{Bytes: {"-1", "x", "20EiB0", "99999999999GiB"}, Documents: {"1.5", "-1", "10k"}, Search: {"30", "-1s"}} {
+		for _, text := range texts {
+			if n, err := Parse(kind, text); !fault.Is(err, fault.Invalid) {
+				t.Errorf("%s %q = %d (%v), want invalid", kind, text, n, err)
+			}
+		}
+	}
+	p, o, err := ParseOverride("user:corp/alice=bytes=1KiB,search=0")
+	if err != nil || p != "user:corp/alice" || o[Bytes] != 1024 || len(o) != 2 {
+		t.Errorf("an override = %s %v (%v)", p, o, err)
+	}
+	for _, text := range []string{"", "user:a", "group:g=bytes=1", "user:a=pages=1", "user:a=bytes=x"} {
+		if _, _, err := ParseOverride(text); !fault.Is(err, fault.Invalid) {
+			t.Errorf("the override %q: %v, want invalid", text, err)
+		}
+	}
+	policy := &Policy{User: Default, Principals: map[events.Principal]Override{p: o}}
+	if l, err := policy.Of(t.Context(), events.User{Principal: p}); err != nil || l[Bytes] != 1024 || l[Search] != 0 || l[Documents] != Default[Documents] {
+		t.Errorf("the limits of %s are %v (%v)", p, l, err)
+	}
+	if l, _ := policy.Of(t.Context(), events.User{Principal: p, Admin: true}); l != (Limits{}) {
+		t.Errorf("an admin has the limits %v", l)
+	}
+}

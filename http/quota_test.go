@@ -1,0 +1,294 @@
+package http_test
+
+import (
+	"bytes"
+	"fmt"
+	"mime/multipart"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"annals/cmd/usage"
+	"annals/commands"
+	"annals/commands/quota"
+	"annals/events"
+	httpd "annals/http"
+	"annals/http/metrics"
+	"annals/queries"
+)
+
+// limit serves the whole stack under limits of users and folders.
+func limit(t *testing.T, user, folder quota.Limits) *service {
+	t.Helper()
+	return startStack(t, func(h *httpd.Server) {
+		h.Commands.(*commands.Handler).Quota = &quota.Ledger{
+			Policy: &quota.Policy{User: user, Folder: folder}, Usage: usage.Reads{Queries: h.Queries.(*queries.Queries)},
+			Refuse: h.Metrics.(*metrics.Metrics).Refuse,
+		}
+	})
+}
+
+// put uploads files of a size into a folder, and returns status, body and header.
+func (s *service) put(folder string, sizes []int, header ...string) (status int, body, after string) {
+	s.Helper()
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		var metadata []string
+		for i, size := range sizes {
+			addFile(w, fmt.Sprintf("%d.txt", i), fmt.Sprintf("%d %s", unique.Add(1), strings.Repeat("lamp oil ", size/9+1))[:size])
+			metadata = append(metadata, fmt.Sprintf(`{"folder_name":%q}`, folder))
+		}
+		w.WriteField("file_metadata", "["+strings.Join(metadata, ",")+"]")
+	}, header...)
+	return resp.StatusCode, body, resp.Header.Get("Retry-After")
+}
+
+// unique sets the contents of files apart.
+var unique atomic.Int64
+
+// refusedBy checks a refusal in the words of its service, and that it left
+// nothing.
+func (s *service) refusedBy(what string, status int, body string, wants ...string) {
+	s.Helper()
+	for _, want := range wants {
+		if status != 413 || !strings.Contains(body, want) {
+			s.Errorf("%s = %d %s, want 413 with %q", what, status, body, want)
+		}
+	}
+	if staged, _ := s.stored(); staged > 0 {
+		s.Errorf("%s leaves %d uploads", what, staged)
+	}
+}
+
+func (s *service) head() events.Position {
+	head, err := s.log.Head(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return head
+}
+
+func TestUploadsBeyondTheLimits(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 4, quota.Folders: 2}, quota.Limits{quota.Bytes: 60_000})
+	if status, body, _ := s.put("A", []int{40_000}); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	} else {
+		s.finish(decode[jobReply](t, body).JobID)
+	}
+	before := s.head()
+	_, kept := s.stored()
+	for what, c := range map[string]struct {
+		folder string
+		sizes  []int
+		words  string
+	}{
+		"too many bytes":         {"B", []int{30_000, 40_000}, `{"detail":"you have 39 KiB stored and in work, and the limit is 98 KiB: there is room for 59 KiB more`},
+		"too many documents":     {"A", []int{10, 10, 10, 10}, "you have 1 documents, with files in work, and the limit is 4: there is room for 3 more"},
+		"too many folders":       {"A/B/C", []int{10}, "you have 1 folders"},
+		"too much in one folder": {"A", []int{30_000}, `there is no room for 29 KiB more in folder \"A\", which may have 59 KiB with all below it`},
+	} {
+		status, body, _ := s.put(c.folder, c.sizes)
+		s.refusedBy(what, status, body, c.words)
+	}
+	id := decode[[]struct{ ID string }](t, second(s.do("GET", "/vault/documents?folderId="+s.folderNamed("A"), "")))[0].ID
+	for what, size := range map[string]int{"a revision beyond the user's bytes": 70_000, "a revision beyond the folder's": 30_000} {
+		resp, body := s.do("PUT", "/vault/documents/"+id+"/content", strings.Repeat("oil lamp ", size/9), "If-Match", `"1"`, "Content-Type", "text/plain")
+		s.refusedBy(what, resp.StatusCode, body, `"statusCode":413`, "there is")
+	}
+	if after := s.head(); after != before {
+		t.Errorf("what is refused takes the log from %d to %d", before, after)
+	}
+	if _, now := s.stored(); now != kept {
+		t.Errorf("what is refused leaves %d originals, want %d", now, kept)
+	}
+	// An admin has no limits, and another user his own.
+	for _, who := range []string{"admin", "bob"} {
+		if status, body, _ := s.put("of "+who, []int{50_000}, "Authorization", "Bearer "+who); status != 200 {
+			t.Errorf("%s is refused: %d %s", who, status, body)
+		}
+	}
+	// What is deleted may be stored again.
+	resp, body := s.do("DELETE", "/vault/documents/"+id+"?version=1", "")
+	if resp.StatusCode != 204 {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	s.passUsage()
+	if status, body, _ := s.put("A", []int{50_000}); status != 200 {
+		t.Errorf("after the deletion: %d %s", status, body)
+	}
+	_, text := s.do("GET", "/metrics", "")
+	for _, want := range []string{`{limit="documents"} 1`, `{limit="folders"} 1`, `{limit="bytes"} 4`} {
+		if !strings.Contains(text, "annals_quota_refusals_total"+want) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
+}
+
+func second[A, B any](_ A, b B) B { return b }
+
+// passUsage waits until the read model of usage has all that is in the log.
+func (s *service) passUsage() {
+	s.Helper()
+	if err := s.server.Queries.(*queries.Queries).Models.Usage.Wait(s.Context(), s.head()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// folderNamed returns a top-level folder.
+func (s *service) folderNamed(name string) string {
+	s.Helper()
+	all := decode[[]struct{ ID, Name string }](s.T, second(s.do("GET", "/vault/folders", "")))
+	for _, f := range all {
+		if f.Name == name {
+			return f.ID
+		}
+	}
+	s.Fatalf("no folder %s in %v", name, all)
+	return ""
+}
+
+// An upload that goes on and on is cut off where its user's room ends, long
+// before it would be stored whole.
+func TestAnEndlessUploadIsCutOff(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 1 << 20}, quota.Limits{})
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		part, _ := w.CreateFormFile("files", "endless.txt")
+		part.Write(bytes.Repeat([]byte("lamp oil "), 20<<20/9))
+	})
+	s.refusedBy("20 MiB", resp.StatusCode, body, "there is room for 1.0 MiB more, and this takes more than that")
+	if _, kept := s.stored(); kept > 0 {
+		t.Errorf("%d originals are kept", kept)
+	}
+}
+
+// Twenty at once pass no further than one after another.
+func TestUploadsAtOnceDoNotPassTogether(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 1000}, quota.Limits{})
+	var all sync.WaitGroup
+	var passed atomic.Int64
+	for range 20 {
+		all.Go(func() {
+			switch status, body, _ := s.put("A", []int{30_000}); status {
+			case 200:
+				passed.Add(1)
+			case 413:
+			default:
+				t.Errorf("%d %s", status, body)
+			}
+		})
+	}
+	all.Wait()
+	files, _ := s.accepted()
+	var stored int64
+	for _, f := range files {
+		stored += f.Size
+	}
+	if passed.Load() != 3 || stored != 90_000 {
+		t.Errorf("%d uploads pass with %d bytes, want 3 with 90,000", passed.Load(), stored)
+	}
+}
+
+// Files in work are bounded, and the reply says when to try again.
+func TestImportsAtOnceAreBounded(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Imports: 3}, quota.Limits{})
+	if status, body, _ := s.put("A", []int{10, 10, 10, 10}); status != 413 || !strings.Contains(body, "files in work") {
+		t.Errorf("more than can ever be at once = %d %s", status, body)
+	}
+	refused := 0
+	var ids []string
+	for range 40 {
+		status, body, after := s.put("A", []int{60_000, 60_000})
+		switch {
+		case status == 200:
+			ids = append(ids, decode[jobReply](t, body).JobID)
+		case status == 429 && after == "15" && strings.Contains(body, "the limit is 3"):
+			refused++
+		default:
+			t.Fatalf("%d %s, Retry-After %q", status, body, after)
+		}
+	}
+	if refused == 0 {
+		t.Skip("the files were imported as fast as they came")
+	}
+	for _, id := range ids {
+		if j := s.finish(id); j.Failed > 0 {
+			t.Errorf("an accepted file failed: %+v", j)
+		}
+	}
+}
+
+func TestFoldersAndSharesBeyondTheLimits(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Folders: 2, quota.Shares: 3}, quota.Limits{quota.Bytes: 1000})
+	folder := s.makeFolder("", "A")
+	below := s.makeFolder(folder, "B")
+	resp, body := s.do("POST", "/vault/folders", `{"name":"C","parentFolderId":null}`)
+	s.refusedBy("a third folder", resp.StatusCode, body, `"message":"you have 2 folders`, `"statusCode":413`)
+
+	entries := func(names ...string) string {
+		for i, n := range names {
+			names[i] = `{"principal":"user:` + n + `","access":"read"}`
+		}
+		return `{"permissions":[` + strings.Join(names, ",") + `]}`
+	}
+	s.share(folder, "user:bob", "read", "user:carol", "read")
+	resp, body = s.do("PUT", "/vault/folders/"+below+"/permissions", entries("bob", "carol"))
+	s.refusedBy("a fourth entry", resp.StatusCode, body, "you have 2 entries in permission lists")
+	s.share(folder, "user:bob", "write", "user:carol", "read") // none more
+	s.share(folder, "user:bob", "read")
+	s.share(below, "user:bob", "read", "user:carol", "read")
+	if resp, body := s.do("DELETE", "/vault/folders/"+below+"?recursive=true", ""); resp.StatusCode != 204 {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	other := s.makeFolder("", "C") // room again
+	s.share(other, "user:bob", "read", "user:carol", "read")
+}
+
+// What is moved into a folder needs room there, unless its own limits held for it
+// before.
+func TestMovesBeyondAFoldersLimit(t *testing.T) {
+	s := limit(t, quota.Limits{}, quota.Limits{quota.Bytes: 100, quota.Documents: 10})
+	first := s.file("A/In", "a.txt", strings.Repeat("a", 80))
+	second := s.file("B/Out", "b.txt", strings.Repeat("b", 80))
+	s.passUsage()
+	from := s.folderOf(second)
+	move := func(id, to string) (int, string) {
+		resp, body := s.do("PATCH", "/vault/documents/"+id, `{"folderId":"`+to+`","version":1}`)
+		return resp.StatusCode, body
+	}
+	status, body := move(second, s.folderOf(first))
+	s.refusedBy("a document", status, body, `no room for 80 B more in folder \"A\"`)
+	resp, body := s.do("PATCH", "/vault/folders/"+from, `{"parentFolderId":"`+s.folderNamed("A")+`"}`)
+	s.refusedBy("a folder", resp.StatusCode, body, `no room for 80 B more in folder \"A\"`)
+	if status, body := move(second, s.folderNamed("B")); status != 200 {
+		t.Errorf("a move within the folder = %d %s", status, body)
+	}
+	if resp, body := s.do("PATCH", "/vault/folders/"+from, `{"parentFolderId":"`+s.folderNamed("A")+`"}`); resp.StatusCode != 200 {
+		t.Errorf("the move of an empty folder = %d %s", resp.StatusCode, body)
+	}
+}
+
+// Files that fail count until their originals are swept; duplicates do not.
+func TestFailedFilesCount(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 1000}, quota.Limits{})
+	upload := func(name, text string) jobReply {
+		resp, body := s.upload("", func(w *multipart.Writer) { addFile(w, name, text) })
+		if resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+		return s.finish(decode[jobReply](t, body).JobID)
+	}
+	if j := upload("a.docx", strings.Repeat("no Word at all ", 40)); j.Failed != 1 {
+		t.Fatalf("%+v", j)
+	}
+	upload("a.txt", strings.Repeat("a", 100))
+	if j := upload("a.txt", strings.Repeat("a", 100)); !j.Results[0].Duplicate {
+		t.Fatalf("%+v", j)
+	}
+	s.passUsage()
+	u, err := s.server.Queries.(*queries.Queries).Usage(t.Context(), "user:alice")
+	if want := (queries.Usage{Bytes: 100, Documents: 1, Folders: 2, FailedBytes: 600}); err != nil || u.Bytes != want.Bytes || u.FailedBytes != want.FailedBytes || u.Documents != want.Documents || u.Imports != 0 {
+		t.Errorf("usage %+v (%v), want %+v", u, err, want)
+	}
+	status, body, _ := s.put("A", []int{400})
+	s.refusedBy("beyond what failed", status, body, "Files that failed count for up to 30 hours")
+}
