@@ -87,7 +87,7 @@ func TestStatusTellsHowFarTheReadModelsAre(t *testing.T) {
 	<-g.entered
 	f.settle()
 	all, err := f.Status(t.Context())
-	if err != nil || len(all) != 6 {
+	if err != nil || len(all) != 7 {
 		t.Fatalf("status %v (%v)", all, err)
 	}
 	for _, m := range all {
