@@ -87,8 +87,12 @@ func (t *tree) accept(user events.User, data []events.Data) error {
 		if !ok {
 			continue
 		}
-		path := strings.Split(f.Folder, "/")
-		if _, err := t.mayFile(user, destination{shown: f.Folder, names: path}); err != nil {
+		to, err := Destination{Path: f.Folder, Under: f.Under, Rest: f.Rest}.split()
+		if err != nil {
+			return err
+		}
+		path, err := t.mayFile(user, to)
+		if err != nil {
 			if f.Refused != "" {
 				continue
 			}

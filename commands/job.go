@@ -91,8 +91,12 @@ func (j *job) weight() int { return 1 + len(j.accepted) }
 
 // Upload is a file that was uploaded, or refused.
 type Upload struct {
-	Name      string
-	Folder    string // path of the folder to file it in
+	Name   string
+	Folder string // path of the folder to file it in
+	// Under is a folder to file it below instead, and Rest the path from there;
+	// Folder is then what the user calls the place. uuid.Nil: the path counts.
+	Under     uuid.UUID
+	Rest      string
 	Tags      []string
 	SHA256    string // of an original that is committed; none where the file is refused
 	Size      int64
@@ -169,8 +173,14 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 	if err != nil {
 		return events.FileAccepted{}, fault.Errorf(fault.Invalid, "file %q: %w", name, err)
 	}
+	rest := u.Rest
+	if u.Under != uuid.Nil && rest != "" {
+		if rest, err = NormalizeFolder(rest); err != nil {
+			return events.FileAccepted{}, err
+		}
+	}
 	return events.FileAccepted{
-		File: index, Name: name, Folder: folder, Tags: tags,
+		Under: u.Under, Rest: rest, File: index, Name: name, Folder: folder, Tags: tags,
 		SHA256: u.SHA256, Size: u.Size, MediaType: u.MediaType, Refused: u.Refused,
 	}, nil
 }

@@ -22,6 +22,7 @@ type viewer struct {
 	known      map[string]folderAccess
 	paths      map[string]string // of folders that are known to be readable
 	readable   string            // what folders found out
+	tops       map[string]top    // what hidden found out
 }
 
 // folderAccess is what the user may do in a folder.

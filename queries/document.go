@@ -41,7 +41,10 @@ func (v *viewer) document(ctx context.Context, r documentRow) (Document, error) 
 	if err = json.Unmarshal([]byte(r.tags), &d.Tags); err != nil {
 		return d, err
 	}
-	d.FolderPath, _, err = v.path(ctx, r.folder)
+	if d.FolderPath, _, err = v.path(ctx, r.folder); err != nil {
+		return d, err
+	}
+	d.FolderShown, err = v.shown(ctx, d.FolderPath)
 	return d, err
 }
 

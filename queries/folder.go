@@ -144,8 +144,8 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 	return f, wrap(err, "folder")
 }
 
-// FolderPaths returns the paths of all folders that the user may read, in
-// order.
+// FolderPaths returns the paths from the top level of all folders that the user
+// may read, in order.
 func (q *Queries) FolderPaths(ctx context.Context, user events.User) ([]string, error) {
 	v, err := q.viewer(user)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"annals/projections"
 )
 
-// FolderPage returns the paths of up to limit folders that the user may read:
+// FolderPage returns the paths of up to limit folders that the user may read, as
+// he is shown them:
 // the first that come after a path, "" for none, whether that is still there or
 // not. A folder comes before those below it, and folders beside each other by
 // their names. It reads what is returned and little more.
@@ -56,11 +57,22 @@ func (w *folderWalk) granted(ctx context.Context, after string) error {
 	}
 	slices.SortFunc(roots, func(a, b rootRow) int { return treeOrder(a.path, b.path) })
 	seen := "\x00"
-	for _, r := range roots {
+	roots = slices.DeleteFunc(roots, func(r rootRow) bool {
 		if strings.HasPrefix(r.path+"/", seen+"/") {
-			continue // below one that was granted, or the same
+			return true // below one that was granted, or the same
 		}
 		seen = r.path
+		return false
+	})
+	shown := map[string]string{}
+	for _, t := range shownTops(slices.Clone(roots)) {
+		shown[t.id] = t.shown
+	}
+	for i, r := range roots {
+		roots[i].path = cmp.Or(shown[r.id], r.path)
+	}
+	slices.SortFunc(roots, func(a, b rootRow) int { return treeOrder(a.path, b.path) })
+	for _, r := range roots {
 		rest, passed := strings.CutPrefix(after, r.path+"/")
 		switch {
 		case w.full():

@@ -37,6 +37,9 @@ func TestPagesOfFoldersAreAllFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if want, err = f.ShownPaths(t.Context(), user, want); err != nil {
+			t.Fatal(err)
+		}
 		slices.SortFunc(want, treeOrder)
 		for _, size := range []int{1, 2, 7, 1000} {
 			var got []string

@@ -160,7 +160,8 @@ type Document struct {
 	Size        int64
 	SHA256      string
 	Folder      uuid.UUID
-	FolderPath  string
+	FolderPath  string // from the top level
+	FolderShown string // as the user is shown it: it begins at the topmost folder on it that he may read
 	Version     int
 	Pages       int // 0 where there are no pages
 	Tags        []string

@@ -51,7 +51,11 @@ func (q *Queries) FolderSummary(ctx context.Context, user events.User, path stri
 	if err != nil {
 		return FolderSummary{}, err
 	}
-	return q.summarise(ctx, v, folder)
+	whole, _, err := v.path(ctx, near)
+	if err != nil {
+		return FolderSummary{}, wrap(err, "folder")
+	}
+	return q.summarise(ctx, v, folder, whole)
 }
 
 // awaitSummaries returns once the read model of summaries has passed all that
@@ -117,8 +121,9 @@ const (
 	foldersHere   = `SELECT id FROM folders WHERE parent = $1 AND deleted = 0 AND id IN (SELECT value FROM json_each($2))`
 )
 
-// summarise composes the summary of a folder that the user may read.
-func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s FolderSummary, err error) {
+// summarise composes the summary of a folder that the user may read, under a
+// path.
+func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID, path string) (s FolderSummary, err error) {
 	db := q.Models.Summaries.DB()
 	docs, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT CAST($2 AS INTEGER)`, folder.String(), summaryEntries+1)
 	if err != nil {
@@ -137,10 +142,6 @@ func (q *Queries) summarise(ctx context.Context, v *viewer, folder uuid.UUID) (s
 	}
 	if len(docs) == 0 && len(folders) == 0 {
 		return FolderSummary{Status: "none"}, nil
-	}
-	path, _, err := v.path(ctx, folder.String())
-	if err != nil {
-		return s, wrap(err, "folder")
 	}
 	s = FolderSummary{
 		Status: "ok", Folder: path, Document: events.SummaryID(folder), Title: "Summary of " + path,
@@ -235,13 +236,21 @@ func (q *Queries) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) 
 	if err != nil {
 		return Document{}, err
 	}
-	s, err := q.summarise(ctx, v, parsed)
+	whole, _, err := v.path(ctx, folder)
+	if err != nil {
+		return Document{}, wrap(err, "folder")
+	}
+	shown, err := v.shown(ctx, whole)
+	if err != nil {
+		return Document{}, wrap(err, "folder")
+	}
+	s, err := q.summarise(ctx, v, parsed, shown)
 	if err != nil || s.Status != "ok" {
 		return Document{}, orNotFound(err, "document", id)
 	}
 	text := frontMatter("folder-summary", s.Title) + s.Content
 	return Document{
 		ID: id, Name: "summary.md", Title: s.Title, Description: s.Description, MediaType: "text/markdown", Size: int64(len(text)),
-		Folder: f.ID, FolderPath: s.Folder, Version: 1, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Content: &text,
+		Folder: f.ID, FolderPath: whole, FolderShown: shown, Version: 1, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Content: &text,
 	}, nil
 }

@@ -70,7 +70,7 @@ func (q *Queries) DocumentVersion(ctx context.Context, user events.User, documen
 		return Document{}, wrap(err, "document")
 	}
 	if ok, err := v.may(ctx, rows[0].folder); !ok || err != nil {
-		d.Folder, d.FolderPath = uuid.Nil, ""
+		d.Folder, d.FolderPath, d.FolderShown = uuid.Nil, "", ""
 		if err != nil {
 			return Document{}, wrap(err, "folder")
 		}

@@ -197,7 +197,7 @@ func (c *check) asShown(ctx context.Context, v *viewer, docs map[string]Document
 
 func (p *passage) source(d Document) (Source, error) {
 	s := Source{
-		Document: d.ID, Title: d.Title, folder: d.Folder.String(), Folder: d.FolderPath, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
+		Document: d.ID, Title: d.Title, folder: d.Folder.String(), Folder: d.FolderShown, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
 		Text: string(p.text), body: string(p.text), DeepLink: d.DeepLink(p.pages[0]),
 	}
 	if err := json.Unmarshal([]byte(p.path), &s.Path); err != nil {

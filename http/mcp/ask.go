@@ -36,6 +36,9 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 		}
 		q.Document = d.ID
 	}
+	if q.Folder, err = h.scope(c, in.FolderName); err != nil {
+		return out, err
+	}
 	a, err := h.Queries.Ask(c, c.user, q)
 	if err != nil {
 		return out, err

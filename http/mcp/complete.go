@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,7 +18,10 @@ func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.
 	var err error
 	switch argument := req.Params.Argument.Name; {
 	case req.Params.Ref.URI == h.named("service://folders/{folder_name}") && argument == "folder_name":
-		names, err = h.Queries.FolderPaths(c, c.user)
+		if names, err = h.Queries.FolderPaths(c, c.user); err == nil {
+			names, err = h.Queries.ShownPaths(c, c.user, names)
+			slices.Sort(names)
+		}
 	case req.Params.Ref.URI == h.named("service://tags/{tag_name}") && argument == "tag_name":
 		names, err = h.Queries.VisibleTags(c, c.user)
 	}

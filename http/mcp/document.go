@@ -32,7 +32,7 @@ func (h *Handler) documents(c call, f queries.DocumentFilter) (docs []document, 
 	}
 	docs, m.NextCursor = []document{}, next
 	for _, d := range found {
-		docs = append(docs, document{d.ID.String(), d.Title, orEmpty(d.Tags), d.Name, d.FolderPath})
+		docs = append(docs, document{d.ID.String(), d.Title, orEmpty(d.Tags), d.Name, d.FolderShown})
 	}
 	return docs, m, err
 }
@@ -175,7 +175,7 @@ func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
 	}
 	return metadataOut{
 		DocumentID: d.ID.String(), Title: d.Title, AccessLevel: access.String(), Tags: orEmpty(d.Tags),
-		CreatedAt: moment(d.CreatedAt), UpdatedAt: moment(d.UpdatedAt), Name: d.Name, FolderName: d.FolderPath, Description: d.Description,
+		CreatedAt: moment(d.CreatedAt), UpdatedAt: moment(d.UpdatedAt), Name: d.Name, FolderName: d.FolderShown, Description: d.Description,
 		ContentType: d.MediaType, Size: d.Size, Pages: pageNumber(d.Pages), Version: d.Version, DeepLink: d.DeepLink(0),
 	}, nil
 }

@@ -7,11 +7,13 @@ import (
 	"annals/commands"
 	"annals/events/fault"
 	"annals/queries"
+
+	"github.com/google/uuid"
 )
 
 var listFoldersTool = tool{
 	name: "list_folders", title: "List folders",
-	about: `Lists the paths of all folders that you may read, each before those below it. A good beginning: give one of them to service_list_documents_by_folder, ` +
+	about: `Lists the paths of all folders that you may read, each before those below it; a path begins at the topmost folder that you may read. A good beginning: give one of them to service_list_documents_by_folder, ` +
 		`or as folder_name to service_search and service_ask.`,
 }
 
@@ -67,8 +69,8 @@ type byFolderOut struct {
 }
 
 func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err error) {
-	folder, found, err := h.Queries.FolderAt(c, c.user, in.FolderName)
-	if err == nil && !found {
+	place, err := h.Queries.PlaceOf(c, c.user, in.FolderName)
+	if err == nil && (place.Near == uuid.Nil || place.Rest != "") {
 		err = fault.Errorf(fault.NotFound, "no folder %q", in.FolderName)
 	}
 	if err != nil {
@@ -80,7 +82,7 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 		out.FolderName = path
 	}
 	if in.Cursor == "" {
-		below, err := h.Queries.Folders(c, c.user, &folder.ID)
+		below, err := h.Queries.Folders(c, c.user, &place.Near)
 		if err != nil {
 			return out, err
 		}
@@ -90,7 +92,7 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 			out.Subfolders = append(out.Subfolders, out.FolderName+"/"+f.Name)
 		}
 	}
-	out.Documents, out.more, err = h.documents(c, queries.DocumentFilter{Folder: &folder.ID, Cursor: in.Cursor})
+	out.Documents, out.more, err = h.documents(c, queries.DocumentFilter{Folder: &place.Near, Cursor: in.Cursor})
 	return out, err
 }
 
@@ -106,4 +108,13 @@ func (o byFolderOut) markdown() string {
 		text += fmt.Sprintf("\nand %d more: %s\n", o.MoreSubfolders, o.advice)
 	}
 	return text
+}
+
+// scope returns the path from the top level of a folder that an agent names.
+func (h *Handler) scope(c call, folder string) (string, error) {
+	if strings.Trim(folder, "/ ") == "" {
+		return folder, nil
+	}
+	place, err := h.Queries.PlaceOf(c, c.user, folder)
+	return place.Path, err
 }

@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"annals/commands"
+	"annals/events"
 	"annals/events/fault"
 	httpd "annals/http"
+
+	"github.com/google/uuid"
 )
 
 // ingestTool names the folders that files may be imported from.
@@ -35,6 +38,11 @@ type ingestIn struct {
 type fileMetadata struct {
 	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of the folder to file it in, such as Contracts/2026, which is made if it is not there; without it, your own inbox"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the document"`
+
+	// Of a path as the caller is shown it: the folder on it that there is, and
+	// the path from there.
+	under uuid.UUID
+	rest  string
 }
 
 type ingestOut struct {
@@ -70,7 +78,8 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 		return out, err
 	}
 	for i, p := range places {
-		intake.Files[i].Folder, intake.Files[i].Tags = p.FolderName, p.Tags
+		f := &intake.Files[i]
+		f.Folder, f.Tags, f.Under, f.Rest = p.FolderName, p.Tags, p.under, p.rest
 	}
 	started, err := intake.Accept(c, h.Commands, c.user)
 	if err != nil {
@@ -103,11 +112,31 @@ func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error)
 				return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].tags: %w", i, err)
 			}
 		}
+		if place.under, place.rest, err = h.shownPlace(c, place.FolderName); err != nil {
+			return nil, err
+		}
 		places = append(places, place)
-		folders = append(folders, place.FolderName)
+		if place.under == uuid.Nil {
+			folders = append(folders, place.FolderName)
+		}
 	}
 	slices.Sort(folders)
 	return places, h.Commands.CheckImport(c, c.user, slices.Compact(folders))
+}
+
+// shownPlace returns the folder, and the path from it, that a path leads to
+// which begins where the caller may read, and not at the top level; none of any
+// other path. The caller may write there, or the error says that he may not.
+func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string, err error) {
+	place, err := h.Queries.PlaceOf(c, c.user, path)
+	if err != nil || !place.Shown || place.Near == uuid.Nil {
+		return uuid.Nil, "", err
+	}
+	access, err := h.Queries.Access(c, c.user, place.Near)
+	if err == nil && access < events.Write {
+		err = fault.Errorf(fault.Forbidden, "you may not write in folder %q", path)
+	}
+	return place.Near, place.Rest, err
 }
 
 // maxTold is how many of the paths that cannot be taken are told of.

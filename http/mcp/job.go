@@ -63,7 +63,16 @@ func (h *Handler) jobStatus(c call, in jobIn) (out jobOut, err error) {
 		JobID: j.ID.String(), Status: j.Status, Message: j.Message, Done: j.Done, ProgressPercent: j.Percent,
 		TotalFiles: j.Total, Successful: j.Successful, Failed: j.Failed, Error: j.Error, Results: []jobResult{}, more: m,
 	}
-	for _, r := range j.Results[first:min(len(j.Results), first+documentsPage)] {
+	page := j.Results[first:min(len(j.Results), first+documentsPage)]
+	folders := make([]string, len(page))
+	for i, r := range page {
+		folders[i] = r.FolderName
+	}
+	if folders, err = h.Queries.ShownPaths(c, c.user, folders); err != nil {
+		return out, err
+	}
+	for i, r := range page {
+		r.FolderName = folders[i]
 		out.Results = append(out.Results, fileResult(r))
 	}
 	return out, nil

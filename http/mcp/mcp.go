@@ -41,6 +41,8 @@ type Queries interface {
 	FolderPaths(ctx context.Context, user events.User) ([]string, error)
 	FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error)
 	FolderAt(ctx context.Context, user events.User, path string) (f queries.Folder, found bool, err error)
+	PlaceOf(ctx context.Context, user events.User, path string) (queries.Place, error)
+	ShownPaths(ctx context.Context, user events.User, paths []string) ([]string, error)
 	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]queries.Folder, error)
 	Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error)
 	Invitations(ctx context.Context, user events.User) ([]queries.Invitation, error)

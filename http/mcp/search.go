@@ -51,6 +51,9 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	if strings.TrimSpace(q.Query) == "" {
 		return out, nil
 	}
+	if q.Folder, err = h.scope(c, in.FolderName); err != nil {
+		return out, err
+	}
 	found, err := h.Queries.Search(c, c.user, q)
 	for _, p := range found {
 		h.reads(c, searchTool.name, p.Document)
