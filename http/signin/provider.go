@@ -30,7 +30,7 @@ type Provider struct {
 	requireFactor bool
 	passkeys      *passkey.Keys // nil where there can be none
 	noPasskeys    string        // why, then
-	host          string        // of the issuer's URL
+	host          string        // of the issuer's URL, as apps for codes show it
 
 	logger *slog.Logger
 	now    func() time.Time
@@ -89,7 +89,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 	if err := p.origin.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
 		return nil, fault.Errorf(fault.Invalid, "issuer %q: %w", issuer.url, err)
 	}
-	p.host = own.Host
+	p.host = strings.ReplaceAll(own.Hostname(), ":", ".") // apps read a colon as the end of it
 	if p.passkeys, err = passkey.New(own); err != nil {
 		p.noPasskeys = err.Error()
 	}
