@@ -28,7 +28,8 @@ type AuditFilter struct {
 }
 
 // AuditEntry is one thing that somebody did. Names are those of then; of a
-// folder that the caller does not own, neither id nor name is told.
+// folder that the caller does not own, neither id nor name is told, but where it
+// is their own answer to an invitation.
 type AuditEntry struct {
 	ID          uuid.UUID // of the event
 	Time        time.Time
@@ -52,7 +53,7 @@ const auditPage = 100
 // Audit returns a page of who did what when, the newest first, and the cursor
 // of the next, "" at the end. Admins are told everything; others what happened
 // to the folders that they own now, to what lies in them or was deleted there,
-// and in their own jobs. A document or folder that the user may read and does
+// and in their own jobs, and their own answers to invitations. A document or folder that the user may read and does
 // not own is fault.Forbidden, any other fault.NotFound.
 func (q *Queries) Audit(ctx context.Context, user events.User, f AuditFilter) (entries []AuditEntry, next string, err error) {
 	if f.Kind != "" && f.Kind != Changes {
@@ -128,7 +129,36 @@ func (t *trail) rows(ctx context.Context, f AuditFilter, before auditMark, limit
 		return nil, err
 	}
 	rows, err := projections.List(ctx, t.queries.Models.Audit.DB(), (*auditRow).fields, query, args...)
+	if err == nil {
+		rows, err = t.withAnswers(ctx, rows, f, before, limit)
+	}
 	return rows, wrap(err, "audit trail")
+}
+
+// withAnswers adds to rows the user's own answers to invitations, which stand
+// in the trails of folders that others own.
+func (t *trail) withAnswers(ctx context.Context, rows []auditRow, f AuditFilter, before auditMark, limit int) ([]auditRow, error) {
+	if t.user.Admin || f.Document != nil || f.Folder != nil || f.Actor != "" && f.Actor != t.user.Principal {
+		return rows, nil
+	}
+	search := auditSearch{args: []any{before.time, before.position, limit}}
+	search.and(`e.actor = $%d AND e.type IN ('FolderInvitationAccepted', 'FolderLeft')`, string(t.user.Principal))
+	if !f.From.IsZero() {
+		search.and(`e.time >= $%d`, f.From.UnixMicro())
+	}
+	own, err := projections.List(ctx, t.queries.Models.Audit.DB(), (*auditRow).fields, search.everywhere(), search.args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range own {
+		if !slices.ContainsFunc(rows, func(other auditRow) bool { return other.position == r.position }) {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b auditRow) int {
+		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.position, a.position))
+	})
+	return rows[:min(len(rows), limit)], nil
 }
 
 // question returns the query of rows, "" where nothing can come of it.

@@ -336,3 +336,52 @@ func TestEveryQuestionToTheTrailHasAnIndex(t *testing.T) {
 		}
 	}
 }
+
+// Whoever was invited is told what they answered, though the folder is
+// another's, once and in its place; its owners are told of what they see anyway.
+func TestTheTrailHasOnesOwnAnswersToInvitations(t *testing.T) {
+	f := newFixture(t)
+	top, other := f.folder(uuid.Nil, "Top", "user:alice"), f.folder(uuid.Nil, "Other", "user:alice")
+	invite := func(folder uuid.UUID, access string) {
+		f.add(events.Folders, events.FolderShared{Folder: folder, Invitations: []events.Invitation{{Principal: "user:bob", Access: access, By: "user:alice"}}})
+	}
+	invite(top, "own")
+	invite(other, "read")
+	f.addAs("user:bob", events.Folders, events.FolderInvitationAccepted{Folder: top, Principal: "user:bob", Access: "own", By: "user:alice"})
+	f.addAs("user:bob", events.Folders, events.FolderInvitationAccepted{Folder: other, Principal: "user:bob", Access: "read", By: "user:alice"})
+	f.add(events.Folders, events.FolderRenamed{Folder: other, Name: "Hidden"})
+	f.addAs("user:bob", events.Folders, events.FolderLeft{Folder: other, Principal: "user:bob"})
+	invite(other, "write")
+	f.addAs("user:bob", events.Folders, events.FolderInvitationDeclined{Folder: other, Principal: "user:bob", By: "user:alice"}, events.InviterUnblocked{Principal: "user:bob", By: "user:alice"})
+	f.add(events.Folders, events.FolderRenamed{Folder: other, Name: "Secret"})
+
+	own := []string{
+		`bob unblocked invitations by user:alice`,
+		`bob declined the invitation to folder "Hidden" by user:alice`,
+		`bob left folder "Hidden"`,
+		`bob accepted the invitation to folder "Other" by user:alice (read)`,
+		`bob accepted the invitation to folder "Top" by user:alice (own)`,
+	}
+	all := append(slices.Clone(own), `alice shared folder "Top" with user:bob (own, invited)`, `alice made folder "Top"`)
+	user := events.User{Principal: "user:bob"}
+	f.wantTrail(user, AuditFilter{}, all...)
+	f.wantTrail(user, AuditFilter{Actor: "user:bob"}, own...)
+	f.wantTrail(user, AuditFilter{Actor: "user:alice"}, all[5:]...)
+	f.wantTrail(user, AuditFilter{Folder: &top}, all[4:]...)
+	f.wantTrail(eve, AuditFilter{})
+	for i, cursor := 0, ""; i < len(all); i++ {
+		entries, next, err := f.Audit(t.Context(), user, AuditFilter{Limit: 1, Cursor: cursor})
+		if err != nil || len(entries) != 1 || entries[0].Actor.Name()+" "+entries[0].What != all[i] || (next == "") != (i == len(all)-1) {
+			t.Fatalf("page %d is %+v, %q (%v); want %q", i, entries, next, err, all[i])
+		}
+		cursor = next
+	}
+	f.wantTrail(alice, AuditFilter{Folder: &other},
+		`alice renamed folder "Hidden" to "Secret"`,
+		`alice shared folder "Hidden" with user:bob (write, invited)`,
+		`bob left folder "Hidden"`,
+		`alice renamed folder "Other" to "Hidden"`,
+		`bob accepted the invitation to folder "Other" by user:alice (read)`,
+		`alice shared folder "Other" with user:bob (read, invited)`,
+		`alice made folder "Other"`)
+}
