@@ -26,6 +26,7 @@ import (
 type Handler struct {
 	Log        *events.Log
 	Duplicates Duplicates    // nil: no file is known from elsewhere
+	Names      Names         // nil: documents may have names that look alike
 	Contents   Contents      // nil: folders are deleted with what is in them, or not at all
 	Quota      *quota.Ledger // nil: nothing is limited
 	Gate       Gate          // between processes that file on the same log; nil: this is the only one
@@ -47,6 +48,14 @@ type Duplicates interface {
 	// DuplicateOf returns a document with these bytes that the user may read,
 	// if there is one: one in the folder if it can, or else anywhere.
 	DuplicateOf(ctx context.Context, user events.User, folder uuid.UUID, sha256 string) (document uuid.UUID, found bool, err error)
+}
+
+// Names is what commands ask of the read side when documents get names.
+type Names interface {
+	// AlikeDocuments returns, for each name that a document is to have in a
+	// folder, that of another document there that it would be taken for, and ""
+	// where there is none. The document except is not compared with.
+	AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error)
 }
 
 // Contents is what commands ask of the read side when a folder is deleted.

@@ -118,7 +118,13 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	change := func() error {
 		at, err = h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
 			name: "change document", decide: c.decide,
-			allow: h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) }),
+			allow: func(ctx context.Context, d *document) error {
+				err := h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
+				if err == nil {
+					err = h.unlikeDocument(ctx, c, d)
+				}
+				return err
+			},
 		})
 		return err
 	}

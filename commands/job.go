@@ -204,6 +204,7 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 	if err != nil {
 		return Started{}, err
 	}
+	h.refuseAlike(ctx, data)
 	data = finished(data)
 	cause := events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}
 	hold := func() (*quota.Hold, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/events/lookalike"
 
 	"github.com/google/uuid"
 )
@@ -16,7 +17,7 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 	case events.DocumentImported:
 		return v.file(ctx, tx, id, e, d)
 	case events.DocumentRenamed:
-		return v.change(ctx, tx, e, d.Version, "renamed", `name = $6, sort_name = $7`, d.Name, strings.ToLower(d.Name))
+		return v.change(ctx, tx, e, d.Version, "renamed", `name = $6, sort_name = $7, look = $8`, d.Name, strings.ToLower(d.Name), lookalike.Key(d.Name))
 	case events.DocumentMoved:
 		return errors.Join(
 			v.change(ctx, tx, e, d.Version, "moved", `folder = $6`, d.Folder.String()),
@@ -56,11 +57,11 @@ func (Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d event
 			return err
 		}
 	}
-	return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, title, description, media_type, sha256, size, pages, version, content,
+	return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, look, title, description, media_type, sha256, size, pages, version, content,
 			owner, created_at, updated_at, tags, change, changed_by, text_stream)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15 WHERE `+lives+` ON CONFLICT (id) DO NOTHING`,
+		SELECT $1, $2, $3, $4, $16, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15 WHERE `+lives+` ON CONFLICT (id) DO NOTHING`,
 		id, folder, d.Name, strings.ToLower(d.Name), d.Title, d.Description, d.MediaType, d.SHA256, d.Size, d.Pages, d.Version,
-		string(e.Metadata.Actor), stamp(e.Metadata.Time), jsonText(d.Tags), d.TextStream)
+		string(e.Metadata.Actor), stamp(e.Metadata.Time), jsonText(d.Tags), d.TextStream, lookalike.Key(d.Name))
 }
 
 // keepVersion writes down what a document was before version $2.

@@ -9,6 +9,32 @@ import (
 	"github.com/google/uuid"
 )
 
+// A document's name is compared with those of its folder alone, and of documents
+// that are there now.
+func TestAlikeDocuments(t *testing.T) {
+	f := newFixture(t)
+	top, other := f.folder(uuid.Nil, "Top", "user:alice"), f.folder(uuid.Nil, "Other", "user:alice")
+	report := f.document(top, "report1.md", nil, "a")
+	f.document(top, "Отчёт.md", nil, "b")
+	f.document(other, "plans.md", nil, "c")
+	moved := f.document(other, "moved.md", nil, "d")
+	f.add(events.DocumentStream(moved), events.DocumentRenamed{Version: 2, Name: "ѕсоре.md"}, events.DocumentMoved{Version: 2, Folder: top})
+	f.settle()
+	for _, test := range []struct {
+		name   string
+		except uuid.UUID
+		want   string
+	}{
+		{"rероrt1.md", uuid.Nil, "report1.md"}, {"rероrt1.md", report, ""}, {"report1.md", uuid.Nil, ""}, {"reportl.md", uuid.Nil, ""},
+		{"Отчет.md", uuid.Nil, ""}, {"рlans.md", uuid.Nil, ""}, {"scope.md", uuid.Nil, "ѕсоре.md"}, {"mоved.md", uuid.Nil, ""}, {"ѕcope.md", uuid.Nil, "ѕсоре.md"},
+	} {
+		got, err := f.AlikeDocuments(t.Context(), []uuid.UUID{other, top}, []string{"unlike.md", test.name}, test.except)
+		if err != nil || len(got) != 2 || got[0] != "" || got[1] != test.want {
+			t.Errorf("AlikeDocuments(%s, except %s) = %q, %v, want %q", test.name, test.except, got, err, test.want)
+		}
+	}
+}
+
 // Every source names its folder, and whoever made that or the nearest above it:
 // not those whom it was shared with to own, whom whoever shares it chooses.
 func TestSourcesNameFolderAndOwner(t *testing.T) {

@@ -231,7 +231,7 @@ func (s *service) openImporter(ctx context.Context) error {
 		return fmt.Errorf("make the folder of texts that are being read: %w", err)
 	}
 	s.importer = &importer.Importer{
-		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Contents: s.queries, Quota: s.quota, Gate: s.filing, Logger: s.logger, Rules: rules},
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Names: s.queries, Contents: s.queries, Quota: s.quota, Gate: s.filing, Logger: s.logger, Rules: rules},
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },

@@ -57,7 +57,7 @@ func Open(t testing.TB, handler *commands.Handler, change ...func(*projections.O
 		t.Fatal(errors.Join(err, control.Close()))
 	}
 	reads := &queries.Queries{Models: models}
-	handler.Duplicates, handler.Contents = reads, reads
+	handler.Duplicates, handler.Names, handler.Contents = reads, reads, reads
 	return &Stack{
 		Queries: reads, models: models, control: control,
 		Importer: &importer.Importer{

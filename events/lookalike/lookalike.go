@@ -74,6 +74,27 @@ func Alike(a, b string) bool {
 	return a != b && !(ascii(a) && ascii(b)) && Skeleton(a) == Skeleton(b)
 }
 
+// Key returns under what a name is kept among others that it is to be compared
+// with: Alike names have their keys among each other's Rivals.
+func Key(name string) string {
+	if ascii(name) {
+		return plainKey + Skeleton(name)
+	}
+	return otherKey + Skeleton(name)
+}
+
+// Rivals returns the keys of names that look like one, and may be it.
+func Rivals(name string) []string {
+	skeleton := Skeleton(name)
+	if ascii(name) {
+		return []string{otherKey + skeleton}
+	}
+	return []string{plainKey + skeleton, otherKey + skeleton}
+}
+
+// What keys begin with, of names that are plain ASCII and of others.
+const plainKey, otherKey = "a", "u"
+
 func ascii(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

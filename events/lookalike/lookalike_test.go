@@ -1,6 +1,7 @@
 package lookalike
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -58,6 +59,9 @@ func TestAlike(t *testing.T) {
 		{"scope", "ѕсоре"}, {"A B", "A\u00a0B"}, {"Finance", "Ｆinance"}, {"Finance", "𝐅inance"}, {"кот", "ĸoт"}, {"rn", "m\u200b"},
 		{"❤", "❤\ufe0f"}, {"John's", "John’s"},
 	} {
+		if !slices.Contains(Rivals(pair[0]), Key(pair[1])) || !slices.Contains(Rivals(pair[1]), Key(pair[0])) {
+			t.Errorf("%q and %q are no rivals", pair[0], pair[1])
+		}
 		if !Alike(pair[0], pair[1]) || !Alike(pair[1], pair[0]) {
 			t.Errorf("%q and %q do not look alike: %q, %q", pair[0], pair[1], Skeleton(pair[0]), Skeleton(pair[1]))
 		}
@@ -66,6 +70,9 @@ func TestAlike(t *testing.T) {
 		{"Finance", "Finance"}, {"report1", "reportl"}, {"report0", "reportO"}, {"rn", "m"}, {"résumé", "resume"}, {"Отчёт", "Отчет"},
 		{"Straße", "Strasse"}, {"Finance", "Finanse"}, {"año", "ano"}, {"東京", "京都"}, {"Müller", "Mueller"}, {"", "a"},
 	} {
+		if pair[0] != pair[1] && slices.Contains(Rivals(pair[0]), Key(pair[1])) {
+			t.Errorf("%q and %q are rivals", pair[0], pair[1])
+		}
 		if Alike(pair[0], pair[1]) {
 			t.Errorf("%q and %q look alike: %q", pair[0], pair[1], Skeleton(pair[0]))
 		}

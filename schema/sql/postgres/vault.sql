@@ -69,6 +69,7 @@ CREATE TABLE documents (
 	folder      TEXT COLLATE "C" NOT NULL,
 	name        TEXT COLLATE "C" NOT NULL,
 	sort_name   TEXT COLLATE "C" NOT NULL, -- lower case, for listings
+	look        TEXT COLLATE "C" NOT NULL, -- what names that look like its own have in common
 	title       TEXT COLLATE "C" NOT NULL,
 	description TEXT COLLATE "C" NOT NULL,
 	media_type  TEXT COLLATE "C" NOT NULL,

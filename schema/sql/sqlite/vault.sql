@@ -69,6 +69,7 @@ CREATE TABLE documents (
 	folder      TEXT NOT NULL,
 	name        TEXT NOT NULL,
 	sort_name   TEXT NOT NULL, -- lower case, for listings
+	look        TEXT NOT NULL, -- what names that look like its own have in common
 	title       TEXT NOT NULL,
 	description TEXT NOT NULL,
 	media_type  TEXT NOT NULL,

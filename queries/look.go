@@ -1,0 +1,49 @@
+package queries
+
+import (
+	"context"
+	"encoding/json"
+
+	"annals/events/lookalike"
+	"annals/projections"
+
+	"github.com/google/uuid"
+)
+
+// alikeNames finds for each of some names ($1, JSON: a folder, a key that names
+// like it are kept under, and the name) another one that a document there has,
+// but one document ($2), if there is any.
+const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents d
+		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2 AND d.id <> $2 LIMIT 1), '')
+	FROM json_each($1) k`
+
+// AlikeDocuments returns, for each name that a document is to have in a folder,
+// that of another document there that it would be taken for, and "" where there
+// is none. The document except is not compared with.
+func (q *Queries) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error) {
+	var asked [][]any
+	for i, name := range names {
+		for _, key := range lookalike.Rivals(name) {
+			asked = append(asked, []any{folders[i].String(), key, name, i})
+		}
+	}
+	b, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		index int
+		name  string
+	}
+	rows, err := projections.List(ctx, q.Models.Vault.DB(), func(r *row) []any { return []any{&r.index, &r.name} }, alikeNames, string(b), except.String())
+	if err != nil {
+		return nil, wrap(err, "names of documents")
+	}
+	alike := make([]string, len(names))
+	for _, r := range rows {
+		if r.name != "" {
+			alike[r.index] = r.name
+		}
+	}
+	return alike, nil
+}
