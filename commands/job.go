@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"annals/commands/quota"
@@ -150,6 +151,18 @@ func finished(data []events.Data) []events.Data {
 	return append(data, events.JobFinished{Failed: refused})
 }
 
+// withRefused returns the uploads of a new job as its files are accepted, since
+// what is refused takes nothing.
+func withRefused(uploads []Upload, data []events.Data) []Upload {
+	uploads = slices.Clone(uploads)
+	for i := range uploads {
+		if f := data[i].(events.FileAccepted); f.Refused != "" {
+			uploads[i].Refuse(f.Refused)
+		}
+	}
+	return uploads
+}
+
 // refuse makes an accepted file one that will not be read, and says why.
 func refuse(f events.FileAccepted, why error) events.FileAccepted {
 	return events.FileAccepted{File: f.File, Name: f.Name, Folder: f.Folder, Under: f.Under, Rest: f.Rest, Tags: f.Tags, Refused: why.Error()}
@@ -205,7 +218,7 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 		return Started{}, err
 	}
 	h.refuseAlike(ctx, data)
-	data = finished(data)
+	data, uploads = finished(data), withRefused(uploads, data)
 	cause := events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}
 	hold := func() (*quota.Hold, error) {
 		hold, err := h.HoldImport(ctx, user)
