@@ -3,15 +3,23 @@ package extract
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
-	"github.com/adrg/frontmatter"
 	"go.yaml.in/yaml/v3"
 )
 
-const maxFrontMatter = 64 << 10 // bytes; a longer one is text
+const (
+	maxFrontMatter = 64 << 10 // bytes; a longer one is text
+	// What is in each other, or has more parts, than metadata ever does is not
+	// parsed: time and memory that parsers take for it grow with its square or
+	// worse.
+	maxMatterDepth = 32
+	maxMatterLines = 4_000
+)
 
 // matter is the block of metadata that a Markdown file begins with.
 type matter struct {
@@ -20,39 +28,150 @@ type matter struct {
 	length int    // of the block, in bytes; 0: there is none
 }
 
+// matterFormat is one way to write metadata: a line before it, and one after.
+type matterFormat struct {
+	start, end string
+	decode     func(body []byte, fields *yaml.Node) error
+	simple     func(body []byte) bool
+}
+
+var matterFormats = []matterFormat{
+	{"---", "---", func(body []byte, fields *yaml.Node) error { return yaml.Unmarshal(body, fields) }, simpleYAML},
+	{"+++", "+++", asNode(toml.Unmarshal), simpleTOML},
+	{"<!--{", "}-->", asNode(jsonFields), simpleJSON},
+}
+
+var errHardMatter = errors.New("the metadata is too deep or too long")
+
 // frontMatter reads the block of metadata that a Markdown file begins with
 // (YAML, TOML, or JSON in a comment, as Go's own site has it).
 func frontMatter(source []byte) matter {
 	head := source[:min(len(source), maxFrontMatter)]
-	start := bytes.TrimLeft(head, "\r\n\t ")
-	if !bytes.HasPrefix(start, []byte("---")) && !bytes.HasPrefix(start, []byte("+++")) && !bytes.HasPrefix(start, []byte("<!--{")) {
+	format, start, end, length := matterBlock(head)
+	if format == nil {
 		return matter{}
 	}
-	body := []byte(nil)
-	keep := func(decode frontmatter.UnmarshalFunc) frontmatter.UnmarshalFunc {
-		return func(data []byte, v any) error { body = bytes.Clone(data); return decode(data, v) }
-	}
+	body := head[start:end]
 	var fields yaml.Node
-	rest, err := frontmatter.Parse(bytes.NewReader(head), &fields,
-		frontmatter.NewFormat("---", "---", keep(yaml.Unmarshal)),
-		frontmatter.NewFormat("+++", "+++", keep(asNode(toml.Unmarshal))),
-		frontmatter.NewFormat("<!--{", "}-->", keep(asNode(jsonFields))))
+	err := errHardMatter
+	if bytes.Count(body, []byte("\n")) <= maxMatterLines && format.simple(body) {
+		err = format.decode(body, &fields)
+	}
 	if fields.Kind == yaml.DocumentNode {
 		fields = *fields.Content[0]
 	}
 	isText := len(bytes.TrimSpace(body)) > 0 && (fields.Kind != yaml.MappingNode || len(fields.Content) == 0)
 	switch {
-	case body == nil:
-		return matter{}
 	case err != nil: // broken, but metadata all the same if it looks so
-		return brokenMatter(head, body)
-	case isText && bytes.HasPrefix(start, []byte("---")) && onlyComments(body):
+		return brokenMatter(body, length)
+	case isText && format.start == "---" && onlyComments(body):
 	case isText: // between two rules
 		return matter{}
 	}
 	m := fieldsOf(&fields)
-	m.length = len(head) - len(rest)
+	m.length = length
 	return m
+}
+
+// matterBlock returns where metadata begins and ends in what a file begins
+// with, and where the text after it begins; nil says that there is none.
+func matterBlock(head []byte) (format *matterFormat, start, end, length int) {
+	for at := 0; at < len(head); {
+		next := lineEnd(head, at)
+		line := string(bytes.TrimSpace(head[at:next]))
+		switch {
+		case format != nil && line == format.end:
+			return format, start, at, next
+		case format != nil || line == "":
+		default:
+			i := slices.IndexFunc(matterFormats, func(f matterFormat) bool { return f.start == line })
+			if i < 0 {
+				return nil, 0, 0, 0
+			}
+			format, start = &matterFormats[i], next
+		}
+		at = next
+	}
+	return nil, 0, 0, 0
+}
+
+// simpleYAML judges by brackets, as if there were no strings, and by how many
+// lists and keys begin on one line.
+func simpleYAML(body []byte) bool {
+	for line := range bytes.Lines(body) {
+		marks := 0
+		for rest := bytes.TrimLeft(line, " "); len(rest) > 1 && strings.IndexByte("-?:", rest[0]) >= 0 && rest[1] == ' '; marks++ {
+			rest = bytes.TrimLeft(rest[1:], " ")
+		}
+		if marks > maxMatterDepth {
+			return false
+		}
+	}
+	depth := 0
+	for _, c := range body {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > maxMatterDepth {
+			return false
+		}
+	}
+	return true
+}
+
+func simpleJSON(body []byte) bool { return simpleNesting(body, `"`, "") }
+func simpleTOML(body []byte) bool { return simpleNesting(body, `"'`, "#") }
+
+// simpleNesting judges by brackets and by the dots of a name, strings and
+// comments left out. A backslash escapes within double quotes.
+func simpleNesting(body []byte, quotes, comment string) bool {
+	depth, dots := 0, 0
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case strings.IndexByte(quotes, c) >= 0:
+			i += stringLength(body[i:], comment != "") - 1
+		case strings.IndexByte(comment, c) >= 0:
+			i = lineEnd(body, i) - 1
+			dots = 0
+		case c == '.':
+			dots++
+		case c == '[' || c == '{':
+			depth++
+			dots = 0
+		case c == ']' || c == '}':
+			depth = max(0, depth-1)
+			dots = 0
+		case c == '=' || c == ',' || c == '\n':
+			dots = 0
+		}
+		if depth > maxMatterDepth || dots > maxMatterDepth {
+			return false
+		}
+	}
+	return true
+}
+
+// stringLength returns the length of the string that b begins with, its quotes
+// included. One without an end goes on to the end of its line, or of b.
+func stringLength(b []byte, triples bool) int {
+	quote := b[:1]
+	if triples && len(b) >= 3 && b[1] == b[0] && b[2] == b[0] {
+		quote = b[:3]
+	}
+	for i := len(quote); i < len(b); i++ {
+		switch {
+		case b[i] == '\\' && b[0] == '"':
+			i++
+		case bytes.HasPrefix(b[i:], quote):
+			return i + len(quote)
+		case b[i] == '\n' && len(quote) == 1:
+			return i
+		}
+	}
+	return len(b)
 }
 
 // onlyComments reports whether all lines of a YAML block are comments.
@@ -66,11 +185,11 @@ func onlyComments(body []byte) bool {
 }
 
 // brokenMatter keeps the lines of metadata that cannot be parsed.
-func brokenMatter(head, body []byte) matter {
+func brokenMatter(body []byte, length int) matter {
 	if !fieldLine.Match(body) {
 		return matter{}
 	}
-	m := matter{length: len(head)}
+	m := matter{length: length}
 	if at := titleLine.FindSubmatchIndex(body); at != nil {
 		m.title = strings.Trim(string(body[at[2]:at[3]]), "'\" \r")
 	}
@@ -81,10 +200,6 @@ func brokenMatter(head, body []byte) matter {
 		}
 	}
 	m.text = list.String()
-	end := bytes.Index(head, body) + len(body)
-	if n := bytes.IndexByte(head[end:], '\n'); n >= 0 {
-		m.length = end + n + 1
-	}
 	return m
 }
 
@@ -148,13 +263,13 @@ var (
 )
 
 // asNode makes a decoder of maps one of YAML nodes.
-func asNode(decode func(data []byte, v any) error) frontmatter.UnmarshalFunc {
-	return func(data []byte, node any) error {
+func asNode(decode func(data []byte, v any) error) func([]byte, *yaml.Node) error {
+	return func(data []byte, node *yaml.Node) error {
 		fields := map[string]any{}
 		if err := decode(data, &fields); err != nil {
 			return err
 		}
-		return node.(*yaml.Node).Encode(fields)
+		return node.Encode(fields)
 	}
 }
 

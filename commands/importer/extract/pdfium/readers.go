@@ -17,7 +17,7 @@ import (
 
 // The defaults of Config.
 const (
-	DefaultMemory   = 256 << 20
+	DefaultMemory   = 160 << 20
 	DefaultTime     = 10 * time.Minute
 	DefaultPageTime = time.Minute
 )

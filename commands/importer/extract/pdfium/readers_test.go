@@ -164,8 +164,8 @@ func TestFilesAreReadSideBySide(t *testing.T) {
 func TestAProcessThatFailsLosesOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
 		"hang":   "a page of the PDF took longer than 300ms and its reading was stopped after page 1 of 3",
-		"crash":  "the PDF is damaged or needs more than 256 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
-		"babble": "the PDF is damaged or needs more than 256 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
+		"crash":  "the PDF is damaged or needs more than 160 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
+		"babble": "the PDF is damaged or needs more than 160 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
 		for range 2 { // each by a fresh process

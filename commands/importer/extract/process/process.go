@@ -181,7 +181,7 @@ func (p *Process) Died() Death {
 		return Death{Failed, detail} // it sent nonsense and went on
 	case sandbox.OverCPU(state):
 		return Death{OverCPU, detail}
-	case strings.Contains(detail, "out of memory") || strings.Contains(detail, "cannot allocate memory"):
+	case strings.Contains(detail, "out of memory") || strings.Contains(detail, "cannot allocate memory") || strings.Contains(detail, "pthread_create failed"):
 		return Death{OverMemory, detail}
 	case !ok || !status.Signaled():
 		return Death{Failed, detail}

@@ -1,0 +1,74 @@
+package process
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be a process of a Pool, which does to itself
+// what the request says.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != "probe" {
+		os.Exit(m.Run())
+	}
+	flags := flag.NewFlagSet("probe", flag.ExitOnError)
+	memory := flags.Int64("memory", 0, "")
+	flags.Parse(os.Args[2:])
+	err := Serve(*memory, func() error { return nil }, func(s *Server, f Frame) error {
+		answer := string(f.Payload)
+		switch f.Kind {
+		case kindSwell:
+			swell()
+		case kindSpin:
+			for n := 0; ; n++ {
+			}
+		case kindPanic:
+			panic("as it was told")
+		case kindHang:
+			time.Sleep(time.Hour)
+		case kindFile:
+			file, err := s.File(answer)
+			if err != nil {
+				return err
+			}
+			b, err := io.ReadAll(file)
+			if err != nil {
+				return err
+			}
+			answer = string(b)
+		case kindProbe:
+			answer = probe(answer)
+		}
+		return s.Send(kindAnswer, []byte(answer), nil)
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+const (
+	kindAnswer Kind = Ready + 1 + iota
+	kindProbe
+	kindSwell
+	kindSpin
+	kindPanic
+	kindHang
+	kindFile
+)
+
+// swell touches memory for ever.
+func swell() {
+	var kept [][]byte
+	for {
+		b := make([]byte, 1<<20)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		kept = append(kept, b)
+	}
+}

@@ -1,0 +1,154 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func poolOf(t *testing.T, config Config) *Pool {
+	config.Command = []string{os.Args[0], "probe"}
+	p := NewPool(config)
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func take(t *testing.T, pool *Pool, fresh bool) *Process {
+	t.Helper()
+	p, err := pool.Take(t.Context(), fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Spoilt = true
+		pool.Release(p)
+	})
+	return p
+}
+
+// ask sends a request and returns the answer.
+func (p *Process) ask(ctx context.Context, k Kind, payload string, file *os.File, patience time.Duration) (string, error) {
+	if err := p.Send(k, []byte(payload), file); err != nil {
+		return "", err
+	}
+	k, answer, err := p.Receive(ctx, patience)
+	if err == nil && k != kindAnswer {
+		err = errors.New("not an answer")
+	}
+	return string(answer), err
+}
+
+func TestAFileGoesToTheProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("its content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := take(t, poolOf(t, Config{}), true)
+	for range 3 {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.ask(t.Context(), kindFile, path, file, time.Minute)
+		file.Close()
+		if got != "its content" || err != nil {
+			t.Fatalf("the process read %q, %v", got, err)
+		}
+	}
+}
+
+func TestDeathsAreToldApart(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux bounds processes")
+	}
+	const most = 128 << 20
+	pool := poolOf(t, Config{Memory: most})
+	for _, c := range []struct {
+		kind Kind
+		want Cause
+		do   func(*Process)
+	}{
+		{kindSwell, OverMemory, nil},
+		{kindSpin, OverCPU, nil},
+		{kindPanic, Failed, nil},
+		{kindHang, TimedOut, nil},
+		{kindHang, Killed, func(p *Process) { p.Kill() }},
+	} {
+		p := take(t, pool, true)
+		if err := p.Begin(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		patience := time.Minute
+		if c.want == TimedOut {
+			patience = 100 * time.Millisecond
+		}
+		if c.do != nil {
+			time.AfterFunc(100*time.Millisecond, func() { c.do(p) })
+		}
+		begun := time.Now()
+		_, err := p.ask(t.Context(), c.kind, "", nil, patience)
+		if !IsEnd(err) {
+			t.Errorf("request %d: %v, want the end of the process", c.kind, err)
+			continue
+		}
+		if d := p.Died(); d.Cause != c.want {
+			t.Errorf("request %d after %v: %+v, want cause %d", c.kind, time.Since(begun), d, c.want)
+		}
+		if usage := p.maxResident(); c.want == OverMemory && (usage > most || usage < most/2) {
+			t.Errorf("a process that may have %d MiB of memory held %d MiB", most>>20, usage>>20)
+		}
+	}
+	if n := pool.Idle(); n != 0 {
+		t.Errorf("%d dead processes are kept", n)
+	}
+}
+
+func TestAnEndedContextKillsTheProcess(t *testing.T) {
+	p := take(t, poolOf(t, Config{}), true)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := p.ask(ctx, kindHang, "", nil, time.Minute); err != context.Canceled {
+		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+	if p.Died(); p.alive() {
+		t.Error("the process lives on")
+	}
+}
+
+func TestADeadProcessIsNotTaken(t *testing.T) {
+	pool := poolOf(t, Config{})
+	p, err := pool.Take(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Release(p)
+	p.Kill()
+	<-p.exited
+	again := take(t, pool, false)
+	if got, err := again.ask(t.Context(), kindProbe, "environment", nil, time.Minute); err != nil || again == p {
+		t.Errorf("the process that was taken answers %q, %v", got, err)
+	}
+}
+
+func TestTheReportSaysWhatHolds(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has the sandbox")
+	}
+	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
+	report := take(t, poolOf(t, Config{Memory: 128 << 20}), true).Report.String()
+	t.Log(report)
+	for _, want := range []string{"empty environment", "no descriptors", "low priority", "memory limit of 128 MiB", "CPU limit", "limits of files and cores"} {
+		if holds, _, _ := strings.Cut(report, "; lacks"); !strings.Contains(holds, want) {
+			t.Errorf("the report %q does not say that the %s holds", report, want)
+		}
+	}
+}
