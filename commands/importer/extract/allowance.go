@@ -14,7 +14,7 @@ import (
 const (
 	BytesPerByte = 8
 	LeastBytes   = 64 << 10
-	MaxInflation = 128
+	MaxInflation = 16
 
 	// aside is what the other events of a file may take: that it was accepted,
 	// how far the work is, its title, summary and warnings, how it ended.
@@ -143,7 +143,7 @@ func (w *sectionWriter) warnings() (all []string) {
 		all = append(all, fmt.Sprintf("The file has more headings than its size allows sections: %d of them stand in the text of the sections before.", w.budget.merged))
 	}
 	if w.budget.full {
-		all = append(all, fmt.Sprintf("The text was cut off: at most %d times the bytes of a file are kept, or %d KiB of a small one.", BytesPerByte, LeastBytes>>10))
+		all = append(all, fmt.Sprintf("The text was cut off: at most %[1]d times the bytes of a file are kept, of a Word document %[1]d times those of its XML, and %[2]d KiB of a small file.", BytesPerByte, LeastBytes>>10))
 	}
 	return all
 }

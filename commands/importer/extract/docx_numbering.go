@@ -118,6 +118,8 @@ func readLevel(x *xmlPart, l *listLevel) error {
 	})
 }
 
+const maxLabel = 256 // bytes, and one numeral
+
 // label counts an item of a list and returns its number as it is shown, or
 // "-" for a bullet; "" means that nothing is shown.
 func (d *docx) label(numID, level int) string {
@@ -150,7 +152,7 @@ func (d *docx) label(numID, level int) string {
 		return ""
 	}
 	var out strings.Builder
-	for i := 0; i < len(this.text); i++ {
+	for i := 0; i < len(this.text) && out.Len() < maxLabel; i++ {
 		c := this.text[i]
 		if c != '%' || i+1 == len(this.text) || this.text[i+1] < '1' || this.text[i+1] > '9' {
 			out.WriteByte(c)
@@ -167,11 +169,8 @@ func (d *docx) label(numID, level int) string {
 			count = at(n).start
 		}
 		out.WriteString(numeral(count, format))
-		if out.Len() > 256 {
-			break
-		}
 	}
-	return strings.TrimSpace(out.String())
+	return strings.TrimSpace(strings.ToValidUTF8(out.String(), ""))
 }
 
 // count moves the counters on to the next item at this level of list l.
