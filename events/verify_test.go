@@ -74,16 +74,18 @@ func tamper(t *testing.T, path, statement string) {
 
 func TestVerifyNamesWhatCannotBe(t *testing.T) {
 	for name, test := range map[string]struct{ harm, want string }{
-		"nothing":                  {`SELECT 1`, ``},
-		"a gap":                    {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
-		"an id that came before":   {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an event before it has the same id`},
-		"a lost beginning":         {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
-		"a revision out of order":  {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 stands before it`},
-		"a flipped byte":           {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
-		"a flipped quote":          {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
-		"a SHA-256 that is none":   {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
-		"a type that nobody knows": {`UPDATE events SET type = 'DocumentRenamee' WHERE position = 4`, `which this version of Annals does not know`},
-		"metadata that is none":    {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: metadata`},
+		"nothing":                         {`SELECT 1`, ``},
+		"a gap":                           {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
+		"a text without its beginning":    {`UPDATE events SET revision = 1 WHERE position = 2`, `event 1 of text-`},
+		"the rest of a text nobody names": {`UPDATE events SET revision = 1, stream = stream || '9' WHERE position = 2`, ``},
+		"an id that came before":          {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an event before it has the same id`},
+		"a lost beginning":                {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
+		"a revision out of order":         {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 stands before it`},
+		"a flipped byte":                  {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
+		"a flipped quote":                 {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
+		"a SHA-256 that is none":          {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
+		"a type that nobody knows":        {`UPDATE events SET type = 'DocumentRenamee' WHERE position = 4`, `which this version of Annals does not know`},
+		"metadata that is none":           {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log.db")

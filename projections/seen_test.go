@@ -70,6 +70,40 @@ func TestAReadModelOfAnotherLogDoesNotServe(t *testing.T) {
 	}
 }
 
+func TestAReadModelOutlivesTheTextThatItSawLast(t *testing.T) {
+	driver := memory.New()
+	log, dir := events.NewLog(driver), t.TempDir()
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	folder, _ := manyDocuments(t, log, 2)
+	text := events.TextStream(uuid.New(), 0)
+	add(t, log, text, events.SectionExtracted{Text: "It comes to nothing."})
+	fill := func() error {
+		head, err := log.Head(t.Context())
+		if err != nil {
+			return err
+		}
+		g, err := optionsIn(t, log, dir).openTables(t.Context(), &Passages{Engine: new(unranked)}, 1)
+		if err != nil {
+			return err
+		}
+		return errors.Join(g.reach(t.Context(), head, func(events.Position) {}), g.close())
+	}
+	if err := fill(); err != nil {
+		t.Fatal(err)
+	}
+	fileInto(t, log, folder, "lighthouse")
+	if err := driver.Remove(t.Context(), []string{text}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(); err != nil {
+		t.Errorf("open after a text was removed: %v", err)
+	}
+}
+
 // swapped is a log that can be put back while it is used. As those of engines do,
 // it remembers how far the log was.
 type swapped struct {

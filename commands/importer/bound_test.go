@@ -87,7 +87,7 @@ func TestEventsOfAFileAreBoundedByItsBytes(t *testing.T) {
 		{"spans of 1000 columns", "a.docx", spanned(1000, 1000), "| x | y |"},
 		{"a title in each path", "a.docx", nested(800), "ü"},
 		{"rows that begin far right", "a.docx", diagonal, "x"},
-		{"page breaks", "a.docx", `<w:p><w:r><w:t>x</w:t><w:lastRenderedPageBreak/>` + strings.Repeat(`<w:br w:type="page"/>`, 9000) + `<w:t>y</w:t></w:r></w:p>`, "y"},
+		{"page breaks", "a.docx", `<w:p><w:r><w:t>x</w:t><w:lastRenderedPageBreak/>` + strings.Repeat(`<w:br w:type="page"/>`, 9000) + `<w:t>y</w:t></w:r></w:p>`, "x"},
 		{"many short headings", "a.md", strings.Repeat("# A\n", 20_000), "A"},
 		{"deep paths", "a.md", heads(500, 900), "t"},
 		{"signs that JSON escapes", "a.txt", strings.Repeat("<<<<<<<&\u2028\n", 30_000), "<"},

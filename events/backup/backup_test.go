@@ -77,6 +77,25 @@ func TestABackupAddsWhatIsNewAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
+func TestABackupGoesOnAfterTextsWereRemoved(t *testing.T) {
+	inEveryPlace(t, func(t *testing.T, v *vault) {
+		v.file(v.folder, "lamp")
+		text := events.TextStream(uuid.New(), 0)
+		if _, err := v.log.Append(t.Context(), text, events.NoStream, events.Cause{}, events.New{Data: events.SectionExtracted{Text: "It comes to nothing."}}); err != nil {
+			t.Fatal(err)
+		}
+		v.mustBackUp() // the text is its last event
+		v.file(v.folder, "glass")
+		if err := v.driver.Remove(t.Context(), []string{text}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if r := v.mustBackUp(); r.Events != 1 {
+			t.Errorf("a backup of one document more = %+v", r)
+		}
+		v.wantBackedUp("lamp", "glass")
+	})
+}
+
 func TestTheBackupOfAnotherLogIsRefused(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")

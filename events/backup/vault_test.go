@@ -25,6 +25,7 @@ import (
 type vault struct {
 	*testing.T
 	log    *events.Log
+	driver events.Driver // of the log
 	store  *originals.Dir
 	folder uuid.UUID
 	dir    string // of the originals
@@ -38,7 +39,8 @@ func newVault(t *testing.T, at ground) *vault {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &vault{T: t, log: events.NewLog(memory.New()), store: store, dir: dir, at: at}
+	driver := memory.New()
+	v := &vault{T: t, log: events.NewLog(driver), driver: driver, store: store, dir: dir, at: at}
 	t.Cleanup(func() { _ = v.log.Close() })
 	v.folder = v.makeFolder(uuid.Nil)
 	return v
