@@ -162,6 +162,64 @@ func TestAnyTextOfAReaderStaysInTheBound(t *testing.T) {
 	})
 }
 
+// wordPieces and textPieces are what generated documents are made of; %s is some text.
+var (
+	wordPieces = []string{
+		`<w:p><w:r><w:t>%s</w:t></w:r></w:p>`, `<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>%s</w:t></w:r></w:p>`,
+		`<w:p><w:pPr><w:outlineLvl w:val="8"/></w:pPr><w:r><w:t>%s</w:t></w:r></w:p>`, `<w:p><w:r><w:br w:type="page"/><w:tab/><w:t>%s</w:t><w:cr/><w:sym w:char="F0FE"/></w:r></w:p>`,
+		`<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="999"/></w:tcPr><w:p><w:r><w:t>%s</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>|</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`,
+		`<w:tbl><w:tr><w:trPr><w:gridBefore w:val="500"/></w:trPr><w:tc><w:tcPr><w:vMerge/></w:tcPr><w:tbl><w:tr><w:tc><w:p><w:r><w:t>%s</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:tc></w:tr></w:tbl>`,
+		`<w:p><w:r><w:lastRenderedPageBreak/></w:r></w:p>`, `<w:p><w:pPr><w:pStyle w:val="Quote"/></w:pPr><w:r><w:t>%s</w:t><w:br/><w:br/></w:r></w:p>`,
+	}
+	textPieces = []string{"# %s\n", "###### %s\n", "%s\n", "%s", "\n\n", "- %s\n", "%s\n===\n", "| %s | |\n", "<&>\"\\\u2028", "\f", "```\n", "\u0958\u0344"}
+)
+
+func TestEventsOfAnyDocumentStayInTheBound(t *testing.T) {
+	first := newBench(t)
+	checks := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		if checks++; checks > 40 {
+			return
+		}
+		b := first.on(memory.New())
+		defer b.log.Close()
+		name := rapid.SampledFrom([]string{"a.docx", "a.md", "a.txt"}).Draw(rt, "name")
+		pieces := textPieces
+		if name == "a.docx" {
+			pieces = wordPieces
+		}
+		some := rapid.OneOf(rapid.Just("x"), rapid.StringMatching(`[a-z ü\x{2028}]{0,60}`), rapid.Custom(func(rt *rapid.T) string {
+			return strings.Repeat(rapid.SampledFrom([]string{"title ", "ü", "&lt;"}).Draw(rt, "part"), rapid.IntRange(1, 300).Draw(rt, "parts"))
+		}))
+		var body strings.Builder
+		for range rapid.IntRange(1, 12).Draw(rt, "kinds") {
+			piece := strings.ReplaceAll(rapid.SampledFrom(pieces).Draw(rt, "piece"), "%s", some.Draw(rt, "text"))
+			body.WriteString(strings.Repeat(piece, rapid.SampledFrom([]int{1, 3, 40, 400}).Draw(rt, "times")))
+		}
+		text := body.String()
+		size := len(text)
+		if name == "a.docx" {
+			text, size = word(t, text)
+		}
+		job, work := b.accept(alice, doc{name, "Library", text})
+		i := b.importer(b.driver)
+		i.textMost = 0
+		b.deliver(i, work)
+		texts, all := b.kept()
+		if all > allowed(size) {
+			rt.Fatalf("%d bytes became %d bytes of events", size, all)
+		}
+		if o := b.outcome(job); len(o.failed) > 0 {
+			if texts > 0 {
+				rt.Errorf("a file that failed left %d bytes", texts)
+			}
+			if strings.Contains(o.failed[0], "more text than may be kept") {
+				rt.Errorf("the reader did not keep to the bound: %s", o.failed[0])
+			}
+		}
+	})
+}
+
 func TestAFailedFileLeavesNoText(t *testing.T) {
 	broken, _ := word(t, strings.Repeat(`<w:p><w:r><w:t>`+strings.Repeat("some words ", 200)+`</w:t></w:r></w:p>`, 3000))
 	broken = broken[:len(broken)*9/10]

@@ -49,7 +49,7 @@ type textWriter struct {
 func (w *textWriter) bound(most int64) {
 	size, c := w.file.Accepted.Size, w.file.Cause
 	if extract.IsXML(readable(w.file.Accepted).Name) {
-		size *= extract.MaxInflation // until it is known how much there is
+		size = extract.MostXML(size) // until it is known how much there is
 	}
 	w.most = or(most, extract.Allowance(size))
 	w.metadata = metadataBytes + jsonSize(string(c.Actor)) + jsonSize(c.Via) + jsonSize(c.Correlation) + jsonSize(c.Causation)

@@ -9,12 +9,14 @@ import (
 
 // What the events of a file may take is bounded by what was uploaded: at most
 // BytesPerByte for each of its bytes, or LeastBytes for a small file. Of a
-// Word document the bytes of its XML count, as they inflate, up to MaxInflation
-// times its size.
+// Word document the bytes of its XML count, as they inflate: up to MaxInflation
+// times its size, or LeastXML. Text that compresses better than any that people
+// write is still less than its XML, of which eight times are allowed.
 const (
 	BytesPerByte = 8
 	LeastBytes   = 64 << 10
-	MaxInflation = 16
+	MaxInflation = 32
+	LeastXML     = 2 << 20
 
 	// aside is what the other events of a file may take: that it was accepted,
 	// how far the work is, its title, summary and warnings, how it ended.
@@ -30,6 +32,9 @@ const (
 func Allowance(source int64) int64 {
 	return max(LeastBytes, BytesPerByte*source) - aside
 }
+
+// MostXML returns how many bytes of XML count of a Word document of a size.
+func MostXML(size int64) int64 { return max(MaxInflation*size, LeastXML) }
 
 // errFull ends the reading of a file whose text has reached its allowance. What
 // was written before stays.

@@ -73,7 +73,7 @@ func readDOCX(ctx context.Context, f *file, w *sectionWriter) (Info, error) {
 	if err := d.readAround(main); err != nil {
 		return Info{}, err
 	}
-	w.budget.source, w.budget.later = func() int64 { return min(pkg.xml, MaxInflation*f.size) }, nil
+	w.budget.source, w.budget.later = func() int64 { return min(pkg.xml, MostXML(f.size)) }, nil
 	if err := unlessFull(d.readMain(main)); err != nil {
 		return Info{}, err
 	}

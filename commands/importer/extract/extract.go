@@ -9,7 +9,7 @@ import (
 )
 
 // Version rises whenever the same file may give another text.
-const Version = 2
+const Version = 3
 
 // MaxPart is the most bytes of text that one Section carries; a longer
 // section comes as several, numbered by Part.
