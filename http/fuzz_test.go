@@ -1,13 +1,22 @@
 package http
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"annals/commands"
+	"annals/events"
+	"annals/events/fault"
+	"annals/queries"
 
 	"github.com/google/uuid"
 )
@@ -148,3 +157,44 @@ func FuzzFields(f *testing.F) {
 		}
 	})
 }
+
+// Whatever is asked for, by whatever method and under whatever name, it is
+// answered without a fault of ours, and a method that is refused is not among
+// those that are allowed.
+func FuzzRoutes(f *testing.F) {
+	for _, path := range []string{"/vault/documents/batch", "/vault/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.md", "/core/search/", "//core//search", "/vault/../core/jobs/x", "/vault/documents/%2e%2e/x", "/documents/.a",
+		"/vault/documents/x\ny", "/vault/folders/{id}", "/vault/documents/a.b.c", "*", "", "/vault/documents/\x00/content", strings.Repeat("/vault", 2000), "/mcp/", "/signin"} {
+		for _, method := range []string{"GET", "PATCH", "OPTIONS", "BREW"} {
+			f.Add(method, path, "annals.test")
+		}
+	}
+	s := &Server{
+		Verify: func(context.Context, string) (events.User, time.Time, error) {
+			return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "nobody")
+		},
+		MCP: http.NotFoundHandler(), SignIn: http.NotFoundHandler(), SignInDocuments: http.NotFoundHandler(), Metrics: http.NotFoundHandler(),
+		Queries: nowhere{}, Logger: slog.New(slog.DiscardHandler), CoreURL: &url.URL{Scheme: "https", Host: "core.test"},
+	}
+	handler := s.Handler()
+	f.Fuzz(func(t *testing.T, method, path, host string) {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, &http.Request{Method: method, URL: &url.URL{Path: path}, Host: host, Header: http.Header{"Authorization": {"Bearer x"}}, Body: http.NoBody, RemoteAddr: "192.0.2.1:1"})
+		allow := w.Header().Values("Allow")
+		switch {
+		case w.Code >= 500 && w.Code != http.StatusServiceUnavailable:
+			t.Fatalf("%q %q at %q = %d %s", method, path, host, w.Code, w.Body)
+		case (w.Code == http.StatusMethodNotAllowed) != (len(allow) == 1):
+			t.Fatalf("%q %q at %q = %d with Allow %q", method, path, host, w.Code, allow)
+		case len(allow) == 1 && slices.Contains(strings.Split(allow[0], ", "), method):
+			t.Fatalf("%q %q at %q is refused, and allowed by %q", method, path, host, allow)
+		case w.Header().Get("Location") != "":
+			t.Fatalf("%q %q at %q is sent to %q", method, path, host, w.Header().Get("Location"))
+		}
+	})
+}
+
+// nowhere is a read side that is not ready.
+type nowhere struct{ Queries }
+
+func (nowhere) Ready(context.Context) error                     { return fault.Errorf(fault.Unavailable, "not ready") }
+func (nowhere) Status(context.Context) ([]queries.Model, error) { return nil, nil }
