@@ -144,7 +144,21 @@ func (l *Log) Close() error {
 	<-l.ended
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(l.flush(ctx), l.store.Close())
+	err := l.flush(ctx)
+	if err != nil && ctx.Err() == nil {
+		l.giveUp()
+		err = l.flush(ctx)
+	}
+	return errors.Join(err, l.store.Close())
+}
+
+// giveUp leaves open where things are that could not be looked up.
+func (l *Log) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.kept {
+		e.resolved = true
+	}
 }
 
 // Record notes an access. It does not wait for anything.
@@ -221,16 +235,15 @@ func (l *Log) flush(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	now := l.Now()
-	if err := l.resolve(ctx, l.waiting(now)); err != nil {
-		return err
-	}
+	// What cannot be looked up yet keeps nothing else waiting.
+	unresolved := l.resolve(ctx, l.waiting(now))
 	rows := l.chosen(now)
 	if err := l.store.write(ctx, rows); err != nil {
-		return err
+		return errors.Join(err, unresolved)
 	}
 	l.settle(rows, now)
 	l.written += len(rows)
-	return nil
+	return unresolved
 }
 
 // waiting returns what is to be looked up, and makes a record of what was lost.
