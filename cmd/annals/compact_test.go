@@ -12,7 +12,10 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/events/eventstoredb"
+	"annals/events/eventstoredb/esdbtest"
 	"annals/events/failpoint"
+	"annals/events/memory"
 	"annals/events/sqlite"
 
 	"github.com/google/uuid"
@@ -25,8 +28,13 @@ func leaveText(ctx context.Context, path string, sections int) error {
 	if err != nil {
 		return err
 	}
-	log, job := events.NewLog(driver), uuid.New()
+	log := events.NewLog(driver)
 	defer log.Close()
+	return leaveTextIn(ctx, log, sections)
+}
+
+func leaveTextIn(ctx context.Context, log *events.Log, sections int) error {
+	job := uuid.New()
 	cause := events.Cause{Actor: "user:admin", Via: "importer", Causation: events.JobStream(job) + "@0"}
 	stream := events.TextStream(uuid.New(), 0)
 	for i := range sections {
@@ -35,7 +43,7 @@ func leaveText(ctx context.Context, path string, sections int) error {
 			return err
 		}
 	}
-	_, err = log.Append(ctx, events.JobStream(job), events.NoStream, cause,
+	_, err := log.Append(ctx, events.JobStream(job), events.NoStream, cause,
 		events.New{Data: events.FileAccepted{Name: "a.md", Folder: "Library", Refused: "it is empty", Tags: []string{}}},
 		events.New{Data: events.ImportRequested{Files: 1, User: "user:admin"}},
 		events.New{Data: events.JobFinished{Failed: 1}})
@@ -206,4 +214,35 @@ func TestALogIsCompacted(t *testing.T) {
 func sameRecord(a, b events.Record) bool {
 	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Stream == b.Stream && a.Type == b.Type &&
 		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
+}
+
+func TestALogAtEventStoreDBIsCompacted(t *testing.T) {
+	url := esdbtest.Start(t, memory.New()).URL() + "&prefix=annals-"
+	driver, err := eventstoredb.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := events.NewLog(driver)
+	t.Cleanup(func() { log.Close() })
+	if err := leaveTextIn(t.Context(), log, 3); err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	for _, step := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "leaves 1 text of jobs that go on, or ended just now"},
+		{[]string{"--grace", "0s", "--dry-run"}, "would remove 1 text that came to nothing: 3 events"},
+		{[]string{"--grace", "0s"}, "the streams are truncated; scavenge the server"},
+		{[]string{"--grace", "0s"}, "removes 0 texts"},
+	} {
+		if out := compacted(t, data, append(step.args, "--log", url)...); !strings.Contains(out, step.want) {
+			t.Errorf("compact %v prints\n%swant %q", step.args, out, step.want)
+		}
+	}
+	head, _ := log.Head(t.Context())
+	if _, err := log.Verify(t.Context(), head, nil, func(p string) { t.Error(p) }); err != nil {
+		t.Error(err)
+	}
 }

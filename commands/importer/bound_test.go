@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -301,4 +302,19 @@ func TestSpoolGivesBackWhatItTook(t *testing.T) {
 			rt.Errorf("%v is left", left)
 		}
 	})
+}
+
+func TestAStartRemovesWhatAKilledProcessLeft(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"text-1234.spool", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := SweepSpool(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "other" {
+		t.Errorf("%v is left (%v), want what is no text", left, err)
+	}
 }
