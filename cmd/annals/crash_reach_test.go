@@ -10,8 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"annals/events"
 	"annals/events/failpoint"
+	"annals/events/sqlite"
 	"annals/projections"
+
+	"github.com/google/uuid"
 )
 
 // starting lets a server die at its start, or when it has hardly begun.
@@ -143,10 +147,41 @@ func (b *boundaryTest) rebuildingAlone(setting string) {
 func (b *boundaryTest) compacting(setting string) {
 	b.Helper()
 	b.loaded()
-	if err := leaveText(b.Context(), filepath.Join(b.data, "log.db"), 3); err != nil {
+	if err := b.leaveText(); err != nil {
 		b.Fatal(err)
 	}
 	b.dying(setting, "compact")
+}
+
+// leaveText appends a text that no document names, for a job that has ended, and
+// another, so that it is not the last.
+func (b *boundaryTest) leaveText() error {
+	driver, err := sqlite.Open(b.Context(), filepath.Join(b.data, "log.db"))
+	if err != nil {
+		return err
+	}
+	log := events.NewLog(driver)
+	defer log.Close()
+	for after := events.Position(0); ; {
+		batch, through, err := log.Read(b.Context(), after, 1000, events.TypeOf(events.JobFinished{}))
+		if err == nil && through == after {
+			err = errors.New("no job has ended")
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range batch {
+			for range 2 {
+				cause := events.Cause{Via: "importer", Causation: e.Stream + "@0"}
+				section := events.SectionExtracted{Text: strings.Repeat("A text that came to nothing. ", 2000)}
+				if _, err := log.Append(b.Context(), events.TextStream(uuid.New(), 0), events.NoStream, cause, events.New{Data: section}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		after = through
+	}
 }
 
 // discarding lets a process die that deletes what serves.
