@@ -55,8 +55,9 @@ func keysRotateCommand(dataDir func() string) *cobra.Command {
 		Short: "Make a new signing key",
 		Long: "Make a key that signs all tokens from now on. The old ones verify until the last token that they signed has\n" +
 			"expired, about an hour, and are deleted then, so that nobody notices. After a key was stolen, --now deletes them\n" +
-			"at once: every token that is out is refused. Programs with a refresh token renew theirs by themselves; all others\n" +
-			"have to sign in, or to call annals token, anew.",
+			"at once: every token that is out is refused, and who is about to sign in starts again. Programs with a refresh\n" +
+			"token renew theirs by themselves; all others have to sign in, or to call annals token, anew.\n\n" +
+			"Services elsewhere that verify tokens have to read the keys (jwks_uri) again when they meet a new one.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {

@@ -56,7 +56,7 @@ func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (
 	if err != nil {
 		return 0, nil, err
 	}
-	key, err := p.seal(r.Context())
+	key, err := p.accounts.sealKey(r.Context())
 	if err != nil {
 		return 0, nil, err
 	}

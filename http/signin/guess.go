@@ -84,7 +84,10 @@ func (p *Provider) stranger(r *http.Request, account, proof string) (turn turns.
 }
 
 func (p *Provider) checkProof(ctx context.Context, proof, account string, bits int) error {
-	key, err := p.seal(ctx)
+	if proof == "" {
+		return errProofMissing
+	}
+	key, err := p.accounts.sealKey(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (p *Provider) proof(w http.ResponseWriter, r *http.Request, _ visitor) erro
 	bits := difficulty(p.failures.Count(accountKey(account)), p.failures.Count(addressKey(p.address(r))))
 	var answer any = struct{}{}
 	if known == "" && bits > 0 {
-		key, err := p.seal(r.Context())
+		key, err := p.accounts.sealKey(r.Context())
 		if err != nil {
 			return err
 		}

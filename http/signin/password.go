@@ -41,7 +41,7 @@ const (
 // hashing bounds how many hashes are computed at once, and with them the
 // memory and the time of processors that a burst of sign-ins takes. Half of the
 // processors are left to everything else.
-var hashing = turns.New(max(2, runtime.GOMAXPROCS(0)/2), turnClasses)
+var hashing = turns.New(max(1, runtime.GOMAXPROCS(0)/2), turnClasses)
 
 // hashPassword returns the password's argon2id hash in PHC notation.
 func hashPassword(ctx context.Context, password string) (string, error) {

@@ -5,13 +5,11 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"annals/events/fault"
 	"annals/http/signin/passkey"
 	"annals/http/signin/pow"
-	"annals/http/signin/sealed"
 )
 
 // Provider is the built-in OAuth 2.1 authorization server and OpenID provider.
@@ -47,7 +45,6 @@ type Provider struct {
 	visits, registrations, addresses, passwords, devices, userCodes, codes *throttle
 	// failures are those of accounts and of addresses.
 	failures *pow.Tally
-	sealing  atomic.Pointer[sealed.Key]
 }
 
 // ProviderOptions says what the provider gives tokens for.

@@ -37,7 +37,7 @@ func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int,
 	if err := c.complete(); err != nil {
 		return 0, nil, err
 	}
-	key, err := p.seal(r.Context())
+	key, err := p.accounts.sealKey(r.Context())
 	if err != nil {
 		return 0, nil, err
 	}

@@ -86,7 +86,7 @@ func TestAThousandRegistrationsAreTooMany(t *testing.T) {
 
 func TestAFloodOfRegistrationsPushesOutItself(t *testing.T) {
 	s := newSite(t)
-	key, err := s.provider.seal(t.Context())
+	key, err := s.accounts.sealKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

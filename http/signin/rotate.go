@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -19,8 +20,8 @@ func (a *Accounts) RotateKey(ctx context.Context, atOnce bool) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	if atOnce {
-		return key, a.deleteKeys(ctx, `created < $1`, key.Created)
+	if atOnce { // whoever has the old keys may have those of sealed texts, too
+		return key, errors.Join(a.deleteKeys(ctx, `created < $1`, key.Created), a.dropSealKey(ctx))
 	}
 	return key, a.deleteRetired(ctx, time.Now())
 }

@@ -42,6 +42,10 @@ func TestKeysThatAreDroppedAtOnceEndTheirTokens(t *testing.T) {
 	first := p.redeem(p.code(b))
 	s.wantToken(first.told("access_token"), true)
 	o.take()
+	before, err := s.accounts.sealKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	key, err := s.accounts.RotateKey(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +55,9 @@ func TestKeysThatAreDroppedAtOnceEndTheirTokens(t *testing.T) {
 	}
 	if _, _, err := s.tools.Verify(t.Context(), first.told("access_token")); err == nil {
 		t.Error("a token of the old key is taken")
+	}
+	if after, err := s.accounts.sealKey(t.Context()); err != nil || after == before {
+		t.Errorf("what was sealed before is taken (%v)", err)
 	}
 	a := p.refresh(first.told("refresh_token"))
 	if a.StatusCode != http.StatusOK {

@@ -37,7 +37,7 @@ func newTicket(v visitor, user, hash string, next step) ticket {
 }
 
 func (p *Provider) sealTicket(ctx context.Context, t ticket) (string, error) {
-	key, err := p.seal(ctx)
+	key, err := p.accounts.sealKey(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ var errTicket = problemf(http.StatusForbidden, "This sign-in took too long, or w
 
 // openTicket returns a ticket that counts, with the password's hash.
 func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ticket, hash string, err error) {
-	key, err := p.seal(ctx)
+	key, err := p.accounts.sealKey(ctx)
 	if err != nil {
 		return t, "", err
 	}

@@ -2,6 +2,8 @@ package signin
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,14 +11,21 @@ import (
 )
 
 // sealKey returns the key of all that this service hands out and does not keep. It
-// is made at the first call and the same at every node.
+// is made where there is none, and the same at every node. It is read each time: a
+// node must not go on with one that was dropped.
 func (a *Accounts) sealKey(ctx context.Context) (key sealed.Key, err error) {
-	fresh := sealed.NewKey()
-	if _, err := a.db.exec(ctx, `INSERT INTO secrets (name, value) VALUES ('seal', $1) ON CONFLICT (name) DO NOTHING`, fresh[:]); err != nil {
-		return key, fmt.Errorf("make the key of sealed texts: %w", err)
-	}
 	var value []byte
-	if err := a.db.row(ctx, `SELECT value FROM secrets WHERE name = 'seal'`).Scan(&value); err != nil {
+	for range 2 {
+		err = a.db.row(ctx, `SELECT value FROM secrets WHERE name = 'seal'`).Scan(&value)
+		if !errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+		fresh := sealed.NewKey()
+		if _, err := a.db.exec(ctx, `INSERT INTO secrets (name, value) VALUES ('seal', $1) ON CONFLICT (name) DO NOTHING`, fresh[:]); err != nil {
+			return key, fmt.Errorf("make the key of sealed texts: %w", err)
+		}
+	}
+	if err != nil {
 		return key, fmt.Errorf("read the key of sealed texts: %w", err)
 	}
 	if copy(key[:], value) != len(key) {
@@ -25,16 +34,13 @@ func (a *Accounts) sealKey(ctx context.Context) (key sealed.Key, err error) {
 	return key, nil
 }
 
-// seal returns the store's sealKey, which it reads once.
-func (p *Provider) seal(ctx context.Context) (sealed.Key, error) {
-	if key := p.sealing.Load(); key != nil {
-		return *key, nil
+// dropSealKey ends everything that was sealed: sign-ins between two steps begin
+// again.
+func (a *Accounts) dropSealKey(ctx context.Context) error {
+	if _, err := a.db.exec(ctx, `DELETE FROM secrets WHERE name = 'seal'`); err != nil {
+		return fmt.Errorf("replace the key of sealed texts: %w", err)
 	}
-	key, err := p.accounts.sealKey(ctx)
-	if err == nil {
-		p.sealing.Store(&key)
-	}
-	return key, err
+	return nil
 }
 
 // spend takes a sealed text, once at all nodes together; it reports false where it

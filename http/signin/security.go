@@ -30,7 +30,7 @@ type question struct {
 }
 
 func (p *Provider) ask(w http.ResponseWriter, r *http.Request, v visitor, user string, options any, c *passkey.Ceremony) error {
-	key, err := p.seal(r.Context())
+	key, err := p.accounts.sealKey(r.Context())
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ var errPasskey = problemf(http.StatusForbidden, "The passkey was refused. Perhap
 
 // openCeremony returns a question that was asked of this browser, once.
 func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err error) {
-	key, err := p.seal(r.Context())
+	key, err := p.accounts.sealKey(r.Context())
 	if err != nil {
 		return c, err
 	}

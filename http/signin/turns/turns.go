@@ -41,7 +41,7 @@ type class struct {
 	byKey   map[string][]*waiter
 }
 
-type waiter struct{ enter chan struct{} }
+type waiter struct{ enter, full chan struct{} }
 
 // New returns a gate with so many places and classes.
 func New(places, classes int) *Gate {
@@ -69,11 +69,11 @@ func (g *Gate) Enter(ctx context.Context, t Turn) (leave func(), err error) {
 		g.free--
 		g.mu.Unlock()
 		return g.leave, nil
-	case c.waiting >= perClass || len(c.byKey[t.Key]) >= perKey:
+	case len(c.byKey[t.Key]) >= perKey, c.waiting >= perClass && !g.makeRoom(c, t.Key):
 		g.mu.Unlock()
 		return nil, ErrFull
 	}
-	w := &waiter{make(chan struct{})}
+	w := &waiter{make(chan struct{}), make(chan struct{})}
 	if len(c.byKey[t.Key]) == 0 {
 		c.keys = append(c.keys, t.Key)
 	}
@@ -84,15 +84,41 @@ func (g *Gate) Enter(ctx context.Context, t Turn) (leave func(), err error) {
 	select {
 	case <-w.enter:
 		return g.leave, nil
+	case <-w.full:
+		return nil, ErrFull
 	case <-ctx.Done():
 	}
-	if !g.giveUp(t, w) { // the place came at this moment
+	if g.giveUp(t, w) {
+		return nil, ctx.Err()
+	}
+	select {
+	case <-w.enter: // the place came at this moment
 		g.leave()
+	case <-w.full:
 	}
 	return nil, ctx.Err()
 }
 
-// giveUp removes one who waits; it reports false if he has the place.
+// makeRoom turns the last away of the key that waits most in a full class, if that
+// is more than the newcomer would.
+func (g *Gate) makeRoom(c *class, newcomer string) bool {
+	most := ""
+	for key, waiting := range c.byKey {
+		if len(waiting) > len(c.byKey[most]) {
+			most = key
+		}
+	}
+	last := len(c.byKey[most]) - 1
+	if last < len(c.byKey[newcomer])+1 {
+		return false
+	}
+	close(c.byKey[most][last].full)
+	c.remove(most, last)
+	g.waiting--
+	return true
+}
+
+// giveUp removes one who waits; it reports false for one who does no longer.
 func (g *Gate) giveUp(t Turn, w *waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

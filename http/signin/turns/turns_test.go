@@ -86,3 +86,37 @@ func TestAKeyWaitsWithFewAtOnce(t *testing.T) {
 		leave()
 	})
 }
+
+func TestAFullClassMakesRoomForWhoHasNoneWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(1, 1)
+		leave, _ := g.Enter(t.Context(), Turn{0, "a"})
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		refused := 0
+		wait := func(key string) {
+			all.Go(func() {
+				if _, err := g.Enter(ctx, Turn{0, key}); errors.Is(err, ErrFull) {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range perClass {
+			wait(fmt.Sprint("flood ", i/perKey))
+		}
+		wait("honest")
+		if refused != 1 || g.Waiting() != perClass || len(g.classes[0].byKey["honest"]) != 1 {
+			t.Errorf("%d are refused and %d wait, %d of them honest", refused, g.Waiting(), len(g.classes[0].byKey["honest"]))
+		}
+		cancel()
+		all.Wait()
+		leave()
+		if g.Waiting() != 0 || g.free != 1 {
+			t.Errorf("something is left: %d wait, %d are free", g.Waiting(), g.free)
+		}
+	})
+}
