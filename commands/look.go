@@ -53,7 +53,7 @@ func (t *tree) unlike(user events.User, id, parent uuid.UUID, name string) error
 		case t.access(user, other) >= events.Read:
 			return looksLike("folder", name, taken)
 		default:
-			return fault.Errorf(fault.Conflict, "the name %q looks like one that is taken in this folder: choose a name that differs more", name)
+			return fault.Errorf(fault.Conflict, "the name %q looks like one that is taken here: choose a name that differs more", name)
 		}
 	}
 	return nil
