@@ -26,16 +26,27 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 	return hold, nil
 }
 
-// AdmitImport judges uploads as a whole, before their originals are committed.
-// What it admits no limit refuses any more.
+// AdmitImport judges uploads as a whole, before their originals are committed,
+// and notes which are refused for where they are to go: of those nothing need be
+// kept. What it admits no limit refuses any more. Its errors are those of
+// StartImport too.
 func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []Upload) error {
-	if hold == nil {
-		return nil
+	data, err := startImport{user: user, uploads: uploads}.decide()
+	if err != nil {
+		return err
 	}
 	h.init()
 	var takes quota.Limits
 	var parts []quota.Part
-	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		if err := t.accept(user, data); err != nil {
+			return err
+		}
+		for i := range uploads {
+			if f, ok := data[i].(events.FileAccepted); ok && f.Refused != "" {
+				uploads[i].Refused, uploads[i].SHA256, uploads[i].Size = f.Refused, "", 0
+			}
+		}
 		takes, parts = t.takes(uploads)
 		hold.Have(quota.Folders, t.counts.folders[user.Principal])
 		return nil

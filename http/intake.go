@@ -24,7 +24,7 @@ type Intake struct {
 	Hold      *quota.Hold       // what the files take of their user's limits; nil: there are none
 	Files     []commands.Upload // as they were added; without folders and tags
 
-	staged []originals.Staged
+	staged map[int]originals.Staged // by their places among Files
 }
 
 // Add stores one file, of which nothing is held in memory. One that will not be
@@ -64,7 +64,10 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 		return staged.Discard()
 	}
 	f.SHA256 = staged.SHA256()
-	in.staged = append(in.staged, staged)
+	if in.staged == nil {
+		in.staged = make(map[int]originals.Staged)
+	}
+	in.staged[len(in.Files)] = staged
 	return nil
 }
 
@@ -82,8 +85,14 @@ func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (co
 	if err := to.AdmitImport(ctx, user, in.Hold, in.Files); err != nil {
 		return commands.Started{}, err
 	}
-	if err := originals.CommitAll(ctx, in.staged); err != nil {
-		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(in.staged), err)
+	var kept []originals.Staged
+	for i, f := range in.Files {
+		if f.Refused == "" {
+			kept = append(kept, in.staged[i])
+		}
+	}
+	if err := originals.CommitAll(ctx, kept); err != nil {
+		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(kept), err)
 	}
 	return to.StartImport(quota.With(ctx, in.Hold), user, Correlation(ctx), in.Files)
 }

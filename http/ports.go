@@ -36,6 +36,8 @@ type Queries interface {
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
 	Audit(ctx context.Context, user events.User, f queries.AuditFilter) (entries []queries.AuditEntry, next string, err error)
 
+	Usage(ctx context.Context, user events.Principal) (queries.Usage, error)
+
 	Job(ctx context.Context, user events.User, id string) (queries.Job, error)
 	FollowJob(ctx context.Context, user events.User, id string, each func(queries.JobUpdate) error) error
 

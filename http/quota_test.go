@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"annals/cmd/usage"
 	"annals/commands"
@@ -161,6 +162,19 @@ func TestAnEndlessUploadIsCutOff(t *testing.T) {
 	}
 }
 
+// A file that is refused for where it is to go leaves no original.
+func TestARefusedFileLeavesNoOriginal(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 1000}, quota.Limits{})
+	s.makeFolder("", "Contracts")
+	status, body, _ := s.put("Contract\u0455", []int{100}) // with a Cyrillic letter
+	if j := decode[jobReply](t, body); status != 200 || j.Failed != 1 {
+		t.Fatalf("%d %s", status, body)
+	}
+	if staged, kept := s.stored(); staged+kept > 0 {
+		t.Errorf("%d uploads and %d originals are kept", staged, kept)
+	}
+}
+
 // Twenty at once pass no further than one after another.
 func TestUploadsAtOnceDoNotPassTogether(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 1000}, quota.Limits{})
@@ -241,6 +255,26 @@ func TestFoldersAndSharesBeyondTheLimits(t *testing.T) {
 	}
 	other := s.makeFolder("", "C") // room again
 	s.share(other, "user:bob", "read", "user:carol", "read")
+}
+
+// Users see what they take and may take.
+func TestUsersSeeWhatTheyUse(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 1000, quota.Search: int64(30 * time.Second)}, quota.Limits{})
+	policy := &quota.Policy{User: quota.Limits{quota.Bytes: 1000, quota.Search: int64(30 * time.Second)}}
+	s.server.Quotas = policy.Of
+	s.file("A/B", "a.txt", strings.Repeat("a", 100))
+	s.share(s.folderNamed("A"), "user:bob", "read")
+	s.passUsage()
+	resp, body := s.do("GET", "/vault/usage", "")
+	s.want(resp, body, 200, `{"bytes":{"used":100,"inWork":0,"failed":0,"limit":1000},"documents":{"used":1,"inWork":0,"limit":null},"folders":{"used":2,"inWork":0,"limit":null},
+		"shares":{"used":1,"limit":null},"imports":{"used":0,"limit":null},"searchSeconds":{"used":0,"limit":30}}`)
+	resp, body = s.do("GET", "/vault/usage", "", "Authorization", "Bearer bob")
+	if resp.StatusCode != 200 || !strings.Contains(body, `"bytes":{"used":0`) {
+		t.Errorf("bob, to whom it is shared, uses %d %s", resp.StatusCode, body)
+	}
+	if resp, body := s.do("GET", "/vault/usage", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || strings.Count(body, `"limit":null`) != 6 {
+		t.Errorf("an admin uses %d %s", resp.StatusCode, body)
+	}
 }
 
 // What is moved into a folder needs room there, unless its own limits held for it

@@ -50,6 +50,7 @@ var vaultRoutes = []route{
 	{"GET", "/documents/{id}/versions/{version}", metered((*Server).documentVersion)},
 	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent},
 	{"GET", "/tags", metered((*Server).tags)},
+	{"GET", "/usage", (*Server).usage},
 	{"GET", "/audit", metered((*Server).audit)},
 }
 

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/originals"
 	"annals/http/ratelimit"
@@ -62,6 +63,8 @@ type Server struct {
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
 	Limits Limits
+	// Quotas returns the limits of a user. There are none where it is nil.
+	Quotas func(context.Context, events.User) (quota.Limits, error)
 	// Reads charges users for the time of searches, questions and listings.
 	// Nothing is charged where it is nil.
 	Reads   *ratelimit.Limiter

@@ -13,6 +13,10 @@ import (
 // settings, which would do it at every call.
 const byFlagAlone = "by flag alone"
 
+// takesSettings marks those commands below another whose flags are settings of
+// serve.
+const takesSettings = "takes settings"
+
 // markByFlagAlone marks flags of that kind, which must be there.
 func markByFlagAlone(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {

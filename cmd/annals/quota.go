@@ -11,6 +11,7 @@ import (
 	"annals/commands/quota"
 	"annals/events"
 	"annals/http/ratelimit"
+	"annals/http/signin"
 )
 
 // quotaConfig is what one user and one folder may take.
@@ -92,13 +93,27 @@ func (c *quotaConfig) principals() (map[events.Principal]quota.Override, error) 
 	return all, nil
 }
 
+// overrides returns what was set for single users.
+func overrides(accounts *signin.Accounts) func(context.Context, events.Principal) (quota.Override, error) {
+	return func(ctx context.Context, user events.Principal) (quota.Override, error) {
+		set, err := accounts.Quota(ctx, user)
+		o := make(quota.Override, len(set))
+		for name, n := range set {
+			if k, ok := quota.ParseKind(name); ok { // a newer program may know more
+				o[k] = n
+			}
+		}
+		return o, err
+	}
+}
+
 // openQuotas makes what judges how much users take.
 func (s *service) openQuotas(context.Context) error {
 	others, err := s.config.quota.principals()
 	if err != nil {
 		return err
 	}
-	policy := &quota.Policy{User: s.config.quota.user, Folder: s.config.quota.folder, Principals: others}
+	policy := &quota.Policy{User: s.config.quota.user, Folder: s.config.quota.folder, Principals: others, Override: overrides(s.accounts)}
 	s.quota = &quota.Ledger{Policy: policy, Usage: usage.Reads{Queries: s.queries}, Refuse: s.metrics.Refuse}
 	s.reads = &ratelimit.Limiter{Limits: policy.Of, AtOnce: s.config.quota.searches, Refuse: s.metrics.Refuse}
 	return nil

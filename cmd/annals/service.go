@@ -269,6 +269,7 @@ func (s *service) openServer() error {
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
 	s.server.Reads = s.reads
+	s.server.Quotas = s.quota.Of
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
 	s.server.Stall = s.config.stall

@@ -23,6 +23,8 @@ func userCommand(dataDir func() string) *cobra.Command {
 	command.AddCommand(
 		userAddCommand(dataDir),
 		userListCommand(dataDir),
+		userShowCommand(dataDir),
+		userQuotaCommand(dataDir),
 		userChangeCommand(dataDir, "disable", "Refuse a user at once, tokens that are out included", (*signin.Accounts).Disable),
 		userChangeCommand(dataDir, "enable", "Let a disabled user in again", (*signin.Accounts).Enable),
 		userPasswordCommand(dataDir),

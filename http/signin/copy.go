@@ -30,6 +30,7 @@ var kept = []struct {
 	{"passkeys", `id, "user", name, credential, created, used`, func() []any {
 		return []any{new([]byte), new(string), new(string), new(string), new(int64), new(int64)}
 	}},
+	{"quotas", `"user", limits`, func() []any { return []any{new(string), new(string)} }},
 	{"recovery", `code, "user"`, func() []any { return []any{new([]byte), new(string)} }},
 }
 

@@ -58,6 +58,9 @@ func TestAccountsMoveFromAFileToTheStoreAndBack(t *testing.T) {
 	if err := errors.Join(file.Delete(ctx, "gone"), file.Disable(ctx, "ada"), file.addBrowser(ctx, "cookie", "ada", time.Now())); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := file.ChangeQuota(ctx, "ada", map[string]int64{"bytes": 7}, nil); err != nil {
+		t.Fatal(err)
+	}
 	key, err := file.SigningKey(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +70,9 @@ func TestAccountsMoveFromAFileToTheStoreAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, got := range []*Accounts{store, back} {
+		if q, err := got.Quota(ctx, "user:ada"); err != nil || q["bytes"] != 7 {
+			t.Errorf("the limits are %v (%v)", q, err)
+		}
 		if a, err := got.Get(ctx, "ada"); err != nil || !a.Admin || !a.Disabled || len(a.Groups) != 1 {
 			t.Errorf("Get = %+v, %v", a, err)
 		}

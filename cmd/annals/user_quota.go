@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"annals/commands/quota"
+	"annals/events"
+	"annals/events/fault"
+	"annals/http/signin"
+	"annals/queries"
+)
+
+// userQuotaCommand sets limits of one user.
+func userQuotaCommand(dataDir func() string) *cobra.Command {
+	given := map[quota.Kind]*string{}
+	command := &cobra.Command{
+		Use:   "quota NAME",
+		Short: "Show or change the limits of a user",
+		Long: "Show the limits that were set for a user in place of the general ones of serve, or change them: each flag takes a\n" +
+			"limit, \"unlimited\", or \"default\" for the general one again. A change holds at once. Users of other issuers have theirs\n" +
+			"by --quota-for of serve; administrators have none.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, back, err := changes(cmd.Flags(), given)
+			if err != nil {
+				return err
+			}
+			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
+				account, err := accounts.Get(ctx, args[0])
+				if err != nil {
+					return helpUnknown(err)
+				}
+				if len(set)+len(back) > 0 {
+					if _, err := accounts.ChangeQuota(ctx, account.Name, set, back); err != nil {
+						return err
+					}
+				}
+				o, err := overrides(accounts)(ctx, principalOf(account))
+				if err != nil {
+					return err
+				}
+				return printOverride(cmd.OutOrStdout(), account.Name, o)
+			})
+		},
+	}
+	for _, k := range quota.Kinds() {
+		given[k] = command.Flags().String(k.String(), "", quotaHelp[k])
+		markByFlagAlone(command.Flags(), k.String())
+	}
+	return command
+}
+
+// changes reads the limits that flags set, and those that they take back.
+func changes(flags *pflag.FlagSet, given map[quota.Kind]*string) (set map[string]int64, back []string, err error) {
+	set = make(map[string]int64)
+	for k, text := range given {
+		switch name := k.String(); {
+		case !flags.Changed(name):
+		case *text == "default":
+			back = append(back, name)
+		default:
+			if set[name], err = quota.Parse(k, *text); err != nil {
+				return nil, nil, fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+	}
+	return set, back, nil
+}
+
+func principalOf(a signin.Account) events.Principal { return events.Principal("user:" + a.Name) }
+
+func printOverride(w io.Writer, name string, o quota.Override) error {
+	if len(o) == 0 {
+		_, err := fmt.Fprintf(w, "user %s has the general limits of serve\n", name)
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, k := range quota.Kinds() {
+		if n, ok := o[k]; ok {
+			fmt.Fprintf(table, "%s\t%s\n", k, k.ShowLimit(n))
+		}
+	}
+	return table.Flush()
+}
+
+// shownUser is what user show tells.
+type shownUser struct {
+	Name      string                `json:"name,omitempty"` // none of principals of other issuers
+	Principal events.Principal      `json:"principal"`
+	Admin     bool                  `json:"admin"`
+	Disabled  bool                  `json:"disabled"`
+	Groups    []string              `json:"groups"`
+	Created   *time.Time            `json:"created,omitempty"`
+	Usage     map[string]shownUsage `json:"usage"`
+
+	known bool // there is an account
+}
+
+// shownUsage is what is used of one limit. Amounts are numbers of things, bytes,
+// or seconds a minute.
+type shownUsage struct {
+	Used   *float64 `json:"used"` // what counts: all that follows
+	InWork *float64 `json:"in_work,omitempty"`
+	Failed *float64 `json:"failed,omitempty"` // of files that came to nothing, until they are swept
+	Limit  *float64 `json:"limit"`            // null for none
+}
+
+// userShowCommand prints an account and what its user takes.
+func userShowCommand(dataDir func() string) *cobra.Command {
+	var r rebuild
+	var limits quotaConfig
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "show NAME", Annotations: map[string]string{takesSettings: "true"},
+		Short: "Show a user: groups, rights, and what is used of each limit",
+		Long: "Show a user of the built-in sign-in, with what is used of each limit by the data of the service; beside it, or without\n" +
+			"it. A user of another issuer is named by principal, as user:ALIAS/NAME. The general limits are those of serve: give\n" +
+			"the same settings, best by --config or the environment.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.data, r.told, r.within = dataDir(), cmd.ErrOrStderr(), answerWithin
+			var u shownUser
+			err := withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) (err error) {
+				if u, err = findUser(ctx, accounts, args[0]); err != nil {
+					return err
+				}
+				return r.addUsage(ctx, &u, limits, accounts)
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(u)
+			}
+			return u.print(cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object: sizes in bytes, times in seconds")
+	markByFlagAlone(flags, "json")
+	r.bindEngines(flags)
+	limits.bind(flags)
+	return command
+}
+
+// findUser returns what the accounts know of a name, or of the principal of a
+// user elsewhere.
+func findUser(ctx context.Context, accounts *signin.Accounts, name string) (u shownUser, err error) {
+	p := events.Principal(name)
+	if p.IsUser() && strings.Contains(p.Name(), "/") {
+		return shownUser{Principal: p, Groups: []string{}}, nil
+	}
+	account, err := accounts.Get(ctx, strings.TrimPrefix(name, "user:"))
+	if err != nil {
+		return u, helpUnknown(err)
+	}
+	groups := account.Groups
+	if groups == nil {
+		groups = []string{}
+	}
+	return shownUser{
+		Name: account.Name, Principal: principalOf(account), Admin: account.Admin, Disabled: account.Disabled, Groups: groups, Created: &account.Created, known: true,
+	}, nil
+}
+
+// addUsage reads what a user takes, beside the service.
+func (r *rebuild) addUsage(ctx context.Context, u *shownUser, c quotaConfig, accounts *signin.Accounts) (err error) {
+	others, err := c.principals()
+	if err != nil {
+		return err
+	}
+	policy := &quota.Policy{User: c.user, Principals: others, Override: overrides(accounts)}
+	limits, err := policy.Of(ctx, events.User{Principal: u.Principal, Admin: u.Admin})
+	if err != nil {
+		return err
+	}
+	closeAll, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	var used queries.Usage
+	err = r.askModels(ctx, func(ctx context.Context) (err error) {
+		used, err = queries.UsageBeside(ctx, r.options, u.Principal)
+		return err
+	})
+	if err != nil {
+		return fault.Errorf(fault.Unavailable, "what %s uses cannot be read: %w", u.Principal, err)
+	}
+	u.Usage = usageOf(used, limits)
+	return nil
+}
+
+// usageOf puts usage beside limits.
+func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
+	all := map[string]shownUsage{}
+	some := func(n int64) *float64 { f := float64(n); return &f }
+	for _, one := range []struct {
+		kind                   quota.Kind
+		stored, inWork, failed int64
+	}{
+		{quota.Bytes, u.Bytes, u.ImportBytes, u.FailedBytes}, {quota.Documents, u.Documents, u.ImportDocuments, 0},
+		{quota.Folders, u.Folders, u.ImportFolders, 0}, {quota.Shares, u.Shares, 0, 0}, {quota.Imports, 0, u.Imports, 0},
+		{kind: quota.Search},
+	} {
+		s := shownUsage{Used: some(one.stored + one.inWork + one.failed)}
+		switch one.kind {
+		case quota.Bytes:
+			s.InWork, s.Failed = some(one.inWork), some(one.failed)
+		case quota.Documents, quota.Folders:
+			s.InWork = some(one.inWork)
+		case quota.Search:
+			s.Used = nil // which each node knows of itself
+		}
+		if limit := limits[one.kind]; limit > 0 {
+			s.Limit = some(limit)
+			if one.kind == quota.Search {
+				*s.Limit /= float64(time.Second)
+			}
+		}
+		all[one.kind.String()] = s
+	}
+	return all
+}
+
+func (u shownUser) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	role, state := "user", "enabled"
+	if u.Admin {
+		role = "admin, under no limit"
+	}
+	if u.Disabled {
+		state = "disabled"
+	}
+	if u.known {
+		fmt.Fprintf(table, "name\t%s\nrole\t%s\nstate\t%s\ncreated\t%s\ngroups\t%s\n", u.Name, role, state, u.Created.Format("2006-01-02"), strings.Join(u.Groups, ", "))
+	} else {
+		fmt.Fprintf(table, "principal\t%s\n", u.Principal)
+	}
+	fmt.Fprintln(table, "\nLIMIT\tUSED\tIN WORK\tFAILED\tOF")
+	for _, k := range quota.Kinds() {
+		s := u.Usage[k.String()]
+		show := func(n *float64, scale float64) string {
+			if n == nil {
+				return "-"
+			}
+			return k.Show(int64(*n * scale))
+		}
+		of := "unlimited"
+		scale := 1.0
+		if k == quota.Search {
+			scale = float64(time.Second)
+		}
+		if s.Limit != nil {
+			of = show(s.Limit, scale)
+		}
+		if k == quota.Search {
+			of += " a minute"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", k, show(s.Used, 1), show(s.InWork, 1), show(s.Failed, 1), of)
+	}
+	return table.Flush()
+}

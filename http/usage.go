@@ -1,0 +1,59 @@
+package http
+
+import (
+	"time"
+
+	"annals/commands/quota"
+)
+
+// used is what a user takes of one limit.
+type used struct {
+	Used   float64  `json:"used"`
+	InWork *float64 `json:"inWork,omitempty"`
+	Failed *float64 `json:"failed,omitempty"`
+	Limit  *float64 `json:"limit"` // null where there is none
+}
+
+type usage struct {
+	Bytes     used `json:"bytes"`
+	Documents used `json:"documents"`
+	Folders   used `json:"folders"`
+	Shares    used `json:"shares"`
+	Imports   used `json:"imports"`
+	Search    used `json:"searchSeconds"`
+}
+
+// usage answers GET /usage: what the caller takes, and may take. It is not
+// charged, so that who has used up his time can look why.
+func (s *Server) usage(c *call) (any, error) {
+	u, err := s.Queries.Usage(c.Context(), c.user.Principal)
+	if err != nil {
+		return nil, err
+	}
+	var limits quota.Limits
+	if s.Quotas != nil {
+		if limits, err = s.Quotas(c.Context(), c.user); err != nil {
+			return nil, err
+		}
+	}
+	part := func(n int64) *float64 { f := float64(n); return &f }
+	of := func(k quota.Kind, n int64, unit float64) used {
+		one := used{Used: float64(n) / unit}
+		if limits[k] > 0 {
+			limit := float64(limits[k]) / unit
+			one.Limit = &limit
+		}
+		return one
+	}
+	out := usage{
+		Bytes:     of(quota.Bytes, u.Bytes+u.ImportBytes+u.FailedBytes, 1),
+		Documents: of(quota.Documents, u.Documents+u.ImportDocuments, 1),
+		Folders:   of(quota.Folders, u.Folders+u.ImportFolders, 1),
+		Shares:    of(quota.Shares, u.Shares, 1),
+		Imports:   of(quota.Imports, u.Imports, 1),
+		Search:    of(quota.Search, int64(s.Reads.Used(c.user.Principal).Round(time.Millisecond)), float64(time.Second)),
+	}
+	out.Bytes.InWork, out.Bytes.Failed = part(u.ImportBytes), part(u.FailedBytes)
+	out.Documents.InWork, out.Folders.InWork = part(u.ImportDocuments), part(u.ImportFolders)
+	return out, nil
+}
