@@ -2,14 +2,18 @@ package mcp_test
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"annals/cmd/usage"
+	"annals/commands"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/http/mcp"
 	"annals/http/ratelimit"
+	"annals/queries"
 )
 
 // Tools and resources are charged for their time like routes, and those that
@@ -32,4 +36,24 @@ func TestToolsBeyondTheLimit(t *testing.T) {
 		t.Errorf("a resource is told with %v", err)
 	}
 	a.ok("health", nil, nil)
+}
+
+// The import tool is under the same limits as uploads, and leaves as little.
+func TestIngestBeyondTheLimit(t *testing.T) {
+	root := t.TempDir()
+	path := write(t, filepath.Join(root, "a.txt"), strings.Repeat("lamp oil ", 200))
+	s := start(t, func(o *mcp.Options) {
+		o.IngestRoots = []string{root}
+		handler := o.Commands.(*commands.Handler)
+		handler.Quota = &quota.Ledger{Policy: &quota.Policy{User: quota.Limits{quota.Bytes: 1000}}, Usage: usage.Reads{Queries: o.Queries.(*queries.Queries)}}
+	})
+	before, err := s.log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.connect("alice").refused("ingest", args{"file_paths": []string{path}}, "you have 0 B stored and in work, and the limit is 1000 B", "annals user quota")
+	if after, err := s.log.Head(t.Context()); err != nil || after != before {
+		t.Errorf("what is refused takes the log from %d to %d (%v)", before, after, err)
+	}
+	s.connect("admin").ok("ingest", args{"file_paths": []string{path}}, nil)
 }
