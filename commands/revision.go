@@ -60,7 +60,7 @@ func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UU
 func (h *Handler) StartRevision(ctx context.Context, user events.User, correlation string, c ReviseDocument) (Started, error) {
 	var accepted events.FileAccepted
 	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *tree, d *document) {
-		accepted = c.accept(d, strings.Join(t.path(d.folder), "/"))
+		accepted = c.accept(d, strings.Join(t.readablePath(user, d.folder), "/"))
 	})
 	if err != nil {
 		return Started{}, err

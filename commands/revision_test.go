@@ -2,6 +2,7 @@ package commands
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"annals/events"
@@ -119,5 +120,32 @@ func TestWhoMayRevise(t *testing.T) {
 	share("read")
 	if _, err := h.FileRevision(t.Context(), f, events.Content{SHA256: shaB}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("FileRevision after the right was withdrawn: %v, want forbidden", err)
+	}
+}
+
+// A job that revises a document names of its folder's path what the user may
+// read.
+func TestReadablePathBeginsWhereTheUserMayRead(t *testing.T) {
+	f := newTree()
+	top, middle, low := uuid.New(), uuid.New(), uuid.New()
+	for i, d := range []events.Data{
+		events.FolderCreated{Folder: top, Name: "Top", Owner: "user:alice"},
+		events.FolderCreated{Folder: middle, Parent: top, Name: "Middle"},
+		events.FolderCreated{Folder: low, Parent: middle, Name: "Low"},
+		events.FolderShared{Folder: middle, Permissions: []events.Permission{{Principal: "group:staff", Access: "write"}}},
+	} {
+		f.apply(events.Event{Data: d, Position: events.Position(i + 1)})
+	}
+	for principal, want := range map[events.Principal]string{"user:alice": "Top/Middle/Low", "user:bob": "Middle/Low", "user:eve": ""} {
+		user := events.User{Principal: principal}
+		if principal == "user:bob" {
+			user.Groups = []events.Principal{"group:staff"}
+		}
+		if got := strings.Join(f.readablePath(user, low), "/"); got != want {
+			t.Errorf("%s is told %q, want %q", principal, got, want)
+		}
+	}
+	if got := strings.Join(f.readablePath(events.User{Principal: "user:root", Admin: true}, low), "/"); got != "Top/Middle/Low" {
+		t.Errorf("an administrator is told %q", got)
 	}
 }

@@ -186,6 +186,20 @@ func (t *tree) path(id uuid.UUID) (names []string) {
 	return names
 }
 
+// readablePath is path from the topmost folder on it that a user may read: the
+// names above it are none of his business.
+func (t *tree) readablePath(user events.User, id uuid.UUID) []string {
+	names := t.path(id)
+	readable := 0
+	for step := range t.up(id) {
+		if t.access(user, step) < events.Read {
+			break
+		}
+		readable++
+	}
+	return names[max(0, len(names)-readable):]
+}
+
 // goneBefore reports whether a folder was deleted, or one above it was, before
 // a position. What is below a deleted folder stays there, so that the way up
 // is today what it was then.
