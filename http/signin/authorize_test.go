@@ -219,6 +219,12 @@ func TestPagesCannotBeFramedNorLeadElsewhere(t *testing.T) {
 			t.Errorf("the %s page loads from elsewhere: %s", name, page.body)
 		}
 	}
+	for _, name := range []string{"login.js", "work.js", "worker.js", "passkey.js"} {
+		script := s.send("GET", "/signin/"+name, "")
+		if script.StatusCode != 200 || !strings.HasPrefix(script.Header.Get("Content-Type"), "text/javascript") || !strings.Contains(script.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+			t.Errorf("%s = %s %v", name, script.Status, script.Header)
+		}
+	}
 	if style := s.send("GET", "/signin/style.css", ""); style.StatusCode != 200 || !strings.HasPrefix(style.Header.Get("Content-Type"), "text/css") {
 		t.Errorf("the style = %s %v", style.Status, style.Header)
 	}

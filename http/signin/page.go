@@ -175,6 +175,8 @@ func script(name string) route {
 	return route{get: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=300") // they belong together
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		// A worker goes by the policy of its own script.
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'none'")
 		http.ServeFileFS(w, r, templateFiles, "scripts/"+name)
 	}}
 }
