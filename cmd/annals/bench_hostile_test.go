@@ -63,7 +63,7 @@ func BenchmarkHostileHour(b *testing.B) {
 		grown := s.diskSize() - before
 		b.Logf("without him: %s", alone)
 		b.Logf("beside him:  %s", beside)
-		b.Logf("he was answered:\n%s", him.answers())
+		b.Logf("he was answered: %s", him.answers())
 		for _, what := range []string{"import", "search", "ask"} {
 			p50, p95 := quantile(alone[what], 0.5), quantile(alone[what], 0.95)
 			b.ReportMetric(quantile(beside[what], 0.5).Seconds()/p50.Seconds(), what+"-p50/alone")
@@ -556,10 +556,10 @@ func (h *hostileUser) answers() string {
 	defer h.mu.Unlock()
 	var lines []string
 	for attack, replies := range h.replies {
-		lines = append(lines, fmt.Sprintf("    %-20s %v", attack, replies))
+		lines = append(lines, fmt.Sprintf("%s %v", attack, replies))
 	}
 	slices.Sort(lines)
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "; ")
 }
 
 // wantNoFault fails where the server had a fault of its own.
