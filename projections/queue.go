@@ -29,9 +29,9 @@ type Queue struct {
 	Control *Control
 	Holder  string // names this process among others
 	Workers int    // most messages of one user that are out at once
-	// Room, where given, returns how many more messages of a user are of use now,
-	// most of all. It is asked often.
-	Room   func(owner string, most int) int
+	// Room, where given, returns how many more messages of a user who holds some are
+	// of use now, where most may be out. It is asked often.
+	Room   func(owner string, held, most int) int
 	Logger *slog.Logger
 
 	mu      sync.Mutex

@@ -137,7 +137,7 @@ func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
 			others--
 		}
 		if d.Room != nil {
-			room = min(room, d.Room(owner, d.Workers))
+			room = min(room, d.Room(owner, held, d.Workers))
 		}
 		rooms[owner] = max(0, room)
 	}

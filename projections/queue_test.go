@@ -173,11 +173,11 @@ func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 	var room atomic.Int64
 	q := &Queue{
 		Work: started(t, log, Work{}), Control: newControl(t), Holder: "here", Workers: 8,
-		Room: func(owner string, most int) int {
+		Room: func(owner string, held, most int) int {
 			if owner == "user:alice" {
-				return min(most, int(room.Load()))
+				return int(room.Load())
 			}
-			return most
+			return most - held
 		},
 	}
 	wait(t, q.Work, head(t, log))

@@ -55,11 +55,11 @@ func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) 
 	return reading, func() { end(); <-i.places.suspects }, nil
 }
 
-// Room returns how many more files of an owner are worth being delivered ahead
-// of their turn, most of all.
-func (i *Importer) Room(owner string, most int) int {
+// Room returns how many more files of an owner are worth being delivered who holds
+// some, where one who is alone may hold so many at most.
+func (i *Importer) Room(owner string, held, most int) int {
 	i.init()
-	return i.places.turns.Room(owner, most)
+	return i.places.turns.Room(owner, held, most)
 }
 
 // orderKey is the context's key of a message's place among those delivered.

@@ -25,6 +25,12 @@ const (
 	// titles, page breaks and text: metadata, field names and numbers.
 	sectionCost = 448
 	breakCost   = 9 // of one page break
+
+	// A file may have a section for each of so many of its own bytes, or
+	// leastSections: each is a passage for the search index, whose cost is not
+	// measured in bytes.
+	bytesPerSection = 32
+	leastSections   = 500
 )
 
 // Allowance returns how many bytes the events of a file's sections may take,
@@ -94,7 +100,8 @@ func (s *Section) cost() int {
 
 // budget is what a sectionWriter may spend. The zero value knows no bound.
 type budget struct {
-	bounded bool
+	bounded  bool
+	sections int // most with titles
 	// source is how many bytes of the file, or of its XML, are known so far,
 	// and later how many bytes of text may still come at most, which headings
 	// leave room for. Nil is none.
@@ -110,9 +117,10 @@ type budget struct {
 // from those bytes, in about as many.
 func (w *sectionWriter) bound(size int64) {
 	w.budget = budget{
-		bounded: true,
-		source:  func() int64 { return size },
-		later:   func() int64 { return 3 * max(0, size-w.written-w.titled) },
+		bounded:  true,
+		sections: int(max(leastSections, size/bytesPerSection)),
+		source:   func() int64 { return size },
+		later:    func() int64 { return 3 * max(0, size-w.written-w.titled) },
 	}
 }
 

@@ -92,6 +92,9 @@ func (w *sectionWriter) affords(level int, title string) bool {
 	if !w.budget.bounded {
 		return true
 	}
+	if w.count >= w.budget.sections {
+		return false
+	}
 	s := Section{Title: title, Path: []string{title}}
 	for _, h := range w.path {
 		if h.level < level {

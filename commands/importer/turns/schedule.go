@@ -22,6 +22,7 @@ type owner struct {
 	waiting  []*ticket // in their order
 	reading  []*ticket
 	ownAgain time.Time // one more of his own may be tried beside long ones
+	came     time.Time // when a file of his came last
 }
 
 // ticket is one wait for a place, and then the place.
@@ -49,6 +50,7 @@ func (s *schedule) add(w *ticket, now time.Time) {
 		s.owners[w.Owner] = w.of
 	}
 	s.arrivals++
+	w.of.came = now
 	w.arrived, w.since = s.arrivals, now
 	i, _ := slices.BinarySearchFunc(w.of.waiting, w, func(a, b *ticket) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.arrived, b.arrived))
@@ -81,7 +83,7 @@ func (s *schedule) remove(w *ticket, now time.Time) {
 func (s *schedule) sweep(now time.Time) {
 	const nothing = 1e-3 // seconds
 	for name, o := range s.owners {
-		if len(o.waiting)+len(o.reading) == 0 && o.usedAt(now) < nothing {
+		if len(o.waiting)+len(o.reading) == 0 && o.usedAt(now) < nothing && now.Sub(o.came) >= activeFor {
 			delete(s.owners, name)
 		}
 	}
@@ -285,15 +287,22 @@ func (s *schedule) busy(now time.Time) bool {
 	return long >= s.normal
 }
 
-func (s *schedule) room(name string, most int, now time.Time) int {
-	if !s.busy(now) {
-		return most
+func (s *schedule) room(name string, held, most int, now time.Time) int {
+	active := 1
+	for other, o := range s.owners {
+		if other != name && now.Sub(o.came) < activeFor {
+			active++
+		}
 	}
-	waiting := 0
-	if o := s.owners[name]; o != nil {
-		waiting = len(o.waiting)
+	room := max(leastHeld, most/active) - held
+	if s.busy(now) {
+		waiting := 0
+		if o := s.owners[name]; o != nil {
+			waiting = len(o.waiting)
+		}
+		room = min(room, 2*s.normal-waiting)
 	}
-	return max(0, min(most, 2*s.normal)-waiting)
+	return max(0, room)
 }
 
 // overdue ends the waits of files that another node should have.

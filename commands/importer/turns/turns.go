@@ -30,6 +30,11 @@ const (
 	ownPatience = 10 * Patience
 	// maxBackoff bounds how long a file that was set aside leaves extra places alone.
 	maxBackoff = time.Minute
+	// activeFor is how long an owner of whom a file came counts as one who needs
+	// the service to answer quickly: what else is done for files, which is bounded
+	// by no places, is shared with him.
+	activeFor = 10 * time.Second
+	leastHeld = 2 // files of an owner who shares with however many
 	// lookEvery is how often waiting files are looked at for what comes with
 	// time alone.
 	lookEvery = 100 * time.Millisecond
@@ -104,13 +109,14 @@ func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, en
 	}, nil
 }
 
-// Room returns how many more files of an owner are worth being claimed ahead,
-// most of all. They are few while all places are taken by files that take long:
-// another node may be free for them.
-func (t *Turns) Room(owner string, most int) int {
+// Room returns how many more files of an owner are worth being claimed who holds
+// some, where one who is alone may hold so many at most. All who are active share
+// them. They are few while all places are taken by files that take long: another
+// node may be free for them.
+func (t *Turns) Room(owner string, held, most int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.s.room(owner, most, time.Now())
+	return t.s.room(owner, held, most, time.Now())
 }
 
 // do changes the schedule and lets begin what may then.

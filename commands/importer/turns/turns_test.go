@@ -88,7 +88,7 @@ func TestFilesBehindLongOnesAreGivenBack(t *testing.T) {
 			}
 			defer end()
 		}
-		if room := turns.Room("one", 16); room != 16 {
+		if room := turns.Room("one", 0, 16); room != 16 {
 			t.Errorf("there is room for %d while nothing is known to take long, want 16", room)
 		}
 		begun := time.Now()
@@ -98,8 +98,28 @@ func TestFilesBehindLongOnesAreGivenBack(t *testing.T) {
 		if waited := time.Since(begun); waited < 5*time.Second || waited > 6*time.Second {
 			t.Errorf("a file was given back after %v", waited)
 		}
-		if one, other := turns.Room("one", 16), turns.Room("other", 16); one != 4 || other != 4 {
+		if one, other := turns.Room("one", 0, 16), turns.Room("other", 0, 16); one != 4 || other != 4 {
 			t.Errorf("there is room for %d and %d behind files that take long, want 4", one, other)
+		}
+	})
+}
+
+func TestFilesAheadAreSharedByThoseWhoAreActive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := New(2)
+		for _, owner := range []string{"one", "other", "third", "fourth"} {
+			_, end, err := turns.Begin(t.Context(), &File{Owner: owner})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end()
+		}
+		if none, some, all := turns.Room("one", 0, 16), turns.Room("one", 3, 16), turns.Room("one", 9, 16); none != 4 || some != 1 || all != 0 {
+			t.Errorf("of four owners one has room for %d files, %d beside three and %d beside nine, want 4, 1, 0", none, some, all)
+		}
+		time.Sleep(activeFor)
+		if room := turns.Room("one", 0, 16); room != 16 {
+			t.Errorf("after %v without files of others there is room for %d, want 16", activeFor, room)
 		}
 	})
 }
