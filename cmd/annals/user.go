@@ -93,7 +93,7 @@ func userListCommand(dataDir func() string) *cobra.Command {
 					if a.Disabled {
 						state = "disabled"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, role, state, a.Created.Format("2006-01-02"), describeFactors(factors[a.Name]), strings.Join(a.Groups, ", "))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, role, state, a.Created.Format("2006-01-02"), shownFactors(factors[a.Name]).String(), strings.Join(a.Groups, ", "))
 				}
 				return table.Flush()
 			})

@@ -101,6 +101,7 @@ type shownUser struct {
 	Disabled  bool                  `json:"disabled"`
 	Groups    []string              `json:"groups"`
 	Created   *time.Time            `json:"created,omitempty"`
+	Factors   *shownFactors         `json:"second_factor,omitempty"`
 	Usage     map[string]shownUsage `json:"usage"`
 
 	known bool // there is an account
@@ -164,12 +165,17 @@ func findUser(ctx context.Context, accounts *signin.Accounts, name string) (u sh
 	if err != nil {
 		return u, helpUnknown(err)
 	}
+	factors, err := accounts.Factors(ctx, account.Name)
+	if err != nil {
+		return u, err
+	}
 	groups := account.Groups
 	if groups == nil {
 		groups = []string{}
 	}
 	return shownUser{
 		Name: account.Name, Principal: principalOf(account), Admin: account.Admin, Disabled: account.Disabled, Groups: groups, Created: &account.Created, known: true,
+		Factors: &shownFactors{factors.Required, factors.Codes, factors.Passkeys, factors.Recovery},
 	}, nil
 }
 
@@ -243,7 +249,7 @@ func (u shownUser) print(w io.Writer) error {
 		state = "disabled"
 	}
 	if u.known {
-		fmt.Fprintf(table, "name\t%s\nrole\t%s\nstate\t%s\ncreated\t%s\ngroups\t%s\n", u.Name, role, state, u.Created.Format("2006-01-02"), strings.Join(u.Groups, ", "))
+		fmt.Fprintf(table, "name\t%s\nrole\t%s\nstate\t%s\ncreated\t%s\nsecond factor\t%s\ngroups\t%s\n", u.Name, role, state, u.Created.Format("2006-01-02"), u.Factors, strings.Join(u.Groups, ", "))
 	} else {
 		fmt.Fprintf(table, "principal\t%s\n", u.Principal)
 	}

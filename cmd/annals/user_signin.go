@@ -84,8 +84,15 @@ func userResetCommand(dataDir func() string) *cobra.Command {
 	}
 }
 
-// describeFactors says what a user has besides a password.
-func describeFactors(f signin.Factors) string {
+// shownFactors is what a user has besides a password.
+type shownFactors struct {
+	Required bool `json:"required"`
+	Codes    bool `json:"codes"`
+	Passkeys int  `json:"passkeys"`
+	Recovery int  `json:"recovery_codes"` // not used yet
+}
+
+func (f shownFactors) String() string {
 	var all []string
 	if f.Codes {
 		all = append(all, "codes")
