@@ -45,15 +45,16 @@ func (s *Server) address(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// denied records a request that was refused for who asked.
-func (s *Server) denied(r *http.Request, user events.User, err error) {
+// denied records a request that was refused for who asked; named are things that
+// it names beside its path and query.
+func (s *Server) denied(r *http.Request, user events.User, err error, named ...string) {
 	status, _ := describe(err)
 	detail := r.Method + " " + routeOf(r)
 	switch status {
 	case http.StatusUnauthorized:
 		s.access(r, user, accesslog.Access{Kind: accesslog.TokenRefused, Detail: detail})
 	case http.StatusForbidden, http.StatusNotFound:
-		things := thingsOf(r)
+		things := append(thingsOf(r), named...)
 		for _, thing := range things {
 			s.access(r, user, accesslog.Access{Kind: accesslog.Denied, Thing: thing, Detail: detail})
 		}

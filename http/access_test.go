@@ -70,6 +70,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 		{"bob", "GET", "/vault/documents/" + uuid.NewString(), ""}, // which there is not
 		{"bob", "GET", "/vault/folders/" + folder, ""},
 		{"bob", "POST", "/vault/documents/batch", fmt.Sprintf(`{"ids":[%q,%q,%q]}`, hers, shared, uuid.NewString())},
+		{"bob", "POST", "/vault/folders", fmt.Sprintf(`{"name":"x","parentFolderId":%q}`, folder)},
 		{"bob", "DELETE", "/vault/documents/" + shared + "?version=1", ""},
 		{"bob", "GET", "/vault/documents/" + shared, ""}, // an ordinary read
 		{"bob", "GET", "/vault/documents/" + shared + ".md", ""},
@@ -88,6 +89,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 		`user:bob was denied access to document "hers.md" (GET /vault/documents/{id})`,
 		`user:bob was denied access to folder "Hers" (GET /vault/folders/{id})`,
 		`user:bob was denied access to document "hers.md" (POST /vault/documents/batch)`,
+		`user:bob was denied access to folder "Hers" (POST /vault/folders)`,
 	}
 	onShared := []string{
 		`user:bob was denied access to document "shared.md" (DELETE /vault/documents/{id})`,
@@ -104,7 +106,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 	alices := append(append(append([]string{carolDenied}, bobOnHers...), onShared...), last)
 	byCarol := `user:admin downloaded document "carol.md" (as an administrator)`
 	s.wantAccesses("alice", "", alices...)
-	s.wantAccesses("alice", "&document="+hers, onHers[0], onHers[1], onHers[3], onHers[4])
+	s.wantAccesses("alice", "&document="+hers, onHers[0], onHers[1], onHers[3], onHers[5])
 	s.wantAccesses("alice", "&folder="+folder, onHers...)
 	s.wantAccesses("alice", "&actor=user:admin", onShared[2:]...)
 	s.wantAccesses("alice", "&limit=1", alices...)

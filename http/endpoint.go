@@ -15,8 +15,9 @@ import (
 // call is one request of a known user.
 type call struct {
 	*http.Request
-	user events.User
-	turn *ratelimit.Turn // of what is charged to the user; nil for none
+	user  events.User
+	named []string        // things that its body names, for the record of a refusal
+	turn  *ratelimit.Turn // of what is charged to the user; nil for none
 }
 
 // begin waits for the caller's turn to read, and charges him for the time that
@@ -74,7 +75,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	value, err := answer(s, c)
 	c.turn.Release()
 	if err != nil {
-		s.denied(r, user, err)
+		s.denied(r, user, err, c.named...)
 		return err
 	}
 	defer s.read(w, c) // also of what the client leaves before its end

@@ -123,6 +123,7 @@ func (s *Server) createFolder(c *call) (any, error) {
 	create := commands.CreateFolder{Name: f.text("name")}
 	if parent := f.optionalID("parentFolderId", true); parent != nil {
 		create.Parent = *parent
+		c.named = append(c.named, "folder-"+parent.String())
 	}
 	if err := f.err(); err != nil {
 		return nil, err
