@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -100,6 +101,11 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 	if l.users == nil {
 		l.users, l.spaces = make(map[events.Principal]*balance), make(map[Space]*balance)
 	}
+	if l.users[user.Principal].open() >= maxOpen {
+		l.mu.Unlock()
+		l.refused(Imports)
+		return nil, fault.Later(time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
+	}
 	join(l.users, user.Principal, h)
 	l.holds = append(l.holds, h)
 	l.mu.Unlock()
@@ -108,6 +114,23 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// maxOpen is how many requests of one user take something at the same time: each
+// costs a connection and a file until it is done, however little it sends.
+const maxOpen = 64
+
+// open returns how many holds are of requests under way.
+func (b *balance) open() (n int) {
+	if b == nil {
+		return 0
+	}
+	for _, h := range b.holds {
+		if h.until == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // join has a hold count in a balance.
@@ -389,7 +412,7 @@ var ways = [kinds]string{
 }
 
 // busy is when to try again while too many files are in work.
-const busy = 15
+const busy = 15 * time.Second
 
 func (h *Hold) refuse(k Kind, has, wants int64) error {
 	h.ledger.refused(k)
@@ -405,7 +428,7 @@ func Refusal(k Kind, has, wants, limit int64) error {
 	}
 	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), things[k], k.Show(limit), more, ways[k])
 	if k == Imports && wants <= limit {
-		return fault.Later(busy*1e9, "%s", text)
+		return fault.Later(busy, "%s", text)
 	}
 	return fault.Errorf(fault.TooLarge, "%s", text)
 }

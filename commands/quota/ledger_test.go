@@ -120,6 +120,31 @@ func TestNoMorePassesThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
+// A user who begins many uploads and sends nothing is refused more of them.
+func TestUploadsUnderWayAreBounded(t *testing.T) {
+	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}}, Usage: newStore()}
+	var first *Hold
+	for i := range maxOpen {
+		h, err := l.Open(t.Context(), events.User{Principal: "user:a"})
+		if err != nil {
+			t.Fatalf("upload %d: %v", i, err)
+		}
+		if first == nil {
+			first = h
+		}
+	}
+	if _, err := l.Open(t.Context(), events.User{Principal: "user:a"}); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := l.Open(t.Context(), events.User{Principal: "user:b"}); err != nil {
+		t.Errorf("another user's: %v", err)
+	}
+	first.Close()
+	if _, err := l.Open(t.Context(), events.User{Principal: "user:a"}); err != nil {
+		t.Errorf("once one is done: %v", err)
+	}
+}
+
 // A folder that was made meanwhile is the one that was held by its name.
 func TestAHoldByNameCountsForTheFolder(t *testing.T) {
 	s := newStore()
