@@ -42,12 +42,12 @@ func BenchmarkHostileHour(b *testing.B) {
 			b.Fatalf("ANNALS_HOSTILE: %v", err)
 		}
 	}
-	s := serveBench(b, nil)
+	s := serveBench(b, nil, "--quota-bytes", fmt.Sprint(hostileQuota, "MiB"))
 	users := []*steadyUser{newSteadyUser(s, "ann"), newSteadyUser(s, "ben"), newSteadyUser(s, "cleo")}
 	him := newHostileUser(s, "mallory", users)
 	for b.Loop() {
 		s.together(users, func(ctx context.Context, u *steadyUser) error { return u.fill(ctx) })
-		alone := s.steady(users, lasts/2)
+		alone := s.steady(users, lasts/4)
 		before := s.diskSize()
 		stop := s.watchFamily()
 		ctx, cancel := context.WithCancel(b.Context())
