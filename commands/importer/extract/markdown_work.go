@@ -4,6 +4,7 @@ import "bytes"
 
 const (
 	maxLines   = 150_000   // of Markdown that are parsed whole; each may become a node
+	maxNodes   = 500_000   // of those lines; some 200 bytes each
 	maxNesting = 100       // quotes and lists in each other that are parsed
 	maxWork    = 200 << 20 // of going through open quotes and lists; about a second
 	openWork   = 128       // of going through one of them, in columns of indentation
@@ -19,7 +20,7 @@ func tooHard(source []byte) bool {
 		line := source[:lineEnd(source, 0)]
 		source = source[len(line):]
 		n.line(line)
-		if lines > maxLines || n.deep || n.work > maxWork {
+		if lines > maxLines || n.deep || n.work > maxWork || n.nodes > maxNodes {
 			return true
 		}
 	}
@@ -30,9 +31,10 @@ func tooHard(source []byte) bool {
 // their marks. A parser goes through all of them on each line, and through
 // the indentation for each.
 type nesting struct {
-	open []int // columns, rising
-	work int
-	deep bool
+	open  []int // columns, rising
+	work  int
+	nodes int // that a parser may make
+	deep  bool
 }
 
 func (n *nesting) line(line []byte) {
@@ -54,6 +56,7 @@ prefix:
 			break prefix
 		}
 	}
+	n.nodes += 1 + 2*marks               // a list and an item for each
 	if len(bytes.TrimSpace(line)) == 0 { // leaves all lists open
 		n.work += len(n.open) * openWork
 		return
