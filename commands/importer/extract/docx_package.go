@@ -17,7 +17,9 @@ const (
 	maxEntries    = 20_000   // of the archive
 	maxPartBytes  = 16 << 20 // inflated, of styles, lists, relations, properties, a chart
 	maxNotesPart  = 64 << 20 // inflated, of all footnotes, endnotes or comments
-	maxPackage    = 2 << 30  // inflated, of all parts that are read
+	maxPackage    = 2 << 30  // inflated, of all parts that are read, each time
+	maxRatio      = 256      // of that to the size of the file
+	leastPackage  = 64 << 20 // that it may inflate to, however small the file
 	maxXMLDepth   = 400      // elements inside each other
 	maxTokenBytes = 16 << 20 // of XML without a tag
 	maxBlockBytes = 16 << 20 // of text in a paragraph, a table row or a note
@@ -30,6 +32,7 @@ const (
 type docxPackage struct {
 	parts    map[string]*zip.File // by lower-case name
 	inflated int64                // by all parts so far
+	most     int64                // of that
 	xml      int64                // the same, each part once however often it is read
 	lengths  map[string]int64     // of the parts, as far as they were read
 }
@@ -51,7 +54,7 @@ func openPackage(f *file) (*docxPackage, error) {
 		return nil, fault.Errorf(fault.Invalid, "the file is no Word document or is damaged: it cannot be opened as a ZIP archive")
 	}
 	directory.left = 1 << 62 // from here on each part is bounded by itself
-	p := &docxPackage{parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64)}
+	p := &docxPackage{parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64), most: min(maxPackage, max(leastPackage, maxRatio*f.size))}
 	for _, entry := range archive.File {
 		name := partName("", entry.Name)
 		if p.parts[name] == nil {
@@ -120,7 +123,7 @@ func (r *partReader) Read(b []byte) (int, error) {
 		r.p.xml += more
 		r.p.lengths[r.name] = r.read
 	}
-	if r.left < 0 || r.p.inflated > maxPackage {
+	if r.left < 0 || r.p.inflated > r.p.most {
 		return 0, fault.Errorf(fault.Invalid, "the Word document inflates to more than can be read (part %s)", r.name)
 	}
 	if err != nil && err != io.EOF {

@@ -2,8 +2,10 @@ package summarise
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -165,4 +167,33 @@ func TestFieldsAreNoSummary(t *testing.T) {
 			t.Errorf("%q: description %q, summary %q, want %q", text, description, summary, want)
 		}
 	}
+}
+
+func TestHostileTextIsSummarisedInTime(t *testing.T) {
+	for name, piece := range map[string]string{
+		"one sentence": strings.Repeat("word ", 13_000), "tiny sentences": strings.Repeat("A. ", 20_000), "brackets": strings.Repeat("[", 64<<10),
+		"backticks": strings.Repeat("` ", 32<<10), "links": strings.Repeat("](", 32<<10), "tags": strings.Repeat("<a ", 20_000), "words": distinctWords(10_000),
+		"ideographs": strings.Repeat("漢字", 10_000), "lines": strings.Repeat("a\n\n", 20_000), "entities": strings.Repeat("&amp", 16_000), "quotes": strings.Repeat(">", 64<<10),
+		"dots": strings.Repeat(".", 64<<10), "closing": strings.Repeat(".\"", 32<<10), "stops": strings.Repeat("e.g. ", 13_000),
+	} {
+		begun := time.Now()
+		s := New("hostile")
+		for n := range 200 {
+			s.Add(strconv.Itoa(n/4), piece)
+		}
+		description, summary := s.Result()
+		if took := time.Since(begun); took > 5*time.Second || len(description) > maxDescription || len(summary) > maxSummary {
+			t.Errorf("%s: %d bytes of description and %d of summary after %v", name, len(description), len(summary), took)
+		} else {
+			t.Log(name, took)
+		}
+	}
+}
+
+func distinctWords(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("w" + strconv.Itoa(i) + " ")
+	}
+	return b.String()
 }
