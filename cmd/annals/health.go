@@ -8,8 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
+
+	"annals/commands/importer/extract"
 
 	"github.com/spf13/cobra"
 )
@@ -18,6 +21,7 @@ import (
 type healthConfig struct {
 	listen string
 	ready  bool
+	reader bool
 	within time.Duration
 }
 
@@ -30,15 +34,42 @@ func healthCommand() *cobra.Command {
 			"and service managers, and reads --listen where serve does.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.reader {
+				return c.inspect(cmd.Context(), cmd.OutOrStdout())
+			}
 			return c.ask(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address that serve listens on")
 	flags.BoolVar(&c.ready, "ready", false, "ask whether reads can be answered too, as a load balancer does")
+	flags.BoolVar(&c.reader, "readers", false, "ask no server: start a reader of files, and print what its sandbox is made of on this machine")
 	flags.DurationVar(&c.within, "within", 5*time.Second, "time for the answer")
-	markByFlagAlone(flags, "ready", "within")
+	markByFlagAlone(flags, "ready", "readers", "within")
 	return command
+}
+
+// inspect prints what holds in a reader, and is an error if something lacks.
+func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, to start a reader: %w", err)
+	}
+	reader := extract.New(extract.Options{Command: []string{program, readerName}})
+	defer reader.Close()
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	report, err := extract.Inspect(ctx, reader)
+	if err != nil {
+		return err
+	}
+	for _, measure := range report.Holds {
+		fmt.Fprintln(out, "holds:", measure)
+	}
+	if len(report.Lacks) > 0 {
+		return fmt.Errorf("readers lack %s", strings.Join(report.Lacks, ", "))
+	}
+	return nil
 }
 
 // ask prints what the server says, and is an error unless that is 200.

@@ -1,0 +1,152 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// await waits until something is so.
+func (c *crashTest) await(what string, until func() bool) {
+	c.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.Fatalf("%s: still not after two minutes", what)
+		}
+	}
+}
+
+// killReaders kills the readers of the server, at least one.
+func (c *crashTest) killReaders() {
+	c.Helper()
+	c.await("a reader runs", func() bool {
+		killed := false
+		for _, pid := range (&benchServer{serverProcess: c.server}).family()[1:] {
+			killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
+		}
+		return killed
+	})
+}
+
+// TestAFileWhoseReadersAreKilledFailsForGood holds that a file is read at most
+// twice by processes of its own, whoever dies meanwhile.
+func TestAFileWhoseReadersAreKilledFailsForGood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts the program twice")
+	}
+	c := newCrashTest(t)
+	files := filepath.Join(c.dir, "files")
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(files, "long.pdf"), longPDF(1500, 40), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.start()
+	t.Cleanup(func() { _ = c.server.end(os.Kill) })
+	tree, err := listTree(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := c.client().ingest(t.Context(), files, "Stories", nil, tree.files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := func() int {
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(out.String(), `"alone":`)
+	}
+	pages := func() bool { // of which some were read
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(out.String(), "page ")
+	}
+	c.await("pages are read", pages)
+	c.killReaders() // all of them, so that of the file too
+	c.await("the file is read alone", func() bool { return alone() == 1 })
+	if err := c.server.end(os.Kill); err != nil {
+		t.Logf("the server ended: %v", err)
+	}
+	c.start()
+	c.await("the file is read alone again", func() bool { return alone() == 2 })
+	core := c.client()
+	c.await("the job ends", func() bool {
+		// The one that was killed may have been idle, or the one that another replaces.
+		for _, pid := range (&benchServer{serverProcess: c.server}).family()[1:] {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if job, err = core.job(t.Context(), job.ID); err != nil {
+			t.Fatal(err)
+		}
+		return job.finished()
+	})
+	if job.Failed != 1 || len(job.Results) != 1 || !strings.Contains(fmt.Sprint(job.Results[0]), "it is not tried again") || alone() != 2 {
+		t.Errorf("the job ended as %+v after %d readings alone, want a failure and 2", job, alone())
+	}
+}
+
+// TestHostileFilesCostTheServerNothing holds that files whose reading takes
+// minutes or gigabytes elsewhere hold up nothing here, and that their readers
+// know none of the server's secrets.
+func TestHostileFilesCostTheServerNothing(t *testing.T) {
+	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
+	c := newCrashTest(t)
+	files := filepath.Join(c.dir, "files")
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"one.md":   "+++\n" + strings.Repeat("a.", 31_000) + "a = 1\n+++\n# One\n",
+		"two.md":   "+++\na = " + strings.Repeat("{a=", 20_000) + "\n+++\n# Two\n",
+		"three.md": "<!--{\n\"a\": " + strings.Repeat(`{"a":`, 9_000) + "1" + strings.Repeat("}", 9_000) + "\n}-->\n# Three\n",
+		"plain.md": "# Plain\n\nA text.\n",
+	} {
+		if err := os.WriteFile(filepath.Join(files, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.start()
+	t.Cleanup(func() { _ = c.server.end(os.Kill) })
+	readers := (&benchServer{serverProcess: c.server}).family()[1:]
+	if len(readers) == 0 {
+		t.Error("the server inspected no reader at its start")
+	}
+	for _, pid := range readers {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err != nil || len(env) > 0 {
+			t.Errorf("the environment of reader %d is %q, %v", pid, env, err)
+		}
+	}
+	tree, err := listTree(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := c.client()
+	begun := time.Now()
+	job, err := core.ingest(t.Context(), files, "Hostile", nil, tree.files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.await("the job ends", func() bool {
+		if job, err = core.job(t.Context(), job.ID); err != nil {
+			t.Fatal(err)
+		}
+		return job.finished()
+	})
+	if took := time.Since(begun); job.Successful != 4 || took > 30*time.Second {
+		t.Errorf("the job ended as %+v after %v", job, took)
+	}
+}
