@@ -88,7 +88,7 @@ func TestAFileWhoseReadersAreKilledFailsForGood(t *testing.T) {
 		for _, pid := range (&benchServer{serverProcess: c.server}).family()[1:] {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(2 * time.Second) // to start, and begin
 		if job, err = core.job(t.Context(), job.ID); err != nil {
 			t.Fatal(err)
 		}
