@@ -33,7 +33,7 @@ var scripts embed.FS
 // what is named here.
 type store struct {
 	*sql.DB
-	list  string                      // selects the texts of a list in JSON, %d
+	among string                      // whether a place is in a list in JSON, %d
 	text  func(string) string         // as it can be kept
 	told  func(error) error           // gives an error its kind
 	again func(error) bool            // whether to try once more
@@ -72,7 +72,7 @@ func openFile(ctx context.Context, path string) (*store, error) {
 	}
 	db.SetMaxOpenConns(4)
 	s := &store{
-		DB: db, list: `SELECT value FROM json_each($%d)`,
+		DB: db, among: `place IN (SELECT value FROM json_each($%d))`,
 		text: func(text string) string { return text }, told: func(err error) error { return err }, again: func(error) bool { return false },
 		after: func(ctx context.Context) error {
 			_, err := db.ExecContext(ctx, `PRAGMA incremental_vacuum(2000)`)
@@ -97,7 +97,8 @@ func openFile(ctx context.Context, path string) (*store, error) {
 func OpenShared(ctx context.Context, d *postgres.Database, o Options) (*Log, error) {
 	db := d.Open(schema, 4, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
 	s := &store{
-		DB: db, list: `SELECT jsonb_array_elements_text($%d::text::jsonb)`,
+		// Which is no join, so that a list of any length is hashed once.
+		DB: db, among: `(place IN (SELECT jsonb_array_elements_text($%d::text::jsonb))) IS TRUE`,
 		text: func(text string) string {
 			return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 		},
@@ -231,7 +232,7 @@ func (l *Log) Records(ctx context.Context, f Filter) (records []Record, err erro
 		if err != nil {
 			return nil, err
 		}
-		and(`place <> '' AND place IN (`+l.store.list+`)`, string(list))
+		and(`place <> '' AND `+l.store.among, string(list))
 	}
 	args = append(args, f.Limit)
 	rows, err := l.store.QueryContext(ctx, columns+where+fmt.Sprintf(` ORDER BY time DESC, seq DESC LIMIT $%d`, len(args)), args...)
