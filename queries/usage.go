@@ -82,15 +82,34 @@ func made(ctx context.Context, from rows, user events.Principal, u *Usage) error
 }
 
 // UsageBeside returns all that a user takes, by the read model that serves,
-// beside whoever runs it.
-func UsageBeside(ctx context.Context, o projections.Options, user events.Principal) (u Usage, err error) {
-	err = o.Served(ctx, projections.Usage{}, func(from projections.Reader) (err error) {
-		if u, _, err = usedBy(ctx, from, user); err == nil {
-			err = made(ctx, from, user, &u)
+// beside whoever runs it, and how much of the log that does not know yet. For
+// wait it is given time to follow; without a server it does not.
+func UsageBeside(ctx context.Context, o projections.Options, user events.Principal, wait time.Duration) (u Usage, behind events.Position, err error) {
+	head, err := o.Log.Head(ctx)
+	if err != nil {
+		return u, 0, err
+	}
+	const look = 20 * time.Millisecond
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for ; ; wait -= look {
+		err = o.Served(ctx, projections.Usage{}, func(from projections.Reader) error {
+			now, at, err := usedBy(ctx, from, user)
+			if err == nil {
+				err = made(ctx, from, user, &now)
+			}
+			u, behind = now, max(0, head-at)
+			return err
+		})
+		if err != nil || behind == 0 || wait <= 0 {
+			return u, behind, err
 		}
-		return err
-	})
-	return u, err
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return u, behind, ctx.Err()
+		}
+	}
 }
 
 // UsedIn returns what lies in a space, with all below it, and what is in work

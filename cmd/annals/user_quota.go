@@ -179,6 +179,10 @@ func findUser(ctx context.Context, accounts *signin.Accounts, name string) (u sh
 	}, nil
 }
 
+// followWithin is for how long user show waits for a running server to count
+// what is new.
+const followWithin = 2 * time.Second
+
 // addUsage reads what a user takes, beside the service.
 func (r *rebuild) addUsage(ctx context.Context, u *shownUser, c quotaConfig, accounts *signin.Accounts) (err error) {
 	others, err := c.principals()
@@ -196,10 +200,14 @@ func (r *rebuild) addUsage(ctx context.Context, u *shownUser, c quotaConfig, acc
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
 	var used queries.Usage
+	var behind events.Position
 	err = r.askModels(ctx, func(ctx context.Context) (err error) {
-		used, err = queries.UsageBeside(ctx, r.options, u.Principal)
+		used, behind, err = queries.UsageBeside(ctx, r.options, u.Principal, followWithin)
 		return err
 	})
+	if err == nil && behind > 0 {
+		fmt.Fprintln(r.told, "annals: the newest events are not counted yet: a server that runs counts them")
+	}
 	if err != nil {
 		return fault.Errorf(fault.Unavailable, "what %s uses cannot be read: %w", u.Principal, err)
 	}

@@ -297,6 +297,11 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if err := h.refresh(ctx); err != nil {
 		return err
 	}
+	// The user's own limits come first: they are known already, and bound how
+	// many spaces there are to ask about.
+	if err := h.admitUser(takes); err != nil {
+		return err
+	}
 	h.join(parts)
 	for _, p := range parts {
 		used, at, err := h.ledger.Usage.UsedIn(ctx, p.Space)
@@ -309,6 +314,22 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
+	for _, p := range h.parts {
+		now := h.ledger.spaceNow(p.Space)
+		for _, k := range Kinds() {
+			if limit := h.ledger.Policy.Folder[k]; limit > 0 && p.Takes[k] > 0 && now[k] > limit {
+				h.over = h.refuseSpace(k, p)
+				return h.over
+			}
+		}
+	}
+	return nil
+}
+
+// admitUser is Admit by the limits of the user alone.
+func (h *Hold) admitUser(takes Limits) error {
+	h.ledger.mu.Lock()
+	defer h.ledger.mu.Unlock()
 	before := h.taken
 	h.taken = takes
 	now := h.userNow()
@@ -317,15 +338,6 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 			h.taken = before
 			h.over = h.refuse(k, now[k]-takes[k], takes[k])
 			return h.over
-		}
-	}
-	for _, p := range h.parts {
-		now := h.ledger.spaceNow(p.Space)
-		for _, k := range Kinds() {
-			if limit := h.ledger.Policy.Folder[k]; limit > 0 && p.Takes[k] > 0 && now[k] > limit {
-				h.over = h.refuseSpace(k, p)
-				return h.over
-			}
 		}
 	}
 	return nil

@@ -37,6 +37,7 @@ type account struct {
 	left    time.Duration // of a minute's time; below 0 where reads took longer than there was
 	full    time.Duration // the limit
 	as      time.Time     // when left was so much
+	asked   time.Time     // when the limit was asked for
 	running chan struct{}
 	waiting int
 	turns   int // that hold the account
@@ -80,12 +81,12 @@ func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Tur
 	if l == nil {
 		return nil, nil
 	}
-	limits, err := l.Limits(ctx, user)
-	if err != nil || limits[quota.Search] == 0 {
+	full, err := l.limit(ctx, user)
+	if err != nil || full == 0 {
 		return nil, err
 	}
 	t := &Turn{limiter: l, base: time.Duration(length) * PerByte}
-	if err := t.reserve(user.Principal, time.Duration(limits[quota.Search])); err != nil {
+	if err := t.reserve(user.Principal, full); err != nil {
 		return nil, err
 	}
 	if err := t.wait(ctx); err != nil {
@@ -94,6 +95,23 @@ func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Tur
 	}
 	t.begun = l.clock()
 	return t, nil
+}
+
+// remembered is for how long a limit is not asked for again: whoever is refused
+// may ask very often.
+const remembered = 5 * time.Second
+
+// limit returns a user's time in a minute, 0 where it has no limit.
+func (l *Limiter) limit(ctx context.Context, user events.User) (time.Duration, error) {
+	l.mu.Lock()
+	a := l.users[user.Principal]
+	if a != nil && !user.Admin && l.clock().Sub(a.asked) < remembered {
+		defer l.mu.Unlock()
+		return a.full, nil
+	}
+	l.mu.Unlock()
+	limits, err := l.Limits(ctx, user)
+	return time.Duration(limits[quota.Search]), err
 }
 
 func (l *Limiter) clock() time.Time {
@@ -161,10 +179,13 @@ func (l *Limiter) account(user events.Principal, full time.Duration) *account {
 		if len(l.users) >= maxUsers {
 			l.forget(now)
 		}
-		a = &account{left: full, full: full, as: now, running: make(chan struct{}, max(1, l.AtOnce))}
+		a = &account{left: full, full: full, as: now, asked: now, running: make(chan struct{}, max(1, l.AtOnce))}
 		l.users[user] = a
 	}
 	a.refill(now)
+	if now.Sub(a.asked) >= remembered {
+		a.asked = now
+	}
 	if a.full != full { // the limit was changed
 		a.left += full - a.full
 		a.full = full

@@ -190,6 +190,29 @@ func TestAccountsAreForgotten(t *testing.T) {
 	})
 }
 
+func TestALimitIsNotAskedForAtEachRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, full := 0, time.Second
+		l := &Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
+			asked++
+			return quota.Limits{quota.Search: int64(full)}, nil
+		}}
+		for range 100 {
+			_ = read(t, l, bob, 0, 0)
+		}
+		if asked != 1 {
+			t.Errorf("the limit was asked for %d times", asked)
+		}
+		full = 0 // it is lifted meanwhile
+		time.Sleep(remembered)
+		for range 100 {
+			if err := read(t, l, bob, 1_000_000, time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestWhoLeavesTheQueueIsNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 1)
