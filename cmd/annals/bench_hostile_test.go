@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
@@ -60,9 +61,10 @@ func BenchmarkHostileHour(b *testing.B) {
 		cancel()
 		<-ended
 		peak, server := stop()
-		grown := s.diskSize() - before
+		grown, parts := s.diskSize().since(before)
 		b.Logf("without him: %s", alone)
 		b.Logf("beside him:  %s", beside)
+		b.Logf("the data folder grew by %s", parts)
 		b.Logf("he was answered: %s", him.answers())
 		for _, what := range []string{"import", "search", "ask"} {
 			p50, p95 := quantile(alone[what], 0.5), quantile(alone[what], 0.95)
@@ -428,17 +430,34 @@ func (u *steadyUser) wantAll(ctx context.Context) error {
 	return nil
 }
 
-// diskSize returns the bytes of the data folder.
-func (s *benchServer) diskSize() (size int64) {
-	_ = filepath.WalkDir(s.data, func(_ string, e fs.DirEntry, err error) error {
+// diskSize returns the bytes of the data folder, by what lies in it.
+func (s *benchServer) diskSize() diskSize {
+	size := diskSize{}
+	_ = filepath.WalkDir(s.data, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			if info, err := e.Info(); err == nil { // else it is gone
-				size += info.Size()
+				inside, _ := filepath.Rel(s.data, path)
+				name, _, _ := strings.Cut(filepath.ToSlash(inside), "/")
+				size[strings.TrimSuffix(name, "-wal")] += info.Size()
 			}
 		}
 		return nil
 	})
 	return size
+}
+
+type diskSize map[string]int64
+
+// since returns by how much it grew.
+func (d diskSize) since(before diskSize) (all int64, parts string) {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(d)) {
+		grown := d[name] - before[name]
+		if all += grown; grown >= 1<<20 {
+			list = append(list, fmt.Sprintf("%s %d MB", name, grown>>20))
+		}
+	}
+	return all, strings.Join(list, ", ")
 }
 
 // watchFamily looks at the memory of the server and its children until stop is
