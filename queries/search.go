@@ -135,10 +135,11 @@ func (q *Queries) engineQuery(ctx context.Context, v *viewer, s Search) (query s
 			return query, false, err
 		}
 		// Who may read a folder may read all below it: no other grant
-		// matters within it.
-		query.All = true
-		query.Folders, err = v.withMoved(ctx, []string{scope}, labelled)
-		return query, err == nil, err
+		// matters within it, but to what scores are counted in.
+		query.Inside = true
+		if query.Folders, err = v.withMoved(ctx, []string{scope}, labelled); err != nil {
+			return query, false, err
+		}
 	}
 	if query.All {
 		return query, true, nil

@@ -40,12 +40,13 @@ type Query struct {
 	Text string
 	// More are further terms, which raise a passage that Text finds, in
 	// engines that can weigh terms. Those count that are strongest by their
-	// weight and their rareness where the caller searches, and together for
+	// weight and their rareness in what the caller may read, and together for
 	// MoreShare of all that is looked for.
 	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; none and !All: no hits
 	Folders  []string // ids of folders: in or below one of these; none: everywhere
+	Inside   bool     // Folders are all in or below Granted ones: an engine need not filter by these too
 	Document string   // uuid as text
 	Tags     []string // all of them are wanted, unless AnyTag
 	AnyTag   bool     // one of Tags is enough
@@ -80,9 +81,10 @@ var ErrDamaged = errors.New("it is damaged")
 // same ids in the same order, with scores that differ by less than 1e-6.
 //
 // Filters act before ranking. What a score is made of, such as how rare a word
-// is, is counted among the passages that Granted and Folders let through and no
-// others: neither scores nor order depend on what the caller may not read.
-// Document and Tags do not change a score.
+// is, is counted among the passages that the caller may read (All or Granted), or
+// some of them, and no others: neither scores nor order depend on what he may
+// not. Document and Tags do not change a score; Folders do so only where an
+// engine finds it too dear to count in all that is granted.
 //
 // All methods may be called at the same time, except that calls of Apply are
 // made one after another and Close is the last.

@@ -5,7 +5,7 @@
 // bleve's takes the square root of a term's frequency and the square of its
 // rareness, and averages over what its segments happen to hold, deleted
 // passages included. Here every figure is counted from the passages that are
-// there and that the caller searches, so that scores do not depend on how they
+// there and that the caller may read, so that scores do not depend on how they
 // came in, nor on what the caller may not read.
 //
 // It may import events and projections/searchindex.

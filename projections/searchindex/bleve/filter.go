@@ -1,6 +1,8 @@
 package bleve
 
 import (
+	"slices"
+
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -10,11 +12,16 @@ import (
 
 // filter tells which passages of a scope a query may find.
 type filter struct {
-	sets []*roaring.Bitmap // each of which must hold a passage
+	column *column
+	places []bool            // by place, whether it is in a folder that is asked for; nil: all
+	sets   []*roaring.Bitmap // each of which must hold a passage
 }
 
-func newFilter(seg *scorch.SegmentSnapshot, q searchindex.Query) (*filter, error) {
-	f := new(filter)
+func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
+	f := &filter{column: c}
+	if len(q.Folders) > 0 {
+		f.places = c.below(q.Folders)
+	}
 	if q.Document != "" {
 		set, err := holding(seg, documentField, []string{q.Document}, false)
 		if err != nil {
@@ -32,21 +39,15 @@ func newFilter(seg *scorch.SegmentSnapshot, q searchindex.Query) (*filter, error
 	return f, nil
 }
 
-// passing reports of each place whether one of its folders is granted and one
-// is asked for. The ids are compared once for each folder, not for each place
-// or passage.
-func (c *column) passing(q searchindex.Query) []bool {
-	granted, asked := c.among(q.Granted), c.among(q.Folders)
-	pass := make([]bool, len(c.places))
+// below reports of each place whether it is in or below one of some folders. The
+// ids are compared once for each folder, not for each place or passage.
+func (c *column) below(ids []string) []bool {
+	among := c.among(ids)
+	is := make([]bool, len(c.places))
 	for i, folders := range c.places {
-		allowed, inside := q.All, len(q.Folders) == 0
-		for _, n := range folders {
-			allowed = allowed || granted[n]
-			inside = inside || asked[n]
-		}
-		pass[i] = allowed && inside
+		is[i] = slices.ContainsFunc(folders, func(n uint32) bool { return among[n] })
 	}
-	return pass
+	return is
 }
 
 // among reports of each folder whether it is one of ids.
@@ -61,6 +62,9 @@ func (c *column) among(ids []string) []bool {
 }
 
 func (f *filter) passes(number uint32) bool {
+	if f.places != nil && !f.places[f.column.place[number]] {
+		return false
+	}
 	for _, set := range f.sets {
 		if !set.Contains(number) {
 			return false

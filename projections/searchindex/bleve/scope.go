@@ -22,15 +22,14 @@ type scopeCache struct {
 // for every passage.
 const cachedScopes = 16
 
-// scopedCaller is where a caller searches, in each segment that was asked for.
+// scopedCaller is what a caller may read, in each segment that was asked for.
 type scopedCaller struct {
-	all              bool
-	granted, folders []string
-	bySegment        map[uint64]*scope
+	granted   []string
+	bySegment map[uint64]*scope
 }
 
-// scope holds the passages of one segment that lie where a caller searches,
-// deleted ones included, and what a score needs to know of them.
+// scope holds the passages of one segment that a caller may read, deleted ones
+// included, and what a score needs to know of them.
 type scope struct {
 	set   *roaring.Bitmap
 	bits  []uint64 // set again: a bit for each passage, which is quicker to look up
@@ -43,61 +42,59 @@ func (s *scope) has(number uint32) bool {
 }
 
 // of returns the scopes of a query in the segments of a snapshot, nil where the
-// caller may read everything and looks everywhere.
+// caller may read everything.
 func (s *scopeCache) of(snapshot *scorch.IndexSnapshot, columns []*column, q searchindex.Query) []*scope {
-	if q.All && len(q.Folders) == 0 {
+	if q.All {
 		return nil
 	}
 	segments := snapshot.Segments()
-	known := s.known(q)
+	known := s.known(q.Granted)
 	found := make([]*scope, len(segments))
 	current := make(map[uint64]*scope, len(segments))
 	for i, seg := range segments {
 		found[i] = known[seg.Id()]
 		if found[i] == nil {
-			found[i] = columns[i].scope(q)
+			found[i] = columns[i].scope(q.Granted)
 		}
 		current[seg.Id()] = found[i]
 	}
-	s.keep(q, current)
+	s.keep(q.Granted, current)
 	return found
 }
 
 // known returns what is remembered of a caller's scopes, by segment.
-func (s *scopeCache) known(q searchindex.Query) map[uint64]*scope {
+func (s *scopeCache) known(granted []string) map[uint64]*scope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := s.find(q); i >= 0 {
+	if i := s.find(granted); i >= 0 {
 		return s.calls[i].bySegment
 	}
 	return nil
 }
 
 // keep remembers the scopes of a caller instead of those that it had before.
-func (s *scopeCache) keep(q searchindex.Query, current map[uint64]*scope) {
+func (s *scopeCache) keep(granted []string, current map[uint64]*scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var caller *scopedCaller
-	if i := s.find(q); i >= 0 {
+	if i := s.find(granted); i >= 0 {
 		caller = s.calls[i]
 		s.calls = slices.Delete(s.calls, i, i+1)
 		caller.bySegment = current
 	} else {
-		caller = &scopedCaller{q.All, slices.Clone(q.Granted), slices.Clone(q.Folders), current}
+		caller = &scopedCaller{slices.Clone(granted), current}
 		s.calls = s.calls[:min(len(s.calls), cachedScopes-1)]
 	}
 	s.calls = slices.Insert(s.calls, 0, caller)
 }
 
-func (s *scopeCache) find(q searchindex.Query) int {
-	return slices.IndexFunc(s.calls, func(c *scopedCaller) bool {
-		return c.all == q.All && slices.Equal(c.folders, q.Folders) && (q.All || slices.Equal(c.granted, q.Granted))
-	})
+func (s *scopeCache) find(granted []string) int {
+	return slices.IndexFunc(s.calls, func(c *scopedCaller) bool { return slices.Equal(c.granted, granted) })
 }
 
-// scope returns the passages in folders that are granted and asked for.
-func (c *column) scope(q searchindex.Query) *scope {
-	pass := c.passing(q)
+// scope returns the passages in or below folders that are granted.
+func (c *column) scope(granted []string) *scope {
+	pass := c.below(granted)
 	s := new(scope)
 	s.bits = make([]uint64, (len(c.place)+63)/64)
 	for number, place := range c.place {

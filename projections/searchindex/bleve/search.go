@@ -67,7 +67,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 type ranking struct {
 	snapshot *scorch.IndexSnapshot
 	columns  []*column
-	within   []*scope // the passages where the caller searches, by segment; nil: all
+	within   []*scope // the passages that the caller may read, by segment; nil: all
 	terms    []rankedTerm
 	more     []rankedTerm // of these alone, no passage is found
 	average  float64      // length of a passage in terms
@@ -78,7 +78,7 @@ type ranking struct {
 // rankedTerm is a term of the query with its postings in each segment.
 type rankedTerm struct {
 	weight   float64 // of the term in the query, times its rareness
-	found    uint64  // passages that hold it, of those where the caller searches
+	found    uint64  // passages that hold it, of those that the caller may read
 	postings []segment.PostingsList
 }
 
@@ -160,7 +160,7 @@ func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDic
 }
 
 // except returns the passages that are left out of the lists of a segment: those
-// that were deleted, where they are not left out with all that is not searched.
+// that were deleted, where they are not left out with all that may not be read.
 func (r *ranking) except(segment int) *roaring.Bitmap {
 	if r.within[segment] != nil {
 		return nil
@@ -168,7 +168,7 @@ func (r *ranking) except(segment int) *roaring.Bitmap {
 	return r.snapshot.Segments()[segment].Deleted()
 }
 
-// count returns how many passages on a list of a segment the caller searches.
+// count returns how many passages on a list of a segment the caller may read.
 func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) {
 	if r.within[segment] == nil {
 		return list.Count(), nil
@@ -178,7 +178,7 @@ func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) 
 
 // segment ranks the passages of one segment that pass the query's filters.
 func (r *ranking) segment(i int, q searchindex.Query) error {
-	pass, err := newFilter(r.snapshot.Segments()[i], q)
+	pass, err := newFilter(r.snapshot.Segments()[i], r.columns[i], q)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 }
 
 // score adds what a term counts for in the passages of one segment that the
-// caller searches: in all of them if it finds them, or else in those that were
+// caller may read: in all of them if it finds them, or else in those that were
 // found.
 func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
 	lengths, within := r.columns[segment].lengths, r.within[segment]

@@ -35,16 +35,16 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 
 func (x *Index) search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	terms := searchindex.QueryTerms(q.Text)
-	scope, limits, none := filterOf(q)
+	readable, limits, none := filterOf(q)
 	if len(terms) == 0 || none {
 		return nil, nil
 	}
-	w, err := x.weigh(ctx, terms, q.More, scope)
+	w, err := x.weigh(ctx, terms, q.More, countedIn(q, len(terms)))
 	if err != nil || len(w.terms) == 0 {
 		return nil, err
 	}
 	end := q.Offset + cmp.Or(q.Limit, 10)
-	found, err := x.candidates(ctx, w.parts(), scope.and(limits), end)
+	found, err := x.candidates(ctx, w.parts(), readable.and(limits), end)
 	if err != nil {
 		return nil, err
 	}
@@ -173,17 +173,17 @@ func oneOf(attribute string, values ...string) filter {
 	return filter{attribute + " IN [" + strings.Join(keys(values), ", ") + "]", len(values)}
 }
 
-// filterOf writes where the caller searches, which is what scores are counted
-// in, and what else limits a query; none tells that nothing can pass.
-func filterOf(q searchindex.Query) (scope, limits filter, none bool) {
-	if !q.All {
-		if len(q.Granted) == 0 {
-			return scope, limits, true
-		}
-		scope = oneOf("folders", q.Granted...)
+// filterOf writes what of the folders that are asked for the caller may read, and
+// what else limits a query; none tells that nothing can pass.
+func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
+	if !q.All && len(q.Granted) == 0 {
+		return readable, limits, true
+	}
+	if !q.All && !(q.Inside && len(q.Folders) > 0) {
+		readable = oneOf("folders", q.Granted...)
 	}
 	if len(q.Folders) > 0 {
-		scope = scope.and(oneOf("folders", q.Folders...))
+		readable = readable.and(oneOf("folders", q.Folders...))
 	}
 	if q.Document != "" {
 		limits = oneOf("document", q.Document)
@@ -195,7 +195,20 @@ func filterOf(q searchindex.Query) (scope, limits filter, none bool) {
 			limits = limits.and(oneOf("tags", tag))
 		}
 	}
-	return scope, limits, false
+	return readable, limits, false
+}
+
+// countedIn is where so many words are counted: in all that the caller may read,
+// or, where that takes a filter that is too dear, in what is asked for of it.
+func countedIn(q searchindex.Query, words int) filter {
+	switch readable, _, _ := filterOf(q); {
+	case q.All:
+		return filter{}
+	case words*len(q.Granted) <= countedValues:
+		return oneOf("folders", q.Granted...)
+	default:
+		return readable
+	}
 }
 
 // textOf reads one of a hit's texts.

@@ -46,8 +46,8 @@ const (
 	moreTerms = 48
 )
 
-// weighed is a query whose terms are weighed by how rare they are where the
-// caller searches. All is counted there, so that a score tells nothing of other
+// weighed is a query whose terms are weighed by how rare they are in what the
+// caller may read. All is counted there, so that a score tells nothing of other
 // passages.
 type weighed struct {
 	terms []weighedTerm // the strongest first

@@ -83,7 +83,11 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
 		}
 	case 2: // whoever may read a folder may read all below it
-		q.All, q.Folders = true, []string{folder(), folder()}
+		q.Folders, q.Inside = []string{folder(), folder()}, true
+		q.Granted = append([]string{folder()}, q.Folders...)
+		for i := range rnd.IntN(2) * 300 {
+			q.Granted = append(q.Granted, fmt.Sprint("empty", i))
+		}
 	default:
 		q.Granted, q.Folders = []string{folder(), folder(), folder(), folder()}, []string{"top"}
 	}

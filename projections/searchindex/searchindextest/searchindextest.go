@@ -32,7 +32,7 @@ func Run(t *testing.T, open Open) {
 		"reopening":                     testReopen,
 		"filters":                       testFilters,
 		"filters of rare things":        testRareFilters,
-		"tags do not change scores":     testFilterScores,
+		"filters do not change scores":  testFilterScores,
 		"what is hidden has no effect":  testHidden,
 		"batching does not matter":      testBatching,
 		"ties are broken by id":         testTies,
@@ -215,20 +215,20 @@ func testFilters(t *testing.T, open Open) {
 func testFilterScores(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: generate(2, 500)})
-	for _, q := range []searchindex.Query{{All: true}, {Granted: []string{"folder3", "folder4"}}, {Granted: []string{"folder3"}, Folders: []string{"top"}}} {
+	for _, q := range []searchindex.Query{{All: true}, {Granted: []string{"folder3", "folder4"}}} {
 		q.Text, q.Limit = "w1 w7 w60", 500
 		score := make(map[string]float64)
 		for _, h := range search(t, e, q) {
 			score[h.ID] = h.Score
 		}
-		q.Tags = []string{"tag1"}
+		q.Folders, q.Inside, q.Tags = []string{"folder3"}, !q.All, []string{"tag1"}
 		hits := search(t, e, q)
 		if len(hits) == 0 || len(hits) >= len(score) {
 			t.Fatalf("the filter passes %d of %d", len(hits), len(score))
 		}
 		for _, h := range hits {
 			if h.Score != score[h.ID] {
-				t.Errorf("passage %s scores %v with a tag, %v without", h.ID, h.Score, score[h.ID])
+				t.Errorf("passage %s scores %v with a filter, %v without", h.ID, h.Score, score[h.ID])
 			}
 		}
 	}
