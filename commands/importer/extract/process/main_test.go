@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -70,5 +71,6 @@ func swell() {
 			b[i] = 1
 		}
 		kept = append(kept, b)
+		runtime.KeepAlive(kept)
 	}
 }

@@ -20,6 +20,7 @@ import (
 const (
 	startTime = 2 * time.Minute // for a start on a busy machine
 	endTime   = 2 * time.Second // for a process that said its last word
+	maxDetail = 120             // bytes of what a process said last, for a log: a stack follows
 )
 
 // Process is one running process of a Pool. It answers one request at a time.
@@ -168,12 +169,15 @@ func (p *Process) Died() Death {
 	})
 	<-p.exited
 	timedOut := late.Stop() && p.killed.Load()
-	detail := p.stderr.last()
+	said := p.stderr.last()
 	state := p.cmd.ProcessState
 	if state == nil {
 		return Death{Failed, fmt.Sprint(p.failed)}
 	}
-	detail = strings.TrimSpace(state.String() + " " + detail)
+	detail := state.String()
+	if said != "" {
+		detail += ": " + strings.ToValidUTF8(said[:min(len(said), maxDetail)], "")
+	}
 	switch status, ok := state.Sys().(syscall.WaitStatus); {
 	case timedOut:
 		return Death{TimedOut, detail}
@@ -181,7 +185,7 @@ func (p *Process) Died() Death {
 		return Death{Failed, detail} // it sent nonsense and went on
 	case sandbox.OverCPU(state):
 		return Death{OverCPU, detail}
-	case strings.Contains(detail, "out of memory") || strings.Contains(detail, "cannot allocate memory") || strings.Contains(detail, "pthread_create failed"):
+	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || strings.Contains(said, "pthread_create failed"):
 		return Death{OverMemory, detail}
 	case !ok || !status.Signaled():
 		return Death{Failed, detail}

@@ -24,7 +24,7 @@ const (
 	// 70 MiB of Go's runtime, and stacks of the C library.
 	maxUntouched = 160 << 20
 	// room is for what of the program comes to be used.
-	room = 24 << 20
+	room = 40 << 20
 )
 
 // Configure prepares a command that is about to be started: it inherits no
