@@ -58,7 +58,9 @@ func (s *Server) serve(d dialect, answer endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.answer(w, r, d, answer); err != nil {
 			s.log(r, err)
-			drain(w, r)
+			if w.Header().Get("Connection") != "close" {
+				drain(w, r)
+			}
 			d.fail(w, err)
 		}
 	})
@@ -76,6 +78,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	c.turn.Release()
 	if err != nil {
 		s.denied(r, user, err, c.named...)
+		c.turn.End() // what follows is no work
+		if !s.Brake.Refused(r.Context(), user.Principal, err) {
+			w.Header().Set("Connection", "close")
+		}
 		return err
 	}
 	defer s.read(w, c) // also of what the client leaves before its end

@@ -88,3 +88,24 @@ func TestAQuestionIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusalsAreSlowedDown(t *testing.T) {
+	s := startStack(t, func(h *httpd.Server) { h.Reads, h.Brake = spent(nil), new(ratelimit.Brake) })
+	began := time.Now()
+	refused := 0
+	for refused < 22 {
+		if resp, _ := s.do("GET", "/vault/tags", ""); resp.StatusCode == 429 {
+			refused++
+		}
+		if refused < 20 && time.Since(began) > 20*time.Second {
+			t.Skip("this machine is too slow to be slowed down")
+		}
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("22 refusals one after another take %s", took)
+	}
+	began = time.Now()
+	if resp, _ := s.do("GET", "/vault/tags", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || time.Since(began) > 900*time.Millisecond {
+		t.Errorf("another user is answered %d after %s", resp.StatusCode, time.Since(began))
+	}
+}

@@ -67,7 +67,10 @@ type Server struct {
 	Quotas func(context.Context, events.User) (quota.Limits, error)
 	// Reads charges users for the time of searches, questions and listings.
 	// Nothing is charged where it is nil.
-	Reads   *ratelimit.Limiter
+	Reads *ratelimit.Limiter
+	// Brake slows down users who go on after refusals. Nobody is slowed down
+	// where it is nil.
+	Brake   *ratelimit.Brake
 	Origins []string // whose web pages may call, as "https://app.example"; "*" is everyone's
 	Version string   // of the program
 

@@ -268,7 +268,8 @@ func (s *service) openServer() error {
 	s.server.Originals = s.originals
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
-	s.server.Reads = s.reads
+	brake := new(ratelimit.Brake)
+	s.server.Reads, s.server.Brake = s.reads, brake
 	s.server.Quotas = s.quota.Of
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
@@ -285,7 +286,7 @@ func (s *service) openServer() error {
 		URL: s.urls.mcp, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
 		Accessed: s.access.Record, Address: s.address,
 		IngestRoots: s.config.mcpIngestRoots, AllowDelete: s.config.mcpAllowDelete,
-		Limits: s.server.Limits, Reads: s.reads, Version: version(), Logger: s.logger,
+		Limits: s.server.Limits, Reads: s.reads, Brake: brake, Version: version(), Logger: s.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("offer tools to agents: %w", err)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 
+	"annals/events/fault"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -20,6 +22,9 @@ const maxBatch = 50
 // protocol allow several. They are answered one at a time, so that such a request
 // costs no more at once than any other.
 type batch struct{ sync.Mutex }
+
+// errBatch stands for each reason to refuse a batch.
+var errBatch = fault.Errorf(fault.TooLarge, "the batch is refused")
 
 // bounded reads a request that is a batch and reports whether it may be
 // answered; one that may not is answered with one error, before any of its

@@ -56,6 +56,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.bounded(w, r) {
+		// The reply, which is short, leaves when this returns.
+		h.Brake.Refused(r.Context(), user.Principal, errBatch)
 		return
 	}
 	switch session := r.Header.Get(sessionHeader); {

@@ -96,7 +96,10 @@ type Options struct {
 	Limits httpd.Limits
 	// Reads charges users for the time of what only reads, beside that of the
 	// routes. Nothing is charged where it is nil.
-	Reads   *ratelimit.Limiter
+	Reads *ratelimit.Limiter
+	// Brake slows down users who go on after refusals, of the routes too. Nobody
+	// is slowed down where it is nil.
+	Brake   *ratelimit.Brake
 	Await   time.Duration // for a reader to see what was done: 5 s
 	Version string        // of the program
 	Logger  *slog.Logger  // slog.Default if nil

@@ -58,6 +58,7 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 		c := caller(ctx)
 		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return answer(c, in) })
 		if err != nil {
+			h.Brake.Refused(c, c.user.Principal, err)
 			return nil, out, h.tell(c, name, err)
 		}
 		text := out.markdown()
