@@ -27,9 +27,7 @@ const (
 	MaxPrincipal = 255
 )
 
-// inbox is the top-level folder that holds everybody's own. Nobody owns it:
-// it comes with the first folder in it.
-const inbox = "Inbox"
+const inbox = events.Inbox
 
 // InboxFolder returns the path of the folder that is the user's own, where
 // files go for which no folder was named: Inbox/ and the subject. What cannot

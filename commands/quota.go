@@ -6,6 +6,7 @@ import (
 
 	"annals/commands/quota"
 	"annals/events"
+	"annals/events/fault"
 
 	"github.com/google/uuid"
 )
@@ -47,31 +48,46 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 				uploads[i].Refused, uploads[i].SHA256, uploads[i].Size = f.Refused, "", 0
 			}
 		}
-		takes, parts = t.takes(uploads)
+		takes, parts, err = t.takes(data)
 		hold.Have(quota.Folders, t.counts.folders[user.Principal])
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	if hold != nil && len(parts) > maxSpaces {
+		return fault.Errorf(fault.TooLarge, "one upload can go to %d folders of the top level at most, and this one goes to %d: send it in several uploads", maxSpaces, len(parts))
+	}
 	return hold.Admit(ctx, takes, parts)
 }
 
-// takes returns what uploads take, in all and of each space they go to.
-func (t *tree) takes(uploads []Upload) (takes quota.Limits, parts []quota.Part) {
+// maxSpaces is to how many folders with limits one upload may go: each is looked
+// up.
+const maxSpaces = 256
+
+// takes returns what accepted files take, in all and of each space they go to.
+func (t *tree) takes(data []events.Data) (takes quota.Limits, parts []quota.Part, err error) {
 	made := make(map[string]bool)
 	bySpace := make(map[quota.Space]quota.Limits)
-	for _, u := range uploads {
-		if u.Refused != "" {
+	for _, d := range data {
+		f, ok := d.(events.FileAccepted)
+		if !ok || f.Refused != "" {
 			continue
 		}
-		takes[quota.Bytes] += u.Size
+		to, err := Destination{Path: f.Folder, Under: f.Under, Rest: f.Rest}.split()
+		if err != nil {
+			return takes, nil, err
+		}
+		path, err := t.wayTo(to)
+		if err != nil {
+			return takes, nil, err
+		}
+		takes[quota.Bytes] += f.Size
 		takes[quota.Documents]++
 		takes[quota.Imports]++
-		path := strings.Split(u.Folder, "/")
 		space := t.space(path)
 		in := bySpace[space]
-		in[quota.Bytes] += u.Size
+		in[quota.Bytes] += f.Size
 		in[quota.Documents]++
 		bySpace[space] = in
 		for _, depth := t.find(path); depth < len(path); depth++ {
@@ -82,16 +98,13 @@ func (t *tree) takes(uploads []Upload) (takes quota.Limits, parts []quota.Part) 
 	for space, in := range bySpace {
 		parts = append(parts, quota.Part{Space: space, Takes: in})
 	}
-	return takes, parts
+	return takes, parts, nil
 }
 
 // space returns the folder whose limits hold for a path.
 func (t *tree) space(path []string) quota.Space {
-	names := path[:1]
-	if path[0] == inbox && len(path) > 1 {
-		names = path[:2]
-	}
-	s := quota.Space{Name: strings.Join(names, "/")}
+	s := quota.Space{Name: events.SpaceName(strings.Join(path, "/"))}
+	names := strings.Split(s.Name, "/")
 	if id, depth := t.find(names); depth == len(names) {
 		s.Folder = id
 	}

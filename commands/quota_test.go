@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"annals/commands/quota"
@@ -86,6 +88,41 @@ func TestCountsOfTheTree(t *testing.T) {
 				t.Errorf("seed %d: %s is counted with %d folders and %d entries, and made %d and %d", seed, p, tr.counts.folders[p], tr.counts.shares[p], made[p], shared[p])
 			}
 		}
+	}
+}
+
+// What goes into a shared folder is counted where that is, whatever its user calls
+// it.
+func TestAShareIsCountedWhereItIs(t *testing.T) {
+	tr := fold(newTree(), []events.Data{created(1, 0, "Alice", "user:alice"), created(2, 1, "X", ""), shared(2, "user:bob=write")})
+	for _, test := range []struct {
+		folder, rest string
+		folders      int64
+	}{{"X", "", 0}, {"X/sub", "sub", 1}, {"X/sub/more", "sub/more", 2}} {
+		data := []events.Data{events.FileAccepted{Folder: test.folder, Under: id(2), Rest: test.rest, Size: 7}}
+		if err := tr.accept(bob, data); err != nil {
+			t.Fatal(err)
+		}
+		takes, parts, err := tr.takes(data)
+		want := []quota.Part{{Space: quota.Space{Folder: id(1), Name: "Alice"}, Takes: quota.Limits{quota.Bytes: 7, quota.Documents: 1}}}
+		if err != nil || !slices.Equal(parts, want) || takes[quota.Folders] != test.folders {
+			t.Errorf("an upload to %s counts in %v and makes %d folders (%v), want %v and %d", test.folder, parts, takes[quota.Folders], err, want, test.folders)
+		}
+	}
+}
+
+// One upload does not have the service look up thousands of folders.
+func TestFoldersOfOneUploadAreBounded(t *testing.T) {
+	h, _ := library(t)
+	h.Quota = &quota.Ledger{Policy: &quota.Policy{Folder: quota.Limits{quota.Documents: 1}}, Usage: nothing{}}
+	var uploads []Upload
+	for i := range maxSpaces + 1 {
+		u := upload(1)
+		u.Folder = fmt.Sprint("F", i)
+		uploads = append(uploads, u)
+	}
+	if _, err := h.StartImport(t.Context(), alice, "", uploads); !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "256 folders") {
+		t.Errorf("an upload into %d folders: %v", len(uploads), err)
 	}
 }
 

@@ -1,6 +1,25 @@
 package events
 
-import "github.com/google/uuid"
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Inbox is the top-level folder that holds everybody's own. Nobody owns it:
+// it comes with the first folder in it.
+const Inbox = "Inbox"
+
+// SpaceName returns of a path the folder whose limits hold for what is in it:
+// the first, or in the inbox that of a user.
+func SpaceName(path string) string {
+	first, rest, _ := strings.Cut(path, "/")
+	if first == Inbox && rest != "" {
+		second, _, _ := strings.Cut(rest, "/")
+		return first + "/" + second
+	}
+	return first
+}
 
 // FolderCreated makes a folder. Whoever created a top-level folder owns it.
 type FolderCreated struct {

@@ -198,6 +198,7 @@ func (s *Server) markdown(c *call) (any, error) {
 		h.Set("Content-Security-Policy", sandboxPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		c.turn.Keep() // the text is read while it is sent
 		if err := write(w); err != nil {
 			if c.Context().Err() == nil {
 				s.log(c.Request, err)

@@ -75,7 +75,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 	c := &call{Request: r, user: user}
 	defer func() { c.turn.End() }()
 	value, err := answer(s, c)
-	c.turn.Release()
 	if err != nil {
 		s.denied(r, user, err, c.named...)
 		c.turn.End() // what follows is no work

@@ -46,6 +46,9 @@ func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error
 }
 
 func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Reader) error {
+	if err := in.take(1); err != nil {
+		return err
+	}
 	counted := in.Hold.Reader(content)
 	staged, err := in.Store.Stage(ctx, counted, in.FileBytes)
 	switch {
@@ -53,6 +56,7 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 		return in.Hold.Over()
 	case fault.Is(err, fault.TooLarge):
 		counted.Undo()
+		_ = in.take(-1)
 		f.Refused = fmt.Sprintf("the file is larger than the %d bytes that are allowed", in.FileBytes)
 		return nil
 	case err != nil:
@@ -61,6 +65,7 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 	f.Size = staged.Size()
 	if f.Size == 0 {
 		f.Refused = "the file is empty"
+		_ = in.take(-1)
 		return staged.Discard()
 	}
 	f.SHA256 = staged.SHA256()
@@ -68,6 +73,16 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 		in.staged = make(map[int]originals.Staged)
 	}
 	in.staged[len(in.Files)] = staged
+	return nil
+}
+
+// take takes room for files before any of their bytes are stored.
+func (in *Intake) take(files int64) error {
+	for _, k := range []quota.Kind{quota.Imports, quota.Documents} {
+		if err := in.Hold.Take(k, files); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

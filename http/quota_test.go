@@ -3,6 +3,7 @@ package http_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"annals/commands"
 	"annals/commands/quota"
 	"annals/events"
+	"annals/events/fault"
 	httpd "annals/http"
 	"annals/http/metrics"
 	"annals/queries"
@@ -159,6 +161,39 @@ func TestAnEndlessUploadIsCutOff(t *testing.T) {
 	s.refusedBy("20 MiB", resp.StatusCode, body, "there is room for 1.0 MiB more, and this takes more than that")
 	if _, kept := s.stored(); kept > 0 {
 		t.Errorf("%d originals are kept", kept)
+	}
+}
+
+// unread fails the test if it is read.
+type unread struct{ *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.Error("content is read that is refused")
+	return 0, io.EOF
+}
+
+// Of files beyond the limits nothing is stored, to be refused later.
+func TestFilesBeyondTheLimitsAreNotStored(t *testing.T) {
+	for _, kind := range []quota.Kind{quota.Imports, quota.Documents} {
+		var limits quota.Limits
+		limits[kind] = 2
+		s := limit(t, limits, quota.Limits{})
+		hold, err := s.server.Commands.HoldImport(t.Context(), events.User{Principal: "user:alice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := httpd.Intake{Store: s.server.Originals, FileBytes: 1000, Hold: hold}
+		for i, text := range []string{"a", "", "b"} {
+			if err := in.Add(t.Context(), fmt.Sprint(i, ".txt"), strings.NewReader(text)); err != nil {
+				t.Fatalf("file %d, of which one is empty: %v", i, err)
+			}
+		}
+		if err := in.Add(t.Context(), "c.txt", unread{t}); !fault.Is(err, fault.TooLarge) {
+			t.Errorf("a third file of two %s: %v", kind, err)
+		}
+		if err := in.Discard(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -77,14 +77,11 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// inbox is the folder at the top level in which each user has one of his own.
-const inbox = "Inbox"
-
 // create adds a folder, whose space is that of its parent, or itself at the top
 // level and in the inbox.
 func (Usage) create(ctx context.Context, tx Tx, d events.FolderCreated, by string) error {
 	space := d.Folder.String()
-	if d.Parent == uuid.Nil && d.Name == inbox {
+	if d.Parent == uuid.Nil && d.Name == events.Inbox {
 		space = ""
 	}
 	return tx.Exec(ctx, `INSERT INTO folders (id, parent, space, maker, deleted)
@@ -191,16 +188,5 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 		folders = strings.Count(rest, "/") + 1
 	}
 	return tx.Exec(ctx, `INSERT INTO work (job, file, size, makes, under, path, space, folders) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		job, d.File, d.Size, makes, idText(d.Under), d.Folder, SpaceName(d.Folder), folders)
-}
-
-// SpaceName returns of a path the folder whose limits hold for what is in it:
-// the first, or in the inbox that of a user.
-func SpaceName(path string) string {
-	first, rest, _ := strings.Cut(path, "/")
-	if first == inbox && rest != "" {
-		second, _, _ := strings.Cut(rest, "/")
-		return first + "/" + second
-	}
-	return first
+		job, d.File, d.Size, makes, idText(d.Under), d.Folder, events.SpaceName(d.Folder), folders)
 }

@@ -437,8 +437,8 @@ func TestRunTellsWhenItsSourceEnds(t *testing.T) {
 func TestJSONSizeIsNeverTooSmall(t *testing.T) {
 	for _, text := range []string{"", "plain", "\x00\x01<>&\"\\\n\t\x7f", "\u2028\u2029", "ü€\U0001F600", "\xff\xfe"} {
 		encoded := fmt.Sprintf("%q", text)
-		if b := jsonOf(t, text); jsonSize(text) < len(b) {
-			t.Errorf("jsonSize(%s) = %d, its JSON has %d bytes", encoded, jsonSize(text), len(b))
+		if b := jsonOf(t, text); extract.JSONSize(text) < len(b) {
+			t.Errorf("JSONSize(%s) = %d, its JSON has %d bytes", encoded, extract.JSONSize(text), len(b))
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (w *textWriter) bound(most int64) {
 		size = extract.MostXML(size) // until it is known how much there is
 	}
 	w.most = or(most, extract.Allowance(size))
-	w.metadata = metadataBytes + jsonSize(string(c.Actor)) + jsonSize(c.Via) + jsonSize(c.Correlation) + jsonSize(c.Causation)
+	w.metadata = metadataBytes + extract.JSONSize(string(c.Actor)) + extract.JSONSize(c.Via) + extract.JSONSize(c.Correlation) + extract.JSONSize(c.Causation)
 }
 
 // metadataBytes is more than the field names, time and schema of an event's
@@ -97,7 +97,7 @@ func (w *textWriter) tooMuch(most int64) error {
 
 // size returns how many bytes an event takes at most.
 func (w *textWriter) size(d *events.SectionExtracted) int {
-	size := w.metadata + jsonSize(d.Title) + jsonSize(d.Text)
+	size := w.metadata + extract.JSONSize(d.Title) + extract.JSONSize(d.Text)
 	for _, field := range [...]struct {
 		name  string
 		value int
@@ -106,7 +106,7 @@ func (w *textWriter) size(d *events.SectionExtracted) int {
 	}
 	size += len(`{"title":,"path":[],"page_breaks":[],"text":}`)
 	for _, title := range d.Path {
-		size += jsonSize(title)
+		size += extract.JSONSize(title)
 	}
 	for _, at := range d.PageBreaks {
 		size += digits(at) + len(",")
@@ -170,5 +170,3 @@ func (w *textWriter) fill(ctx context.Context) error {
 	}
 	return err
 }
-
-func jsonSize(text string) int { return extract.JSONSize(text) }

@@ -34,9 +34,13 @@ type Space struct {
 	Name   string
 }
 
-// same reports whether two spaces are one, which may have been made between.
-func (s Space) same(other Space) bool {
-	return s.Folder != uuid.Nil && s.Folder == other.Folder || s.Name == other.Name
+// keys are what a space is found by: its folder may get another name, and what
+// was held for a name may have been made meanwhile.
+func (s Space) keys() []Space {
+	if s.Folder == uuid.Nil {
+		return []Space{{Name: s.Name}}
+	}
+	return []Space{{Name: s.Name}, {Folder: s.Folder}, s}
 }
 
 // Ledger judges what users ask for by what they have, and by what is being taken
@@ -51,17 +55,27 @@ type Ledger struct {
 	Usage  Usage
 	Refuse func(kind string) // is called for each refusal. May be nil
 
-	mu     sync.Mutex
-	holds  []*Hold                       // of which the read side may not have seen everything
-	users  map[events.Principal]*balance // of whom there are holds
-	spaces map[Space]*balance
+	mu      sync.Mutex
+	settled []*Hold // of which the read side may not have seen everything
+	seen    events.Position
+	users   map[events.Principal]*balance // of whom there are holds
+	spaces  map[Space]*sum                // what is held for each of the keys of spaces
 }
 
-// balance is what is known to be used, by the log up to a position.
+// balance is what a user is known to use, by the log up to a position, and the
+// sum of what his holds take besides.
 type balance struct {
 	used  Limits
 	at    events.Position
-	holds []*Hold // that count in it
+	held  Limits
+	holds int
+	open  int // of them, of requests under way
+}
+
+// sum is what is held for spaces.
+type sum struct {
+	held  Limits
+	holds int
 }
 
 // Hold is what one request takes, until the read side has seen it. A nil Hold
@@ -74,7 +88,7 @@ type Hold struct {
 	taken  Limits
 	parts  []Part
 	until  events.Position // of the append that made it count; 0 before
-	ended  bool
+	counts bool            // in the user's balance
 	over   error
 }
 
@@ -97,18 +111,10 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 		return nil, nil
 	}
 	h := &Hold{ledger: l, user: user, limits: limits}
-	l.mu.Lock()
-	if l.users == nil {
-		l.users, l.spaces = make(map[events.Principal]*balance), make(map[Space]*balance)
-	}
-	if l.users[user.Principal].open() >= maxOpen {
-		l.mu.Unlock()
+	if err := l.join(h); err != nil {
 		l.refused(Imports)
-		return nil, fault.Later(time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
+		return nil, err
 	}
-	join(l.users, user.Principal, h)
-	l.holds = append(l.holds, h)
-	l.mu.Unlock()
 	if err := h.refresh(ctx); err != nil {
 		h.Close()
 		return nil, err
@@ -120,37 +126,69 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 // costs a connection and a file until it is done, however little it sends.
 const maxOpen = 64
 
-// open returns how many holds are of requests under way.
-func (b *balance) open() (n int) {
+// join has a hold count for its user, of whom not too many may be open.
+func (l *Ledger) join(h *Hold) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users == nil {
+		l.users, l.spaces = make(map[events.Principal]*balance), make(map[Space]*sum)
+	}
+	b := l.users[h.user.Principal]
 	if b == nil {
-		return 0
+		b = new(balance)
+		l.users[h.user.Principal] = b
 	}
-	for _, h := range b.holds {
-		if h.until == 0 {
-			n++
-		}
+	if b.open >= maxOpen {
+		return fault.Later(time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
 	}
-	return n
+	b.holds++
+	b.open++
+	h.counts = true
+	return nil
 }
 
-// join has a hold count in a balance.
-func join[K comparable](all map[K]*balance, key K, h *Hold) {
-	if all[key] == nil {
-		all[key] = new(balance)
-	}
-	all[key].holds = append(all[key].holds, h)
-}
-
-// leave undoes join.
-func leave[K comparable](all map[K]*balance, key K, h *Hold) {
-	b := all[key]
-	if b == nil {
+// leave undoes join. The ledger is locked, as in all below.
+func (h *Hold) leave() {
+	if !h.counts {
 		return
 	}
-	b.holds = slices.DeleteFunc(b.holds, func(other *Hold) bool { return other == h })
-	if len(b.holds) == 0 {
-		delete(all, key)
+	h.counts = false
+	b := h.ledger.users[h.user.Principal]
+	b.held = b.held.minus(h.taken)
+	if b.holds--; b.holds == 0 {
+		delete(h.ledger.users, h.user.Principal)
 	}
+}
+
+// enter has the hold count in the spaces that it goes to.
+func (h *Hold) enter(parts []Part) {
+	h.exit()
+	h.parts = parts
+	for _, p := range parts {
+		for _, key := range p.keys() {
+			s := h.ledger.spaces[key]
+			if s == nil {
+				s = new(sum)
+				h.ledger.spaces[key] = s
+			}
+			s.held = s.held.plus(p.Takes)
+			s.holds++
+		}
+	}
+}
+
+// exit undoes enter.
+func (h *Hold) exit() {
+	for _, p := range h.parts {
+		for _, key := range p.keys() {
+			s := h.ledger.spaces[key]
+			s.held = s.held.minus(p.Takes)
+			if s.holds--; s.holds == 0 {
+				delete(h.ledger.spaces, key)
+			}
+		}
+	}
+	h.parts = nil
 }
 
 // refresh asks the read side what the user has.
@@ -161,73 +199,58 @@ func (h *Hold) refresh(ctx context.Context) error {
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	h.ledger.learn(h.ledger.users[h.user.Principal], used, at)
+	if b := h.ledger.users[h.user.Principal]; at >= b.at {
+		b.used, b.at = used, at
+	}
+	h.ledger.pass(at)
 	return nil
 }
 
-// learn takes over what the read side said, unless something later is known, and
-// lets go of holds that nobody needs any more.
-func (l *Ledger) learn(b *balance, used Limits, at events.Position) {
-	if at >= b.at {
-		b.used, b.at = used, at
-	}
-	l.holds = slices.DeleteFunc(l.holds, func(h *Hold) bool {
-		if !h.passed(l) {
+// pass notes how far the read side has come, and lets go of what is counted
+// there. A user's hold counts until the balance knows of it too; where nothing of
+// his is under way, it is asked for before anything is judged by it.
+func (l *Ledger) pass(at events.Position) {
+	l.seen = max(l.seen, at)
+	l.settled = slices.DeleteFunc(l.settled, func(h *Hold) bool {
+		if h.until > l.seen {
 			return false
 		}
-		h.end()
+		h.exit()
+		if b := l.users[h.user.Principal]; b.open > 0 && b.at < h.until {
+			return false
+		}
+		h.leave()
 		return true
 	})
-}
-
-// passed reports whether every balance that the hold counts in has seen it.
-func (h *Hold) passed(l *Ledger) bool {
-	if h.until == 0 {
-		return false
-	}
-	if b := l.users[h.user.Principal]; b.at < h.until {
-		return false
-	}
-	return !slices.ContainsFunc(h.parts, func(p Part) bool { return l.spaces[p.Space].at < h.until })
-}
-
-// end leaves the balances. The ledger is locked.
-func (h *Hold) end() {
-	if h.ended {
-		return
-	}
-	h.ended = true
-	leave(h.ledger.users, h.user.Principal, h)
-	for _, p := range h.parts {
-		leave(h.ledger.spaces, p.Space, h)
-	}
 }
 
 // userNow returns what the hold's user has, with all that is held and not seen
 // yet.
 func (h *Hold) userNow() Limits {
 	b := h.ledger.users[h.user.Principal]
-	now := b.used.plus(h.have)
-	for _, other := range b.holds {
-		if other.until == 0 || other.until > b.at {
-			now = now.plus(other.taken)
-		}
-	}
-	return now
+	return b.used.plus(h.have).plus(b.held)
 }
 
-// spaceNow is userNow of a space.
-func (l *Ledger) spaceNow(s Space) Limits {
-	b := l.spaces[s]
-	now := b.used
-	for _, h := range l.holds {
-		for _, p := range h.parts {
-			if p.same(s) && (h.until == 0 || h.until > b.at) {
-				now = now.plus(p.Takes)
-			}
+// heldFor returns what is held for a space, by its name or its folder.
+func (l *Ledger) heldFor(s Space) Limits {
+	held := func(key Space) (n Limits) {
+		if sum := l.spaces[key]; sum != nil {
+			n = sum.held
 		}
+		return n
 	}
-	return now
+	if s.Folder == uuid.Nil {
+		return held(s)
+	}
+	// What is held by both is in both.
+	return held(Space{Name: s.Name}).plus(held(Space{Folder: s.Folder})).minus(held(s))
+}
+
+func (l Limits) minus(other Limits) Limits {
+	for k := range l {
+		l[k] -= other[k]
+	}
+	return l
 }
 
 func (l Limits) plus(other Limits) Limits {
@@ -245,12 +268,15 @@ func (h *Hold) Take(k Kind, n int64) error {
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	h.taken[k] += n
-	if now := h.userNow(); n > 0 && now[k] > h.limits[k] {
-		h.taken[k] -= n
-		h.over = h.refuse(k, now[k]-n-h.taken[k], h.taken[k]+n)
+	if !h.counts || h.until > 0 {
+		return nil // it is in the log, or given back
+	}
+	if now := h.userNow(); n > 0 && now[k]+n > h.limits[k] {
+		h.over = h.refuse(k, now[k]-h.taken[k], h.taken[k]+n)
 		return h.over
 	}
+	h.taken[k] += n
+	h.ledger.users[h.user.Principal].held[k] += n
 	return nil
 }
 
@@ -302,58 +328,67 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if err := h.admitUser(takes); err != nil {
 		return err
 	}
-	h.join(parts)
+	h.ledger.mu.Lock()
+	h.enter(parts)
+	h.ledger.mu.Unlock()
 	for _, p := range parts {
+		if err := h.admitSpace(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitSpace is Admit by the limits of one space, for which the hold counts
+// already.
+func (h *Hold) admitSpace(ctx context.Context, p Part) error {
+	const tries = 100
+	for range tries {
 		used, at, err := h.ledger.Usage.UsedIn(ctx, p.Space)
 		if err != nil {
 			return err
 		}
-		h.ledger.mu.Lock()
-		h.ledger.learn(h.ledger.spaces[p.Space], used, at)
-		h.ledger.mu.Unlock()
-	}
-	h.ledger.mu.Lock()
-	defer h.ledger.mu.Unlock()
-	for _, p := range h.parts {
-		now := h.ledger.spaceNow(p.Space)
-		for _, k := range Kinds() {
-			if limit := h.ledger.Policy.Folder[k]; limit > 0 && p.Takes[k] > 0 && now[k] > limit {
-				h.over = h.refuseSpace(k, p)
-				return h.over
-			}
+		if judged, err := h.judgeSpace(p, used, at); judged || err != nil {
+			return err
 		}
 	}
-	return nil
+	return fault.Errorf(fault.Unavailable, "what folder %q holds cannot be told at the moment", p.Name)
+}
+
+// judgeSpace is not judged where something was let go of that used does not have
+// yet: others came to know more of the log meanwhile.
+func (h *Hold) judgeSpace(p Part, used Limits, at events.Position) (judged bool, err error) {
+	h.ledger.mu.Lock()
+	defer h.ledger.mu.Unlock()
+	if at < h.ledger.seen {
+		return false, nil
+	}
+	h.ledger.pass(at)
+	now := used.plus(h.ledger.heldFor(p.Space))
+	for _, k := range Kinds() {
+		if limit := h.ledger.Policy.Folder[k]; limit > 0 && p.Takes[k] > 0 && now[k] > limit {
+			h.over = h.refuseSpace(k, p)
+			return true, h.over
+		}
+	}
+	return true, nil
 }
 
 // admitUser is Admit by the limits of the user alone.
 func (h *Hold) admitUser(takes Limits) error {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	before := h.taken
-	h.taken = takes
-	now := h.userNow()
+	others := h.userNow().minus(h.taken)
 	for _, k := range Kinds() {
-		if h.limits[k] > 0 && takes[k] > 0 && now[k] > h.limits[k] {
-			h.taken = before
-			h.over = h.refuse(k, now[k]-takes[k], takes[k])
+		if h.limits[k] > 0 && takes[k] > 0 && others[k]+takes[k] > h.limits[k] {
+			h.over = h.refuse(k, others[k], takes[k])
 			return h.over
 		}
 	}
+	b := h.ledger.users[h.user.Principal]
+	b.held = b.held.minus(h.taken).plus(takes)
+	h.taken = takes
 	return nil
-}
-
-// join has the hold count in the spaces that it goes to.
-func (h *Hold) join(parts []Part) {
-	h.ledger.mu.Lock()
-	defer h.ledger.mu.Unlock()
-	for _, p := range h.parts {
-		leave(h.ledger.spaces, p.Space, h)
-	}
-	h.parts = parts
-	for _, p := range parts {
-		join(h.ledger.spaces, p.Space, h)
-	}
 }
 
 // Settle says that what is held is in the log, at a position: it counts until
@@ -364,7 +399,12 @@ func (h *Hold) Settle(at events.Position) {
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
+	if !h.counts || h.until > 0 {
+		return
+	}
 	h.until = max(at, 1)
+	h.ledger.users[h.user.Principal].open--
+	h.ledger.settled = append(h.ledger.settled, h)
 }
 
 // Close gives back what is held and was not settled.
@@ -374,11 +414,12 @@ func (h *Hold) Close() {
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	if h.until > 0 {
+	if !h.counts || h.until > 0 {
 		return
 	}
-	h.ledger.holds = slices.DeleteFunc(h.ledger.holds, func(other *Hold) bool { return other == h })
-	h.end()
+	h.ledger.users[h.user.Principal].open--
+	h.exit()
+	h.leave()
 }
 
 // Reader is a reader that takes the bytes as they come, and ends with the

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -115,8 +116,84 @@ func TestNoMorePassesThanThereIsRoomFor(t *testing.T) {
 		}
 		h.Close()
 	}
-	if len(l.holds)+len(l.users)+len(l.spaces) > 0 {
-		t.Errorf("%d holds, %d users and %d folders are kept", len(l.holds), len(l.users), len(l.spaces))
+	if len(l.settled)+len(l.users)+len(l.spaces) > 0 {
+		t.Errorf("%d holds, %d users and %d folders are kept", len(l.settled), len(l.users), len(l.spaces))
+	}
+}
+
+// However many folders one upload goes to, others take what they need meanwhile.
+func TestAnUploadIntoManyFoldersHoldsNobodyUp(t *testing.T) {
+	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 1 << 30}, Folder: Limits{Bytes: 1 << 30}}, Usage: newStore()}
+	open := func(user events.Principal) *Hold {
+		h, err := l.Open(t.Context(), events.User{Principal: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	parts := func(n int) (all []Part) {
+		for i := range n {
+			all = append(all, Part{Space{Folder: uuid.New(), Name: fmt.Sprint("F", i)}, Limits{Bytes: 1}})
+		}
+		return all
+	}
+	for range 20 { // which are settled and not seen
+		h := open("user:b")
+		if err := h.Admit(t.Context(), Limits{Bytes: 100}, parts(100)); err != nil {
+			t.Fatal(err)
+		}
+		h.Settle(1000)
+	}
+	other := open("user:c")
+	var longest time.Duration
+	for range 5 { // a machine that is busy takes its own time now and then
+		many := open("user:a")
+		admitted := make(chan error, 1)
+		go func() { admitted <- many.Admit(t.Context(), Limits{Bytes: 10_000}, parts(10_000)) }()
+		longest = 0
+		for done := false; !done; {
+			begun := time.Now()
+			if err := other.Take(Bytes, 1); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Since(begun))
+			select {
+			case err := <-admitted:
+				if done = true; err != nil {
+					t.Error(err)
+				}
+			default:
+			}
+		}
+		many.Close()
+		if longest < 50*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("another user waits %s for the upload", longest)
+}
+
+// What comes after the end of a hold takes nothing, and breaks nothing.
+func TestAHoldThatEndedTakesNothing(t *testing.T) {
+	s := newStore()
+	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}}, Usage: s}
+	for _, end := range []func(*Hold){func(h *Hold) { h.Close() }, func(h *Hold) { h.Settle(s.append(Limits{}, "user:a")) }} {
+		h, err := l.Open(t.Context(), events.User{Principal: "user:a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Take(Bytes, 10); err != nil {
+			t.Fatal(err)
+		}
+		end(h)
+		if err := h.Take(Bytes, 1000); err != nil {
+			t.Error(err)
+		}
+		end(h)
+		h.Close()
+	}
+	if held := l.users["user:a"].held[Bytes]; held != 10 {
+		t.Errorf("%d bytes are held, want the 10 that are settled", held)
 	}
 }
 

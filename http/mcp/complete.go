@@ -14,24 +14,27 @@ const maxCompletions = 100
 // complete completes the names of folders and tags that the caller may see.
 func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	c := caller(ctx)
-	var names []string
-	var err error
-	switch argument := req.Params.Argument.Name; {
-	case req.Params.Ref.URI == h.named("service://folders/{folder_name}") && argument == "folder_name":
+	found, err := metered(h, c, tool{}, len(req.Params.Argument.Value), func() ([]string, error) { return h.completions(c, req.Params) })
+	if err != nil {
+		return nil, h.protocolError(c, "completion/complete", err, req.Params.Argument)
+	}
+	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{
+		Values: found[:min(len(found), maxCompletions)], Total: len(found), HasMore: len(found) > maxCompletions,
+	}}, nil
+}
+
+// completions returns all names that complete an argument.
+func (h *Handler) completions(c call, p *sdk.CompleteParams) (names []string, err error) {
+	switch argument := p.Argument.Name; {
+	case p.Ref.URI == h.named("service://folders/{folder_name}") && argument == "folder_name":
 		if names, err = h.Queries.FolderPaths(c, c.user); err == nil {
 			names, err = h.Queries.ShownPaths(c, c.user, names)
 			slices.Sort(names)
 		}
-	case req.Params.Ref.URI == h.named("service://tags/{tag_name}") && argument == "tag_name":
+	case p.Ref.URI == h.named("service://tags/{tag_name}") && argument == "tag_name":
 		names, err = h.Queries.VisibleTags(c, c.user)
 	}
-	if err != nil {
-		return nil, h.protocolError(c, "completion/complete", err, req.Params.Argument)
-	}
-	found := matching(names, req.Params.Argument.Value)
-	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{
-		Values: found[:min(len(found), maxCompletions)], Total: len(found), HasMore: len(found) > maxCompletions,
-	}}, nil
+	return matching(names, p.Argument.Value), err
 }
 
 // matching returns the names that begin with what was typed, and behind them

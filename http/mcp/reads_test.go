@@ -14,6 +14,8 @@ import (
 	"annals/http/mcp"
 	"annals/http/ratelimit"
 	"annals/queries"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Tools and resources are charged for their time like routes, and those that
@@ -34,6 +36,14 @@ func TestToolsBeyondTheLimit(t *testing.T) {
 	}
 	if _, err := a.read("service://folders"); err == nil || !strings.Contains(err.Error(), "Call again in") {
 		t.Errorf("a resource is told with %v", err)
+	}
+	for uri, argument := range map[string]string{"service://folders/{folder_name}": "folder_name", "service://tags/{tag_name}": "tag_name"} {
+		_, err := a.Complete(t.Context(), &sdk.CompleteParams{
+			Ref: &sdk.CompleteReference{Type: "ref/resource", URI: uri}, Argument: sdk.CompleteParamsArgument{Name: argument, Value: "a"},
+		})
+		if err == nil || !strings.Contains(err.Error(), "10ms of time") {
+			t.Errorf("the completion of %s is told with %v", argument, err)
+		}
 	}
 	a.ok("health", nil, nil)
 }

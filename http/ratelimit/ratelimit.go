@@ -71,6 +71,7 @@ type Turn struct {
 	begun   time.Time
 	idle    time.Duration // of the time since, spent on the client
 	slot    bool
+	keep    bool
 	once    sync.Once
 }
 
@@ -216,9 +217,16 @@ func (l *Limiter) refuse(kind string) {
 	}
 }
 
-// Release lets the user's next read run, while this one's answer is written.
-func (t *Turn) Release() {
-	if t != nil && t.slot {
+// Keep has the user's next read wait for the end of this one, which still reads
+// while its answer is written.
+func (t *Turn) Keep() {
+	if t != nil {
+		t.keep = true
+	}
+}
+
+func (t *Turn) release() {
+	if t.slot {
 		t.slot = false
 		<-t.account.running
 	}
@@ -230,7 +238,7 @@ func (t *Turn) End() {
 		return
 	}
 	t.once.Do(func() {
-		t.Release()
+		t.release()
 		cost := t.base
 		if t.begun.IsZero() {
 			cost = 0 // it never ran
@@ -245,7 +253,8 @@ func (t *Turn) End() {
 }
 
 // Writer returns a writer to the client whose time is not charged: how fast it
-// takes its answer is not the service's work.
+// takes its answer is not the service's work. With the first byte the user's next
+// read may run, unless the turn is kept.
 func (t *Turn) Writer(w http.ResponseWriter) http.ResponseWriter {
 	if t == nil {
 		return w
@@ -259,6 +268,9 @@ type writer struct {
 }
 
 func (w *writer) Write(p []byte) (int, error) {
+	if !w.turn.keep {
+		w.turn.release()
+	}
 	began := w.turn.limiter.clock()
 	n, err := w.ResponseWriter.Write(p)
 	w.turn.idle += w.turn.limiter.clock().Sub(began)

@@ -111,7 +111,6 @@ func TestReadsOfOneUserTakeTurns(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 				running.Add(-1)
-				turn.Release()
 				turn.End()
 			})
 		}
@@ -160,6 +159,33 @@ func TestASlowClientIsNotCharged(t *testing.T) {
 		turn.End()
 		if used := l.Used(bob.Principal); used > 0 {
 			t.Errorf("%s were charged for the client", used)
+		}
+	})
+}
+
+// The next read runs while an answer is sent, but not where that still reads.
+func TestAnAnswerThatStillReadsKeepsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, keep := range []bool{false, true} {
+			l := limited(time.Minute, 1)
+			turn, err := l.Begin(t.Context(), bob, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if keep {
+				turn.Keep()
+			}
+			go func() {
+				turn.Writer(slow{httptest.NewRecorder()}).Write([]byte("answer"))
+				turn.End()
+			}()
+			synctest.Wait()
+			next, err := l.Begin(t.Context(), bob, 0)
+			if refused := fault.Is(err, fault.Exhausted); refused != keep {
+				t.Errorf("the next read beside one that keeps its turn (%t): %v", keep, err)
+			}
+			next.End()
+			time.Sleep(2 * time.Hour)
 		}
 	})
 }
