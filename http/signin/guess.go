@@ -21,8 +21,8 @@ const (
 	// accountFree and addressFree are how many failures need no proof.
 	accountFree = 5
 	addressFree = 20
-	// failuresQuiet is after how long without a try failures are forgotten.
-	failuresQuiet = 15 * time.Minute
+	// failuresHalf is how long it takes for half of the failures to be forgotten.
+	failuresHalf = 15 * time.Minute
 	// crowd is how many passwords wait to be checked when every try of a stranger
 	// takes a proof of crowdBits.
 	crowd     = 8

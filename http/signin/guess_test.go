@@ -167,7 +167,7 @@ func TestEachGuessTakesAProofOfItsOwn(t *testing.T) {
 	if err := second.checkProof(r.Context(), pow.Solve(b.challenge(page, "alice")), "alice", pow.MinBits); err != nil {
 		t.Errorf("a new proof at another node: %v", err)
 	}
-	s.clock.advance(failuresQuiet + time.Second)
+	s.clock.advance(failuresHalf + time.Second)
 	if c := b.challenge(b.open("/signin/"), "alice"); c.Text != "" {
 		t.Error("after a quiet while a proof is asked for")
 	}
@@ -208,7 +208,7 @@ func TestOneAddressCannotGuessOn(t *testing.T) {
 		b, waits, judged := s.browser(), []string{}, 0
 		for range addressLimits.free + 9 {
 			// The proofs' own cost is another test's matter.
-			s.provider.failures = pow.NewTally(failuresQuiet, s.clock.now)
+			s.provider.failures = pow.NewTally(failuresHalf, s.clock.now)
 			page := b.tries(name, "wrong")
 			for page.StatusCode == http.StatusTooManyRequests {
 				var seconds int

@@ -70,7 +70,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 		devices:       newThrottle(deviceLimits, issuer.now),
 		userCodes:     newThrottle(userCodeLimits, issuer.now),
 		codes:         newThrottle(codeLimits, issuer.now),
-		failures:      pow.NewTally(failuresQuiet, issuer.now),
+		failures:      pow.NewTally(failuresHalf, issuer.now),
 	}
 	if p.logger == nil {
 		p.logger = slog.Default()

@@ -79,9 +79,31 @@ func TestATallyForgetsNothingForOtherKeys(t *testing.T) {
 	if got := tally.Count("alice"); got < 7 {
 		t.Errorf("after a flood of others the count is %d, want 7 at least", got)
 	}
-	now = now.Add(time.Minute + 1)
+}
+
+func TestATallyIsKeptHighByFailuresAlone(t *testing.T) {
+	now := time.Now()
+	tally := NewTally(time.Minute, func() time.Time { return now })
+	for range 1000 {
+		tally.Take("alice")
+	}
+	// Tries that come without a proof are taken back, one every second.
+	for range 6 * 60 {
+		now = now.Add(time.Second)
+		tally.Take("alice")
+		tally.GiveBack("alice")
+	}
 	if got := tally.Count("alice"); got != 0 {
-		t.Errorf("after a quiet minute the count is %d", got)
+		t.Errorf("after six minutes of tries that were taken back the count is %d, want 0", got)
+	}
+	for range 8 {
+		tally.Take("alice")
+	}
+	for minute, want := range []int{8, 4, 2, 1, 0} {
+		if got := tally.Count("alice"); got != want {
+			t.Errorf("after %d minutes the count is %d, want %d", minute, got, want)
+		}
+		now = now.Add(time.Minute)
 	}
 }
 
