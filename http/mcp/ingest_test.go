@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	httpd "annals/http"
@@ -43,9 +42,7 @@ func TestIngestReadsBelowItsRootsAlone(t *testing.T) {
 	if err := os.Link(outside, filepath.Join(root, "hard.md")); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(root, "pipe.md"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makePipe(t, filepath.Join(root, "pipe.md"))
 	socket, err := net.Listen("unix", filepath.Join(root, "s.md"))
 	if err != nil {
 		t.Fatal(err)
