@@ -105,13 +105,13 @@ func (a *Accounts) ResetFactors(ctx context.Context, name string) error {
 				return err
 			}
 		}
-		return nil
+		return signOut(ctx, tx, account.Name)
 	})
 	if err != nil {
 		return fmt.Errorf("reset the factors of user %q: %w", account.Name, err)
 	}
 	a.observe(ctx, Event{Kind: FactorsReset, User: account.Name})
-	return a.signOut(ctx, account.Name)
+	return nil
 }
 
 // handle returns the random bytes that name a user to passkeys, and makes the row of
@@ -151,21 +151,52 @@ func (a *Accounts) setSecret(ctx context.Context, user, secret string, step int6
 	return codes, done, nil
 }
 
+// errLastFactor is of a user who would have no factor left, and has to have one.
+var errLastFactor = errors.New("it is the last factor, and one is required")
+
 // removeSecret switches one-time codes off; recovery codes go with the last factor.
-func (a *Accounts) removeSecret(ctx context.Context, user string) error {
-	_, err := a.db.exec(ctx, `UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, user)
-	if err == nil {
-		err = a.dropRecovery(ctx, user)
-	}
+// Where a factor is required of everybody, or of this user, the last one stays, and
+// the error is errLastFactor.
+func (a *Accounts) removeSecret(ctx context.Context, user string, required bool) error {
+	err := a.removeFactor(ctx, user, required, func(ctx context.Context, tx *transaction) error {
+		_, err := tx.exec(ctx, `UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, user)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("switch off the one-time codes of user %q: %w", user, err)
 	}
 	return nil
 }
 
+// removeFactor removes a factor as remove does, and the recovery codes of a user who
+// has no factor any more. Of several removals at once each sees what the one before
+// it has left.
+func (a *Accounts) removeFactor(ctx context.Context, user string, required bool, remove func(context.Context, *transaction) error) error {
+	return a.db.together(ctx, func(ctx context.Context, tx *transaction) error {
+		// The row stays locked until the end, also against RequireFactor. Its user has one: handle makes it
+		// before the first factor.
+		before, err := tx.exec(ctx, `UPDATE factors SET step = step WHERE "user" = $1 AND (secret <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1))`, user)
+		if err != nil || before == 0 {
+			return err
+		}
+		if err := remove(ctx, tx); err != nil {
+			return err
+		}
+		left, err := tx.exec(ctx, `UPDATE factors SET step = step
+			WHERE "user" = $1 AND (NOT (required OR $2) OR secret <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1))`, user, required)
+		if err == nil && left == 0 {
+			err = errLastFactor
+		}
+		if err != nil {
+			return err
+		}
+		return dropRecovery(ctx, tx, user)
+	})
+}
+
 // dropRecovery removes the recovery codes of a user who has no factor any more.
-func (a *Accounts) dropRecovery(ctx context.Context, user string) error {
-	_, err := a.db.exec(ctx, `
+func dropRecovery(ctx context.Context, tx *transaction, user string) error {
+	_, err := tx.exec(ctx, `
 		DELETE FROM recovery WHERE "user" = $1 AND NOT EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1)
 			AND NOT EXISTS (SELECT 1 FROM factors WHERE "user" = $1 AND secret <> '')`, user)
 	return err
@@ -293,15 +324,17 @@ func (a *Accounts) usePasskey(ctx context.Context, user string, c passkey.Creden
 	return n > 0, nil
 }
 
-// removePasskey removes a passkey and returns its name; "" where there was none.
-func (a *Accounts) removePasskey(ctx context.Context, user string, id []byte) (name string, err error) {
-	err = a.db.row(ctx, `DELETE FROM passkeys WHERE id = $1 AND "user" = $2 RETURNING name`, id, user).Scan(&name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	if err == nil {
-		err = a.dropRecovery(ctx, user)
-	}
+// removePasskey removes a passkey and returns its name; "" where there was none. Of
+// the last factor it holds what removeSecret does.
+func (a *Accounts) removePasskey(ctx context.Context, user string, id []byte, required bool) (name string, err error) {
+	err = a.removeFactor(ctx, user, required, func(ctx context.Context, tx *transaction) error {
+		name = ""
+		err := tx.QueryRowContext(ctx, `DELETE FROM passkeys WHERE id = $1 AND "user" = $2 RETURNING name`, tx.store.args([]any{id, user})...).Scan(&name)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("remove a passkey of user %q: %w", user, err)
 	}

@@ -3,6 +3,7 @@ package signin
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -187,6 +188,63 @@ func TestARequiredFactorIsSetUpAtTheNextSignIn(t *testing.T) {
 		if kept := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes"); !strings.Contains(kept.says(), "is required of you") {
 			t.Errorf("%s: switching the last factor off = %s %s", name, kept.Status, kept.says())
 		}
+	}
+}
+
+// However many factors are removed at once, one that is required is left.
+func TestTheLastRequiredFactorStays(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	for round := range 20 {
+		everybody := round%2 == 0
+		if err := s.accounts.RequireFactor(ctx, "alice", !everybody); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.accounts.setSecret(ctx, "alice", "SECRET", 1); err != nil {
+			t.Fatal(err)
+		}
+		id := []byte{byte(round)}
+		if err := s.accounts.addPasskey(ctx, "alice", "phone", passkey.Credential{ID: id, JSON: []byte("{}")}, s.clock.now()); err != nil {
+			t.Fatal(err)
+		}
+		refused := make(chan error, 2)
+		go func() { refused <- s.accounts.removeSecret(ctx, "alice", everybody) }()
+		go func() {
+			_, err := s.accounts.removePasskey(ctx, "alice", id, everybody)
+			refused <- err
+		}()
+		one, other := <-refused, <-refused
+		if one == nil {
+			one, other = other, one
+		}
+		f, err := s.accounts.Factors(ctx, "alice")
+		if !errors.Is(one, errLastFactor) || other != nil || err != nil || f.Codes == (f.Passkeys == 1) || f.Recovery == 0 {
+			t.Fatalf("of two removals at once one is refused by %v, the other by %v, and %+v is left (%v)", one, other, f, err)
+		}
+		if err := s.accounts.ResetFactors(ctx, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A reset that cannot sign the user out removes nothing: a session of a thief must not
+// outlive the factors.
+func TestAResetCountsAsAWhole(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	s.withCodes()
+	before, err := s.accounts.Factors(ctx, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.accounts.db.exec(ctx, `ALTER TABLE grants RENAME TO grants_elsewhere`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.accounts.ResetFactors(ctx, "alice"); err == nil {
+		t.Error("a reset that signs nobody out succeeds")
+	}
+	if f, err := s.accounts.Factors(ctx, "alice"); err != nil || f != before {
+		t.Errorf("after a reset that failed the factors are %+v (%v), want %+v", f, err, before)
 	}
 }
 

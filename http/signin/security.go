@@ -196,8 +196,6 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 	if err != nil {
 		return err
 	}
-	last := &problem{status: http.StatusUnprocessableEntity, text: "A second factor is required of you, and this is the last: set up another first."}
-	required := f.Required || p.requireFactor
 	switch what {
 	case "codes":
 		if f.Codes {
@@ -207,11 +205,11 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 		t.SignedIn = true
 		return p.showSetup(w, r, v, t, nil)
 	case "no-codes":
-		if required && f.Passkeys == 0 {
-			return last
+		if !f.Codes {
+			break
 		}
-		if err := p.accounts.removeSecret(r.Context(), v.user); err != nil {
-			return err
+		if err := p.accounts.removeSecret(r.Context(), v.user, p.requireFactor); err != nil {
+			return lastFactor(err)
 		}
 		p.report(r, Event{Kind: FactorRemoved, User: v.user, Detail: "totp"})
 	case "recovery":
@@ -227,16 +225,13 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 	case "passkey":
 		return p.askNewPasskey(w, r, v)
 	case "no-passkey":
-		if required && !f.Codes && f.Passkeys == 1 {
-			return last
-		}
 		id, err := base64.RawURLEncoding.DecodeString(argument)
 		if err != nil {
 			break
 		}
-		name, err := p.accounts.removePasskey(r.Context(), v.user, id)
+		name, err := p.accounts.removePasskey(r.Context(), v.user, id, p.requireFactor)
 		if err != nil {
-			return err
+			return lastFactor(err)
 		}
 		if name != "" {
 			p.report(r, Event{Kind: FactorRemoved, User: v.user, Detail: "passkey " + name})
@@ -244,6 +239,14 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 	}
 	redirect(w, p.here("/security"))
 	return nil
+}
+
+// lastFactor returns errLastFactor as it is shown, and any other error as it is.
+func lastFactor(err error) error {
+	if errors.Is(err, errLastFactor) {
+		return &problem{status: http.StatusUnprocessableEntity, text: "A second factor is required of you, and this is the last: set up another first."}
+	}
+	return err
 }
 
 // askNewPasskey asks the browser for a new passkey of its user.

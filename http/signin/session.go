@@ -164,9 +164,17 @@ func (a *Accounts) endSession(ctx context.Context, cookie string) error {
 // signOut ends all sessions and grants of a user: first those from which others
 // come, so that none slips through.
 func (a *Accounts) signOut(ctx context.Context, user string) error {
+	err := a.db.together(ctx, func(ctx context.Context, tx *transaction) error { return signOut(ctx, tx, user) })
+	if err != nil {
+		return fmt.Errorf("sign user %q out: %w", user, err)
+	}
+	return nil
+}
+
+func signOut(ctx context.Context, tx *transaction, user string) error {
 	for _, table := range []string{"sessions", "devices", "grants"} {
-		if _, err := a.db.exec(ctx, `DELETE FROM `+table+` WHERE "user" = $1`, user); err != nil {
-			return fmt.Errorf("sign user %q out: %w", user, err)
+		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE "user" = $1`, user); err != nil {
+			return err
 		}
 	}
 	return nil
