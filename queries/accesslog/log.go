@@ -94,7 +94,7 @@ type entry struct {
 type budget struct {
 	since        time.Time
 	reads, other int
-	beyond       *entry
+	beyond       map[Kind]*entry // what was too much, one record of each kind
 }
 
 // begin starts what writes and forgets.
@@ -368,7 +368,7 @@ func (l *Log) charge(e *entry, now time.Time) {
 	}
 	b := l.spent[e.source]
 	if b == nil || now.Sub(b.since) >= alike {
-		b = &budget{since: now}
+		b = &budget{since: now, beyond: map[Kind]*entry{}}
 		l.spent[e.source] = b
 	}
 	n, most := &b.other, eachMinute
@@ -378,15 +378,17 @@ func (l *Log) charge(e *entry, now time.Time) {
 	if *n++; *n <= most {
 		return
 	}
-	if b.beyond == nil || b.beyond.kind != e.kind {
+	beyond := b.beyond[e.kind]
+	if beyond == nil {
 		r := e.record
 		r.ID, r.Count, r.Thing, r.Name, r.Place, r.PlaceName, r.Detail = uuid.New(), 0, "", "", "", "", "further ones, which are not listed one by one"
-		b.beyond = &entry{key: e.key, record: r, resolved: true, charged: true}
-		b.beyond.key.name = "\x00" + r.ID.String()
-		l.kept[b.beyond.key] = b.beyond
+		beyond = &entry{key: e.key, record: r, resolved: true, charged: true}
+		beyond.key.name = "\x00" + r.ID.String()
+		l.kept[beyond.key] = beyond
+		b.beyond[e.kind] = beyond
 	}
-	b.beyond.record.Count += e.record.Count
-	b.beyond.record.Last = now
+	beyond.record.Count += e.record.Count
+	beyond.record.Last = now
 	e.dropped = true
 }
 

@@ -221,6 +221,32 @@ func TestAFloodStaysBounded(t *testing.T) {
 	})
 }
 
+// Kinds that alternate do not end the record of what is too much.
+func TestAFloodOfSeveralKindsStaysBounded(t *testing.T) {
+	onEngines(t, func(t *testing.T, open func(Options) *Log) {
+		l := open(places(Options{}))
+		const rounds, each = 10, 50
+		kinds := []Kind{TokenRefused, KindOf("sign-in failed"), KindOf("sign-in refused")}
+		for round := range rounds {
+			for i := range each {
+				for _, kind := range kinds {
+					l.Record(Access{Kind: kind, Address: "203.0.113.9", Detail: fmt.Sprint(round, " ", i)})
+				}
+			}
+			if err := l.flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, counted := all(t, l, Filter{}), 0
+		for _, r := range got {
+			counted += r.Count
+		}
+		if len(got) > eachMinute+len(kinds) || counted != rounds*each*len(kinds) {
+			t.Errorf("%d records count %d, want at most %d that count %d", len(got), counted, eachMinute+len(kinds), rounds*each*len(kinds))
+		}
+	})
+}
+
 // What could not be written is written once the store answers, and what had to
 // be dropped meanwhile is a record.
 func TestNothingIsLostSilently(t *testing.T) {
