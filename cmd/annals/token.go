@@ -19,14 +19,22 @@ func tokenCommand(dataDir func() string) *cobra.Command {
 			"A program sends it as \"Authorization: Bearer TOKEN\".",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withIssuer(cmd, dataDir(), func(ctx context.Context, issuer *signin.Issuer) error {
-				token, _, err := issuer.Issue(ctx, args[0])
-				if err != nil {
-					return helpUnknown(err)
-				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
-				return err
+			return printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
+				token, _, err := issuer.Issue(ctx, name)
+				return token, err
 			})
 		},
 	}
+}
+
+// printIssued prints a line that the issuer makes for a user.
+func printIssued(cmd *cobra.Command, dir, name string, issue func(context.Context, *signin.Issuer, string) (string, error)) error {
+	return withIssuer(cmd, dir, func(ctx context.Context, issuer *signin.Issuer) error {
+		line, err := issue(ctx, issuer, name)
+		if err != nil {
+			return helpUnknown(err)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), line)
+		return err
+	})
 }

@@ -22,13 +22,8 @@ func userLinkCommand(dataDir func() string) *cobra.Command {
 			"all the same.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withIssuer(cmd, dataDir(), func(ctx context.Context, issuer *signin.Issuer) error {
-				link, err := issuer.NewLink(ctx, args[0])
-				if err != nil {
-					return helpUnknown(err)
-				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), link)
-				return err
+			return printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
+				return issuer.NewLink(ctx, name)
 			})
 		},
 	}
