@@ -29,8 +29,10 @@ const (
 
 // Configure prepares a command that is about to be started: it inherits no
 // environment and no descriptors but its standard ones, leads a process group
-// of its own, and is killed when the thread that started it ends, which in Go
-// is when the program does.
+// of its own, and is killed when the thread that started it ends. In Go that is
+// when the program does, unless a goroutine that locked its thread started the
+// process and returned: that ends the thread, and the process is killed too
+// early. It then counts as failed like any that died, and is started again.
 func Configure(cmd *exec.Cmd) {
 	cmd.Env = []string{}
 	cmd.Dir = "/"
