@@ -30,12 +30,13 @@ func compactCommand(dataDir func() string) *cobra.Command {
 		Use:   "compact",
 		Short: "Remove from the log the texts of imports that came to nothing",
 		Long: "Remove from the log the texts of imports that came to nothing: those that no document names, or ever named, and\n" +
-			"whose import job has ended. All other events stay as they are, at their positions; that is proved by their\n" +
-			"digest, before and after, before anything counts. Texts of earlier versions and of deleted documents stay.\n\n" +
+			"whose import job has ended. All other events stay as they are, at their positions: their digest is\n" +
+			"printed, of before and of what is read at the end. Texts of earlier versions and of deleted documents stay.\n\n" +
 			"An embedded log is compacted while no server runs, and its file becomes smaller; that takes as much room on the\n" +
-			"disk again while it works. Cut off at any moment it leaves the log as it was, or compacted; call it again then.\n" +
+			"disk again while it works. Where the digests would differ nothing is removed. Cut off at any moment it leaves the log as it was, or compacted; call it again then.\n" +
 			"At EventStoreDB it works beside running servers: the streams are truncated, and vanish from the server's disk\n" +
-			"when it is scavenged, all but the last event of each.\n\n" +
+			"when it is scavenged, all but the last event of each. That comes before the digest of what is left, and is not\n" +
+			"undone: after an error do not scavenge, and compare the log with a backup.\n\n" +
 			"Backups and copies that were made before hold the removed texts still, and go on to fit the log.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,10 +91,37 @@ func (c *compactConfig) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "before  sha256 %s of %d other events\nafter   sha256 %s of %d, equal\n",
-			proof.Before.SHA256, proof.Before.Events, proof.After.SHA256, proof.After.Events)
+		fmt.Fprintf(c.out, "before  sha256 %s of %d other events\n", proof.Before.SHA256, proof.Before.Events)
 	}
-	return c.shrink(ctx, job, plan, proof)
+	file, embedded := job.Log.(*sqlite.Driver)
+	if embedded {
+		if err := c.shrink(ctx, file); err != nil {
+			return err
+		}
+	}
+	if len(plan.Texts) == 0 {
+		return nil
+	}
+	return c.prove(ctx, job, plan, proof, embedded)
+}
+
+// prove reads what is left, and prints its digest.
+func (c *compactConfig) prove(ctx context.Context, job *compact.Compaction, plan *compact.Plan, proof compact.Result, embedded bool) error {
+	after, err := job.Prove(ctx, plan, proof)
+	c.progress.end()
+	if err != nil && !embedded {
+		return fmt.Errorf("the streams are truncated, and it is not proved that all else stayed: do not scavenge the server: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "after   sha256 %s of %d, equal\n", after.SHA256, after.Events)
+	if embedded {
+		fmt.Fprintln(c.out, "the read model of passages may hold these texts still: annals rebuild passages gives their room back")
+	} else {
+		fmt.Fprintln(c.out, "the streams are truncated; scavenge the server to get the room back")
+	}
+	return nil
 }
 
 // maxListed is how many texts are listed.
@@ -128,27 +156,12 @@ func countTexts(n int) string {
 	return fmt.Sprintf("%d texts", n)
 }
 
-// shrink gives the room back, where the engine's file is ours.
-func (c *compactConfig) shrink(ctx context.Context, job *compact.Compaction, plan *compact.Plan, proof compact.Result) error {
-	file, ok := job.Log.(*sqlite.Driver)
-	if !ok {
-		if len(plan.Texts) > 0 {
-			fmt.Fprintln(c.out, "the streams are truncated; scavenge the server to get the room back")
-		}
-		return nil
-	}
+// shrink gives the room of an embedded log back.
+func (c *compactConfig) shrink(ctx context.Context, file *sqlite.Driver) error {
 	before, after, err := file.Shrink(ctx)
 	if err != nil {
 		return fmt.Errorf("the texts are removed, and their room is used again, but the file keeps its size: %w", err)
 	}
 	fmt.Fprintf(c.out, "the log had %d bytes, and has %d\n", before, after)
-	if len(plan.Texts) == 0 {
-		return nil
-	}
-	err = job.Prove(ctx, plan, proof)
-	c.progress.end()
-	if err == nil {
-		fmt.Fprintln(c.out, "the read model of passages may hold these texts still: annals rebuild passages gives their room back")
-	}
-	return err
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"annals/events"
@@ -214,6 +215,46 @@ func TestALogIsCompacted(t *testing.T) {
 func sameRecord(a, b events.Record) bool {
 	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Stream == b.Stream && a.Type == b.Type &&
 		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
+}
+
+// spoiled is the log of a server that loses an event of another stream when one
+// is truncated.
+type spoiled struct {
+	events.Driver
+	truncated atomic.Bool
+}
+
+func (s *spoiled) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if records[0].Type == "$metadata" {
+		s.truncated.Store(true)
+	}
+	return s.Driver.Append(ctx, stream, expected, records)
+}
+
+func (s *spoiled) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
+	records, through, err := s.Driver.ReadAll(ctx, after, limit, skip)
+	if s.truncated.Load() {
+		records = slices.DeleteFunc(records, func(r events.Record) bool { return strings.HasSuffix(r.Type, "FileAccepted") })
+	}
+	return records, through, err
+}
+
+// What EventStoreDB has made of a log is read after its streams were truncated.
+func TestALossAtEventStoreDBIsReported(t *testing.T) {
+	url := esdbtest.Start(t, &spoiled{Driver: memory.New()}).URL() + "&prefix=annals-"
+	driver, err := eventstoredb.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := events.NewLog(driver)
+	t.Cleanup(func() { log.Close() })
+	if err := leaveTextIn(t.Context(), log, 3); err != nil {
+		t.Fatal(err)
+	}
+	out, err := backedUp(t.Context(), "compact", "--data", t.TempDir(), "--grace", "0s", "--log", url)
+	if err == nil || !strings.Contains(err.Error(), "do not scavenge the server") || strings.Contains(out, "equal") {
+		t.Errorf("compact ends with %v and prints\n%s", err, out)
+	}
 }
 
 func TestALogAtEventStoreDBIsCompacted(t *testing.T) {

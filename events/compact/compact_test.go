@@ -158,8 +158,8 @@ func TestTextsThatCameToNothingAloneAreRemoved(t *testing.T) {
 				if err != nil || proof.Before != proof.After || proof.After.Events != int64(len(want)) {
 					rt.Fatalf("Run: %+v, %v, want equal digests of %d events", proof, err, len(want))
 				}
-				if err := c.Prove(t.Context(), plan, proof); err != nil {
-					rt.Error(err)
+				if now, err := c.Prove(t.Context(), plan, proof); err != nil || now != proof.Before {
+					rt.Error(now, err)
 				}
 				for stream := range h.removed {
 					if held, err := driver.ReadStream(t.Context(), stream, 0, 1); len(held) > 0 || err != nil {

@@ -48,14 +48,18 @@ func (c *Compaction) digest(ctx context.Context, from events.AllReader, step str
 	return d, err
 }
 
-// Result is what Run proved.
+// Result is what Run read before it removed anything.
 type Result struct {
-	Before, After Digest // of all that stays; equal
+	// Before and After are of all that stays, and equal: of the log as it was,
+	// and of what it was to become.
+	Before, After Digest
 }
 
 // Run removes what is planned. Before anything counts it reads all that stays,
 // and compares that with what stood there before: where anything differs the
-// log stays as it was, and the error is fault.Internal.
+// log stays as it was, and the error is fault.Internal. An engine without
+// transactions, EventStoreDB, cannot show beforehand what it will be: only Prove
+// shows what came of it.
 func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
 	if r.Before, err = c.digest(ctx, c.Log, Digests, p); err != nil {
 		return r, err
@@ -74,12 +78,13 @@ func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
 	return r, err
 }
 
-// Prove reads all that stays once more, after the engine has tidied up.
-func (c *Compaction) Prove(ctx context.Context, p *Plan, r Result) error {
-	now, err := c.digest(ctx, c.Log, Checking, p)
+// Prove reads all that stays once more, after Run and what the engine did to tidy
+// up. Where it is not what stood there before, the error is fault.Internal.
+func (c *Compaction) Prove(ctx context.Context, p *Plan, r Result) (now Digest, err error) {
+	now, err = c.digest(ctx, c.Log, Checking, p)
 	if err == nil && now != r.Before {
 		err = fault.Errorf(fault.Internal, "the log holds %d events with sha256 %s, and held %d with %s: restore it from a backup",
 			now.Events, now.SHA256, r.Before.Events, r.Before.SHA256)
 	}
-	return err
+	return now, err
 }

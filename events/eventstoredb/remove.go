@@ -14,6 +14,8 @@ import (
 // Remove implements events.Driver: it truncates the streams, by their metadata.
 // Their events stay in the log as a whole until the server is scavenged, which
 // leaves the last one of each: from that the server knows where the stream ends.
+// There are no transactions over streams: check reads the log as it is before the
+// first is truncated, and whoever needs a proof reads it again afterwards.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	var last string
 	err := d.scan(ctx, "read the end of", func(ctx context.Context, s *session, _ func()) error {
