@@ -57,6 +57,9 @@ func keysRotateCommand(dataDir func() string) *cobra.Command {
 			"expired, about an hour, and are deleted then, so that nobody notices. After a key was stolen, --now deletes them\n" +
 			"at once: every token that is out is refused, and who is about to sign in starts again. Programs with a refresh\n" +
 			"token renew theirs by themselves; all others have to sign in, or to call annals token, anew.\n\n" +
+			"The store of accounts holds the secrets of one-time codes beside the keys, as they are, and the passwords' hashes.\n" +
+			"Who has read a key may have read these: call annals user reset-2fa for each user with codes (annals user list\n" +
+			"shows them), and have short passwords changed (annals user link).\n\n" +
 			"Services elsewhere that verify tokens have to read the keys (jwks_uri) again when they meet a new one.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
