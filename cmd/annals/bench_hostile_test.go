@@ -48,9 +48,12 @@ func BenchmarkHostileHour(b *testing.B) {
 	him := newHostileUser(s, "mallory", users)
 	for b.Loop() {
 		s.together(users, func(ctx context.Context, u *steadyUser) error { return u.fill(ctx) })
+		him.prepare()
+		stop := s.watchFamily() // looking takes time itself
 		alone := s.steady(users, lasts/4)
+		stop()
 		before := s.diskSize()
-		stop := s.watchFamily()
+		stop = s.watchFamily()
 		ctx, cancel := context.WithCancel(b.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -506,6 +509,7 @@ func proportionalSize(pid int) float64 {
 type hostileUser struct {
 	*hostileClient
 	users []*steadyUser
+	files []upload // one of each costly kind
 
 	replies map[string]map[string]int // by attack and status
 	bytes   int64                     // of uploads that were accepted
@@ -514,6 +518,15 @@ type hostileUser struct {
 
 func newHostileUser(s *benchServer, name string, users []*steadyUser) *hostileUser {
 	return &hostileUser{hostileClient: newHostileClient(s, name), users: users, replies: make(map[string]map[string]int)}
+}
+
+// prepare makes what he uploads.
+func (h *hostileUser) prepare() {
+	h.files = nil
+	random := rand.New(rand.NewPCG(99, 0))
+	for kind := range costlyKinds {
+		h.files = append(h.files, costlyFile(kind, random))
+	}
 }
 
 // attack does all that he can think of until ctx ends.
@@ -601,7 +614,7 @@ func (h *hostileUser) attacks() map[string]attack {
 			random := rand.New(rand.NewPCG(99, uint64(n)))
 			var files []upload
 			for i := range 4 {
-				files = append(files, costlyFile((4*n+i)%costlyKinds, random))
+				files = append(files, resalt(h.files[(4*n+i)%costlyKinds], random))
 			}
 			return h.upload(ctx, files)
 		}},

@@ -97,6 +97,7 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 
 // Release keeps a process for the next request, or ends it.
 func (r *Pool) Release(p *Process) {
+	p.settle()
 	swollen := r.config.Swollen > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.Swollen
 	r.mu.Lock()
 	if r.closed || p.Spoilt || swollen || p.Uses >= r.config.Uses {

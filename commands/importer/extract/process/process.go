@@ -37,6 +37,7 @@ type Process struct {
 	exited chan struct{} // closed when it has ended
 	failed error         // of waiting for it; nil where that tells its state
 	timer  *time.Timer   // ends it when idle
+	watch  *watch        // over its request; nil between requests
 }
 
 // start starts a process and waits until it is ready.
@@ -92,6 +93,8 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 // much processor time, which the system sees to.
 func (p *Process) Begin(most time.Duration) error {
 	p.Uses++
+	p.settle()
+	p.watch = watchOver(p)
 	return sandbox.LimitCPU(p.cmd.Process.Pid, most)
 }
 

@@ -18,6 +18,7 @@ import (
 
 const (
 	nice     = 10  // readers take what others leave of the processors
+	lastNice = 15  // and those of costly files what other readers leave
 	oomScore = 800 // and are the first to go when the machine runs out of memory
 	maxFiles = 64  // open at a time: the input, what Go needs, and room
 	// maxUntouched is the most memory that counts as never touched at the start:
@@ -170,15 +171,37 @@ func inherited() error {
 // LimitCPU has a process killed by the system once it has taken more processor
 // time than it had when this was called, and more. Its clock counts seconds.
 func LimitCPU(pid int, more time.Duration) error {
-	var used unix.Timespec
-	const clockOfProcess = 2 // of CLOCK_PROCESS_CPUTIME_ID for another process
-	if err := unix.ClockGettime(int32(^uint32(pid)<<3|clockOfProcess), &used); err != nil {
-		return fmt.Errorf("read the processor time of a reader: %w", err)
+	used, err := UsedCPU(pid)
+	if err != nil {
+		return err
 	}
-	seconds := (time.Duration(used.Nano()) + more + time.Second - 1) / time.Second
+	seconds := (used + more + time.Second - 1) / time.Second
 	most := unix.Rlimit{Cur: uint64(seconds), Max: unix.RLIM_INFINITY}
 	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, &most, nil); err != nil {
 		return fmt.Errorf("limit the processor time of a reader: %w", err)
+	}
+	return nil
+}
+
+// UsedCPU returns the processor time that a process has taken.
+func UsedCPU(pid int) (time.Duration, error) {
+	var used unix.Timespec
+	const clockOfProcess = 2 // of CLOCK_PROCESS_CPUTIME_ID for another process
+	if err := unix.ClockGettime(int32(^uint32(pid)<<3|clockOfProcess), &used); err != nil {
+		return 0, fmt.Errorf("read the processor time of a reader: %w", err)
+	}
+	return time.Duration(used.Nano()), nil
+}
+
+// Yield has a process rank behind other readers, or beside them again. The
+// latter needs a privilege on most systems.
+func Yield(pid int, yield bool) error {
+	to := nice
+	if yield {
+		to = lastNice
+	}
+	if err := unix.Setpriority(unix.PRIO_PGRP, pid, to); err != nil {
+		return fmt.Errorf("set the priority of a reader to %d: %w", to, err)
 	}
 	return nil
 }

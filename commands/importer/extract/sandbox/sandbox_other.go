@@ -33,6 +33,12 @@ func Enter(Rules) Report {
 // LimitCPU says that it can do nothing here.
 func LimitCPU(int, time.Duration) error { return errNotHere }
 
+// UsedCPU says that it is not known here.
+func UsedCPU(int) (time.Duration, error) { return 0, errNotHere }
+
+// Yield says that it can do nothing here.
+func Yield(int, bool) error { return errNotHere }
+
 // OverCPU reports false: nothing ends a process for its processor time here.
 func OverCPU(*os.ProcessState) bool { return false }
 
