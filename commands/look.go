@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"annals/events"
 	"annals/events/fault"
@@ -37,13 +38,12 @@ func (t *tree) unshow(id uuid.UUID) {
 
 // unlike returns an error where a folder would stand beside another one whose
 // name people would take for its own. The other one is named if the user may
-// see it. The inbox, and what it holds, keep the names that they have to have:
-// nothing at the top level looks like the inbox.
+// see it. The inbox, and what it holds, keep the names that they have to have.
 func (t *tree) unlike(user events.User, id, parent uuid.UUID, name string) error {
 	if parent == uuid.Nil && name == inbox || t.isInbox(parent) {
 		return nil
 	}
-	if parent == uuid.Nil && lookalike.Alike(name, inbox) {
+	if parent == uuid.Nil && likeInbox(name) {
 		return looksLike("folder", name, inbox)
 	}
 	for _, other := range t.looks[look{parent, lookalike.Skeleton(name)}] {
@@ -57,6 +57,15 @@ func (t *tree) unlike(user events.User, id, parent uuid.UUID, name string) error
 		}
 	}
 	return nil
+}
+
+// likeInbox reports whether people would take a name at the top level for the inbox.
+// That is judged more strictly than of other names, since everybody files there: in
+// any case, and with letters and digits of plain ASCII, as in INB0X or lnbox.
+func likeInbox(name string) bool {
+	return slices.ContainsFunc([]string{name, strings.ToLower(name)}, func(name string) bool {
+		return strings.ReplaceAll(strings.ToLower(lookalike.Skeleton(name)), "l", "i") == "inbox"
+	})
 }
 
 // looksLike says that a name would be taken for another one, and by which

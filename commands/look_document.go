@@ -56,18 +56,25 @@ func (h *Handler) refuseRivals(ctx context.Context, data []events.Data) error {
 	return nil
 }
 
-// givenNames are names of files, by folder and key.
-type givenNames map[[2]string]string
+// givenNames are names of files, by folder and what they may be found by.
+type givenNames map[givenName]string
+
+type givenName struct {
+	folder string
+	lookalike.Rival
+}
 
 // add returns one of the names in a folder that a name would be taken for; where
 // there is none it adds that.
 func (g givenNames) add(folder, name string) (rival string) {
-	for _, key := range lookalike.Rivals(name) {
-		if other := g[[2]string{folder, key}]; other != "" && other != name {
+	for _, rival := range lookalike.Rivals(name) {
+		if other := g[givenName{folder, rival}]; other != "" && other != name {
 			return other
 		}
 	}
-	g[[2]string{folder, lookalike.Key(name)}] = name
+	key := lookalike.Key(name)
+	g[givenName{folder, lookalike.Rival{Key: key}}] = name
+	g[givenName{folder, lookalike.Rival{Key: key, Spaced: lookalike.Spaced(name)}}] = name
 	return ""
 }
 

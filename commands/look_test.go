@@ -18,6 +18,7 @@ import (
 func TestNamesThatLookAlikeAreRefused(t *testing.T) {
 	given := append(grounds(),
 		created(20, 0, "Fin\u200bance", "user:eve"), // made before such names were refused
+		created(24, 0, "lnbox", "user:eve"), created(25, 24, "A  B", ""),
 		created(21, 1, "report1", ""), created(22, 1, "Отчёт", ""), created(23, 5, "Рlans", ""),
 	)
 	name := func(n string) *string { return &n }
@@ -38,6 +39,20 @@ func TestNamesThatLookAlikeAreRefused(t *testing.T) {
 		{"what nobody sees", alice, creation{CreateFolder{id(1), "Pl\u200bans"}}, fault.Invalid, "U+200B ZERO WIDTH SPACE at position 3"},
 		{"what turns the direction", alice, creation{CreateFolder{id(1), "\u202ePlans"}}, fault.Invalid, "U+202E RIGHT-TO-LEFT OVERRIDE at position 1"},
 		{"the inbox", alice, creation{CreateFolder{uuid.Nil, "Inbох"}}, fault.Conflict, `looks like "Inbox"`},
+		{"the inbox in small letters", alice, creation{CreateFolder{uuid.Nil, "inbox"}}, fault.Conflict, `the name "inbox" looks like "Inbox"`},
+		{"the inbox in capitals", admin, creation{CreateFolder{uuid.Nil, "INBOX"}}, fault.Conflict, `looks like "Inbox"`},
+		{"the inbox with digits", alice, creation{CreateFolder{uuid.Nil, "1nb0x"}}, fault.Conflict, `looks like "Inbox"`},
+		{"the inbox with a bar", alice, creation{CreateFolder{uuid.Nil, "|nbox"}}, fault.Conflict, `looks like "Inbox"`},
+		{"the inbox in Greek capitals", alice, creation{CreateFolder{uuid.Nil, "ΙΝΒΟΧ"}}, fault.Conflict, `looks like "Inbox"`},
+		{"a folder moved to the top as an inbox", admin, ChangeFolder{ID: id(23), Version: -1, Parent: parent(0), Name: name("lNBOX")}, fault.Conflict, `looks like "Inbox"`},
+		{"an inbox elsewhere", alice, creation{CreateFolder{id(1), "inbox"}}, 0, ""},
+		{"another name than the inbox", alice, creation{CreateFolder{uuid.Nil, "Inboxes"}}, 0, ""},
+		{"other names in capitals", alice, creation{CreateFolder{id(1), "PLANS"}}, 0, ""},
+		{"within what looked like the inbox before", events.User{Principal: "user:eve"}, creation{CreateFolder{id(24), "Notes"}}, 0, ""},
+		{"what looked like the inbox before is renamed", events.User{Principal: "user:eve"}, ChangeFolder{ID: id(24), Version: -1, Name: name("Post")}, 0, ""},
+		{"another number of blanks", events.User{Principal: "user:eve"}, creation{CreateFolder{id(24), "A B"}}, fault.Conflict, `the name "A B" looks like "A  B", another folder here: at position 3 there is U+0042, and U+0020 in the other`},
+		{"several blanks", alice, creation{CreateFolder{id(1), "A  B"}}, 0, ""},
+		{"the blanks are mended", events.User{Principal: "user:eve"}, ChangeFolder{ID: id(25), Version: -1, Name: name("A B")}, 0, ""},
 		{"renamed in letters of its own", alice, ChangeFolder{ID: id(4), Version: -1, Name: name("Планы")}, 0, ""},
 		{"renamed to look like a sibling", alice, ChangeFolder{ID: id(4), Version: -1, Name: name("rероrt1")}, fault.Conflict, `looks like "report1"`},
 		{"moved beside one that is alike", admin, ChangeFolder{ID: id(23), Version: -1, Parent: parent(1)}, fault.Conflict, `looks like "Plans"`},
@@ -59,17 +74,22 @@ func TestNamesThatLookAlikeAreRefused(t *testing.T) {
 // that looks like it; and nothing stands in the way of the inbox.
 func TestImportsIntoFoldersThatLookAlike(t *testing.T) {
 	given := append(grounds()[:6:6], created(7, 0, "Inbох", "user:eve"))
+	given = append(given, created(8, 0, "inbox", "user:alice"), created(9, 8, "A  B", ""))
 	tree := fold(newTree(), given)
 	data := []events.Data{
 		events.FileAccepted{File: 0, Name: "a.md", Folder: "Reports/Рlans/Q1", SHA256: "x"},
 		events.FileAccepted{File: 1, Name: "b.md", Folder: "Reports/Plans/Q1", SHA256: "y"},
 		events.FileAccepted{File: 2, Name: "c.md", Folder: "Inbox/alice", SHA256: "z"},
 		events.FileAccepted{File: 3, Name: "d.md", Folder: "Вob's", SHA256: "z"},
+		events.FileAccepted{File: 4, Name: "e  e.md", Folder: "inbox/New", SHA256: "z"}, // a folder that was there before
+		events.FileAccepted{File: 5, Name: "f.md", Folder: "inbox/A  B", SHA256: "z"},
+		events.FileAccepted{File: 6, Name: "g.md", Folder: "inbox/A B", SHA256: "z"},
+		events.FileAccepted{File: 7, Name: "h.md", Folder: "INBOX/alice", SHA256: "z"},
 	}
 	if err := tree.accept(alice, data); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{`looks like "Plans"`, "", "", "looks like one that is taken"} {
+	for i, want := range []string{`looks like "Plans"`, "", "", "looks like one that is taken", "", "", `looks like "A  B"`, `looks like "Inbox"`} {
 		f := data[i].(events.FileAccepted)
 		if (f.Refused != "") != (want != "") || !strings.Contains(f.Refused, want) || f.Refused != "" && f.SHA256 != "" {
 			t.Errorf("file %d is refused by %q, want %q", i, f.Refused, want)

@@ -10,11 +10,17 @@ import (
 	"github.com/google/uuid"
 )
 
+// spaced is lookalike.Spaced of a name that is plain ASCII, in SQL. No name holds
+// control characters.
+const spaced = "replace(replace(replace(d.name, ' ', '\x01\x02'), '\x02\x01', ''), '\x01\x02', ' ')"
+
 // alikeNames finds for each of some names ($1, JSON: a folder, a key that names
-// like it are kept under, and the name) another one that a document there has,
-// but one document ($2), if there is any.
+// like it are kept under, the name, its index, and "" or what these names are with
+// single blanks) another one that a document there has, but one document ($2), if
+// there is any.
 const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents d
-		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2 AND d.id <> $2 LIMIT 1), '')
+		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2
+			AND (k.value ->> 4 = '' OR k.value ->> 4 = ` + spaced + `) AND d.id <> $2 LIMIT 1), '')
 	FROM json_each($1) k`
 
 // AlikeDocuments returns, for each name that a document is to have in a folder,
@@ -23,8 +29,8 @@ const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents
 func (q *Queries) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error) {
 	var asked [][]any
 	for i, name := range names {
-		for _, key := range lookalike.Rivals(name) {
-			asked = append(asked, []any{folders[i].String(), key, name, i})
+		for _, rival := range lookalike.Rivals(name) {
+			asked = append(asked, []any{folders[i].String(), rival.Key, name, i, rival.Spaced})
 		}
 	}
 	b, err := json.Marshal(asked)

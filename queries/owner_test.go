@@ -17,6 +17,7 @@ func TestAlikeDocuments(t *testing.T) {
 	report := f.document(top, "report1.md", nil, "a")
 	f.document(top, "Отчёт.md", nil, "b")
 	f.document(other, "plans.md", nil, "c")
+	f.document(top, "a   b c.md", nil, "e")
 	moved := f.document(other, "moved.md", nil, "d")
 	f.add(events.DocumentStream(moved), events.DocumentRenamed{Version: 2, Name: "ѕсоре.md"}, events.DocumentMoved{Version: 2, Folder: top})
 	f.settle()
@@ -27,6 +28,8 @@ func TestAlikeDocuments(t *testing.T) {
 	}{
 		{"rероrt1.md", uuid.Nil, "report1.md"}, {"rероrt1.md", report, ""}, {"report1.md", uuid.Nil, ""}, {"reportl.md", uuid.Nil, ""},
 		{"Отчет.md", uuid.Nil, ""}, {"рlans.md", uuid.Nil, ""}, {"scope.md", uuid.Nil, "ѕсоре.md"}, {"mоved.md", uuid.Nil, ""}, {"ѕcope.md", uuid.Nil, "ѕсоре.md"},
+		{"a b c.md", uuid.Nil, "a   b c.md"}, {"a b  c.md", uuid.Nil, "a   b c.md"}, {"a\u00a0b c.md", uuid.Nil, "a   b c.md"}, {"a   b c.md", uuid.Nil, ""}, {"ab c.md", uuid.Nil, ""},
+		{"report 1.md", uuid.Nil, ""},
 	} {
 		got, err := f.AlikeDocuments(t.Context(), []uuid.UUID{other, top}, []string{"unlike.md", test.name}, test.except)
 		if err != nil || len(got) != 2 || got[0] != "" || got[1] != test.want {

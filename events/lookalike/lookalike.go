@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -44,7 +45,8 @@ func character(code string) rune {
 }
 
 // Skeleton returns a text that two names have in common if they look alike. It
-// is not for people to read.
+// is not for people to read. White space of any kind and length is one blank in
+// it: web pages and Markdown show no more.
 func Skeleton(name string) string {
 	prototypes := prototypes()
 	var b strings.Builder
@@ -62,16 +64,38 @@ func Skeleton(name string) string {
 		plain = plain && r < utf8.RuneSelf
 	}
 	if plain {
-		return b.String()
+		return Spaced(b.String())
 	}
-	return norm.NFD.String(b.String())
+	return Spaced(norm.NFD.String(b.String()))
+}
+
+// Spaced returns a name with one blank for each run of white space.
+func Spaced(name string) string {
+	var b strings.Builder
+	last := 'x'
+	for _, r := range name {
+		if unicode.IsSpace(r) {
+			r = ' '
+		}
+		if r != ' ' || last != ' ' {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
 }
 
 // Alike reports whether a name may be taken for another one. Two names that are
-// both plain ASCII never are: report1 and reportl are common, and everybody
-// knows to look twice at them.
+// both plain ASCII never are, but for their blanks: report1 and reportl are common,
+// and everybody knows to look twice at them.
 func Alike(a, b string) bool {
-	return a != b && !(ascii(a) && ascii(b)) && Skeleton(a) == Skeleton(b)
+	switch {
+	case a == b:
+		return false
+	case ascii(a) && ascii(b):
+		return Spaced(a) == Spaced(b)
+	}
+	return Skeleton(a) == Skeleton(b)
 }
 
 // Key returns under what a name is kept among others that it is to be compared
@@ -83,13 +107,18 @@ func Key(name string) string {
 	return otherKey + Skeleton(name)
 }
 
-// Rivals returns the keys of names that look like one, and may be it.
-func Rivals(name string) []string {
+// Rival says where names are kept that one may be taken for: under Key and, unless
+// it is "", with the same Spaced.
+type Rival struct{ Key, Spaced string }
+
+// Rivals returns where names are kept that one may be taken for. The name itself
+// may be among them.
+func Rivals(name string) []Rival {
 	skeleton := Skeleton(name)
 	if ascii(name) {
-		return []string{otherKey + skeleton}
+		return []Rival{{otherKey + skeleton, ""}, {plainKey + skeleton, Spaced(name)}}
 	}
-	return []string{plainKey + skeleton, otherKey + skeleton}
+	return []Rival{{plainKey + skeleton, ""}, {otherKey + skeleton, ""}}
 }
 
 // What keys begin with, of names that are plain ASCII and of others.
