@@ -30,12 +30,7 @@ type request struct {
 }
 
 func (r request) encode() []byte {
-	var e process.Encoder
-	e.Text(r.path)
-	e.Text(r.name)
-	e.Int(r.pages)
-	e.Int(int(r.textBytes))
-	return e.B
+	return new(process.Encoder).Text(r.path).Text(r.name).Int(r.pages).Int(int(r.textBytes)).B
 }
 
 func decodeRequest(b []byte) (request, error) {
@@ -109,11 +104,7 @@ type failure struct {
 }
 
 func (f failure) encode() []byte {
-	var e process.Encoder
-	e.Text(f.text)
-	e.Bool(f.file)
-	e.Bool(f.last)
-	return e.B
+	return new(process.Encoder).Text(f.text).Bool(f.file).Bool(f.last).B
 }
 
 func decodeFailure(b []byte) (failure, error) {

@@ -61,13 +61,7 @@ type request struct {
 }
 
 func (r request) encode() []byte {
-	var e process.Encoder
-	e.Bool(r.open)
-	e.Text(r.path)
-	e.Int(r.maxPages)
-	e.Int(r.first)
-	e.Int(r.last)
-	return e.B
+	return new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Int(r.first).Int(r.last).B
 }
 
 func decodeRequest(b []byte) (request, error) {
@@ -78,15 +72,9 @@ func decodeRequest(b []byte) (request, error) {
 
 // Encode returns the document as it goes from process to process.
 func (doc Document) Encode() []byte {
-	var e process.Encoder
-	e.Int(doc.Pages)
-	e.Text(doc.Title)
-	e.Int(len(doc.Outline))
+	e := new(process.Encoder).Int(doc.Pages).Text(doc.Title).Int(len(doc.Outline))
 	for _, b := range doc.Outline {
-		e.Int(b.Level)
-		e.Text(b.Title)
-		e.Int(b.Page)
-		e.Float(b.Y)
+		e.Int(b.Level).Text(b.Title).Int(b.Page).Float(b.Y)
 	}
 	return e.B
 }
@@ -148,10 +136,7 @@ type failure struct {
 }
 
 func (f failure) encode() []byte {
-	var e process.Encoder
-	e.Text(f.text)
-	e.Bool(f.fatal)
-	return e.B
+	return new(process.Encoder).Text(f.text).Bool(f.fatal).B
 }
 
 func decodeFailure(b []byte) (failure, error) {

@@ -72,30 +72,34 @@ func (c *Conn) Read() (Kind, []byte, error) {
 	return Kind(k), c.buf, nil
 }
 
-// Encoder appends values to a payload.
+// Encoder appends values to a payload. Its methods return it, for the next value.
 type Encoder struct{ B []byte }
 
 // Int appends a number that is not negative.
-func (e *Encoder) Int(n int) { e.B = binary.AppendUvarint(e.B, uint64(n)) }
+func (e *Encoder) Int(n int) *Encoder {
+	e.B = binary.AppendUvarint(e.B, uint64(n))
+	return e
+}
 
 // Text appends a text.
-func (e *Encoder) Text(s string) {
+func (e *Encoder) Text(s string) *Encoder {
 	e.Int(len(s))
 	e.B = append(e.B, s...)
+	return e
 }
 
 // Float appends a number.
-func (e *Encoder) Float(f float32) {
+func (e *Encoder) Float(f float32) *Encoder {
 	e.B = binary.LittleEndian.AppendUint32(e.B, math.Float32bits(f))
+	return e
 }
 
 // Bool appends a truth value.
-func (e *Encoder) Bool(v bool) {
+func (e *Encoder) Bool(v bool) *Encoder {
 	if v {
-		e.Int(1)
-	} else {
-		e.Int(0)
+		return e.Int(1)
 	}
+	return e.Int(0)
 }
 
 // Decoder takes values from a payload. After the first fault every value is
