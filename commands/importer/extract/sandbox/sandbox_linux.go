@@ -33,7 +33,7 @@ const (
 // of its own, and is killed when the thread that started it ends. In Go that is
 // when the program does, unless a goroutine that locked its thread started the
 // process and returned: that ends the thread, and the process is killed too
-// early. It then counts as failed like any that died, and is started again.
+// early (golang/go#27505). None that starts readers locks its thread.
 func Configure(cmd *exec.Cmd) {
 	cmd.Env = []string{}
 	cmd.Dir = "/"
