@@ -46,7 +46,7 @@ func MostXML(size int64) int64 { return max(MaxInflation*size, LeastXML) }
 // was written before stays.
 var errFull = errors.New("the text has reached its allowance")
 
-// unlessFull returns the error of a reading, nil where it ended because the
+// unlessFull returns the error of a reading, or nil if that only says that the
 // allowance is used up.
 func unlessFull(err error) error {
 	if errors.Is(err, errFull) {
@@ -124,8 +124,8 @@ func (w *sectionWriter) bound(size int64) {
 	}
 }
 
-// spend takes n bytes, or reports that they are not there. From then on none
-// are.
+// spend takes n bytes, or reports that too few are left. From then on it always
+// does.
 func (b *budget) spend(n int) bool {
 	if b.bounded && !b.full && b.spent+int64(n) > Allowance(b.source()) {
 		b.full = true

@@ -98,7 +98,7 @@ func (p *docxPackage) open(name string, limit int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, damaged(name)
 	}
-	return &partReader{ReadCloser: r, p: p, name: name, left: limit}, nil
+	return &partReader{ReadCloser: r, p: p, name: name, most: limit, left: limit}, nil
 }
 
 func damaged(part string) error {
@@ -110,6 +110,7 @@ type partReader struct {
 	io.ReadCloser
 	p    *docxPackage
 	name string
+	most int64
 	left int64
 	read int64
 }
@@ -123,8 +124,11 @@ func (r *partReader) Read(b []byte) (int, error) {
 		r.p.xml += more
 		r.p.lengths[r.name] = r.read
 	}
-	if r.left < 0 || r.p.inflated > r.p.most {
-		return 0, fault.Errorf(fault.Invalid, "the Word document inflates to more than can be read (part %s)", r.name)
+	if r.left < 0 {
+		return 0, fault.Errorf(fault.Invalid, "the Word document's part %s inflates to more than the %d MiB that are read of it", r.name, r.most>>20)
+	}
+	if r.p.inflated > r.p.most {
+		return 0, fault.Errorf(fault.Invalid, "the Word document inflates to more than %d MiB, the most for a file of its size (reached in part %s)", r.p.most>>20, r.name)
 	}
 	if err != nil && err != io.EOF {
 		err = damaged(r.name)
@@ -138,7 +142,7 @@ func (d *docx) relations(part string) (map[string]relation, error) {
 	rels := map[string]relation{}
 	err := d.eachElement(partName("", folder+"_rels/"+base+".rels"), maxPartBytes, "Relationship", func(x *xmlPart, e *element) error {
 		if len(rels) >= maxRelations {
-			return fault.Errorf(fault.Invalid, "the Word document has too many relations")
+			return fault.Errorf(fault.Invalid, "the Word document has more than %d relations in one part", maxRelations)
 		}
 		kind := e.attr("Type")
 		r := relation{kind: kind[strings.LastIndexByte(kind, '/')+1:], external: e.attr("TargetMode") == "External"}

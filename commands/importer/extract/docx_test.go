@@ -278,3 +278,19 @@ func checkSections(t *testing.T, got []Section, info Info, err error) {
 		t.Errorf("info %+v of %d sections", info, last+1)
 	}
 }
+
+func TestWordErrorsNameTheirLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.docx")
+	for want, body := range map[string]string{
+		"more than 16 MiB of text or blanks in one piece, without a tag (part word/document.xml)": p("a") + strings.Repeat(" ", 20<<20) + p("b"),
+		"inflates to more than 64 MiB, the most for a file of its size":                           strings.Repeat(p(strings.Repeat("x", 1<<20)), 65),
+	} {
+		if err := os.WriteFile(path, docxOf(t, body, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := New(Options{}).Read(t.Context(), path, "a.docx", func(Section) error { return nil }, nil)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Read = %v, want an error that says %q", err, want)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/xml"
-	"errors"
 	"io"
 	"strings"
 
@@ -81,7 +80,7 @@ func (d *docx) part(name string, limit int64) (*xmlPart, io.Closer, error) {
 	if r == nil || err != nil {
 		return nil, nil, err
 	}
-	source := &tokenSource{r: bufio.NewReaderSize(withoutMark(r), 32<<10)}
+	source := &tokenSource{r: bufio.NewReaderSize(withoutMark(r), 32<<10), name: name}
 	x := &xmlPart{ctx: d.ctx, d: xml.NewDecoder(source), source: source, name: name, names: map[xml.Name]string{}}
 	x.d.CharsetReader = charsetReader
 	return x, r, nil
@@ -103,28 +102,33 @@ func charsetReader(label string, r io.Reader) (io.Reader, error) {
 	return transform.NewReader(r, enc.NewDecoder()), nil
 }
 
-var errToken = errors.New("too much text without a tag")
-
 // tokenSource fails when the decoder reads too much for one token, which it
 // would hold in memory.
 type tokenSource struct {
 	r    *bufio.Reader
+	name string // of the part
 	read int
 }
 
 func (s *tokenSource) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if s.read += n; s.read > maxTokenBytes {
-		return 0, errToken
+		return 0, s.tooLong()
 	}
 	return n, err
 }
 
 func (s *tokenSource) ReadByte() (byte, error) {
 	if s.read++; s.read > maxTokenBytes {
-		return 0, errToken
+		return 0, s.tooLong()
 	}
 	return s.r.ReadByte()
+}
+
+func (s *tokenSource) tooLong() error { return tooMuchText(s.name) }
+
+func tooMuchText(part string) error {
+	return fault.Errorf(fault.Invalid, "the Word document has more than %d MiB of text or blanks in one piece, without a tag (part %s)", maxTokenBytes>>20, part)
 }
 
 // next returns the next token; io.EOF only outside of all elements.
@@ -227,7 +231,7 @@ func (x *xmlPart) text() (string, error) {
 				more = append(more, t...)
 			}
 			if len(more) > maxTokenBytes {
-				return "", fault.Errorf(fault.Invalid, "the Word document has too much text in one piece (part %s)", x.name)
+				return "", tooMuchText(x.name)
 			}
 		case xml.EndElement:
 			if x.depth < depth {

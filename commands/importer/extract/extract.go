@@ -51,14 +51,14 @@ type Limits struct {
 	Memory    int64         // of one process, in bytes: 160 MiB
 }
 
-// Progress is told how far the reading is: the step (reading, ocr, splitting)
+// Progress reports how far the reading is: the step (reading, ocr, splitting)
 // and, where it is known, the page of the total.
 type Progress func(step string, page, pages int)
 
 // Reader reads files. It keeps processes between files, so one Reader serves a
 // whole program; close it at the end.
 type Reader interface {
-	// Read reads the file at path, whose name tells its type, and calls emit
+	// Read reads the file at path, whose type its name's extension decides, and calls emit
 	// with each section in order. What is wrong with the file is an error of
 	// kind fault.Invalid whose text is a sentence for the user. A process that
 	// died, maybe of the file, is a Died. An error of emit ends the reading and

@@ -280,7 +280,7 @@ func (s *session) sendPages(ctx context.Context) error {
 		err = s.p.Send(endFrame, end.encode(), nil)
 	}
 	if process.IsEnd(err) {
-		return nil // which the other end tells
+		return nil // the other process has ended, which its reader reports
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func Supported(name string) (mediaType string, ok bool) {
 func IsXML(name string) bool { return extension(name) == ".docx" }
 
 // NameFor returns a name under which a file of a media type can be read: the
-// given one, with an extension of that type if its own tells none.
+// given one, with an extension of that type if its own is not known.
 func NameFor(name, mediaType string) string {
 	if _, ok := Supported(name); ok {
 		return name

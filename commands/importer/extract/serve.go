@@ -19,7 +19,7 @@ import (
 // closes the connection between them.
 func Main(args []string) error {
 	if len(args) == 0 {
-		return errors.New("it is not said what to read")
+		return errors.New("name the kind of files to read: pdf or text")
 	}
 	flags := flag.NewFlagSet("reader", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -35,7 +35,7 @@ func Main(args []string) error {
 	case args[0] == kindPDF:
 		return pdfium.Serve(*memory, *cache)
 	case args[0] == kindText:
-		return process.Serve(*memory, func() error { return nil }, answer)
+		return process.Serve(*memory, func() (int64, error) { return 0, nil }, answer)
 	}
 	return fmt.Errorf("nothing reads %q", args[0])
 }
@@ -51,7 +51,7 @@ const (
 func answer(conn *process.Server, f process.Frame) error {
 	req, err := decodeRequest(f.Payload)
 	if f.Kind != requestFrame || err != nil {
-		return errors.New("what came is no request")
+		return errors.New("unexpected frame: want a request")
 	}
 	file, err := conn.File(req.path)
 	if err != nil {
@@ -59,7 +59,7 @@ func answer(conn *process.Server, f process.Frame) error {
 	}
 	defer file.Close()
 	a := &answering{conn: conn, sent: time.Now()}
-	// How long it takes is for the server to bound.
+	// The server bounds the time.
 	limits := Limits{Pages: req.pages, TextBytes: req.textBytes, Time: 1 << 62}
 	r := &reader{limits: limits, formats: formats(a.pdf)}
 	info, err := r.readFile(context.Background(), file, req.name, a.emit, a.step)
@@ -74,7 +74,7 @@ func answer(conn *process.Server, f process.Frame) error {
 		err = conn.Send(doneFrame, info.encode(a.last), nil)
 	}
 	if err == nil && a.last {
-		err = errors.New("there are pages that nobody takes")
+		err = errors.New("pages of an abandoned file are still coming")
 	}
 	return err
 }
@@ -112,8 +112,8 @@ func (a *answering) step(step string, page, pages int) {
 	a.send(stepFrame)
 }
 
-// pdf lays out the pages that follow the request. Where the reading of a file
-// stopped in the middle, its pages are kept, and a warning says so.
+// pdf lays out the pages that follow the request. If the reading of the file
+// stopped in the middle, its pages are kept, with a warning.
 func (a *answering) pdf(_ context.Context, f *file, w *sectionWriter) (Info, error) {
 	w.budget.later = func() int64 { return Allowance(f.size) / 2 } // how much text comes is not known
 	var doc pdfium.Document
@@ -131,14 +131,14 @@ func (a *answering) pdf(_ context.Context, f *file, w *sectionWriter) (Info, err
 		case documentFrame:
 			var err error
 			if doc, err = pdfium.DecodeDocument(frame.Payload); err != nil || layout != nil {
-				a.failed = errors.New("a document that cannot be read")
+				a.failed = errors.New("malformed or repeated document frame")
 				return Info{}, a.failed
 			}
 			layout = newPDFLayout(doc, w)
 		case pageFrame:
 			page, err := pdfium.DecodePage(frame.Payload)
 			if err != nil || layout == nil {
-				a.failed = errors.New("a page that cannot be read")
+				a.failed = errors.New("malformed page frame, or one before the document")
 				return Info{}, a.failed
 			}
 			a.step("reading", page.Number, doc.Pages)
@@ -152,7 +152,7 @@ func (a *answering) pdf(_ context.Context, f *file, w *sectionWriter) (Info, err
 		case endFrame:
 			stopped, err := decodeFailure(frame.Payload)
 			if err != nil || layout == nil && stopped.text == "" {
-				a.failed = errors.New("an end that cannot be read")
+				a.failed = errors.New("malformed end frame, or one before the document")
 				return Info{}, a.failed
 			}
 			if stopped.text != "" && (layout == nil || layout.pages == 0) {
@@ -167,7 +167,7 @@ func (a *answering) pdf(_ context.Context, f *file, w *sectionWriter) (Info, err
 			}
 			return info, nil
 		default:
-			a.failed = errors.New("a frame out of turn")
+			a.failed = errors.New("unexpected frame between pages")
 			return Info{}, a.failed
 		}
 	}

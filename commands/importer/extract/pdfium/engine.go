@@ -1,8 +1,8 @@
 // Package pdfium reads the text of PDF files in processes of their own, which
 // may hang, crash or swell without harm to the program that started them.
 // Readers starts and ends such processes; Serve is what runs in them. Both
-// talk by frames over the process's standard input and output. The package
-// imports nothing of ours but events/fault.
+// exchange frames over a process.Conn. The package imports extract/process,
+// extract/sandbox and events/fault.
 package pdfium
 
 import (
@@ -15,6 +15,7 @@ import (
 	pdf "github.com/klippa-app/go-pdfium"
 	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 )
 
 const wasmPage = 64 << 10 // bytes of a page of WebAssembly memory
@@ -24,10 +25,15 @@ const wasmPage = 64 << 10 // bytes of a page of WebAssembly memory
 // memory is bounded. It is not safe for concurrent use.
 type engine struct {
 	pdf.Pdfium
-	pool  pdf.Pool
-	cache wazero.CompilationCache
-	space []byte // for the window on the open file
+	pool     pdf.Pool
+	cache    wazero.CompilationCache
+	space    []byte     // for the window on the open file
+	memory   api.Memory // of PDFium
+	reserved []byte     // the same, unless the system cannot reserve it
 }
+
+// memoryOfPDFium returns how many bytes of a process's memory are for PDFium.
+func memoryOfPDFium(memory int64) int64 { return max(memory-overhead, leastPDFium) }
 
 // newEngine starts PDFium with at most memory bytes. Compiling it takes about
 // a second, unless cacheDir holds what an earlier start left there; an empty
@@ -62,9 +68,11 @@ func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 	if e.Pdfium, err = e.pool.GetInstance(time.Minute); err != nil {
 		return nil, fmt.Errorf("starting PDFium: %w", err)
 	}
-	if err := keepFunctions(e.Pdfium); err != nil {
+	module, err := keepFunctions(e.Pdfium)
+	if err != nil {
 		return nil, fmt.Errorf("starting PDFium: %w", err)
 	}
+	e.memory = module.Memory()
 	return e, nil
 }
 
@@ -73,6 +81,9 @@ func (e *engine) Close() error {
 	var errs []error
 	if e.pool != nil {
 		errs = append(errs, e.pool.Close())
+	}
+	if e.reserved != nil {
+		errs = append(errs, unmap(e.reserved))
 	}
 	return errors.Join(errs...)
 }

@@ -29,19 +29,19 @@ func (f *functions) ExportedFunction(name string) api.Function {
 
 // keepFunctions lets all calls of an instance go through functions. Its module
 // is an exported field of a type that go-pdfium does not export.
-func keepFunctions(instance pdf.Pdfium) error {
+func keepFunctions(instance pdf.Pdfium) (api.Module, error) {
 	implementation := reflect.Indirect(reflect.ValueOf(instance.GetImplementation()))
 	if implementation.Kind() != reflect.Struct {
-		return errors.New("go-pdfium does not show its implementation")
+		return nil, errors.New("go-pdfium does not show its implementation")
 	}
 	field := implementation.FieldByName("Module")
 	if !field.IsValid() || !field.CanSet() {
-		return errors.New("go-pdfium does not show its module")
+		return nil, errors.New("go-pdfium does not show its module")
 	}
 	module, ok := field.Interface().(api.Module)
 	if !ok {
-		return errors.New("go-pdfium runs by something else than wazero")
+		return nil, errors.New("go-pdfium runs by something else than wazero")
 	}
 	field.Set(reflect.ValueOf(&functions{module, map[string]api.Function{}}))
-	return nil
+	return module, nil
 }

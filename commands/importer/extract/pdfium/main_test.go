@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		err = Serve(*memory, *cache)
 	case *compile:
 	default:
-		err = process.Serve(*memory, func() error { return nil }, func(s *process.Server, _ process.Frame) error { return fail(s, mode) })
+		err = process.Serve(*memory, func() (int64, error) { return 0, nil }, func(s *process.Server, _ process.Frame) error { return fail(s, mode) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -25,7 +25,7 @@ type Bookmark struct {
 	Level int // from 1
 	Title string
 	Page  int     // from 1; 0 where it leads nowhere within the document
-	Y     float32 // from the top of its page, in points; negative where it is not told
+	Y     float32 // from the top of its page, in points; negative if unknown
 }
 
 // Page is one page's text.
@@ -37,7 +37,7 @@ type Page struct {
 	// fields as "name: value", comments, and names of attached files.
 	Notes []string
 	Blank bool // neither text nor image is on the page
-	// Broken tells that the page could not be read, or only in part.
+	// Broken is set if the page could not be read, or only in part.
 	Broken bool
 }
 

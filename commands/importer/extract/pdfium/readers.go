@@ -23,7 +23,8 @@ const (
 )
 
 const (
-	overhead    = 48 << 20  // bytes that a process needs beside PDFium's own memory
+	overhead    = 100 << 20 // bytes that a process needs beside PDFium's own memory
+	leastPDFium = 24 << 20  // bytes of that; it starts with 17 MiB
 	swollen     = 120 << 20 // bytes; a process that holds more after a file is ended
 	compileTime = 5 * time.Minute
 )
@@ -39,7 +40,7 @@ type Config struct {
 	CacheDir  string
 	Processes int           // at most at a time: the number of cores
 	Spare     int           // of those, for further files alone: they help with no other
-	Memory    int64         // bytes that one process may hold: DefaultMemory
+	Memory    int64         // bytes that one process may hold, PDFium's share included: DefaultMemory
 	Time      time.Duration // for one file: DefaultTime
 	PageTime  time.Duration // for one page: DefaultPageTime
 	Idle      time.Duration // after which an unused process is ended: process.DefaultIdle

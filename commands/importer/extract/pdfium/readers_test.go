@@ -161,11 +161,41 @@ func TestFilesAreReadSideBySide(t *testing.T) {
 	}
 }
 
+// A page whose content is one long piece of text takes memory in proportion.
+func TestPDFiumMayUseItsShareOfTheMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux bounds the memory of a process")
+	}
+	r := readersOf(t, "serve", Config{Processes: 1})
+	read := func(mib int) error {
+		// An array of numbers in the document's catalogue, which PDFium keeps.
+		numbers := strings.Repeat("7 ", mib<<20/numberCost)
+		path := filepath.Join(t.TempDir(), "big.pdf")
+		body := "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R /Kept [" + numbers + "] >>\nendobj\n" +
+			"2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>\nendobj\n" +
+			"trailer << /Size 4 /Root 1 0 R >>\n%%EOF\n"
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := pagesOf(t.Context(), r, path)
+		return err
+	}
+	if err := read(50 - 17); err != nil { // beside the 17 MiB that it begins with
+		t.Errorf("a PDF that takes 50 of %d MiB: %v", memoryOfPDFium(DefaultMemory)>>20, err)
+	}
+	if err := read(100); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "more memory than the 60 MiB") {
+		t.Errorf("a PDF that takes 100 MiB: %v", err)
+	}
+}
+
+// numberCost is how many bytes PDFium takes for a number of an array.
+const numberCost = 28
+
 func TestAProcessThatFailsLosesOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
 		"hang":   "a page of the PDF took longer than 300ms and its reading was stopped after page 1 of 3",
-		"crash":  "the PDF is damaged or needs more than 160 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
-		"babble": "the PDF is damaged or needs more than 160 MiB of memory (--extract-memory); its reading stopped after page 1 of 3",
+		"crash":  "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (160 MiB) leaves for it; its reading stopped after page 1 of 3",
+		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (160 MiB) leaves for it; its reading stopped after page 1 of 3",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
 		for range 2 { // each by a fresh process

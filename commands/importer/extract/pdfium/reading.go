@@ -64,8 +64,8 @@ func (r *reading) finish(ctx context.Context) {
 	r.ask(ctx, request{}, nil, func(process.Kind, []byte) error { return errUnasked })
 }
 
-// errUnasked says that a process answered what nobody asked.
-var errUnasked = errors.New("an answer out of turn")
+// errUnasked is the error of an answer that was not asked for.
+var errUnasked = errors.New("unexpected answer of the reader")
 
 // ask sends one request and passes on what comes. It leaves the process
 // spoilt unless it came to the end of its answer.
@@ -115,9 +115,9 @@ func (r *reading) ask(ctx context.Context, req request, file *File, answer func(
 	}
 }
 
-// died says why a process ended in the middle of a file. One that was told to
-// end, as all of a service are when it stops, says nothing of the file. A
-// signal of somebody else may be due to the file, as when the system is out of
+// died returns the error for a process that ended in the middle of a file. If it
+// was asked to end, as when the service stops, the file is not the cause. A
+// signal from outside may be due to the file, as when the system is out of
 // memory, and so may the end of a process that read others before.
 func (r *reading) died(d process.Death) error {
 	switch {
@@ -129,7 +129,7 @@ func (r *reading) died(d process.Death) error {
 	return r.broken(d.Cause)
 }
 
-// broken says why the reading of a file stopped in the middle.
+// broken returns the error for a reading that stopped in the middle of a file.
 func (r *reading) broken(cause process.Cause) error {
 	r.Spoilt = true
 	where := "before its first page was read"
@@ -142,7 +142,12 @@ func (r *reading) broken(cause process.Cause) error {
 	case cause == process.TimedOut, cause == process.OverCPU:
 		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v (--extract-time) and was stopped %s", r.config.Time, where)
 	case cause == process.OverMemory:
-		return fault.Errorf(fault.Invalid, "the PDF needs more than %d MiB of memory (--extract-memory); its reading stopped %s", r.config.Memory>>20, where)
+		return fault.Errorf(fault.Invalid, "the PDF needs more memory than %s; its reading stopped %s", r.config.bound(), where)
 	}
-	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more than %d MiB of memory (--extract-memory); its reading stopped %s", r.config.Memory>>20, where)
+	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more memory than %s; its reading stopped %s", r.config.bound(), where)
+}
+
+// bound says how much memory PDFium may have.
+func (c *Config) bound() string {
+	return fmt.Sprintf("the %d MiB that --extract-memory (%d MiB) leaves for it", memoryOfPDFium(c.Memory)>>20, c.Memory>>20)
 }

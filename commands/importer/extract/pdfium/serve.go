@@ -14,9 +14,10 @@ const maxPageBytes = 4 << 20
 // server answers requests.
 type server struct {
 	*engine
-	conn *process.Server
-	doc  *document // the open file, or nil
-	enc  process.Encoder
+	limit int64 // bytes of memory of this process
+	conn  *process.Server
+	doc   *document // the open file, or nil
+	enc   process.Encoder
 }
 
 // Serve reads the files that it is asked for, one after the other, within
@@ -27,22 +28,23 @@ func Serve(memory int64, cacheDir string) error {
 	if memory <= 0 {
 		memory = DefaultMemory
 	}
-	s := new(server)
+	s := &server{limit: memory}
 	defer func() {
 		if s.engine != nil {
 			s.Close()
 		}
 	}()
-	prepare := func() (err error) {
-		// PDFium's memory is copied when it grows, so that for a moment there are two.
-		s.engine, err = newEngine(cacheDir, max(memory-overhead, overhead)/2)
-		return err
+	prepare := func() (reserved int64, err error) {
+		if s.engine, err = newEngine(cacheDir, memoryOfPDFium(memory)); err != nil {
+			return 0, err
+		}
+		return s.engine.reserve(memoryOfPDFium(memory))
 	}
 	return process.Serve(memory, prepare, func(conn *process.Server, f process.Frame) error {
 		s.conn = conn
 		req, err := decodeRequest(f.Payload)
 		if f.Kind != requestFrame || err != nil {
-			return errors.New("what came is no request")
+			return errors.New("unexpected frame: want a request")
 		}
 		return s.answer(req)
 	})
@@ -94,7 +96,7 @@ func (s *server) open(req request) (failed bool, err error) {
 		return true, s.fail(failure{text: string(u)})
 	}
 	if err != nil {
-		s.fail(failure{text: "the PDF is damaged in a way that stops its reading", fatal: true})
+		s.fail(failure{text: "the PDF is damaged or needs more memory than " + (&Config{Memory: s.limit}).bound(), fatal: true})
 		return true, fmt.Errorf("open the PDF: %w", err)
 	}
 	if req.maxPages > 0 && doc.pages > req.maxPages {
@@ -112,7 +114,7 @@ func (s *server) open(req request) (failed bool, err error) {
 // read sends pages of the open file.
 func (s *server) read(first, last int) error {
 	if s.doc == nil {
-		return errors.New("pages were asked for before a file")
+		return errors.New("pages requested before a file was opened")
 	}
 	for n := first; n <= min(last, s.doc.pages); n++ {
 		page, err := s.doc.page(n)

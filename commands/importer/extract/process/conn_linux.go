@@ -42,7 +42,7 @@ func newConn(f *os.File) (*Conn, error) {
 	}
 	socket, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(errors.New("the connection is no socket"), c.Close())
+		return nil, errors.Join(errors.New("the connection is not a Unix socket"), c.Close())
 	}
 	e := &ends{socket: socket, oob: make([]byte, unix.CmsgSpace(4*maxReceived))}
 	return &Conn{ends: e, r: bufio.NewReaderSize(e, 64<<10), w: bufio.NewWriterSize(socket, 64<<10)}, nil

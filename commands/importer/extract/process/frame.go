@@ -15,14 +15,14 @@ type Kind byte
 // Ready is what a process sends first, with its Report.
 const Ready Kind = 1
 
-// MaxFrame is the most bytes of one frame: whatever is sent is far smaller, so
-// a greater length is a fault of the sender and not worth its memory.
+// MaxFrame is the most bytes of one frame. All real ones are far smaller, so a
+// greater length is an error of the sender, and no memory is allocated for it.
 const MaxFrame = 8 << 20
 
 // A frame is one byte that names its kind, the length of its payload as a
 // varint, and the payload.
 
-// Write adds one frame to what goes out at the next Flush, or before.
+// Write adds one frame to the buffer that the next Flush sends, at the latest.
 func (c *Conn) Write(k Kind, payload []byte) error {
 	if len(payload) > MaxFrame {
 		return fmt.Errorf("a frame of %d bytes is over %d", len(payload), MaxFrame)
@@ -59,7 +59,7 @@ func (c *Conn) Read() (Kind, []byte, error) {
 		return 0, nil, err
 	}
 	if k == 0 || n > MaxFrame {
-		return 0, nil, fmt.Errorf("a frame of kind %d and %d bytes", k, n)
+		return 0, nil, fmt.Errorf("invalid frame: kind %d, %d bytes", k, n)
 	}
 	c.buf = c.buf[:0]
 	for uint64(len(c.buf)) < n { // grow as bytes arrive, whatever length was announced
@@ -148,7 +148,7 @@ func (d *Decoder) Text() string {
 	return s
 }
 
-// Float takes a number; what is none is 0.
+// Float takes a number; NaN and infinities become 0.
 func (d *Decoder) Float() float32 {
 	if len(d.B) < 4 {
 		d.bad, d.B = true, nil
@@ -168,7 +168,7 @@ func (d *Decoder) Bool() bool { return d.Int() != 0 }
 // End returns an error unless the payload was whole and nothing is left of it.
 func (d *Decoder) End() error {
 	if d.bad || len(d.B) > 0 {
-		return errors.New("a payload that is none")
+		return errors.New("malformed payload")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"testing"
 	"time"
@@ -19,12 +20,16 @@ func TestMain(m *testing.M) {
 	flags := flag.NewFlagSet("probe", flag.ExitOnError)
 	memory := flags.Int64("memory", 0, "")
 	flags.Parse(os.Args[2:])
-	err := Serve(*memory, func() error { return nil }, func(s *Server, f Frame) error {
+	err := Serve(*memory, func() (int64, error) { return 0, nil }, func(s *Server, f Frame) error {
 		answer := string(f.Payload)
 		switch f.Kind {
 		case kindSwell:
 			swell()
 		case kindSpin:
+			for n := 0; ; n++ {
+			}
+		case kindDeaf:
+			signal.Ignore(xcpu)
 			for n := 0; ; n++ {
 			}
 		case kindPanic:
@@ -57,6 +62,7 @@ const (
 	kindProbe
 	kindSwell
 	kindSpin
+	kindDeaf // spins, and ignores the signal of its processor time
 	kindPanic
 	kindHang
 	kindFile

@@ -1,5 +1,5 @@
-// Package process runs processes of this program that do work for it which may
-// hang, crash or swell: each is killable, sandboxed, bounded in memory and
+// Package process runs work that may hang, crash or take too much memory in
+// processes of this program: each is killable, sandboxed, bounded in memory and
 // processor time by the system, and used for one request at a time. A Pool
 // starts and ends them; Serve is what runs in them. Both talk by frames over a
 // Conn. The package imports extract/sandbox and events/fault.
@@ -57,8 +57,8 @@ func NewPool(config Config) *Pool {
 	return &Pool{config: config}
 }
 
-// Take returns an idle process, or a fresh one, and always that if it is to
-// be. Give it back by Release.
+// Take returns an idle process or starts one, which it always does if fresh is
+// set. Return it by Release.
 func (r *Pool) Take(ctx context.Context, fresh bool) (*Process, error) {
 	p, err := r.takeIdle(fresh)
 	if p != nil || err != nil {
@@ -78,7 +78,7 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, fault.Errorf(fault.Unavailable, "start a reader: the service is ending")
+		return nil, fault.Errorf(fault.Unavailable, "start a reader: the service is stopping")
 	}
 	for !fresh && len(r.idle) > 0 {
 		p := r.idle[len(r.idle)-1]
@@ -98,9 +98,10 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 // Release keeps a process for the next request, or ends it.
 func (r *Pool) Release(p *Process) {
 	p.settle()
+	worn := p.worn()
 	swollen := r.config.Swollen > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.Swollen
 	r.mu.Lock()
-	if r.closed || p.Spoilt || swollen || p.Uses >= r.config.Uses {
+	if r.closed || p.Spoilt || swollen || worn || p.Uses >= r.config.Uses {
 		r.mu.Unlock()
 		p.end()
 		return

@@ -79,12 +79,17 @@ func TestDeathsAreToldApart(t *testing.T) {
 	}{
 		{kindSwell, OverMemory, nil},
 		{kindSpin, OverCPU, nil},
+		{kindDeaf, OverCPU, nil},
 		{kindPanic, Failed, nil},
 		{kindHang, TimedOut, nil},
 		{kindHang, Killed, func(p *Process) { p.Kill() }},
 	} {
 		p := take(t, pool, true)
-		if err := p.Begin(time.Second); err != nil {
+		cpu := time.Second
+		if c.kind == kindDeaf {
+			cpu = time.Millisecond // its hard limit is a second, then
+		}
+		if err := p.Begin(cpu); err != nil {
 			t.Fatal(err)
 		}
 		patience := time.Minute
@@ -146,7 +151,7 @@ func TestTheReportSaysWhatHolds(t *testing.T) {
 	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
 	report := take(t, poolOf(t, Config{Memory: 128 << 20}), true).Report.String()
 	t.Log(report)
-	for _, want := range []string{"empty environment", "no descriptors", "low priority", "memory limit of 128 MiB", "CPU limit", "limits of files and cores"} {
+	for _, want := range []string{"empty environment", "no descriptors", "low priority", "memory limit of 128 MiB", "CPU limit", "limits of files and cores", "no signals to other processes"} {
 		if holds, _, _ := strings.Cut(report, "; lacks"); !strings.Contains(holds, want) {
 			t.Errorf("the report %q does not say that the %s holds", report, want)
 		}

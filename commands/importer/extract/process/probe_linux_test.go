@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const xcpu = unix.SIGXCPU
+
 // maxResident is the most memory that an ended process held, in bytes.
 func (p *Process) maxResident() int64 {
 	return p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
@@ -41,8 +43,13 @@ var probes = map[string]func() error{
 		}
 		return nil
 	},
-	"trace":            func() error { return unix.PtraceAttach(os.Getppid()) },
-	"signal":           func() error { return unix.Kill(os.Getppid(), 0) },
+	"trace":           func() error { return unix.PtraceAttach(os.Getppid()) },
+	"signal":          func() error { return unix.Kill(os.Getppid(), 0) },
+	"signal a thread": func() error { return unix.Tgkill(os.Getppid(), os.Getppid(), 0) },
+	"own a descriptor for another": func() error {
+		_, err := unix.FcntlInt(1, unix.F_SETOWN, os.Getppid())
+		return err
+	},
 	"raise its limits": func() error { return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: 1 << 40, Max: 1 << 40}) },
 	"raise its priority": func() error {
 		return unix.Setpriority(unix.PRIO_PROCESS, 0, -5)
@@ -64,7 +71,7 @@ var probes = map[string]func() error{
 	},
 }
 
-// refused takes an answer of the network for one: the door was open.
+// refused returns nil for an answer of the network: the sandbox let the call pass.
 func refused(err error) error {
 	if err != nil && strings.Contains(err.Error(), "refused") {
 		return nil
@@ -72,7 +79,7 @@ func refused(err error) error {
 	return err
 }
 
-// nonZero returns errno where it is the one that says that the call is denied.
+// nonZero returns errno if it says that the call is denied.
 func nonZero(errno, denied syscall.Errno) error {
 	if errno == denied {
 		return errno

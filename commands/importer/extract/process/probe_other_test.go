@@ -5,7 +5,10 @@ package process
 import (
 	"os"
 	"strings"
+	"syscall"
 )
+
+const xcpu = syscall.SIGTERM // has no other here
 
 func (p *Process) maxResident() int64 { return 0 }
 

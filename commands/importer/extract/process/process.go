@@ -19,8 +19,8 @@ import (
 
 const (
 	startTime = 2 * time.Minute // for a start on a busy machine
-	endTime   = 2 * time.Second // for a process that said its last word
-	maxDetail = 120             // bytes of what a process said last, for a log: a stack follows
+	endTime   = 2 * time.Second // for a process that closed its connection
+	maxDetail = 120             // bytes of its standard error, for a log: a stack follows
 )
 
 // Process is one running process of a Pool. It answers one request at a time.
@@ -28,16 +28,18 @@ type Process struct {
 	*Conn
 	Report sandbox.Report // what it said of its sandbox
 	Uses   int            // requests so far, this one included: 1 says that it is fresh
-	// Spoilt is for its user to set: it must not be used again.
+	// Spoilt is set by its user if it must not be used again.
 	Spoilt bool
 
-	cmd    *exec.Cmd
-	stderr tail
-	killed atomic.Bool   // by its watchdog
-	exited chan struct{} // closed when it has ended
-	failed error         // of waiting for it; nil where that tells its state
-	timer  *time.Timer   // ends it when idle
-	watch  *watch        // over its request; nil between requests
+	cmd     *exec.Cmd
+	stderr  tail
+	killed  atomic.Bool   // by its watchdog
+	exited  chan struct{} // closed when it has ended
+	failed  error         // of waiting for it; nil if its exit state is known
+	timer   *time.Timer   // ends it when idle
+	hardCPU time.Duration // since its start: its last limit; 0 before the first request
+	mostCPU time.Duration // of the last request
+	watch   *watch        // over its request; nil between requests
 }
 
 // start starts a process and waits until it is ready.
@@ -74,13 +76,13 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	}()
 	k, payload, err := p.Receive(ctx, startTime)
 	if err == nil && k != Ready {
-		err = fmt.Errorf("it sent %d first", k)
+		err = fmt.Errorf("its first frame is of kind %d, not a report", k)
 	}
 	if err == nil {
 		p.Report, err = decodeReport(payload)
 	}
 	if err == nil {
-		p.Report.Note("CPU limit", sandbox.LimitCPU(p.cmd.Process.Pid, startTime))
+		p.Report.Note("CPU limit", sandbox.LimitCPU(p.cmd.Process.Pid, startTime, 0))
 	}
 	if err != nil {
 		p.end()
@@ -89,13 +91,31 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	return p, nil
 }
 
-// Begin is called before each request: from here on the process may take so
-// much processor time, which the system sees to.
+// Begin is called before each request. The system ends the process once it has
+// used most processor time more, by a signal that code which took it over could
+// ignore; a limit on all its requests together, set by the first, kills it.
 func (p *Process) Begin(most time.Duration) error {
 	p.Uses++
 	p.settle()
 	p.watch = watchOver(p)
-	return sandbox.LimitCPU(p.cmd.Process.Pid, most)
+	used, err := sandbox.UsedCPU(p.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	hard := time.Duration(0)
+	if p.hardCPU == 0 {
+		p.hardCPU = (used + 2*most).Truncate(time.Second) + time.Second // two requests, rounded up
+		hard = p.hardCPU
+	}
+	p.mostCPU = most
+	return sandbox.LimitCPU(p.cmd.Process.Pid, used+most, hard)
+}
+
+// worn reports whether so much processor time is used up that the next request
+// could be killed for what earlier ones took.
+func (p *Process) worn() bool {
+	used, err := sandbox.UsedCPU(p.cmd.Process.Pid)
+	return err == nil && p.hardCPU > 0 && used+p.mostCPU > p.hardCPU
 }
 
 // Receive reads the next frame. If it does not come in time, or ctx ends, the
@@ -141,12 +161,12 @@ func (p *Process) end() error {
 type Cause int
 
 const (
-	Failed     Cause = iota // by itself, or it sent what nobody asked for
-	TimedOut                // it was killed since what was to come did not
+	Failed     Cause = iota // by itself, or it sent an invalid frame
+	TimedOut                // it was killed because no frame came in time
 	OverCPU                 // it took more processor time than Begin allowed
 	OverMemory              // it asked for more memory than it may have
-	Killed                  // by a signal of somebody else, or of the system
-	Stopped                 // it was told to end, as all of a service are when it stops
+	Killed                  // by a signal from outside, or from the system
+	Stopped                 // by a request to end, as when the service stops
 )
 
 // Death says how a process ended. Nothing can be read from it any more.
@@ -157,13 +177,13 @@ type Death struct {
 
 // Died is the error that a process ended before it was done, in a way that may
 // be due to what it worked on, or not: another try, in a process of its own,
-// tells.
+// decides.
 type Died struct{ Death }
 
 func (d *Died) Error() string { return "the reader ended before it was done: " + d.Detail }
 
-// Died waits for the end of a process from which nothing more comes, and says
-// how it came about.
+// Died waits for the end of a process whose connection has ended, and returns
+// its cause.
 func (p *Process) Died() Death {
 	p.Spoilt = true
 	late := time.AfterFunc(endTime, func() {
@@ -186,7 +206,7 @@ func (p *Process) Died() Death {
 		return Death{TimedOut, detail}
 	case p.killed.Load():
 		return Death{Failed, detail} // it sent nonsense and went on
-	case sandbox.OverCPU(state):
+	case sandbox.OverCPU(state, p.hardCPU):
 		return Death{OverCPU, detail}
 	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || strings.Contains(said, "pthread_create failed"):
 		return Death{OverMemory, detail}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"annals/commands/importer/extract/sandbox"
@@ -26,25 +27,28 @@ type Server struct {
 }
 
 // Serve is what a process runs that a Pool started. It makes itself ready by
-// prepare, enters its sandbox, which leaves it memory bytes to write to, and has
-// answer called with each request, one after the other, until the program that
-// started it closes the connection. Should that happen in the middle of a
-// request, the process exits, because nobody is left to end it. An error of
+// prepare, which returns how many of the bytes it allocated are still untouched
+// and will be used, enters its sandbox, which leaves it memory bytes to write to,
+// and calls answer with each request, one after the other, until the program
+// that started it closes the connection. If that happens in the middle of a
+// request, the process exits, because its answer cannot be sent. An error of
 // answer ends Serve.
-func Serve(memory int64, prepare func() error, answer func(*Server, Frame) error) error {
+func Serve(memory int64, prepare func() (reserved int64, err error), answer func(*Server, Frame) error) error {
 	sandbox.Begin()
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // a file is read by one thread, beside the collector
 	conn, err := standard()
 	if err != nil {
 		return fmt.Errorf("use the connection to the server: %w", err)
 	}
-	if err := prepare(); err != nil {
+	reserved, err := prepare()
+	if err != nil {
 		return err
 	}
 	if memory > 0 {
 		debug.SetMemoryLimit(memory / 2) // collects before the system refuses more
 	}
-	report := sandbox.Enter(sandbox.Rules{Memory: memory})
+	startThreads()
+	report := sandbox.Enter(sandbox.Rules{Memory: memory, Reserved: reserved})
 	if err := conn.Send(Ready, encodeReport(report), nil); err != nil {
 		return fmt.Errorf("report that the reader is ready: %w", err)
 	}
@@ -69,6 +73,23 @@ func Serve(memory int64, prepare func() error, answer func(*Server, Frame) error
 		}
 		busy.Store(false)
 	}
+}
+
+// startThreads starts the threads that Go may need later and keeps. The system
+// counts the whole stack of each, some 8 MiB, as memory when it starts.
+func startThreads() {
+	const threads = 12
+	var started, ended sync.WaitGroup
+	started.Add(threads)
+	for range threads {
+		ended.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			started.Done()
+			started.Wait()
+		})
+	}
+	ended.Wait()
 }
 
 // receive passes on what comes, to the end of the connection.

@@ -8,7 +8,8 @@ import "strings"
 
 // Rules are what differs from process to process.
 type Rules struct {
-	Memory int64 // most bytes of memory that can be written; 0: no limit
+	Memory   int64 // most bytes of memory that can be written; 0: no limit
+	Reserved int64 // bytes of it that are allocated, but not touched yet
 }
 
 // Report says which measures hold in a process that entered its sandbox, and

@@ -22,8 +22,8 @@ const (
 	oomScore = 800 // and are the first to go when the machine runs out of memory
 	maxFiles = 64  // open at a time: the input, what Go needs, and room
 	// maxUntouched is the most memory that counts as never touched at the start:
-	// 70 MiB of Go's runtime, and stacks of the C library.
-	maxUntouched = 160 << 20
+	// 70 MiB of Go's runtime, and stacks of the C library, 8 MiB for each thread.
+	maxUntouched = 224 << 20
 	// room is for what of the program comes to be used.
 	room = 40 << 20
 )
@@ -71,7 +71,7 @@ func Enter(rules Rules) Report {
 	r.Note("low priority", err)
 	forgetProgram()
 	if rules.Memory > 0 {
-		r.Note(fmt.Sprintf("memory limit of %d MiB", rules.Memory>>20), limitMemory(rules.Memory))
+		r.Note(fmt.Sprintf("memory limit of %d MiB", rules.Memory>>20), limitMemory(rules))
 	}
 	var errs []error
 	for _, l := range []struct {
@@ -87,7 +87,13 @@ func Enter(rules Rules) Report {
 		measure += " ABI " + strconv.Itoa(abi)
 	}
 	r.Note(measure, err)
-	r.Note("seccomp", filtered())
+	err = filterCalls()
+	r.Note("seccomp", err)
+	if err != nil && abi < scopedSignals {
+		r.Note("no signals to other processes", errors.New("that takes seccomp, or Landlock ABI "+strconv.Itoa(scopedSignals)))
+	} else {
+		r.Note("no signals to other processes", nil)
+	}
 	return r
 }
 
@@ -113,10 +119,10 @@ func forgetProgram() {
 	}
 }
 
-// limitMemory has the system refuse memory beyond so many bytes. What it counts
-// is what may be written, of which Go's runtime never touches much; the program
-// itself, of which it counts nothing, is part of the bytes all the same.
-func limitMemory(most int64) error {
+// limitMemory has the system refuse memory beyond rules.Memory. It counts what
+// may be written, of which Go's runtime never touches much. It does not count
+// the program itself, which is part of rules.Memory all the same.
+func limitMemory(rules Rules) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
@@ -130,8 +136,8 @@ func limitMemory(most int64) error {
 		}
 		return 0
 	}
-	untouched := max(0, kib("VmData")-kib("RssAnon")) << 10
-	return limit(unix.RLIMIT_DATA, uint64(max(0, most-kib("RssFile")<<10-room)+min(untouched, maxUntouched)))
+	untouched := max(0, (kib("VmData")-kib("RssAnon"))<<10-rules.Reserved)
+	return limit(unix.RLIMIT_DATA, uint64(max(0, rules.Memory-kib("RssFile")<<10-room)+min(untouched, maxUntouched)))
 }
 
 // limit sets a limit of this process that it cannot raise again.
@@ -168,21 +174,6 @@ func inherited() error {
 	return nil
 }
 
-// LimitCPU has a process killed by the system once it has taken more processor
-// time than it had when this was called, and more. Its clock counts seconds.
-func LimitCPU(pid int, more time.Duration) error {
-	used, err := UsedCPU(pid)
-	if err != nil {
-		return err
-	}
-	seconds := (used + more + time.Second - 1) / time.Second
-	most := unix.Rlimit{Cur: uint64(seconds), Max: unix.RLIM_INFINITY}
-	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, &most, nil); err != nil {
-		return fmt.Errorf("limit the processor time of a reader: %w", err)
-	}
-	return nil
-}
-
 // UsedCPU returns the processor time that a process has taken.
 func UsedCPU(pid int) (time.Duration, error) {
 	var used unix.Timespec
@@ -192,6 +183,26 @@ func UsedCPU(pid int) (time.Duration, error) {
 	}
 	return time.Duration(used.Nano()), nil
 }
+
+// LimitCPU has the system end a process by a signal once it has used soft
+// processor time since it started, and kill it at hard, which cannot be raised
+// again; 0 leaves that as it is. The system counts whole seconds.
+func LimitCPU(pid int, soft, hard time.Duration) error {
+	var l unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, nil, &l); err != nil {
+		return fmt.Errorf("read the limit of a reader's processor time: %w", err)
+	}
+	if hard > 0 {
+		l.Max = seconds(hard)
+	}
+	l.Cur = min(seconds(soft), l.Max)
+	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, &l, nil); err != nil {
+		return fmt.Errorf("limit the processor time of a reader: %w", err)
+	}
+	return nil
+}
+
+func seconds(d time.Duration) uint64 { return uint64((d + time.Second - 1) / time.Second) }
 
 // Yield has a process rank behind other readers, or beside them again. The
 // latter needs a privilege on most systems.
@@ -206,10 +217,15 @@ func Yield(pid int, yield bool) error {
 	return nil
 }
 
-// OverCPU reports whether a process was ended for its processor time.
-func OverCPU(state *os.ProcessState) bool {
+// OverCPU reports whether a process was ended for its processor time, of which
+// hard was its last limit, or 0.
+func OverCPU(state *os.ProcessState, hard time.Duration) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGXCPU
+	if !ok || !status.Signaled() {
+		return false
+	}
+	used := state.UserTime() + state.SystemTime() // not of the clock that the limit goes by
+	return status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL && hard > 0 && used >= hard-time.Second/2
 }
 
 // Resident returns how many bytes of memory a process holds; 0 if that is not

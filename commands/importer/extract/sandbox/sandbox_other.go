@@ -24,14 +24,14 @@ func Enter(Rules) Report {
 	if len(os.Environ()) <= 1 { // Windows keeps SYSTEMROOT
 		r.Note("empty environment", nil)
 	}
-	for _, measure := range []string{"memory limit", "Landlock", "seccomp"} {
+	for _, measure := range []string{"memory limit", "Landlock", "seccomp", "no signals to other processes"} {
 		r.Note(measure, errNotHere)
 	}
 	return r
 }
 
-// LimitCPU says that it can do nothing here.
-func LimitCPU(int, time.Duration) error { return errNotHere }
+// LimitCPU returns an error here.
+func LimitCPU(int, time.Duration, time.Duration) error { return errNotHere }
 
 // UsedCPU says that it is not known here.
 func UsedCPU(int) (time.Duration, error) { return 0, errNotHere }
@@ -40,7 +40,7 @@ func UsedCPU(int) (time.Duration, error) { return 0, errNotHere }
 func Yield(int, bool) error { return errNotHere }
 
 // OverCPU reports false: nothing ends a process for its processor time here.
-func OverCPU(*os.ProcessState) bool { return false }
+func OverCPU(*os.ProcessState, time.Duration) bool { return false }
 
 // Resident returns 0: it is not known here.
 func Resident(int) int64 { return 0 }
