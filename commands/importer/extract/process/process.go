@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -208,7 +209,7 @@ func (p *Process) Died() Death {
 		return Death{Failed, detail} // it sent nonsense and went on
 	case sandbox.OverCPU(state, p.hardCPU):
 		return Death{OverCPU, detail}
-	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || strings.Contains(said, "pthread_create failed"):
+	case slices.ContainsFunc(outOfMemory, func(words string) bool { return strings.Contains(said, words) }):
 		return Death{OverMemory, detail}
 	case !ok || !status.Signaled():
 		return Death{Failed, detail}
@@ -216,6 +217,11 @@ func (p *Process) Died() Death {
 		return Death{Stopped, detail}
 	}
 	return Death{Killed, detail}
+}
+
+// outOfMemory are words of Go's runtime and of the C library for that.
+var outOfMemory = []string{
+	"out of memory", "cannot allocate", "cannot map pages", "failed to allocate", "pthread_create failed", "failed to create new OS thread", "errno=12", "errno 12",
 }
 
 // IsEnd reports whether an error of Receive says that the process has ended or
