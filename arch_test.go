@@ -36,7 +36,7 @@ var rules = map[string][]string{
 	"events/backup":                     {"events", "events/fault", "events/originals", "events/s3"},
 	"commands":                          {"commands/quota", "events", "events/failpoint", "events/fault", "events/lookalike"},
 	"commands/quota":                    {"events", "events/fault"},
-	"commands/importer":                 {"commands", "commands/importer/extract", "commands/importer/turns", "events", "events/failpoint", "events/fault", "events/originals"},
+	"commands/importer":                 {"commands", "commands/importer/extract", "commands/importer/turns", "commands/quota", "events", "events/failpoint", "events/fault", "events/originals"},
 	"commands/importer/...":             {"events/fault"},
 	"commands/importer/extract":         {"commands/importer/extract/...", "events/fault", "events/lookalike"},
 	"commands/importer/extract/pdfium":  {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},

@@ -25,7 +25,7 @@ type document struct {
 	title     string
 	warnings  []string
 
-	bytes int64 // of the originals of all versions
+	bytes int64 // that all versions take
 
 	causation string   // of DocumentImported: what made the document
 	revisions []string // causations of each DocumentRevised
@@ -42,7 +42,7 @@ func (d *document) apply(e events.Event) {
 	case events.DocumentImported:
 		d.exists, d.version, d.causation = true, data.Version, e.Metadata.Causation
 		d.folder, d.name, d.tags = data.Folder, data.Name, data.Tags
-		d.bytes += data.Size
+		d.bytes += data.Stored()
 		d.read(data.Content)
 	case events.DocumentRenamed:
 		d.version, d.name = data.Version, data.Name
@@ -53,7 +53,7 @@ func (d *document) apply(e events.Event) {
 		d.version, d.tags = data.Version, data.Tags
 	case events.DocumentRevised:
 		d.version, d.revisions = data.Version, append(d.revisions, e.Metadata.Causation)
-		d.bytes += data.Size
+		d.bytes += data.Stored()
 		d.read(data.Content)
 	case events.DocumentReread:
 		d.version = data.Version

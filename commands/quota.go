@@ -158,6 +158,46 @@ func (h *Handler) AdmitRevision(ctx context.Context, user events.User, hold *quo
 	return hold.Admit(ctx, takes, []quota.Part{{Space: space, Takes: quota.Limits{quota.Bytes: c.Size}}})
 }
 
+// HoldText takes room for the text of a file that was read, before anything of it
+// is appended. Until then how much there is of it is not known, so that it may not
+// fit though the file did; then the error is of kind fault.Invalid.
+func (h *Handler) HoldText(ctx context.Context, user events.User, folder uuid.UUID, bytes int64) (*quota.Hold, error) {
+	hold, err := h.Quota.Begin(ctx, user)
+	if hold == nil || err != nil {
+		return nil, err
+	}
+	takes := quota.Limits{quota.Bytes: events.TextStored(bytes)}
+	var parts []quota.Part
+	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		if path := t.path(folder); len(path) > 0 {
+			parts = []quota.Part{{Space: t.space(path), Takes: takes}}
+		}
+		return nil
+	})
+	if err == nil {
+		err = hold.Admit(ctx, takes, parts)
+	}
+	if err != nil {
+		hold.Close()
+	}
+	if fault.Is(err, fault.TooLarge) {
+		return nil, fault.Errorf(fault.Invalid, "there is no room for the file's text, of which %s are kept: %w", quota.Bytes.Show(takes[quota.Bytes]), err)
+	}
+	return hold, err
+}
+
+// SettleText has what HoldText took count by what is in the log now.
+func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
+	if hold == nil {
+		return nil
+	}
+	head, err := h.Log.Head(ctx)
+	if err == nil {
+		hold.Settle(head)
+	}
+	return err
+}
+
 // makes is how many folders a user may make besides those he has made: none is
 // less than 0 where there is no limit.
 type makes struct {

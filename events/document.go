@@ -29,12 +29,26 @@ type Content struct {
 	TextStream string `json:"text_stream"`     // the sections' stream; events of it that came before count
 	Sections   int    `json:"sections"`        // number of sections, not of parts
 	Extractor  int    `json:"extractor"`       // version of what read the file
+	// TextBytes is how many bytes the events of the sections take; 0 where that was
+	// not noted yet.
+	TextBytes int64 `json:"text_bytes,omitempty"`
 	// Description is one line and Summary a few sentences, both taken from
 	// the text.
 	Description string   `json:"description,omitempty"`
 	Summary     string   `json:"summary,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"` // what could not be read, as sentences
 }
+
+// textCopies is how often the text is kept: in the log, in the read model of
+// texts, and in the search index.
+const textCopies = 3
+
+// TextStored is what the service keeps of a text of so many bytes.
+func TextStored(bytes int64) int64 { return textCopies * bytes }
+
+// Stored is what the service keeps of the content, in bytes: the original, and its
+// text.
+func (c Content) Stored() int64 { return c.Size + TextStored(c.TextBytes) }
 
 // ContentOf returns the content that an event gives its document; ok is false
 // for events that leave it as it is.

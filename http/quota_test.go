@@ -72,7 +72,7 @@ func (s *service) head() events.Position {
 }
 
 func TestUploadsBeyondTheLimits(t *testing.T) {
-	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 4, quota.Folders: 2}, quota.Limits{quota.Bytes: 60_000})
+	s := limit(t, quota.Limits{quota.Bytes: 250_000, quota.Documents: 4, quota.Folders: 2}, quota.Limits{quota.Bytes: 200_000})
 	if status, body, _ := s.put("A", []int{40_000}); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	} else {
@@ -85,16 +85,16 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 		sizes  []int
 		words  string
 	}{
-		"too many bytes":         {"B", []int{30_000, 40_000}, `{"detail":"you have 39 KiB stored and in work, and the limit is 98 KiB: there is room for 59 KiB more`},
+		"too many bytes":         {"B", []int{60_000, 40_000}, `{"detail":"you have 157 KiB stored and in work, and the limit is 244 KiB: there is room for 87 KiB more`},
 		"too many documents":     {"A", []int{10, 10, 10, 10}, "you have 1 documents, with files in work, and the limit is 4: there is room for 3 more"},
 		"too many folders":       {"A/B/C", []int{10}, "you have 1 folders"},
-		"too much in one folder": {"A", []int{30_000}, `there is no room for 29 KiB more in folder \"A\", which may have 59 KiB with all below it`},
+		"too much in one folder": {"A", []int{45_000}, `there is no room for 44 KiB more in folder \"A\", which may have 195 KiB with all below it`},
 	} {
 		status, body, _ := s.put(c.folder, c.sizes)
 		s.refusedBy(what, status, body, c.words)
 	}
 	id := decode[[]struct{ ID string }](t, second(s.do("GET", "/vault/documents?folderId="+s.folderNamed("A"), "")))[0].ID
-	for what, size := range map[string]int{"a revision beyond the user's bytes": 70_000, "a revision beyond the folder's": 30_000} {
+	for what, size := range map[string]int{"a revision beyond the user's bytes": 95_000, "a revision beyond the folder's": 45_000} {
 		resp, body := s.do("PUT", "/vault/documents/"+id+"/content", strings.Repeat("oil lamp ", size/9), "If-Match", `"1"`, "Content-Type", "text/plain")
 		s.refusedBy(what, resp.StatusCode, body, `"statusCode":413`, "there is")
 	}
@@ -110,17 +110,20 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 			t.Errorf("%s is refused: %d %s", who, status, body)
 		}
 	}
-	// What is deleted may be stored again.
+	// What is deleted counts until its original is swept: nobody fills the disk by
+	// uploads that he deletes.
 	resp, body := s.do("DELETE", "/vault/documents/"+id+"?version=1", "")
 	if resp.StatusCode != 204 {
 		t.Fatalf("%d %s", resp.StatusCode, body)
 	}
 	s.passUsage()
-	if status, body, _ := s.put("A", []int{50_000}); status != 200 {
-		t.Errorf("after the deletion: %d %s", status, body)
+	status, body, _ := s.put("A", []int{95_000})
+	s.refusedBy("what takes the place of what was deleted", status, body, "What is deleted, and files that failed, count for up to 30 hours")
+	if status, body, _ := s.put("A", []int{100}); status != 200 {
+		t.Errorf("what fits beside it: %d %s", status, body)
 	}
 	_, text := s.do("GET", "/metrics", "")
-	for _, want := range []string{`{limit="documents"} 1`, `{limit="folders"} 1`, `{limit="bytes"} 4`} {
+	for _, want := range []string{`{limit="documents"} 1`, `{limit="folders"} 1`, `{limit="bytes"} 5`} {
 		if !strings.Contains(text, "annals_quota_refusals_total"+want) {
 			t.Errorf("no %s in the metrics", want)
 		}
@@ -194,6 +197,57 @@ func TestFilesBeyondTheLimitsAreNotStored(t *testing.T) {
 		if err := in.Discard(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What is kept of a file's text needs room, too. A file whose text has none fails,
+// and leaves nothing of it.
+func TestATextThatDoesNotFit(t *testing.T) {
+	for what, limits := range map[string][2]quota.Limits{"user": {{quota.Bytes: 12_000}, {}}, "folder": {{}, {quota.Bytes: 12_000}}} {
+		s := limit(t, limits[0], limits[1])
+		_, body, _ := s.put("A", []int{2_000})
+		s.finish(decode[jobReply](t, body).JobID)
+		s.passUsage()
+		_, body, _ = s.put("A", []int{2_000})
+		j := s.finish(decode[jobReply](t, body).JobID)
+		if j.Failed != 1 || !strings.Contains(j.Results[0].Error, "there is no room for the file's text, of which 6.") {
+			t.Errorf("a text beyond the limit of the %s: %+v", what, j)
+		}
+		texts := 0
+		for _, e := range s.events() {
+			if _, ok := e.Data.(events.SectionExtracted); ok {
+				texts++
+			}
+		}
+		if texts != 1 {
+			t.Errorf("the log has %d sections, want that of the first file", texts)
+		}
+	}
+}
+
+// Who uploads and deletes in turn stores no more than who keeps it.
+func TestUploadsThatAreDeletedCount(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Bytes: 50_000}, quota.Limits{})
+	rounds := 0
+	for ; rounds < 20; rounds++ {
+		status, body, _ := s.put("A", []int{5_000})
+		if status == 413 {
+			break
+		}
+		j := s.finish(decode[jobReply](t, body).JobID)
+		if j.Failed > 0 {
+			break
+		}
+		if resp, body := s.do("DELETE", "/vault/documents/"+j.Results[0].DocumentID+"?version=1", ""); resp.StatusCode != 204 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+		s.passUsage()
+	}
+	if rounds != 2 {
+		t.Errorf("%d uploads of 5,000 bytes, which take 21,000 with their text, were stored under a limit of 50,000", rounds)
+	}
+	if _, body := s.do("GET", "/vault/usage", ""); !strings.Contains(body, `"deleted":4`) {
+		t.Errorf("what was deleted is not shown: %s", body)
 	}
 }
 
@@ -292,16 +346,32 @@ func TestFoldersAndSharesBeyondTheLimits(t *testing.T) {
 	s.share(other, "user:bob", "read", "user:carol", "read")
 }
 
+// keeps returns what is kept of the one document that there is, whose original has
+// a size: that, and its text three times.
+func (s *service) keeps(size int64) int64 {
+	s.Helper()
+	for _, e := range s.events() {
+		if d, ok := e.Data.(events.DocumentImported); ok {
+			if d.Size != size || d.TextBytes < size || d.TextBytes > size+400 {
+				s.Errorf("a document has %d bytes and %d of text, want %d and a little more", d.Size, d.TextBytes, size)
+			}
+			return d.Size + 3*d.TextBytes
+		}
+	}
+	s.Fatal("there is no document")
+	return 0
+}
+
 // Users see what they take and may take.
 func TestUsersSeeWhatTheyUse(t *testing.T) {
-	s := limit(t, quota.Limits{quota.Bytes: 1000, quota.Search: int64(30 * time.Second)}, quota.Limits{})
-	policy := &quota.Policy{User: quota.Limits{quota.Bytes: 1000, quota.Search: int64(30 * time.Second)}}
+	s := limit(t, quota.Limits{quota.Bytes: 10_000, quota.Search: int64(30 * time.Second)}, quota.Limits{})
+	policy := &quota.Policy{User: quota.Limits{quota.Bytes: 10_000, quota.Search: int64(30 * time.Second)}}
 	s.server.Quotas = policy.Of
 	s.file("A/B", "a.txt", strings.Repeat("a", 100))
 	s.share(s.folderNamed("A"), "user:bob", "read")
 	s.passUsage()
 	resp, body := s.do("GET", "/vault/usage", "")
-	s.want(resp, body, 200, `{"bytes":{"used":100,"inWork":0,"failed":0,"limit":1000},"documents":{"used":1,"inWork":0,"limit":null},"folders":{"used":2,"inWork":0,"limit":null},
+	s.want(resp, body, 200, `{"bytes":{"used":`+fmt.Sprint(s.keeps(100))+`,"inWork":0,"failed":0,"deleted":0,"limit":10000},"documents":{"used":1,"inWork":0,"limit":null},"folders":{"used":2,"inWork":0,"limit":null},
 		"shares":{"used":1,"limit":null},"imports":{"used":0,"limit":null},"searchSeconds":{"used":0,"limit":30}}`)
 	resp, body = s.do("GET", "/vault/usage", "", "Authorization", "Bearer bob")
 	if resp.StatusCode != 200 || !strings.Contains(body, `"bytes":{"used":0`) {
@@ -315,7 +385,7 @@ func TestUsersSeeWhatTheyUse(t *testing.T) {
 // What is moved into a folder needs room there, unless its own limits held for it
 // before.
 func TestMovesBeyondAFoldersLimit(t *testing.T) {
-	s := limit(t, quota.Limits{}, quota.Limits{quota.Bytes: 100, quota.Documents: 10})
+	s := limit(t, quota.Limits{}, quota.Limits{quota.Bytes: 2000, quota.Documents: 10})
 	first := s.file("A/In", "a.txt", strings.Repeat("a", 80))
 	second := s.file("B/Out", "b.txt", strings.Repeat("b", 80))
 	s.passUsage()
@@ -325,9 +395,9 @@ func TestMovesBeyondAFoldersLimit(t *testing.T) {
 		return resp.StatusCode, body
 	}
 	status, body := move(second, s.folderOf(first))
-	s.refusedBy("a document", status, body, `no room for 80 B more in folder \"A\"`)
+	s.refusedBy("a document", status, body, `no room for 1.3 KiB more in folder \"A\"`)
 	resp, body := s.do("PATCH", "/vault/folders/"+from, `{"parentFolderId":"`+s.folderNamed("A")+`"}`)
-	s.refusedBy("a folder", resp.StatusCode, body, `no room for 80 B more in folder \"A\"`)
+	s.refusedBy("a folder", resp.StatusCode, body, `no room for 1.3 KiB more in folder \"A\"`)
 	if status, body := move(second, s.folderNamed("B")); status != 200 {
 		t.Errorf("a move within the folder = %d %s", status, body)
 	}
@@ -338,7 +408,7 @@ func TestMovesBeyondAFoldersLimit(t *testing.T) {
 
 // Files that fail count until their originals are swept; duplicates do not.
 func TestFailedFilesCount(t *testing.T) {
-	s := limit(t, quota.Limits{quota.Bytes: 1000}, quota.Limits{})
+	s := limit(t, quota.Limits{quota.Bytes: 10_000}, quota.Limits{})
 	upload := func(name, text string) jobReply {
 		resp, body := s.upload("", func(w *multipart.Writer) { addFile(w, name, text) })
 		if resp.StatusCode != 200 {
@@ -346,7 +416,7 @@ func TestFailedFilesCount(t *testing.T) {
 		}
 		return s.finish(decode[jobReply](t, body).JobID)
 	}
-	if j := upload("a.docx", strings.Repeat("no Word at all ", 40)); j.Failed != 1 {
+	if j := upload("a.docx", strings.Repeat("no Word at all ", 400)); j.Failed != 1 {
 		t.Fatalf("%+v", j)
 	}
 	upload("a.txt", strings.Repeat("a", 100))
@@ -355,9 +425,9 @@ func TestFailedFilesCount(t *testing.T) {
 	}
 	s.passUsage()
 	u, err := s.server.Queries.(*queries.Queries).Usage(t.Context(), "user:alice")
-	if want := (queries.Usage{Bytes: 100, Documents: 1, Folders: 2, FailedBytes: 600}); err != nil || u.Bytes != want.Bytes || u.FailedBytes != want.FailedBytes || u.Documents != want.Documents || u.Imports != 0 {
+	if want := (queries.Usage{Bytes: s.keeps(100), Documents: 1, Folders: 2, FailedBytes: 6000}); err != nil || u.Bytes != want.Bytes || u.FailedBytes != want.FailedBytes || u.Documents != want.Documents || u.Imports != 0 {
 		t.Errorf("usage %+v (%v), want %+v", u, err, want)
 	}
-	status, body, _ := s.put("A", []int{400})
-	s.refusedBy("beyond what failed", status, body, "Files that failed count for up to 30 hours")
+	status, body, _ := s.put("A", []int{3000})
+	s.refusedBy("beyond what failed", status, body, "files that failed, count for up to 30 hours")
 }

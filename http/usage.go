@@ -11,7 +11,9 @@ type used struct {
 	Used   float64  `json:"used"`
 	InWork *float64 `json:"inWork,omitempty"`
 	Failed *float64 `json:"failed,omitempty"`
-	Limit  *float64 `json:"limit"` // null where there is none
+	// Deleted is of documents that were deleted, until their originals are.
+	Deleted *float64 `json:"deleted,omitempty"`
+	Limit   *float64 `json:"limit"` // null where there is none
 }
 
 type usage struct {
@@ -46,14 +48,14 @@ func (s *Server) usage(c *call) (any, error) {
 		return one
 	}
 	out := usage{
-		Bytes:     of(quota.Bytes, u.Bytes+u.ImportBytes+u.FailedBytes, 1),
+		Bytes:     of(quota.Bytes, u.Bytes+u.ImportBytes+u.FailedBytes+u.DeletedBytes, 1),
 		Documents: of(quota.Documents, u.Documents+u.ImportDocuments, 1),
 		Folders:   of(quota.Folders, u.Folders+u.ImportFolders, 1),
 		Shares:    of(quota.Shares, u.Shares, 1),
 		Imports:   of(quota.Imports, u.Imports, 1),
 		Search:    of(quota.Search, int64(s.Reads.Used(c.user.Principal).Round(time.Millisecond)), float64(time.Second)),
 	}
-	out.Bytes.InWork, out.Bytes.Failed = part(u.ImportBytes), part(u.FailedBytes)
+	out.Bytes.InWork, out.Bytes.Failed, out.Bytes.Deleted = part(u.ImportBytes), part(u.FailedBytes), part(u.DeletedBytes)
 	out.Documents.InWork, out.Folders.InWork = part(u.ImportDocuments), part(u.ImportFolders)
 	return out, nil
 }

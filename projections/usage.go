@@ -3,6 +3,8 @@ package projections
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"annals/events"
@@ -20,7 +22,7 @@ type Usage struct{}
 func (Usage) Name() string { return "usage" }
 
 // Version of the usage's tables.
-func (Usage) Version() int { return 1 }
+func (Usage) Version() int { return 2 }
 
 // Oldest is Version: what changed last cannot be read in older tables.
 func (u Usage) Oldest() int { return u.Version() }
@@ -36,7 +38,7 @@ func (Usage) Types() []string {
 
 // Apply changes the usage as e says.
 func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
-	id, by := events.StreamID(e.Stream).String(), string(e.Metadata.Actor)
+	id, by, at := events.StreamID(e.Stream).String(), string(e.Metadata.Actor), stamp(e.Metadata.Time)
 	switch d := e.Data.(type) {
 	case events.FolderCreated:
 		return u.create(ctx, tx, d, by)
@@ -51,16 +53,16 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		return errors.Join(
 			tx.Exec(ctx, below+`UPDATE folders SET deleted = 1 WHERE id IN (SELECT id FROM below)`, folder),
 			tx.Exec(ctx, below+`DELETE FROM shares WHERE folder IN (SELECT id FROM below)`, folder),
-			u.remove(ctx, tx, below, `folder IN (SELECT id FROM below)`, folder),
+			u.remove(ctx, tx, at, below, `folder IN (SELECT id FROM below)`, folder),
 		)
 	case events.DocumentImported:
-		return u.file(ctx, tx, id, by, d)
+		return u.file(ctx, tx, id, by, at, d)
 	case events.DocumentMoved:
-		return u.moveDocument(ctx, tx, id, d.Folder)
+		return u.moveDocument(ctx, tx, id, at, d.Folder)
 	case events.DocumentRevised:
 		return u.revise(ctx, tx, id, by, d)
 	case events.DocumentDeleted:
-		return u.remove(ctx, tx, "", `id = $1`, id)
+		return u.remove(ctx, tx, at, "", `id = $1`, id)
 	case events.FileAccepted:
 		return u.accept(ctx, tx, id, d)
 	case events.ImportRequested:
@@ -70,7 +72,7 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	case events.FileFailed:
 		return errors.Join(
 			tx.Exec(ctx, `INSERT INTO failed (job, file, owner, size, ended) SELECT job, file, owner, size, $3 FROM work WHERE job = $1 AND file = $2 ON CONFLICT DO NOTHING`,
-				id, d.File, stamp(e.Metadata.Time)),
+				id, d.File, at),
 			tx.Exec(ctx, `DELETE FROM work WHERE job = $1 AND file = $2`, id, d.File),
 		)
 	}
@@ -116,16 +118,18 @@ func (Usage) share(ctx context.Context, tx Tx, d events.FolderShared, by string)
 }
 
 // file adds a document with its first content, unless its folder was deleted
-// while it was on its way.
-func (Usage) file(ctx context.Context, tx Tx, id, by string, d events.DocumentImported) error {
+// while it was on its way: of such a file, which fails, the text is kept.
+func (Usage) file(ctx context.Context, tx Tx, id, by, at string, d events.DocumentImported) error {
 	const isNew = `NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) AND NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
 	folder := d.Folder.String()
 	return errors.Join(
 		tx.Exec(ctx, `INSERT INTO users (principal) VALUES ($1) ON CONFLICT DO NOTHING`, by),
-		tx.Exec(ctx, `UPDATE users SET bytes = bytes + $3, documents = documents + 1 WHERE principal = $4 AND `+isNew, id, folder, d.Size, by),
-		tx.Exec(ctx, `UPDATE folders SET bytes = bytes + $3, documents = documents + 1 WHERE id = $2 AND `+isNew, id, folder, d.Size),
-		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $3, $4, $5 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, folder, d.Version, by, d.Size),
-		tx.Exec(ctx, `INSERT INTO documents (id, folder, owner, bytes) SELECT $1, $2, $3, $4 WHERE `+isNew, id, folder, by, d.Size),
+		tx.Exec(ctx, `UPDATE users SET bytes = bytes + $3, documents = documents + 1 WHERE principal = $4 AND `+isNew, id, folder, d.Stored(), by),
+		tx.Exec(ctx, `UPDATE folders SET bytes = bytes + $3, documents = documents + 1 WHERE id = $2 AND `+isNew, id, folder, d.Stored()),
+		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $3, $4, $5 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, folder, d.Version, by, d.Stored()),
+		tx.Exec(ctx, `INSERT INTO removed (document, version, owner, size, ended) SELECT $1, $3, $4, $5, $6 WHERE EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1) ON CONFLICT DO NOTHING`,
+			id, folder, d.Version, by, d.Stored()-d.Size, at),
+		tx.Exec(ctx, `INSERT INTO documents (id, folder, owner, bytes) SELECT $1, $2, $3, $4 WHERE `+isNew, id, folder, by, d.Stored()),
 	)
 }
 
@@ -134,29 +138,35 @@ func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.Document
 	const isNew = `EXISTS (SELECT 1 FROM documents WHERE id = $1) AND NOT EXISTS (SELECT 1 FROM contents WHERE document = $1 AND version = $2)`
 	return errors.Join(
 		tx.Exec(ctx, `INSERT INTO users (principal) VALUES ($1) ON CONFLICT DO NOTHING`, by),
-		tx.Exec(ctx, `UPDATE users SET bytes = bytes + $3 WHERE principal = $4 AND `+isNew, id, d.Version, d.Size, by),
-		tx.Exec(ctx, `UPDATE folders SET bytes = bytes + $3 WHERE id = (SELECT folder FROM documents WHERE id = $1) AND `+isNew, id, d.Version, d.Size),
-		tx.Exec(ctx, `UPDATE documents SET bytes = bytes + $3 WHERE id = $1 AND `+isNew, id, d.Version, d.Size),
-		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $2, $4, $3 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, d.Version, d.Size, by),
+		tx.Exec(ctx, `UPDATE users SET bytes = bytes + $3 WHERE principal = $4 AND `+isNew, id, d.Version, d.Stored(), by),
+		tx.Exec(ctx, `UPDATE folders SET bytes = bytes + $3 WHERE id = (SELECT folder FROM documents WHERE id = $1) AND `+isNew, id, d.Version, d.Stored()),
+		tx.Exec(ctx, `UPDATE documents SET bytes = bytes + $3 WHERE id = $1 AND `+isNew, id, d.Version, d.Stored()),
+		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $2, $4, $3 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, d.Version, d.Stored(), by),
 	)
 }
 
 // moveDocument takes a document's sums with it. One that comes into a folder
 // which was deleted before is removed.
-func (u Usage) moveDocument(ctx context.Context, tx Tx, id string, to uuid.UUID) error {
+func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.UUID) error {
 	const moved = `(SELECT folder, bytes FROM documents WHERE id = $1 AND folder <> $2) d`
 	return errors.Join(
 		tx.Exec(ctx, `UPDATE folders SET bytes = folders.bytes - d.bytes, documents = documents - 1 FROM `+moved+` WHERE folders.id = d.folder`, id, to.String()),
 		tx.Exec(ctx, `UPDATE folders SET bytes = folders.bytes + d.bytes, documents = documents + 1 FROM `+moved+` WHERE folders.id = $2`, id, to.String()),
 		tx.Exec(ctx, `UPDATE documents SET folder = $2 WHERE id = $1`, id, to.String()),
-		u.remove(ctx, tx, "", `id = $1 AND folder IN (SELECT f.id FROM folders f WHERE f.id = documents.folder AND f.deleted = 1)`, id),
+		u.remove(ctx, tx, at, "", `id = $1 AND folder IN (SELECT f.id FROM folders f WHERE f.id = documents.folder AND f.deleted = 1)`, id),
 	)
 }
 
-// remove removes the documents for which a condition holds, with its arguments;
-// with is what comes before the statements.
-func (Usage) remove(ctx context.Context, tx Tx, with, condition string, args ...any) error {
+// remove removes the documents for which a condition holds, with its arguments,
+// at a time; with is what comes before the statements. What they took counts on
+// until it is swept.
+func (Usage) remove(ctx context.Context, tx Tx, at, with, condition string, args ...any) error {
 	these := `SELECT id FROM documents WHERE ` + condition
+	err := tx.Exec(ctx, with+fmt.Sprintf(`INSERT INTO removed (document, version, owner, size, ended) SELECT document, version, owner, size, $%d FROM contents
+		WHERE document IN (`+these+`) ON CONFLICT DO NOTHING`, len(args)+1), append(slices.Clone(args), at)...)
+	if err != nil {
+		return err
+	}
 	for _, query := range []string{
 		`UPDATE users SET bytes = users.bytes - x.bytes FROM (SELECT owner, sum(size) AS bytes FROM contents WHERE document IN (` + these + `) GROUP BY owner) x WHERE users.principal = x.owner`,
 		`UPDATE users SET documents = users.documents - x.n FROM (SELECT owner, count(*) AS n FROM documents WHERE ` + condition + ` GROUP BY owner) x WHERE users.principal = x.owner`,

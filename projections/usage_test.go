@@ -21,6 +21,7 @@ type account struct {
 	folders   map[uuid.UUID]*accountFolder
 	documents map[uuid.UUID]*accountDocument
 	jobs      []accountFile
+	removed   map[string]int64 // bytes of deleted documents, by who uploaded them
 	order     []uuid.UUID
 }
 
@@ -129,8 +130,8 @@ func (a *account) step() {
 	case n < 14 || len(a.documents) == 0:
 		id := uuid.New()
 		a.order = append(a.order, id)
-		a.documents[id] = &accountDocument{folder: folder, owner: who, version: 1, kept: []accountFile{{owner: who, size: int64(n)}}}
-		a.by(who, events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Content: events.Content{Size: int64(n)}})
+		a.documents[id] = &accountDocument{folder: folder, owner: who, version: 1, kept: []accountFile{{owner: who, size: int64(n + 3*10)}}}
+		a.by(who, events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Content: events.Content{Size: int64(n), TextBytes: 10}})
 	default:
 		a.change(who, folder, n)
 	}
@@ -222,12 +223,22 @@ func (a *account) change(who string, folder uuid.UUID, n int) {
 		}
 		a.by(who, events.DocumentStream(id), events.DocumentMoved{Version: d.version, Folder: d.folder})
 	case n < 19:
-		d.kept = append(d.kept, accountFile{owner: who, size: int64(n)})
-		a.by(who, events.DocumentStream(id), events.DocumentRevised{Version: d.version, Content: events.Content{Size: int64(n)}})
+		if !a.gone(d.folder) {
+			d.kept = append(d.kept, accountFile{owner: who, size: int64(n + 3*n)})
+		}
+		a.by(who, events.DocumentStream(id), events.DocumentRevised{Version: d.version, Content: events.Content{Size: int64(n), TextBytes: int64(n)}})
 	default:
-		delete(a.documents, id)
+		a.remove(id)
 		a.by(who, events.DocumentStream(id), events.DocumentDeleted{Version: d.version})
 	}
+}
+
+// remove forgets a document, of which what it took counts on.
+func (a *account) remove(id uuid.UUID) {
+	for _, k := range a.documents[id].kept {
+		a.removed[k.owner] += k.size
+	}
+	delete(a.documents, id)
 }
 
 // sum adds up what there is.
@@ -242,8 +253,14 @@ func (a *account) sum() (lines []string) {
 			total["shares of "+by]++
 		}
 	}
+	for owner, size := range a.removed {
+		total["bytes deleted of "+owner] += size
+	}
 	for _, d := range a.documents {
 		if a.gone(d.folder) {
+			for _, k := range d.kept {
+				total["bytes deleted of "+k.owner] += k.size
+			}
 			continue
 		}
 		total["documents of "+d.owner]++
@@ -284,6 +301,7 @@ func counted(t *testing.T, r *Runner) []string {
 		`SELECT 'work of ' || owner || ': ' || count(*) FROM work GROUP BY owner`,
 		`SELECT 'bytes in work of ' || owner || ': ' || sum(size) FROM work GROUP BY owner HAVING sum(size) > 0`,
 		`SELECT 'bytes failed of ' || owner || ': ' || sum(size) FROM failed GROUP BY owner HAVING sum(size) > 0`,
+		`SELECT 'bytes deleted of ' || owner || ': ' || sum(size) FROM removed GROUP BY owner HAVING sum(size) > 0`,
 	}, " UNION ALL "))
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +316,7 @@ func TestUsageIsTheSumOfWhatThereIs(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			a := &account{
 				Rand: rand.New(rand.NewPCG(seed, 1)), t: t, log: newLog(t),
-				folders: map[uuid.UUID]*accountFolder{}, documents: map[uuid.UUID]*accountDocument{},
+				folders: map[uuid.UUID]*accountFolder{}, documents: map[uuid.UUID]*accountDocument{}, removed: map[string]int64{},
 			}
 			r := started(t, a.log, Usage{})
 			for range 4 {

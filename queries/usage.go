@@ -14,7 +14,7 @@ import (
 // Usage is what a user has the service keep and do, by what he uploaded and
 // made himself, wherever it lies.
 type Usage struct {
-	Bytes     int64 // of originals, in all versions of documents
+	Bytes     int64 // of originals and what is kept of their text, in all versions of documents
 	Documents int64
 	Folders   int64
 	Shares    int64 // entries in permission lists
@@ -24,11 +24,13 @@ type Usage struct {
 	ImportDocuments int64 // that are to become documents of their own
 	ImportFolders   int64 // that may have to be made for them
 
-	FailedBytes int64 // of files that came to nothing, until they are swept
+	// Until their originals are swept these count, too.
+	FailedBytes  int64 // of files that came to nothing
+	DeletedBytes int64 // of documents that were deleted, with their text
 }
 
-// Swept is for how long originals of files that came to nothing are kept: a day,
-// and the time until the next sweep.
+// Swept is for how long originals are kept of files that came to nothing, and of
+// what was deleted: a day, and the time until the next sweep.
 const Swept = 30 * time.Hour
 
 // usable returns an error where the read model of usage cannot be trusted.
@@ -58,11 +60,12 @@ func usedBy(ctx context.Context, from rows, user events.Principal) (u Usage, at 
 	err = from.QueryRowContext(ctx, `SELECT c.position, coalesce(u.bytes, 0), coalesce(u.documents, 0),
 			coalesce(w.files, 0), coalesce(w.bytes, 0), coalesce(w.documents, 0),
 			(SELECT coalesce(sum(folders), 0) FROM (SELECT DISTINCT under, path, folders FROM work WHERE owner = $1 AND folders > 0) p),
-			(SELECT coalesce(sum(size), 0) FROM failed WHERE owner = $1 AND ended > $2)
+			(SELECT coalesce(sum(size), 0) FROM failed WHERE owner = $1 AND ended > $2),
+			(SELECT coalesce(sum(size), 0) FROM removed WHERE owner = $1 AND ended > $2)
 		FROM checkpoint c LEFT JOIN users u ON u.principal = $1
 		LEFT JOIN (SELECT count(*) AS files, sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner = $1) w ON true`,
 		string(user), time.Now().Add(-Swept).UTC().Format("2006-01-02T15:04:05.000000Z")).
-		Scan(&at, &u.Bytes, &u.Documents, &u.Imports, &u.ImportBytes, &u.ImportDocuments, &u.ImportFolders, &u.FailedBytes)
+		Scan(&at, &u.Bytes, &u.Documents, &u.Imports, &u.ImportBytes, &u.ImportDocuments, &u.ImportFolders, &u.FailedBytes, &u.DeletedBytes)
 	return u, at, wrap(err, "what "+string(user)+" uses")
 }
 

@@ -54,7 +54,7 @@ func (v limitValue) Type() string {
 
 // quotaHelp says of each kind what a user may have.
 var quotaHelp = map[quota.Kind]string{
-	quota.Bytes:     "bytes of originals that one user may store, in all versions and in work, such as 50GiB",
+	quota.Bytes:     "bytes that one user may store, of uploads and what is kept of their text, in all versions and in work, such as 50GiB",
 	quota.Documents: "documents that one user may store, with files in work",
 	quota.Folders:   "folders that one user may have made",
 	quota.Shares:    "entries in permission lists that one user may have made",

@@ -112,8 +112,11 @@ type shownUser struct {
 type shownUsage struct {
 	Used   *float64 `json:"used"` // what counts: all that follows
 	InWork *float64 `json:"in_work,omitempty"`
-	Failed *float64 `json:"failed,omitempty"` // of files that came to nothing, until they are swept
-	Limit  *float64 `json:"limit"`            // null for none
+	// Of files that came to nothing, and of documents that were deleted, until their
+	// originals are swept.
+	Failed  *float64 `json:"failed,omitempty"`
+	Deleted *float64 `json:"deleted,omitempty"`
+	Limit   *float64 `json:"limit"` // null for none
 }
 
 // userShowCommand prints an account and what its user takes.
@@ -126,7 +129,9 @@ func userShowCommand(dataDir func() string) *cobra.Command {
 		Short: "Show a user: groups, rights, and what is used of each limit",
 		Long: "Show a user of the built-in sign-in, with what is used of each limit by the data of the service; beside it, or without\n" +
 			"it. A user of another issuer is named by principal, as user:ALIAS/NAME. The general limits are those of serve: give\n" +
-			"the same settings, best by --config or the environment.",
+			"the same settings, best by --config or the environment.\n\n" +
+			"Bytes are those of uploads and three times those of their text, which stands in the log, in a read model and in the\n" +
+			"search index. Files that failed and documents that were deleted count until their originals are swept, for up to 30 h.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.data, r.told, r.within = dataDir(), cmd.ErrOrStderr(), answerWithin
@@ -220,17 +225,17 @@ func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
 	all := map[string]shownUsage{}
 	some := func(n int64) *float64 { f := float64(n); return &f }
 	for _, one := range []struct {
-		kind                   quota.Kind
-		stored, inWork, failed int64
+		kind                            quota.Kind
+		stored, inWork, failed, deleted int64
 	}{
-		{quota.Bytes, u.Bytes, u.ImportBytes, u.FailedBytes}, {quota.Documents, u.Documents, u.ImportDocuments, 0},
-		{quota.Folders, u.Folders, u.ImportFolders, 0}, {quota.Shares, u.Shares, 0, 0}, {quota.Imports, 0, u.Imports, 0},
+		{quota.Bytes, u.Bytes, u.ImportBytes, u.FailedBytes, u.DeletedBytes}, {quota.Documents, u.Documents, u.ImportDocuments, 0, 0},
+		{quota.Folders, u.Folders, u.ImportFolders, 0, 0}, {quota.Shares, u.Shares, 0, 0, 0}, {quota.Imports, 0, u.Imports, 0, 0},
 		{kind: quota.Search},
 	} {
-		s := shownUsage{Used: some(one.stored + one.inWork + one.failed)}
+		s := shownUsage{Used: some(one.stored + one.inWork + one.failed + one.deleted)}
 		switch one.kind {
 		case quota.Bytes:
-			s.InWork, s.Failed = some(one.inWork), some(one.failed)
+			s.InWork, s.Failed, s.Deleted = some(one.inWork), some(one.failed), some(one.deleted)
 		case quota.Documents, quota.Folders:
 			s.InWork = some(one.inWork)
 		case quota.Search:
@@ -261,7 +266,7 @@ func (u shownUser) print(w io.Writer) error {
 	} else {
 		fmt.Fprintf(table, "principal\t%s\n", u.Principal)
 	}
-	fmt.Fprintln(table, "\nLIMIT\tUSED\tIN WORK\tFAILED\tOF")
+	fmt.Fprintln(table, "\nLIMIT\tUSED\tIN WORK\tFAILED\tDELETED\tOF")
 	for _, k := range quota.Kinds() {
 		s := u.Usage[k.String()]
 		show := func(n *float64, scale float64) string {
@@ -281,7 +286,7 @@ func (u shownUser) print(w io.Writer) error {
 		if k == quota.Search {
 			of += " a minute"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", k, show(s.Used, 1), show(s.InWork, 1), show(s.Failed, 1), of)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k, show(s.Used, 1), show(s.InWork, 1), show(s.Failed, 1), show(s.Deleted, 1), of)
 	}
 	return table.Flush()
 }

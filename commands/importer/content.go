@@ -31,6 +31,9 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		err = r.stillMay(ctx)
 	}
 	if err == nil {
+		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.claim.Folder, r.text.written)
+	}
+	if err == nil {
 		err = r.text.append(ctx)
 	}
 	if err != nil {
@@ -42,7 +45,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	return events.Content{
 		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: first(info.MediaType, accepted.MediaType),
 		Title: first(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
-		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version,
+		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version, TextBytes: r.text.written,
 		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"annals/commands"
 	"annals/commands/importer/extract"
 	"annals/commands/importer/turns"
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
@@ -121,6 +122,7 @@ type run struct {
 	folder  uuid.UUID
 	claim   commands.Claim // what the file becomes, once located
 	text    textWriter
+	hold    *quota.Hold // of room for the text, once it was read
 
 	// elsewhere says that the user could read the same bytes in another
 	// document, other; asked, that this was looked up.
@@ -135,6 +137,10 @@ func (r *run) do(ctx context.Context) (events.FileImported, error) {
 		file = r.revise
 	}
 	err := file(ctx)
+	defer func() { r.hold.Close() }()
+	if err == nil {
+		err = r.Handler.SettleText(ctx, r.hold)
+	}
 	if err == nil {
 		err = r.checkFolder(ctx, r.claim.Folder)
 	}

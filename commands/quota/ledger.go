@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -98,8 +99,18 @@ type Part struct {
 	Takes Limits // bytes and documents
 }
 
-// Open begins to hold for a user, who must not have used up what he may upload.
+// Open begins to hold for a request of a user, of which not too many may be under
+// way.
 func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
+	return l.begin(ctx, user, maxOpen)
+}
+
+// Begin is Open of what the service does for a user by itself.
+func (l *Ledger) Begin(ctx context.Context, user events.User) (*Hold, error) {
+	return l.begin(ctx, user, math.MaxInt)
+}
+
+func (l *Ledger) begin(ctx context.Context, user events.User, most int) (*Hold, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -111,7 +122,7 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 		return nil, nil
 	}
 	h := &Hold{ledger: l, user: user, limits: limits}
-	if err := l.join(h); err != nil {
+	if err := l.join(h, most); err != nil {
 		l.refused(Imports)
 		return nil, err
 	}
@@ -127,7 +138,7 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 const maxOpen = 64
 
 // join has a hold count for its user, of whom not too many may be open.
-func (l *Ledger) join(h *Hold) error {
+func (l *Ledger) join(h *Hold, most int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users == nil {
@@ -138,7 +149,7 @@ func (l *Ledger) join(h *Hold) error {
 		b = new(balance)
 		l.users[h.user.Principal] = b
 	}
-	if b.open >= maxOpen {
+	if b.open >= most {
 		return fault.Later(time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
 	}
 	b.holds++
@@ -457,7 +468,7 @@ var things = [kinds]string{
 
 // ways are what to do about it.
 var ways = [kinds]string{
-	Bytes:     "Delete documents, or ask whoever operates the service for more (annals user quota). Files that failed count for up to 30 hours",
+	Bytes:     "Delete documents, or ask whoever operates the service for more (annals user quota). What is deleted, and files that failed, count for up to 30 hours",
 	Documents: "Delete documents, or ask whoever operates the service for more (annals user quota)",
 	Folders:   "Delete folders, or ask whoever operates the service for more (annals user quota)",
 	Shares:    "Take entries out of lists, or share with a group; or ask whoever operates the service for more (annals user quota)",

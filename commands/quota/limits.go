@@ -24,7 +24,7 @@ type Kind uint8
 
 // The kinds. All but Search are counted; that is a time.Duration a minute.
 const (
-	Bytes     Kind = iota // of originals, in all versions that are kept, and of files in work
+	Bytes     Kind = iota // of originals and their text, in all versions that are kept, and of files in work
 	Documents             // and files in work that are to become documents
 	Folders               //
 	Shares                // entries in permission lists

@@ -1,7 +1,7 @@
 -- What each user has the service keep: the sums of contents and documents.
 CREATE TABLE users (
 	principal TEXT COLLATE "C" PRIMARY KEY,
-	bytes     BIGINT NOT NULL DEFAULT 0, -- of originals, in all versions of documents
+	bytes     BIGINT NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
 	documents BIGINT NOT NULL DEFAULT 0
 );
 
@@ -37,7 +37,7 @@ CREATE TABLE documents (
 );
 CREATE INDEX documents_folder ON documents (folder);
 
--- The originals that documents keep, one for each upload.
+-- What documents keep, one for each upload: the original and its text.
 CREATE TABLE contents (
 	document TEXT COLLATE "C" NOT NULL,
 	version  BIGINT NOT NULL,
@@ -73,3 +73,14 @@ CREATE TABLE failed (
 	PRIMARY KEY (job, file)
 );
 CREATE INDEX failed_owner ON failed (owner, ended);
+
+-- What deleted documents kept, whose originals are still to be swept.
+CREATE TABLE removed (
+	document TEXT COLLATE "C" NOT NULL,
+	version  BIGINT NOT NULL,
+	owner    TEXT COLLATE "C" NOT NULL,
+	size     BIGINT NOT NULL,
+	ended    TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (document, version)
+);
+CREATE INDEX removed_owner ON removed (owner, ended);

@@ -1,7 +1,7 @@
 -- What each user has the service keep: the sums of contents and documents.
 CREATE TABLE users (
 	principal TEXT PRIMARY KEY,
-	bytes     INTEGER NOT NULL DEFAULT 0, -- of originals, in all versions of documents
+	bytes     INTEGER NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
 	documents INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
@@ -37,7 +37,7 @@ CREATE TABLE documents (
 );
 CREATE INDEX documents_folder ON documents (folder);
 
--- The originals that documents keep, one for each upload.
+-- What documents keep, one for each upload: the original and its text.
 CREATE TABLE contents (
 	document TEXT NOT NULL,
 	version  INTEGER NOT NULL,
@@ -73,3 +73,14 @@ CREATE TABLE failed (
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
 CREATE INDEX failed_owner ON failed (owner, ended);
+
+-- What deleted documents kept, whose originals are still to be swept.
+CREATE TABLE removed (
+	document TEXT NOT NULL,
+	version  INTEGER NOT NULL,
+	owner    TEXT NOT NULL,
+	size     INTEGER NOT NULL,
+	ended    TEXT NOT NULL,
+	PRIMARY KEY (document, version)
+) WITHOUT ROWID;
+CREATE INDEX removed_owner ON removed (owner, ended);
