@@ -161,7 +161,11 @@ func (h *Handler) AdmitRevision(ctx context.Context, user events.User, hold *quo
 // HoldText takes room for the text of a file that was read, before anything of it
 // is appended. Until then how much there is of it is not known, so that it may not
 // fit though the file did; then the error is of kind fault.Invalid.
-func (h *Handler) HoldText(ctx context.Context, user events.User, folder uuid.UUID, bytes int64) (*quota.Hold, error) {
+func (h *Handler) HoldText(ctx context.Context, user events.User, d Destination, bytes int64) (*quota.Hold, error) {
+	to, err := d.split()
+	if err != nil {
+		return nil, err
+	}
 	hold, err := h.Quota.Begin(ctx, user)
 	if hold == nil || err != nil {
 		return nil, err
@@ -169,7 +173,7 @@ func (h *Handler) HoldText(ctx context.Context, user events.User, folder uuid.UU
 	takes := quota.Limits{quota.Bytes: events.TextStored(bytes)}
 	var parts []quota.Part
 	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		if path := t.path(folder); len(path) > 0 {
+		if path, err := t.wayTo(to); err == nil && len(path) > 0 { // or it fails by itself
 			parts = []quota.Part{{Space: t.space(path), Takes: takes}}
 		}
 		return nil

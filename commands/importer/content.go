@@ -21,6 +21,9 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		err = r.text.read(info)
 	}
 	if err == nil {
+		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.file.Destination(), r.text.written)
+	}
+	if err == nil {
 		failpoint.Here(failpoint.TextKept)
 		err = r.ensureLocated(ctx)
 	}
@@ -29,9 +32,6 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	}
 	if err == nil {
 		err = r.stillMay(ctx)
-	}
-	if err == nil {
-		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.claim.Folder, r.text.written)
 	}
 	if err == nil {
 		err = r.text.append(ctx)
