@@ -25,13 +25,14 @@ import (
 // processes too, may work on the same log, where they have a Gate in common.
 type Handler struct {
 	Log        *events.Log
-	Duplicates Duplicates    // nil: no file is known from elsewhere
-	Names      Names         // nil: documents may have names that look alike
-	Contents   Contents      // nil: folders are deleted with what is in them, or not at all
-	Quota      *quota.Ledger // nil: nothing is limited
-	Gate       Gate          // between processes that file on the same log; nil: this is the only one
-	Logger     *slog.Logger  // nil: slog.Default()
-	Rules      Rules         // of sharing, and of folders at the top level
+	Duplicates Duplicates     // nil: no file is known from elsewhere
+	Names      Names          // nil: documents may have names that look alike
+	Contents   Contents       // nil: folders are deleted with what is in them, or not at all
+	Quota      *quota.Ledger  // nil: nothing is limited
+	Changes    *quota.Changes // nil: changes are not limited
+	Gate       Gate           // between processes that file on the same log; nil: this is the only one
+	Logger     *slog.Logger   // nil: slog.Default()
+	Rules      Rules          // of sharing, and of folders at the top level
 
 	once      sync.Once
 	folders   *cache[*tree]
@@ -95,6 +96,9 @@ type action[S state] struct {
 	name   string
 	stream string
 	cause  events.Cause
+	// user is charged for what the command appends; nobody for what follows from
+	// an import that was accepted.
+	user events.User
 	// allow checks access; nil where decide does.
 	allow func(context.Context, S) error
 	// decide judges the command on the state alone. No events and no error
@@ -120,10 +124,15 @@ const (
 // returns the position of what was appended, or where nothing was, of what
 // was decided on.
 func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (events.Position, error) {
+	budget, err := h.Changes.Open(ctx, a.user)
+	if err != nil {
+		return 0, err
+	}
+	defer budget.Close()
 	started := time.Now()
 	pause := firstPause
 	for try := 1; ; try++ {
-		position, appended, err := attempt(ctx, h, c, a, try > 1)
+		position, appended, err := attempt(ctx, h, c, a, budget, try > 1)
 		if !errors.Is(err, errRaced) {
 			h.Logger.LogAttrs(ctx, slog.LevelDebug, "command", slog.String("name", a.name), slog.String("stream", a.stream),
 				slog.Int("events", appended), slog.Int("tries", try), slog.Duration("took", time.Since(started)),
@@ -143,7 +152,7 @@ func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (eve
 // errRaced says that an append was made to the stream since it was read.
 var errRaced = errors.New("another append came first")
 
-func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S], raced bool) (at events.Position, appended int, err error) {
+func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S], budget *quota.Budget, raced bool) (at events.Position, appended int, err error) {
 	f := c.get(a.stream)
 	defer c.settle(f)
 	refused := f.refused.Load()
@@ -163,7 +172,7 @@ func attempt[S state](ctx context.Context, h *Handler, c *cache[S], a action[S],
 		return 0, 0, err
 	}
 	if len(data) > 0 {
-		if err := f.append(ctx, h.Log, a, data); err != nil {
+		if err := budget.Spend(cost(data...), func() error { return f.append(ctx, h.Log, a, data) }); err != nil {
 			return 0, 0, err
 		}
 	}

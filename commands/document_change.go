@@ -203,7 +203,7 @@ func (h *Handler) DeleteDocument(ctx context.Context, user events.User, correlat
 // changeDocument carries out what a user asks of a document.
 func (h *Handler) changeDocument(ctx context.Context, user events.User, correlation string, id uuid.UUID, a action[*document]) (events.Position, error) {
 	h.init()
-	a.stream, a.cause = events.DocumentStream(id), causedBy(ctx, user, correlation)
+	a.stream, a.cause, a.user = events.DocumentStream(id), causedBy(ctx, user, correlation), user
 	return do(ctx, h, h.documents, a)
 }
 

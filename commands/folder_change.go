@@ -304,7 +304,7 @@ func (h *Handler) checkQuickly(ctx context.Context, user events.User, c DeleteFo
 // changeTree carries out what a user asks of the folders.
 func (h *Handler) changeTree(ctx context.Context, user events.User, correlation, name string, decide func(*tree) ([]events.Data, error)) (events.Position, error) {
 	h.init()
-	return do(ctx, h, h.folders, action[*tree]{name: name, stream: events.Folders, cause: causedBy(ctx, user, correlation), decide: decide})
+	return do(ctx, h, h.folders, action[*tree]{name: name, stream: events.Folders, cause: causedBy(ctx, user, correlation), user: user, decide: decide})
 }
 
 // causedBy is the cause of what a user asks of the vault.

@@ -110,7 +110,7 @@ type Upload struct {
 // before.
 func (u *Upload) Refuse(why string) {
 	if u.Refused == "" {
-		*u = Upload{Name: u.Name, Folder: u.Folder, Tags: u.Tags, Refused: why}
+		*u = Upload{Name: u.Name, Folder: u.Folder, Refused: why}
 	}
 }
 
@@ -165,7 +165,7 @@ func withRefused(uploads []Upload, data []events.Data) []Upload {
 
 // refuse makes an accepted file one that will not be read, and says why.
 func refuse(f events.FileAccepted, why error) events.FileAccepted {
-	return events.FileAccepted{File: f.File, Name: f.Name, Folder: f.Folder, Under: f.Under, Rest: f.Rest, Tags: f.Tags, Refused: why.Error()}
+	return events.FileAccepted{File: f.File, Name: f.Name, Folder: f.Folder, Under: f.Under, Rest: f.Rest, Refused: why.Error()}
 }
 
 // requestedBy makes a job of so many files exist.
@@ -191,6 +191,9 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 		if rest, err = NormalizeFolder(rest); err != nil {
 			return events.FileAccepted{}, err
 		}
+	}
+	if u.Refused != "" {
+		tags = nil // the log keeps nothing that serves nobody
 	}
 	return events.FileAccepted{
 		Under: u.Under, Rest: rest, File: index, Name: name, Folder: folder, Tags: tags,
@@ -227,7 +230,18 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 		}
 		return hold, err
 	}
-	return h.startHeld(ctx, hold, cause, data)
+	budget, err := h.Changes.Open(ctx, user)
+	if err != nil {
+		return Started{}, err
+	}
+	defer budget.Close()
+	started, err := h.startHeld(ctx, hold, cause, data)
+	if err == nil {
+		// Originals are kept by now: what turned out to be refused since AdmitImport
+		// is charged all the same, and the next upload waits.
+		budget.Charge(refusedCost(data))
+	}
+	return started, err
 }
 
 // startHeld is startJob of what a hold takes: that of ctx, or one that is made

@@ -55,6 +55,9 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	if err != nil {
 		return err
 	}
+	if err := h.checkRefused(ctx, user, data); err != nil {
+		return err
+	}
 	if hold != nil && len(parts) > maxSpaces {
 		return fault.Errorf(fault.TooLarge, "one upload can go to %d folders of the top level at most, and this one goes to %d: send it in several uploads", maxSpaces, len(parts))
 	}

@@ -372,7 +372,7 @@ func TestUsersSeeWhatTheyUse(t *testing.T) {
 	s.passUsage()
 	resp, body := s.do("GET", "/vault/usage", "")
 	s.want(resp, body, 200, `{"bytes":{"used":`+fmt.Sprint(s.keeps(100))+`,"inWork":0,"failed":0,"deleted":0,"limit":10000},"documents":{"used":1,"inWork":0,"limit":null},"folders":{"used":2,"inWork":0,"limit":null},
-		"shares":{"used":1,"limit":null},"imports":{"used":0,"limit":null},"searchSeconds":{"used":0,"limit":30}}`)
+		"shares":{"used":1,"limit":null},"imports":{"used":0,"limit":null},"searchSeconds":{"used":0,"limit":30},"changeBytes":{"used":0,"limit":null}}`)
 	resp, body = s.do("GET", "/vault/usage", "", "Authorization", "Bearer bob")
 	if resp.StatusCode != 200 || !strings.Contains(body, `"bytes":{"used":0`) {
 		t.Errorf("bob, to whom it is shared, uses %d %s", resp.StatusCode, body)

@@ -65,6 +65,8 @@ type Server struct {
 	Limits Limits
 	// Quotas returns the limits of a user. There are none where it is nil.
 	Quotas func(context.Context, events.User) (quota.Limits, error)
+	// Changes is what users have changed lately, for GET /usage. May be nil.
+	Changes *quota.Changes
 	// Reads charges users for the time of searches, questions and listings.
 	// Nothing is charged where it is nil.
 	Reads *ratelimit.Limiter

@@ -23,6 +23,7 @@ type usage struct {
 	Shares    used `json:"shares"`
 	Imports   used `json:"imports"`
 	Search    used `json:"searchSeconds"`
+	Changes   used `json:"changeBytes"`
 }
 
 // usage answers GET /usage: what the caller takes, and may take. It is not
@@ -54,6 +55,7 @@ func (s *Server) usage(c *call) (any, error) {
 		Shares:    of(quota.Shares, u.Shares, 1),
 		Imports:   of(quota.Imports, u.Imports, 1),
 		Search:    of(quota.Search, int64(s.Reads.Used(c.user.Principal).Round(time.Millisecond)), float64(time.Second)),
+		Changes:   of(quota.Changed, s.Changes.Used(c.user.Principal), 1),
 	}
 	out.Bytes.InWork, out.Bytes.Failed, out.Bytes.Deleted = part(u.ImportBytes), part(u.FailedBytes), part(u.DeletedBytes)
 	out.Documents.InWork, out.Folders.InWork = part(u.ImportDocuments), part(u.ImportFolders)

@@ -44,7 +44,7 @@ func (v limitValue) Set(text string) (err error) {
 // Type is that of pflag.Value.
 func (v limitValue) Type() string {
 	switch v.kind {
-	case quota.Bytes:
+	case quota.Bytes, quota.Changed:
 		return "size"
 	case quota.Search:
 		return "duration"
@@ -60,6 +60,7 @@ var quotaHelp = map[quota.Kind]string{
 	quota.Shares:    "entries in permission lists that one user may have made",
 	quota.Imports:   "files of one user that may be in work at once",
 	quota.Search:    "time that searches, questions and listings of one user may take in a minute, by what each really took",
+	quota.Changed:   "bytes that changes of one user (names, tags, permission lists, moves, deletions, files refused by name) may add to the log in an hour",
 }
 
 // folderKinds are what is limited of a folder.
@@ -115,6 +116,7 @@ func (s *service) openQuotas(context.Context) error {
 	}
 	policy := &quota.Policy{User: s.config.quota.user, Folder: s.config.quota.folder, Principals: others, Override: overrides(s.accounts)}
 	s.quota = &quota.Ledger{Policy: policy, Usage: usage.Reads{Queries: s.queries}, Refuse: s.metrics.Refuse}
+	s.changes = &quota.Changes{Limits: policy.Of, Refuse: s.metrics.Refuse}
 	s.reads = &ratelimit.Limiter{Limits: policy.Of, AtOnce: s.config.quota.searches, Refuse: s.metrics.Refuse}
 	return nil
 }

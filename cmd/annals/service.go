@@ -43,6 +43,7 @@ type service struct {
 	metrics   *metrics.Metrics
 	metricsAt net.Listener // nil: at the server's own
 	quota     *quota.Ledger
+	changes   *quota.Changes
 	reads     *ratelimit.Limiter
 	log       *events.Log
 	control   *projections.Control
@@ -231,7 +232,7 @@ func (s *service) openImporter(ctx context.Context) error {
 		return fmt.Errorf("make the folder of texts that are being read: %w", err)
 	}
 	s.importer = &importer.Importer{
-		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Names: s.queries, Contents: s.queries, Quota: s.quota, Gate: s.filing, Logger: s.logger, Rules: rules},
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Names: s.queries, Contents: s.queries, Quota: s.quota, Changes: s.changes, Gate: s.filing, Logger: s.logger, Rules: rules},
 		Originals: s.originals,
 		Reader:    s.reader,
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
@@ -270,7 +271,7 @@ func (s *service) openServer() error {
 	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
 	brake := new(ratelimit.Brake)
 	s.server.Reads, s.server.Brake = s.reads, brake
-	s.server.Quotas = s.quota.Of
+	s.server.Quotas, s.server.Changes = s.quota.Of, s.changes
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
 	s.server.Stall = s.config.stall

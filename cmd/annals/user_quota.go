@@ -230,7 +230,7 @@ func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
 	}{
 		{quota.Bytes, u.Bytes, u.ImportBytes, u.FailedBytes, u.DeletedBytes}, {quota.Documents, u.Documents, u.ImportDocuments, 0, 0},
 		{quota.Folders, u.Folders, u.ImportFolders, 0, 0}, {quota.Shares, u.Shares, 0, 0, 0}, {quota.Imports, 0, u.Imports, 0, 0},
-		{kind: quota.Search},
+		{kind: quota.Search}, {kind: quota.Changed},
 	} {
 		s := shownUsage{Used: some(one.stored + one.inWork + one.failed + one.deleted)}
 		switch one.kind {
@@ -238,7 +238,7 @@ func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
 			s.InWork, s.Failed, s.Deleted = some(one.inWork), some(one.failed), some(one.deleted)
 		case quota.Documents, quota.Folders:
 			s.InWork = some(one.inWork)
-		case quota.Search:
+		case quota.Search, quota.Changed:
 			s.Used = nil // which each node knows of itself
 		}
 		if limit := limits[one.kind]; limit > 0 {
@@ -285,6 +285,9 @@ func (u shownUser) print(w io.Writer) error {
 		}
 		if k == quota.Search {
 			of += " a minute"
+		}
+		if k == quota.Changed {
+			of += " an hour"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k, show(s.Used, 1), show(s.InWork, 1), show(s.Failed, 1), show(s.Deleted, 1), of)
 	}

@@ -22,7 +22,8 @@ import (
 // Kind is a thing that is limited.
 type Kind uint8
 
-// The kinds. All but Search are counted; that is a time.Duration a minute.
+// The kinds. All but Search and Changed are counted; Search is a time.Duration a
+// minute, Changed are bytes an hour.
 const (
 	Bytes     Kind = iota // of originals and their text, in all versions that are kept, and of files in work
 	Documents             // and files in work that are to become documents
@@ -30,10 +31,11 @@ const (
 	Shares                // entries in permission lists
 	Imports               // files in work
 	Search                // time that searches, questions and listings take, a minute
+	Changed               // bytes of events that changes add to the log, an hour
 	kinds
 )
 
-var names = [kinds]string{"bytes", "documents", "folders", "shares", "imports", "search"}
+var names = [kinds]string{"bytes", "documents", "folders", "shares", "imports", "search", "changes"}
 
 // Kinds returns every kind.
 func Kinds() (all []Kind) {
@@ -62,6 +64,7 @@ type Limits [kinds]int64
 // Default are the limits of a user where nothing else is said.
 var Default = Limits{
 	Bytes: 20 << 30, Documents: 100_000, Folders: 10_000, Shares: 10_000, Imports: 10_000, Search: int64(30 * time.Second),
+	Changed: 16 << 20,
 }
 
 // DefaultFolder are the limits of a top-level folder with all below it, of which
@@ -123,7 +126,7 @@ func Parse(k Kind, text string) (n int64, err error) {
 		return 0, nil
 	}
 	switch k {
-	case Bytes:
+	case Bytes, Changed:
 		var size uint64
 		size, err = humanize.ParseBytes(text)
 		n = int64(size)
@@ -142,12 +145,12 @@ func Parse(k Kind, text string) (n int64, err error) {
 	return n, nil
 }
 
-var examples = [kinds]string{Bytes: "50GiB or 500MB", Documents: "100000", Folders: "1000", Shares: "1000", Imports: "500", Search: "30s"}
+var examples = [kinds]string{Bytes: "50GiB or 500MB", Documents: "100000", Folders: "1000", Shares: "1000", Imports: "500", Search: "30s", Changed: "16MiB"}
 
 // Show writes an amount of a kind for people.
 func (k Kind) Show(n int64) string {
 	switch k {
-	case Bytes:
+	case Bytes, Changed:
 		return humanize.IBytes(uint64(max(0, n)))
 	case Search:
 		return time.Duration(n).Round(time.Millisecond).String()
