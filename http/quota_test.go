@@ -377,7 +377,7 @@ func TestUsersSeeWhatTheyUse(t *testing.T) {
 	if resp.StatusCode != 200 || !strings.Contains(body, `"bytes":{"used":0`) {
 		t.Errorf("bob, to whom it is shared, uses %d %s", resp.StatusCode, body)
 	}
-	if resp, body := s.do("GET", "/vault/usage", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || strings.Count(body, `"limit":null`) != 6 {
+	if resp, body := s.do("GET", "/vault/usage", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || strings.Count(body, `"limit":null`) != 7 {
 		t.Errorf("an admin uses %d %s", resp.StatusCode, body)
 	}
 }

@@ -1,0 +1,76 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// A user's changes are let through up to the limit, however many come at once,
+// and again as its bytes come back; what fails costs nothing.
+func TestChangesComeBackWithTheHour(t *testing.T) {
+	limit, now := int64(36_000), time.Unix(0, 0)
+	c := &Changes{now: func() time.Time { return now }, Limits: func(context.Context, events.User) (Limits, error) {
+		return Limits{Changed: limit}, nil
+	}}
+	open := func() *Budget {
+		b, err := c.Open(t.Context(), events.User{Principal: "user:a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := open()
+	failed := errors.New("another append came first")
+	for range 100 {
+		if err := b.Spend(1000, func() error { return failed }); err != failed {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	passed := 0
+	for range 100 {
+		all.Go(func() {
+			err := b.Spend(1000, func() error { return nil })
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				passed++
+			} else if !fault.Is(err, fault.Exhausted) || fault.RetryAfter(err) < 100*time.Second {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if passed != 36 || c.Used("user:a") != limit {
+		t.Errorf("%d of 100 pass, and %d bytes are used; want 36, and %d", passed, c.Used("user:a"), limit)
+	}
+	now = now.Add(101 * time.Second)
+	if err := b.Spend(1000, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	b.Charge(100_000) // what is in the log already
+	if err := b.Check(0); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("below nothing: %v", err)
+	}
+	b.Close()
+	now = now.Add(5 * time.Hour)
+	limit = 500 // smaller than the next change, which passes where nothing is spent
+	b = open()
+	if err := b.Spend(1000, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := b.Spend(1, func() error { return nil }); err == nil {
+		t.Error("more passes at once")
+	}
+	b.Close()
+	if b, err := c.Open(t.Context(), events.User{Principal: "user:a", Admin: true}); b != nil || err != nil {
+		t.Errorf("an administrator has %v, %v", b, err)
+	}
+}

@@ -1,0 +1,134 @@
+package http_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"annals/commands"
+	"annals/commands/quota"
+	"annals/events"
+	httpd "annals/http"
+)
+
+// changing serves the whole stack under a limit of what changes add to the log.
+func changing(t *testing.T, limit int64) *service {
+	t.Helper()
+	return startStack(t, func(h *httpd.Server) {
+		policy := &quota.Policy{User: quota.Limits{quota.Changed: limit}}
+		h.Changes, h.Quotas = &quota.Changes{Limits: policy.Of}, policy.Of
+		h.Commands.(*commands.Handler).Changes = h.Changes
+	})
+}
+
+// logged returns how many bytes the log's events have.
+func (s *service) logged() (n int64) {
+	s.Helper()
+	all, _, err := s.log.Records(s.Context(), 0, 1_000_000)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, r := range all {
+		n += int64(len(r.Data))
+	}
+	return n
+}
+
+// Whoever changes the same things again and again adds to the log what an hour's
+// limit allows, and is refused then, while others go on.
+func TestChangesFillTheLogByALimitAlone(t *testing.T) {
+	const limit = 200 << 10
+	long := func(n, length int, prefix string) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("%s%0*d", prefix, length-len(prefix), i))
+		}
+		return all
+	}
+	for what, attack := range map[string]func(s *service) func(i int) (int, string, string){
+		"permission lists": func(s *service) func(int) (int, string, string) {
+			folder := s.makeFolder("", "F")
+			return func(i int) (int, string, string) {
+				var list []events.Permission
+				for _, p := range long(90, 200, fmt.Sprintf("group:%d-", i%2)) {
+					list = append(list, events.Permission{Principal: events.Principal(p), Access: "read"})
+				}
+				in, _ := json.Marshal(map[string]any{"permissions": list})
+				resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", string(in))
+				return resp.StatusCode, resp.Header.Get("Retry-After"), body
+			}
+		},
+		"tags": func(s *service) func(int) (int, string, string) {
+			id := s.file("F", "a.txt", "an oil lamp")
+			version := 1
+			return func(i int) (int, string, string) {
+				in, _ := json.Marshal(map[string]any{"tags": long(64, 128, fmt.Sprint(version%2, "-")), "version": version})
+				resp, body := s.do("PUT", "/vault/documents/"+id+"/tags", string(in))
+				if resp.StatusCode < 300 {
+					version++
+				}
+				return resp.StatusCode, resp.Header.Get("Retry-After"), body
+			}
+		},
+		"refused files": func(s *service) func(int) (int, string, string) {
+			return func(i int) (int, string, string) {
+				entry := map[string]any{"folder_name": "F", "tags": long(64, 128, "t")}
+				resp, body := s.upload("", func(w *multipart.Writer) {
+					var metadata []any
+					for _, name := range long(20, 250, "x") {
+						addFile(w, name[:246]+".exe", "M")
+						metadata = append(metadata, entry)
+					}
+					text, _ := json.Marshal(metadata)
+					w.WriteField("file_metadata", string(text))
+				})
+				return resp.StatusCode, resp.Header.Get("Retry-After"), body
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := changing(t, limit)
+			act := attack(s)
+			before, refused := s.logged(), 0
+			for i := range 60 {
+				status, after, body := act(i)
+				if status < 300 {
+					continue
+				}
+				if refused++; status != 429 || after == "" || !strings.Contains(body, "your changes have used up the 200 KiB that they may add to the log in an hour") {
+					t.Fatalf("change %d = %d, Retry-After %q, %s", i, status, after, body)
+				}
+				if refused == 10 {
+					break
+				}
+			}
+			if grown := s.logged() - before; refused < 10 || grown > 2*limit {
+				t.Errorf("%d are refused, and the log grows by %d bytes under a limit of %d", refused, grown, limit)
+			}
+			if _, body := s.do("GET", "/vault/usage", ""); !strings.Contains(body, `"limit":204800`) || strings.Contains(body, `"changeBytes":{"used":0,`) {
+				t.Errorf("usage = %s", body)
+			}
+			for _, who := range []string{"admin", "bob"} {
+				if resp, body := s.do("POST", "/vault/folders", fmt.Sprintf(`{"name":"of %s"}`, who), "Authorization", "Bearer "+who); resp.StatusCode != 201 {
+					t.Errorf("%s is refused: %d %s", who, resp.StatusCode, body)
+				}
+			}
+			if status, body, _ := s.put("Mine", []int{10}); status != 200 {
+				t.Errorf("a file that is accepted: %d %s", status, body)
+			}
+		})
+	}
+}
+
+// The default leaves room for what people, and programs of theirs, do in an hour.
+func TestAThousandRenamesAreNotTooMany(t *testing.T) {
+	s := changing(t, quota.Default[quota.Changed])
+	folder := s.makeFolder("", "F")
+	for i := range 1000 {
+		resp, body := s.do("PATCH", "/vault/folders/"+folder, fmt.Sprintf(`{"name":"Report %d"}`, i))
+		if resp.StatusCode >= 300 {
+			t.Fatalf("rename %d: %d %s", i, resp.StatusCode, body)
+		}
+	}
+}
