@@ -20,7 +20,7 @@ type CreateFolder struct {
 }
 
 func (c CreateFolder) decide(t *tree, user events.User, id uuid.UUID) ([]events.Data, error) {
-	name, err := normalizeName(c.Name)
+	name, err := normalizeFolderName(c.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ type ChangeFolder struct {
 func (c ChangeFolder) decide(t *tree, user events.User) (data []events.Data, err error) {
 	rename := ""
 	if c.Name != nil {
-		if rename, err = normalizeName(*c.Name); err != nil {
+		if rename, err = normalizeFolderName(*c.Name); err != nil {
 			return nil, err
 		}
 	}

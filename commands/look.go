@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"annals/events"
 	"annals/events/fault"
@@ -18,7 +19,24 @@ type look struct {
 	skeleton string
 }
 
-func (f *folder) look() look { return look{f.parent, lookalike.Skeleton(f.name)} }
+func (f *folder) look() look { return lookOf(f.parent, f.name) }
+
+func lookOf(parent uuid.UUID, name string) look {
+	return look{parent, strings.ToLower(lookalike.Skeleton(name))}
+}
+
+// alikeFolders is lookalike.Alike where letters of another script are in a name in
+// whatever case. Case alone does not make names alike.
+func alikeFolders(a, b string) bool {
+	switch skeletonA, skeletonB := lookalike.Skeleton(a), lookalike.Skeleton(b); {
+	case lookalike.Alike(a, b):
+		return true
+	case strings.EqualFold(a, b), len(a) == utf8.RuneCountInString(a) && len(b) == utf8.RuneCountInString(b): // ASCII
+		return false
+	default:
+		return strings.EqualFold(skeletonA, skeletonB)
+	}
+}
 
 // show adds a folder to those that its name is compared with.
 func (t *tree) show(id uuid.UUID) {
@@ -46,10 +64,10 @@ func (t *tree) unlike(user events.User, id, parent uuid.UUID, name string) error
 	if parent == uuid.Nil && likeInbox(name) {
 		return looksLike("folder", name, inbox)
 	}
-	for _, other := range t.looks[look{parent, lookalike.Skeleton(name)}] {
+	for _, other := range t.looks[lookOf(parent, name)] {
 		taken := t.folders[other].name
 		switch {
-		case other == id || !lookalike.Alike(name, taken):
+		case other == id || !alikeFolders(name, taken):
 		case t.access(user, other) >= events.Read:
 			return looksLike("folder", name, taken)
 		default:

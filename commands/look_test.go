@@ -33,6 +33,7 @@ func TestNamesThatLookAlikeAreRefused(t *testing.T) {
 		says string
 	}{
 		{"Cyrillic letters beside a Latin name", alice, creation{CreateFolder{id(1), "Рlаns"}}, fault.Conflict, `the name "Рlаns" looks like "Plans", another folder here: at position 1 there is U+0420, and U+0050 in the other`},
+		{"Cyrillic letters in another case", alice, creation{CreateFolder{id(1), "рlans"}}, fault.Conflict, `looks like "Plans"`},
 		{"a name of somebody else's at the top level", alice, creation{CreateFolder{uuid.Nil, "Bоb's"}}, fault.Conflict, `looks like one that is taken here`},
 		{"the same to an admin", admin, creation{CreateFolder{uuid.Nil, "Bоb's"}}, fault.Conflict, `looks like "Bob's"`},
 		{"a name without what hides in another", alice, creation{CreateFolder{uuid.Nil, "Finance"}}, fault.Conflict, `looks like one that is taken`},

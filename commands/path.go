@@ -34,7 +34,7 @@ const inbox = events.Inbox
 // be in a folder's name is percent-encoded.
 func InboxFolder(user events.User) string {
 	subject := user.Principal.Name()
-	if name, err := normalizeName(subject); err != nil || name != subject || strings.Contains(subject, "%") {
+	if name, err := normalizeFolderName(subject); err != nil || name != subject || strings.Contains(subject, "%") {
 		subject = strings.ReplaceAll(url.PathEscape(subject), ".", "%2E")
 	}
 	if len(subject) > MaxName {
@@ -61,7 +61,7 @@ func splitPath(path string) ([]string, error) {
 	}
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
-		name, err := normalizeName(s)
+		name, err := normalizeFolderName(s)
 		if err != nil {
 			return nil, fault.Errorf(fault.Invalid, "folder path %.300q: %w", path, err)
 		}
@@ -80,6 +80,19 @@ func normalizeName(name string) (string, error) {
 		return "", fault.Errorf(fault.Invalid, "a name cannot be %q", name)
 	case strings.Contains(name, "/"):
 		return "", fault.Errorf(fault.Invalid, "a name cannot hold a slash")
+	}
+	return name, nil
+}
+
+// normalizeFolderName returns the name of a folder as it is kept: one that reads
+// like a path would pass for a folder below another one.
+func normalizeFolderName(name string) (string, error) {
+	name, err := normalizeName(name)
+	if err != nil {
+		return "", err
+	}
+	if c, found := lookalike.Slash(name); found {
+		return "", fault.Errorf(fault.Invalid, "a folder's name cannot hold %s, which looks like the slash of a path: leave it out", c)
 	}
 	return name, nil
 }

@@ -83,7 +83,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		case errors.As(err, &died) && alone == "":
 			alone = "its reader ended: " + died.Detail
 		case died != nil:
-			return fault.Errorf(fault.Invalid, "the file ended the process that read it, and again one that read nothing else; it is not tried again")
+			return fault.Errorf(fault.Invalid, "the file ended the process that read it, and again one that read nothing else; it is not tried again: save it anew, or export it as PDF or text, and upload that")
 		case errors.Is(err, turns.ErrSetAside):
 			runs-- // the file has its runs for others to get in its way
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
@@ -98,7 +98,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 // not. The error says that it is not read any more.
 func (i *Importer) suspect(w Work, file commands.ImportFile) (why string, err error) {
 	if file.Alone >= maxAlone && !i.isolated(w) {
-		return "", fault.Errorf(fault.Invalid, "the file was given up: what read it ended each time, at last twice while it read nothing else")
+		return "", fault.Errorf(fault.Invalid, "the file was given up: what read it ended each time, at last twice while it read nothing else: save it anew, or export it as PDF or text, and upload that")
 	}
 	switch {
 	case file.Alone > 0:

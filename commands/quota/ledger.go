@@ -490,6 +490,10 @@ func Refusal(k Kind, has, wants, limit int64) error {
 	if left := limit - has; left > 0 {
 		more = "there is room for " + k.Show(left) + " more, and this takes more than that"
 	}
+	if k == Imports && wants > limit {
+		return fault.Errorf(fault.TooLarge, "more files come at once than the %s of one user that may be in work: send at most %s at once, and the rest when these files in work are done. "+
+			"Whoever operates the service can raise the limit (annals user quota)", k.Show(limit), k.Show(limit))
+	}
 	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), things[k], k.Show(limit), more, ways[k])
 	if k == Imports && wants <= limit {
 		return fault.Later(busy, "%s", text)

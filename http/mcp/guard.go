@@ -47,7 +47,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := httpd.Bearer(r)
 	if err != nil {
-		h.challenge(w, "", "sign in first: resource_metadata says where")
+		h.challenge(w, "", "sign in first: the address in resource_metadata of the WWW-Authenticate header lists where to get a token")
 		return
 	}
 	user, _, err := h.Verify(r.Context(), token)

@@ -108,4 +108,9 @@ func (h *Handler) answerInvitation(c call, in answerIn, status string, do func(u
 	return out, nil
 }
 
-func (o answerOut) markdown() string { return "The invitation was " + o.Status + "." }
+func (o answerOut) markdown() string {
+	if o.Status == "declined" {
+		return "The invitation was declined; if it had been accepted before, the folder was left."
+	}
+	return "The invitation was " + o.Status + "."
+}

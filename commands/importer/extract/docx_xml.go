@@ -65,6 +65,7 @@ func (e *element) on() bool {
 // it. Elements are consumed by the function that is given them: by children,
 // text or skip, called once.
 type xmlPart struct {
+	dtd    bool // a document type definition came
 	ctx    context.Context
 	d      *xml.Decoder
 	source *tokenSource
@@ -145,6 +146,8 @@ func (x *xmlPart) next() (xml.Token, error) {
 		x.depth++
 	case xml.EndElement:
 		x.depth--
+	case xml.Directive:
+		x.dtd = true
 	}
 	if x.depth > maxXMLDepth {
 		return nil, fault.Errorf(fault.Invalid, "the Word document has more than %d elements inside each other (part %s)", maxXMLDepth, x.name)
@@ -154,6 +157,9 @@ func (x *xmlPart) next() (xml.Token, error) {
 	}
 	if fault.Is(err, fault.Invalid) {
 		return nil, err
+	}
+	if x.dtd {
+		return nil, fault.Errorf(fault.Invalid, "the Word document has a document type definition in its part %s, which is not read: save it anew with Word or LibreOffice", x.name)
 	}
 	return nil, damaged(x.name)
 }

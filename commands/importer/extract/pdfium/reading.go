@@ -142,7 +142,7 @@ func (r *reading) broken(cause process.Cause) error {
 	case cause == process.TimedOut, cause == process.OverCPU:
 		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v (--extract-time) and was stopped %s", r.config.Time, where)
 	case cause == process.OverMemory:
-		return fault.Errorf(fault.Invalid, "the PDF needs more memory than %s; its reading stopped %s", r.config.bound(), where)
+		return fault.Errorf(fault.Invalid, "the PDF needs more memory than %s; its reading stopped %s. Split it, or ask whoever operates the service for more", r.config.bound(), where)
 	}
 	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more memory than %s; its reading stopped %s", r.config.bound(), where)
 }

@@ -1,0 +1,39 @@
+package lookalike
+
+import (
+	"fmt"
+	"unicode"
+)
+
+// slashNames are Unicode's names of the characters that people take for a slash.
+var slashNames = map[rune]string{
+	0x1735: "PHILIPPINE SINGLE PUNCTUATION", 0x2041: "CARET INSERTION POINT", 0x2044: "FRACTION SLASH", 0x2215: "DIVISION SLASH",
+	0x2571: "BOX DRAWINGS LIGHT DIAGONAL UPPER RIGHT TO LOWER LEFT", 0x27CB: "MATHEMATICAL RISING DIAGONAL",
+	0x29F8: "BIG SOLIDUS", 0xFF0F: "FULLWIDTH SOLIDUS",
+}
+
+// Slash returns the first character of a name that looks like the slash between
+// the names of a path. Letters that do are none where they stand among others of
+// their kind, as the Japanese no does, but only between Latin letters and digits.
+func Slash(name string) (first string, found bool) {
+	if ascii(name) {
+		return "", false
+	}
+	runes, known := []rune(name), prototypes()
+	for i, r := range runes {
+		if r == '/' || known[r] != "/" || unicode.IsLetter(r) && !between(runes, i) {
+			continue
+		}
+		first = fmt.Sprintf("U+%04X", r)
+		if n := slashNames[r]; n != "" {
+			first += " " + n
+		}
+		return fmt.Sprintf("%s at position %d", first, i+1), true
+	}
+	return "", false
+}
+
+func between(runes []rune, i int) bool {
+	latin := func(r rune) bool { return unicode.Is(unicode.Latin, r) }
+	return i > 0 && i < len(runes)-1 && latin(runes[i-1]) && (latin(runes[i+1]) || unicode.IsDigit(runes[i+1]))
+}
