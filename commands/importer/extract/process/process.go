@@ -219,8 +219,12 @@ func (p *Process) Died() Death {
 	return Death{Killed, detail}
 }
 
-// outOfMemory are words of Go's runtime and of the C library for that.
+// outOfMemory are words of Go's runtime and of the C library for that. The
+// collector does not look whether it got memory for its own lists: where that
+// was refused, the runtime itself, which is goroutine 0, ends by a
+// signal at address 0.
 var outOfMemory = []string{
+	"sigcode=1 addr=0x0 goroutine 0 ",
 	"out of memory", "cannot allocate", "cannot map pages", "failed to allocate", "pthread_create failed", "failed to create new OS thread", "errno=12", "errno 12",
 }
 
