@@ -17,13 +17,13 @@ import (
 
 // The defaults of Config.
 const (
-	DefaultMemory   = 160 << 20
+	DefaultMemory   = 224 << 20
 	DefaultTime     = 10 * time.Minute
 	DefaultPageTime = time.Minute
 )
 
 const (
-	overhead    = 100 << 20 // bytes that a process needs beside PDFium's own memory
+	overhead    = 164 << 20 // bytes that a process needs beside PDFium's own memory
 	leastPDFium = 24 << 20  // bytes of that; it starts with 17 MiB
 	swollen     = 120 << 20 // bytes; a process that holds more after a file is ended
 	compileTime = 5 * time.Minute

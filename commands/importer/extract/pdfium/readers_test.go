@@ -194,8 +194,8 @@ const numberCost = 28
 func TestAProcessThatFailsLosesOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
 		"hang":   "a page of the PDF took longer than 300ms and its reading was stopped after page 1 of 3",
-		"crash":  "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (160 MiB) leaves for it; its reading stopped after page 1 of 3",
-		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (160 MiB) leaves for it; its reading stopped after page 1 of 3",
+		"crash":  "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it; its reading stopped after page 1 of 3",
+		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it; its reading stopped after page 1 of 3",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
 		for range 2 { // each by a fresh process
