@@ -56,7 +56,7 @@ func TestReadsBeyondTheLimit(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		resp, body := s.do(method, path, `{"query":"notice","ids":["`+none+`"]}`)
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		if resp.StatusCode != 429 || err != nil || after < 1 || after > 120 || !strings.Contains(body, "10ms of time") {
+		if resp.StatusCode != 429 || err != nil || after < 1 || !strings.Contains(body, "10ms of time") {
 			t.Errorf("%s = %d %s, Retry-After %q", route, resp.StatusCode, body, resp.Header.Get("Retry-After"))
 		}
 		if vault := strings.Contains(path, "/vault/"); vault != strings.Contains(body, `"statusCode":429`) || vault == strings.Contains(body, `{"detail":"`) {
