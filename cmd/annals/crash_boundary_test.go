@@ -64,7 +64,7 @@ var boundaries = []boundary{
 	{point: failpoint.EventsCommitted, reach: (*boundaryTest).serving, most: 20},
 	{point: failpoint.JobBegun, reach: (*boundaryTest).importingMany, most: 2},
 	{point: failpoint.FileClaimed, reach: (*boundaryTest).serving, most: 10},
-	{point: failpoint.FileStarted, reach: (*boundaryTest).serving},
+	{point: failpoint.FileStarted, reach: (*boundaryTest).importingMany, slow: true}, // of files that take long alone
 	{point: failpoint.TextKept, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.TextAppended, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.FolderEnsured, reach: (*boundaryTest).serving},
