@@ -33,6 +33,14 @@ func storeFault(err error) bool {
 	return false
 }
 
+// ofTables reports whether the database of the tables gave an error, and not
+// the second store of a read model.
+func ofTables(err error) bool {
+	var reply *pgconn.PgError
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &reply) || errors.As(err, &connecting)
+}
+
 // refused reports whether PostgreSQL refused a statement for what it says. It
 // may be one that was gathered for any event of a batch.
 func refused(err error) bool {

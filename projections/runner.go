@@ -191,7 +191,10 @@ func (r *Runner) flush(ctx context.Context) error {
 // is asked again after a pause, and returns any other error.
 func (r *Runner) without(ctx context.Context, err error) error {
 	var unavailable *fault.Error
-	if ctx.Err() != nil || !errors.As(err, &unavailable) || unavailable.Kind != fault.Unavailable || ofLog(err) {
+	if _, follower := r.Projection.(Follower); !follower || ctx.Err() != nil || ofLog(err) || ofTables(err) {
+		return err
+	}
+	if !errors.As(err, &unavailable) || unavailable.Kind != fault.Unavailable {
 		return err
 	}
 	r.pause = min(max(time.Second, 2*r.pause), longestPause)

@@ -64,7 +64,6 @@ var boundaries = []boundary{
 	{point: failpoint.EventsCommitted, reach: (*boundaryTest).serving, most: 20},
 	{point: failpoint.JobBegun, reach: (*boundaryTest).importingMany, most: 2},
 	{point: failpoint.FileClaimed, reach: (*boundaryTest).serving, most: 10},
-	{point: failpoint.FileStarted, reach: (*boundaryTest).importingMany, slow: true}, // of files that take long alone
 	{point: failpoint.TextKept, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.TextAppended, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.FolderEnsured, reach: (*boundaryTest).serving},
@@ -102,6 +101,7 @@ var boundaries = []boundary{
 	{point: failpoint.LogShrunk, reach: (*boundaryTest).compacting},
 	{point: failpoint.LeaseRenewed, reach: (*boundaryTest).serving, slow: true},
 	{point: failpoint.OriginalRemoved, reach: (*boundaryTest).sweepingOriginals, slow: true},
+	{point: failpoint.FileStarted, reach: (*boundaryTest).importingLong}, // at last: a file whose reading is ended thrice is given up
 }
 
 // sampledBoundaries is how many boundaries are tried where ANNALS_CRASH_ROUNDS

@@ -167,6 +167,11 @@ func (l *crashLoad) wide() error {
 	return err
 }
 
+// long uploads a file whose reading takes longer than what is not reported.
+func (l *crashLoad) long() error {
+	return l.file(l.ctx, "long", map[string][]byte{"long.pdf": longPDF(500, 40)})
+}
+
 // remove files documents, some of which cannot be read, and deletes them: by
 // their folder, or one by one.
 func (l *crashLoad) remove() error {

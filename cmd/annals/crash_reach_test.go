@@ -58,6 +58,14 @@ func (b *boundaryTest) importingMany(setting string) {
 	b.starting(setting)
 }
 
+// importingLong is serving while a client imports a file that takes long to read.
+func (b *boundaryTest) importingLong(setting string) {
+	b.Helper()
+	b.loaded()
+	b.load.clients.Go(b.load.long)
+	b.starting(setting)
+}
+
 // ending lets a server die that was asked to end while files wait.
 func (b *boundaryTest) ending(setting string) {
 	b.Helper()
