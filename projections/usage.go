@@ -14,15 +14,15 @@ import (
 
 // Usage is the read model of what users and folders take: what is stored, by
 // who uploaded it, and what is in work. Sums are kept where they are of many
-// rows. Each is changed by the same condition as the rows it is the sum of, so
-// that an event that is applied twice counts once.
+// rows, since every upload and every file that was read asks for them. Each is
+// changed by the same condition as the rows it is the sum of.
 type Usage struct{}
 
 // Name is "usage".
 func (Usage) Name() string { return "usage" }
 
 // Version of the usage's tables.
-func (Usage) Version() int { return 2 }
+func (Usage) Version() int { return 3 }
 
 // Oldest is Version: what changed last cannot be read in older tables.
 func (u Usage) Oldest() int { return u.Version() }
@@ -66,14 +66,14 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	case events.FileAccepted:
 		return u.accept(ctx, tx, id, d)
 	case events.ImportRequested:
-		return tx.Exec(ctx, `UPDATE work SET owner = $2 WHERE job = $1`, id, string(d.User))
+		return u.begin(ctx, tx, id, string(d.User))
 	case events.FileImported:
-		return tx.Exec(ctx, `DELETE FROM work WHERE job = $1 AND file = $2`, id, d.File)
+		return u.end(ctx, tx, id, d.File)
 	case events.FileFailed:
 		return errors.Join(
-			tx.Exec(ctx, `INSERT INTO failed (job, file, owner, size, ended) SELECT job, file, owner, size, $3 FROM work WHERE job = $1 AND file = $2 ON CONFLICT DO NOTHING`,
-				id, d.File, at),
-			tx.Exec(ctx, `DELETE FROM work WHERE job = $1 AND file = $2`, id, d.File),
+			tx.Exec(ctx, `INSERT INTO unswept (owner, hour, failed, deleted) SELECT owner, $3, size, 0 FROM work WHERE job = $1 AND file = $2 AND owner <> ''
+				ON CONFLICT (owner, hour) DO UPDATE SET failed = unswept.failed + excluded.failed`, id, d.File, hour(at)),
+			u.end(ctx, tx, id, d.File),
 		)
 	}
 	return nil
@@ -92,12 +92,21 @@ func (Usage) create(ctx context.Context, tx Tx, d events.FolderCreated, by strin
 }
 
 func (Usage) moveFolder(ctx context.Context, tx Tx, d events.FolderMoved) error {
+	const content = `SELECT space, sum(bytes) AS bytes, sum(documents) AS documents FROM (
+			SELECT f.space, f.bytes, f.documents FROM folders f WHERE f.id IN (SELECT id FROM below)
+			UNION ALL SELECT f.space, w.size, w.makes FROM work w JOIN folders f ON f.id = w.under WHERE w.owner <> '' AND w.under IN (SELECT id FROM below)
+		) all_below WHERE space <> '' GROUP BY space`
 	return errors.Join(
+		tx.Exec(ctx, below+`UPDATE spaces SET bytes = spaces.bytes - x.bytes, documents = spaces.documents - x.documents FROM (`+content+`) x WHERE spaces.space = x.space`, d.Folder.String()),
 		tx.Exec(ctx, `UPDATE folders SET parent = $2 WHERE id = $1`, d.Folder.String(), idText(d.Parent)),
 		tx.Exec(ctx, below+`UPDATE folders SET space = coalesce((SELECT CASE WHEN p.space = '' THEN $1 ELSE p.space END FROM folders p WHERE p.id = $2), $1)
 			WHERE id IN (SELECT id FROM below)`, d.Folder.String(), idText(d.Parent)),
+		tx.Exec(ctx, below+`INSERT INTO spaces (space, bytes, documents) `+content+` `+addToSpace, d.Folder.String()),
 	)
 }
+
+// addToSpace ends an insertion of what a space gets.
+const addToSpace = `ON CONFLICT (space) DO UPDATE SET bytes = spaces.bytes + excluded.bytes, documents = spaces.documents + excluded.documents`
 
 // share keeps who made the entries that stay, invitations among them.
 func (Usage) share(ctx context.Context, tx Tx, d events.FolderShared, by string) error {
@@ -126,12 +135,19 @@ func (Usage) file(ctx context.Context, tx Tx, id, by, at string, d events.Docume
 		tx.Exec(ctx, `INSERT INTO users (principal) VALUES ($1) ON CONFLICT DO NOTHING`, by),
 		tx.Exec(ctx, `UPDATE users SET bytes = bytes + $3, documents = documents + 1 WHERE principal = $4 AND `+isNew, id, folder, d.Stored(), by),
 		tx.Exec(ctx, `UPDATE folders SET bytes = bytes + $3, documents = documents + 1 WHERE id = $2 AND `+isNew, id, folder, d.Stored()),
+		tx.Exec(ctx, `INSERT INTO spaces (space, bytes, documents) SELECT space, CAST($3 AS BIGINT), 1 FROM folders WHERE id = $2 AND space <> '' AND `+isNew+` `+addToSpace, id, folder, d.Stored()),
 		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $3, $4, $5 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, folder, d.Version, by, d.Stored()),
-		tx.Exec(ctx, `INSERT INTO removed (document, version, owner, size, ended) SELECT $1, $3, $4, $5, $6 WHERE EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1) ON CONFLICT DO NOTHING`,
-			id, folder, d.Version, by, d.Stored()-d.Size, at),
+		tx.Exec(ctx, `INSERT INTO unswept (owner, hour, failed, deleted) SELECT $2, $3, 0, CAST($4 AS BIGINT) FROM folders WHERE id = $1 AND deleted = 1 `+addDeleted,
+			folder, by, hour(at), d.Stored()-d.Size),
 		tx.Exec(ctx, `INSERT INTO documents (id, folder, owner, bytes) SELECT $1, $2, $3, $4 WHERE `+isNew, id, folder, by, d.Stored()),
 	)
 }
+
+// addDeleted ends an insertion of what counts until it is swept.
+const addDeleted = `ON CONFLICT (owner, hour) DO UPDATE SET deleted = unswept.deleted + excluded.deleted`
+
+// hour is that of a time as stamp writes it.
+func hour(at string) string { return at[:len("2006-01-02T15")] }
 
 // revise adds content to a document that is there.
 func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.DocumentRevised) error {
@@ -140,6 +156,7 @@ func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.Document
 		tx.Exec(ctx, `INSERT INTO users (principal) VALUES ($1) ON CONFLICT DO NOTHING`, by),
 		tx.Exec(ctx, `UPDATE users SET bytes = bytes + $3 WHERE principal = $4 AND `+isNew, id, d.Version, d.Stored(), by),
 		tx.Exec(ctx, `UPDATE folders SET bytes = bytes + $3 WHERE id = (SELECT folder FROM documents WHERE id = $1) AND `+isNew, id, d.Version, d.Stored()),
+		tx.Exec(ctx, `UPDATE spaces SET bytes = bytes + $3 WHERE space = (SELECT f.space FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1) AND `+isNew, id, d.Version, d.Stored()),
 		tx.Exec(ctx, `UPDATE documents SET bytes = bytes + $3 WHERE id = $1 AND `+isNew, id, d.Version, d.Stored()),
 		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $2, $4, $3 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, d.Version, d.Stored(), by),
 	)
@@ -150,6 +167,8 @@ func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.Document
 func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.UUID) error {
 	const moved = `(SELECT folder, bytes FROM documents WHERE id = $1 AND folder <> $2) d`
 	return errors.Join(
+		tx.Exec(ctx, `UPDATE spaces SET bytes = spaces.bytes - d.bytes, documents = spaces.documents - 1 FROM `+moved+` JOIN folders f ON f.id = d.folder WHERE spaces.space = f.space`, id, to.String()),
+		tx.Exec(ctx, `INSERT INTO spaces (space, bytes, documents) SELECT f.space, d.bytes, 1 FROM `+moved+` JOIN folders f ON f.id = $2 WHERE f.space <> '' `+addToSpace, id, to.String()),
 		tx.Exec(ctx, `UPDATE folders SET bytes = folders.bytes - d.bytes, documents = documents - 1 FROM `+moved+` WHERE folders.id = d.folder`, id, to.String()),
 		tx.Exec(ctx, `UPDATE folders SET bytes = folders.bytes + d.bytes, documents = documents + 1 FROM `+moved+` WHERE folders.id = $2`, id, to.String()),
 		tx.Exec(ctx, `UPDATE documents SET folder = $2 WHERE id = $1`, id, to.String()),
@@ -162,14 +181,16 @@ func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.U
 // until it is swept.
 func (Usage) remove(ctx context.Context, tx Tx, at, with, condition string, args ...any) error {
 	these := `SELECT id FROM documents WHERE ` + condition
-	err := tx.Exec(ctx, with+fmt.Sprintf(`INSERT INTO removed (document, version, owner, size, ended) SELECT document, version, owner, size, $%d FROM contents
-		WHERE document IN (`+these+`) ON CONFLICT DO NOTHING`, len(args)+1), append(slices.Clone(args), at)...)
+	err := tx.Exec(ctx, with+fmt.Sprintf(`INSERT INTO unswept (owner, hour, failed, deleted) SELECT owner, $%d, 0, sum(size) FROM contents
+		WHERE document IN (`+these+`) GROUP BY owner `+addDeleted, len(args)+1), append(slices.Clone(args), hour(at))...)
 	if err != nil {
 		return err
 	}
 	for _, query := range []string{
 		`UPDATE users SET bytes = users.bytes - x.bytes FROM (SELECT owner, sum(size) AS bytes FROM contents WHERE document IN (` + these + `) GROUP BY owner) x WHERE users.principal = x.owner`,
 		`UPDATE users SET documents = users.documents - x.n FROM (SELECT owner, count(*) AS n FROM documents WHERE ` + condition + ` GROUP BY owner) x WHERE users.principal = x.owner`,
+		`UPDATE spaces SET bytes = spaces.bytes - x.bytes, documents = spaces.documents - x.n
+			FROM (SELECT f.space, sum(d.bytes) AS bytes, count(*) AS n FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id IN (` + these + `) GROUP BY f.space) x WHERE spaces.space = x.space`,
 		`UPDATE folders SET bytes = folders.bytes - x.bytes, documents = folders.documents - x.n
 			FROM (SELECT folder, sum(bytes) AS bytes, count(*) AS n FROM documents WHERE ` + condition + ` GROUP BY folder) x WHERE folders.id = x.folder`,
 		`DELETE FROM contents WHERE document IN (` + these + `)`,
@@ -199,4 +220,43 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 	}
 	return tx.Exec(ctx, `INSERT INTO work (job, file, size, makes, under, path, space, folders) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 		job, d.File, d.Size, makes, idText(d.Under), d.Folder, events.SpaceName(d.Folder), folders)
+}
+
+// workSpace is the key in spaces of work w, in a folder f or in none; NULL where
+// it is for a folder that is not known.
+const workSpace = `CASE WHEN w.under = '' OR f.space = '' THEN '/' || w.space ELSE f.space END`
+
+// begin counts the files of a job for its user.
+func (Usage) begin(ctx context.Context, tx Tx, job, user string) error {
+	const unowned = `WHERE job = $1 AND owner = ''`
+	return errors.Join(
+		tx.Exec(ctx, `INSERT INTO users (principal) VALUES ($1) ON CONFLICT DO NOTHING`, user),
+		tx.Exec(ctx, `UPDATE users SET work_files = work_files + x.files, work_bytes = work_bytes + x.bytes, work_documents = work_documents + x.documents, work_folders = work_folders + x.folders
+			FROM (SELECT count(*) AS files, coalesce(sum(size), 0) AS bytes, coalesce(sum(makes), 0) AS documents,
+				(SELECT coalesce(sum(p.folders), 0) FROM (SELECT DISTINCT under, path, folders FROM work `+unowned+` AND folders > 0) p
+					WHERE NOT EXISTS (SELECT 1 FROM making m WHERE m.owner = $2 AND m.under = p.under AND m.path = p.path AND m.folders = p.folders)) AS folders
+				FROM work `+unowned+`) x WHERE principal = $2`, job, user),
+		tx.Exec(ctx, `INSERT INTO making (owner, under, path, folders, files) SELECT CAST($2 AS TEXT), under, path, folders, count(*) FROM work `+unowned+` AND folders > 0 GROUP BY under, path, folders
+			ON CONFLICT (owner, under, path, folders) DO UPDATE SET files = making.files + excluded.files`, job, user),
+		tx.Exec(ctx, `INSERT INTO spaces (space, bytes, documents)
+			SELECT key, sum(size), sum(makes) FROM (SELECT `+workSpace+` AS key, w.size, w.makes FROM work w LEFT JOIN folders f ON f.id = w.under WHERE w.job = $1 AND w.owner = '') x
+			WHERE key IS NOT NULL GROUP BY key `+addToSpace, job),
+		tx.Exec(ctx, `UPDATE work SET owner = $2 `+unowned, job, user),
+	)
+}
+
+// end takes back what begin counted for one file.
+func (Usage) end(ctx context.Context, tx Tx, job string, file int) error {
+	const this = `w.job = $1 AND w.file = $2`
+	const itsFolders = `(owner, under, path, folders) = (SELECT w.owner, w.under, w.path, w.folders FROM work w WHERE ` + this + `)`
+	return errors.Join(
+		tx.Exec(ctx, `UPDATE making SET files = files - 1 WHERE `+itsFolders, job, file),
+		tx.Exec(ctx, `UPDATE users SET work_files = users.work_files - 1, work_bytes = users.work_bytes - w.size, work_documents = users.work_documents - w.makes,
+			work_folders = users.work_folders - coalesce((SELECT m.folders FROM making m WHERE m.owner = w.owner AND m.under = w.under AND m.path = w.path AND m.folders = w.folders AND m.files = 0), 0)
+			FROM work w WHERE `+this+` AND users.principal = w.owner`, job, file),
+		tx.Exec(ctx, `DELETE FROM making WHERE files = 0 AND `+itsFolders, job, file),
+		tx.Exec(ctx, `UPDATE spaces SET bytes = spaces.bytes - x.size, documents = spaces.documents - x.makes
+			FROM (SELECT `+workSpace+` AS key, w.size, w.makes FROM work w LEFT JOIN folders f ON f.id = w.under WHERE `+this+` AND w.owner <> '') x WHERE spaces.space = x.key`, job, file),
+		tx.Exec(ctx, `DELETE FROM work WHERE job = $1 AND file = $2`, job, file),
+	)
 }

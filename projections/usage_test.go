@@ -44,6 +44,9 @@ type accountFile struct {
 	job     uuid.UUID
 	owner   string
 	size    int64
+	under   uuid.UUID
+	path    string // of the folder that it goes to
+	folders int    // of these are still to be made
 	outcome string // "", "failed" or "imported"
 }
 
@@ -181,10 +184,28 @@ func (a *account) share(who string, folder uuid.UUID) {
 }
 
 func (a *account) upload(who string, folder uuid.UUID) {
-	f := accountFile{job: uuid.New(), owner: who, size: a.Int64N(100)}
+	f := accountFile{job: uuid.New(), owner: who, size: a.Int64N(100), under: folder, path: "F"}
+	rest := strings.Join(slices.Repeat([]string{"new"}, a.IntN(3)), "/")
+	if a.IntN(4) == 0 {
+		f.under, f.path, rest = uuid.Nil, fmt.Sprint("F", a.IntN(3)), ""
+		f.folders = 1
+	} else if rest != "" {
+		f.path += "/" + rest
+		f.folders = strings.Count(rest, "/") + 1
+	}
 	a.jobs = append(a.jobs, f)
-	a.by(who, events.JobStream(f.job), events.FileAccepted{File: 0, Folder: "F", Under: folder, Size: f.size},
+	a.by(who, events.JobStream(f.job), events.FileAccepted{File: 0, Folder: f.path, Under: f.under, Rest: rest, Size: f.size},
 		events.FileAccepted{File: 1, Folder: "F", Size: 7, Refused: "too large"}, events.ImportRequested{Files: 2, User: events.Principal(who)})
+}
+
+// workSpace returns the key of the space that a file in work is for.
+func (a *account) workSpace(f accountFile) string {
+	if f.under != uuid.Nil {
+		if space := a.space(f.under); space != "" {
+			return space
+		}
+	}
+	return "/" + events.SpaceName(f.path)
 }
 
 func (a *account) end(f *accountFile) {
@@ -264,17 +285,30 @@ func (a *account) sum() (lines []string) {
 			continue
 		}
 		total["documents of "+d.owner]++
-		total["documents in "+a.space(d.folder)]++
+		space := a.space(d.folder)
+		if space != "" {
+			total["documents in "+space]++
+		}
 		for _, k := range d.kept {
 			total["bytes of "+k.owner] += k.size
-			total["bytes in "+a.space(d.folder)] += k.size
+			if space != "" { // what lies in the inbox itself is in no space
+				total["bytes in "+space] += k.size
+			}
 		}
 	}
+	made := map[string]bool{}
 	for _, f := range a.jobs {
 		switch f.outcome {
 		case "":
 			total["work of "+f.owner]++
+			total["documents in work of "+f.owner]++
 			total["bytes in work of "+f.owner] += f.size
+			total["documents in "+a.workSpace(f)]++
+			total["bytes in "+a.workSpace(f)] += f.size
+			if way := fmt.Sprint(f.owner, f.under, f.path, f.folders); !made[way] {
+				made[way] = true
+				total["folders in work of "+f.owner] += int64(f.folders)
+			}
 		case "failed":
 			total["bytes failed of "+f.owner] += f.size
 		}
@@ -296,12 +330,15 @@ func counted(t *testing.T, r *Runner) []string {
 		`SELECT 'documents of ' || principal || ': ' || documents FROM users WHERE documents > 0`,
 		`SELECT 'folders of ' || maker || ': ' || count(*) FROM folders WHERE deleted = 0 GROUP BY maker`,
 		`SELECT 'shares of ' || maker || ': ' || count(*) FROM shares GROUP BY maker`,
-		`SELECT 'bytes in ' || space || ': ' || sum(bytes) FROM folders WHERE deleted = 0 GROUP BY space HAVING sum(bytes) > 0`,
-		`SELECT 'documents in ' || space || ': ' || sum(documents) FROM folders WHERE deleted = 0 GROUP BY space HAVING sum(documents) > 0`,
-		`SELECT 'work of ' || owner || ': ' || count(*) FROM work GROUP BY owner`,
-		`SELECT 'bytes in work of ' || owner || ': ' || sum(size) FROM work GROUP BY owner HAVING sum(size) > 0`,
-		`SELECT 'bytes failed of ' || owner || ': ' || sum(size) FROM failed GROUP BY owner HAVING sum(size) > 0`,
-		`SELECT 'bytes deleted of ' || owner || ': ' || sum(size) FROM removed GROUP BY owner HAVING sum(size) > 0`,
+		`SELECT 'bytes in ' || space || ': ' || bytes FROM spaces WHERE bytes > 0`,
+		`SELECT 'documents in ' || space || ': ' || documents FROM spaces WHERE documents > 0`,
+		`SELECT 'work of ' || principal || ': ' || work_files FROM users WHERE work_files > 0`,
+		`SELECT 'bytes in work of ' || principal || ': ' || work_bytes FROM users WHERE work_bytes > 0`,
+		`SELECT 'documents in work of ' || principal || ': ' || work_documents FROM users WHERE work_documents > 0`,
+		`SELECT 'folders in work of ' || principal || ': ' || work_folders FROM users WHERE work_folders > 0`,
+		`SELECT 'bytes failed of ' || owner || ': ' || sum(failed) FROM unswept GROUP BY owner HAVING sum(failed) > 0`,
+		`SELECT 'bytes deleted of ' || owner || ': ' || sum(deleted) FROM unswept GROUP BY owner HAVING sum(deleted) > 0`,
+		`SELECT 'left of ' || owner || ' in ' || path || ': ' || files FROM making WHERE files < 1`,
 	}, " UNION ALL "))
 	if err != nil {
 		t.Fatal(err)

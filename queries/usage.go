@@ -58,13 +58,10 @@ type rows interface {
 func usedBy(ctx context.Context, from rows, user events.Principal) (u Usage, at events.Position, err error) {
 	// One statement, so that all of it is of one position.
 	err = from.QueryRowContext(ctx, `SELECT c.position, coalesce(u.bytes, 0), coalesce(u.documents, 0),
-			coalesce(w.files, 0), coalesce(w.bytes, 0), coalesce(w.documents, 0),
-			(SELECT coalesce(sum(folders), 0) FROM (SELECT DISTINCT under, path, folders FROM work WHERE owner = $1 AND folders > 0) p),
-			(SELECT coalesce(sum(size), 0) FROM failed WHERE owner = $1 AND ended > $2),
-			(SELECT coalesce(sum(size), 0) FROM removed WHERE owner = $1 AND ended > $2)
+			coalesce(u.work_files, 0), coalesce(u.work_bytes, 0), coalesce(u.work_documents, 0), coalesce(u.work_folders, 0), coalesce(x.failed, 0), coalesce(x.deleted, 0)
 		FROM checkpoint c LEFT JOIN users u ON u.principal = $1
-		LEFT JOIN (SELECT count(*) AS files, sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner = $1) w ON true`,
-		string(user), time.Now().Add(-Swept).UTC().Format("2006-01-02T15:04:05.000000Z")).
+		LEFT JOIN (SELECT sum(failed) AS failed, sum(deleted) AS deleted FROM unswept WHERE owner = $1 AND hour > $2) x ON true`,
+		string(user), time.Now().Add(-Swept).UTC().Format("2006-01-02T15")).
 		Scan(&at, &u.Bytes, &u.Documents, &u.Imports, &u.ImportBytes, &u.ImportDocuments, &u.ImportFolders, &u.FailedBytes, &u.DeletedBytes)
 	return u, at, wrap(err, "what "+string(user)+" uses")
 }
@@ -122,18 +119,9 @@ func (q *Queries) UsedIn(ctx context.Context, id uuid.UUID, name string) (bytes,
 	if err := q.usable(ctx); err != nil {
 		return 0, 0, 0, err
 	}
-	folder := ""
-	if id != uuid.Nil {
-		folder = id.String()
-	}
-	err = q.Models.Usage.DB().QueryRowContext(ctx, `SELECT c.position,
-			coalesce(f.bytes, 0) + coalesce(w.bytes, 0) + coalesce(n.bytes, 0), coalesce(f.documents, 0) + coalesce(w.documents, 0) + coalesce(n.documents, 0)
-		FROM checkpoint c
-		LEFT JOIN (SELECT sum(bytes) AS bytes, sum(documents) AS documents FROM folders WHERE space = $1 AND $1 <> '' AND deleted = 0) f ON true
-		LEFT JOIN (SELECT sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner <> '' AND $1 <> ''
-			AND under IN (SELECT id FROM folders WHERE space = $1)) w ON true
-		LEFT JOIN (SELECT sum(size) AS bytes, sum(makes) AS documents FROM work WHERE owner <> '' AND space = $2
-			AND (under = '' OR under IN (SELECT id FROM folders WHERE space = ''))) n ON true`, folder, name).Scan(&at, &bytes, &documents)
+	err = q.Models.Usage.DB().QueryRowContext(ctx, `SELECT c.position, coalesce(s.bytes, 0), coalesce(s.documents, 0)
+		FROM checkpoint c LEFT JOIN (SELECT sum(bytes) AS bytes, sum(documents) AS documents FROM spaces WHERE space IN ($1, $2)) s ON true`,
+		id.String(), "/"+name).Scan(&at, &bytes, &documents)
 	return bytes, documents, at, wrap(err, "what a folder holds")
 }
 

@@ -102,10 +102,19 @@ type Part struct {
 // Open begins to hold for a request of a user, of which not too many may be under
 // way.
 func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
-	return l.begin(ctx, user, maxOpen)
+	h, err := l.begin(ctx, user, maxOpen)
+	if h == nil || err != nil {
+		return nil, err
+	}
+	if err := h.refresh(ctx); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
 }
 
-// Begin is Open of what the service does for a user by itself.
+// Begin is Open of what the service does for a user by itself. Admit has to
+// come first: until then it is not known what the user has.
 func (l *Ledger) Begin(ctx context.Context, user events.User) (*Hold, error) {
 	return l.begin(ctx, user, math.MaxInt)
 }
@@ -124,10 +133,6 @@ func (l *Ledger) begin(ctx context.Context, user events.User, most int) (*Hold, 
 	h := &Hold{ledger: l, user: user, limits: limits}
 	if err := l.join(h, most); err != nil {
 		l.refused(Imports)
-		return nil, err
-	}
-	if err := h.refresh(ctx); err != nil {
-		h.Close()
 		return nil, err
 	}
 	return h, nil

@@ -1,8 +1,21 @@
--- What each user has the service keep: the sums of contents and documents.
+-- What each user has the service keep and do: the sums of contents and
+-- documents, and of files in work.
 CREATE TABLE users (
-	principal TEXT COLLATE "C" PRIMARY KEY,
-	bytes     BIGINT NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
-	documents BIGINT NOT NULL DEFAULT 0
+	principal      TEXT COLLATE "C" PRIMARY KEY,
+	bytes          BIGINT NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
+	documents      BIGINT NOT NULL DEFAULT 0,
+	work_files     BIGINT NOT NULL DEFAULT 0,
+	work_bytes     BIGINT NOT NULL DEFAULT 0,
+	work_documents BIGINT NOT NULL DEFAULT 0, -- that they are to become
+	work_folders   BIGINT NOT NULL DEFAULT 0  -- that may have to be made for them
+);
+
+-- What lies in a space, or is in work for it: by the id of its folder, or by '/'
+-- and its name for what is in work and names no folder that exists.
+CREATE TABLE spaces (
+	space     TEXT COLLATE "C" PRIMARY KEY,
+	bytes     BIGINT NOT NULL,
+	documents BIGINT NOT NULL
 );
 
 CREATE TABLE folders (
@@ -59,28 +72,23 @@ CREATE TABLE work (
 	folders BIGINT NOT NULL, -- that may have to be made for it
 	PRIMARY KEY (job, file)
 );
-CREATE INDEX work_owner ON work (owner);
 CREATE INDEX work_under ON work (under);
-CREATE INDEX work_space ON work (space);
 
--- Files that came to nothing, whose originals are still to be swept.
-CREATE TABLE failed (
-	job   TEXT COLLATE "C" NOT NULL,
-	file  BIGINT NOT NULL,
-	owner TEXT COLLATE "C" NOT NULL,
-	size  BIGINT NOT NULL,
-	ended TEXT COLLATE "C" NOT NULL,
-	PRIMARY KEY (job, file)
+-- Folders that files in work may have to make, each once for all of its files.
+CREATE TABLE making (
+	owner   TEXT COLLATE "C" NOT NULL,
+	under   TEXT COLLATE "C" NOT NULL,
+	path    TEXT COLLATE "C" NOT NULL,
+	folders BIGINT NOT NULL,
+	files   BIGINT NOT NULL,
+	PRIMARY KEY (owner, under, path, folders)
 );
-CREATE INDEX failed_owner ON failed (owner, ended);
 
--- What deleted documents kept, whose originals are still to be swept.
-CREATE TABLE removed (
-	document TEXT COLLATE "C" NOT NULL,
-	version  BIGINT NOT NULL,
-	owner    TEXT COLLATE "C" NOT NULL,
-	size     BIGINT NOT NULL,
-	ended    TEXT COLLATE "C" NOT NULL,
-	PRIMARY KEY (document, version)
+-- What is kept until its originals are swept, by the hour in which that began.
+CREATE TABLE unswept (
+	owner   TEXT COLLATE "C" NOT NULL,
+	hour    TEXT COLLATE "C" NOT NULL,
+	failed  BIGINT NOT NULL, -- bytes of files that came to nothing
+	deleted BIGINT NOT NULL, -- bytes of deleted documents, with their text
+	PRIMARY KEY (owner, hour)
 );
-CREATE INDEX removed_owner ON removed (owner, ended);

@@ -1,8 +1,21 @@
--- What each user has the service keep: the sums of contents and documents.
+-- What each user has the service keep and do: the sums of contents and
+-- documents, and of files in work.
 CREATE TABLE users (
-	principal TEXT PRIMARY KEY,
-	bytes     INTEGER NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
-	documents INTEGER NOT NULL DEFAULT 0
+	principal      TEXT PRIMARY KEY,
+	bytes          INTEGER NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
+	documents      INTEGER NOT NULL DEFAULT 0,
+	work_files     INTEGER NOT NULL DEFAULT 0,
+	work_bytes     INTEGER NOT NULL DEFAULT 0,
+	work_documents INTEGER NOT NULL DEFAULT 0, -- that they are to become
+	work_folders   INTEGER NOT NULL DEFAULT 0  -- that may have to be made for them
+) WITHOUT ROWID;
+
+-- What lies in a space, or is in work for it: by the id of its folder, or by '/'
+-- and its name for what is in work and names no folder that exists.
+CREATE TABLE spaces (
+	space     TEXT PRIMARY KEY,
+	bytes     INTEGER NOT NULL,
+	documents INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE folders (
@@ -59,28 +72,23 @@ CREATE TABLE work (
 	folders INTEGER NOT NULL, -- that may have to be made for it
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
-CREATE INDEX work_owner ON work (owner);
 CREATE INDEX work_under ON work (under);
-CREATE INDEX work_space ON work (space);
 
--- Files that came to nothing, whose originals are still to be swept.
-CREATE TABLE failed (
-	job   TEXT NOT NULL,
-	file  INTEGER NOT NULL,
-	owner TEXT NOT NULL,
-	size  INTEGER NOT NULL,
-	ended TEXT NOT NULL,
-	PRIMARY KEY (job, file)
+-- Folders that files in work may have to make, each once for all of its files.
+CREATE TABLE making (
+	owner   TEXT NOT NULL,
+	under   TEXT NOT NULL,
+	path    TEXT NOT NULL,
+	folders INTEGER NOT NULL,
+	files   INTEGER NOT NULL,
+	PRIMARY KEY (owner, under, path, folders)
 ) WITHOUT ROWID;
-CREATE INDEX failed_owner ON failed (owner, ended);
 
--- What deleted documents kept, whose originals are still to be swept.
-CREATE TABLE removed (
-	document TEXT NOT NULL,
-	version  INTEGER NOT NULL,
-	owner    TEXT NOT NULL,
-	size     INTEGER NOT NULL,
-	ended    TEXT NOT NULL,
-	PRIMARY KEY (document, version)
+-- What is kept until its originals are swept, by the hour in which that began.
+CREATE TABLE unswept (
+	owner   TEXT NOT NULL,
+	hour    TEXT NOT NULL,
+	failed  INTEGER NOT NULL, -- bytes of files that came to nothing
+	deleted INTEGER NOT NULL, -- bytes of deleted documents, with their text
+	PRIMARY KEY (owner, hour)
 ) WITHOUT ROWID;
-CREATE INDEX removed_owner ON removed (owner, ended);
