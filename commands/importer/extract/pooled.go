@@ -131,6 +131,9 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info Info, er
 		if s.feeder == nil {
 			return
 		}
+		if s.p.Spoilt { // it may not read its pages any more, and whoever sends one would wait for ever
+			s.p.Kill()
+		}
 		fed := s.feeder.end()
 		s.p.Spoilt = s.p.Spoilt || fed != nil
 		if fed != nil && (err == nil || !fault.Is(err, fault.Invalid)) {

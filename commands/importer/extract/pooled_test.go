@@ -3,9 +3,11 @@ package extract
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +125,34 @@ func TestAnEndedContextEndsTheReader(t *testing.T) {
 	stop := errors.New("stop")
 	if _, err := r.Read(t.Context(), path, "a.txt", func(Section) error { return stop }, nil); err != stop {
 		t.Errorf("Read = %v, want %v", err, stop)
+	}
+}
+
+// While emit takes long, as where the log does not answer, pages and sections fill
+// the connections both ways. Nobody reads them any more once it has failed.
+func TestALateErrorOfEmitEndsALongPDF(t *testing.T) {
+	var page strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&page, "BT /F1 10 Tf 72 %d Td (Line %d of the text of the page, %s.) Tj ET\n", 700-12*i, i, strings.Repeat("long enough to fill it up ", 4))
+	}
+	path := filepath.Join(t.TempDir(), "long.pdf")
+	if err := os.WriteFile(path, pdfOf(slices.Repeat([]string{page.String()}, 400)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := pdfReaderFor(t, Limits{})
+	stop, ended := errors.New("stop"), make(chan error, 1)
+	go func() {
+		_, err := r.Read(t.Context(), path, "long.pdf", func(Section) error { time.Sleep(500 * time.Millisecond); return stop }, nil)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err != stop {
+			t.Errorf("Read = %v, want %v", err, stop)
+		}
+	case <-time.After(20 * time.Second):
+		killChildren(t)
+		t.Errorf("Read waits for pages that nobody reads; it ended with %v when its processes were killed", <-ended)
 	}
 }
 
