@@ -213,23 +213,31 @@ func (t *table) emit(r *row) error {
 // left out, but in the header, which says how many columns there are. A column
 // that nothing stood in when they were counted joins the one before it.
 func (t *table) line(r *row) string {
-	texts := make([]string, 0, len(t.used))
+	var out strings.Builder
+	written := 0 // columns
+	begin := func() {
+		if written > 0 {
+			out.WriteString(" | ")
+		}
+		written++
+	}
+	out.WriteString("| ")
 	for _, c := range r.cells {
 		at, found := slices.BinarySearch(t.used, c.column)
 		if !found {
 			at = max(at-1, 0)
 		}
-		if at < len(texts) {
-			texts[at] += " " + c.text
-			continue
+		if at < written {
+			out.WriteByte(' ')
 		}
-		for len(texts) < at {
-			texts = append(texts, "")
+		for written <= at {
+			begin()
 		}
-		texts = append(texts, c.text)
+		out.WriteString(c.text)
 	}
-	for !t.begun && len(texts) < len(t.used) {
-		texts = append(texts, "")
+	for !t.begun && written < len(t.used) {
+		begin()
 	}
-	return "| " + strings.Join(texts, " | ") + " |"
+	out.WriteString(" |")
+	return out.String()
 }

@@ -14,9 +14,9 @@ import (
 
 const (
 	maxFrontMatter = 64 << 10 // bytes; a longer one is text
-	// What is in each other, or has more parts, than metadata ever does is not
-	// parsed: time and memory that parsers take for it grow with its square or
-	// worse.
+	// Metadata that is nested deeper, or is longer, than people write it is not
+	// parsed: the time and memory that parsers take grow with the square of that,
+	// or worse.
 	maxMatterDepth = 32
 	maxMatterLines = 4_000
 )

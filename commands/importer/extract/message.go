@@ -40,17 +40,11 @@ func decodeRequest(b []byte) (request, error) {
 }
 
 func encodeSection(e *process.Encoder, s Section) {
-	e.Int(s.Index)
-	e.Int(s.Part)
-	e.Int(s.Level)
-	e.Text(s.Title)
-	e.Int(len(s.Path))
+	e.Int(s.Index).Int(s.Part).Int(s.Level).Text(s.Title).Int(len(s.Path))
 	for _, title := range s.Path {
 		e.Text(title)
 	}
-	e.Int(s.StartPage)
-	e.Int(s.EndPage)
-	e.Int(len(s.PageBreaks))
+	e.Int(s.StartPage).Int(s.EndPage).Int(len(s.PageBreaks))
 	for _, b := range s.PageBreaks {
 		e.Int(b)
 	}
@@ -74,16 +68,11 @@ func decodeSection(b []byte) (Section, error) {
 // encode returns the Info of an answer, and whether that is the last one of its
 // process.
 func (i Info) encode(last bool) []byte {
-	var e process.Encoder
-	e.Text(i.Title)
-	e.Int(i.Pages)
-	e.Int(int(i.XML))
-	e.Int(len(i.Warnings))
+	e := new(process.Encoder).Text(i.Title).Int(i.Pages).Int(int(i.XML)).Int(len(i.Warnings))
 	for _, w := range i.Warnings {
 		e.Text(w)
 	}
-	e.Bool(last)
-	return e.B
+	return e.Bool(last).B
 }
 
 func decodeInfo(b []byte) (i Info, last bool, err error) {

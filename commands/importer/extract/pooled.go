@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"time"
+	"unicode/utf8"
 
 	"annals/commands/importer/extract/pdfium"
 	"annals/commands/importer/extract/process"
@@ -220,7 +221,7 @@ func (s *session) done(payload []byte) (Info, error) {
 
 func (s *session) failed(payload []byte) error {
 	f, err := decodeFailure(payload)
-	if err != nil || len(f.text) > maxWarning {
+	if err != nil || len(f.text) > maxWarning || !utf8.ValidString(f.text) {
 		return fault.Errorf(fault.Invalid, "the file could not be read: %w", errUnfit)
 	}
 	s.p.Spoilt = f.last

@@ -67,8 +67,8 @@ func answer(conn *process.Server, f process.Frame) error {
 		return a.failed
 	}
 	if err != nil {
-		f := failure{text: strings.ToValidUTF8(err.Error(), ""), file: fault.Is(err, fault.Invalid), last: a.last}
-		f.text = f.text[:min(len(f.text), maxWarning)]
+		text := err.Error()
+		f := failure{text: strings.ToValidUTF8(text[:min(len(text), maxWarning)], ""), file: fault.Is(err, fault.Invalid), last: a.last}
 		err = conn.Send(failedFrame, f.encode(), nil)
 	} else {
 		err = conn.Send(doneFrame, info.encode(a.last), nil)

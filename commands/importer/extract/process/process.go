@@ -33,7 +33,7 @@ type Process struct {
 	Spoilt bool
 
 	cmd     *exec.Cmd
-	stderr  tail
+	stderr  head
 	killed  atomic.Bool   // by its watchdog
 	exited  chan struct{} // closed when it has ended
 	failed  error         // of waiting for it; nil if its exit state is known
@@ -87,7 +87,7 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	}
 	if err != nil {
 		p.end()
-		return nil, fmt.Errorf("%w: %s", err, p.stderr.last())
+		return nil, fmt.Errorf("%w: %s", err, p.stderr.line())
 	}
 	return p, nil
 }
@@ -193,7 +193,7 @@ func (p *Process) Died() Death {
 	})
 	<-p.exited
 	timedOut := late.Stop() && p.killed.Load()
-	said := p.stderr.last()
+	said := p.stderr.line()
 	state := p.cmd.ProcessState
 	if state == nil {
 		return Death{Failed, fmt.Sprint(p.failed)}
@@ -234,25 +234,25 @@ func IsEnd(err error) bool {
 	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// head keeps the beginning of what is written to it: a crash says first what it is.
+type head struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (h *head) Write(p []byte) (int, error) {
 	const most = 2 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.b) < most { // a crash says first what it is
-		t.b = append(t.b, p[:min(len(p), most-len(t.b))]...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.b) < most {
+		h.b = append(h.b, p[:min(len(p), most-len(h.b))]...)
 	}
 	return len(p), nil
 }
 
-// last returns it as one line.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(strings.Fields(string(t.b)), " ")
+// line returns it as one line.
+func (h *head) line() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(strings.Fields(string(h.b)), " ")
 }
