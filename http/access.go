@@ -101,8 +101,8 @@ func readKind(route string) (kind accesslog.Kind, reads bool) {
 	return "", false
 }
 
-// read records that a document was sent, as far as it was.
-func (s *Server) read(w http.ResponseWriter, c *call) {
+// recordRead records that a document was sent, as far as it was.
+func (s *Server) recordRead(w http.ResponseWriter, c *call) {
 	out, ok := w.(*response)
 	if !ok || s.Accessed == nil || c.Method != http.MethodGet || out.status != http.StatusOK && out.status != http.StatusPartialContent {
 		return
@@ -116,8 +116,8 @@ func (s *Server) read(w http.ResponseWriter, c *call) {
 	}
 }
 
-// reads records that of some documents a part was sent.
-func (s *Server) reads(c *call, how string, ids ...uuid.UUID) {
+// recordReads records that of some documents a part was sent.
+func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {
 		if !seen[id] {
@@ -127,14 +127,14 @@ func (s *Server) reads(c *call, how string, ids ...uuid.UUID) {
 	}
 }
 
-// batch records which documents of a batch were sent, and which were refused by
+// recordBatch records which documents of a batch were sent, and which were refused by
 // being left out.
-func (s *Server) batch(c *call, asked []uuid.UUID, sent []queries.Document) {
+func (s *Server) recordBatch(c *call, asked []uuid.UUID, sent []queries.Document) {
 	if s.Accessed == nil {
 		return
 	}
 	ids := each(sent, func(d queries.Document) uuid.UUID { return d.ID })
-	s.reads(c, "in a batch", ids...)
+	s.recordReads(c, "in a batch", ids...)
 	for _, id := range asked {
 		if !slices.Contains(ids, id) {
 			s.access(c.Request, c.user, accesslog.Access{Kind: accesslog.Denied, Thing: events.DocumentStream(id), Detail: "POST " + routeOf(c.Request)})

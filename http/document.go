@@ -141,7 +141,7 @@ func (s *Server) documentBatch(c *call) (any, error) {
 	}
 	docs, err := s.Queries.DocumentBatch(c.Context(), c.user, ids)
 	if err == nil {
-		s.batch(c, ids, docs)
+		s.recordBatch(c, ids, docs)
 	}
 	return each(docs, documentBody), err
 }

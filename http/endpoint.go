@@ -83,7 +83,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 		}
 		return err
 	}
-	defer s.read(w, c) // also of what the client leaves before its end
+	defer s.recordRead(w, c) // also of what the client leaves before its end
 	w = c.turn.Writer(w)
 	write, ok := value.(reply)
 	switch {

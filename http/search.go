@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"annals/queries"
+
+	"github.com/google/uuid"
 )
 
 type source struct {
@@ -45,8 +47,8 @@ func (s *Server) search(c *call) (any, error) {
 		return nil, err
 	}
 	sources, err := s.Queries.Search(c.Context(), c.user, q)
+	s.recordReads(c, "by a search", each(sources, func(p queries.Source) uuid.UUID { return p.Document })...)
 	for _, p := range sources {
-		s.reads(c, "by a search", p.Document)
 		out.Sources = append(out.Sources, source{
 			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 			StartPage: page(p.StartPage), EndPage: page(p.EndPage),
@@ -83,7 +85,7 @@ func (s *Server) ask(c *call) (any, error) {
 		return nil, err
 	}
 	a, err := s.Queries.Ask(c.Context(), c.user, q)
-	s.reads(c, "by a question", a.Documents...)
+	s.recordReads(c, "by a question", a.Documents...)
 	return struct {
 		Answer     string  `json:"answer"`
 		Reasoning  string  `json:"reasoning"`

@@ -20,9 +20,9 @@ func (h *Handler) access(c call, a accesslog.Access) {
 	h.Accessed(a)
 }
 
-// seen records what came of a call that names a document: that it was read,
+// record records what came of a call that names a document: that it was read,
 // or that it was denied.
-func (h *Handler) seen(c call, tool string, kind accesslog.Kind, id uuid.UUID, err error) {
+func (h *Handler) record(c call, tool string, kind accesslog.Kind, id uuid.UUID, err error) {
 	a := accesslog.Access{Kind: kind, Thing: events.DocumentStream(id), Detail: "by the tool " + h.Prefix + tool}
 	switch {
 	case fault.Is(err, fault.Forbidden), fault.Is(err, fault.NotFound):
@@ -33,13 +33,13 @@ func (h *Handler) seen(c call, tool string, kind accesslog.Kind, id uuid.UUID, e
 	h.access(c, a)
 }
 
-// reads records that passages of documents were returned.
-func (h *Handler) reads(c call, tool string, ids ...uuid.UUID) {
+// recordReads records that passages of documents were returned.
+func (h *Handler) recordReads(c call, tool string, ids ...uuid.UUID) {
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {
 		if !seen[id] {
 			seen[id] = true
-			h.seen(c, tool, accesslog.Read, id, nil)
+			h.record(c, tool, accesslog.Read, id, nil)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func TestAccessesByToolsAreRecorded(t *testing.T) {
 		t.Cleanup(func() { log.Close() })
 		o.Accessed, o.AllowDelete = log.Record, true
 	})
-	id := uuid.MustParse(s.file("alice", paper{folder: "Staff", name: "l.md", text: handbook})[0])
+	// A search finds two passages of it, and is one reading.
+	id := uuid.MustParse(s.file("alice", paper{folder: "Staff", name: "l.md", text: handbook + "\n# Notice\n\nThe notice period is a month.\n"})[0])
 	of := map[string]any{"document_id": id.String()}
 	agents := map[string]*agent{"alice": s.connect("alice"), "bob": s.connect("bob"), "admin": s.connect("admin")}
 	for _, call := range []struct {

@@ -43,7 +43,7 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 	if err != nil {
 		return out, err
 	}
-	h.reads(c, askTool.name, a.Documents...)
+	h.recordReads(c, askTool.name, a.Documents...)
 	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}
 	const abstains = 0.3
 	if a.Confidence < abstains {

@@ -64,7 +64,7 @@ func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Po
 	if err == nil {
 		one.Title, one.FolderName = d.Title, d.FolderShown
 		at, err = h.Commands.DeleteDocument(c, c.user, httpd.Correlation(c), commands.DeleteDocument{ID: d.ID, Version: d.Version})
-		h.seen(c, deleteTool.name, "", d.ID, err)
+		h.record(c, deleteTool.name, "", d.ID, err)
 		err = h.advise(err, fault.Conflict, "Look at what it is now, and call again.")
 	}
 	if one.Deleted = err == nil; !one.Deleted {

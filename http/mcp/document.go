@@ -56,7 +56,7 @@ func (h *Handler) describe(c call, tool, id string) (queries.Document, error) {
 		return queries.Document{}, err
 	}
 	d, err := h.Queries.Describe(c, c.user, parsed)
-	h.seen(c, tool, "", parsed, err)
+	h.record(c, tool, "", parsed, err)
 	return d, h.advise(err, fault.NotFound, whichDocuments)
 }
 
@@ -104,7 +104,7 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 		return out, err
 	}
 	page, err := h.Queries.MarkdownPage(c, c.user, id, from, textPage)
-	h.seen(c, markdownTool.name, accesslog.Exported, id, err)
+	h.record(c, markdownTool.name, accesslog.Exported, id, err)
 	if err != nil {
 		return out, h.advise(err, fault.NotFound, whichDocuments)
 	}

@@ -124,9 +124,9 @@ func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error)
 	return places, h.Commands.CheckImport(c, c.user, slices.Compact(folders))
 }
 
-// shownPlace returns the folder, and the path from it, that a path leads to
-// which begins where the caller may read, and not at the top level; none of any
-// other path. The caller may write there, or the error says that he may not.
+// shownPlace returns where a path leads that is as the caller is shown it: the
+// folder on it that there is, and the rest of the path. A path from the top level
+// gives neither. The error is that the caller may not write there.
 func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string, err error) {
 	place, err := h.Queries.PlaceOf(c, c.user, path)
 	if err != nil || !place.Shown || place.Near == uuid.Nil {

@@ -48,6 +48,24 @@ func TestToolsBeyondTheLimit(t *testing.T) {
 	a.ok("health", nil, nil)
 }
 
+// Refusals of resources are slowed down like those of tools.
+func TestRefusedResourcesAreSlowedDown(t *testing.T) {
+	s := start(t, func(o *mcp.Options) {
+		o.Brake = new(ratelimit.Brake)
+		o.Reads = &ratelimit.Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
+			return quota.Limits{quota.Search: 1}, nil
+		}}
+	})
+	a := s.connect("alice")
+	began := time.Now()
+	for range 23 { // the first of which may be answered
+		_, _ = a.read("service://folders")
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("22 refusals one after another take %s", took)
+	}
+}
+
 // The import tool is under the same limits as uploads, and leaves as little.
 func TestIngestBeyondTheLimit(t *testing.T) {
 	root := t.TempDir()

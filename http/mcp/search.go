@@ -6,6 +6,8 @@ import (
 
 	httpd "annals/http"
 	"annals/queries"
+
+	"github.com/google/uuid"
 )
 
 var searchTool = tool{
@@ -55,14 +57,16 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 		return out, err
 	}
 	found, err := h.Queries.Search(c, c.user, q)
+	var documents []uuid.UUID
 	for _, p := range found {
-		h.reads(c, searchTool.name, p.Document)
+		documents = append(documents, p.Document)
 		out.Sources = append(out.Sources, source{
 			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 			StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
 			Folder: p.Folder, Owner: p.Owner,
 		})
 	}
+	h.recordReads(c, searchTool.name, documents...)
 	return out, err
 }
 

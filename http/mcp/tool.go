@@ -58,7 +58,6 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 		c := caller(ctx)
 		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return answer(c, in) })
 		if err != nil {
-			h.Brake.Refused(c, c.user.Principal, err)
 			return nil, out, h.tell(c, name, err)
 		}
 		text := out.markdown()
@@ -70,8 +69,13 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 }
 
 // metered charges the caller for the time that a tool takes to read, with
-// arguments of a length.
+// arguments of a length, and slows down one who goes on after refusals.
 func metered[Out any](h *Handler, c call, t tool, length int, answer func() (Out, error)) (out Out, err error) {
+	defer func() {
+		if err != nil {
+			h.Brake.Refused(c, c.user.Principal, err)
+		}
+	}()
 	if t.effect != reads || t.free {
 		return answer()
 	}

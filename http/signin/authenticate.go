@@ -19,8 +19,8 @@ func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Acc
 	return account, err
 }
 
-// authenticate is Authenticate and returns the password's hash with the user. With
-// Unauthenticated, too, if the name is that of somebody who may sign in.
+// authenticate is Authenticate, and returns the password's hash with the user. If
+// only the password is wrong, the hash comes with the error.
 func (a *Accounts) authenticate(ctx context.Context, turn turns.Turn, name, password string) (account Account, hash string, err error) {
 	err = a.db.row(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
