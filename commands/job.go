@@ -196,7 +196,7 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 		tags = nil // the log keeps nothing that serves nobody
 	}
 	return events.FileAccepted{
-		Under: u.Under, Rest: rest, File: index, Name: name, Folder: folder, Tags: tags,
+		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
 		SHA256: u.SHA256, Size: u.Size, MediaType: u.MediaType, Refused: u.Refused,
 	}, nil
 }

@@ -22,7 +22,7 @@ type Rules struct {
 
 	// Bounds of unanswered invitations; 0 stands for the default.
 	MostMade     int // by one user
-	MostReceived int // by one user
+	MostReceived int // to one user
 }
 
 // ShareWith is with whom owners share their folders.

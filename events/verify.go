@@ -17,15 +17,15 @@ import (
 // cannot be: positions that do not rise, revisions of a stream that leave a gap
 // or come twice, ids that a million events or less before had already, events
 // that cannot be read, and payloads that break their JSON Schema. What is missing
-// of a text that no document names is no problem: it may be removed, by some engines not
-// all at once. After each batch it tells at, unless that is nil, how far it
-// is. It returns the number of events; memory does not grow with it.
+// of a text that no document names is no problem: it may be removed, by some
+// engines not all at once. After each batch it reports to at, unless that is nil,
+// how far it is. It returns the number of events; memory does not grow with it.
 func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
 	schemas, err := payloadSchemas()
 	if err != nil {
 		return 0, err
 	}
-	v := verification{driver: l.driver, next: make(map[string]int64), young: make(map[uuid.UUID]bool), torn: make(map[string]string)}
+	v := verification{driver: l.driver, next: make(map[string]int64), young: make(map[uuid.UUID]bool), gaps: make(map[string]string)}
 	for after := Position(0); ; {
 		const page = 1000
 		records, through, err := l.driver.ReadAll(ctx, after, page, nil)
@@ -67,14 +67,14 @@ type verification struct {
 	young, old map[uuid.UUID]bool
 	// What is wrong with the order of texts that no document has named yet, by
 	// stream.
-	torn map[string]string
+	gaps map[string]string
 }
 
 // Bounds of what is remembered.
 const (
 	nextStreams = 1 << 14
 	youngIDs    = 1 << 20
-	tornTexts   = 1 << 16
+	gapTexts    = 1 << 16
 )
 
 // again reports whether an id came not long ago.
@@ -109,14 +109,14 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 			want = r.Revision
 		}
 	}
-	if content, ok := contentOf(r); ok && v.torn[content.TextStream] != "" {
-		problem(v.torn[content.TextStream])
-		delete(v.torn, content.TextStream)
+	if content, ok := contentOf(r); ok && v.gaps[content.TextStream] != "" {
+		problem(v.gaps[content.TextStream])
+		delete(v.gaps, content.TextStream)
 	}
 	switch {
-	case r.Revision > want && IsText(r.Stream) && len(v.torn) < tornTexts:
-		if v.torn[r.Stream] == "" {
-			v.torn[r.Stream] = fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1)
+	case r.Revision > want && IsText(r.Stream) && len(v.gaps) < gapTexts:
+		if v.gaps[r.Stream] == "" {
+			v.gaps[r.Stream] = fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1)
 		}
 	case r.Revision > want:
 		problem(fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1))

@@ -65,7 +65,7 @@ const (
 	mostUsers = 32
 )
 
-// Subscribe starts handing out work; the topic is of no account. The channel
+// Subscribe starts handing out work; the topic is ignored. The channel
 // is closed once ctx has ended or the Queue is closed, and every message that
 // is out has been acknowledged.
 func (q *Queue) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {

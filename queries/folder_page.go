@@ -11,9 +11,8 @@ import (
 )
 
 // FolderPage returns the paths of up to limit folders that the user may read, as
-// he is shown them:
-// the first that come after a path, "" for none, whether that is still there or
-// not. A folder comes before those below it, and folders beside each other by
+// he is shown them: the first that come after a path, "" for none, whether that is
+// still there or not. A folder comes before those below it, and folders beside each other by
 // their names. It reads what is returned and little more.
 func (q *Queries) FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error) {
 	v, err := q.viewer(user)
@@ -55,15 +54,7 @@ func (w *folderWalk) granted(ctx context.Context, after string) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(roots, func(a, b rootRow) int { return treeOrder(a.path, b.path) })
-	seen := "\x00"
-	roots = slices.DeleteFunc(roots, func(r rootRow) bool {
-		if strings.HasPrefix(r.path+"/", seen+"/") {
-			return true // below one that was granted, or the same
-		}
-		seen = r.path
-		return false
-	})
+	roots = topmost(roots)
 	shown := map[string]string{}
 	for _, t := range shownTops(slices.Clone(roots)) {
 		shown[t.id] = t.shown

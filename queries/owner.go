@@ -10,8 +10,8 @@ import (
 
 // ownersAbove finds who owns the folders of a JSON list ($1): those whom no list
 // of permissions replaces, of the folder or of the nearest one above it that has
-// any. Whom a folder is shared with to own it does not count: it would be in
-// the hands of whoever shares it whose folder it seems to be.
+// any. Users whom a folder was shared with, to own it, do not count: else whoever
+// shares a folder could choose whose it seems to be.
 const ownersAbove = `WITH RECURSIVE up (start, id, parent, depth) AS (
 		SELECT id, id, parent, 0 FROM folders WHERE id IN (SELECT value FROM json_each($1))
 		UNION ALL SELECT up.start, f.id, f.parent, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100)

@@ -47,14 +47,8 @@ func (v *viewer) hidden(ctx context.Context) (map[string]top, error) {
 // beginning of the folder's id: one that two of them have, or that a whole path
 // of another begins with.
 func shownTops(granted []rootRow) (tops []top) {
-	slices.SortFunc(granted, func(a, b rootRow) int { return treeOrder(a.path, b.path) })
 	names, firsts := map[string]int{}, map[string]bool{}
-	seen := "\x00"
-	for _, r := range granted {
-		if strings.HasPrefix(r.path+"/", seen+"/") {
-			continue // below one that was granted, or the same
-		}
-		seen = r.path
+	for _, r := range topmost(granted) {
 		first, _, below := strings.Cut(r.path, "/")
 		firsts[first] = true
 		t := top{id: r.id, path: r.path, shown: r.path[strings.LastIndexByte(r.path, '/')+1:]}
@@ -70,6 +64,20 @@ func shownTops(granted []rootRow) (tops []top) {
 		}
 	}
 	return tops
+}
+
+// topmost sorts folders that were granted, and leaves out those below others of
+// them, and repetitions. It works on the slice that it is given.
+func topmost(granted []rootRow) []rootRow {
+	slices.SortFunc(granted, func(a, b rootRow) int { return treeOrder(a.path, b.path) })
+	last := "\x00"
+	return slices.DeleteFunc(granted, func(r rootRow) bool {
+		if strings.HasPrefix(r.path+"/", last+"/") {
+			return true
+		}
+		last = r.path
+		return false
+	})
 }
 
 // shown returns a path as the user is shown it.

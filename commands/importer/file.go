@@ -72,7 +72,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		r.text.bound(i.textMost)
 		became, err := r.do(ctx)
 		var died *extract.Died
-		if closed := r.text.spool.close(); err == nil && closed != nil {
+		if closed := r.text.spool.close(); closed != nil {
 			i.logger().WarnContext(ctx, "a temporary file was not removed", "error", closed)
 		}
 		switch {
@@ -85,7 +85,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		case died != nil:
 			return fault.Errorf(fault.Invalid, "the file ended the process that read it, and again one that read nothing else; it is not tried again: save it anew, or export it as PDF or text, and upload that")
 		case errors.Is(err, turns.ErrSetAside):
-			runs-- // the file has its runs for others to get in its way
+			runs-- // it counts only how often other work on the document got in the way
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
 			// Read again, for another document.
 		default:

@@ -1,5 +1,5 @@
-// Package importer carries out import jobs: it reads each accepted file,
-// appends its text once all of it was read, files it as a document and ends its work in
+// Package importer carries out import jobs: it reads each accepted file, appends
+// its text once all of it was read, files it as a document and ends its work in
 // the job. Work comes as messages and is done again from the start wherever
 // it was cut off; what was appended before is recognised. It imports commands
 // and events.

@@ -55,8 +55,8 @@ func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) 
 	return reading, func() { end(); <-i.places.suspects }, nil
 }
 
-// Room returns how many more files of an owner are worth being delivered who holds
-// some, where one who is alone may hold so many at most.
+// Room returns how many more files of an owner should be delivered to this
+// process: he has held of them here, and may have most if he is the only one.
 func (i *Importer) Room(owner string, held, most int) int {
 	i.init()
 	return i.places.turns.Room(owner, held, most)

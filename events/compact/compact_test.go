@@ -25,11 +25,10 @@ import (
 
 // history appends imports at random, and knows which texts come to nothing.
 type history struct {
-	t        *testing.T
-	log      *events.Log
-	removed  map[string]bool
-	open     int
-	finished []uuid.UUID
+	t       *testing.T
+	log     *events.Log
+	removed map[string]bool
+	open    int
 }
 
 func (h *history) append(stream string, cause events.Cause, data ...events.Data) {

@@ -1,6 +1,7 @@
 package lookalike
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -19,7 +20,7 @@ type Character struct {
 // position 4".
 func (c Character) String() string {
 	name := fmt.Sprintf("U+%04X", c.Rune)
-	if known := hiddenNames[c.Rune]; known != "" {
+	if known := cmp.Or(hiddenNames[c.Rune], slashNames[c.Rune]); known != "" {
 		name += " " + known
 	}
 	return fmt.Sprintf("%s at position %d", name, c.Position)

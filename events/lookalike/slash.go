@@ -1,9 +1,6 @@
 package lookalike
 
-import (
-	"fmt"
-	"unicode"
-)
+import "unicode"
 
 // slashNames are Unicode's names of the characters that people take for a slash.
 var slashNames = map[rune]string{
@@ -15,22 +12,18 @@ var slashNames = map[rune]string{
 // Slash returns the first character of a name that looks like the slash between
 // the names of a path. Letters that do are none where they stand among others of
 // their kind, as the Japanese no does, but only between Latin letters and digits.
-func Slash(name string) (first string, found bool) {
+func Slash(name string) (first Character, found bool) {
 	if ascii(name) {
-		return "", false
+		return Character{}, false
 	}
 	runes, known := []rune(name), prototypes()
 	for i, r := range runes {
 		if r == '/' || known[r] != "/" || unicode.IsLetter(r) && !between(runes, i) {
 			continue
 		}
-		first = fmt.Sprintf("U+%04X", r)
-		if n := slashNames[r]; n != "" {
-			first += " " + n
-		}
-		return fmt.Sprintf("%s at position %d", first, i+1), true
+		return Character{r, i + 1}, true
 	}
-	return "", false
+	return Character{}, false
 }
 
 func between(runes []rune, i int) bool {

@@ -184,11 +184,8 @@ func (l *Log) Record(a Access) {
 		return
 	}
 	if before := l.kept[k]; before != nil { // a minute is over, and it may not be written yet
-		delete(l.kept, k)
-		k.name += "\x00" + uuid.NewString()
-		before.key = k
-		l.kept[k] = before
-		k = key{a.Kind, a.User.Principal, a.Via, short(a.Address), short(a.Thing), short(a.Name), short(a.Detail)}
+		before.key.name += "\x00" + uuid.NewString()
+		l.kept[before.key] = before // and its old key is the new record's
 	}
 	l.each[source]++
 	l.kept[k] = &entry{

@@ -109,10 +109,10 @@ func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, en
 	}, nil
 }
 
-// Room returns how many more files of an owner are worth being claimed who holds
-// some, where one who is alone may hold so many at most. All who are active share
-// them. They are few while all places are taken by files that take long: another
-// node may be free for them.
+// Room returns how many more files of an owner should be claimed: he has held of
+// them here, and may have most if he is the only one. All who are active share
+// these places. They are few while all that are read take long: another node may
+// be free for the files.
 func (t *Turns) Room(owner string, held, most int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
