@@ -109,12 +109,15 @@ func overrides(accounts *signin.Accounts) func(context.Context, events.Principal
 }
 
 // openQuotas makes what judges how much users take.
-func (s *service) openQuotas(context.Context) error {
+func (s *service) openQuotas(ctx context.Context) error {
 	others, err := s.config.quota.principals()
 	if err != nil {
 		return err
 	}
 	policy := &quota.Policy{User: s.config.quota.user, Folder: s.config.quota.folder, Principals: others, Override: overrides(s.accounts)}
+	if err := noteLimits(ctx, s.control, policy); err != nil {
+		return err
+	}
 	s.quota = &quota.Ledger{Policy: policy, Usage: usage.Reads{Queries: s.queries}, Refuse: s.metrics.Refuse}
 	s.changes = &quota.Changes{Limits: policy.Of, Refuse: s.metrics.Refuse}
 	s.reads = &ratelimit.Limiter{Limits: policy.Of, AtOnce: s.config.quota.searches, Refuse: s.metrics.Refuse}

@@ -81,7 +81,7 @@ func principalOf(a signin.Account) events.Principal { return events.Principal("u
 
 func printOverride(w io.Writer, name string, o quota.Override) error {
 	if len(o) == 0 {
-		_, err := fmt.Fprintf(w, "user %s has the general limits of serve\n", name)
+		_, err := fmt.Fprintf(w, "user %s has the general limits of serve: annals user show %s prints them\n", name, name)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -103,6 +103,9 @@ type shownUser struct {
 	Created   *time.Time            `json:"created,omitempty"`
 	Factors   *shownFactors         `json:"second_factor,omitempty"`
 	Usage     map[string]shownUsage `json:"usage"`
+	// Started is when the server was started whose general limits are shown; none
+	// where no server has noted them, and they are those of this command.
+	Started *time.Time `json:"limits_of_serve_started,omitempty"`
 
 	known bool // there is an account
 }
@@ -128,8 +131,8 @@ func userShowCommand(dataDir func() string) *cobra.Command {
 		Use: "show NAME", Annotations: map[string]string{takesSettings: "true"},
 		Short: "Show a user: groups, rights, and what is used of each limit",
 		Long: "Show a user of the built-in sign-in, with what is used of each limit by the data of the service; beside it, or without\n" +
-			"it. A user of another issuer is named by principal, as user:ALIAS/NAME. The general limits are those of serve: give\n" +
-			"the same settings, best by --config or the environment.\n\n" +
+			"it. A user of another issuer is named by principal, as user:ALIAS/NAME. The general limits are those with which serve\n" +
+			"was started last. Where it has not been yet, they are the defaults, or what --quota-... of this command says.\n\n" +
 			"Bytes are those of uploads and three times those of their text, which stands in the log, in a read model and in the\n" +
 			"search index. Files that failed and documents that were deleted count until their originals are swept, for up to 30 h.",
 		Args: cobra.ExactArgs(1),
@@ -190,20 +193,28 @@ const followWithin = 2 * time.Second
 
 // addUsage reads what a user takes, beside the service.
 func (r *rebuild) addUsage(ctx context.Context, u *shownUser, c quotaConfig, accounts *signin.Accounts) (err error) {
-	others, err := c.principals()
-	if err != nil {
-		return err
-	}
-	policy := &quota.Policy{User: c.user, Principals: others, Override: overrides(accounts)}
-	limits, err := policy.Of(ctx, events.User{Principal: u.Principal, Admin: u.Admin})
-	if err != nil {
-		return err
-	}
 	closeAll, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
+	var policy *quota.Policy
+	var started time.Time
+	err = r.askModels(ctx, func(ctx context.Context) (err error) {
+		policy, started, err = c.policyBeside(ctx, r.options.Control, r.told)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !started.IsZero() {
+		u.Started = &started
+	}
+	policy.Override = overrides(accounts)
+	limits, err := policy.Of(ctx, events.User{Principal: u.Principal, Admin: u.Admin})
+	if err != nil {
+		return err
+	}
 	var used queries.Usage
 	var behind events.Position
 	err = r.askModels(ctx, func(ctx context.Context) (err error) {
@@ -291,5 +302,13 @@ func (u shownUser) print(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k, show(s.Used, 1), show(s.InWork, 1), show(s.Failed, 1), show(s.Deleted, 1), of)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || u.Admin {
+		return err
+	}
+	source := "the defaults and the settings of this command, since serve has not noted its own: start it once"
+	if u.Started != nil {
+		source = "those of serve, started last at " + u.Started.Format(time.RFC3339)
+	}
+	_, err := fmt.Fprintf(w, "\nGeneral limits are %s; annals user quota changes them for one user.\n", source)
+	return err
 }

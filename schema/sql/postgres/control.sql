@@ -47,6 +47,14 @@ CREATE TABLE IF NOT EXISTS reached (
 	PRIMARY KEY (projection, generation)
 );
 
+-- What servers note of their settings for commands that run beside them: each
+-- start replaces what was noted before.
+CREATE TABLE IF NOT EXISTS notes (
+	name  TEXT NOT NULL PRIMARY KEY,
+	text  TEXT NOT NULL,
+	noted BIGINT NOT NULL -- Unix milliseconds
+);
+
 -- The elements of a list that comes as JSON, by SQLite's name for it.
 CREATE OR REPLACE FUNCTION json_each(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE AS
 	$$ SELECT jsonb_array_elements_text(list::jsonb) $$;

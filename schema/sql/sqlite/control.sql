@@ -31,3 +31,11 @@ CREATE TABLE IF NOT EXISTS retries (
 	barred     INTEGER,       -- streams that only a rebuild can take up
 	PRIMARY KEY (projection, stream)
 ) WITHOUT ROWID;
+
+-- What servers note of their settings for commands that run beside them: each
+-- start replaces what was noted before.
+CREATE TABLE IF NOT EXISTS notes (
+	name  TEXT NOT NULL PRIMARY KEY,
+	text  TEXT NOT NULL,
+	noted INTEGER NOT NULL -- Unix milliseconds
+) WITHOUT ROWID;
