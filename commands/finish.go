@@ -53,11 +53,16 @@ func outcomeOf(data events.Data) (file int, successful bool) {
 	return -1, false
 }
 
-// FinishFile ends the work on a file that became a document. It does nothing
-// for a file whose work has ended already.
-func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported) error {
+// FinishFile ends the work on a file that became a document; made says whether
+// it is one that was not there before. It does nothing for a file whose work has
+// ended already.
+func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported, made bool) error {
 	became.File = f.Accepted.File
-	return h.finish(ctx, f, became)
+	err := h.finish(ctx, f, became)
+	if err == nil && !made && !f.Ended {
+		h.chargeFile(ctx, f, became)
+	}
+	return err
 }
 
 // FailFile ends the work on a file that cannot be imported, with a sentence
@@ -70,7 +75,11 @@ func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, s
 	case fault.Conflict, fault.Forbidden, fault.Unavailable, fault.Internal:
 		failed.Kind = kind.String()
 	}
-	return h.finish(ctx, f, failed)
+	err := h.finish(ctx, f, failed)
+	if err == nil && !f.Ended && kind != fault.Unavailable && kind != fault.Internal { // which are no fault of the user's
+		h.chargeFile(ctx, f, failed)
+	}
+	return err
 }
 
 // maxOutcomes is how many files end in one append at most.

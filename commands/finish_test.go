@@ -51,7 +51,7 @@ func waiting(t *testing.T, files int, ctxOf func(file int) context.Context) (d *
 		}
 		result := make(chan error, 1)
 		got = append(got, result)
-		go func() { result <- h.FinishFile(ctxOf(i), f, events.FileImported{Document: id(byte(i))}) }()
+		go func() { result <- h.FinishFile(ctxOf(i), f, events.FileImported{Document: id(byte(i))}, true) }()
 		synctest.Wait()
 	}
 	return d, h, started, got

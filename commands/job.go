@@ -230,25 +230,23 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 		}
 		return hold, err
 	}
+	return h.startHeld(ctx, user, hold, cause, data)
+}
+
+// startHeld is startJob of what a hold takes: that of ctx, or one that is made
+// now. The user is charged for what is beyond the ordinary; of several uploads at
+// once those fit that together do.
+func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data) (started Started, err error) {
 	budget, err := h.Changes.Open(ctx, user)
 	if err != nil {
 		return Started{}, err
 	}
 	defer budget.Close()
-	started, err := h.startHeld(ctx, hold, cause, data)
-	if err == nil {
-		// Originals are kept by now: what turned out to be refused since AdmitImport
-		// is charged all the same, and the next upload waits.
-		budget.Charge(refusedCost(data))
-	}
-	return started, err
-}
-
-// startHeld is startJob of what a hold takes: that of ctx, or one that is made
-// now.
-func (h *Handler) startHeld(ctx context.Context, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data) (started Started, err error) {
 	err = h.holding(ctx, hold, func() (events.Position, error) {
-		started, err = h.startJob(ctx, cause, data)
+		err := budget.Spend(uploadCost(data), func() (err error) {
+			started, err = h.startJob(ctx, cause, data)
+			return err
+		})
 		return started.Position, err
 	})
 	return started, err

@@ -178,7 +178,7 @@ func finish(ctx context.Context, h *Handler, jobID uuid.UUID, file int) error {
 	if file%3 == 0 {
 		return h.FailFile(ctx, f, fault.Invalid, "broken")
 	}
-	return h.FinishFile(ctx, f, events.FileImported{Document: id(byte(file))})
+	return h.FinishFile(ctx, f, events.FileImported{Document: id(byte(file))}, true)
 }
 
 // BenchmarkFinishFile ends the files of one job of 10,000: what a file costs

@@ -16,6 +16,9 @@ import (
 // user has no room for anything. The hold is given to AdmitImport, and closed in
 // the end. It is nil where nothing is limited.
 func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold, error) {
+	if err := h.checkUpload(ctx, user); err != nil {
+		return nil, err
+	}
 	hold, err := h.Quota.Open(ctx, user)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,7 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	if err != nil {
 		return err
 	}
-	if err := h.checkRefused(ctx, user, data); err != nil {
+	if err := h.checkUpload(ctx, user, data...); err != nil {
 		return err
 	}
 	if hold != nil && len(parts) > maxSpaces {
@@ -136,6 +139,9 @@ func (h *Handler) holding(ctx context.Context, open func() (*quota.Hold, error),
 
 // HoldRevision is HoldImport of one file that is to be a document's new content.
 func (h *Handler) HoldRevision(ctx context.Context, user events.User) (*quota.Hold, error) {
+	if err := h.checkUpload(ctx, user); err != nil {
+		return nil, err
+	}
 	hold, err := h.Quota.Open(ctx, user)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ var quotaHelp = map[quota.Kind]string{
 	quota.Shares:    "entries in permission lists that one user may have made",
 	quota.Imports:   "files of one user that may be in work at once",
 	quota.Search:    "time that searches, questions and listings of one user may take in a minute, by what each really took",
-	quota.Changed:   "bytes that changes of one user (names, tags, permission lists, moves, deletions, files refused by name) may add to the log in an hour",
+	quota.Changed:   "bytes that changes of one user (names, tags, permission lists, moves, deletions, new contents, files that are refused or fail) may add to the log in an hour",
 }
 
 // folderKinds are what is limited of a folder.

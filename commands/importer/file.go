@@ -77,7 +77,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		}
 		switch {
 		case err == nil:
-			err = i.Handler.FinishFile(ctx, file, became)
+			err = i.Handler.FinishFile(ctx, file, became, r.claim.Own && !isRevision(file.Accepted))
 			failpoint.Here(failpoint.FileFinished)
 			return err
 		case errors.As(err, &died) && alone == "":
