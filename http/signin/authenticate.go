@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"annals/events/fault"
-	"annals/http/signin/turns"
+	"annals/http/signin/queue"
 )
 
 // Authenticate returns the user of that name and password. Everything wrong
@@ -21,7 +21,7 @@ func (a *Accounts) Authenticate(ctx context.Context, name, password string) (Acc
 
 // authenticate is Authenticate, and returns the password's hash with the user. If
 // only the password is wrong, the hash comes with the error.
-func (a *Accounts) authenticate(ctx context.Context, turn turns.Turn, name, password string) (account Account, hash string, err error) {
+func (a *Accounts) authenticate(ctx context.Context, turn queue.Turn, name, password string) (account Account, hash string, err error) {
 	err = a.db.row(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, normal(name)).Scan(&hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Account{}, "", fmt.Errorf("read the password of user %q: %w", name, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"annals/http/signin/pow"
-	"annals/http/signin/turns"
+	"annals/http/signin/queue"
 )
 
 // Guessing at passwords is kept slow in three ways. A browser in which the user
@@ -29,7 +29,7 @@ const (
 	crowdBits = pow.MinBits + 2
 )
 
-// The classes of those whose passwords are to be checked; see turns.
+// The classes of those whose passwords are to be checked; see package queue.
 const (
 	turnKnown  = iota // known browsers, and commands
 	turnProven        // a proof of work came along
@@ -38,7 +38,7 @@ const (
 )
 
 // ownTurn is that of whoever calls by no request.
-var ownTurn = turns.Turn{Class: turnKnown}
+var ownTurn = queue.Turn{Class: turnKnown}
 
 // difficulty returns what a stranger's try takes after so many failures.
 func difficulty(ofAccount, ofAddress int) int {
@@ -61,7 +61,7 @@ var errProofMissing = &problem{
 
 // stranger lets a browser that is not known try a password, or says in an error that
 // can be shown why not. undo is for a try that was no failure.
-func (p *Provider) stranger(r *http.Request, account, proof string) (turn turns.Turn, undo func(), err error) {
+func (p *Provider) stranger(r *http.Request, account, proof string) (turn queue.Turn, undo func(), err error) {
 	address := p.address(r)
 	if wait := p.addresses.take(address); wait > 0 {
 		return turn, nil, tooManyTries(wait)
@@ -74,13 +74,13 @@ func (p *Provider) stranger(r *http.Request, account, proof string) (turn turns.
 	}
 	bits := difficulty(ofAccount, ofAddress)
 	if bits == 0 {
-		return turns.Turn{Class: turnStranger, Key: address}, undo, nil
+		return queue.Turn{Class: turnStranger, Key: address}, undo, nil
 	}
 	if err := p.checkProof(r.Context(), proof, account, bits); err != nil {
 		undo()
 		return turn, nil, err
 	}
-	return turns.Turn{Class: turnProven, Key: address}, undo, nil
+	return queue.Turn{Class: turnProven, Key: address}, undo, nil
 }
 
 func (p *Provider) checkProof(ctx context.Context, proof, account string, bits int) error {

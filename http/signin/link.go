@@ -92,7 +92,11 @@ func (p *Provider) link(w http.ResponseWriter, r *http.Request, v visitor) error
 		v.cookie = newSecret()
 		p.setCookie(w, v.cookie)
 	}
-	return p.show(w, v, "link.html", view{Title: "Set your password", Content: linkForm{code, name}})
+	return p.showLink(w, v, linkForm{code, name}, nil)
+}
+
+func (p *Provider) showLink(w http.ResponseWriter, v visitor, form linkForm, wrong *problem) error {
+	return p.showWith(w, v, "link.html", view{Title: "Set your password", Content: form}, wrong)
 }
 
 // setByLink takes the new password and signs the browser in with it.
@@ -104,7 +108,7 @@ func (p *Provider) setByLink(w http.ResponseWriter, r *http.Request, v visitor) 
 	}
 	hash, used, err := p.accounts.useLink(r.Context(), code, name, r.PostForm.Get("new"), p.now())
 	if shown := problemOf(err); shown != nil {
-		return p.show(w, v, "link.html", view{Title: "Set your password", Problem: shown.text, Content: linkForm{code, name}, status: shown.status})
+		return p.showLink(w, v, linkForm{code, name}, shown)
 	}
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"annals/events/fault"
-	"annals/http/signin/turns"
+	"annals/http/signin/queue"
 )
 
 // passwordLimits hold for each browser that is known to an account.
@@ -26,25 +26,25 @@ type loginForm struct {
 	Passkey bool // in place of the password
 }
 
-// loginScripts are those of the sign-in page.
-func (p *Provider) loginScripts() []string {
-	if p.passkeys == nil {
-		return []string{"login.js"}
-	}
-	return []string{"login.js", "passkey.js"}
-}
-
 // showLogin shows the sign-in page, which leads to next. leads is where that
-// leads in turn. A visitor without a cookie gets one, for the form. No other page
-// gives one: what another site sends comes without the cookie that there is, which a
-// new one would replace.
+// leads in turn. A visitor without a cookie gets one, for the form. No page but this
+// and that of a link gives one: what another site sends comes without the cookie that
+// there is, which a new one would replace.
 func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, leads string) error {
 	if v.cookie == "" {
 		v.cookie = newSecret()
 		p.setCookie(w, v.cookie)
 	}
+	return p.loginPage(w, v, form, leads, nil)
+}
+
+func (p *Provider) loginPage(w http.ResponseWriter, v visitor, form loginForm, leads string, wrong *problem) error {
 	form.Passkey = p.passkeys != nil
-	return p.show(w, v, "login.html", view{Title: "Sign in", Content: form, Scripts: p.loginScripts(), leads: leads})
+	page := view{Title: "Sign in", Content: form, Scripts: []string{"login.js"}, leads: leads}
+	if form.Passkey {
+		page.Scripts = append(page.Scripts, "passkey.js")
+	}
+	return p.showWith(w, v, "login.html", page, wrong)
 }
 
 // login takes the sign-in page's form.
@@ -54,17 +54,14 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	form.Client, leads = p.leads(r, form.Next)
 	account, hash, err := p.authenticate(r, try{name: form.Name, password: r.PostForm.Get("password"), proof: r.PostForm.Get("proof")})
 	if err == nil {
-		if err = p.enter(w, r, v, account, hash, form.Next); err == nil {
-			return nil
-		}
+		err = p.enter(w, r, v, account, hash, form.Next)
 	}
 	shown := problemOf(err)
 	if shown == nil {
 		return err
 	}
-	form.Proof, form.Passkey = shown.proof, p.passkeys != nil
-	(&refusal{wait: shown.wait}).head(w)
-	return p.show(w, v, "login.html", view{Title: "Sign in", Problem: shown.text, Content: form, Scripts: p.loginScripts(), status: shown.status, leads: leads})
+	form.Proof = shown.proof
+	return p.loginPage(w, v, form, leads, shown)
 }
 
 const wrongPassword = "The name or the password is wrong."
@@ -96,7 +93,7 @@ func (p *Provider) authenticate(r *http.Request, t try) (Account, string, error)
 	}
 	found, hash, err := p.accounts.authenticate(r.Context(), turn, account, t.password)
 	switch {
-	case errors.Is(err, turns.ErrFull):
+	case errors.Is(err, queue.ErrFull):
 		succeeded() // nothing was tried
 		return Account{}, "", &problem{
 			status: http.StatusServiceUnavailable, wait: awayPause, text: "Too many people sign in at this moment. Try again in a few seconds.",
@@ -119,7 +116,7 @@ func (p *Provider) authenticate(r *http.Request, t try) (Account, string, error)
 
 // admit decides whether a try is judged at all. succeeded is for one that was
 // right.
-func (p *Provider) admit(r *http.Request, account string, t try) (turn turns.Turn, succeeded func(), err error) {
+func (p *Provider) admit(r *http.Request, account string, t try) (turn queue.Turn, succeeded func(), err error) {
 	key := "session of " + account
 	if !t.signedIn {
 		browser, err := p.knownBrowser(r, account)
@@ -134,5 +131,5 @@ func (p *Provider) admit(r *http.Request, account string, t try) (turn turns.Tur
 	if wait := p.passwords.take(key); wait > 0 {
 		return turn, nil, tooManyTries(wait)
 	}
-	return turns.Turn{Class: turnKnown, Key: key}, func() { p.passwords.forget(key) }, nil
+	return queue.Turn{Class: turnKnown, Key: key}, func() { p.passwords.forget(key) }, nil
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"annals/events/fault"
-	"annals/http/signin/turns"
+	"annals/http/signin/queue"
 )
 
 // MinPassword is how many characters a password has at least.
@@ -41,7 +41,7 @@ const (
 // hashing bounds how many hashes are computed at once, and with them the
 // memory and the time of processors that a burst of sign-ins takes. Half of the
 // processors are left to everything else.
-var hashing = turns.New(max(1, runtime.GOMAXPROCS(0)/2), turnClasses)
+var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), turnClasses)
 
 // hashPassword returns the password's argon2id hash in PHC notation.
 func hashPassword(ctx context.Context, password string) (string, error) {
@@ -65,7 +65,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 
 // checkPassword reports whether the password is the one that was hashed. An
 // empty hash belongs to nobody: it costs the same work and never matches.
-func checkPassword(ctx context.Context, turn turns.Turn, hash, password string) (bool, error) {
+func checkPassword(ctx context.Context, turn queue.Turn, hash, password string) (bool, error) {
 	c, salt, want := defaultCost, make([]byte, saltBytes), make([]byte, hashBytes)
 	known := hash != ""
 	if known {
@@ -85,7 +85,7 @@ func checkPassword(ctx context.Context, turn turns.Turn, hash, password string) 
 	return subtle.ConstantTimeCompare(got, want) == 1 && known && !tooLong, nil
 }
 
-func derive(ctx context.Context, turn turns.Turn, password string, salt []byte, c cost) ([]byte, error) {
+func derive(ctx context.Context, turn queue.Turn, password string, salt []byte, c cost) ([]byte, error) {
 	leave, err := hashing.Enter(ctx, turn)
 	if err != nil {
 		return nil, fmt.Errorf("hash a password: %w", err)

@@ -1,8 +1,8 @@
-// Package turns lets few do costly work at once. Those who wait take turns by
+// Package queue lets few do costly work at once. Those who wait take turns by
 // class, and within a class by key: who sends much waits for himself.
 //
 // It may import the standard library alone.
-package turns
+package queue
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type Turn struct {
 	Key   string
 }
 
-// Gate has so many places. Methods may be called from several goroutines.
-type Gate struct {
+// Queue is for a number of places. Methods may be called from several goroutines.
+type Queue struct {
 	mu      sync.Mutex
 	free    int
 	waiting int
@@ -43,34 +43,34 @@ type class struct {
 
 type waiter struct{ enter, full chan struct{} }
 
-// New returns a gate with so many places and classes.
-func New(places, classes int) *Gate {
-	g := &Gate{free: places, classes: make([]class, classes)}
-	for i := range g.classes {
-		g.classes[i].byKey = map[string][]*waiter{}
+// New returns a queue for so many places and classes.
+func New(places, classes int) *Queue {
+	q := &Queue{free: places, classes: make([]class, classes)}
+	for i := range q.classes {
+		q.classes[i].byKey = map[string][]*waiter{}
 	}
-	return g
+	return q
 }
 
 // Waiting returns how many wait.
-func (g *Gate) Waiting() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.waiting
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
 }
 
 // Enter waits for a place, which leave gives back. Where too many wait already it
 // is ErrFull.
-func (g *Gate) Enter(ctx context.Context, t Turn) (leave func(), err error) {
-	g.mu.Lock()
-	c := &g.classes[t.Class]
+func (q *Queue) Enter(ctx context.Context, t Turn) (leave func(), err error) {
+	q.mu.Lock()
+	c := &q.classes[t.Class]
 	switch {
-	case g.free > 0:
-		g.free--
-		g.mu.Unlock()
-		return g.leave, nil
-	case len(c.byKey[t.Key]) >= perKey, c.waiting >= perClass && !g.makeRoom(c, t.Key):
-		g.mu.Unlock()
+	case q.free > 0:
+		q.free--
+		q.mu.Unlock()
+		return q.leave, nil
+	case len(c.byKey[t.Key]) >= perKey, c.waiting >= perClass && !q.makeRoom(c, t.Key):
+		q.mu.Unlock()
 		return nil, ErrFull
 	}
 	w := &waiter{make(chan struct{}), make(chan struct{})}
@@ -79,21 +79,21 @@ func (g *Gate) Enter(ctx context.Context, t Turn) (leave func(), err error) {
 	}
 	c.byKey[t.Key] = append(c.byKey[t.Key], w)
 	c.waiting++
-	g.waiting++
-	g.mu.Unlock()
+	q.waiting++
+	q.mu.Unlock()
 	select {
 	case <-w.enter:
-		return g.leave, nil
+		return q.leave, nil
 	case <-w.full:
 		return nil, ErrFull
 	case <-ctx.Done():
 	}
-	if g.giveUp(t, w) {
+	if q.giveUp(t, w) {
 		return nil, ctx.Err()
 	}
 	select {
 	case <-w.enter: // the place came at this moment
-		g.leave()
+		q.leave()
 	case <-w.full:
 	}
 	return nil, ctx.Err()
@@ -101,7 +101,7 @@ func (g *Gate) Enter(ctx context.Context, t Turn) (leave func(), err error) {
 
 // makeRoom turns the last away of the key that waits most in a full class, if that
 // is more than the newcomer would.
-func (g *Gate) makeRoom(c *class, newcomer string) bool {
+func (q *Queue) makeRoom(c *class, newcomer string) bool {
 	most := ""
 	for key, waiting := range c.byKey {
 		if len(waiting) > len(c.byKey[most]) {
@@ -114,19 +114,19 @@ func (g *Gate) makeRoom(c *class, newcomer string) bool {
 	}
 	close(c.byKey[most][last].full)
 	c.remove(most, last)
-	g.waiting--
+	q.waiting--
 	return true
 }
 
 // giveUp removes one who waits; it reports false for one who does no longer.
-func (g *Gate) giveUp(t Turn, w *waiter) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := &g.classes[t.Class]
+func (q *Queue) giveUp(t Turn, w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := &q.classes[t.Class]
 	for i, other := range c.byKey[t.Key] {
 		if other == w {
 			c.remove(t.Key, i)
-			g.waiting--
+			q.waiting--
 			return true
 		}
 	}
@@ -151,25 +151,25 @@ func (c *class) remove(key string, i int) {
 }
 
 // leave hands the place to the next.
-func (g *Gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := range g.classes {
-		n := (g.last + 1 + i) % len(g.classes)
-		c := &g.classes[n]
+func (q *Queue) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range q.classes {
+		n := (q.last + 1 + i) % len(q.classes)
+		c := &q.classes[n]
 		if c.waiting == 0 {
 			continue
 		}
-		g.last = n
+		q.last = n
 		key := c.keys[0]
 		w := c.byKey[key][0]
 		c.remove(key, 0)
 		if len(c.byKey[key]) > 0 { // to the end of the line
 			c.keys = append(c.keys[1:], key)
 		}
-		g.waiting--
+		q.waiting--
 		close(w.enter)
 		return
 	}
-	g.free++
+	q.free++
 }
