@@ -39,6 +39,12 @@ func (s *Server) address(r *http.Request) string {
 	if s.Address != nil {
 		return s.Address(r)
 	}
+	return PeerAddress(r)
+}
+
+// PeerAddress returns the address that a request's connection comes from, without
+// its port.
+func PeerAddress(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host
 	}

@@ -65,7 +65,7 @@ var quotaHelp = map[quota.Kind]string{
 
 // folderKinds are what is limited of a folder.
 var folderKinds = map[quota.Kind]string{
-	quota.Bytes:     "bytes of originals that may lie in one top-level folder with all below it",
+	quota.Bytes:     "bytes that may lie in one top-level folder with all below it, of uploads and what is kept of their text",
 	quota.Documents: "documents that may lie in one top-level folder with all below it",
 }
 

@@ -59,5 +59,5 @@ func (h *Handler) address(r *http.Request) string {
 	if h.Address != nil {
 		return h.Address(r)
 	}
-	return r.RemoteAddr
+	return httpd.PeerAddress(r)
 }

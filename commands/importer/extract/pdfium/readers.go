@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +55,7 @@ type Readers struct {
 	// waiting is how many files wait for a slot.
 	waiting atomic.Int32
 
-	compiling sync.Mutex
+	compiling chan struct{} // holds one while what follows is looked at or changed
 	compiled  bool
 	temporary string // folder to be deleted; "" if there is none
 }
@@ -75,7 +74,7 @@ func New(config Config) *Readers {
 	if config.PageTime <= 0 {
 		config.PageTime = DefaultPageTime
 	}
-	return &Readers{config: config, slots: make(chan struct{}, config.Processes)}
+	return &Readers{config: config, slots: make(chan struct{}, config.Processes), compiling: make(chan struct{}, 1)}
 }
 
 // File is a file to be read.
@@ -136,8 +135,12 @@ func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 // compile sees to it, once, that processes find PDFium compiled. Compiling
 // takes more memory than they may have, so it has a process of its own.
 func (r *Readers) compile(ctx context.Context) error {
-	r.compiling.Lock()
-	defer r.compiling.Unlock()
+	select {
+	case r.compiling <- struct{}{}:
+		defer func() { <-r.compiling }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if r.compiled {
 		return nil
 	}
@@ -151,10 +154,10 @@ func (r *Readers) compile(ctx context.Context) error {
 		}
 		r.temporary, r.config.CacheDir = dir, dir
 	}
-	ctx, cancel := context.WithTimeout(ctx, compileTime)
+	timed, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
 	args := append(r.config.Command[1:len(r.config.Command):len(r.config.Command)], "--cache="+r.config.CacheDir)
-	cmd := exec.CommandContext(ctx, r.config.Command[0], append(args[:len(args):len(args)], "--compile")...)
+	cmd := exec.CommandContext(timed, r.config.Command[0], append(args[:len(args):len(args)], "--compile")...)
 	sandbox.Configure(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
@@ -173,8 +176,8 @@ func (r *Readers) compile(ctx context.Context) error {
 // Close ends the processes that are idle and waits for it. Files that are
 // being read are read to their end, and their processes ended then.
 func (r *Readers) Close() error {
-	r.compiling.Lock()
-	defer r.compiling.Unlock()
+	r.compiling <- struct{}{}
+	defer func() { <-r.compiling }()
 	var errs []error
 	if r.compiled {
 		errs = append(errs, r.pool.Close())
