@@ -14,10 +14,10 @@ import (
 // control characters.
 const spaced = "replace(replace(replace(d.name, ' ', '\x01\x02'), '\x02\x01', ''), '\x01\x02', ' ')"
 
-// alikeNames finds for each of some names ($1, JSON: a folder, a key that names
-// like it are kept under, the name, its index, and "" or what these names are with
-// single blanks) another one that a document there has, but one document ($2), if
-// there is any.
+// alikeNames finds, for each entry of $1 (JSON), the name of a document that is
+// like it, empty for none; the document $2 is left out. An entry is an array of the
+// folder, the key that names like it are kept under, the name itself, its index,
+// and what those names are with single blanks, empty if that does not matter.
 const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents d
 		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2
 			AND (k.value ->> 4 = '' OR k.value ->> 4 = ` + spaced + `) AND d.id <> $2 LIMIT 1), '')

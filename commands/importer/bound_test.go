@@ -224,28 +224,26 @@ func TestEventsOfAnyDocumentStayInTheBound(t *testing.T) {
 func TestAFailedFileLeavesNoText(t *testing.T) {
 	broken, _ := word(t, strings.Repeat(`<w:p><w:r><w:t>`+strings.Repeat("some words ", 200)+`</w:t></w:r></w:p>`, 3000))
 	broken = broken[:len(broken)*9/10]
-	folder := func(b *bench) { b.folder("Library") }
 	for _, test := range []struct {
-		name   string
-		file   doc
-		before func(b *bench)
-		read   script
-		want   string
+		name string
+		file doc
+		gone bool // its folder, while it is read
+		read script
+		want string
 	}{
-		{"damaged near its end", doc{"a.docx", "Library", broken}, nil, nil, "damaged"},
-		{"a reader that fails after much text", doc{"a.md", "Library", "x"}, nil, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		{"damaged near its end", doc{"a.docx", "Library", broken}, false, nil, "damaged"},
+		{"a reader that fails after much text", doc{"a.md", "Library", "x"}, false, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			return extract.Info{}, errors.Join(sections(emit, "text", 40), errors.New("secret"))
 		}, "internal"},
-		{"a reader that gives a section beyond all bounds", doc{"a.md", "Library", "x"}, nil, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		{"a reader that gives a section beyond all bounds", doc{"a.md", "Library", "x"}, false, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			return extract.Info{}, errors.Join(sections(emit, "text", 20), emit(extract.Section{Text: strings.Repeat("x", 1<<20)}))
 		}, "in one piece"},
-		{"a folder that went meanwhile", doc{"a.md", "Library", "x"}, folder, nil, "was deleted"},
+		{"a folder that went meanwhile", doc{"a.md", "Library", "x"}, true, nil, "was deleted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
 			b.TB = t
-			if test.before != nil {
-				test.before(b)
+			if test.gone {
 				library := b.folder("Library")
 				test.read = func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 					_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: library}})

@@ -25,8 +25,9 @@ const page = 2000
 // of documents that were deleted, are named, and stay.
 type Compaction struct {
 	Log events.Driver
-	// Before is until when a job must have ended, for a log that others append
-	// to: who was cut off from it may still file what he read. Zero: whenever.
+	// Before is the time before which a job must have ended, for a log that
+	// others append to: a node that was cut off from it may still file what it
+	// read. Zero: at any time.
 	Before time.Time
 	// Progress, unless it is nil, hears how far a step is, in positions.
 	Progress func(step string, done, total int64)

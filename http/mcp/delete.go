@@ -51,11 +51,17 @@ func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error
 		last = max(last, at)
 	}
 	if last > 0 {
-		soon, cancel := context.WithTimeout(c, h.Await)
-		defer cancel()
-		_ = h.Queries.WaitVault(soon, last) // they are deleted all the same
+		h.awaitVault(c, last)
 	}
 	return out, nil
+}
+
+// awaitVault waits until what was done shows in what is read, or takes too long to:
+// it is done all the same.
+func (h *Handler) awaitVault(c call, done events.Position) {
+	soon, cancel := context.WithTimeout(c, h.Await)
+	defer cancel()
+	_ = h.Queries.WaitVault(soon, done)
 }
 
 func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Position) {

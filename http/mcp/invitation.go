@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -102,9 +101,7 @@ func (h *Handler) answerInvitation(c call, in answerIn, status string, do func(u
 	if err != nil {
 		return out, h.advise(err, fault.NotFound, "service_list_invitations names those that wait.")
 	}
-	soon, cancel := context.WithTimeout(c, h.Await)
-	defer cancel()
-	_ = h.Queries.WaitVault(soon, at) // it is done all the same
+	h.awaitVault(c, at)
 	return out, nil
 }
 

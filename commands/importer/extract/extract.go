@@ -47,7 +47,7 @@ type Info struct {
 type Limits struct {
 	Pages     int           // most pages of a PDF: 5,000
 	TextBytes int64         // most bytes of extracted text: 1 GiB
-	Time      time.Duration // of its processes, and of the processor: 10 minutes
+	Time      time.Duration // on the clock, and of the processor: 10 minutes
 	Memory    int64         // of one process, in bytes: 224 MiB
 }
 

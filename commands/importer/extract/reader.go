@@ -31,7 +31,7 @@ type Options struct {
 	Command  []string
 	CacheDir string // keeps what readers of PDFs compile between runs; empty: nothing is kept
 	Workers  int    // most files at a time; 0: as many as cores
-	Spare    int    // of Workers, how many processes help with no PDF beside its own
+	Spare    int    // of Workers, how many do not help with the PDFs of others
 }
 
 // mediaTypes are the IANA names of what can be read, by extension.

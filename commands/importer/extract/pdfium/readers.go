@@ -38,7 +38,7 @@ type Config struct {
 	// 50 ms instead of seconds. Empty: a folder that is deleted in the end.
 	CacheDir  string
 	Processes int           // at most at a time: the number of cores
-	Spare     int           // of those, for further files alone: they help with no other
+	Spare     int           // of those, how many only read files of their own and do not help with others
 	Memory    int64         // bytes that one process may hold, PDFium's share included: DefaultMemory
 	Time      time.Duration // for one file: DefaultTime
 	PageTime  time.Duration // for one page: DefaultPageTime

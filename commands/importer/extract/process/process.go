@@ -92,9 +92,10 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	return p, nil
 }
 
-// Begin is called before each request. The system ends the process once it has
-// used most processor time more, by a signal that code which took it over could
-// ignore; a limit on all its requests together, set by the first, kills it.
+// Begin is called before each request, for which the process may use most
+// processor time. Beyond that the system ends it by a signal, which code that took
+// it over could ignore. At a second limit, which the first request sets for all of
+// them together, the system kills it.
 func (p *Process) Begin(most time.Duration) error {
 	p.Uses++
 	p.settle()
