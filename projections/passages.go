@@ -17,6 +17,16 @@ import (
 // the passages that they are cut into, which a search engine ranks.
 type Passages struct {
 	Engine searchindex.Engine
+
+	begun *begunDocument // nil where Later begins with a whole document
+}
+
+// begunDocument is one of which the engine holds some passages, up to a row of
+// them, labelled as a whole.
+type begunDocument struct {
+	whole   searchindex.Passage
+	version int
+	through passageRow
 }
 
 // Name is "passages".
@@ -25,7 +35,7 @@ func (*Passages) Name() string { return passagesName }
 const passagesName = "passages"
 
 // Version of the passages' tables, of how they are cut, and of the index.
-func (*Passages) Version() int { return 3 }
+func (*Passages) Version() int { return 4 }
 
 // Oldest is Version: what changed last cannot be read in older tables.
 func (p *Passages) Oldest() int { return p.Version() }
@@ -104,7 +114,7 @@ func moveFolder(ctx context.Context, tx Tx, d events.FolderMoved, at events.Posi
 	if err := tx.Exec(ctx, `UPDATE folders SET parent = $2 WHERE id = $1`, d.Folder.String(), idText(d.Parent)); err != nil {
 		return err
 	}
-	return tx.Exec(ctx, below+`INSERT INTO relabels (document, position) SELECT id, $2 FROM documents WHERE folder IN (SELECT id FROM below) ON CONFLICT DO NOTHING`,
+	return tx.Exec(ctx, below+`INSERT INTO deferred (document, position) SELECT id, $2 FROM documents WHERE folder IN (SELECT id FROM below) ON CONFLICT DO NOTHING`,
 		d.Folder.String(), int64(at))
 }
 
@@ -176,7 +186,7 @@ func removeDocuments(ctx context.Context, tx Tx, documents []string) error {
 		`INSERT INTO forgotten (passage) SELECT ` + passageID + ` FROM passages WHERE document IN ` + listed + ` ON CONFLICT DO NOTHING`,
 		`DELETE FROM passages WHERE document IN ` + listed,
 		`DELETE FROM unindexed WHERE document IN ` + listed,
-		`DELETE FROM relabels WHERE document IN ` + listed,
+		`DELETE FROM deferred WHERE document IN ` + listed,
 		`DELETE FROM documents WHERE id IN ` + listed,
 	} {
 		if err := tx.Exec(ctx, query, jsonText(documents)); err != nil {

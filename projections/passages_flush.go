@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"annals/events/failpoint"
@@ -23,6 +24,8 @@ type flush struct {
 	above     map[string][]string // folders by one in or below them
 	replaces  bool                // completing them leaves passages of earlier versions to forget
 	filled    *filled             // nil where the engine takes batch after batch
+	inPieces  bool                // the last document need not be given whole
+	begins    *begunDocument      // that one
 }
 
 func (p *Passages) newFlush(ctx context.Context, tables Tables) (*flush, error) {
@@ -127,7 +130,7 @@ type indexedDocument struct {
 func (d indexedDocument) complete(ctx context.Context, tx Tx) error {
 	err := errors.Join(
 		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
-		tx.Exec(ctx, `DELETE FROM relabels WHERE document = $1`, d.id),
+		tx.Exec(ctx, `DELETE FROM deferred WHERE document = $1`, d.id),
 	)
 	if err != nil || d.shown == d.version {
 		return err
@@ -159,17 +162,28 @@ func (f *flush) document(ctx context.Context, id string) error {
 	if whole.Folders, err = f.folderAndAbove(ctx, folder); err != nil {
 		return err
 	}
-	if err := f.passages(ctx, whole, d.version); err != nil {
+	after := passageRow{section: -1}
+	if b := f.begun; b != nil && f.inPieces && b.version == d.version && reflect.DeepEqual(b.whole, whole) {
+		after = b.through
+	} else if b != nil && b.whole.Document == id {
+		f.begun = nil // labelled otherwise from now on
+	}
+	through, err := f.passages(ctx, whole, d.version, after)
+	if err != nil {
 		return err
+	}
+	if through != nil {
+		f.begins = &begunDocument{whole, d.version, *through}
+		return nil
 	}
 	f.documents = append(f.documents, d)
 	f.replaces = f.replaces || d.shown != d.version && d.version > 1
 	return nil
 }
 
-// passages adds those of one version of a document, which whole describes.
-func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version int) error {
-	after := passageRow{section: -1}
+// passages adds those of one version of a document after a row, which whole
+// describes. In pieces it returns the row that it got to where there may be more.
+func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version int, after passageRow) (through *passageRow, err error) {
 	var part textPart
 	for {
 		const page = 1000
@@ -178,20 +192,23 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 			 WHERE document = $1 AND version = $2 AND (section, number) > ($3, $4) ORDER BY section, number LIMIT CAST($5 AS INTEGER)`,
 			whole.Document, version, after.section, after.number, page)
 		if err != nil || len(rows) == 0 {
-			return err
+			return nil, err
 		}
 		for _, row := range rows {
 			// Many passages are of one part, which SQLite would read whole
 			// for each of them.
 			if row.part != part.row {
 				if part, err = f.part(ctx, row.part); err != nil {
-					return fmt.Errorf("section %d of document %s: %w", row.section, whole.Document, err)
+					return nil, fmt.Errorf("section %d of document %s: %w", row.section, whole.Document, err)
 				}
 			}
 			whole.ID = PassageID(whole.Document, version, row.section, row.number)
 			whole.Section, whole.Text = part.path, string(part.text[row.start:row.start+row.length])
 			if err := f.add(ctx, whole); err != nil {
-				return err
+				return nil, err
+			}
+			if f.inPieces && (len(f.batch.Put) >= deferredPassages || f.bytes >= deferredBytes) {
+				return &row, nil
 			}
 		}
 		after = rows[len(rows)-1]

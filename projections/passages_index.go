@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,10 +73,10 @@ const (
 	// when nothing of it changed: what is read again at a restart instead of
 	// written at every step.
 	restartLag = 10_000
-	// relabelPassages and relabelBytes bound what Later does at a time: what is
-	// new waits for it.
-	relabelPassages = 500
-	relabelBytes    = 1 << 20
+	// deferredPassages and deferredBytes bound what Later does at a time: what is
+	// new waits for it. New text of so many passages is left to it.
+	deferredPassages = 500
+	deferredBytes    = 1 << 20
 )
 
 // Flush gives the index what the tables hold and it does not, a bounded batch
@@ -104,10 +105,35 @@ func (p *Passages) Flush(ctx context.Context, tables Tables, through events.Posi
 	return f.finish(ctx)
 }
 
-// Later labels the passages of some documents anew, about one batch of the
-// index, after folders above them were moved.
+// postpone leaves documents with very much new text to Later, so that others
+// need not wait for them. An engine that takes much at once is given all at once.
+func (p *Passages) postpone(ctx context.Context, tables Tables) error {
+	if p.fills() {
+		return nil
+	}
+	const large = `SELECT u.document FROM unindexed u JOIN documents d ON d.id = u.document WHERE d.shown <> d.version
+		AND (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) some) = $1 ORDER BY u.id`
+	documents, err := Column(ctx, tables, large, deferredPassages)
+	if err != nil || len(documents) == 0 {
+		return err
+	}
+	position, _, err := p.positions(ctx, tables)
+	if err != nil {
+		return err
+	}
+	list := jsonText(documents)
+	return tables.Transaction(ctx, func(tx Tx) error {
+		return errors.Join(
+			tx.Exec(ctx, `INSERT INTO deferred (document, position) SELECT document, $2 FROM unindexed WHERE document IN (SELECT value FROM json_each($1)) ORDER BY id ON CONFLICT DO NOTHING`, list, int64(position)+1),
+			tx.Exec(ctx, `DELETE FROM unindexed WHERE document IN (SELECT value FROM json_each($1))`, list),
+		)
+	})
+}
+
+// Later gives the index some of what it takes behind everything else, about one
+// small batch.
 func (p *Passages) Later(ctx context.Context, tables Tables) (more bool, err error) {
-	waiting, err := Column(ctx, tables, `SELECT document FROM relabels ORDER BY id LIMIT CAST($1 AS INTEGER)`, relabelPassages)
+	waiting, err := Column(ctx, tables, `SELECT document FROM deferred ORDER BY id LIMIT CAST($1 AS INTEGER)`, deferredPassages)
 	if err != nil || len(waiting) == 0 {
 		return false, err
 	}
@@ -115,16 +141,24 @@ func (p *Passages) Later(ctx context.Context, tables Tables) (more bool, err err
 	if err != nil {
 		return false, err
 	}
+	f.inPieces = !p.fills()
 	for _, id := range waiting {
 		if err := f.document(ctx, id); err != nil {
 			return false, err
 		}
-		if len(f.batch.Put) >= relabelPassages || f.bytes >= relabelBytes {
+		if len(f.batch.Put) >= deferredPassages || f.bytes >= deferredBytes {
 			break
 		}
 	}
 	failpoint.Here(failpoint.LabelsBehind)
-	err = f.finish(ctx)
+	p.begun = nil // the engine may have taken some where it fails
+	if err := f.finish(ctx); err != nil {
+		return false, err
+	}
+	p.begun = f.begins
 	failpoint.Here(failpoint.LabelsNoted)
+	if f.replaces {
+		err = p.Flush(ctx, tables, f.batch.Position) // forgets the text before
+	}
 	return true, err
 }

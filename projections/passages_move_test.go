@@ -52,7 +52,7 @@ func moveMany(t testing.TB, log *events.Log, documents int) (move events.FolderM
 
 func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
 	heavy(t)
-	const filed, documents = 5, 8 * relabelPassages
+	const filed, documents = 5, 8 * deferredPassages
 	log, other := newLog(t), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: other, Name: "other"})
 	move, from, last := moveMany(t, log, documents)
@@ -90,14 +90,14 @@ func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
 		}
 		<-leave
 		wait(t, r, at)
-		if number(t, r, `SELECT count(*) FROM relabels`) == 0 {
+		if number(t, r, `SELECT count(*) FROM deferred`) == 0 {
 			t.Fatal("no document waits to be labelled anew, too few to tell")
 		}
 	}
 	held.Store(false)
 	for {
 		_, moved := r.Moved()
-		if number(t, r, `SELECT count(*) FROM relabels`) == 0 {
+		if number(t, r, `SELECT count(*) FROM deferred`) == 0 {
 			break
 		}
 		select {
@@ -137,7 +137,7 @@ func BenchmarkImportsWhileAMovedFolderIsLabelledAnew(b *testing.B) {
 	r := started(b, log, &Passages{Engine: engine})
 	wait(b, r, last)
 	for b.Loop() {
-		if number(b, r, `SELECT count(*) FROM relabels`) == 0 {
+		if number(b, r, `SELECT count(*) FROM deferred`) == 0 {
 			wait(b, r, add(b, log, events.Folders, move))
 			move.Parent, from = from, move.Parent
 		}
@@ -152,7 +152,7 @@ func TestLabellingGoesOnAfterARestart(t *testing.T) {
 	from, to, folder := uuid.New(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: from, Name: "from"}, events.FolderCreated{Folder: to, Name: "to"},
 		events.FolderCreated{Folder: folder, Parent: from, Name: "folder"})
-	const documents = relabelPassages + 10
+	const documents = deferredPassages + 10
 	var first, removed uuid.UUID
 	for i := range documents {
 		document, _ := fileInto(t, log, folder, "lighthouse")
@@ -171,7 +171,7 @@ func TestLabellingGoesOnAfterARestart(t *testing.T) {
 	if _, err := r.step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const waiting, since = `SELECT count(*) FROM relabels`, `SELECT coalesce((SELECT min(position) - 1 FROM relabels), (SELECT position FROM checkpoint))`
+	const waiting, since = `SELECT count(*) FROM deferred`, `SELECT coalesce((SELECT min(position) - 1 FROM deferred), (SELECT position FROM checkpoint))`
 	if n := number(t, r, waiting); n != documents-2 || r.Position() < last {
 		t.Errorf("at position %d, %d documents wait, want at %d all but the one that was labelled for its tag and the one deleted", r.Position(), n, last)
 	}

@@ -176,6 +176,9 @@ func (r *Runner) flush(ctx context.Context) error {
 		return nil
 	}
 	err := g.away() // to wait for it would hold the tables up
+	if p, ok := g.Projection.(*Passages); ok && err == nil {
+		err = p.postpone(ctx, g.store)
+	}
 	if err == nil {
 		err = g.flush(ctx)
 	}

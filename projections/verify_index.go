@@ -92,7 +92,7 @@ func (m *verifiedModel) compareIndex(ctx context.Context, served searchindex.Eng
 	}
 	var waiting int
 	var held events.Position
-	err = m.served.held.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM relabels), position FROM indexed`).Scan(&waiting, &held)
+	err = m.served.held.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM deferred), position FROM indexed`).Scan(&waiting, &held)
 	if err != nil {
 		return unreadable(err)
 	}

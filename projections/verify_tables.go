@@ -29,7 +29,7 @@ func (*Passages) comparisons() []comparison {
 	return []comparison{
 		{"folders", `SELECT id, parent, deleted FROM folders ORDER BY id`, 1},
 		{"documents", `SELECT d.id, d.folder, d.title, d.media_type, d.version, d.tags, t.stream AS text,
-				CASE WHEN d.id IN (SELECT document FROM unindexed) THEN d.version ELSE d.shown END AS shown
+				CASE WHEN d.id IN (SELECT document FROM unindexed UNION ALL SELECT document FROM deferred) THEN d.version ELSE d.shown END AS shown
 			FROM documents d LEFT JOIN texts t ON t.id = d.text ORDER BY d.id`, 1},
 		{"texts", `SELECT stream, named FROM texts WHERE named = 1 ORDER BY stream`, 1},
 		{"sections", `SELECT t.stream, s.section, s.part, s.level, s.title, s.path, s.start_page, s.breaks, s.text
@@ -37,14 +37,20 @@ func (*Passages) comparisons() []comparison {
 		{"sections of no text", `SELECT id FROM sections WHERE text_id NOT IN (SELECT id FROM texts) ORDER BY id`, 1},
 		{"passages", `SELECT p.document, p.version, p.section, p.number, p.start, p.length, p.start_page, p.end_page, t.stream, s.section AS of_section, s.part
 			FROM passages p LEFT JOIN documents d ON d.id = p.document LEFT JOIN sections s ON s.id = p.row LEFT JOIN texts t ON t.id = s.text_id
-			WHERE p.version IS NOT DISTINCT FROM d.version OR p.document NOT IN (SELECT document FROM unindexed)
+			WHERE p.version IS NOT DISTINCT FROM d.version OR p.document NOT IN (SELECT document FROM unindexed UNION ALL SELECT document FROM deferred)
 			ORDER BY p.document, p.version, p.section, p.number`, 4},
 	}
 }
 
-// deferring is a projection with rows that wait to be removed. It says by table
+// deferring is a projection with rows that mean nothing, or wait to be removed. It says by table
 // which rows count, and "" for a table that holds only what waits.
 type deferring interface{ counting() map[string]string }
+
+// counting leaves out spaces in which nothing is any more: what is applied late
+// may leave none.
+func (Usage) counting() map[string]string {
+	return map[string]string{"spaces": `bytes <> 0 OR documents <> 0`}
+}
 
 func (Vault) counting() map[string]string {
 	const kept = `NOT EXISTS (SELECT 1 FROM documents d JOIN emptied e ON e.folder = d.folder WHERE d.id = document)`

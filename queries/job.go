@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -83,9 +84,9 @@ func (q *Queries) readers() []*projections.Runner {
 	return []*projections.Runner{q.Models.Vault, q.Models.Summaries, q.Models.Passages}
 }
 
-// behind returns the first read model that has not passed p yet, and lets all
-// of them hurry.
-func (q *Queries) behind(p events.Position) (late *projections.Runner) {
+// behind returns the first read model that has not passed p yet with documents
+// of a job's files, and lets all of them hurry.
+func (q *Queries) behind(ctx context.Context, p events.Position, files []fileRow) (late *projections.Runner, err error) {
 	for _, m := range q.readers() {
 		if m.Position() < p || m.Err() != nil {
 			m.Hurry(p)
@@ -94,7 +95,30 @@ func (q *Queries) behind(p events.Position) (late *projections.Runner) {
 			}
 		}
 	}
-	return late
+	if late == nil {
+		waits, err := q.deferred(ctx, p, files)
+		if waits || err != nil {
+			return q.Models.Passages, err
+		}
+	}
+	return late, nil
+}
+
+// deferred reports whether the search index takes documents of a job's files
+// behind everything else, which it had at a position, and still lacks some.
+func (q *Queries) deferred(ctx context.Context, at events.Position, files []fileRow) (waits bool, err error) {
+	var documents []string
+	for _, f := range files {
+		if f.document != "" {
+			documents = append(documents, f.document)
+		}
+	}
+	list, err := json.Marshal(documents)
+	if err != nil || len(documents) == 0 {
+		return false, err
+	}
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM deferred WHERE position <= $2 AND document IN (SELECT value FROM json_each($1)))`, string(list), int64(at)).Scan(&waits)
+	return waits, wrap(err, "documents that wait for the search index")
 }
 
 // Job returns an import job of the user's, as far as it is. One that is
@@ -110,7 +134,9 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 	}
 	var late *projections.Runner
 	if row.finished > 0 {
-		late = q.behind(row.finished)
+		if late, err = q.behind(ctx, row.finished, files); err != nil {
+			return Job{}, err
+		}
 	}
 	// What is looked up comes after that: a job that is done has its documents.
 	if err := q.lookUp(ctx, user, files); err != nil {
@@ -300,11 +326,23 @@ func (q *Queries) finish(ctx context.Context, user events.User, row jobRow, each
 			return err
 		}
 	}
-	j, err := q.Job(ctx, user, row.id)
-	if err != nil {
-		return err
+	const look = 200 * time.Millisecond // another node may be at it, which says nothing of pieces
+	for {
+		_, moved := q.Models.Passages.Moved()
+		j, err := q.Job(ctx, user, row.id)
+		if err != nil {
+			return err
+		}
+		if j.Done {
+			return each(JobUpdate{Job: &j})
+		}
+		select {
+		case <-moved:
+		case <-time.After(look):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return each(JobUpdate{Job: &j})
 }
 
 // untilPassed waits until a read model has passed p, however long it takes and

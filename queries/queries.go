@@ -197,7 +197,7 @@ type Model struct {
 	Position, Head events.Position // what it has passed, and the log's end
 	Lag            time.Duration   // for how long the first event that it has not passed is in the log; 0 where there is none
 	Unheard        bool            // the log does not answer: Head and Lag are not known
-	Waiting        int             // documents that the search index must label anew, since a folder was moved
+	Waiting        int             // documents that the search index takes behind everything else: very large ones, and those in folders that were moved
 	Leads          bool            // of nodes that share it this one applies events
 	Parked         int             // events that could not be applied, and those that wait behind them in their streams
 }

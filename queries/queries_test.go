@@ -423,7 +423,11 @@ func TestAJobIsDoneOnceItsDocumentsAreFound(t *testing.T) {
 		word := fmt.Sprintf("wombat%d", i)
 		f.add(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.FileAccepted{File: 1, Name: "b.xyz", Folder: "Top", Refused: "no"},
 			events.ImportRequested{Files: 2, User: "user:alice"})
-		doc := f.document(top, word+".md", nil, "A "+word+".")
+		texts := []string{"A " + word + "."}
+		if i%5 == 0 { // which the index takes behind everything else
+			texts = append(slices.Repeat([]string{"Much else."}, 1200), texts...)
+		}
+		doc := f.document(top, word+".md", nil, texts...)
 		f.add(events.JobStream(job), events.FileImported{Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
 		var last *Job
 		if err := f.WaitJob(t.Context(), f.at); err != nil {

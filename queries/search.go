@@ -180,7 +180,7 @@ func (q *Queries) labelled(ctx context.Context) (events.Position, error) {
 	// lacks of that.
 	indexed := q.Models.Passages.Position()
 	var p events.Position
-	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM relabels), position) FROM checkpoint`).Scan(&p)
+	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM deferred), position) FROM checkpoint`).Scan(&p)
 	return min(p, indexed), wrap(err, "moved folders")
 }
 

@@ -64,7 +64,7 @@ func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Mode
 		return state, err
 	}
 	if m == q.Models.Passages {
-		err = m.DB().QueryRowContext(ctx, `SELECT count(*) FROM relabels`).Scan(&state.Waiting)
+		err = m.DB().QueryRowContext(ctx, `SELECT count(*) FROM deferred`).Scan(&state.Waiting)
 	}
 	return state, err
 }

@@ -82,15 +82,15 @@ func TestAFaultOfTheReadSideLeavesTheRest(t *testing.T) {
 		`annals_projection_lag_seconds{projection="vault"} 1.5`, `annals_projection_parked_events{projection="vault"} 3`,
 		`annals_projection_lag_events{projection="passages"} 0`,
 	}
-	const relabels, files, oldest = "annals_search_documents_waiting 20", "annals_import_files_waiting 4", "annals_import_oldest_file_seconds 60"
+	const deferred, files, oldest = "annals_search_documents_waiting 20", "annals_import_files_waiting 4", "annals_import_oldest_file_seconds 60"
 	for _, test := range []struct {
 		reads reads
 		told  []string
 		not   []string
 	}{
-		{reads{}, []string{relabels, files, oldest}, nil},
-		{reads{models: errors.New("disk failed")}, []string{files, oldest}, []string{relabels}},
-		{reads{backlog: errors.New("disk failed")}, []string{relabels}, []string{files, oldest}},
+		{reads{}, []string{deferred, files, oldest}, nil},
+		{reads{models: errors.New("disk failed")}, []string{files, oldest}, []string{deferred}},
+		{reads{backlog: errors.New("disk failed")}, []string{deferred}, []string{files, oldest}},
 	} {
 		var log strings.Builder
 		m := metrics.New("1.2", slog.New(slog.NewTextHandler(&log, nil)))

@@ -35,14 +35,14 @@ var (
 	lagEvents  = byModel("lag_events", "Positions of the log that a read model has not passed: events, where the log has no gaps.")
 	lagSeconds = byModel("lag_seconds", "For how long the first event that a read model has not passed is in the log.")
 	parked     = byModel("parked_events", "Events that could not be applied to a read model, and those that wait behind them in their streams.")
-	relabels   = prometheus.NewDesc("annals_search_documents_waiting", "Documents that wait to be labelled anew in the search index, since a folder was moved.", nil, nil)
+	deferred   = prometheus.NewDesc("annals_search_documents_waiting", "Documents that the search index takes behind everything else: very large ones, and those in folders that were moved.", nil, nil)
 	queued     = prometheus.NewDesc("annals_import_files_waiting", "Accepted files whose import has not ended, those in work among them.", nil, nil)
 	oldest     = prometheus.NewDesc("annals_import_oldest_file_seconds", "For how long the oldest file whose import has not ended has been accepted.", nil, nil)
 )
 
 // Describe is that of prometheus.Collector.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, relabels, queued, oldest} {
+	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, deferred, queued, oldest} {
 		to <- d
 	}
 }
@@ -71,7 +71,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		gauge(lagSeconds, m.Lag.Seconds(), m.Name)
 	}
 	if err == nil {
-		gauge(relabels, float64(waiting))
+		gauge(deferred, float64(waiting))
 	}
 	backlog, err := s.Backlog(ctx)
 	if err != nil {

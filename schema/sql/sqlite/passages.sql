@@ -67,14 +67,14 @@ CREATE TABLE forgotten (
 	passage TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
--- Documents whose passages the index must label anew, since a folder above them
--- was moved. This may take a while, and goes on behind everything else.
-CREATE TABLE relabels (
+-- Documents that the index takes a piece at a time, behind everything else: with
+-- very much new text, or to be labelled anew since a folder above was moved.
+CREATE TABLE deferred (
 	id       INTEGER PRIMARY KEY,
 	document TEXT NOT NULL UNIQUE,
-	position INTEGER NOT NULL -- of the first move that the index does not show
+	position INTEGER NOT NULL -- of the first event that the index does not show, or before it
 );
-CREATE INDEX relabels_position ON relabels (position);
+CREATE INDEX deferred_position ON deferred (position);
 
 -- Up to where the search index was last made to hold everything. An index that
 -- is behind that has lost something.
