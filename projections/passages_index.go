@@ -112,7 +112,7 @@ func (p *Passages) postpone(ctx context.Context, tables Tables) error {
 		return nil
 	}
 	const large = `SELECT u.document FROM unindexed u JOIN documents d ON d.id = u.document WHERE d.shown <> d.version
-		AND (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) some) = $1 ORDER BY u.id`
+		AND (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) first) = CAST($1 AS INTEGER) ORDER BY u.id`
 	documents, err := Column(ctx, tables, large, deferredPassages)
 	if err != nil || len(documents) == 0 {
 		return err
