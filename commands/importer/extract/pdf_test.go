@@ -99,45 +99,6 @@ func filler(n int) (lines []pdfium.Line) {
 	return lines
 }
 
-func TestAPDFBecomesSectionsWithPages(t *testing.T) {
-	var body strings.Builder
-	for i := range 20 {
-		fmt.Fprintf(&body, "BT /F1 10 Tf 72 %d Td (Line %d of the text of the page, long enough to fill it up.) Tj ET\n", 600-12*i, i)
-	}
-	path := filepath.Join(t.TempDir(), "report.pdf")
-	err := os.WriteFile(path, pdfOf(
-		"BT /F2 24 Tf 72 700 Td (The Whole Report) Tj ET\nBT /F2 16 Tf 72 650 Td (Beginnings) Tj ET\n"+body.String(),
-		"BT /F1 10 Tf 72 700 Td (More of the beginnings.) Tj ET\nBT /F2 16 Tf 72 650 Td (Endings) Tj ET\n"+body.String(),
-		"BI /W 1 /H 1 /CS /G /BPC 8 ID x EI",
-		"",
-	), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []Section
-	var steps []int
-	info, err := pdfReaderFor(t, Limits{}).Read(t.Context(), path, "report.pdf", collected(&got), func(step string, page, pages int) {
-		if page > 0 {
-			steps = append(steps, page)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Info{MediaType: "application/pdf", Title: "The Whole Report", Pages: 4, Sections: 3, Warnings: []string{"1 of 4 pages holds no text and looks scanned: 3."}}
-	if !reflect.DeepEqual(info, want) {
-		t.Errorf("info %+v, want %+v", info, want)
-	}
-	if len(got) != 3 || got[1].Title != "Beginnings" || !reflect.DeepEqual(got[1].Path, []string{"The Whole Report", "Beginnings"}) ||
-		got[1].StartPage != 1 || got[1].EndPage != 2 || len(got[1].PageBreaks) != 1 ||
-		strings.TrimSpace(got[1].Text[got[1].PageBreaks[0]:]) != "More of the beginnings." {
-		t.Errorf("sections %q", outlineOf(got))
-	}
-	if !reflect.DeepEqual(steps, []int{1, 2, 3, 4}) {
-		t.Errorf("progress told pages %v", steps)
-	}
-}
-
 func TestBookmarksAreHeadings(t *testing.T) {
 	doc := pdfium.Document{Pages: 2, Outline: []pdfium.Bookmark{
 		{Level: 1, Title: "Introduction", Page: 1, Y: 80}, {Level: 2, Title: "A long name for a part", Page: 1, Y: 200}, {Level: 1, Title: "Unspoken", Page: 2, Y: 290},

@@ -1,3 +1,8 @@
+//go:build !race
+
+// The race detector reserves far more memory than a process that reads files may
+// have.
+
 package extract
 
 import (
@@ -14,6 +19,45 @@ import (
 
 	"annals/events/fault"
 )
+
+func TestAPDFBecomesSectionsWithPages(t *testing.T) {
+	var body strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&body, "BT /F1 10 Tf 72 %d Td (Line %d of the text of the page, long enough to fill it up.) Tj ET\n", 600-12*i, i)
+	}
+	path := filepath.Join(t.TempDir(), "report.pdf")
+	err := os.WriteFile(path, pdfOf(
+		"BT /F2 24 Tf 72 700 Td (The Whole Report) Tj ET\nBT /F2 16 Tf 72 650 Td (Beginnings) Tj ET\n"+body.String(),
+		"BT /F1 10 Tf 72 700 Td (More of the beginnings.) Tj ET\nBT /F2 16 Tf 72 650 Td (Endings) Tj ET\n"+body.String(),
+		"BI /W 1 /H 1 /CS /G /BPC 8 ID x EI",
+		"",
+	), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Section
+	var steps []int
+	info, err := pdfReaderFor(t, Limits{}).Read(t.Context(), path, "report.pdf", collected(&got), func(step string, page, pages int) {
+		if page > 0 {
+			steps = append(steps, page)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Info{MediaType: "application/pdf", Title: "The Whole Report", Pages: 4, Sections: 3, Warnings: []string{"1 of 4 pages holds no text and looks scanned: 3."}}
+	if !reflect.DeepEqual(info, want) {
+		t.Errorf("info %+v, want %+v", info, want)
+	}
+	if len(got) != 3 || got[1].Title != "Beginnings" || !reflect.DeepEqual(got[1].Path, []string{"The Whole Report", "Beginnings"}) ||
+		got[1].StartPage != 1 || got[1].EndPage != 2 || len(got[1].PageBreaks) != 1 ||
+		strings.TrimSpace(got[1].Text[got[1].PageBreaks[0]:]) != "More of the beginnings." {
+		t.Errorf("sections %q", outlineOf(got))
+	}
+	if !reflect.DeepEqual(steps, []int{1, 2, 3, 4}) {
+		t.Errorf("progress told pages %v", steps)
+	}
+}
 
 func TestProcessesReadWhatThisOneDoes(t *testing.T) {
 	dir := t.TempDir()
@@ -153,54 +197,6 @@ func TestALateErrorOfEmitEndsALongPDF(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		killChildren(t)
 		t.Errorf("Read waits for pages that nobody reads; it ended with %v when its processes were killed", <-ended)
-	}
-}
-
-func TestWhatAProcessMayNotSendIsRefused(t *testing.T) {
-	good := Section{Index: 0, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"}
-	next := Section{Index: 0, Part: 1, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 2, EndPage: 2, Text: "c"}
-	for name, change := range map[string]func(s *Section){
-		"too much text":      func(s *Section) { s.Text = strings.Repeat("x", MaxPart+1) },
-		"a long title":       func(s *Section) { s.Title = strings.Repeat("x", maxTitle+1) },
-		"a deep path":        func(s *Section) { s.Path = make([]string, maxLevel+1) },
-		"a long path":        func(s *Section) { s.Path = []string{strings.Repeat("x", maxTitle+1)} },
-		"no UTF-8":           func(s *Section) { s.Text = "\xff" },
-		"a section left out": func(s *Section) { s.Index, s.Part = 2, 0 },
-		"a part left out":    func(s *Section) { s.Part = 2 },
-		"an empty part":      func(s *Section) { s.Text = "" },
-		"another title":      func(s *Section) { s.Title = "u" },
-		"a page again":       func(s *Section) { s.StartPage, s.EndPage = 1, 1 },
-		"a break outside":    func(s *Section) { s.PageBreaks, s.EndPage = []int{2}, 3 },
-		"breaks not rising":  func(s *Section) { s.Text, s.PageBreaks, s.EndPage = "abc", []int{2, 1}, 4 },
-		"a wrong end":        func(s *Section) { s.EndPage = 9 },
-	} {
-		c := checker{limits: Limits{TextBytes: 1 << 20}}
-		s := next
-		if err := errors.Join(c.section(good), c.section(s)); err != nil {
-			t.Fatal(err)
-		}
-		c = checker{limits: Limits{TextBytes: 1 << 20}}
-		change(&s)
-		if c.section(good) != nil || c.section(s) == nil {
-			t.Errorf("%s is taken", name)
-		}
-	}
-	c := checker{limits: Limits{TextBytes: 1 << 20}}
-	endless := Section{Text: strings.Repeat("x", MaxPart)}
-	n := 0
-	for ; c.section(endless) == nil && n < 1000; n++ {
-		endless.Part++
-	}
-	if n > 3*(1<<20)/MaxPart {
-		t.Errorf("%d bytes were taken where %d are the limit", n*MaxPart, 1<<20)
-	}
-	c = checker{limits: Limits{TextBytes: 1 << 30}}
-	tiny := Section{}
-	for n = 0; c.section(tiny) == nil && n < 10*maxSections; n++ {
-		tiny.Index++
-	}
-	if n > maxSections+10 {
-		t.Errorf("%d empty sections were taken", n)
 	}
 }
 

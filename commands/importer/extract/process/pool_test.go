@@ -66,57 +66,6 @@ func TestAFileGoesToTheProcess(t *testing.T) {
 	}
 }
 
-func TestDeathsAreToldApart(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux bounds processes")
-	}
-	const most = 128 << 20
-	pool := poolOf(t, Config{Memory: most})
-	for _, c := range []struct {
-		kind Kind
-		want Cause
-		do   func(*Process)
-	}{
-		{kindSwell, OverMemory, nil},
-		{kindSpin, OverCPU, nil},
-		{kindDeaf, OverCPU, nil},
-		{kindPanic, Failed, nil},
-		{kindHang, TimedOut, nil},
-		{kindHang, Killed, func(p *Process) { p.Kill() }},
-	} {
-		p := take(t, pool, true)
-		cpu := time.Second
-		if c.kind == kindDeaf {
-			cpu = time.Millisecond // its hard limit is a second, then
-		}
-		if err := p.Begin(cpu); err != nil {
-			t.Fatal(err)
-		}
-		patience := time.Minute
-		if c.want == TimedOut {
-			patience = 100 * time.Millisecond
-		}
-		if c.do != nil {
-			time.AfterFunc(100*time.Millisecond, func() { c.do(p) })
-		}
-		begun := time.Now()
-		_, err := p.ask(t.Context(), c.kind, "", nil, patience)
-		if !IsEnd(err) {
-			t.Errorf("request %d: %v, want the end of the process", c.kind, err)
-			continue
-		}
-		if d := p.Died(); d.Cause != c.want {
-			t.Errorf("request %d after %v: %+v, want cause %d", c.kind, time.Since(begun), d, c.want)
-		}
-		if usage := p.maxResident(); c.want == OverMemory && (usage > most || usage < most/2) {
-			t.Errorf("a process that may have %d MiB of memory held %d MiB", most>>20, usage>>20)
-		}
-	}
-	if n := pool.Idle(); n != 0 {
-		t.Errorf("%d dead processes are kept", n)
-	}
-}
-
 func TestAnEndedContextKillsTheProcess(t *testing.T) {
 	p := take(t, poolOf(t, Config{}), true)
 	ctx, cancel := context.WithCancel(t.Context())
