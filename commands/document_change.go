@@ -58,7 +58,7 @@ func (c ChangeDocument) allow(t *tree, user events.User, d *document) error {
 // decide takes a command that is normalized. All of its events make the same
 // version: they are one change.
 func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
-	if err := d.fresh(c.ID, c.Version); err != nil {
+	if err := d.fresh(c.Version); err != nil {
 		return nil, err
 	}
 	next := d.version + 1
@@ -80,16 +80,16 @@ func (d *document) need(t *tree, user events.User, id uuid.UUID, least events.Ac
 	case !d.exists || d.deleted || d.dropped(t) || access == events.NoAccess:
 		return fault.Errorf(fault.NotFound, "no document %s", id)
 	case access < least:
-		return fault.Errorf(fault.Forbidden, "you have %s access to document %s; this needs %s access", access, id, least)
+		return fault.Errorf(fault.Forbidden, "you have %s access to document %q; this needs %s access", access, d.name, least)
 	}
 	return nil
 }
 
 // fresh returns an error where the document is not at the version that
 // somebody read.
-func (d *document) fresh(id uuid.UUID, version int) error {
+func (d *document) fresh(version int) error {
 	if version != d.version {
-		return fault.Errorf(fault.Conflict, "document %s is at version %d, not %d", id, d.version, version)
+		return fault.Errorf(fault.Conflict, "document %q is at version %d, not %d", d.name, d.version, version)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ type DeleteDocument struct {
 }
 
 func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
-	if err := d.fresh(c.ID, c.Version); err != nil {
+	if err := d.fresh(c.Version); err != nil {
 		return nil, err
 	}
 	return []events.Data{events.DocumentDeleted{Version: d.version + 1}}, nil

@@ -78,7 +78,7 @@ func TestChangeDocument(t *testing.T) {
 func TestAStaleDocumentIsToldWhichVersionIsCurrent(t *testing.T) {
 	d := fold(&document{}, []events.Data{events.DocumentImported{Version: 1}, events.DocumentRenamed{Version: 2, Name: "b"}, events.DocumentRenamed{Version: 3, Name: "c"}})
 	_, err := DeleteDocument{ID: id(50), Version: 2}.decide(d)
-	if want := fmt.Sprintf("document %s is at version 3, not 2", id(50)); err == nil || err.Error() != want {
+	if want := `document "c" is at version 3, not 2`; err == nil || err.Error() != want {
 		t.Errorf("DeleteDocument of an old version: %v, want %s", err, want)
 	}
 	got, err := DeleteDocument{ID: id(50), Version: 3}.decide(d)

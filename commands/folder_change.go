@@ -60,7 +60,7 @@ func (t *tree) mayName(parent uuid.UUID, name string) error {
 // It need not exist yet.
 func (t *tree) fits(id, parent uuid.UUID, name string) error {
 	if t.within(parent, id) {
-		return fault.Errorf(fault.Conflict, "folder %s cannot be moved into itself, or below itself", id)
+		return fault.Errorf(fault.Conflict, "folder %q cannot be moved into itself, or below itself", t.folders[id].name)
 	}
 	if taken, ok := t.children[parent][name]; ok && taken != id {
 		return fault.Errorf(fault.Conflict, "the name %q is taken in this folder", name)
@@ -75,7 +75,7 @@ func (t *tree) fits(id, parent uuid.UUID, name string) error {
 // read; a negative one stands for whichever it is at.
 func (t *tree) fresh(id uuid.UUID, version int64) error {
 	if current := t.folders[id].version; version >= 0 && version != current {
-		return fault.Errorf(fault.Conflict, "folder %s is at version %d, not %d", id, current, version)
+		return fault.Errorf(fault.Conflict, "folder %q is at version %d, not %d", t.folders[id].name, current, version)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (c ChangeFolder) allowed(t *tree, user events.User, name string, parent uui
 			return err
 		}
 	case t.access(user, c.ID) < events.Own:
-		return fault.Errorf(fault.Forbidden, "only an owner may move folder %s to the top level", c.ID)
+		return fault.Errorf(fault.Forbidden, "only an owner may move folder %q to the top level", f.name)
 	default:
 		if err := t.rules.mayMakeTop(user); err != nil {
 			return err
@@ -175,13 +175,13 @@ func (c DeleteFolder) decide(t *tree, user events.User) ([]events.Data, error) {
 		return nil, err
 	}
 	if len(t.children[c.ID]) > 0 && !c.Recursive {
-		return nil, notEmpty(c.ID)
+		return nil, notEmpty(t.folders[c.ID].name)
 	}
 	return []events.Data{events.FolderDeleted{Folder: c.ID}}, nil
 }
 
-func notEmpty(id uuid.UUID) error {
-	return fault.Errorf(fault.Conflict, "folder %s is not empty", id)
+func notEmpty(name string) error {
+	return fault.Errorf(fault.Conflict, "folder %q is not empty: empty it first, or delete it with all that is in it (recursive=true)", name)
 }
 
 // CreateFolder makes a folder and returns its id. A name that is taken there
@@ -265,15 +265,19 @@ func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlatio
 // only an empty one is, the read side knows of no documents in it. That is
 // asked without the tree being held: the answer may take a while.
 func (h *Handler) checkDeletion(ctx context.Context, user events.User, c DeleteFolder) error {
+	var name string
 	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
 		_, err := c.decide(t, user)
+		if err == nil {
+			name = t.folders[c.ID].name
+		}
 		return err
 	})
 	if err != nil || c.Recursive {
 		return err
 	}
 	if h.Contents == nil {
-		return fault.Errorf(fault.Unavailable, "whether folder %s is empty cannot be told now", c.ID)
+		return fault.Errorf(fault.Unavailable, "whether folder %q is empty cannot be determined now; try again", name)
 	}
 	head, err := h.Log.Head(ctx)
 	if err != nil {
@@ -281,7 +285,7 @@ func (h *Handler) checkDeletion(ctx context.Context, user events.User, c DeleteF
 	}
 	holds, err := h.Contents.HoldsDocuments(ctx, c.ID, head)
 	if err == nil && holds {
-		err = notEmpty(c.ID)
+		err = notEmpty(name)
 	}
 	return err
 }

@@ -11,12 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// invitation is an entry of a folder's list that its user has not accepted.
-type invitation struct {
-	events.Invitation
-	hidden bool // declined, or made by somebody who was blocked
-}
-
 // invitations are what the tree knows of all invitations together.
 type invitations struct {
 	to      map[events.Principal]map[uuid.UUID]bool        // folders, by who is invited
@@ -52,42 +46,25 @@ func (t *tree) applyHidden(data events.Data) bool {
 	switch d := data.(type) {
 	case events.FolderInvitationDeclined:
 		mark(t.invitations.blocked, d.Principal, d.By, true)
-		t.hide(d.Folder, d.Principal, d.By, true)
 	case events.InviterUnblocked:
 		mark(t.invitations.blocked, d.Principal, d.By, false)
-		for folder := range t.invitations.to[d.Principal] {
-			t.hide(folder, d.Principal, d.By, false)
-		}
 	default:
 		return false
 	}
 	return true
 }
 
-func (t *tree) hide(folder uuid.UUID, who, by events.Principal, hidden bool) {
-	if f := t.folders[folder]; f != nil {
-		if i, ok := f.invitation(who); ok && f.invited[i].By == by {
-			f.invited[i].hidden = hidden
-		}
-	}
-}
+// hidden reports whether an invitation is by somebody of whom its user declined
+// one: this, or another.
+func (t *tree) hidden(i events.Invitation) bool { return t.invitations.blocked[i.Principal][i.By] }
 
-// invite replaces a folder's invitations. One that stays as it was stays hidden
-// where it was.
+// invite replaces a folder's invitations.
 func (t *tree) invite(id uuid.UUID, list []events.Invitation) {
 	f := t.folders[id]
-	before := f.invited
-	for _, i := range before {
+	for _, i := range f.invited {
 		t.forget(id, i)
 	}
-	f.invited = nil
-	for _, one := range list {
-		i := invitation{one, t.invitations.blocked[one.Principal][one.By]}
-		if slices.Contains(before, invitation{one, !i.hidden}) {
-			i.hidden = !i.hidden
-		}
-		f.invited = append(f.invited, i)
-	}
+	f.invited = slices.Clone(list)
 	for _, i := range f.invited {
 		mark(t.invitations.to, i.Principal, id, true)
 		mark(t.invitations.by, i.By, id, true)
@@ -96,7 +73,7 @@ func (t *tree) invite(id uuid.UUID, list []events.Invitation) {
 
 // forget takes an invitation out of what is known of all together. Others of
 // the folder may be by the same inviter, and are noted anew.
-func (t *tree) forget(id uuid.UUID, i invitation) {
+func (t *tree) forget(id uuid.UUID, i events.Invitation) {
 	mark(t.invitations.to, i.Principal, id, false)
 	mark(t.invitations.by, i.By, id, false)
 }
@@ -130,7 +107,7 @@ func (t *tree) uninviteBelow(id uuid.UUID) {
 
 // invitation returns the place of a user's invitation in a folder's list.
 func (f *folder) invitation(who events.Principal) (at int, ok bool) {
-	at = slices.IndexFunc(f.invited, func(i invitation) bool { return i.Principal == who })
+	at = slices.IndexFunc(f.invited, func(i events.Invitation) bool { return i.Principal == who })
 	return at, at >= 0
 }
 
@@ -158,7 +135,7 @@ func withoutEntry(list []events.Permission, who events.Principal) []events.Permi
 
 // stands reports whether an invitation to a folder still holds: the folder is
 // there, and owned by whoever invited, or by the group through which they do.
-func (t *tree) stands(id uuid.UUID, i invitation) bool {
+func (t *tree) stands(id uuid.UUID, i events.Invitation) bool {
 	owned := false
 	for _, f := range t.up(id) {
 		if f == nil || f.deleted {
@@ -194,7 +171,7 @@ func (t *tree) ownsThrough(user events.User, id uuid.UUID) (group events.Princip
 func (t *tree) open(who events.Principal, besides uuid.UUID) (n int) {
 	for id := range t.invitations.to[who] {
 		f := t.folders[id]
-		if at, ok := f.invitation(who); ok && id != besides && !f.invited[at].hidden && t.stands(id, f.invited[at]) {
+		if at, ok := f.invitation(who); ok && id != besides && !t.hidden(f.invited[at]) && t.stands(id, f.invited[at]) {
 			n++
 		}
 	}
@@ -262,14 +239,14 @@ func (t *tree) listed(id uuid.UUID, who events.Principal) bool {
 }
 
 // shown returns the invitation to a folder that a user sees.
-func (t *tree) shown(id uuid.UUID, who events.Principal) (invitation, bool) {
+func (t *tree) shown(id uuid.UUID, who events.Principal) (events.Invitation, bool) {
 	f := t.folders[id]
 	if f == nil {
-		return invitation{}, false
+		return events.Invitation{}, false
 	}
 	at, ok := f.invitation(who)
-	if !ok || f.invited[at].hidden || !t.stands(id, f.invited[at]) {
-		return invitation{}, false
+	if !ok || t.hidden(f.invited[at]) || !t.stands(id, f.invited[at]) {
+		return events.Invitation{}, false
 	}
 	return f.invited[at], true
 }

@@ -46,8 +46,7 @@ func (c ShareFolder) decide(t *tree, user events.User) ([]events.Data, error) {
 		return nil, err
 	}
 	f := t.folders[c.ID]
-	same := func(i invitation, j events.Invitation) bool { return i.Invitation == j }
-	if slices.Equal(f.permissions, shared.Permissions) && slices.EqualFunc(f.invited, shared.Invitations, same) {
+	if slices.Equal(f.permissions, shared.Permissions) && slices.Equal(f.invited, shared.Invitations) {
 		return nil, nil
 	}
 	return []events.Data{shared}, nil
@@ -70,7 +69,7 @@ func (c ShareFolder) judge(t *tree, user events.User, list []events.Permission) 
 			}
 			counts := t.rules.counts(user, p.Principal)
 			if stays && (!counts || slices.Contains(c.Pending, p.Principal)) {
-				shared.Invitations = append(shared.Invitations, f.invited[invited].Invitation)
+				shared.Invitations = append(shared.Invitations, f.invited[invited])
 				continue
 			}
 			if !granted && !counts && !slices.Contains(f.owners, p.Principal) {

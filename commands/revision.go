@@ -45,7 +45,7 @@ func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UU
 			if err := d.need(t, user, id, events.Write); err != nil {
 				return err
 			}
-			if err := d.fresh(id, version); err != nil {
+			if err := d.fresh(version); err != nil {
 				return err
 			}
 			look(t, d)
@@ -90,7 +90,7 @@ func (d *document) claimRevision(f ImportFile) (Claim, error) {
 		return claim, fault.Errorf(fault.NotFound, "no document %s", claim.Document)
 	}
 	claim.Filed = d.sha256 == f.Accepted.SHA256
-	return claim, d.fresh(claim.Document, f.Accepted.Version)
+	return claim, d.fresh(f.Accepted.Version)
 }
 
 // allowRevision judges whether the user of an upload may still revise the

@@ -90,7 +90,7 @@ func (t *tree) mayInvite(user events.User, f *folder, id uuid.UUID, list []event
 		if i.By == user.Principal {
 			made++
 		}
-		if at, ok := f.invitation(i.Principal); !ok || f.invited[at].Invitation != i {
+		if at, ok := f.invitation(i.Principal); !ok || f.invited[at] != i {
 			added = append(added, i)
 		}
 	}

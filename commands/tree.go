@@ -3,6 +3,7 @@ package commands
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"annals/events"
 	"annals/events/fault"
@@ -27,7 +28,7 @@ type folder struct {
 	name        string
 	owners      []events.Principal
 	permissions []events.Permission // in order of principal
-	invited     []invitation        // in order of principal; nobody is in both lists
+	invited     []events.Invitation // in order of principal; nobody is in both lists
 	maker       events.Principal
 	sharers     map[events.Principal]events.Principal // of both lists: who made the entry of whom
 	released    bool                                  // not counted for its maker any more
@@ -200,6 +201,12 @@ func (t *tree) readablePath(user events.User, id uuid.UUID) []string {
 	return names[max(0, len(names)-readable):]
 }
 
+// shownPath is readablePath as a text, for what is said of a folder that the user
+// may read.
+func (t *tree) shownPath(user events.User, id uuid.UUID) string {
+	return strings.Join(t.readablePath(user, id), "/")
+}
+
 // goneBefore reports whether a folder was deleted, or one above it was, before
 // a position. What is below a deleted folder stays there, so that the way up
 // is today what it was then.
@@ -271,7 +278,7 @@ func (t *tree) need(user events.User, id uuid.UUID, least events.Access) error {
 	case access == events.NoAccess:
 		return fault.Errorf(fault.NotFound, "no folder %s", id)
 	case access < least:
-		return fault.Errorf(fault.Forbidden, "you have %s access to folder %s; this needs %s access", access, id, least)
+		return fault.Errorf(fault.Forbidden, "you have %s access to folder %q; this needs %s access", access, t.shownPath(user, id), least)
 	}
 	return nil
 }
@@ -296,7 +303,7 @@ func (t *tree) mayMove(user events.User, access events.Access, own []events.Prin
 		return err
 	}
 	if access < events.Own && !slices.Equal(t.owners(from, own), t.owners(to, own)) {
-		return fault.Errorf(fault.Forbidden, "folder %s has other owners: only an owner may move it there", to)
+		return fault.Errorf(fault.Forbidden, "folder %q has other owners: only an owner may move it there", t.shownPath(user, to))
 	}
 	return nil
 }

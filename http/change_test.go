@@ -43,7 +43,7 @@ func TestFoldersChange(t *testing.T) {
 	version := versionIn(renamed)
 	for _, stale := range []string{first, strings.Split(first, ".")[0] + `"`} {
 		resp, body = s.do("PATCH", "/vault/folders/"+made.ID, `{"name":"C"}`, "If-Match", stale)
-		s.want(resp, body, 409, failure(409, "folder "+made.ID+" is at version "+version+", not "+versionIn(first)))
+		s.want(resp, body, 409, failure(409, "folder \"Ä\" is at version "+version+", not "+versionIn(first)))
 	}
 	resp, body = s.do("POST", "/vault/folders", `{"name":"B","parentFolderId":"`+made.ID+`"}`)
 	if resp.StatusCode != 409 || !strings.Contains(body, "taken") {
@@ -56,7 +56,7 @@ func TestFoldersChange(t *testing.T) {
 		t.Errorf("moved = %d %s", resp.StatusCode, body)
 	}
 	resp, body = s.do("DELETE", "/vault/folders/"+b+"?recursive=false", "")
-	s.want(resp, body, 409, failure(409, "folder "+b+" is not empty"))
+	s.want(resp, body, 409, failure(409, `folder "B" is not empty: empty it first, or delete it with all that is in it (recursive=true)`))
 	for path, status := range map[string]int{b + "?recursive=true": 204, b: 404, made.ID: 404} {
 		if strings.HasSuffix(path, "true") {
 			resp, body = s.do("DELETE", "/vault/folders/"+path, "")
@@ -134,7 +134,7 @@ func TestDocumentsChange(t *testing.T) {
 	from, to := s.folderOf(id), s.makeFolder("", "B")
 	path := "/vault/documents/" + id
 	stale := func(current, given int) string {
-		return failure(409, fmt.Sprintf("document %s is at version %d, not %d", id, current, given))
+		return failure(409, fmt.Sprintf("document %q is at version %d, not %d", "b.md", current, given))
 	}
 	resp, body := s.do("PATCH", path, `{"name":"b.md","folderId":"`+to+`","version":1}`)
 	item := decode[struct {

@@ -108,7 +108,7 @@ func (s *Server) versionOfFile(c *call, id uuid.UUID, sum string) (int, error) {
 	if err := s.Commands.CheckRevision(c.Context(), c.user, id, d.Version); err != nil {
 		return 0, err
 	}
-	return 0, fault.Errorf(fault.Conflict, "document %s is at version %d, whose file is another than If-Match names", id, d.Version)
+	return 0, fault.Errorf(fault.Conflict, "document %q is at version %d, whose file is another than If-Match names", d.Name, d.Version)
 }
 
 const emptyBody = "body should not be empty"

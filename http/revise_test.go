@@ -50,7 +50,7 @@ func TestRevise(t *testing.T) {
 		t.Errorf("search finds %s", body)
 	}
 	resp, body = s.revise(id, `"1"`, leaflet+"more")
-	s.want(resp, body, 409, failure(409, "document "+id+" is at version 2, not 1"))
+	s.want(resp, body, 409, failure(409, `document "a.md" is at version 2, not 1`))
 	if resp, body = s.revise(id, `"2"`, leaflet); resp.StatusCode != 200 || resp.Header.Get("ETag") != `"2"` {
 		t.Errorf("the same bytes again = %d %s %s", resp.StatusCode, body, resp.Header.Get("ETag"))
 	}
@@ -76,8 +76,8 @@ func TestReviseRefuses(t *testing.T) {
 		{id, `"1"`, "alice", unsized(), "text/plain", 422, invalid("body should not be empty")},
 		{id, `"1"`, "alice", strings.NewReader(strings.Repeat("x", 1001)), "", 413, failure(413, "a file may have at most 1000 bytes")},
 		{id, `"1"`, "alice", io.MultiReader(strings.NewReader(strings.Repeat("x", 1001))), "", 413, failure(413, "a file may have at most 1000 bytes")},
-		{id, `"7"`, "alice", strings.NewReader("x"), "", 409, failure(409, "document "+id+" is at version 1, not 7")},
-		{id, `"7"`, "bob", strings.NewReader("x"), "", 403, failure(403, "you have read access to document "+id+"; this needs write access")},
+		{id, `"7"`, "alice", strings.NewReader("x"), "", 409, failure(409, `document "a.md" is at version 1, not 7`)},
+		{id, `"7"`, "bob", strings.NewReader("x"), "", 403, failure(403, `you have read access to document "a.md"; this needs write access`)},
 		{id, `"1"`, "carol", strings.NewReader("x"), "", 404, notFound},
 		{"x", `"1"`, "alice", strings.NewReader("x"), "", 404, notFound},
 	} {
@@ -189,7 +189,7 @@ func TestReviseIsOvertaken(t *testing.T) {
 			go func() {
 				defer close(done)
 				resp, body := s.revise(id, `"1"`, leaflet)
-				s.want(resp, body, 409, failure(409, "document "+id+" is at version 2, not 1"))
+				s.want(resp, body, 409, failure(409, `document "b.md" is at version 2, not 1`))
 			}()
 			<-held.reached
 			if resp, body := s.do("PATCH", "/vault/documents/"+id, `{"name":"b.md","version":1}`); resp.StatusCode != 200 {
@@ -215,7 +215,7 @@ func TestReviseIsWithdrawn(t *testing.T) {
 	go func() {
 		defer close(done)
 		resp, body := s.revise(id, `"1"`, leaflet, "Authorization", "Bearer bob")
-		s.want(resp, body, 403, failure(403, "you have read access to document "+id+"; this needs write access"))
+		s.want(resp, body, 403, failure(403, `you have read access to document "a.md"; this needs write access`))
 	}()
 	<-held.reached
 	s.share(folder, "user:bob", "read")
@@ -240,8 +240,8 @@ func TestReviseByFile(t *testing.T) {
 		t.Errorf("revised by %s = %d %s at %s", tag, resp.StatusCode, body, resp.Header.Get("ETag"))
 	}
 	resp, body = s.revise(id, tag, "more")
-	s.want(resp, body, 409, failure(409, "document "+id+" is at version 3, whose file is another than If-Match names"))
-	for token, want := range map[string]string{"bob": failure(403, "you have read access to document "+id+"; this needs write access"), "carol": notFound} {
+	s.want(resp, body, 409, failure(409, `document "b.md" is at version 3, whose file is another than If-Match names`))
+	for token, want := range map[string]string{"bob": failure(403, `you have read access to document "b.md"; this needs write access`), "carol": notFound} {
 		status := map[string]int{"bob": 403, "carol": 404}[token]
 		resp, body = s.revise(id, tag, "more", "Authorization", "Bearer "+token)
 		s.want(resp, body, status, want)

@@ -17,8 +17,7 @@ func (Vault) listed(ctx context.Context, tx Tx, folder uuid.UUID, e events.Event
 	return n > 0, err
 }
 
-// invite replaces a folder's invitations. What stays as it was keeps its time,
-// and stays hidden where it was.
+// invite replaces a folder's invitations. What stays as it was keeps its time.
 func (Vault) invite(ctx context.Context, tx Tx, d events.FolderShared, at string) error {
 	type invited struct{ principal, inviter, through string }
 	was := make(map[invited]int)
@@ -52,9 +51,8 @@ func (Vault) invite(ctx context.Context, tx Tx, d events.FolderShared, at string
 		if !ok {
 			continue
 		}
-		err = errors.Join(err, tx.Exec(ctx, `INSERT INTO invitations (principal, folder, access, inviter, through, invited_at, hidden)
-			SELECT $1, $2, $3, $4, $5, $6, CASE WHEN EXISTS (SELECT 1 FROM blocked WHERE principal = $1 AND inviter = $4) THEN 1 ELSE 0 END
-			WHERE true ON CONFLICT (principal, folder) DO NOTHING`,
+		err = errors.Join(err, tx.Exec(ctx, `INSERT INTO invitations (principal, folder, access, inviter, through, invited_at)
+			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (principal, folder) DO NOTHING`,
 			string(i.Principal), d.Folder.String(), int(access), string(i.By), string(i.Through), at))
 	}
 	return err
@@ -70,18 +68,12 @@ func (Vault) accept(ctx context.Context, tx Tx, d events.FolderInvitationAccepte
 		ON CONFLICT (principal, folder, owner) DO UPDATE SET access = excluded.access`, string(d.Principal), d.Folder.String(), int(access)))
 }
 
-// decline hides an invitation from whom it is for. The folder does not change:
-// its owners would learn of it.
+// decline has a user see no invitations of the inviter any more. The folder does
+// not change: its owners would learn of it.
 func (Vault) decline(ctx context.Context, tx Tx, d events.FolderInvitationDeclined, at string) error {
-	return errors.Join(
-		tx.Exec(ctx, `UPDATE invitations SET hidden = 1 WHERE folder = $1 AND principal = $2 AND inviter = $3`, d.Folder.String(), string(d.Principal), string(d.By)),
-		tx.Exec(ctx, `INSERT INTO blocked (principal, inviter, since) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, string(d.Principal), string(d.By), at),
-	)
+	return tx.Exec(ctx, `INSERT INTO blocked (principal, inviter, since) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, string(d.Principal), string(d.By), at)
 }
 
 func (Vault) unblock(ctx context.Context, tx Tx, d events.InviterUnblocked) error {
-	return errors.Join(
-		tx.Exec(ctx, `UPDATE invitations SET hidden = 0 WHERE principal = $1 AND inviter = $2`, string(d.Principal), string(d.By)),
-		tx.Exec(ctx, `DELETE FROM blocked WHERE principal = $1 AND inviter = $2`, string(d.Principal), string(d.By)),
-	)
+	return tx.Exec(ctx, `DELETE FROM blocked WHERE principal = $1 AND inviter = $2`, string(d.Principal), string(d.By))
 }

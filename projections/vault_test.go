@@ -255,8 +255,8 @@ func TestInvitationsStandApartFromWhatIsGranted(t *testing.T) {
 		}
 		for query, want := range map[string]string{
 			`SELECT f.name || ' ' || principal || ' ' || access FROM permissions p JOIN folders f ON f.id = p.folder WHERE principal <> 'group:g' ORDER BY 1`: "A user:carol 2",
-			`SELECT f.name || ' ' || principal || ' ' || access || ' ' || inviter || ' ' || through || ' ' || hidden FROM invitations i JOIN folders f ON f.id = i.folder ORDER BY 1`: "A user:bob 2 user:eve group:g 1\n" +
-				"A user:dave 2 user:eve group:g 0\nB user:bob 1 user:mallory group:g 0\nB user:dave 1 user:mallory group:g 0",
+			`SELECT f.name || ' ' || principal || ' ' || access || ' ' || inviter || ' ' || through FROM invitations i JOIN folders f ON f.id = i.folder ORDER BY 1`: "A user:bob 2 user:eve group:g\n" +
+				"A user:dave 2 user:eve group:g\nB user:bob 1 user:mallory group:g\nB user:dave 1 user:mallory group:g",
 			`SELECT principal || ' ' || inviter FROM blocked`:                         "user:bob user:eve",
 			`SELECT name || ' ' || version FROM folders WHERE deleted = 0 ORDER BY 1`: "A 5\nB 4",
 		} {

@@ -32,7 +32,8 @@ type Blocked struct {
 const mostInvitations = 1000
 
 // Invitations returns what waits for the user's answer, the newest first: what
-// stands in the list of a folder that is there and whose inviter owns it.
+// stands in the list of a folder that is there and whose inviter owns it, and is
+// not blocked.
 func (q *Queries) Invitations(ctx context.Context, user events.User) ([]Invitation, error) {
 	v, err := q.viewer(user)
 	if err != nil {
@@ -45,11 +46,12 @@ func (q *Queries) Invitations(ctx context.Context, user events.User) ([]Invitati
 	rows, err := projections.List(ctx, v.db, func(r *row) []any { return []any{&r.folder, &r.name, &r.by, &r.access, &r.at} }, `
 		WITH RECURSIVE up (invited, owner, id, parent, deleted, depth) AS (
 			SELECT i.folder, coalesce(nullif(i.through, ''), i.inviter), f.id, f.parent, f.deleted, 0
-				FROM invitations i CROSS JOIN folders f WHERE i.principal = $1 AND i.hidden = 0 AND f.id = i.folder
+				FROM invitations i CROSS JOIN folders f WHERE i.principal = $1 AND f.id = i.folder
+					AND i.inviter NOT IN (SELECT inviter FROM blocked WHERE principal = $1)
 			UNION ALL SELECT up.invited, up.owner, f.id, f.parent, f.deleted | up.deleted, up.depth + 1
 				FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100)
 		SELECT i.folder, f.name, i.inviter, i.access, i.invited_at FROM invitations i CROSS JOIN folders f
-		WHERE i.principal = $1 AND i.hidden = 0 AND f.id = i.folder
+		WHERE i.principal = $1 AND f.id = i.folder
 			AND i.folder IN (SELECT invited FROM up WHERE parent = '' AND deleted = 0)
 			AND i.folder IN (SELECT up.invited FROM up JOIN permissions p ON p.folder = up.id AND p.principal = up.owner WHERE p.access = $2)
 		ORDER BY i.invited_at DESC, i.folder LIMIT CAST($3 AS INTEGER)`, string(user.Principal), int(events.Own), mostInvitations)

@@ -246,7 +246,7 @@ type JobUpdate struct {
 // Search is a question with its limits.
 type Search struct {
 	Query    string
-	Folder   string    // path; "" for everywhere
+	Folder   string    // path, from the top level or as the user is shown it; "" for everywhere
 	Document uuid.UUID // uuid.Nil for all
 	Tags     []string
 	AnyTag   bool // one of Tags is enough
@@ -281,7 +281,7 @@ type Answer struct {
 // FolderSummary describes what a folder holds.
 type FolderSummary struct {
 	Status      string // ok, none or unavailable
-	Folder      string // path
+	Folder      string // path, as the user is shown it
 	Document    uuid.UUID
 	Title       string
 	Description string

@@ -44,7 +44,7 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if err := q.awaitLabels(ctx); err != nil {
 		return nil, err
 	}
-	query, ok, err := q.engineQuery(ctx, v, s)
+	query, ok, err := q.engineQuery(ctx, v, &s)
 	if !ok || err != nil {
 		return []Source{}, wrap(err, "folders")
 	}
@@ -116,8 +116,9 @@ func unavailable(err error) error {
 }
 
 // engineQuery tells the engine what the user asks and may read; ok is false
-// where that is nothing.
-func (q *Queries) engineQuery(ctx context.Context, v *viewer, s Search) (query searchindex.Query, ok bool, err error) {
+// where that is nothing. A folder that is named as the user is shown it goes by
+// its whole path from then on.
+func (q *Queries) engineQuery(ctx context.Context, v *viewer, s *Search) (query searchindex.Query, ok bool, err error) {
 	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag, Limit: max(s.Limit, searchindex.Candidates)}
 	if strings.TrimSpace(s.Query) == "" {
 		return query, false, nil
@@ -130,8 +131,9 @@ func (q *Queries) engineQuery(ctx context.Context, v *viewer, s Search) (query s
 		return query, false, err
 	}
 	if strings.Trim(s.Folder, "/ ") != "" {
-		scope, err := v.resolve(ctx, s.Folder)
-		if err != nil || scope == "" {
+		whole, scope, rest, err := v.wholePath(ctx, s.Folder)
+		s.Folder = whole
+		if err != nil || scope == "" || rest != "" {
 			return query, false, err
 		}
 		// Who may read a folder may read all below it: no other grant

@@ -28,7 +28,7 @@ func (q *Queries) FolderSummary(ctx context.Context, user events.User, path stri
 	if err != nil {
 		return FolderSummary{}, err
 	}
-	near, rest, err := v.nearest(ctx, path)
+	_, near, rest, err := v.wholePath(ctx, path)
 	if err != nil {
 		return FolderSummary{}, wrap(err, "folder")
 	}
@@ -55,7 +55,11 @@ func (q *Queries) FolderSummary(ctx context.Context, user events.User, path stri
 	if err != nil {
 		return FolderSummary{}, wrap(err, "folder")
 	}
-	return q.summarise(ctx, v, folder, whole)
+	shown, err := v.shown(ctx, whole)
+	if err != nil {
+		return FolderSummary{}, wrap(err, "folder")
+	}
+	return q.summarise(ctx, v, folder, shown)
 }
 
 // awaitSummaries returns once the read model of summaries has passed all that

@@ -36,13 +36,8 @@ type worldFolder struct {
 	name    string
 	owners  []events.Principal
 	list    []events.Permission
-	invited []worldInvitation
+	invited []events.Invitation
 	deleted bool
-}
-
-type worldInvitation struct {
-	events.Invitation
-	hidden bool
 }
 
 type worldDocument struct {
@@ -295,18 +290,17 @@ func (w *world) invite(f *worldFolder) (list []events.Invitation) {
 			continue
 		}
 		by := rapid.SampledFrom(w.principal).Draw(w.r, "invited by")
-		i := worldInvitation{Invitation: events.Invitation{Principal: who, Access: rapid.SampledFrom([]string{"read", "own"}).Draw(w.r, "access"), By: by}}
+		i := events.Invitation{Principal: who, Access: rapid.SampledFrom([]string{"read", "own"}).Draw(w.r, "access"), By: by}
 		if by.IsGroup() {
 			i.By, i.Through = w.principal[0], by
 		}
-		i.hidden = w.blocked[[2]events.Principal{i.Principal, i.By}]
 		for _, was := range before {
 			if was.Principal == who && rapid.Bool().Draw(w.r, "stays") {
 				i = was
 			}
 		}
 		f.invited = append(f.invited, i)
-		list = append(list, i.Invitation)
+		list = append(list, i)
 	}
 	return list
 }
@@ -329,8 +323,7 @@ func (w *world) answer(id uuid.UUID) {
 		f.list = append(f.list, events.Permission{Principal: i.Principal, Access: i.Access})
 		w.add(events.Folders, events.FolderInvitationAccepted{Folder: id, Principal: i.Principal, Access: i.Access, By: i.By})
 	case "decline":
-		i := &f.invited[len(f.invited)-1]
-		i.hidden = true
+		i := f.invited[len(f.invited)-1]
 		w.blocked[[2]events.Principal{i.Principal, i.By}] = true
 		w.add(events.Folders, events.FolderInvitationDeclined{Folder: id, Principal: i.Principal, By: i.By})
 	case "leave":
@@ -345,24 +338,19 @@ func (w *world) answer(id uuid.UUID) {
 			who, by = pair[0], pair[1]
 		}
 		delete(w.blocked, [2]events.Principal{who, by})
-		for _, f := range w.folders {
-			for i := range f.invited {
-				if f.invited[i].Principal == who && f.invited[i].By == by {
-					f.invited[i].hidden = false
-				}
-			}
-		}
 		w.add(events.Folders, events.InviterUnblocked{Principal: who, By: by})
 	}
 }
 
 // seesInvitation returns the invitation to a folder that waits for a user.
 func (w *world) seesInvitation(user events.User, id uuid.UUID) (events.Invitation, bool) {
-	at := slices.IndexFunc(w.folders[id].invited, func(i worldInvitation) bool { return i.Principal == user.Principal && !i.hidden })
+	at := slices.IndexFunc(w.folders[id].invited, func(i events.Invitation) bool {
+		return i.Principal == user.Principal && !w.blocked[[2]events.Principal{i.Principal, i.By}]
+	})
 	if at < 0 {
 		return events.Invitation{}, false
 	}
-	i := w.folders[id].invited[at].Invitation
+	i := w.folders[id].invited[at]
 	owner := cmp.Or(i.Through, i.By)
 	return i, slices.ContainsFunc(w.path(id), func(id uuid.UUID) bool {
 		f := w.folders[id]

@@ -49,12 +49,11 @@ CREATE TABLE invitations (
 	inviter    TEXT COLLATE "C" NOT NULL,
 	through    TEXT COLLATE "C" NOT NULL, -- the group by which the inviter owns the folder, '' where they own it themselves
 	invited_at TEXT COLLATE "C" NOT NULL,
-	hidden     BIGINT NOT NULL, -- 1 where it was declined, or its inviter is blocked
 	PRIMARY KEY (principal, folder)
 );
 CREATE INDEX invitations_folder ON invitations (folder);
 
--- Whose invitations a user does not see.
+-- Whose invitations a user does not see, having declined one.
 CREATE TABLE blocked (
 	principal TEXT COLLATE "C" NOT NULL,
 	inviter   TEXT COLLATE "C" NOT NULL,

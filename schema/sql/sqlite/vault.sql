@@ -49,12 +49,11 @@ CREATE TABLE invitations (
 	inviter    TEXT NOT NULL,
 	through    TEXT NOT NULL, -- the group by which the inviter owns the folder, '' where they own it themselves
 	invited_at TEXT NOT NULL,
-	hidden     INTEGER NOT NULL, -- 1 where it was declined, or its inviter is blocked
 	PRIMARY KEY (principal, folder)
 ) WITHOUT ROWID;
 CREATE INDEX invitations_folder ON invitations (folder);
 
--- Whose invitations a user does not see.
+-- Whose invitations a user does not see, having declined one.
 CREATE TABLE blocked (
 	principal TEXT NOT NULL,
 	inviter   TEXT NOT NULL,
