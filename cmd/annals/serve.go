@@ -106,7 +106,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.IntVar(&c.extract.Pages, "max-pages", 5000, "pages of a PDF")
 	flags.Int64Var(&c.extract.TextBytes, "max-text-bytes", 1<<30, "bytes of text read from one file")
 	flags.DurationVar(&c.extract.Time, "extract-time", 10*time.Minute, "time for reading one file, and time of the processor for it")
-	flags.Int64Var(&c.extract.Memory, "extract-memory", pdfium.DefaultMemory, "bytes of memory of one process that reads files")
+	flags.Int64Var(&c.extract.Memory, "extract-memory", pdfium.DefaultMemory, fmt.Sprintf("bytes of memory of one process that reads files, %d (192 MiB) at least", pdfium.LeastMemory))
 	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
 	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")
@@ -163,11 +163,14 @@ func (c *serveConfig) check() error {
 		{"max-upload-bytes", c.uploadBytes, 1, math.MaxInt64},
 		{"max-pages", int64(c.extract.Pages), 1, math.MaxInt32},
 		{"max-text-bytes", c.extract.TextBytes, 1, math.MaxInt64},
-		{"extract-memory", c.extract.Memory, 128 << 20, math.MaxInt64},
 	} {
 		if s.value < s.least || s.value > s.most {
 			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.least, s.most)
 		}
+	}
+	if c.extract.Memory < pdfium.LeastMemory {
+		return fmt.Errorf("--extract-memory is %d: a process that reads files needs %d (%d MiB) at least, or it ends where a PDF is long; leave the flag out for %d MiB",
+			c.extract.Memory, pdfium.LeastMemory, pdfium.LeastMemory>>20, pdfium.DefaultMemory>>20)
 	}
 	if _, err := c.sharing.rules(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 func TestServeRefusesSettingsThatCannotBe(t *testing.T) {
 	for _, args := range [][]string{
-		{"--workers", "0"}, {"--workers", "-1"}, {"--search-limit", "100000"}, {"--max-files", "0"}, {"--extract-memory", "1"},
+		{"--workers", "0"}, {"--workers", "-1"}, {"--search-limit", "100000"}, {"--max-files", "0"}, {"--extract-memory", "1"}, {"--extract-memory", "201326591"},
 		{"--core-url", "http://h/x", "--vault-url", "http://h/x/"}, {"--listen", "nowhere"}, {"--log", "postgres://x/y"}, {"--read-models", "sqlite://h/p"},
 		{"--issuer", "alias=x"}, {"--trusted-proxy", "somewhere"}, {"--log-level", "loud"}, {"--vault-url", "ftp://h/"},
 		{"--metrics-listen", "nowhere"},
@@ -23,7 +23,7 @@ func TestServeRefusesSettingsThatCannotBe(t *testing.T) {
 		args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)
 		if err := run(ctx, args, strings.NewReader(""), io.Discard, &stderr); err == nil || ctx.Err() != nil {
 			t.Errorf("annals %s: %v, %v", strings.Join(args, " "), err, ctx.Err())
-		} else if !strings.HasPrefix(stderr.String(), "annals: ") {
+		} else if !strings.HasPrefix(stderr.String(), "annals: ") || args[len(args)-2] == "--extract-memory" && !strings.Contains(stderr.String(), "needs 201326592 (192 MiB) at least") {
 			t.Errorf("annals %s says %q", strings.Join(args, " "), stderr.String())
 		}
 		cancel()

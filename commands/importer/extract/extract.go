@@ -48,7 +48,7 @@ type Limits struct {
 	Pages     int           // most pages of a PDF: 5,000
 	TextBytes int64         // most bytes of extracted text: 1 GiB
 	Time      time.Duration // on the clock, and of the processor: 10 minutes
-	Memory    int64         // of one process, in bytes: 224 MiB
+	Memory    int64         // of one process, in bytes: 224 MiB; under pdfium.LeastMemory readers may end at once
 }
 
 // Progress reports how far the reading is: the step (reading, ocr, splitting)

@@ -245,7 +245,8 @@ func (s *session) died(d process.Death) error {
 	case s.p.Uses > 1: // it may be due to the files before
 		return &Died{Death: d}
 	case d.Cause == process.OverMemory:
-		return fault.Errorf(fault.Invalid, "reading the file takes more than %d MiB of memory (--extract-memory)", s.limits.Memory>>20)
+		return fault.Errorf(fault.Invalid, "reading the file takes more than %d MiB of memory (--extract-memory): split it, save it anew as PDF or plain text, "+
+			"or ask whoever operates the service for more", s.limits.Memory>>20)
 	}
 	return fault.Errorf(fault.Invalid, "the file is damaged in a way that ends its reader")
 }

@@ -114,7 +114,7 @@ func TestALimitIsNamedWithItsFlag(t *testing.T) {
 	// A part without a tag is held whole, and again when it grows.
 	heavy := write("heavy.docx", string(docxOf(t, p(strings.Repeat("x", 15<<20)), nil)))
 	r := pdfReaderFor(t, Limits{Memory: 72 << 20})
-	if _, err := r.Read(t.Context(), heavy, "heavy.docx", func(Section) error { return nil }, nil); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "72 MiB of memory (--extract-memory)") {
+	if _, err := r.Read(t.Context(), heavy, "heavy.docx", func(Section) error { return nil }, nil); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "72 MiB of memory (--extract-memory): split it, save it anew as PDF or plain text, or ask") {
 		t.Errorf("heavy: %v", err)
 	}
 	slow := write("slow.txt", strings.Repeat("\xe4\xf6\xfc line\n", 20<<20/9))

@@ -17,6 +17,7 @@ import (
 // The defaults of Config.
 const (
 	DefaultMemory   = 224 << 20
+	LeastMemory     = 192 << 20 // overhead and leastPDFium, and a little more
 	DefaultTime     = 10 * time.Minute
 	DefaultPageTime = time.Minute
 )
