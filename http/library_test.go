@@ -28,11 +28,12 @@ type library struct {
 	filter   queries.DocumentFilter
 	markdown string
 	models   []queries.Model
-	fail     error        // of every read
-	late     error        // of Ready alone
-	unheard  error        // of Status alone
-	lag      bool         // the jobs read model never catches up
-	passed   atomic.Int64 // what was waited for
+	fail     error         // of every read
+	late     error         // of Ready alone
+	unheard  error         // of Status alone
+	lag      bool          // the jobs read model never catches up
+	held     chan struct{} // the jobs read model catches up once it is closed; nil for at once
+	passed   atomic.Int64  // what was waited for
 	follow   func(ctx context.Context, each func(queries.JobUpdate) error) error
 }
 
@@ -57,6 +58,13 @@ func (l *library) WaitJob(ctx context.Context, after events.Position) error {
 	if l.lag {
 		<-ctx.Done()
 		return ctx.Err()
+	}
+	if l.held != nil {
+		select {
+		case <-l.held:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	l.passed.Store(int64(after))
 	return nil

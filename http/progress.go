@@ -43,16 +43,19 @@ func (s *Server) progress(c *call, started commands.Started, files int) reply {
 		h.Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusOK)
 		out := &eventStream{w: w, flush: http.NewResponseController(w).Flush, job: job}
-		out.send(progressEvent{EventType: "processing", Message: count(files, "file") + " accepted"})
+		out.first = &progressEvent{EventType: "processing", Message: count(files, "file") + " accepted"}
+		out.err = out.flush()
 		s.follow(c, started, out)
 		return nil
 	}
 }
 
-// follow passes the job's updates on.
+// follow passes the job's updates on. The first event names the job, so it
+// waits until the job can be read; if that takes longer than Await, it is sent
+// all the same: a client that learns of no job sends its upload again.
 func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	ctx, cancel := context.WithCancel(c.Context())
-	updates, ended := make(chan queries.JobUpdate), make(chan error, 1)
+	known, updates, ended := make(chan struct{}), make(chan queries.JobUpdate), make(chan error, 1)
 	go func() {
 		defer close(ended)
 		// Before the read model has the job, it looks unknown.
@@ -60,6 +63,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 			ended <- err
 			return
 		}
+		close(known)
 		ended <- s.Queries.FollowJob(ctx, c.user, out.job, func(u queries.JobUpdate) error {
 			select {
 			case updates <- u:
@@ -78,9 +82,16 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	defer comments.Stop()
 	stall := time.NewTimer(s.Stall)
 	defer stall.Stop()
+	await := time.NewTimer(s.Await)
+	defer await.Stop()
 	stopping := closing(c.Context())
 	for out.err == nil {
 		select {
+		case <-known:
+			known = nil
+			out.begin()
+		case <-await.C:
+			out.begin()
 		case u := <-updates:
 			out.send(eventOf(u))
 			stall.Reset(s.Stall)
@@ -89,6 +100,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 				s.log(c.Request, fmt.Errorf("follow job %s: %w", out.job, err))
 				out.send(progressEvent{EventType: "error", Error: stalled, Message: "the progress cannot be followed now; the import goes on"})
 			}
+			out.begin()
 			return
 		case <-stall.C:
 			out.send(progressEvent{EventType: "error", Error: stalled, Message: "nothing happened for " + s.Stall.String() + "; the import goes on"})
@@ -132,11 +144,22 @@ type eventStream struct {
 	w     io.Writer
 	flush func() error
 	job   string
+	first *progressEvent // nil once it was sent
 	err   error
 }
 
-// send writes an event as one data line: JSON has no line ends of its own.
+// begin sends the first event unless it was sent.
+func (s *eventStream) begin() {
+	if first := s.first; first != nil {
+		s.first = nil
+		s.send(*first)
+	}
+}
+
+// send writes an event, behind the first, as one data line: JSON has no line
+// ends of its own.
 func (s *eventStream) send(e progressEvent) {
+	s.begin()
 	e.JobID = s.job
 	b, err := json.Marshal(e)
 	if err != nil {
