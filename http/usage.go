@@ -49,7 +49,7 @@ func (s *Server) usage(c *call) (any, error) {
 		return one
 	}
 	out := usage{
-		Bytes:     of(quota.Bytes, u.Bytes+u.ImportBytes+u.FailedBytes+u.DeletedBytes, 1),
+		Bytes:     of(quota.Bytes, u.AllBytes(), 1),
 		Documents: of(quota.Documents, u.Documents+u.ImportDocuments, 1),
 		Folders:   of(quota.Folders, u.Folders+u.ImportFolders, 1),
 		Shares:    of(quota.Shares, u.Shares, 1),

@@ -29,6 +29,9 @@ type Usage struct {
 	DeletedBytes int64 // of documents that were deleted, with their text
 }
 
+// AllBytes returns what counts as bytes of the user.
+func (u Usage) AllBytes() int64 { return u.Bytes + u.ImportBytes + u.FailedBytes + u.DeletedBytes }
+
 // Swept is for how long originals are kept of files that came to nothing, and of
 // what was deleted: a day, and the time until the next sweep.
 const Swept = 30 * time.Hour

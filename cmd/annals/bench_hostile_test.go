@@ -463,37 +463,18 @@ func (d diskSize) since(before diskSize) (all int64, parts string) {
 	return all, strings.Join(list, ", ")
 }
 
-// watchFamily looks at the memory of the server and its children until stop is
-// called, which returns the peaks in MB: of all together and of the server alone.
-// What processes share counts in parts.
+// watchFamily is watchMemory of all memory; what processes share counts in parts.
 func (s *benchServer) watchFamily() (stop func() (all, server float64)) {
-	var all, alone float64
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		tick := time.NewTicker(250 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			sum := 0.0
-			for i, pid := range s.family() {
-				own := proportionalSize(pid)
-				if sum += own; i == 0 {
-					alone = max(alone, own)
-				}
-			}
-			all = max(all, sum)
-			select {
-			case <-tick.C:
-			case <-done:
-				return
+	return peaks(250*time.Millisecond, func() (server, children float64) {
+		for i, pid := range s.family() {
+			if own := proportionalSize(pid); i == 0 {
+				server = own
+			} else {
+				children += own
 			}
 		}
-	}()
-	return func() (float64, float64) {
-		close(done)
-		<-stopped
-		return all, alone
-	}
+		return server, children
+	})
 }
 
 // proportionalSize returns the memory of a process in MB, 0 if there is none.

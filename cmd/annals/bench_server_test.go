@@ -163,17 +163,23 @@ func (s *benchServer) anonymous() (server, children float64) {
 	return server, children
 }
 
-// watchMemory looks at the memory every 200 ms until stop is called, which
-// returns the peaks: of all together, and of the server alone.
+// watchMemory looks at the memory until stop is called, which returns the peaks
+// in MB: of all together, and of the server alone.
 func (s *benchServer) watchMemory() (stop func() (all, server float64)) {
+	return peaks(200*time.Millisecond, s.anonymous)
+}
+
+// peaks calls sample again and again until stop is called, which returns the
+// most of the server and its children together, and of the server alone.
+func peaks(every time.Duration, sample func() (server, children float64)) (stop func() (all, server float64)) {
 	var all, alone float64
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(200 * time.Millisecond)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
-			server, children := s.anonymous()
+			server, children := sample()
 			all, alone = max(all, server+children), max(alone, server)
 			select {
 			case <-tick.C:

@@ -19,7 +19,7 @@ type Reads struct{ *queries.Queries }
 // counts, what is stored and what is in work.
 func Limits(u queries.Usage) quota.Limits {
 	return quota.Limits{
-		quota.Bytes: u.Bytes + u.ImportBytes + u.FailedBytes + u.DeletedBytes, quota.Documents: u.Documents + u.ImportDocuments,
+		quota.Bytes: u.AllBytes(), quota.Documents: u.Documents + u.ImportDocuments,
 		quota.Folders: u.Folders + u.ImportFolders, quota.Shares: u.Shares, quota.Imports: u.Imports,
 	}
 }
