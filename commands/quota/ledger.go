@@ -484,7 +484,7 @@ var ways = [kinds]string{
 const busy = 15 * time.Second
 
 func (h *Hold) refuse(k Kind, has, wants int64) error {
-	h.ledger.refused(k)
+	h.refused(k)
 	return Refusal(k, has, wants, h.limits[k])
 }
 
@@ -509,7 +509,7 @@ func Refusal(k Kind, has, wants, limit int64) error {
 // refuseSpace tells only what is in a folder's limits: its user may not see all
 // that lies there.
 func (h *Hold) refuseSpace(k Kind, p Part) error {
-	h.ledger.refused(k)
+	h.refused(k)
 	return fault.Errorf(fault.TooLarge, "there is no room for %s more in folder %q, which may have %s with all below it: "+
 		"delete some of what is there, file it elsewhere, or ask whoever operates the service (--quota-folder-%s)",
 		amount(k, p.Takes[k]), cmp.Or(p.Name, "there"), amount(k, h.ledger.Policy.Folder[k]), k)
@@ -520,6 +520,14 @@ func amount(k Kind, n int64) string {
 		return k.Show(n)
 	}
 	return fmt.Sprintf("%s %s", k.Show(n), k)
+}
+
+// refused counts the first refusal of a request alone: what reads an upload may
+// ask again after an error.
+func (h *Hold) refused(k Kind) {
+	if h.over == nil {
+		h.ledger.refused(k)
+	}
 }
 
 func (l *Ledger) refused(k Kind) {

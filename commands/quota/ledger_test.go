@@ -280,3 +280,24 @@ func TestLimitsAreReadAndShown(t *testing.T) {
 		t.Errorf("an admin has the limits %v", l)
 	}
 }
+
+func TestARefusedRequestCountsOnce(t *testing.T) {
+	refused := 0
+	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 10}}, Usage: newStore(), Refuse: func(string) { refused++ }}
+	for range 2 {
+		h, err := l.Open(t.Context(), events.User{Principal: "user:a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := h.Reader(strings.NewReader(strings.Repeat("x", 100)))
+		for range 3 { // as what detects the type of a file may do
+			if _, err := r.Read(make([]byte, 20)); !fault.Is(err, fault.TooLarge) {
+				t.Errorf("reading beyond the limit gives %v", err)
+			}
+		}
+		h.Close()
+	}
+	if refused != 2 {
+		t.Errorf("two refused requests count as %d", refused)
+	}
+}
