@@ -19,6 +19,7 @@ var rules = map[string][]string{
 	"events/failpoint":                  {},
 	"events/fault":                      {},
 	"events/lookalike":                  {},
+	"events/nearest":                    {},
 	"events":                            {"schema", "events/fault"},
 	"events/memory":                     {"events", "events/fault"},
 	"events/sqlite":                     {"events", "events/failpoint", "events/fault"},
@@ -50,7 +51,7 @@ var rules = map[string][]string{
 	"queries/accesslog":                 {"events", "events/fault", "events/postgres"},
 	"queries/answer":                    {"events/fault"},
 	"http": {
-		"commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/lookalike", "events/originals", "http/ratelimit", "http/signin", "schema",
+		"commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/ratelimit", "http/signin", "schema",
 		"commands/importer/extract", // which files can be read
 	},
 	"http/mcp":        {"http", "http/ratelimit", "commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/originals"},

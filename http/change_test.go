@@ -26,7 +26,7 @@ func invalid(messages ...string) string {
 // the next change wants.
 func TestFoldersChange(t *testing.T) {
 	s := startStack(t)
-	resp, body := s.do("POST", "/vault/folders", `{"name":" A ","more":1}`)
+	resp, body := s.do("POST", "/vault/folders", `{"name":" A "}`)
 	made := decode[struct{ ID, Name string }](t, body)
 	if resp.StatusCode != 201 || made.Name != "A" || resp.Header.Get("Location") != "/vault/folders/"+made.ID {
 		t.Fatalf("made %d %s at %q", resp.StatusCode, body, resp.Header.Get("Location"))

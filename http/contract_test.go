@@ -82,7 +82,7 @@ func TestEveryEndpointWantsAToken(t *testing.T) {
 }
 
 // testdata/fastapi.json is what a FastAPI 0.165 server with pydantic 2.14
-// answered for the same models.
+// answered for the same models, but for what is said of unknown fields.
 func TestCoreSpeaksLikeFastAPI(t *testing.T) {
 	s := start(t, nil)
 	var cases []struct {
@@ -111,7 +111,7 @@ func TestSearchPassesTheQuestionOn(t *testing.T) {
 		{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "<b> & x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2"},
 		{Document: id, DeepLink: "/documents/" + id.String() + ".md"},
 	}
-	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","more":1}`)
+	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any"}`)
 	s.want(resp, body, 200, `{"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"},
 		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}]}`)

@@ -8,16 +8,45 @@ import (
 	"slices"
 	"strings"
 
+	"annals/events/nearest"
+
 	"github.com/google/uuid"
 )
 
 // fields is the JSON object that is a vault request's body. What is wrong with
 // it gathers in wrong, in the words of class-validator; fields that nobody
-// asks for are gone over.
+// asks for are unknown.
 type fields struct {
 	values map[string]any
 	path   string // of a nested object, with the dot behind it
 	wrong  *rejected
+	known  *[]string // what was asked for
+	nested *[]fields // the objects in it
+}
+
+func newFields(values map[string]any, path string, wrong *rejected) fields {
+	return fields{values, path, wrong, new([]string), new([]fields)}
+}
+
+// get returns a field's value, and whether it is there.
+func (f fields) get(name string) (v any, given bool) {
+	*f.known = append(*f.known, name)
+	v, given = f.values[name]
+	return v, given
+}
+
+// refuseUnknown refuses the fields that nobody asked for until now, here and in
+// nested objects.
+func (f fields) refuseUnknown() {
+	for _, name := range unknown(f.values, *f.known) {
+		if len(*f.wrong) >= maxFaults {
+			return
+		}
+		f.refuse("property %s%s should not exist: %s", f.path, nearest.Shortened(name), nearest.Hint(name, *f.known))
+	}
+	for _, n := range *f.nested {
+		n.refuseUnknown()
+	}
 }
 
 // readFields reads a call's body.
@@ -30,7 +59,7 @@ func (s *Server) readFields(c *call) (fields, error) {
 }
 
 func parseFields(text []byte, contentType string) (fields, error) {
-	f := fields{wrong: new(rejected)}
+	f := newFields(nil, "", new(rejected))
 	text, ok := isText(text)
 	if !ok || !isJSON(contentType) {
 		return f, rejected{"body must be a JSON object"}
@@ -47,8 +76,10 @@ func (f fields) refuse(format string, args ...any) {
 	*f.wrong = append(*f.wrong, fmt.Sprintf(format, args...))
 }
 
-// err returns all that is wrong, nil where nothing is.
+// err returns all that is wrong, nil where nothing is. It is called once every
+// field was asked for.
 func (f fields) err() error {
+	f.refuseUnknown()
 	if len(*f.wrong) == 0 {
 		return nil
 	}
@@ -57,7 +88,8 @@ func (f fields) err() error {
 
 // text returns a required text that is not empty.
 func (f fields) text(name string) string {
-	v, ok := f.values[name].(string)
+	value, _ := f.get(name)
+	v, ok := value.(string)
 	switch {
 	case !ok:
 		f.refuse("%s%s must be a string", f.path, name)
@@ -70,6 +102,7 @@ func (f fields) text(name string) string {
 // optionalText is text, nil where the field is not there.
 func (f fields) optionalText(name string) *string {
 	if _, given := f.values[name]; !given {
+		*f.known = append(*f.known, name)
 		return nil
 	}
 	text := f.text(name)
@@ -78,7 +111,8 @@ func (f fields) optionalText(name string) *string {
 
 // oneOf returns a required text that is one of a few.
 func (f fields) oneOf(name string, values ...string) string {
-	v, _ := f.values[name].(string)
+	value, _ := f.get(name)
+	v, _ := value.(string)
 	if !slices.Contains(values, v) {
 		f.refuse("%s%s must be one of the following values: %s", f.path, name, strings.Join(values, ", "))
 	}
@@ -87,7 +121,7 @@ func (f fields) oneOf(name string, values ...string) string {
 
 // optionalBool returns a truth value, false where the field is not there.
 func (f fields) optionalBool(name string) bool {
-	v, given := f.values[name]
+	v, given := f.get(name)
 	value, ok := v.(bool)
 	if given && !ok {
 		f.refuse("%s%s must be a boolean value", f.path, name)
@@ -98,7 +132,7 @@ func (f fields) optionalBool(name string) bool {
 // optionalID returns an id, nil where the field is not there. Where null means
 // something, it is uuid.Nil.
 func (f fields) optionalID(name string, nullable bool) *uuid.UUID {
-	v, given := f.values[name]
+	v, given := f.get(name)
 	switch {
 	case !given:
 		return nil
@@ -115,7 +149,8 @@ func (f fields) optionalID(name string, nullable bool) *uuid.UUID {
 
 // list returns a required array of at most so many elements.
 func (f fields) list(name string, least, most int) []any {
-	list, ok := f.values[name].([]any)
+	v, _ := f.get(name)
+	list, ok := v.([]any)
 	switch {
 	case !ok:
 		f.refuse("%s%s must be an array", f.path, name)
@@ -154,15 +189,16 @@ func (f fields) objects(name string, most int) []fields {
 			f.refuse("each value in nested property %s%s must be either object or array", f.path, name)
 			return nil
 		}
-		out[i] = fields{values, fmt.Sprintf("%s%s.%d.", f.path, name, i), f.wrong}
+		out[i] = newFields(values, fmt.Sprintf("%s%s.%d.", f.path, name, i), f.wrong)
 	}
+	*f.nested = append(*f.nested, out...)
 	return out
 }
 
 // version returns an optional version; given is false where the field is not
 // there. One that is faulty is 0.
 func (f fields) version() (n int, given bool) {
-	v, given := f.values["version"]
+	v, given := f.get("version")
 	if !given {
 		return 0, false
 	}

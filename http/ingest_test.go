@@ -54,7 +54,6 @@ func TestIngest(t *testing.T) {
 				if order == "metadata first" {
 					w.WriteField("file_metadata", metadata)
 				}
-				w.WriteField("comment", "of no meaning")
 				addFile(w, `C:\Users\me\Plan e`+"\u0301"+`.md`, "# Plan")
 				addFile(w, "../../etc/passwd.TXT", "hello")
 				addFile(w, "x.exe", "MZ")

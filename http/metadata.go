@@ -108,8 +108,9 @@ func readEntry(v any, index int, inbox string, found *faults) entry {
 		return entry{}
 	}
 	before := len(*found)
-	o := object{loc, fields, found}
+	o := newObject(loc, fields, found)
 	e := entry{folder: o.optionalText("folder_name"), tags: o.texts("tags", 8*commands.MaxTags, false)}
+	o.refuseUnknown()
 	if len(*found) > before {
 		return e
 	}

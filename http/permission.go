@@ -56,6 +56,7 @@ func (s *Server) shareFolder(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.get("owners") // so that what was read can be sent back; they own it whatever the list says
 	share := commands.ShareFolder{ID: id, Permissions: []events.Permission{}}
 	for _, p := range f.objects("permissions", commands.MaxPermissions) {
 		who := events.Principal(p.text("principal"))

@@ -34,6 +34,7 @@ func (s *Server) search(c *call) (any, error) {
 		Tags:   each(o.texts("tags", s.Limits.Tags, false), AskedTag),
 		AnyTag: o.oneOf("tag_mode", "all", "any") == "any",
 	}
+	o.refuseUnknown()
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -78,6 +79,7 @@ func (s *Server) ask(c *call) (any, error) {
 		Folder: o.optionalText("folder_name"),
 		Tags:   each(o.texts("tags", s.Limits.Tags, true), AskedTag),
 	}
+	o.refuseUnknown()
 	if err := found.err(); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type upload struct {
 
 // Bounds of a multipart body beside the configured ones.
 const (
-	maxExtraParts = 1000    // fields that mean nothing to us
+	maxExtraParts = 1000    // fields that are not files
 	maxEpilogue   = 1 << 20 // bytes behind the last part
 	leniency      = 64 << 20
 	readBuffer    = 64 << 10
@@ -132,6 +132,8 @@ func (u *upload) part(p *multipart.Part) error {
 		u.inMetadata.add("string_type", "Input should be a valid string", map[string]any{"filename": name}, nil, metadataLoc...)
 	case field == "file_metadata":
 		return u.describe(p)
+	default:
+		u.inFiles.unknown(strings.ToValidUTF8(field, "\uFFFD"), nil, []string{"files", "file_metadata"}, []any{"body"})
 	}
 	return nil // the next part goes over it
 }

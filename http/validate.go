@@ -7,9 +7,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"annals/events/nearest"
 )
 
 // validationFault is what is wrong with one field of a core request, in the
@@ -84,10 +87,49 @@ func valueError(loc []any, why string, input any) validationFault {
 func under(loc []any, at any) []any { return append(loc[:len(loc):len(loc)], at) }
 
 // object is a JSON object whose fields are being checked; faults go to found.
+// Those that nobody asked for are unknown.
 type object struct {
 	loc    []any
 	fields map[string]any
 	found  *faults
+	known  *[]string // what was asked for
+}
+
+func newObject(loc []any, values map[string]any, found *faults) object {
+	return object{loc, values, found, new([]string)}
+}
+
+// get returns a field's value, and whether it is there.
+func (o object) get(name string) (v any, given bool) {
+	*o.known = append(*o.known, name)
+	v, given = o.fields[name]
+	return v, given
+}
+
+// refuseUnknown refuses the fields that nobody asked for until now.
+func (o object) refuseUnknown() {
+	for _, name := range unknown(o.fields, *o.known) {
+		if len(*o.found) >= maxFaults {
+			return
+		}
+		o.found.unknown(name, o.fields[name], *o.known, o.loc)
+	}
+}
+
+// unknown refuses a field that does not exist at loc.
+func (f *faults) unknown(name string, input any, known []string, loc []any) {
+	f.add("extra_forbidden", "Extra inputs are not permitted: "+nearest.Hint(name, known), input, nil, under(loc, nearest.Shortened(name))...)
+}
+
+// unknown returns the names of fields that are not known, in order.
+func unknown(fields map[string]any, known []string) (names []string) {
+	for name := range fields {
+		if !slices.Contains(known, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // missing tells that a required field is not there.
@@ -97,7 +139,7 @@ func (o object) missing(name string) {
 
 // text returns a required string of at most limit characters.
 func (o object) text(name string, limit int) string {
-	v, ok := o.fields[name]
+	v, ok := o.get(name)
 	if !ok {
 		o.missing(name)
 		return ""
@@ -107,7 +149,7 @@ func (o object) text(name string, limit int) string {
 
 // optionalText returns a string that may be missing or null.
 func (o object) optionalText(name string) string {
-	if v := o.fields[name]; v != nil {
+	if v, _ := o.get(name); v != nil {
 		return o.str(under(o.loc, name), v, 0)
 	}
 	return ""
@@ -127,7 +169,7 @@ func (o object) str(loc []any, v any, limit int) string {
 // texts returns a list of at most limit strings that may be missing, and null
 // where nullable.
 func (o object) texts(name string, limit int, nullable bool) []string {
-	v, ok := o.fields[name]
+	v, ok := o.get(name)
 	if !ok || v == nil && nullable {
 		return nil
 	}
@@ -156,7 +198,7 @@ func (f *faults) tooLong(input any, limit, got int, loc []any) {
 
 // oneOf returns a string that is one of two, the first where it is missing.
 func (o object) oneOf(name, first, second string) string {
-	v, ok := o.fields[name]
+	v, ok := o.get(name)
 	if !ok {
 		return first
 	}
@@ -199,7 +241,7 @@ func queryText(r *http.Request, name string, found *faults) string {
 // readObject reads the JSON object that is a core request's body. An error
 // is what FastAPI tells of a body that is none.
 func (s *Server) readObject(r *http.Request, found *faults) (object, error) {
-	o := object{loc: []any{"body"}, found: found}
+	o := newObject([]any{"body"}, nil, found)
 	text, err := s.readBody(r)
 	if err != nil {
 		return o, err

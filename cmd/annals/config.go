@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -39,10 +38,10 @@ func configure(flags *pflag.FlagSet) error {
 	}
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || failed != nil || f.Name == "config" || f.Name == "help" || len(f.Annotations[byFlagAlone]) > 0 {
+		if f.Changed || failed != nil || !isSetting(f) {
 			return
 		}
-		variable := "ANNALS_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		variable := variableOf(f.Name)
 		if value, ok := os.LookupEnv(variable); ok {
 			if err := flags.Set(f.Name, value); err != nil {
 				failed = fmt.Errorf("environment variable %s: %w", variable, err)

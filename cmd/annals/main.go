@@ -58,6 +58,9 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() != serveName { // which logs it
+				warnOfVariables(cmd.ErrOrStderr(), cmd.Root(), os.Environ())
+			}
 			if cmd.Parent() != nil && cmd.Parent() != cmd.Root() && cmd.Annotations[takesSettings] == "" {
 				// What is to be done to one user is no setting: serve's --admin
 				// is another than that of user add.

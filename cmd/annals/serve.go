@@ -53,10 +53,12 @@ type serveConfig struct {
 	requireFactor               bool
 }
 
+const serveName = "serve"
+
 func serveCommand(dataDir func() string) *cobra.Command {
 	c := new(serveConfig)
 	command := &cobra.Command{
-		Use:   "serve",
+		Use:   serveName,
 		Short: "Run the service",
 		Long: "Run the service. On an empty data folder it makes the folder and the user admin, and prints how to go on.\n" +
 			"An interrupt ends it in order: requests and files in work finish, and what was accepted goes on at the next start.",
@@ -69,6 +71,9 @@ func serveCommand(dataDir func() string) *cobra.Command {
 			logger, err := newLogger(c, cmd.ErrOrStderr())
 			if err != nil {
 				return err
+			}
+			for _, sentence := range unknownVariables(cmd.Root(), os.Environ()) {
+				logger.Warn(sentence)
 			}
 			return serve(cmd.Context(), c, logger, cmd.OutOrStdout())
 		},
