@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -142,7 +143,7 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 	_, text := s.do("GET", "/metrics", "")
 	for _, want := range []string{`{limit="documents"} 1`, `{limit="folders"} 1`, `{limit="bytes"} 5`} {
 		if !strings.Contains(text, "annals_quota_refusals_total"+want) {
-			t.Errorf("no %s in the metrics", want)
+			t.Errorf("no %s in the metrics, which have %q", want, regexp.MustCompile(`annals_quota_refusals_total.*`).FindAllString(text, -1))
 		}
 	}
 }
