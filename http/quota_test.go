@@ -124,7 +124,7 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 	}
 	// An admin has no limits, and another user his own.
 	for _, who := range []string{"admin", "bob"} {
-		if status, body, _ := s.put("of "+who, []int{50_000}, "Authorization", "Bearer "+who); status != 200 {
+		if status, body, _ := s.put("of "+who, []int{45_000}, "Authorization", "Bearer "+who); status != 200 {
 			t.Errorf("%s is refused: %d %s", who, status, body)
 		}
 	}
