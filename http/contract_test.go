@@ -111,11 +111,11 @@ func TestSearchPassesTheQuestionOn(t *testing.T) {
 		{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "<b> & x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2"},
 		{Document: id, DeepLink: "/documents/" + id.String() + ".md"},
 	}
-	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any"}`)
+	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","limit":50,"document_id":"`+id.String()+`"}`)
 	s.want(resp, body, 200, `{"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"},
 		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}]}`)
-	if got := s.library.asked; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag {
+	if got := s.library.asked; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id {
 		t.Errorf("asked %+v", got)
 	}
 	resp, body = s.do("POST", "/core/search", `{"query":" \n"}`)
@@ -136,9 +136,35 @@ func TestSearchPassesTheQuestionOn(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	s := start(t, nil)
+	id := uuid.New()
 	s.library.answer = queries.Answer{Text: "Yes.", Reasoning: "From A.", Confidence: 0.75}
-	resp, body := s.do("POST", "/core/ask", `{"query":"who?","tags":null,"folder_name":null}`)
-	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75}`)
+	resp, body := s.do("POST", "/core/ask", `{"query":"who?","tags":null,"folder_name":null,"document_id":null}`)
+	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[]}`)
+	s.library.answer.Sources = []queries.Source{{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2"}}
+	resp, body = s.do("POST", "/core/ask", `{"query":"who?","document_id":"`+id.String()+`"}`)
+	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[
+		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"}]}`)
+	if s.library.asked.Document != id {
+		t.Errorf("asked %+v", s.library.asked)
+	}
+}
+
+func TestLimitAndDocumentOfASearchAreChecked(t *testing.T) {
+	s := start(t, nil)
+	for field, fault := range map[string]string{
+		`"limit":0`: "greater_than_equal", `"limit":-1e999`: "greater_than_equal", `"limit":101`: "less_than_equal", `"limit":1e999`: "less_than_equal",
+		`"limit":2.5`: "int_from_float", `"limit":"5"`: "int_type", `"limit":true`: "int_type", `"document_id":5`: "uuid_type", `"document_id":"x"`: "uuid_parsing",
+		`"document_id":""`: "uuid_parsing", `"document_id":"00000000-0000-0000-0000-000000000000"`: "uuid_parsing",
+	} {
+		if resp, body := s.do("POST", "/core/search", `{"query":"a",`+field+`}`); resp.StatusCode != 422 || strings.Count(body, `"type"`) != 1 || !strings.Contains(body, `"`+fault+`"`) {
+			t.Errorf("%s = %d %s, want %s", field, resp.StatusCode, body, fault)
+		}
+	}
+	for field, want := range map[string]int{`"limit":null`: 0, `"limit":100`: 100, `"limit":1.0`: 1} {
+		if resp, body := s.do("POST", "/core/search", `{"query":"a",`+field+`}`); resp.StatusCode != 200 || s.library.asked.Limit != want {
+			t.Errorf("%s = %d %s, asked %+v", field, resp.StatusCode, body, s.library.asked)
+		}
+	}
 }
 
 func TestFolderSummary(t *testing.T) {

@@ -29,10 +29,12 @@ func (s *Server) search(c *call) (any, error) {
 		return nil, err
 	}
 	q := queries.Search{
-		Query:  o.text("query", s.Limits.QueryLength),
-		Folder: o.optionalText("folder_name"),
-		Tags:   each(o.texts("tags", s.Limits.Tags, false), AskedTag),
-		AnyTag: o.oneOf("tag_mode", "all", "any") == "any",
+		Query:    o.text("query", s.Limits.QueryLength),
+		Folder:   o.optionalText("folder_name"),
+		Tags:     each(o.texts("tags", s.Limits.Tags, false), AskedTag),
+		AnyTag:   o.oneOf("tag_mode", "all", "any") == "any",
+		Limit:    o.optionalInt("limit", 1, queries.MaxSearchLimit),
+		Document: o.optionalID("document_id"),
 	}
 	o.refuseUnknown()
 	if err := found.err(); err != nil {
@@ -49,14 +51,16 @@ func (s *Server) search(c *call) (any, error) {
 	}
 	sources, err := s.Queries.Search(c.Context(), c.user, q)
 	s.recordReads(c, "by a search", each(sources, func(p queries.Source) uuid.UUID { return p.Document })...)
-	for _, p := range sources {
-		out.Sources = append(out.Sources, source{
-			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
-			StartPage: page(p.StartPage), EndPage: page(p.EndPage),
-			Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, Folder: p.Folder, Owner: p.Owner,
-		})
-	}
+	out.Sources = each(sources, sourceBody)
 	return out, err
+}
+
+func sourceBody(p queries.Source) source {
+	return source{
+		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
+		StartPage: page(p.StartPage), EndPage: page(p.EndPage),
+		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, Folder: p.Folder, Owner: p.Owner,
+	}
 }
 
 // page returns a page number, nil where there are no pages.
@@ -75,9 +79,10 @@ func (s *Server) ask(c *call) (any, error) {
 		return nil, err
 	}
 	q := queries.Search{
-		Query:  o.text("query", s.Limits.QueryLength),
-		Folder: o.optionalText("folder_name"),
-		Tags:   each(o.texts("tags", s.Limits.Tags, true), AskedTag),
+		Query:    o.text("query", s.Limits.QueryLength),
+		Folder:   o.optionalText("folder_name"),
+		Tags:     each(o.texts("tags", s.Limits.Tags, true), AskedTag),
+		Document: o.optionalID("document_id"),
 	}
 	o.refuseUnknown()
 	if err := found.err(); err != nil {
@@ -89,10 +94,11 @@ func (s *Server) ask(c *call) (any, error) {
 	a, err := s.Queries.Ask(c.Context(), c.user, q)
 	s.recordReads(c, "by a question", a.Documents...)
 	return struct {
-		Answer     string  `json:"answer"`
-		Reasoning  string  `json:"reasoning"`
-		Confidence float64 `json:"confidence"`
-	}{a.Text, a.Reasoning, a.Confidence}, err
+		Answer     string   `json:"answer"`
+		Reasoning  string   `json:"reasoning"`
+		Confidence float64  `json:"confidence"`
+		Sources    []source `json:"sources"`
+	}{a.Text, a.Reasoning, a.Confidence, each(a.Sources, sourceBody)}, err
 }
 
 type folderSummary struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"annals/events/nearest"
+
+	"github.com/google/uuid"
 )
 
 // validationFault is what is wrong with one field of a core request, in the
@@ -164,6 +167,53 @@ func (o object) str(loc []any, v any, limit int) string {
 			map[string]any{"max_length": limit}, loc...)
 	}
 	return s
+}
+
+// optionalInt returns a whole number within bounds, 0 where it is missing or
+// null.
+func (o object) optionalInt(name string, least, most int) int {
+	v, _ := o.get(name)
+	if v == nil {
+		return 0
+	}
+	loc := under(o.loc, name)
+	number, ok := v.(json.Number)
+	if !ok {
+		o.found.add("int_type", "Input should be a valid integer", v, nil, loc...)
+		return 0
+	}
+	n, err := number.Float64()
+	if err != nil {
+		v = nil // what is beyond floats is not repeated, since clients cannot read it
+	}
+	switch {
+	case n != math.Trunc(n):
+		o.found.add("int_from_float", "Input should be a valid integer, got a number with a fractional part", v, nil, loc...)
+	case n < float64(least):
+		o.found.add("greater_than_equal", "Input should be greater than or equal to "+strconv.Itoa(least), v, map[string]any{"ge": least}, loc...)
+	case n > float64(most):
+		o.found.add("less_than_equal", "Input should be less than or equal to "+strconv.Itoa(most), v, map[string]any{"le": most}, loc...)
+	default:
+		return int(n)
+	}
+	return 0
+}
+
+// optionalID returns an id, uuid.Nil where it is missing or null.
+func (o object) optionalID(name string) uuid.UUID {
+	v, _ := o.get(name)
+	if v == nil {
+		return uuid.Nil
+	}
+	text, isText := v.(string)
+	id, ok := parseID(text)
+	switch {
+	case !isText:
+		o.found.add("uuid_type", "UUID input should be a string, bytes or UUID object", v, nil, under(o.loc, name)...)
+	case !ok || id == uuid.Nil:
+		o.found.add("uuid_parsing", "Input should be a valid UUID", v, nil, under(o.loc, name)...)
+	}
+	return id
 }
 
 // texts returns a list of at most limit strings that may be missing, and null

@@ -35,7 +35,11 @@ func (q *Queries) Ask(ctx context.Context, user events.User, s Search) (Answer, 
 		}
 	}
 	a := answer.Find(s.Query, passages)
-	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence, Documents: documents}, nil
+	var used []Source
+	for _, i := range a.Used {
+		used = append(used, sources[i])
+	}
+	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence, Documents: documents, Sources: used}, nil
 }
 
 // ownerNames returns the names of users, or groups, as people write them.

@@ -250,8 +250,11 @@ type Search struct {
 	Document uuid.UUID // uuid.Nil for all
 	Tags     []string
 	AnyTag   bool // one of Tags is enough
-	Limit    int  // 0: the configured limit
+	Limit    int  // 0: the configured limit; at most MaxSearchLimit
 }
+
+// MaxSearchLimit is how many passages a search returns at most.
+const MaxSearchLimit = 100
 
 // Source is a passage that answers.
 type Source struct {
@@ -276,6 +279,7 @@ type Answer struct {
 	Reasoning  string
 	Confidence float64     // 0 to 1; under 0.3 it abstains
 	Documents  []uuid.UUID // that were looked at
+	Sources    []Source    // passages that it rests on; none where it abstains
 }
 
 // FolderSummary describes what a folder holds.

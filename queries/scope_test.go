@@ -24,11 +24,32 @@ func TestAskIsScopedToADocument(t *testing.T) {
 		q := Search{Query: "Who finished the lighthouse?", Document: id}
 		if a, err := f.Ask(t.Context(), alice, q); err != nil || !strings.Contains(a.Text, want) {
 			t.Errorf("Ask(alice, %s) = %+v, %v, want %s", id, a, err, want)
+		} else if len(a.Sources) != 1 || a.Sources[0].Document != id || !strings.Contains(a.Sources[0].Text, want) || a.Sources[0].DeepLink == "" {
+			t.Errorf("the answer of %s rests on %+v", id, a.Sources)
 		}
-		if a, err := f.Ask(t.Context(), bob, q); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) {
+		if a, err := f.Ask(t.Context(), bob, q); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) || len(a.Sources) > 0 {
 			t.Errorf("Ask(bob, %s) = %+v, %v", id, a, err)
 		}
 	}
+}
+
+// A search returns as many passages as it is asked for, of one document too.
+func TestSearchIsScopedToADocumentAndLimited(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	var last uuid.UUID
+	for i := range 60 {
+		last = f.document(top, fmt.Sprintf("%d.md", i), nil, fmt.Sprintf("Lighthouse number %d stands by the sea.", i))
+	}
+	f.settle()
+	for limit, want := range map[int]int{0: 10, 1: 1, 50: 50, MaxSearchLimit: 60} {
+		s, err := f.Search(t.Context(), alice, Search{Query: "lighthouse", Limit: limit})
+		if err != nil || len(s) != want {
+			t.Errorf("%d passages (%v) where %d are asked for, want %d", len(s), err, limit, want)
+		}
+	}
+	f.finds(alice, Search{Query: "lighthouse", Document: last}, last)
+	f.finds(bob, Search{Query: "lighthouse", Document: last})
 }
 
 // The paths of folders and what may be done there are told to those who may

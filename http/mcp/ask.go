@@ -10,7 +10,7 @@ var askTool = tool{
 	name: "ask", title: "Ask a question",
 	about: `Answers one focused question in a sentence or two, from the passages that service_search would find and from nothing else, with its reasoning and a confidence from 0 to 1. ` +
 		`Under 0.3 it abstains: the passages hold no answer. Scope it by folder_name (with all below it) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
-		`It returns no passages: service_search does, for citing.`,
+		`Its sources are the passages that the answer rests on, for citing; service_search finds more.`,
 }
 
 type askIn struct {
@@ -20,9 +20,10 @@ type askIn struct {
 }
 
 type askOut struct {
-	Answer     string  `json:"answer" jsonschema:"the answer, or that there is none"`
-	Reasoning  string  `json:"reasoning" jsonschema:"the sections that the answer rests on"`
-	Confidence float64 `json:"confidence" jsonschema:"from 0 to 1; under 0.3 there is no answer"`
+	Answer     string   `json:"answer" jsonschema:"the answer, or that there is none"`
+	Reasoning  string   `json:"reasoning" jsonschema:"the sections that the answer rests on"`
+	Confidence float64  `json:"confidence" jsonschema:"from 0 to 1; under 0.3 there is no answer"`
+	Sources    []source `json:"sources" jsonschema:"the passages that the answer rests on; none where there is no answer"`
 
 	advice string
 }
@@ -44,7 +45,10 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 		return out, err
 	}
 	h.recordReads(c, askTool.name, a.Documents...)
-	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence}
+	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence, Sources: []source{}}
+	for _, p := range a.Sources {
+		out.Sources = append(out.Sources, sourceOf(p))
+	}
 	const abstains = 0.3
 	if a.Confidence < abstains {
 		out.advice = h.named("service_search shows the passages there are; a wider scope or the words that the documents use may find more.")
@@ -54,6 +58,9 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 
 func (o askOut) markdown() string {
 	text := fmt.Sprintf("%s\n\nConfidence %.2f. %s", o.Answer, o.Confidence, o.Reasoning)
+	for i, s := range o.Sources {
+		text += fmt.Sprintf("\n\n%d. %s\n   %s", i+1, s.name(), s.where())
+	}
 	if o.advice != "" {
 		text += "\n\n" + o.advice
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"annals/commands"
+	"annals/queries"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -58,6 +59,8 @@ func (h *Handler) inputSchema(s *jsonschema.Schema) *jsonschema.Schema {
 			p.Items.MaxLength = ptr(commands.MaxTag)
 		case "tag_mode":
 			p.Enum, p.Default = []any{"all", "any"}, []byte(`"all"`)
+		case "limit":
+			p.Minimum, p.Maximum = ptr(1.0), ptr(float64(queries.MaxSearchLimit))
 		case "document_id", "job_id", "folder_id":
 			p.Format = "uuid"
 		case "doc_ids":

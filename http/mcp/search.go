@@ -13,7 +13,7 @@ import (
 var searchTool = tool{
 	name: "search", title: "Search passages",
 	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score, deep_link, folder and the folder's owner. ` +
-		`Scope it by folder_name (subfolders are taken in) or tags; service_list_folders and service_list_tags name those there are. ` +
+		`Scope it by folder_name (subfolders are taken in), document_id or tags; service_list_folders and service_list_tags name those there are. ` +
 		`A folder that does not exist, or that you may not read, gives no passages. Use it before service_ask, to see what there is; write the words that the text itself would use.`,
 }
 
@@ -22,6 +22,8 @@ type searchIn struct {
 	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of a folder, such as Contracts/2026: only what is in it or below it"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"only documents with these tags"`
 	TagMode    string   `json:"tag_mode,omitempty" jsonschema:"whether a document needs all of the tags or any one"`
+	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of a document: only its passages"`
+	Limit      int      `json:"limit,omitempty" jsonschema:"how many passages at most; ten or so unless given"`
 }
 
 type searchOut struct {
@@ -37,14 +39,14 @@ type source struct {
 	StartPage     *int    `json:"start_page" jsonschema:"page that the passage begins on; null where there are no pages"`
 	EndPage       *int    `json:"end_page" jsonschema:"page that the passage ends on; null where there are no pages"`
 	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
-	Score         float64 `json:"score" jsonschema:"how well the passage answers, beside the others of the same search"`
+	Score         float64 `json:"score" jsonschema:"how well the passage answers, beside the others of the same reply alone"`
 	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at that page, below the service's address"`
 	Folder        string  `json:"folder" jsonschema:"path of the folder that the document lies in"`
 	Owner         string  `json:"owner,omitempty" jsonschema:"principal of whoever owns that folder, such as user:alice: judge by it whether to believe the document"`
 }
 
 func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
-	q := queries.Search{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any"}
+	q := queries.Search{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any", Limit: in.Limit}
 	for _, tag := range in.Tags {
 		q.Tags = append(q.Tags, httpd.AskedTag(tag))
 	}
@@ -53,6 +55,13 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	if strings.TrimSpace(q.Query) == "" {
 		return out, nil
 	}
+	if in.DocumentID != "" {
+		d, err := h.describe(c, searchTool.name, in.DocumentID)
+		if err != nil {
+			return out, err
+		}
+		q.Document = d.ID
+	}
 	if q.Folder, err = h.scope(c, in.FolderName); err != nil {
 		return out, err
 	}
@@ -60,14 +69,18 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	var documents []uuid.UUID
 	for _, p := range found {
 		documents = append(documents, p.Document)
-		out.Sources = append(out.Sources, source{
-			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
-			StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
-			Folder: p.Folder, Owner: p.Owner,
-		})
+		out.Sources = append(out.Sources, sourceOf(p))
 	}
 	h.recordReads(c, searchTool.name, documents...)
 	return out, err
+}
+
+func sourceOf(p queries.Source) source {
+	return source{
+		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
+		StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
+		Folder: p.Folder, Owner: p.Owner,
+	}
 }
 
 // pageNumber returns a page's number, nil where there are no pages.
@@ -85,13 +98,23 @@ func (o searchOut) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s found for “%s”:\n", count(len(o.Sources), "passage"), shortened(o.asked))
 	for i, s := range o.Sources {
-		fmt.Fprintf(&b, "\n%d. **%s**", i+1, inLine(s.DocumentTitle))
-		if s.LeafTitle != s.DocumentTitle {
-			fmt.Fprintf(&b, ", section “%s”", inLine(s.LeafTitle))
-		}
-		fmt.Fprintf(&b, "%s (score %.2f)\n   document `%s`, %s, %s\n\n%s", s.pages(), s.Score, s.DocID, s.DeepLink, s.place(), quoted(s.Text))
+		fmt.Fprintf(&b, "\n%d. %s (score %.2f)\n   %s\n\n%s", i+1, s.name(), s.Score, s.where(), quoted(s.Text))
 	}
 	return b.String()
+}
+
+// name is the document, section and pages of a source.
+func (s source) name() string {
+	name := "**" + inLine(s.DocumentTitle) + "**"
+	if s.LeafTitle != s.DocumentTitle {
+		name += fmt.Sprintf(", section “%s”", inLine(s.LeafTitle))
+	}
+	return name + s.pages()
+}
+
+// where is what a source is cited and opened by.
+func (s source) where() string {
+	return fmt.Sprintf("document `%s`, %s, %s", s.DocID, s.DeepLink, s.place())
 }
 
 // place names the folder of a source, and its owner.

@@ -64,19 +64,28 @@ func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	if len(found.Sources) == 0 || found.Sources[0].DocID != ids[0] || found.Sources[0].StartPage != nil || found.Sources[0].DeepLink != "/documents/"+ids[0]+".md" || !strings.Contains(text, "> ## Notice") {
 		t.Errorf("found %+v, text %q", found, text)
 	}
-	var answer struct {
+	a.ok("search", args{"query": "How long is the notice period?", "document_id": ids[0], "limit": 1}, &found)
+	if len(found.Sources) != 1 || found.Sources[0].DocID != ids[0] {
+		t.Errorf("found %+v, want one passage of %s", found, ids[0])
+	}
+	answer := struct {
 		Answer, Reasoning string
 		Confidence        float64
-	}
+		Sources           []struct {
+			DocID    string `json:"doc_id"`
+			DeepLink string `json:"deep_link"`
+		}
+	}{}
 	for _, scope := range []args{{}, {"folder_name": "Staff"}, {"document_id": ids[0]}, {"document_id": ids[0], "folder_name": "Staff"}} {
 		scope["query"] = "How long is the notice period?"
-		if text := a.ok("ask", scope, &answer); !strings.Contains(answer.Answer, "ninety days") || answer.Confidence < 0.3 || !strings.HasPrefix(text, answer.Answer) {
+		if text := a.ok("ask", scope, &answer); !strings.Contains(answer.Answer, "ninety days") || answer.Confidence < 0.3 || !strings.HasPrefix(text, answer.Answer) ||
+			len(answer.Sources) == 0 || answer.Sources[0].DocID != ids[0] || !strings.Contains(text, answer.Sources[0].DeepLink) {
 			t.Errorf("ask %v = %+v, text %q", scope, answer, text)
 		}
 	}
 	for _, scope := range []args{{"document_id": ids[1]}, {"folder_name": "Nowhere"}, {"document_id": ids[1], "folder_name": "Staff/2026"}} {
 		scope["query"] = "How long is the notice period?"
-		if text := a.ok("ask", scope, &answer); answer.Confidence >= 0.3 || !strings.Contains(text, "service_search") {
+		if text := a.ok("ask", scope, &answer); answer.Confidence >= 0.3 || len(answer.Sources) > 0 || !strings.Contains(text, "service_search") {
 			t.Errorf("ask %v = %+v, text %q", scope, answer, text)
 		}
 	}
@@ -280,7 +289,10 @@ func TestArgumentsAreChecked(t *testing.T) {
 		{"search", args{"query": 1}, "string"},
 		{"search", args{"query": "x", "tag_mode": "some"}, "tag_mode"},
 		{"search", args{"query": "x", "tags": slices.Repeat([]string{"x"}, 65)}, "maxItems"},
-		{"search", args{"query": "x", "limit": 3}, "limit"},
+		{"search", args{"query": "x", "top": 3}, "top"},
+		{"search", args{"query": "x", "limit": 0}, "minimum"},
+		{"search", args{"query": "x", "limit": 101}, "maximum"},
+		{"search", args{"query": "x", "document_id": nobody}, "service_list_documents_by_folder"},
 		{"ask", args{"query": long}, "maxLength"},
 		{"ask", args{"query": "x", "document_id": "7"}, "service_list_documents_by_folder"},
 		{"list_documents_by_folder", args{"folder_name": "Nowhere"}, "service_list_folders"},
