@@ -232,11 +232,16 @@ func TestALeaseOutlivesAShortOutage(t *testing.T) {
 		}
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for {
 		begun := time.Now()
-		err = control.Alone(t.Context(), "test", interrupt)
+		err = control.Alone(ctx, "test", interrupt)
 		if err == nil || time.Since(begun) < rebuildLease {
 			break
+		}
+		if ctx.Err() != nil {
+			t.Skip("no outage was short within a minute on this busy machine")
 		}
 		t.Logf("the outage was not short on this busy machine (%v), which says nothing: again", time.Since(begun))
 		if _, err := db.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true"); err != nil {

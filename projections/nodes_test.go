@@ -72,6 +72,8 @@ func twoNodes(t *testing.T, log *events.Log) (sets [2]*Set, stop [2]func(), url 
 // leader returns which of two nodes leads a read model, once one does.
 func leader(t *testing.T, one, other *Runner) int {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for {
 		_, moved := one.Moved()
 		for i, r := range []*Runner{one, other} {
@@ -82,8 +84,8 @@ func leader(t *testing.T, one, other *Runner) int {
 		select {
 		case <-moved:
 		case <-time.After(confirmEvery):
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
+		case <-ctx.Done():
+			t.Fatal("no node leads after a minute")
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestARebuiltReadModelIsKeptWhereAFaultPasses(t *testing.T) {
 	if _, err := other.Rebuild(t.Context(), "passages", unheard); err != nil {
 		t.Fatal(err)
 	}
-	for {
+	for deadline := time.Now().Add(time.Minute); ; {
 		_, moved := s.Passages.Moved()
 		serves, pending, err := o.Control.Pending(t.Context(), "passages", 2)
 		if err != nil || !serves && !pending {
@@ -52,6 +52,9 @@ func TestARebuiltReadModelIsKeptWhereAFaultPasses(t *testing.T) {
 		}
 		if serves {
 			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the server has not taken up what was rebuilt after a minute")
 		}
 		select {
 		case <-moved:

@@ -96,6 +96,9 @@ func (s *service) openAccess(ctx context.Context) (err error) {
 		Reads: c.reads.Reads, Retention: time.Duration(c.retention), Bytes: c.bytes,
 		Find: s.queries.Find, Granted: s.queries.Granted, Lost: s.metrics.Lost, Logger: s.logger,
 	})
+	if err != nil && shared(s.config.accounts) {
+		return fmt.Errorf("--%s: %w", accountsFlag, err)
+	}
 	if err != nil {
 		return err
 	}

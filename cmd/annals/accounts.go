@@ -37,9 +37,9 @@ func shared(text string) bool {
 // and makes them where there are none.
 func openAccounts(ctx context.Context, text, dataDir string) (*signin.Accounts, error) {
 	if shared(text) {
-		d, err := postgres.Parse(text)
+		d, err := openDatabase(accountsFlag, text)
 		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", accountsFlag, err)
+			return nil, err
 		}
 		return signin.OpenSharedAccounts(ctx, d)
 	}
@@ -62,7 +62,8 @@ func accountsPath(text, dataDir string) (string, error) {
 // without a server.
 func accountsThere(text, dataDir string) (bool, error) {
 	if shared(text) {
-		return true, nil
+		_, err := openDatabase(accountsFlag, text)
+		return err == nil, err
 	}
 	path, err := accountsPath(text, dataDir)
 	if err != nil {

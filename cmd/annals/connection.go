@@ -29,11 +29,21 @@ func bindServer(flags *pflag.FlagSet, server *string) {
 	flags.StringVar(server, "server", "", "URL of the core (default: of the server on the data folder)")
 }
 
+// defaultListen is where a server listens, and other commands look for it, if
+// nothing else is configured. It is a variable for tests, none of which may reach
+// a server that somebody runs on the same machine.
+var defaultListen = "127.0.0.1:8080"
+
+// readURLs returns the addresses of the server on a data folder.
+func readURLs(dataDir string) (signin.URLs, error) {
+	return signin.ReadURLs(dataDir, signin.DefaultURLs(defaultListen))
+}
+
 // core returns the URL of the core.
 func (c *connection) core(dataDir string) (string, error) {
 	server := c.server
 	if server == "" {
-		urls, err := signin.ReadURLs(dataDir)
+		urls, err := readURLs(dataDir)
 		if err != nil {
 			return "", err
 		}
@@ -47,7 +57,7 @@ func (c *connection) core(dataDir string) (string, error) {
 // looked for where serve puts it if nothing is said.
 func (c *connection) vault(given, dataDir string) (string, error) {
 	if given == "" && c.server == "" {
-		urls, err := signin.ReadURLs(dataDir)
+		urls, err := readURLs(dataDir)
 		if err != nil {
 			return "", err
 		}
@@ -188,7 +198,7 @@ func (t *issuedToken) get(ctx context.Context, refused string) (string, error) {
 // withIssuer runs f on the built-in issuer of the data folder dir.
 func withIssuer(cmd *cobra.Command, dir string, f func(context.Context, *signin.Issuer) error) error {
 	return withAccounts(cmd, dir, func(ctx context.Context, accounts *signin.Accounts) error {
-		urls, err := signin.ReadURLs(dir)
+		urls, err := readURLs(dir)
 		if err != nil {
 			return err
 		}

@@ -230,7 +230,7 @@ func TestAnInterruptEndsFollowingWithAllThatTheSourceHolds(t *testing.T) {
 		t.Errorf("copy --follow tells %q (%v), want %q", told, err, want)
 	}
 	c.add(300)
-	soon, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := c.target.Wait(soon, 300); err != nil {
 		t.Fatalf("wait for the copy to follow: %v", err)

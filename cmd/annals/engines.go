@@ -67,6 +67,31 @@ const logFlag = "log"
 // logHelp says what the URL of a log may be.
 const logHelp = "URL of the log, sqlite:///path or esdb://user:password@host:2113?prefix=P (default: log.db in the data folder)"
 
+// checkPlaces returns an error that names the first engine whose URL cannot be,
+// as far as that shows without opening any.
+func (c *serveConfig) checkPlaces() error {
+	if !eventstoredb.Knows(c.log) {
+		if _, err := place(logFlag, c.log, c.data, "sqlite", "log.db"); err != nil {
+			return err
+		}
+	}
+	folders, err := newModelFolders(c.readModels, c.search, c.data)
+	defer folders.search.close()
+	if err != nil {
+		return err
+	}
+	if _, err := c.replicaOf(folders); err != nil {
+		return err
+	}
+	if !inBucket(c.originals) {
+		if _, err := place("originals", c.originals, c.data, "file", "originals"); err != nil {
+			return err
+		}
+	}
+	_, err = accountsThere(c.accounts, c.data)
+	return err
+}
+
 // openLog opens the log that the URL of a flag names, or that of the data folder.
 func openLog(ctx context.Context, flag, text, dataDir string, create bool) (events.Driver, error) {
 	if eventstoredb.Knows(text) {

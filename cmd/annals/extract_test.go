@@ -94,9 +94,9 @@ func TestAPDFSurvivesASignalToAllProcesses(t *testing.T) {
 			}
 			await := func(what string, until func() bool) {
 				t.Helper()
-				for deadline := time.Now().Add(2 * time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
+				for deadline := time.Now().Add(time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
 					if time.Now().After(deadline) {
-						t.Fatalf("%s: still not after two minutes: %+v", what, job)
+						t.Fatalf("%s: still not after a minute: %+v", what, job)
 					}
 				}
 			}

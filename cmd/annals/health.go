@@ -41,7 +41,7 @@ func healthCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address that serve listens on")
+	flags.StringVar(&c.listen, "listen", defaultListen, "address that serve listens on")
 	flags.BoolVar(&c.ready, "ready", false, "ask whether reads can be answered too, as a load balancer does")
 	flags.BoolVar(&c.reader, "readers", false, "ask no server: start a reader of files, and print what its sandbox is made of on this machine")
 	flags.DurationVar(&c.within, "within", 5*time.Second, "time for the answer")

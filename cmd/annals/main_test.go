@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -13,11 +14,22 @@ import (
 // TestMain lets the test binary be the program: by its name in scripts, by
 // the environment elsewhere, and as the readers that a server starts.
 func TestMain(m *testing.M) {
+	// Nothing can listen there, and what is to listen there gets a free port.
+	defaultListen = "127.0.0.1:0"
 	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == readerName {
 		main()
 		return
 	}
-	testscript.Main(m, map[string]func(){"annals": main, "xdg-open": walkAsProgram, "open": walkAsProgram})
+	testscript.Main(m, map[string]func(){"annals": mainInScript, "xdg-open": walkAsProgram, "open": walkAsProgram})
+}
+
+// mainInScript is the program, which no script waits for longer than a minute.
+func mainInScript() {
+	time.AfterFunc(time.Minute, func() {
+		fmt.Fprintln(os.Stderr, "annals: still at it after a minute, which ends a script")
+		os.Exit(3)
+	})
+	main()
 }
 
 // A dry run of an import shows which file goes where.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"annals/events/fault"
+	"annals/http/signin"
 )
 
 // readPassword asks twice without echo on a terminal, and reads one line
@@ -40,11 +41,28 @@ func (c *serveConfig) askAdminPassword() func() (string, error) {
 	}
 	return func() (string, error) {
 		password, err := readPasswordFile(c.adminPasswordFile)
+		if err == nil {
+			err = signin.ValidPassword(password)
+		}
 		if err != nil {
 			return "", fmt.Errorf("--admin-password-file: %w", err)
 		}
 		return password, nil
 	}
+}
+
+// checkAdminPassword returns an error if the user admin is still to be created
+// and --admin-password-file gives no password for it.
+func (c *serveConfig) checkAdminPassword(ctx context.Context, accounts *signin.Accounts) error {
+	ask := c.askAdminPassword()
+	if ask == nil {
+		return nil
+	}
+	if exist, err := accounts.Exist(ctx); exist || err != nil {
+		return err
+	}
+	_, err := ask()
+	return err
 }
 
 // readPasswordFile returns the first line of a file that others may not read.

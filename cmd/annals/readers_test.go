@@ -18,9 +18,9 @@ import (
 // await waits until something is so.
 func (c *crashTest) await(what string, until func() bool) {
 	c.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.Fatalf("%s: still not after two minutes", what)
+			c.Fatalf("%s: still not after a minute", what)
 		}
 	}
 }

@@ -159,6 +159,8 @@ func startServer(dir string, env []string, args ...string) (*serverProcess, erro
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
+	late := time.AfterFunc(time.Minute, func() { _ = p.command.Process.Kill() })
+	defer late.Stop()
 	lines := bufio.NewReader(out)
 	for !strings.HasSuffix(p.welcome, "/ask\n") { // its last line
 		line, err := lines.ReadString('\n')
@@ -201,7 +203,7 @@ func (p *serverProcess) request(token, method, path, body string) (status int, r
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -79,7 +79,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "address to listen on")
+	flags.StringVar(&c.listen, "listen", defaultListen, "address to listen on")
 	flags.StringVar(&c.metrics, "metrics-listen", "", "address to serve /metrics at, and no longer at that of the services")
 	flags.StringVar(&c.log, "log", "", logHelp)
 	flags.StringVar(&c.readModels, "read-models", "", "URL of the read models, sqlite:///folder or postgres://user:password@host/database?schema=PREFIX (default: in the data folder)")
@@ -183,6 +183,17 @@ func (c *serveConfig) check() error {
 	if _, err := c.quota.principals(); err != nil {
 		return err
 	}
+	if err := c.checkPlaces(); err != nil {
+		return err
+	}
+	if _, err := parseProxies(c.proxies); err != nil {
+		return err
+	}
+	for _, text := range c.issuers {
+		if _, err := parseIssuer(text); err != nil {
+			return err
+		}
+	}
 	for flag, d := range map[string]time.Duration{"extract-time": c.extract.Time, "file-timeout": c.fileTimeout, "stall": c.stall} {
 		if d < time.Second {
 			return fmt.Errorf("--%s must be at least 1s", flag)
@@ -215,34 +226,52 @@ func hold(what, dir, lockFile string) (unlock func() error, err error) {
 
 // serve runs the service until ctx ends, and prints to out how to use it.
 func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writer) (err error) {
+	at, err := net.ResolveTCPAddr("tcp", c.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", c.listen, err)
+	}
+	if _, err := c.urls(at); err != nil {
+		return err
+	}
 	unlock, err := hold("the data folder", c.data, "serve.lock")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", c.listen, err)
+	// A port is bound once everything else is found to be good, so that a wrong
+	// setting is reported though the port is taken. One that the system picks is
+	// free, and known only once it is bound.
+	var picked net.Listener
+	if at.Port == 0 {
+		if picked, err = new(net.ListenConfig).Listen(ctx, "tcp", c.listen); err != nil {
+			return fmt.Errorf("--listen %s: %w", c.listen, err)
+		}
+		defer func() { err = errors.Join(err, closeListener(picked)) }()
+		at = picked.Addr().(*net.TCPAddr)
 	}
-	urls, err := c.urls(listener.Addr())
+	urls, err := c.urls(at)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	boundMemory()
 	s, err := openService(ctx, c, urls, logger)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	s.listener = picked
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	if err := s.makeAdmin(ctx); err != nil {
+		return err
+	}
 	if err := signin.WriteURLs(c.data, urls.signin()); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	s.run(ctx, g, listener)
-	if c.profiles != "" {
-		g.Go(func() error { return profile(ctx, c.profiles) })
-	}
+	s.run(ctx, g)
 	g.Go(func() error { giveBackMemory(ctx, s.log); return nil })
 	g.Go(func() error { return s.welcome(ctx, out) })
 	return g.Wait()
@@ -260,12 +289,12 @@ func (a addresses) signin() signin.URLs {
 
 // urls returns the configured addresses; those that are not follow the
 // address that is listened on.
-func (c *serveConfig) urls(listening net.Addr) (a addresses, err error) {
+func (c *serveConfig) urls(listening *net.TCPAddr) (a addresses, err error) {
 	host, port, err := net.SplitHostPort(listening.String())
 	if err != nil {
 		return a, err
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	if len(listening.IP) == 0 || listening.IP.IsUnspecified() {
 		host = "localhost"
 	}
 	a.audience = c.audience

@@ -40,27 +40,29 @@ type service struct {
 	urls   addresses
 	logger *slog.Logger
 
-	metrics   *metrics.Metrics
-	metricsAt net.Listener // nil: at the server's own
-	quota     *quota.Ledger
-	changes   *quota.Changes
-	reads     *ratelimit.Limiter
-	log       *events.Log
-	control   *projections.Control
-	holder    string         // this process among those that share the work
-	filing    commands.Gate  // where nodes file on the same log; else nil
-	keeping   originals.Gate // where they share originals, too
-	originals originals.Store
-	models    *projections.Set
-	queue     *projections.Queue
-	reader    extract.Reader
-	accounts  *signin.Accounts
-	verifier  *signin.Verifier
-	access    *accesslog.Log
-	address   func(*http.Request) string // of a request's client
-	queries   *queries.Queries
-	importer  *importer.Importer
-	server    *httpd.Server
+	listener   net.Listener
+	metrics    *metrics.Metrics
+	metricsAt  net.Listener // nil: at the server's own
+	profilesAt net.Listener // nil: nowhere
+	quota      *quota.Ledger
+	changes    *quota.Changes
+	reads      *ratelimit.Limiter
+	log        *events.Log
+	control    *projections.Control
+	holder     string         // this process among those that share the work
+	filing     commands.Gate  // where nodes file on the same log; else nil
+	keeping    originals.Gate // where they share originals, too
+	originals  originals.Store
+	models     *projections.Set
+	queue      *projections.Queue
+	reader     extract.Reader
+	accounts   *signin.Accounts
+	verifier   *signin.Verifier
+	access     *accesslog.Log
+	address    func(*http.Request) string // of a request's client
+	queries    *queries.Queries
+	importer   *importer.Importer
+	server     *httpd.Server
 
 	adminMade bool   // by this start
 	password  string // the admin's then
@@ -104,22 +106,40 @@ func openService(ctx context.Context, c *serveConfig, urls addresses, logger *sl
 
 func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
 
-// openMetrics makes what measures the other parts, and takes the address at
-// which that is told, if it has one of its own.
-func (s *service) openMetrics(ctx context.Context) (err error) {
+// openMetrics makes what measures the other parts.
+func (s *service) openMetrics(context.Context) error {
 	s.metrics = metrics.New(version(), s.logger)
-	if s.config.metrics == "" {
-		return nil
-	}
-	if s.metricsAt, err = new(net.ListenConfig).Listen(ctx, "tcp", s.config.metrics); err != nil {
-		return fmt.Errorf("listen for --metrics-listen on %s: %w", s.config.metrics, err)
-	}
-	s.closing(func() error {
-		if err := s.metricsAt.Close(); !errors.Is(err, net.ErrClosed) { // as it is once it was served
-			return err
+	return nil
+}
+
+// listen binds every address that is not bound yet.
+func (s *service) listen(ctx context.Context) error {
+	for _, l := range []struct {
+		to            *net.Listener
+		flag, address string
+	}{
+		{&s.listener, "listen", s.config.listen},
+		{&s.metricsAt, "metrics-listen", s.config.metrics},
+		{&s.profilesAt, "pprof", s.config.profiles},
+	} {
+		if *l.to != nil || l.address == "" {
+			continue
 		}
-		return nil
-	})
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
+		if err != nil {
+			return fmt.Errorf("--%s %s: %w", l.flag, l.address, err)
+		}
+		s.closing(func() error { return closeListener(listener) })
+		*l.to = listener
+	}
+	return nil
+}
+
+// closeListener closes a listener, unless that was done once it was served.
+func closeListener(l net.Listener) error {
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
 	return nil
 }
 
@@ -139,6 +159,9 @@ func (s *service) openStores(ctx context.Context) error {
 		return err
 	}
 	options, closeControls, err := folders.openControls(ctx, s.config.data, projections.Options{Log: s.log, Logger: s.logger})
+	if err != nil && folders.database != nil {
+		return fmt.Errorf("--read-models: %w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -176,7 +199,7 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	}
 	s.closing(s.accounts.Close)
 	s.accounts.Observe = func(ctx context.Context, e signin.Event) { s.access.Record(signedIn(e, httpd.Correlation(ctx))) }
-	if s.password, s.adminMade, err = s.accounts.EnsureAdmin(ctx, s.config.askAdminPassword()); err != nil {
+	if err := s.config.checkAdminPassword(ctx, s.accounts); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
 	}
 	urls := s.urls.signin()
@@ -208,6 +231,15 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	s.closing(func() error { provider.Close(); return nil })
 	s.address = provider.Address
 	s.server = &httpd.Server{SignIn: provider, SignInDocuments: provider.RootDocuments(), Verify: s.verifier.Verify}
+	return nil
+}
+
+// makeAdmin creates the user admin at the first start. It comes last: the
+// password is shown once, by a start that succeeds.
+func (s *service) makeAdmin(ctx context.Context) (err error) {
+	if s.password, s.adminMade, err = s.accounts.EnsureAdmin(ctx, s.config.askAdminPassword()); err != nil {
+		return fmt.Errorf("create the user admin: %w", err)
+	}
 	return nil
 }
 
@@ -279,7 +311,7 @@ func (s *service) openServer() error {
 	s.server.Logger = s.logger
 	s.server.Observe = s.metrics.Request
 	s.server.Accessed, s.server.Address = s.access.Record, s.address
-	if s.metricsAt == nil {
+	if s.config.metrics == "" {
 		s.server.Metrics = s.metrics
 	}
 	tools, err := mcp.New(mcp.Options{
@@ -298,12 +330,12 @@ func (s *service) openServer() error {
 
 // run starts every part. Read models go on until both the server, whose last
 // requests read them, and the importer have ended.
-func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
+func (s *service) run(ctx context.Context, g *errgroup.Group) {
 	models, stop := context.WithCancel(context.WithoutCancel(ctx))
 	// One cannot do without the other: a server whose importer ended would take
 	// in what nobody reads.
 	writers, writing := errgroup.WithContext(ctx)
-	writers.Go(func() error { return s.server.Serve(writing, l) })
+	writers.Go(func() error { return s.server.Serve(writing, s.listener) })
 	writers.Go(func() error { return s.importer.Run(writing, s.queue) })
 	g.Go(func() error {
 		defer stop()
@@ -313,6 +345,9 @@ func (s *service) run(ctx context.Context, g *errgroup.Group, l net.Listener) {
 	g.Go(func() error { s.sweep(ctx); return nil })
 	if s.metricsAt != nil {
 		g.Go(func() error { return aside(ctx, s.metricsAt, s.metricsHandler()) })
+	}
+	if s.profilesAt != nil {
+		g.Go(func() error { return aside(ctx, s.profilesAt, profiles()) })
 	}
 }
 

@@ -134,7 +134,7 @@ func TestTheVaultIsFoundBesideTheCore(t *testing.T) {
 	}
 	for _, c := range []struct{ dir, server, given, want string }{
 		{dir, "", "", "http://vault.test"},
-		{filepath.Join(dir, "nowhere"), "", "", "http://127.0.0.1:8080/vault"},
+		{filepath.Join(dir, "nowhere"), "", "", "http://" + defaultListen + "/vault"},
 		{dir, "https://a.test/core/", "", "https://a.test/vault"},
 		{dir, "https://a.test/core", "https://b.test/", "https://b.test"},
 		{dir, "", "https://b.test/v", "https://b.test/v"},

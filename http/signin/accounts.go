@@ -118,16 +118,20 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 	return &account, nil
 }
 
+// Exist reports whether any user was ever created.
+func (a *Accounts) Exist(ctx context.Context) (exist bool, err error) {
+	if err := a.db.row(ctx, `SELECT EXISTS (SELECT 1 FROM users)`).Scan(&exist); err != nil {
+		return false, fmt.Errorf("look for users: %w", err)
+	}
+	return exist, nil
+}
+
 // EnsureAdmin creates the user "admin", an administrator, if no user was ever
 // created. The password is asked for then alone; without one to ask it is random, of
 // 100 bits. It is returned once. Of several processes at once, one creates.
 func (a *Accounts) EnsureAdmin(ctx context.Context, ask func() (string, error)) (password string, created bool, err error) {
-	var exist bool
-	if err := a.db.row(ctx, `SELECT EXISTS (SELECT 1 FROM users)`).Scan(&exist); err != nil {
-		return "", false, fmt.Errorf("look for users: %w", err)
-	}
-	if exist {
-		return "", false, nil // and spare the hashing
+	if exist, err := a.Exist(ctx); exist || err != nil {
+		return "", false, err // and spare the hashing
 	}
 	if password = randomPassword(); ask != nil {
 		if password, err = ask(); err != nil {

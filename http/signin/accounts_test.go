@@ -319,7 +319,8 @@ func TestNewerStoreIsRefused(t *testing.T) {
 
 func TestURLsAreReadBack(t *testing.T) {
 	dir := t.TempDir()
-	if got, err := ReadURLs(dir); err != nil || got.Issuer != DefaultIssuer {
+	unset := DefaultURLs("h:1")
+	if got, err := ReadURLs(dir, unset); err != nil || got != unset || got.Issuer != "http://h:1/signin" {
 		t.Errorf("ReadURLs of an empty folder = %+v, %v; want the defaults", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, URLsFile+".new"), []byte("cut off"), 0o600); err != nil {
@@ -329,7 +330,7 @@ func TestURLsAreReadBack(t *testing.T) {
 	if err := WriteURLs(dir, want); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadURLs(dir); err != nil || got != want {
+	if got, err := ReadURLs(dir, unset); err != nil || got != want {
 		t.Errorf("ReadURLs = %+v, %v; want %+v", got, err, want)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -338,7 +339,7 @@ func TestURLsAreReadBack(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, URLsFile), []byte(`{"core"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadURLs(dir); err == nil {
+	if got, err := ReadURLs(dir, unset); err == nil {
 		t.Errorf("ReadURLs of a damaged file = %+v, want an error", got)
 	}
 }

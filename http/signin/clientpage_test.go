@@ -208,6 +208,9 @@ func TestPagesThatCannotBeReachedLookTheSame(t *testing.T) {
 		if _, ok := pages.remembered(id); ok {
 			break
 		}
+		if time.Since(began) > time.Minute {
+			t.Fatal("nothing is remembered after a minute")
+		}
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := pages.get(t.Context(), id); err != nil || time.Since(began) < pages.least {

@@ -43,15 +43,23 @@ const (
 // processors are left to everything else.
 var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), turnClasses)
 
-// hashPassword returns the password's argon2id hash in PHC notation.
-func hashPassword(ctx context.Context, password string) (string, error) {
+// ValidPassword returns an error that says why a password cannot be one.
+func ValidPassword(password string) error {
 	switch n := utf8.RuneCountInString(password); {
 	case n < MinPassword:
-		return "", fault.Errorf(fault.Invalid, "a password has at least %d characters, not %d", MinPassword, n)
+		return fault.Errorf(fault.Invalid, "a password has at least %d characters, not %d", MinPassword, n)
 	case len(password) > maxPasswordBytes:
-		return "", fault.Errorf(fault.Invalid, "a password has up to %d bytes, not %d", maxPasswordBytes, len(password))
+		return fault.Errorf(fault.Invalid, "a password has up to %d bytes, not %d", maxPasswordBytes, len(password))
 	case !utf8.ValidString(password):
-		return "", fault.Errorf(fault.Invalid, "a password is UTF-8 text")
+		return fault.Errorf(fault.Invalid, "a password is UTF-8 text")
+	}
+	return nil
+}
+
+// hashPassword returns the password's argon2id hash in PHC notation.
+func hashPassword(ctx context.Context, password string) (string, error) {
+	if err := ValidPassword(password); err != nil {
+		return "", err
 	}
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)

@@ -16,9 +16,6 @@ import (
 // commands how to reach the server.
 const URLsFile = "urls.json"
 
-// DefaultIssuer is the built-in issuer's URL where nothing else is configured.
-const DefaultIssuer = "http://127.0.0.1:8080/signin"
-
 // URLs are the addresses at which a server is reached, and whom its tokens
 // are meant for.
 type URLs struct {
@@ -29,16 +26,20 @@ type URLs struct {
 	Audience string `json:"audience,omitempty"` // DefaultAudience if empty
 }
 
-// ReadURLs returns what the last server left in the data folder dir, or the
-// addresses of a server with default settings if none did.
-func ReadURLs(dir string) (URLs, error) {
+// DefaultURLs are the addresses of a server that listens on an address and has
+// default settings otherwise.
+func DefaultURLs(listen string) URLs {
+	base := "http://" + listen
+	return URLs{Core: base + "/core", Vault: base + "/vault", MCP: base + "/mcp", Issuer: base + "/signin"}
+}
+
+// ReadURLs returns what the last server left in the data folder dir, or unset if
+// none did.
+func ReadURLs(dir string, unset URLs) (URLs, error) {
 	path := filepath.Join(dir, URLsFile)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return URLs{
-			Core: "http://127.0.0.1:8080/core", Vault: "http://127.0.0.1:8080/vault",
-			MCP: "http://127.0.0.1:8080/mcp", Issuer: DefaultIssuer,
-		}, nil
+		return unset, nil
 	}
 	if err != nil {
 		return URLs{}, fmt.Errorf("read the server's addresses: %w", err)

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// No test may reach, or collide with, a server that somebody runs on this machine
+// as README says.
+func TestNoTestUsesTheDefaultAddress(t *testing.T) {
+	if _, port, err := net.SplitHostPort(defaultListen); err != nil || port != "0" {
+		t.Errorf("tests run with the default address %s: TestMain is to set one whose port is 0", defaultListen)
+	}
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) < 10 {
+		t.Fatalf("found the scripts %v (%v)", scripts, err)
+	}
+	tests, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(scripts, tests...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, ":80"+"80") {
+				t.Errorf("%s:%d names the default port, where a server may run: let the test have a free one (serve in scripts does)", name, i+1)
+			}
+		}
+	}
+}
+
+func TestServeReportsAWrongSettingThoughItsPortIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	short := filepath.Join(dir, "short")
+	if err := os.WriteFile(short, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	occupied := filepath.Join(dir, "occupied")
+	if err := os.WriteFile(occupied, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func(flags ...string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := run(ctx, append([]string{"serve", "--data", data, "--listen", taken.Addr().String()}, flags...), nil, io.Discard, io.Discard)
+		if err == nil {
+			t.Fatalf("serve %v ended well on an address that is taken", flags)
+		}
+		return err.Error()
+	}
+	for _, flags := range [][]string{
+		{"--read-models", "mysql://host/database"},
+		{"--read-models", "postgres://annals@127.0.0.1:1/annals?connect_timeout=1"},
+		{"--read-models", "sqlite://" + occupied},
+		{"--read-replica", "postgres://host/database"},
+		{"--search", "elastic://host"},
+		{"--search", "meilisearch://key:more@host"},
+		{"--log", "mysql://host"},
+		{"--log", "esdb://host?tsl=false"},
+		{"--originals", "ftp://host"},
+		{"--originals", "file://" + occupied},
+		{"--accounts", "mysql://host"},
+		{"--accounts", "postgres://annals@127.0.0.1:1/annals?connect_timeout=1"},
+		{"--admin-password-file", filepath.Join(dir, "missing")},
+		{"--admin-password-file", short},
+		{"--issuer", "url=https://login.example"},
+		{"--trusted-proxy", "here"},
+		{"--core-url", "core"},
+		{"--mcp-ingest-root", filepath.Join(dir, "missing")},
+		{"--mcp-prefix", "a b"},
+		{"--log-level", "loud"},
+	} {
+		got := start(flags...)
+		if strings.Contains(got, "address already in use") || strings.Contains(got, "bind:") {
+			t.Errorf("serve %s %s says %q, which is not what is wrong", flags[0], flags[1], got)
+		}
+	}
+
+	// With good settings it is the address, and nobody has missed a password.
+	if got := start(); !strings.Contains(got, "--listen "+taken.Addr().String()) {
+		t.Errorf("serve on an address that is taken says %q, want the flag and the address", got)
+	}
+	accounts, err := openAccounts(t.Context(), "", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accounts.Close()
+	if exist, err := accounts.Exist(t.Context()); exist || err != nil {
+		t.Errorf("a start that failed has made users: %v (%v); their password was never shown", exist, err)
+	}
+}
