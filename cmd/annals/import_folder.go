@@ -219,6 +219,7 @@ func (f *folderImport) follow(ctx context.Context, t task) error {
 	shown := 0
 	var ended time.Time // when all files of the job first had
 	show := func(n int) {
+		n = min(n, len(f.stillWanted(t.files))) // the others are counted, or gone
 		f.meter.add(n - shown)
 		shown = n
 	}

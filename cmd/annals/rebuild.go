@@ -245,12 +245,20 @@ func (r *rebuild) one(ctx context.Context, name string, settle func(context.Cont
 	if r.back {
 		generation, err = r.options.Back(ctx, name)
 	} else {
-		m, build := newRebuildMeter(r.told, name), r.options.Rebuild
+		p, build := newProgress(r.told, "events", isTerminal(r.told)), r.options.Rebuild
 		if r.anew {
 			build = r.options.RebuildAnew
 		}
-		generation, err = build(ctx, name, m.tell)
-		m.end()
+		begun := false
+		generation, err = build(ctx, name, func(done, head events.Position) {
+			if !begun { // or the rate would count what an earlier call did
+				begun = true
+				p.begin(time.Now(), "rebuilding "+name, int64(done), int64(head))
+				return
+			}
+			p.at(time.Now(), int64(done), int64(head))
+		})
+		p.end()
 	}
 	if err == nil {
 		err = settle(ctx, name, generation)

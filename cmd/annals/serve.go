@@ -194,6 +194,11 @@ func (c *serveConfig) check() error {
 			return err
 		}
 	}
+	for flag, address := range map[string]string{"listen": c.listen, "metrics-listen": c.metrics, "pprof": c.profiles} {
+		if _, err := net.ResolveTCPAddr("tcp", address); err != nil && address != "" {
+			return fmt.Errorf("--%s %s: %w", flag, address, err)
+		}
+	}
 	for flag, d := range map[string]time.Duration{"extract-time": c.extract.Time, "file-timeout": c.fileTimeout, "stall": c.stall} {
 		if d < time.Second {
 			return fmt.Errorf("--%s must be at least 1s", flag)

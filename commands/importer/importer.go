@@ -202,7 +202,7 @@ func (i *Importer) fail(ctx context.Context, w Work, why error) error {
 	if ours(why) {
 		level = slog.LevelError
 	}
-	i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "correlation_id", file.Cause.Correlation, "error", why)
+	i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "name", file.Accepted.Name, "correlation_id", file.Cause.Correlation, "error", why)
 	kind, sentence := tell(why)
 	if err := i.Handler.FailFile(ctx, file, kind, shorten(sentence, maxTitle)); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (i *Importer) report(next message.HandlerFunc) message.HandlerFunc {
 		}
 		told := []any{"job", w.Job, "file", w.File, "error", err}
 		if file, unknown := i.Handler.FileToImport(ctx, w.Job, w.File); unknown == nil { // else the log cannot be read
-			told = append(told, "correlation_id", file.Cause.Correlation)
+			told = append(told, "name", file.Accepted.Name, "correlation_id", file.Cause.Correlation)
 		}
 		i.logger().WarnContext(ctx, "a try at importing a file failed", told...)
 		return made, err

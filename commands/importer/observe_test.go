@@ -63,7 +63,7 @@ func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
 	var log strings.Builder
 	i.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	b.deliver(i, work)
-	if got := log.String(); !strings.Contains(got, "a file was not imported") || !strings.Contains(got, "correlation_id=request") {
+	if got := log.String(); !strings.Contains(got, "a file was not imported") || !strings.Contains(got, "correlation_id=request") || !strings.Contains(got, "name=a.md") {
 		t.Errorf("logged %s", got)
 	}
 }
@@ -83,7 +83,7 @@ func TestATryThatFailedIsLoggedWithItsRequest(t *testing.T) {
 	i.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	b.deliver(i, work)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	for _, want := range []string{"level=WARN", "no reader answers", "job=" + job.String(), "file=0", "correlation_id=request"} {
+	for _, want := range []string{"level=WARN", "no reader answers", "job=" + job.String(), "file=0", "name=a.md", "correlation_id=request"} {
 		if len(lines) != 1 || !strings.Contains(lines[0], want) {
 			t.Errorf("logged %q; want one line with %q", lines, want)
 		}
