@@ -3,11 +3,13 @@ package http
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
 	"annals/commands"
 	"annals/events"
+	"annals/events/nearest"
 
 	"github.com/google/uuid"
 )
@@ -68,12 +70,38 @@ func (s *Server) shareFolder(c *call) (any, error) {
 		}
 	}
 	share.Version = c.versionForFolder(f.wrong)
+	query := newFilter(c.Request)
+	known, _ := query.one("mustExist", "mustExist must be given once")
+	*f.wrong = append(*f.wrong, query.wrong...)
 	if err := f.err(); err != nil {
 		return nil, err
+	}
+	if known != "" && s.UserExists != nil {
+		if err := s.checkExists(c, id, events.Principal(known)); err != nil {
+			return nil, err
+		}
 	}
 	at, err := s.Commands.ShareFolder(c.Context(), c.user, Correlation(c.Context()), share)
 	if err != nil {
 		return nil, err
 	}
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showPermissions(ctx, c, id) }), nil
+}
+
+// checkExists returns an error if a folder is to be shared with a user for the
+// first time, and there is none of that name. Whoever may not share the folder
+// does not learn it.
+func (s *Server) checkExists(c *call, folder uuid.UUID, who events.Principal) error {
+	p, err := s.Queries.Permissions(c.Context(), c.user, folder)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(append(p.List, p.Invited...), func(e events.Permission) bool { return e.Principal == who }) {
+		return nil
+	}
+	exists, err := s.UserExists(c.Context(), who)
+	if err == nil && !exists {
+		err = rejected{fmt.Sprintf("there is no user %q", nearest.Shortened(who.Name()))}
+	}
+	return err
 }

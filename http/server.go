@@ -63,6 +63,9 @@ type Server struct {
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
 	Limits Limits
+	// UserExists reports whether a principal may be a user's, as far as that
+	// can be known. All are where it is nil.
+	UserExists func(context.Context, events.Principal) (bool, error)
 	// Quotas returns the limits of a user. There are none where it is nil.
 	Quotas func(context.Context, events.User) (quota.Limits, error)
 	// Changes is what users have changed lately, for GET /usage. May be nil.

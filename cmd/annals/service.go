@@ -304,6 +304,7 @@ func (s *service) openServer() error {
 	brake := new(ratelimit.Brake)
 	s.server.Reads, s.server.Brake = s.reads, brake
 	s.server.Quotas, s.server.Changes = s.quota.Of, s.changes
+	s.server.UserExists = s.userExists
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
 	s.server.Stall = s.config.stall
@@ -396,4 +397,19 @@ func (s *service) close() error {
 		errs = append(errs, s.closers[i]())
 	}
 	return errors.Join(errs...)
+}
+
+// userExists reports whether a principal is a user of the built-in sign-in.
+// Those of other issuers, whose names have the issuer's before a slash, cannot
+// be looked up, and count as users.
+func (s *service) userExists(ctx context.Context, who events.Principal) (bool, error) {
+	name := who.Name()
+	if !who.IsUser() || strings.Contains(name, "/") {
+		return true, nil
+	}
+	account, err := s.accounts.Get(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return account.Name == name, err
 }

@@ -22,6 +22,7 @@ type shareConfig struct {
 
 	accept, decline, unblock string // what is to be answered; at most one
 	invitations              bool
+	force                    bool // share with users who do not exist, too
 
 	pause time.Duration // before a second try; it grows
 }
@@ -50,7 +51,8 @@ func shareCommand(dataDir func() string) *cobra.Command {
 	command.Flags().StringVar(&c.accept, "accept", "", "accept the invitation to a folder, given by its name or id")
 	command.Flags().StringVar(&c.decline, "decline", "", "decline the invitation to a folder, given by its name or id, and see no further ones by its inviter; or leave a folder that you accepted, given by its path or id")
 	command.Flags().StringVar(&c.unblock, "unblock", "", "see the invitations of a user again, such as user:bob, of whom you declined one")
-	markByFlagAlone(command.Flags(), "invitations", "accept", "decline", "unblock")
+	command.Flags().BoolVar(&c.force, "force", false, "share with a user of the built-in sign-in who does not exist (yet), too; users of other issuers are not looked up")
+	markByFlagAlone(command.Flags(), "invitations", "accept", "decline", "unblock", "force")
 	return command
 }
 
@@ -67,6 +69,8 @@ func (c *shareConfig) checkArgs(args []string) error {
 		return errors.New("--invitations, --accept, --decline and --unblock are given one at a time")
 	case asked == 1 && len(args) > 0:
 		return errors.New("--invitations, --accept, --decline and --unblock take no PATH beside them")
+	case c.force && len(args) != 3:
+		return errors.New("--force goes with PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read --force")
 	case len(args) == 2 || len(args) > 3:
 		return errors.New("share takes PATH, or PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read")
 	}
@@ -101,18 +105,18 @@ func (c *shareConfig) run(cmd *cobra.Command, dataDir string, args []string) err
 	if len(args) == 0 {
 		return c.answer(cmd.Context(), client, cmd.OutOrStdout())
 	}
-	return carryOutGrant(cmd.Context(), client, cmd.OutOrStdout(), args[0], change)
+	return carryOutGrant(cmd.Context(), client, cmd.OutOrStdout(), args[0], change, c.force)
 }
 
 // carryOutGrant makes a change of what a folder grants and tells the outcome;
 // without a change it lists what the folder grants.
-func carryOutGrant(ctx context.Context, client *vaultClient, out io.Writer, path string, change grant) error {
+func carryOutGrant(ctx context.Context, client *vaultClient, out io.Writer, path string, change grant, force bool) error {
 	folder, err := client.find(ctx, path)
 	if err != nil {
 		return err
 	}
 	if change != (grant{}) {
-		waits, err := client.share(ctx, folder, change)
+		waits, err := client.share(ctx, folder, change, force)
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func TestGrantsMadeAtOnceAreAllKept(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range operators {
 		group.Go(func() {
-			if _, err := share(fmt.Sprintf("user:user%d", i), "read"); err != nil {
+			if _, err := share(fmt.Sprintf("user:user%d", i), "read", "--force"); err != nil {
 				t.Error(err)
 			}
 		})

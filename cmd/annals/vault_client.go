@@ -139,8 +139,9 @@ func (c *vaultClient) folder(ctx context.Context, id uuid.UUID) (f vaultFolder, 
 
 // share changes what a folder grants to one principal; waits says that they
 // have to accept first. Where others change the folder at the same moment, it
-// begins again with what they made of it.
-func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change grant) (waits bool, err error) {
+// begins again with what they made of it. A user who does not exist is refused
+// unless forced.
+func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change grant, force bool) (waits bool, err error) {
 	intervals := backoff.NewExponentialBackOff()
 	intervals.InitialInterval, intervals.MaxInterval = c.pause, 2*time.Second
 	p, err := backoff.Retry(ctx, func() (folderPermissions, error) {
@@ -148,7 +149,11 @@ func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change gran
 		if err == nil {
 			var changed bool
 			if changed, err = p.apply(change); changed {
-				p, err = c.setPermissions(ctx, folder, p)
+				where := url.Values{}
+				if !force && change.access != events.NoAccess {
+					where.Set("mustExist", string(change.to))
+				}
+				p, err = c.setPermissions(ctx, folder, p, where)
 			}
 		}
 		if isRefusal(err, http.StatusConflict) {
@@ -156,6 +161,9 @@ func (c *vaultClient) share(ctx context.Context, folder vaultFolder, change gran
 		}
 		return p, backoff.Permanent(err)
 	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(20), backoff.WithMaxElapsedTime(0))
+	if isRefusal(err, http.StatusUnprocessableEntity) && strings.Contains(err.Error(), "there is no user") {
+		err = fmt.Errorf("%w: check the name, or share all the same by --force", err)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -203,13 +211,13 @@ func (c *vaultClient) permissions(ctx context.Context, folder vaultFolder) (p fo
 
 // setPermissions writes the list, unless the folder is of another version
 // than p by now, and returns what became of it, as far as that is told.
-func (c *vaultClient) setPermissions(ctx context.Context, folder vaultFolder, p folderPermissions) (after folderPermissions, err error) {
+func (c *vaultClient) setPermissions(ctx context.Context, folder vaultFolder, p folderPermissions, where url.Values) (after folderPermissions, err error) {
 	list := append([]folderEntry{}, p.List...) // an empty list is written as one
 	body, err := json.Marshal(map[string]any{"permissions": list})
 	if err != nil {
 		return after, err
 	}
-	a, err := c.call(ctx, patiently, c.request(ctx, http.MethodPut, "/folders/"+folder.ID+"/permissions", p.version, body))
+	a, err := c.call(ctx, patiently, c.request(ctx, http.MethodPut, "/folders/"+folder.ID+"/permissions?"+where.Encode(), p.version, body))
 	if err != nil {
 		return after, err
 	}
