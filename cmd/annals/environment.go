@@ -18,7 +18,11 @@ const settingPrefix = "ANNALS_"
 // notSettings are variables that others read, or set beside the program: its
 // tests and benchmarks, deploy/, and Kubernetes for a service that is called
 // annals.
-var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOINT|HOSTILE|SHOW_PDF|HOST|CONFIG|(.*_)?SERVICE_(HOST|PORT.*)|(.*_)?PORT(_\d+_.*)?)$`)
+var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOINT|HOSTILE|SHOW_PDF|HOST|CONFIG|(.*_)?SERVICE_(HOST|PORT.*)|(.*_)?PORT_\d+_.*)$`)
+
+// servicePort is what Kubernetes sets ANNALS_PORT to, which people set to a
+// number, in vain.
+var servicePort = regexp.MustCompile(`^ANNALS_(.*_)?PORT=\w+://`)
 
 // variableOf returns the environment variable of a flag.
 func variableOf(flag string) string {
@@ -36,7 +40,7 @@ func unknownVariables(root *cobra.Command, environment []string) (told []string)
 	var given []string
 	for _, entry := range environment {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, settingPrefix) && !notSettings.MatchString(name) {
+		if strings.HasPrefix(name, settingPrefix) && !notSettings.MatchString(name) && !servicePort.MatchString(entry) {
 			given = append(given, name)
 		}
 	}

@@ -11,6 +11,7 @@ func TestUnknownVariablesAreReported(t *testing.T) {
 		"ANNALS_READ_MODEL=secret":                  "did you mean ANNALS_READ_MODELS?",
 		"ANNALS_LISTEN_ADDRESS=secret":              "did you mean ANNALS_LISTEN?",
 		"ANNALS_QUOTA_FOLDER=1":                     "did you mean ANNALS_QUOTA_FOLDERS?",
+		"ANNALS_PORT=9000":                          "annals serve --help lists the settings",
 		"ANNALS_ZZZ=1":                              "annals serve --help lists the settings",
 		"ANNALS_DECLINE=Reports":                    "", // --decline is given by flag alone
 		"ANNALS_TOKEN=a":                            "known",
