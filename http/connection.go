@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
+
+	"annals/events"
 
 	"github.com/google/uuid"
 )
@@ -26,27 +29,72 @@ func (s *Server) connect(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close") // the next request goes elsewhere
 		}
 		out := &response{ResponseWriter: w, control: http.NewResponseController(w), silence: s.Silence}
-		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		about := &requestInfo{id: id}
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, about))
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = &body{ReadCloser: r.Body, out: out}
 		}
 		defer func() {
 			s.observe(out, r, time.Since(began))
-			s.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request",
-				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status),
-				slog.Int64("bytes", out.written), slog.Duration("took", time.Since(began)), slog.String("correlation_id", id))
+			s.logRequest(out, r, about, time.Since(began))
 		}()
 		next.ServeHTTP(out, r)
 		orElse(&out.status, http.StatusOK) // which net/http sends then
 	})
 }
 
-type requestIDKey struct{}
+// logRequest logs how a request was answered. At level info nothing is logged
+// that is of any length a client likes, or that may be private.
+func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, took time.Duration) {
+	level := slog.LevelDebug
+	if s.AccessLog {
+		level = slog.LevelInfo
+	}
+	if !s.Logger.Enabled(r.Context(), level) {
+		return
+	}
+	a := answered(out, r, took)
+	attrs := []slog.Attr{
+		slog.String("user", about.signedIn()), slog.String("method", a.Method), slog.String("route", a.Route), slog.Int("status", a.Status),
+		slog.Int64("bytes", out.written), slog.Duration("took", took), slog.String("correlation_id", about.id),
+	}
+	if s.Logger.Enabled(r.Context(), slog.LevelDebug) {
+		attrs = append(attrs, slog.String("path", r.URL.Path))
+	}
+	s.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+type requestKey struct{}
+
+// requestInfo is what is known of a request beside what it says.
+type requestInfo struct {
+	id string
+
+	mu   sync.Mutex
+	user events.Principal
+}
+
+func (a *requestInfo) signedIn() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return string(a.user)
+}
 
 // Correlation returns the id of the request that ctx belongs to.
 func Correlation(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
+	if about, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
+		return about.id
+	}
+	return ""
+}
+
+// NoteUser notes who makes the request that ctx belongs to, for its log.
+func NoteUser(ctx context.Context, user events.Principal) {
+	if about, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
+		about.mu.Lock()
+		about.user = user
+		about.mu.Unlock()
+	}
 }
 
 // requestID returns the client's own id for a request where it is a plain

@@ -103,6 +103,9 @@ func (s *Server) caller(r *http.Request) (events.User, error) {
 		return events.User{}, err
 	}
 	user, _, err := s.Verify(r.Context(), token)
+	if err == nil {
+		NoteUser(r.Context(), user.Principal)
+	}
 	return user, err
 }
 

@@ -22,15 +22,18 @@ type Answered struct {
 }
 
 func (s *Server) observe(w *response, r *http.Request, took time.Duration) {
-	if s.Observe == nil {
-		return
+	if s.Observe != nil {
+		s.Observe(answered(w, r, took))
 	}
+}
+
+func answered(w *response, r *http.Request, took time.Duration) Answered {
 	a := Answered{Route: w.route, Method: r.Method, Status: w.status, Took: took}
 	orElse(&a.Route, "none")
 	if !slices.Contains(methods, a.Method) && a.Method != http.MethodOptions {
 		a.Method = "other" // a client may send any word
 	}
-	s.Observe(a)
+	return a
 }
 
 // noteRoute notes with a response which route answers it.

@@ -48,6 +48,8 @@ type Server struct {
 
 	// Metrics answers GET /metrics, for everyone. Nothing does where it is nil.
 	Metrics http.Handler
+	// AccessLog logs every request at level info, and not at debug alone.
+	AccessLog bool
 	// Observe is told of every request once it is answered. May be nil.
 	Observe func(Answered)
 	// Accessed is told of refusals, and of documents that were read. It is not

@@ -87,9 +87,16 @@ func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signi
 	}
 	url := accountsURL(cmd)
 	there, err := accountsThere(url, dir)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	served, err := readURLs(dir)
+	if err != nil {
+		return err
+	}
+	switch {
+	case url == "" && served.Accounts != "":
+		return fault.Errorf(fault.NotFound, "the server on %s keeps its accounts at %s: give that URL, with its password if it has one, by --%s or ANNALS_ACCOUNTS", dir, served.Accounts, accountsFlag)
 	case !there && url == "":
 		return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", dir)
 	case !there:

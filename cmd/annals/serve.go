@@ -46,6 +46,7 @@ type serveConfig struct {
 	fileTimeout, stall, drain   time.Duration
 	quota                       quotaConfig
 	logLevel, logFormat         string
+	accessLog                   bool
 	profiles                    string // address; none: not served
 	metrics                     string // address; none: that of the services
 	adminPasswordFile           string
@@ -118,6 +119,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.Lookup("drain").DefValue = "0s" // which help does not show
 	c.quota.bind(flags)
 	c.access.bind(flags)
+	flags.BoolVar(&c.accessLog, "access-log", false, "log a line for each request at level info, with user, route, status, duration and correlation id (default: at level debug alone)")
 	flags.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&c.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.profiles, "pprof", "", "address at which Go's profiles are served (default: nowhere)")
@@ -272,7 +274,11 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	if err := s.makeAdmin(ctx); err != nil {
 		return err
 	}
-	if err := signin.WriteURLs(c.data, urls.signin()); err != nil {
+	left := urls.signin()
+	if c.accounts != "" {
+		left.Accounts = withoutPassword(c.accounts)
+	}
+	if err := signin.WriteURLs(c.data, left); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -309,14 +309,22 @@ func (s *service) openServer() error {
 	s.server.Version = version()
 	s.server.Stall = s.config.stall
 	s.server.Linger = s.config.drainTime()
-	s.server.Logger = s.logger
+	s.server.Logger, s.server.AccessLog = s.logger, s.config.accessLog
 	s.server.Observe = s.metrics.Request
 	s.server.Accessed, s.server.Address = s.access.Record, s.address
 	if s.config.metrics == "" {
 		s.server.Metrics = s.metrics
 	}
+	verify := s.verifier.For(s.urls.mcp.String()).Verify
 	tools, err := mcp.New(mcp.Options{
-		Verify: s.verifier.For(s.urls.mcp.String()).Verify, Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
+		Verify: func(ctx context.Context, token string) (events.User, time.Time, error) {
+			user, until, err := verify(ctx, token)
+			if err == nil {
+				httpd.NoteUser(ctx, user.Principal)
+			}
+			return user, until, err
+		},
+		Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
 		URL: s.urls.mcp, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
 		Accessed: s.access.Record, Address: s.address,
 		IngestRoots: s.config.mcpIngestRoots, AllowDelete: s.config.mcpAllowDelete,

@@ -24,6 +24,9 @@ type URLs struct {
 	MCP      string `json:"mcp"`
 	Issuer   string `json:"issuer"`
 	Audience string `json:"audience,omitempty"` // DefaultAudience if empty
+	// Accounts is the URL of the accounts, without its password, where they are
+	// not in the data folder.
+	Accounts string `json:"accounts,omitempty"`
 }
 
 // DefaultURLs are the addresses of a server that listens on an address and has

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"annals/http/signin"
+)
+
+// A token of the data folder's own accounts would be refused by a server whose
+// accounts are elsewhere.
+func TestTokenSaysWhichAccountsTheServerHas(t *testing.T) {
+	dir := t.TempDir()
+	urls := signin.DefaultURLs("127.0.0.1:1")
+	urls.Accounts = withoutPassword("postgres://annals:secret@db/annals")
+	if err := signin.WriteURLs(dir, urls); err != nil {
+		t.Fatal(err)
+	}
+	own, err := openAccounts(t.Context(), "", dir) // such as were there before the server moved
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = run(t.Context(), []string{"token", "--data", dir, "admin"}, nil, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "--accounts") || !strings.Contains(err.Error(), "postgres://annals:PASSWORD@db/annals") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("token without --accounts says %v", err)
+	}
+}
+
+func TestAccessLogHasALineForEachRequest(t *testing.T) {
+	dir := t.TempDir()
+	accounts := "sqlite://" + filepath.ToSlash(filepath.Join(dir, "elsewhere.db"))
+	p, err := startServer(dir, nil, "--access-log", "--accounts", accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "annals-data")
+	if _, err := issueToken(data, "admin"); err == nil || !strings.Contains(err.Error(), "--accounts") {
+		t.Errorf("token without --accounts says %v", err)
+	}
+	var token strings.Builder
+	if err := run(t.Context(), []string{"token", "--data", data, "--accounts", accounts, "admin"}, nil, &token, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for path, bearer := range map[string]string{"/vault/folders": strings.TrimSpace(token.String()), "/vault/documents/secret": "x.y.z", "/nowhere": "x"} {
+		if _, _, err := p.request(bearer, "GET", path, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	logged := p.stderr.String()
+	for _, want := range []string{
+		"msg=request user=user:admin method=GET route=/vault/folders status=200 bytes=",
+		`msg=request user="" method=GET route=/vault/documents/{id} status=401 bytes=`,
+		`msg=request user="" method=GET route=none status=404 bytes=`,
+	} {
+		found := ""
+		for line := range strings.Lines(logged) {
+			if strings.Contains(line, want) {
+				found += line
+			}
+		}
+		if strings.Count(found, "\n") != 1 || !strings.Contains(found, "level=INFO") || !strings.Contains(found, " took=") || !strings.Contains(found, " correlation_id=") || strings.Contains(found, "secret") {
+			t.Errorf("of %q there is %q, want one line; the log is %s", want, found, logged)
+		}
+	}
+}
