@@ -21,11 +21,15 @@ type progress struct {
 	done, total int64
 	pace        pace
 	bar         *progressbar.ProgressBar
-	told        time.Time
+	drawn, told time.Time
 
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
+
+// drawPause is the least time between two pictures of a bar. Its own throttle would
+// leave a new line beside an old percentage.
+const drawPause = 100 * time.Millisecond
 
 // linePause is the time between two lines, barPause that between two looks of a
 // bar with which nothing else happens.
@@ -68,7 +72,6 @@ func (p *progress) begin(now time.Time, what string, done, total int64) {
 			progressbar.OptionSetDescription(p.line(now)),
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),
-			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionFullWidth(),
 			progressbar.OptionClearOnFinish(),
 		)
@@ -109,10 +112,12 @@ func (p *progress) show(now time.Time) {
 }
 
 func (p *progress) draw(now time.Time) {
-	if p.bar != nil { // which fails with its terminal alone
-		p.bar.Describe(p.line(now))
-		_ = p.bar.Set64(p.done)
+	if p.bar == nil || now.Sub(p.drawn) < drawPause {
+		return
 	}
+	p.drawn = now
+	_ = p.bar.Set64(p.done) // which fails with its terminal alone
+	p.bar.Describe(p.line(now))
 }
 
 // line says how far it is, how fast that goes, and when it ends if it goes on so.
