@@ -23,8 +23,8 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := 0
-	r, err := newRunner(t.Context(), log, &Passages{Engine: sized{engine, &most}}, homeIn(t, dir), "passages", quiet)
+	var most, all int
+	r, err := newRunner(t.Context(), log, &Passages{Engine: sized{engine, &most, &all}}, homeIn(t, dir), "passages", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +52,21 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	}
 	filed(large, "lighthouse", sections)
 	last := filed(small, "windmill", 3)
-	for r.Position() < last {
-		if _, err := r.step(t.Context()); err != nil {
-			t.Fatal(err)
+	add(t, log, events.Folders, events.FolderMoved{Folder: from, Parent: to}) // as one that waits for this, too
+	through := add(t, log, events.Folders, events.FolderMoved{Folder: from})
+	reach := func(at events.Position) (atOnce int) {
+		t.Helper()
+		for ; r.Position() < at; atOnce = max(atOnce, all) {
+			all = 0
+			if _, err := r.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
+		return atOnce
+	}
+	reach(through)
+	if since := number(t, r, `SELECT position FROM deferred`); events.Position(since) > last {
+		t.Errorf("the large document is lacking since position %d, after it was filed by %d", since, last)
 	}
 	if n := in(from, "windmill"); n != 3 {
 		t.Errorf("of the small document %d passages are found, want 3", n)
@@ -67,17 +78,34 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	}
 	add(t, log, events.DocumentStream(large), events.DocumentMoved{Version: 2, Folder: to})
 	last = add(t, log, events.Folders, events.FolderMoved{Folder: to, Parent: from})
-	for r.Position() < last {
-		if _, err := r.step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	reach(last)
 	steps(t, r)
 	if n, all := in(to, "lighthouse"), in(from, "lighthouse"); n != sections || all != sections {
 		t.Errorf("in the folder that the large document was moved to %d passages are found, and %d above it, want %d", n, all, sections)
 	}
 	if most > deferredPassages {
 		t.Errorf("the index takes %d passages at once, want %d at most", most, deferredPassages)
+	}
+
+	// A change of it waits in the same way, and so do many documents that are not
+	// quite as large.
+	if n := reach(add(t, log, events.DocumentStream(large), events.DocumentTagged{Version: 3, Tags: []string{"long"}})); n > 0 {
+		t.Errorf("a tag of a large document has the index take %d passages at once", n)
+	}
+	const many = 10
+	for range many {
+		last = filed(uuid.New(), "dovecote", deferredPassages-1)
+	}
+	last = filed(uuid.New(), "quagmire", 3)
+	if n := reach(last); n > indexPassages+3 {
+		t.Errorf("of many documents the index takes %d passages in one step, want no more than a batch", n)
+	}
+	if n := in(from, "quagmire"); n != 3 {
+		t.Errorf("of a small document behind many larger ones %d passages are found, want 3", n)
+	}
+	steps(t, r)
+	if n := in(from, "dovecote"); n != many*(deferredPassages-1) {
+		t.Errorf("of the larger ones %d passages are found, want %d", n, many*(deferredPassages-1))
 	}
 	if n := number(t, r, `SELECT (SELECT count(*) FROM deferred) + (SELECT count(*) FROM unindexed)`); n > 0 {
 		t.Errorf("%d documents still wait", n)
@@ -87,10 +115,11 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 // sized is a search index that tells how much it was given at once.
 type sized struct {
 	*bleve.Index
-	most *int
+	most, all *int
 }
 
 func (s sized) Apply(ctx context.Context, b searchindex.Batch) error {
 	*s.most = max(*s.most, len(b.Put))
+	*s.all += len(b.Put)
 	return s.Index.Apply(ctx, b)
 }

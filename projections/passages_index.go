@@ -74,9 +74,11 @@ const (
 	// written at every step.
 	restartLag = 10_000
 	// deferredPassages and deferredBytes bound what Later does at a time: what is
-	// new waits for it. New text of so many passages is left to it.
+	// new waits for it. Documents of so many passages are left to it.
 	deferredPassages = 500
 	deferredBytes    = 1 << 20
+	// smallPassages are those of a document that is never left to it for its size.
+	smallPassages = 20
 )
 
 // Flush gives the index what the tables hold and it does not, a bounded batch
@@ -105,28 +107,54 @@ func (p *Passages) Flush(ctx context.Context, tables Tables, through events.Posi
 	return f.finish(ctx)
 }
 
-// postpone leaves documents with very much new text to Later, so that others
-// need not wait for them. An engine that takes much at once is given all at once.
+// postpone leaves to Later what others would wait for: large documents, and
+// those of middling size beyond one batch, however little of them is new. One
+// that waits there already goes to the end, so that who changes his again and
+// again holds up no other. An engine that takes much at once is given all at once.
 func (p *Passages) postpone(ctx context.Context, tables Tables) error {
 	if p.fills() {
 		return nil
 	}
-	const large = `SELECT u.document FROM unindexed u JOIN documents d ON d.id = u.document WHERE d.shown <> d.version
-		AND (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) first) = CAST($1 AS INTEGER) ORDER BY u.id`
-	documents, err := Column(ctx, tables, large, deferredPassages)
-	if err != nil || len(documents) == 0 {
+	type sized struct {
+		document string
+		passages int
+	}
+	waiting, err := List(ctx, tables, func(s *sized) []any { return []any{&s.document, &s.passages} },
+		`SELECT d.id, (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) first) AS n
+		FROM unindexed u JOIN documents d ON d.id = u.document ORDER BY n, u.id`, deferredPassages)
+	if err != nil {
 		return err
+	}
+	var list []string
+	sum := 0
+	for _, w := range waiting {
+		if sum += w.passages; w.passages == deferredPassages || w.passages > smallPassages && sum > indexPassages {
+			list = append(list, w.document)
+		}
+	}
+	if len(list) == 0 {
+		return nil
 	}
 	position, _, err := p.positions(ctx, tables)
 	if err != nil {
 		return err
 	}
-	list := jsonText(documents)
 	return tables.Transaction(ctx, func(tx Tx) error {
-		return errors.Join(
-			tx.Exec(ctx, `INSERT INTO deferred (document, position) SELECT document, $2 FROM unindexed WHERE document IN (SELECT value FROM json_each($1)) ORDER BY id ON CONFLICT DO NOTHING`, list, int64(position)+1),
-			tx.Exec(ctx, `DELETE FROM unindexed WHERE document IN (SELECT value FROM json_each($1))`, list),
-		)
+		for _, id := range list {
+			since := int64(position) + 1 // or before: what it lacks already is not known to the index either
+			err := tx.QueryRow(ctx, `SELECT min(position) FROM (SELECT position FROM deferred WHERE document = $1 UNION ALL SELECT CAST($2 AS BIGINT)) all_of_it`, id, since).Scan(&since)
+			if err == nil {
+				err = errors.Join(
+					tx.Exec(ctx, `DELETE FROM deferred WHERE document = $1`, id),
+					tx.Exec(ctx, `INSERT INTO deferred (document, position) VALUES ($1, $2)`, id, since),
+					tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, id),
+				)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
