@@ -60,7 +60,10 @@ func shownTops(granted []rootRow) (tops []top) {
 	for i := range tops {
 		t := &tops[i]
 		if names[t.shown] > 1 || firsts[t.shown] || looksMarked.MatchString(t.shown) {
-			t.shown += " (" + t.id[:8] + ")"
+			name := t.shown
+			for n := 8; n == 8 || firsts[t.shown] && n <= len(t.id); n++ { // a folder at the top level may be called so
+				t.shown = name + " (" + t.id[:n] + ")"
+			}
 		}
 	}
 	return tops
