@@ -273,7 +273,7 @@ func (b *boundaryTest) ends(setting string) error {
 	case <-b.server.drained:
 	case <-failed:
 		b.Fatalf("while %s was waited for a client failed: %v", setting, b.load.clients.Wait())
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute): // originals are swept after one, which make crash alone waits for
 		b.Fatalf("the server did not come to %s", setting)
 	}
 	b.away.Lock()
