@@ -94,7 +94,7 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	}
 	const many = 10
 	for range many {
-		last = filed(uuid.New(), "dovecote", deferredPassages-1)
+		filed(uuid.New(), "dovecote", deferredPassages-1)
 	}
 	last = filed(uuid.New(), "quagmire", 3)
 	if n := reach(last); n > indexPassages+3 {
