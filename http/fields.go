@@ -17,28 +17,20 @@ import (
 // it gathers in wrong, in the words of class-validator; fields that nobody
 // asks for are unknown.
 type fields struct {
-	values map[string]any
+	members
 	path   string // of a nested object, with the dot behind it
 	wrong  *rejected
-	known  *[]string // what was asked for
 	nested *[]fields // the objects in it
 }
 
 func newFields(values map[string]any, path string, wrong *rejected) fields {
-	return fields{values, path, wrong, new([]string), new([]fields)}
-}
-
-// get returns a field's value, and whether it is there.
-func (f fields) get(name string) (v any, given bool) {
-	*f.known = append(*f.known, name)
-	v, given = f.values[name]
-	return v, given
+	return fields{newMembers(values), path, wrong, new([]fields)}
 }
 
 // refuseUnknown refuses the fields that nobody asked for until now, here and in
 // nested objects.
 func (f fields) refuseUnknown() {
-	for _, name := range unknown(f.values, *f.known) {
+	for _, name := range f.unknown() {
 		if len(*f.wrong) >= maxFaults {
 			return
 		}

@@ -89,33 +89,50 @@ func valueError(loc []any, why string, input any) validationFault {
 // under returns the place of a name or index under loc.
 func under(loc []any, at any) []any { return append(loc[:len(loc):len(loc)], at) }
 
-// object is a JSON object whose fields are being checked; faults go to found.
-// Those that nobody asked for are unknown.
-type object struct {
-	loc    []any
-	fields map[string]any
-	found  *faults
+// members are those of a JSON object. What nobody asked for is unknown.
+type members struct {
+	values map[string]any
 	known  *[]string // what was asked for
 }
 
-func newObject(loc []any, values map[string]any, found *faults) object {
-	return object{loc, values, found, new([]string)}
+func newMembers(values map[string]any) members { return members{values, new([]string)} }
+
+// get returns a member's value, and whether it is there.
+func (m members) get(name string) (v any, given bool) {
+	*m.known = append(*m.known, name)
+	v, given = m.values[name]
+	return v, given
 }
 
-// get returns a field's value, and whether it is there.
-func (o object) get(name string) (v any, given bool) {
-	*o.known = append(*o.known, name)
-	v, given = o.fields[name]
-	return v, given
+// unknown returns the names of those that are not known, in order.
+func (m members) unknown() (names []string) {
+	for name := range m.values {
+		if !slices.Contains(*m.known, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// object is a JSON object whose fields are being checked; faults go to found.
+type object struct {
+	members
+	loc   []any
+	found *faults
+}
+
+func newObject(loc []any, values map[string]any, found *faults) object {
+	return object{newMembers(values), loc, found}
 }
 
 // refuseUnknown refuses the fields that nobody asked for until now.
 func (o object) refuseUnknown() {
-	for _, name := range unknown(o.fields, *o.known) {
+	for _, name := range o.unknown() {
 		if len(*o.found) >= maxFaults {
 			return
 		}
-		o.found.unknown(name, o.fields[name], *o.known, o.loc)
+		o.found.unknown(name, o.values[name], *o.known, o.loc)
 	}
 }
 
@@ -124,20 +141,9 @@ func (f *faults) unknown(name string, input any, known []string, loc []any) {
 	f.add("extra_forbidden", "Extra inputs are not permitted: "+nearest.Hint(name, known), input, nil, under(loc, nearest.Shortened(name))...)
 }
 
-// unknown returns the names of fields that are not known, in order.
-func unknown(fields map[string]any, known []string) (names []string) {
-	for name := range fields {
-		if !slices.Contains(known, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // missing tells that a required field is not there.
 func (o object) missing(name string) {
-	o.found.add("missing", "Field required", o.fields, nil, under(o.loc, name)...)
+	o.found.add("missing", "Field required", o.values, nil, under(o.loc, name)...)
 }
 
 // text returns a required string of at most limit characters.
@@ -312,7 +318,7 @@ func (s *Server) readObject(r *http.Request, found *faults) (object, error) {
 			return o, found.err()
 		}
 	}
-	if o.fields, ok = v.(map[string]any); !ok {
+	if o.values, ok = v.(map[string]any); !ok {
 		found.add("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", v, nil, "body")
 		return o, found.err()
 	}

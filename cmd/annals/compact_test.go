@@ -239,18 +239,26 @@ func (s *spoiled) ReadAll(ctx context.Context, after events.Position, limit int,
 	return records, through, err
 }
 
-// What EventStoreDB has made of a log is read after its streams were truncated.
-func TestALossAtEventStoreDBIsReported(t *testing.T) {
-	url := esdbtest.Start(t, &spoiled{Driver: memory.New()}).URL() + "&prefix=annals-"
+// eventStoreDBWithText returns the URL of a log at EventStoreDB, kept by kept,
+// which holds texts that came to nothing, and that log.
+func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *events.Log) {
+	t.Helper()
+	url = esdbtest.Start(t, kept).URL() + "&prefix=annals-"
 	driver, err := eventstoredb.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := events.NewLog(driver)
+	log = events.NewLog(driver)
 	t.Cleanup(func() { log.Close() })
 	if err := leaveTextIn(t.Context(), log, 3); err != nil {
 		t.Fatal(err)
 	}
+	return url, log
+}
+
+// What EventStoreDB has made of a log is read after its streams were truncated.
+func TestALossAtEventStoreDBIsReported(t *testing.T) {
+	url, _ := eventStoreDBWithText(t, &spoiled{Driver: memory.New()})
 	out, err := backedUp(t.Context(), "compact", "--data", t.TempDir(), "--grace", "0s", "--log", url)
 	if err == nil || !strings.Contains(err.Error(), "do not scavenge the server") || strings.Contains(out, "equal") {
 		t.Errorf("compact ends with %v and prints\n%s", err, out)
@@ -258,16 +266,7 @@ func TestALossAtEventStoreDBIsReported(t *testing.T) {
 }
 
 func TestALogAtEventStoreDBIsCompacted(t *testing.T) {
-	url := esdbtest.Start(t, memory.New()).URL() + "&prefix=annals-"
-	driver, err := eventstoredb.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := events.NewLog(driver)
-	t.Cleanup(func() { log.Close() })
-	if err := leaveTextIn(t.Context(), log, 3); err != nil {
-		t.Fatal(err)
-	}
+	url, log := eventStoreDBWithText(t, memory.New())
 	data := t.TempDir()
 	for _, step := range []struct {
 		args []string
