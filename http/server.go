@@ -21,6 +21,7 @@ import (
 
 	"annals/commands/quota"
 	"annals/events"
+	"annals/events/disk"
 	"annals/events/originals"
 	"annals/http/ratelimit"
 	"annals/queries/accesslog"
@@ -80,6 +81,7 @@ type Server struct {
 	Brake   *ratelimit.Brake
 	Origins []string // whose web pages may call, as "https://app.example"; "*" is everyone's
 	Version string   // of the program
+	Disks   disk.Folders
 
 	KeepAlive time.Duration // between comments in a progress stream; 15 s
 	Stall     time.Duration // without progress, until a progress stream ends; 60 s

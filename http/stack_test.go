@@ -30,7 +30,7 @@ func startStackOver(t *testing.T, engines func(*projections.Options), change ...
 		stack := stacktest.Open(t, h.Commands.(*commands.Handler), engines)
 		h.Queries = stack.Queries
 		measures := h.Metrics.(*metrics.Metrics)
-		measures.Follow(stack.Queries)
+		measures.Follow(stack.Queries, nil)
 		stack.Importer.Observe = measures.Step
 		h.Await, h.Revise, h.Silence = time.Hour, time.Hour, time.Hour
 		for _, set := range change {

@@ -3,6 +3,7 @@ package http
 import (
 	"net/http"
 	"runtime"
+	"strings"
 
 	"annals/events"
 	"annals/events/fault"
@@ -21,6 +22,7 @@ type readiness struct {
 	Status string       `json:"status,omitempty"`
 	Detail string       `json:"detail,omitempty"` // why not
 	Away   string       `json:"away,omitempty"`   // what does not answer, though reads can be
+	Full   string       `json:"full,omitempty"`   // which disk is full, though reads can be answered
 	Models []modelState `json:"read_models,omitempty"`
 }
 
@@ -50,7 +52,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if fault.Is(err, fault.Unavailable) {
 		_, state.Away = describe(err)
 	}
-	state.Models = each(models, newModelState)
+	state.Models, state.Full = each(models, newModelState), s.full(models)
 	err = s.Queries.Ready(r.Context())
 	if s.stopping.Load() {
 		err = errStopping
@@ -61,10 +63,28 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		if status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "5")
 		}
-		_ = coreDialect.write(w, status, readiness{Detail: why, Models: state.Models})
+		_ = coreDialect.write(w, status, readiness{Detail: why, Full: state.Full, Models: state.Models})
 		return
 	}
 	_ = coreDialect.write(w, http.StatusOK, state)
+}
+
+// full says which disks have no room, and what comes of that; "" where all have.
+func (s *Server) full(models []queries.Model) string {
+	var text []string
+	if folders := s.Disks.Full(); len(folders) > 0 {
+		text = append(text, "no room is left on the disk of: "+strings.Join(folders, ", ")+"; nothing can be imported or changed until there is some")
+	}
+	var behind []string
+	for _, m := range models {
+		if m.Full {
+			behind = append(behind, m.Name)
+		}
+	}
+	if len(behind) > 0 {
+		text = append(text, "these read models stay behind for want of room: "+strings.Join(behind, ", "))
+	}
+	return strings.Join(text, "; ")
 }
 
 // errStopping is told by a server that is still there for whoever does not ask

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/disk"
 	"annals/events/fault"
 )
 
@@ -24,6 +25,8 @@ const (
 	longestPause = 10 * time.Second
 	// logPause is the most between two tries to read a log that does not answer.
 	logPause = 2 * time.Second
+	// fullPause is the most between two tries while the disk is full.
+	fullPause = 5 * time.Second
 	// restAfter is how long nothing must come before caches are emptied.
 	restAfter = 20 * time.Second
 )
@@ -51,6 +54,8 @@ type Runner struct {
 	moved    chan struct{}   // closed and replaced when one of these or failure changes
 	hurry    chan struct{}   // holds one token when wanted rises
 	failure  error           // why the loop stopped, if it did
+	full     error           // why the read model stays behind, where its disk is full
+	harmless events.Position // up to where the log withdraws nothing that a full disk keeps from the read model
 	away     error           // why the second store is behind, if it does not answer
 
 	// Of the loop: when the second store is asked again, and how long that was
@@ -99,7 +104,10 @@ func (r *Runner) run(ctx context.Context) error {
 		}
 		r.strange = ofOtherLog(err)
 		_, replaced := r.Moved()
-		if r.shared == nil || !passing(err) || ofLog(err) {
+		if disk.IsFull(err) && !ofLog(err) {
+			pause = min(pause, fullPause)
+			replaced = r.tell(func() { r.full = r.fullError(err) })
+		} else if r.shared == nil || !passing(err) || ofLog(err) {
 			replaced = r.tell(func() { r.failure = r.stoppedError() })
 		} else { // another node may go on, and this one can soon
 			pause = time.Second
@@ -159,10 +167,14 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	if more, err = g.step(ctx); err == nil {
 		err = r.flush(ctx)
 	}
-	if err == nil && (g.position > position || g.applied > applied || r.Err() != nil) {
+	if err == nil && (g.position > position || g.applied > applied || r.Err() != nil || r.Full() != nil) {
+		if r.Full() != nil {
+			r.logger.Info("there is room again, and the projection goes on")
+		}
 		err = r.tellStep(ctx)
 		r.tell(func() { // what failed works again
 			r.position, r.applied, r.failure = max(r.position, g.position), max(r.applied, g.applied), nil
+			r.full = nil
 		})
 	}
 	return more, err

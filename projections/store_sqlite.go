@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/disk"
 	"annals/events/failpoint"
 	"annals/schema"
 
@@ -221,7 +222,9 @@ func (s *sqliteStore) Transaction(ctx context.Context, fn func(Tx) error) (err e
 	defer func() {
 		if err != nil {
 			_, undo := s.write.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			err = errors.Join(err, undo)
+			if !disk.IsFull(err) { // SQLite has undone it then
+				err = errors.Join(err, undo)
+			}
 		}
 	}()
 	if err := fn(s); err != nil {

@@ -59,8 +59,8 @@ func (r *Runner) Away() error {
 }
 
 // Wait returns nil once the read model has passed position p. It returns
-// ctx's error, or one of kind fault.Unavailable when the loop has stopped or
-// waits for a second store that does not answer.
+// ctx's error, or one of kind fault.Unavailable when the loop has stopped, has no
+// room on its disk, or waits for a second store that does not answer.
 func (r *Runner) Wait(ctx context.Context, p events.Position) error {
 	return r.wait(ctx, p, func() (events.Position, error) { return r.position, r.away })
 }
@@ -76,7 +76,7 @@ func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at 
 	for {
 		r.mu.Lock()
 		position, away := passed()
-		failure, moved := r.failure, r.moved
+		failure, full, moved := r.failure, r.full, r.moved
 		if r.shared != nil && r.shared.stopped && failure == nil {
 			failure = r.stoppedError()
 		}
@@ -86,6 +86,8 @@ func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at 
 			return failure
 		case position >= p:
 			return nil
+		case full != nil:
+			return full
 		case away != nil:
 			return away
 		}

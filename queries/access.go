@@ -31,8 +31,8 @@ type folderAccess struct {
 	path  string
 }
 
-func (q *Queries) viewer(user events.User) (*viewer, error) {
-	if err := q.trusted(); err != nil {
+func (q *Queries) viewer(ctx context.Context, user events.User) (*viewer, error) {
+	if err := q.trusted(ctx); err != nil {
 		return nil, err
 	}
 	principals, err := json.Marshal(user.Principals())

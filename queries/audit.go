@@ -89,7 +89,7 @@ type trail struct {
 
 // trail looks up what the user owns.
 func (q *Queries) trail(ctx context.Context, user events.User) (*trail, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}

@@ -270,7 +270,7 @@ const (
 // Find returns where things are, of those that there are, whoever may read
 // them: it is for records of access alone.
 func (q *Queries) Find(ctx context.Context, things []string) (map[string]accesslog.Found, error) {
-	if err := q.trusted(); err != nil {
+	if err := q.trusted(ctx); err != nil {
 		return nil, err
 	}
 	all := map[string]accesslog.Found{}
@@ -313,7 +313,7 @@ func (q *Queries) Find(ctx context.Context, things []string) (map[string]accessl
 // an administrator.
 func (q *Queries) Granted(ctx context.Context, user events.User, folder string) (bool, error) {
 	user.Admin = false
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return false, err
 	}

@@ -83,7 +83,7 @@ func (v *viewer) documentsIn(ctx context.Context, folder string) ([]Document, er
 // not exist or may not be read is fault.NotFound. No document lies outside of
 // every folder: without a folder and a tag the list is empty.
 func (q *Queries) Documents(ctx context.Context, user events.User, f DocumentFilter) (docs []Document, next string, err error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, "", err
 	}
@@ -191,7 +191,7 @@ func parseCursor(s string) (cursor, error) {
 // Describe returns a document that the user may read without reading its text,
 // or a folder's summary, which is all text.
 func (q *Queries) Describe(ctx context.Context, user events.User, id uuid.UUID) (Document, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return Document{}, err
 	}
@@ -255,7 +255,7 @@ func (v *viewer) documentsByID(ctx context.Context, ids []string) (map[string]Do
 // read, in the order of ids, each once. A text that cannot be read in time is
 // left out.
 func (q *Queries) DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]Document, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +333,7 @@ const (
 // VisibleTags returns the tags of all documents that the user may read, in
 // order.
 func (q *Queries) VisibleTags(ctx context.Context, user events.User) ([]string, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ const (
 // DuplicateOf returns a document with these bytes that the user may read: the
 // oldest in the folder, where it holds one, or else the oldest.
 func (q *Queries) DuplicateOf(ctx context.Context, user events.User, folder uuid.UUID, sha256 string) (document uuid.UUID, found bool, err error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return uuid.Nil, false, err
 	}

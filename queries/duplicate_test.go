@@ -38,7 +38,7 @@ func TestADuplicateIsLookedForInTheFolderFirst(t *testing.T) {
 		if err != nil || got != c.want || found != (c.want != uuid.Nil) {
 			t.Errorf("DuplicateOf(%s, %v) = %v, %v (%v), want %v", c.user.Principal, c.folder, got, found, err, c.want)
 		}
-		v, err := f.viewer(c.user)
+		v, err := f.viewer(t.Context(), c.user)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func (v *viewer) foldAll(ctx context.Context, rows []folderRow) ([]Folder, error
 // at the top of what the user may read. A parent that does not exist or may not
 // be read is fault.NotFound.
 func (q *Queries) Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]Folder, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (v *viewer) top(ctx context.Context) ([]Folder, error) {
 
 // Folder returns a folder that the user may read, or fault.NotFound.
 func (q *Queries) Folder(ctx context.Context, user events.User, id uuid.UUID) (Folder, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return Folder{}, err
 	}
@@ -147,7 +147,7 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 // FolderPaths returns the paths from the top level of all folders that the user
 // may read, in order.
 func (q *Queries) FolderPaths(ctx context.Context, user events.User) ([]string, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (q *Queries) FolderPaths(ctx context.Context, user events.User) ([]string, 
 // summaries and jobs tell it; the folders above it need not be readable. found
 // is false where there is none that the user may read.
 func (q *Queries) FolderAt(ctx context.Context, user events.User, path string) (f Folder, found bool, err error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return f, false, err
 	}
@@ -180,7 +180,7 @@ func (q *Queries) FolderAt(ctx context.Context, user events.User, path string) (
 // FolderDetail returns a folder with what is around it, as far as the user may
 // read it.
 func (q *Queries) FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (d FolderDetail, err error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return d, err
 	}

@@ -15,7 +15,7 @@ import (
 // still there or not. A folder comes before those below it, and folders beside each other by
 // their names. It reads what is returned and little more.
 func (q *Queries) FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}

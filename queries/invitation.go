@@ -35,7 +35,7 @@ const mostInvitations = 1000
 // stands in the list of a folder that is there and whose inviter owns it, and is
 // not blocked.
 func (q *Queries) Invitations(ctx context.Context, user events.User) ([]Invitation, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (q *Queries) Invitations(ctx context.Context, user events.User) ([]Invitati
 
 // BlockedInviters returns whose invitations the user does not see, in order.
 func (q *Queries) BlockedInviters(ctx context.Context, user events.User) ([]Blocked, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}

@@ -174,7 +174,7 @@ func (q *Queries) lookUp(ctx context.Context, user events.User, files []fileRow)
 	if len(ids) == 0 {
 		return nil
 	}
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return err
 	}

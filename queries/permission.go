@@ -27,7 +27,7 @@ func (g *grantRow) fields() []any {
 // Permissions returns whom a folder is shared with, in order of principal, to
 // those who own it. Who may only read it gets fault.Forbidden.
 func (q *Queries) Permissions(ctx context.Context, user events.User, folder uuid.UUID) (Permissions, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return Permissions{}, err
 	}
@@ -64,7 +64,7 @@ func (q *Queries) Permissions(ctx context.Context, user events.User, folder uuid
 // Access returns what the user may do in a folder and with what is in it. One
 // that does not exist or may not be read is fault.NotFound.
 func (q *Queries) Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return events.NoAccess, err
 	}

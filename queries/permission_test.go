@@ -82,7 +82,7 @@ func TestWhatMayBeDoneInAFolderIsTheSameOnceAllWereListed(t *testing.T) {
 		user events.User
 		want folderAccess
 	}{{admin, folderAccess{events.Own, "Top/Sub"}}, {alice, folderAccess{events.Own, "Top/Sub"}}, {bob, folderAccess{events.Write, "Top/Sub"}}} {
-		v, err := f.viewer(c.user)
+		v, err := f.viewer(t.Context(), c.user)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,8 +49,14 @@ func (q *Queries) Ready(ctx context.Context) error {
 			p = m.Applied()
 		}
 		if p < q.Start {
+			if full := m.Full(); full != nil {
+				return full
+			}
 			return fault.Errorf(fault.Unavailable, "the read model %s is at position %d of %d", m.Name(), p, q.Start)
 		}
+	}
+	if err := q.trusted(ctx); err != nil {
+		return err
 	}
 	_, err := passed(ctx, q.Models.Vault) // which every read asks first
 	return err
@@ -94,10 +100,17 @@ func passed(ctx context.Context, m *projections.Runner) (p events.Position, err 
 }
 
 // trusted returns an error where the read model that permissions hang on cannot
-// be trusted: it has stopped, or does not know yet what was withdrawn before
-// the service started.
-func (q *Queries) trusted() error {
-	if err := q.Models.Vault.Err(); err != nil {
+// be trusted: it has stopped, does not know yet what was withdrawn before the
+// service started, or cannot take in what was withdrawn since, for want of room.
+func (q *Queries) trusted(ctx context.Context) error {
+	err := q.Models.Vault.Err()
+	if full := q.Models.Vault.Full(); full != nil && err == nil {
+		var withdraws bool
+		if withdraws, err = q.Models.Vault.Withdraws(ctx); withdraws {
+			err = cmp.Or(err, full)
+		}
+	}
+	if err != nil {
 		return fault.Errorf(fault.Unavailable, "the vault cannot be read at the moment: %w", err)
 	}
 	if p := q.Models.Vault.Position(); p < q.Start {
@@ -198,6 +211,7 @@ type Model struct {
 	Lag            time.Duration   // for how long the first event that it has not passed is in the log; 0 where there is none
 	Unheard        bool            // the log does not answer: Head and Lag are not known
 	Waiting        int             // documents that the search index takes behind everything else: very large ones, and those in folders that were moved
+	Full           bool            // it stays behind because its disk is full
 	Leads          bool            // of nodes that share it this one applies events
 	Parked         int             // events that could not be applied, and those that wait behind them in their streams
 }

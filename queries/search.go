@@ -34,7 +34,7 @@ func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Sou
 	if s.Limit <= 0 {
 		s.Limit = defaultSearchLimit
 	}
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}

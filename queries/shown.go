@@ -135,7 +135,7 @@ type Place struct {
 // PlaceOf returns where a path leads that begins at the top level, or as the user
 // is shown it. One that is both is the former.
 func (q *Queries) PlaceOf(ctx context.Context, user events.User, path string) (p Place, err error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return p, err
 	}
@@ -152,7 +152,7 @@ func (q *Queries) PlaceOf(ctx context.Context, user events.User, path string) (p
 
 // ShownPaths returns paths from the top level as the user is shown them.
 func (q *Queries) ShownPaths(ctx context.Context, user events.User, paths []string) ([]string, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func lag(ctx context.Context, m *projections.Runner, at Model) (time.Duration, e
 }
 
 func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Model, err error) {
-	state.Name, state.Position, state.Leads = m.Name(), m.Position(), m.Leads()
+	state.Name, state.Position, state.Leads, state.Full = m.Name(), m.Position(), m.Leads(), m.Full() != nil
 	if err := m.DB().QueryRowContext(ctx, `SELECT count(*) FROM parked`).Scan(&state.Parked); err != nil {
 		return state, err
 	}

@@ -24,7 +24,7 @@ const summaryEntries = 100
 // the user may read. Its status is none where that is nothing, and unavailable
 // while a job works in the folder.
 func (q *Queries) FolderSummary(ctx context.Context, user events.User, path string) (FolderSummary, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return FolderSummary{}, err
 	}

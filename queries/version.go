@@ -31,7 +31,7 @@ const versionColumns = `SELECT * FROM (
 // Versions lists all versions of a document that the user may read now, the
 // oldest first and the current one last.
 func (q *Queries) Versions(ctx context.Context, user events.User, document uuid.UUID) ([]Version, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (q *Queries) Versions(ctx context.Context, user events.User, document uuid.
 // name the original of that version. The folder that it was in then is told
 // where the user may read it now. A version that never was is fault.NotFound.
 func (q *Queries) DocumentVersion(ctx context.Context, user events.User, document uuid.UUID, version int, content bool) (Document, error) {
-	v, err := q.viewer(user)
+	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return Document{}, err
 	}

@@ -112,7 +112,7 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 // documents returns the documents of passages, as they were when the passages'
 // content was theirs, as far as the user may read them and asked for them.
 func (c *check) documents(ctx context.Context, passages []passage) (map[string]Document, error) {
-	v, err := c.viewer(c.user)
+	v, err := c.viewer(ctx, c.user)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"annals/events"
 	"annals/events/backup"
+	"annals/events/disk"
 	"annals/events/eventstoredb"
 	"annals/events/originals"
 	"annals/events/postgres"
@@ -90,6 +91,24 @@ func (c *serveConfig) checkPlaces() error {
 	}
 	_, err = accountsThere(c.accounts, c.data)
 	return err
+}
+
+// folders returns the folders of this machine that the service writes to.
+func (c *serveConfig) folders() disk.Folders {
+	all := disk.Folders{{Name: "data", Path: c.data}, {Name: "temp", Path: os.TempDir()}}
+	for _, engine := range []struct{ flag, text, scheme string }{
+		{logFlag, c.log, "sqlite"}, {"originals", c.originals, "file"}, {"read-models", c.readModels, "sqlite"}, {"search", c.search, "bleve"},
+	} {
+		path, err := place(engine.flag, engine.text, c.data, engine.scheme, engine.flag)
+		if err != nil {
+			continue // it is no folder, but a server
+		}
+		if engine.flag == logFlag {
+			path = filepath.Dir(path)
+		}
+		all = append(all, disk.Folder{Name: engine.flag, Path: path})
+	}
+	return all
 }
 
 // openLog opens the log that the URL of a flag names, or that of the data folder.

@@ -193,15 +193,20 @@ func (p *serverProcess) end(sig os.Signal) error {
 	return nil
 }
 
-// request makes one request.
+// request makes one request, with a JSON body where it is not "".
 func (p *serverProcess) request(token, method, path, body string) (status int, reply []byte, err error) {
+	return p.send(token, method, path, "application/json", body)
+}
+
+// send makes one request.
+func (p *serverProcess) send(token, method, path, mediaType, body string) (status int, reply []byte, err error) {
 	r, err := http.NewRequest(method, p.base+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", mediaType)
 	}
 	answer, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	if err != nil {

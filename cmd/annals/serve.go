@@ -17,6 +17,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/pdfium"
+	"annals/events/disk"
 	"annals/events/fault"
 	"annals/http/signin"
 	"annals/projections/searchindex"
@@ -137,9 +138,9 @@ func newLogger(c *serveConfig, w io.Writer) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: tellCauses}
 	switch c.logFormat {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, options)), nil
+		return slog.New(disk.Quiet(slog.NewTextHandler(w, options))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+		return slog.New(disk.Quiet(slog.NewJSONHandler(w, options))), nil
 	}
 	return nil, fmt.Errorf("--log-format %s: must be text or json", c.logFormat)
 }

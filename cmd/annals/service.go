@@ -189,7 +189,7 @@ func (s *service) openStores(ctx context.Context) error {
 		return err
 	}
 	s.queries = &queries.Queries{Models: s.models, SearchLimit: s.config.searchLimit, Start: head}
-	s.metrics.Follow(s.queries)
+	s.metrics.Follow(s.queries, s.config.folders())
 	return nil
 }
 
@@ -307,6 +307,7 @@ func (s *service) openServer() error {
 	s.server.UserExists = s.userExists
 	s.server.Origins = s.config.origins
 	s.server.Version = version()
+	s.server.Disks = s.config.folders()
 	s.server.Stall = s.config.stall
 	s.server.Linger = s.config.drainTime()
 	s.server.Logger, s.server.AccessLog = s.logger, s.config.accessLog

@@ -94,7 +94,7 @@ func TestAFaultOfTheReadSideLeavesTheRest(t *testing.T) {
 	} {
 		var log strings.Builder
 		m := metrics.New("1.2", slog.New(slog.NewTextHandler(&log, nil)))
-		m.Follow(test.reads)
+		m.Follow(test.reads, nil)
 		got := lines(t, m)
 		want(t, got, models...)
 		want(t, got, test.told...)

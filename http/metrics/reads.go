@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"annals/events/disk"
 	"annals/queries"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,11 +17,17 @@ type Reads interface {
 	Backlog(ctx context.Context) (queries.Backlog, error)
 }
 
-// Follow has every scrape ask how the read side does. It is called once.
-func (m *Metrics) Follow(reads Reads) { m.registry.MustRegister(state{reads}) }
+// Follow has every scrape ask how the read side does, and how much room there
+// is for folders. It is called once.
+func (m *Metrics) Follow(reads Reads, disks disk.Folders) {
+	m.registry.MustRegister(state{reads, disks})
+}
 
 // state is what is looked up at a scrape.
-type state struct{ Reads }
+type state struct {
+	Reads
+	disks disk.Folders
+}
 
 // patience is for how long a scrape waits for a busy store.
 const patience = 5 * time.Second
@@ -37,12 +44,13 @@ var (
 	parked     = byModel("parked_events", "Events that could not be applied to a read model, and those that wait behind them in their streams.")
 	deferred   = prometheus.NewDesc("annals_search_documents_waiting", "Documents that the search index takes behind everything else: very large ones, and those in folders that were moved.", nil, nil)
 	queued     = prometheus.NewDesc("annals_import_files_waiting", "Accepted files whose import has not ended, those in work among them.", nil, nil)
+	freeBytes  = prometheus.NewDesc("annals_disk_free_bytes", "Room that is left on the disk of a folder that the service writes to.", []string{"folder"}, nil)
 	oldest     = prometheus.NewDesc("annals_import_oldest_file_seconds", "For how long the oldest file whose import has not ended has been accepted.", nil, nil)
 )
 
 // Describe is that of prometheus.Collector.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, deferred, queued, oldest} {
+	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, deferred, queued, oldest, freeBytes} {
 		to <- d
 	}
 }
@@ -53,6 +61,9 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for _, space := range s.disks.Space() {
+		gauge(freeBytes, float64(space.Free), space.Folder)
 	}
 	models, err := s.Status(ctx)
 	if err != nil {

@@ -31,6 +31,7 @@ import (
 	bbolt "go.etcd.io/bbolt/errors"
 
 	"annals/events"
+	"annals/events/disk"
 	"annals/events/fault"
 	"annals/projections/searchindex"
 )
@@ -185,7 +186,7 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // bleve's errors do not tell damage
+	if !errors.As(err, new(syscall.Errno)) && !disk.IsFull(err) && x.check(math.MaxInt) != nil { // bleve's errors do not tell damage
 		return damaged(x.dir, err)
 	}
 	return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// smallDisk returns a folder on a disk of its own, with room for some megabytes.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("annals-test", dir, "tmpfs", 0, "size=16m"); err != nil {
+		t.Skipf("a small disk cannot be mounted here, which takes the right to mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill takes all room on a disk, until free is called.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for size := 1 << 16; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = file.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A full disk keeps read models from what is new. What they hold is read on, but
+// for what was withdrawn since; once there is room all goes on by itself.
+func TestAFullDiskStopsNoReading(t *testing.T) {
+	t.Parallel()
+	dir, models := t.TempDir(), smallDisk(t)
+	data := filepath.Join(dir, "annals-data")
+	server, err := startServer(dir, nil, "--read-models", "sqlite://"+models, "--shares", "open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.end(os.Kill) })
+	if _, err := account(t, data, "a long password\n", "user", "add", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[string]string{}
+	for _, user := range []string{"admin", "bob"} {
+		if tokens[user], err = issueToken(data, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request := func(user, method, path, body string) (int, string) {
+		t.Helper()
+		status, reply, err := server.request(tokens[user], method, path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status, string(reply)
+	}
+	// until asks until the reply has, or has not, a text.
+	until := func(user, method, path, body, text string, has bool) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			status, reply := request(user, method, path, body)
+			if status == 200 && strings.Contains(reply, text) == has {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s %s of %s = %d %s; want one where %q is there: %v", method, path, user, status, reply, text, has)
+			}
+		}
+	}
+	upload := func(name, text string) {
+		t.Helper()
+		const form = "--b\r\nContent-Disposition: form-data; name=\"file_metadata\"\r\n\r\n[{\"folder_name\": \"Sea\"}]\r\n--b\r\n" +
+			"Content-Disposition: form-data; name=\"files\"; filename=\"NAME\"\r\n\r\nTEXT\r\n--b--\r\n"
+		body := strings.NewReplacer("NAME", name, "TEXT", text).Replace(form)
+		if status, reply, err := server.send(tokens["admin"], "POST", "/core/ingest", "multipart/form-data; boundary=b", body); err != nil || status >= 300 {
+			t.Fatalf("upload of %s = %d %s, %v", name, status, reply, err)
+		}
+	}
+	const lighthouse, harbour = `{"query": "Who finished the lighthouse at Eddystone?"}`, `{"query": "Which harbour is the deepest?"}`
+	upload("lighthouse.md", "The lighthouse at Eddystone was finished by John Smeaton.")
+	until("admin", "POST", "/core/search", lighthouse, "Smeaton", true)
+	_, folders := request("admin", "GET", "/vault/folders", "")
+	folder := "/vault/folders/" + folders[strings.Index(folders, `"id":"`)+6:][:36] + "/permissions"
+	if status, reply := request("admin", "PUT", folder, `{"permissions": [{"principal": "user:bob", "access": "read"}]}`); status != 200 {
+		t.Fatalf("share = %d %s", status, reply)
+	}
+	until("bob", "POST", "/core/search", lighthouse, "Smeaton", true)
+
+	free := fill(t, models)
+	upload("harbour.md", "The deepest harbour is that of Sydney.")
+	until("admin", "GET", "/readyz", "", "these read models stay behind for want of room: vault", true)
+	until("admin", "GET", "/readyz", "", "no room is left on the disk of: read-models", true)
+	until("admin", "GET", "/metrics", "", `annals_disk_free_bytes{folder="read-models"} 0`, true)
+	for range 5 {
+		if status, reply := request("bob", "POST", "/core/search", lighthouse); status != 200 || !strings.Contains(reply, "Smeaton") {
+			t.Fatalf("while the disk is full, a search = %d %s", status, reply)
+		}
+		if status, reply := request("bob", "POST", "/core/ask", lighthouse); status != 200 || !strings.Contains(reply, "John Smeaton") {
+			t.Fatalf("while the disk is full, a question = %d %s", status, reply)
+		}
+	}
+	if status, reply := request("admin", "PUT", folder, `{"permissions": []}`); status != 202 {
+		t.Fatalf("while the disk is full, to withdraw a share = %d %s", status, reply)
+	}
+	for _, user := range []string{"bob", "admin"} {
+		if status, reply := request(user, "POST", "/core/search", lighthouse); status != 503 || !strings.Contains(reply, "the disk is full") {
+			t.Errorf("while it is not known what was withdrawn, a search of %s = %d %s", user, status, reply)
+		}
+	}
+	if status, reply := request("admin", "GET", "/readyz", ""); status != 503 || !strings.Contains(reply, "the disk is full") {
+		t.Errorf("readyz = %d %s", status, reply)
+	}
+
+	free()
+	until("admin", "POST", "/core/search", harbour, "Sydney", true)
+	until("admin", "GET", "/readyz", "", "full", false)
+	if status, reply := request("bob", "POST", "/core/search", lighthouse); status != 200 || strings.Contains(reply, "Smeaton") {
+		t.Errorf("after the share was withdrawn, a search = %d %s", status, reply)
+	}
+	if err := server.end(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(server.stderr.String(), "projection stopped"); n < 1 || n > 2 {
+		t.Errorf("of all that is tried again and again %d lines are logged within a minute, want one: %s", n, server.stderr.String())
+	}
+}

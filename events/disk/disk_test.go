@@ -1,0 +1,77 @@
+package disk
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// sqliteFull returns SQLite's own error of a full disk.
+func sqliteFull(t *testing.T) error {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "a.db")+"?_pragma=max_page_count(2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.Exec(`CREATE TABLE a (x); INSERT INTO a VALUES (zeroblob(100000))`)
+	return err
+}
+
+func TestAFullDiskIsKnownHoweverItIsReported(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{sqliteFull(t), true},
+		{&pgconn.PgError{Code: "53100"}, true},
+		{fmt.Errorf("write: %w", full[0]), true},
+		{fmt.Errorf("a library that keeps the text alone: %v", full[0]), true},
+		{&pgconn.PgError{Code: "53200"}, false},
+		{io.ErrUnexpectedEOF, false},
+		{nil, false},
+	} {
+		if got := IsFull(c.err); got != c.want {
+			t.Errorf("IsFull(%v) = %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+func TestTheRoomOfAFolderIsThatOfItsDisk(t *testing.T) {
+	there := Folder{"data", t.TempDir()}
+	got := Folders{there, {"gone", filepath.Join(there.Path, "gone")}}.Space()
+	if len(got) != 1 || got[0].Folder != "data" || got[0].Free <= 0 {
+		t.Errorf("Space = %+v, want the room of data alone", got)
+	}
+}
+
+func TestAFullDiskIsLoggedOnceAMinute(t *testing.T) {
+	var out bytes.Buffer
+	handler := Quiet(slog.NewTextHandler(&out, nil)).(*quiet)
+	now := time.Now()
+	handler.last.now = func() time.Time { return now }
+	one, other := slog.New(handler).With("projection", "one"), slog.New(handler).With("projection", "other")
+	for range 10 {
+		one.Error("stopped", "error", full[0])
+		other.Error("stopped", "error", fmt.Errorf("write: %w", full[0]))
+		other.Error("stopped", "error", errors.New("another fault"))
+	}
+	now = now.Add(logEvery)
+	other.Error("stopped", "error", full[0])
+	text := out.String()
+	if n := strings.Count(text, "another fault"); n != 10 {
+		t.Errorf("%d of 10 other faults are logged: %s", n, text)
+	}
+	if n := strings.Count(text, full[0].Error()); n != 2 || !strings.Contains(text, "projection=other") || !strings.Contains(text, "not_logged=19") {
+		t.Errorf("a full disk is logged %d times in a minute and at its end, want twice, and how often besides: %s", n, text)
+	}
+}

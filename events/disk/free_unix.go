@@ -1,0 +1,22 @@
+//go:build unix
+
+package disk
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+var full = []error{unix.ENOSPC, unix.EDQUOT}
+
+func free(path string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, err
+	}
+	// Systems differ in the types of these, and in whether what is kept for root
+	// is told as less than nothing.
+	blocks, size := int64(s.Bavail), uint64(s.Bsize)
+	return int64(min(uint64(max(0, blocks))*size, math.MaxInt64)), nil
+}

@@ -1,0 +1,67 @@
+package disk
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// logEvery is how often a full disk is logged: all that writes fails by it, and
+// is tried again every few seconds.
+const logEvery = time.Minute
+
+// Quiet returns a handler that passes on one record a minute of those with an
+// error that says that a disk is full, and every other record.
+func Quiet(next slog.Handler) slog.Handler { return &quiet{next, &last{now: time.Now}} }
+
+type quiet struct {
+	slog.Handler
+	last *last // shared by all that were made from one
+}
+
+type last struct {
+	now     func() time.Time
+	mu      sync.Mutex
+	at      time.Time
+	skipped int // records since then
+}
+
+func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
+	isFull := false
+	r.Attrs(func(a slog.Attr) bool {
+		err, ok := a.Value.Any().(error)
+		isFull = ok && IsFull(err)
+		return !isFull
+	})
+	if isFull {
+		now, skipped := q.last.take()
+		if !now {
+			return nil
+		}
+		r = r.Clone()
+		r.AddAttrs(slog.Int("not_logged", skipped))
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+// take reports whether a record is to be passed on, and how many were not since
+// the last that was.
+func (l *last) take() (now bool, skipped int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.now(); l.at.IsZero() || at.Sub(l.at) >= logEvery {
+		skipped, l.at, l.skipped = l.skipped, at, 0
+		return true, skipped
+	}
+	l.skipped++
+	return false, 0
+}
+
+func (q *quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &quiet{q.Handler.WithAttrs(attrs), q.last}
+}
+
+func (q *quiet) WithGroup(name string) slog.Handler {
+	return &quiet{q.Handler.WithGroup(name), q.last}
+}
