@@ -16,6 +16,7 @@ import (
 // longest path that covers a package counts; "/..." covers what is below.
 var rules = map[string][]string{
 	"schema":                            {},
+	"events/disk":                       {},
 	"events/failpoint":                  {},
 	"events/fault":                      {},
 	"events/lookalike":                  {},
@@ -43,15 +44,15 @@ var rules = map[string][]string{
 	"commands/importer/extract/pdfium":  {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/process": {"commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/sandbox": {},
-	"projections":                       {"events", "events/failpoint", "events/fault", "events/lookalike", "events/postgres", "projections/searchindex", "schema"},
+	"projections":                       {"events", "events/failpoint", "events/disk", "events/fault", "events/lookalike", "events/postgres", "projections/searchindex", "schema"},
 	"projections/projectionstest":       {"events/postgres", "events/postgres/postgrestest", "projections"},
 	"projections/searchindex":           {"events", "events/fault"},
-	"projections/searchindex/...":       {"events", "events/fault", "projections/searchindex"},
+	"projections/searchindex/...":       {"events", "events/disk", "events/fault", "projections/searchindex"},
 	"queries":                           {"projections", "projections/searchindex", "events", "events/fault", "events/lookalike", "queries/accesslog", "queries/answer"},
 	"queries/accesslog":                 {"events", "events/fault", "events/postgres"},
 	"queries/answer":                    {"events/fault"},
 	"http": {
-		"commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/ratelimit", "http/signin", "schema",
+		"commands", "commands/quota", "queries", "queries/accesslog", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/ratelimit", "http/signin", "schema",
 		"commands/importer/extract", // which files can be read
 	},
 	"http/mcp":        {"http", "http/ratelimit", "commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/originals"},
@@ -59,7 +60,7 @@ var rules = map[string][]string{
 	"http/signin/...": {"http/signin/sealed", "events/fault"},
 	"http/signin":     {"http/signin/...", "events", "events/failpoint", "events/fault", "events/lookalike", "events/postgres"},
 	// metrics measures the services from outside: what they read and what they append.
-	"http/metrics": {"http", "commands/quota", "queries", "events", "events/fault"},
+	"http/metrics": {"http", "commands/quota", "queries", "events", "events/disk", "events/fault"},
 	"cmd/...":      {"..."},
 }
 
