@@ -13,14 +13,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Every route is described and every description has a route.
+// undescribed are routes for people, which no generated client calls: the text
+// of the documents says where they are.
+var undescribed = []string{"GET /core/openapi.yaml", "GET /vault/openapi.yaml", "GET /vault/documents/{id}.{ext}"}
+
+// Every other route is described and every description has a route.
 func TestRoutesAndDocumentsAgree(t *testing.T) {
 	server := &httpd.Server{}
 	server.Handler()
 	routes := slices.DeleteFunc(routesOf(t, server), func(route string) bool {
 		return !strings.Contains(route, " /core/") && !strings.Contains(route, " /vault/")
 	})
-	var described []string
+	described := slices.Clone(undescribed)
 	for _, name := range []string{"core", "vault"} {
 		for path, item := range loadDocument(t, name).Paths.Map() {
 			for method := range item.Operations() {
@@ -57,9 +61,6 @@ func TestEveryEndpointWantsAToken(t *testing.T) {
 	s := start(t, nil)
 	for _, name := range []string{"core", "vault"} {
 		for path, item := range loadDocument(t, name).Paths.Map() {
-			if path == "/openapi.yaml" {
-				continue
-			}
 			path = "/" + name + strings.NewReplacer("{ext}", "pdf", "{id}", "x", "{job_id}", "x", "{version}", "1").Replace(path)
 			want := `{"detail":"Not authenticated"}`
 			if name == "vault" {

@@ -54,8 +54,9 @@ var vaultRoutes = []route{
 	{"GET", "/audit", metered((*Server).audit)},
 }
 
-// deepLink is the path that passages name, on the vault and at the root.
-const deepLink = "/documents/{id:[^/.]+}.{ext:[^/]+}"
+// deepLink is the path that passages name, on the vault and at the root. What
+// has no id before the dot is a document that is not found, whatever the method.
+const deepLink = "/documents/{id:[0-9a-fA-F]+-[0-9a-fA-F-]+}.{ext:[^/]+}"
 
 type route struct {
 	method, path string

@@ -3,6 +3,7 @@ package http_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/google/uuid"
 )
 
 // validator holds every reply of a test to the documents of the services.
@@ -39,6 +41,9 @@ func loadDocument(t *testing.T, name string) *openapi3.T {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if bytes.Contains(text, []byte("nullable:")) {
+		t.Fatalf("%s.openapi.yaml has `nullable`, which OpenAPI 3.1 does not know: write `type: [string, \"null\"]`", name)
+	}
 	doc, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -51,7 +56,9 @@ func loadDocument(t *testing.T, name string) *openapi3.T {
 
 func init() {
 	openapi3filter.RegisterBodyDecoder("text/markdown", openapi3filter.PlainBodyDecoder)
-	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
+	for _, media := range []string{"application/pdf", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"} {
+		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
+	}
 }
 
 // RoundTrip checks a reply once its body was read: progress streams have no
@@ -62,7 +69,7 @@ func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	for prefix, doc := range v.docs {
-		if !strings.HasPrefix(r.URL.Path, prefix) {
+		if !strings.HasPrefix(r.URL.Path, prefix) || r.URL.Path == prefix+"openapi.yaml" {
 			continue
 		}
 		router, err := gorillamux.NewRouter(doc)
@@ -76,8 +83,13 @@ func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 			continue
 		}
-		if item := doc.Paths.Value("/documents/{id}.{ext}"); item != nil && route.Path == "/documents/{id}" && strings.Contains(params["id"], ".") {
-			route = &routers.Route{Spec: doc, Path: "/documents/{id}.{ext}", PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)}
+		if id, _, linked := strings.Cut(params["id"], "."); linked && route.Path == "/documents/{id}" && uuid.Validate(id) == nil {
+			// A deep link answers like the content that it leads to.
+			item := doc.Paths.Value("/documents/{id}/content")
+			route = &routers.Route{Spec: doc, Path: "/documents/{id}/content", PathItem: item, Method: r.Method, Operation: item.Get}
+			if r.Method != http.MethodGet {
+				continue
+			}
 		}
 		if route.Operation == nil { // a method that the path does not have
 			continue
@@ -108,6 +120,10 @@ func (b *validated) Read(p []byte) (int, error) {
 
 func (b *validated) check() {
 	r := b.resp.Request
+	if strings.HasPrefix(b.resp.Header.Get("Content-Type"), "text/event-stream") {
+		b.checkEvents()
+		return
+	}
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: b.params, Route: b.route},
 		Status:                 b.resp.StatusCode, Header: b.resp.Header,
@@ -116,5 +132,26 @@ func (b *validated) check() {
 	in.SetBodyBytes(b.read.Bytes())
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		b.t.Errorf("%s %s answers %d %.300s, which is not as described: %v", r.Method, r.URL, b.resp.StatusCode, b.read.String(), err)
+	}
+}
+
+// checkEvents holds every event of a progress stream to its schema, which a
+// validator of whole bodies cannot.
+func (b *validated) checkEvents() {
+	event := b.route.Spec.Components.Schemas["ProgressEvent"].Value
+	for line := range strings.Lines(b.read.String()) {
+		text, isEvent := strings.CutPrefix(line, "data:")
+		if !isEvent {
+			if line != "\n" && !strings.HasPrefix(line, ":") {
+				b.t.Errorf("the line %q of a stream is neither an event nor a comment", line)
+			}
+			continue
+		}
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			b.t.Errorf("the event %q: %v", text, err)
+		} else if err := event.VisitJSON(value); err != nil {
+			b.t.Errorf("the event %q is not as described: %v", text, err)
+		}
 	}
 }
