@@ -44,7 +44,7 @@ func uploadCost(data []events.Data) (n int64) {
 // checkUpload returns an error where a new job adds more than a user may add to
 // the log at the moment.
 func (h *Handler) checkUpload(ctx context.Context, user events.User, data ...events.Data) error {
-	budget, err := h.Changes.Open(ctx, user)
+	budget, err := h.charge(ctx, user)
 	if err != nil {
 		return err
 	}

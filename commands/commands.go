@@ -124,7 +124,7 @@ const (
 // returns the position of what was appended, or where nothing was, of what
 // was decided on.
 func do[S state](ctx context.Context, h *Handler, c *cache[S], a action[S]) (events.Position, error) {
-	budget, err := h.Changes.Open(ctx, a.user)
+	budget, err := h.charge(ctx, a.user)
 	if err != nil {
 		return 0, err
 	}

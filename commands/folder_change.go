@@ -313,5 +313,5 @@ func (h *Handler) changeTree(ctx context.Context, user events.User, correlation,
 
 // causedBy is the cause of what a user asks of the vault.
 func causedBy(ctx context.Context, user events.User, correlation string) events.Cause {
-	return events.Cause{Actor: user.Principal, Via: via(ctx, "vault"), Correlation: correlation}
+	return events.Cause{Actor: user.Principal, Via: via(ctx, user, "vault"), Correlation: correlation}
 }

@@ -222,7 +222,7 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 	}
 	h.refuseAlike(ctx, data)
 	data, uploads = finished(data), withRefused(uploads, data)
-	cause := events.Cause{Actor: user.Principal, Via: via(ctx, "import"), Correlation: correlation}
+	cause := events.Cause{Actor: user.Principal, Via: via(ctx, user, "import"), Correlation: correlation}
 	hold := func() (*quota.Hold, error) {
 		hold, err := h.HoldImport(ctx, user)
 		if err == nil {
@@ -237,7 +237,7 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 // now. The user is charged for what is beyond the ordinary; of several uploads at
 // once those fit that together do.
 func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data) (started Started, err error) {
-	budget, err := h.Changes.Open(ctx, user)
+	budget, err := h.charge(ctx, user)
 	if err != nil {
 		return Started{}, err
 	}

@@ -1,6 +1,10 @@
 package commands
 
-import "context"
+import (
+	"context"
+
+	"annals/events"
+)
 
 type viaKey struct{}
 
@@ -10,11 +14,11 @@ func Through(ctx context.Context, part string) context.Context {
 	return context.WithValue(ctx, viaKey{}, part)
 }
 
-// via names the part that a command came through: usual, unless the context
-// says otherwise.
-func via(ctx context.Context, usual string) string {
+// via names the part that a user's command came through: usual, unless the context
+// says otherwise; and the token of the program that sent it, if it has one.
+func via(ctx context.Context, user events.User, usual string) string {
 	if part, ok := ctx.Value(viaKey{}).(string); ok {
-		return part
+		usual = part
 	}
-	return usual
+	return user.Via(usual)
 }

@@ -28,6 +28,19 @@ type User struct {
 	Principal Principal   // user:…
 	Groups    []Principal // group:…
 	Admin     bool        // may do everything
+	// Token is the id of the program's token that the request came with, "" for
+	// any other; ReadOnly says that it changes nothing, whatever its user may.
+	Token    string
+	ReadOnly bool
+}
+
+// Via names the part of the program that a user came through, with the token that
+// he came with, as the audit trail shows it.
+func (u User) Via(part string) string {
+	if u.Token == "" {
+		return part
+	}
+	return part + " by token " + u.Token
 }
 
 // Principals returns everyone as whom the user may be granted something.

@@ -31,6 +31,7 @@ func (s *Server) access(r *http.Request, user events.User, a accesslog.Access) {
 	if a.Via == "" {
 		a.Via, _, _ = strings.Cut(strings.TrimPrefix(routeOf(r), "/"), "/")
 	}
+	a.Via = user.Via(a.Via)
 	s.Accessed(a)
 }
 

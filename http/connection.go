@@ -53,10 +53,13 @@ func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, 
 	if !s.Logger.Enabled(r.Context(), level) {
 		return
 	}
-	a := answered(out, r, took)
+	a, user := answered(out, r, took), about.signedIn()
 	attrs := []slog.Attr{
-		slog.String("user", about.signedIn()), slog.String("method", a.Method), slog.String("route", a.Route), slog.Int("status", a.Status),
+		slog.String("user", string(user.Principal)), slog.String("method", a.Method), slog.String("route", a.Route), slog.Int("status", a.Status),
 		slog.Int64("bytes", out.written), slog.Duration("took", took), slog.String("correlation_id", about.id),
+	}
+	if user.Token != "" {
+		attrs = append(attrs, slog.String("token", user.Token))
 	}
 	if s.Logger.Enabled(r.Context(), slog.LevelDebug) {
 		attrs = append(attrs, slog.String("path", r.URL.Path))
@@ -71,13 +74,13 @@ type requestInfo struct {
 	id string
 
 	mu   sync.Mutex
-	user events.Principal
+	user events.User
 }
 
-func (a *requestInfo) signedIn() string {
+func (a *requestInfo) signedIn() events.User {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return string(a.user)
+	return a.user
 }
 
 // Correlation returns the id of the request that ctx belongs to.
@@ -89,7 +92,7 @@ func Correlation(ctx context.Context) string {
 }
 
 // NoteUser notes who makes the request that ctx belongs to, for its log.
-func NoteUser(ctx context.Context, user events.Principal) {
+func NoteUser(ctx context.Context, user events.User) {
 	if about, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
 		about.mu.Lock()
 		about.user = user

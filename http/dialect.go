@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"annals/commands"
 	"annals/events/fault"
 )
 
@@ -143,6 +144,10 @@ func (d dialect) fail(w http.ResponseWriter, err error) {
 	switch status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	case http.StatusForbidden:
+		if errors.Is(err, commands.ErrReadOnly) { // RFC 6750 §3.1
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", error_description="the token may only read", scope="write"`)
+		}
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "5")
 	case http.StatusTooManyRequests:

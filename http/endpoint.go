@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"annals/commands"
 	"annals/events"
 	"annals/events/fault"
 	"annals/http/ratelimit"
@@ -53,10 +54,11 @@ func (d dialect) withStatus(status int, value any) reply {
 }
 
 // serve makes a handler of an endpoint: it knows the user before anything of
-// the body is read, and tells every fault in the service's dialect.
-func (s *Server) serve(d dialect, answer endpoint) http.Handler {
+// the body is read, and tells every fault in the service's dialect. effect is what
+// the endpoint does.
+func (s *Server) serve(d dialect, answer endpoint, does effect) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.answer(w, r, d, answer); err != nil {
+		if err := s.answer(w, r, d, answer, does); err != nil {
 			s.log(r, err)
 			if w.Header().Get("Connection") != "close" {
 				drain(w, r)
@@ -66,8 +68,11 @@ func (s *Server) serve(d dialect, answer endpoint) http.Handler {
 	})
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answer endpoint) error {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answer endpoint, does effect) error {
 	user, err := s.caller(r)
+	if err == nil && user.ReadOnly && does != reads {
+		err = commands.ErrReadOnly
+	}
 	if err != nil {
 		s.denied(r, user, err)
 		return err
@@ -104,7 +109,7 @@ func (s *Server) caller(r *http.Request) (events.User, error) {
 	}
 	user, _, err := s.Verify(r.Context(), token)
 	if err == nil {
-		NoteUser(r.Context(), user.Principal)
+		NoteUser(r.Context(), user)
 	}
 	return user, err
 }

@@ -15,13 +15,40 @@ import (
 	"annals/events"
 	httpd "annals/http"
 	"annals/http/signin"
+	"annals/http/signin/apitoken"
 
 	"github.com/gorilla/mux"
 )
 
 // roles are those for whom every route is tried: users with their rights in
-// the folder that the matrix is about, and two that are nobody.
-var roles = []string{"owner", "writer", "reader", "member", "stranger", "admin", "expired", "nobody"}
+// the folder that the matrix is about, two that are nobody, and programs with a
+// token of the owner's account, whose scope is read or write.
+var roles = []string{"owner", "writer", "reader", "member", "stranger", "admin", "expired", "nobody", readToken, writeToken}
+
+const (
+	readToken  = "read token"
+	writeToken = "write token"
+)
+
+// status returns what a route answers to a role. A token of the owner's is answered
+// like the owner, but that none with the scope read changes anything, whether there is
+// anything or not.
+func (r row) status(route string, role int) int {
+	switch {
+	case role < len(r.want):
+		return r.want[role]
+	case roles[role] == readToken && changes(route):
+		return http.StatusForbidden
+	}
+	return r.want[0]
+}
+
+// changes reports whether a route is to change anything for those who may. Routes that
+// read say so by GET, or here.
+func changes(route string) bool {
+	method, path, _ := strings.Cut(route, " ")
+	return method != "GET" && !slices.Contains([]string{"/core/search", "/core/ask", "/vault/documents/batch"}, path)
+}
 
 // row is what a route answers to each role. path and body may name {folder},
 // {name}, {document}, {job} and {role}. A write that is to succeed has a thing
@@ -187,7 +214,7 @@ func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User,
 		return i
 	}
 	current, past := issuer(time.Now), issuer(func() time.Time { return time.Now().Add(-2 * signin.TokenLifetime) })
-	for _, role := range roles[:len(roles)-2] {
+	for _, role := range roles[:slices.Index(roles, "expired")] {
 		user := signin.NewAccount{Name: role, Password: "correct horse", Admin: role == "admin"}
 		if role == "member" {
 			user.Groups = []string{"readers"}
@@ -196,6 +223,11 @@ func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User,
 			t.Fatal(err)
 		}
 		if c.tokens[role], _, err = current.Issue(t.Context(), role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for role, scope := range map[string]apitoken.Scope{readToken: apitoken.Read, writeToken: apitoken.Write} {
+		if c.tokens[role], _, err = accounts.CreateToken(t.Context(), signin.NewToken{User: "owner", Scope: scope, Lasts: time.Hour}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,8 +251,8 @@ func writes(route string) bool {
 // succeeding counts the writes that are to succeed.
 func succeeding() (n int) {
 	for route, r := range matrix {
-		for _, status := range r.want {
-			if writes(route) && status < 300 {
+		for role := range roles {
+			if writes(route) && r.status(route, role) < 300 {
 				n++
 			}
 		}
@@ -258,7 +290,7 @@ func routesOf(t *testing.T, server *httpd.Server) (routes []string) {
 func (c *cells) try(route string, r row, role int) {
 	c.Helper()
 	on := c.things[0]
-	refused := writes(route) && r.want[role] >= 300
+	refused := writes(route) && r.status(route, role) >= 300
 	if writes(route) && !refused {
 		last := len(c.things) - 1
 		on, c.things = c.things[last], c.things[:last]
@@ -281,8 +313,11 @@ func (c *cells) try(route string, r row, role int) {
 		bearer = "Bearer " + token
 	}
 	resp, reply := c.do(method, path, body, "Authorization", bearer, "Content-Type", kind, "If-Match", r.match)
-	if resp.StatusCode != r.want[role] {
-		c.Errorf("%s by %s = %d %s, want %d", route, roles[role], resp.StatusCode, reply, r.want[role])
+	if resp.StatusCode != r.status(route, role) {
+		c.Errorf("%s by %s = %d %s, want %d", route, roles[role], resp.StatusCode, reply, r.status(route, role))
+	}
+	if challenge := resp.Header.Get("WWW-Authenticate"); strings.Contains(challenge, "insufficient_scope") != (roles[role] == readToken && changes(route)) {
+		c.Errorf("%s by %s says in WWW-Authenticate: %q", route, roles[role], challenge)
 	}
 	if refused {
 		if now := c.state(on); now != c.untouched {
@@ -290,13 +325,13 @@ func (c *cells) try(route string, r row, role int) {
 			c.untouched = now
 		}
 	}
-	if r.shows != "" && resp.StatusCode == 200 && strings.Contains(reply, r.shows) != (readers[role] == 200) {
+	if r.shows != "" && resp.StatusCode == 200 && strings.Contains(reply, r.shows) != (readers[role%len(readers)] == 200) {
 		c.Errorf("%s by %s shows %s", route, roles[role], reply)
 	}
 	if method == "GET" {
 		resp, _ = c.do("HEAD", path, "", "Authorization", bearer)
-		if resp.StatusCode != r.want[role] && resp.StatusCode != http.StatusMethodNotAllowed {
-			c.Errorf("HEAD %s by %s = %d, want %d", path, roles[role], resp.StatusCode, r.want[role])
+		if resp.StatusCode != r.status(route, role) && resp.StatusCode != http.StatusMethodNotAllowed {
+			c.Errorf("HEAD %s by %s = %d, want %d", path, roles[role], resp.StatusCode, r.status(route, role))
 		}
 	}
 }

@@ -13,45 +13,45 @@ import (
 
 // coreRoutes are paths under CoreURL.
 var coreRoutes = []route{
-	{"POST", "/ingest", (*Server).ingest},
-	{"GET", "/jobs/{job_id}", (*Server).job},
-	{"POST", "/search", (*Server).search},
-	{"POST", "/ask", (*Server).ask},
-	{"GET", "/folders/summary", metered((*Server).folderSummary)},
+	{"POST", "/ingest", (*Server).ingest, changes},
+	{"GET", "/jobs/{job_id}", (*Server).job, reads},
+	{"POST", "/search", (*Server).search, reads},
+	{"POST", "/ask", (*Server).ask, reads},
+	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
 }
 
 // vaultRoutes are paths under VaultURL. The deep link comes before the
 // document, whose id has no dot.
 var vaultRoutes = []route{
-	{"GET", "/folders", metered((*Server).folders)},
-	{"POST", "/folders", (*Server).createFolder},
-	{"GET", "/folders/{id}", metered((*Server).folder)},
-	{"PATCH", "/folders/{id}", (*Server).changeFolder},
-	{"DELETE", "/folders/{id}", (*Server).deleteFolder},
-	{"GET", "/folders/{id}/permissions", metered((*Server).permissions)},
-	{"PUT", "/folders/{id}/permissions", (*Server).shareFolder},
-	{"GET", "/invitations", metered((*Server).invitations)},
-	{"POST", "/invitations/{id}/accept", (*Server).acceptInvitation},
-	{"POST", "/invitations/{id}/decline", (*Server).declineInvitation},
-	{"GET", "/invitations/blocked", metered((*Server).blockedInviters)},
-	{"DELETE", "/invitations/blocked", (*Server).unblockInviter},
-	{"GET", "/documents", metered((*Server).documents)},
-	{"POST", "/documents/batch", (*Server).documentBatch},
-	{"GET", deepLink, (*Server).deepLink},
-	{"GET", "/documents/{id}", metered((*Server).document)},
-	{"PATCH", "/documents/{id}", (*Server).changeDocument},
-	{"DELETE", "/documents/{id}", (*Server).deleteDocument},
-	{"GET", "/documents/{id}/content", (*Server).content},
-	{"PUT", "/documents/{id}/content", (*Server).reviseDocument},
-	{"GET", "/documents/{id}/markdown", metered((*Server).markdown)},
-	{"GET", "/documents/{id}/tags", metered((*Server).documentTags)},
-	{"PUT", "/documents/{id}/tags", (*Server).tagDocument},
-	{"GET", "/documents/{id}/versions", metered((*Server).versions)},
-	{"GET", "/documents/{id}/versions/{version}", metered((*Server).documentVersion)},
-	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent},
-	{"GET", "/tags", metered((*Server).tags)},
-	{"GET", "/usage", (*Server).usage},
-	{"GET", "/audit", metered((*Server).audit)},
+	{"GET", "/folders", metered((*Server).folders), reads},
+	{"POST", "/folders", (*Server).createFolder, changes},
+	{"GET", "/folders/{id}", metered((*Server).folder), reads},
+	{"PATCH", "/folders/{id}", (*Server).changeFolder, changes},
+	{"DELETE", "/folders/{id}", (*Server).deleteFolder, changes},
+	{"GET", "/folders/{id}/permissions", metered((*Server).permissions), reads},
+	{"PUT", "/folders/{id}/permissions", (*Server).shareFolder, changes},
+	{"GET", "/invitations", metered((*Server).invitations), reads},
+	{"POST", "/invitations/{id}/accept", (*Server).acceptInvitation, changes},
+	{"POST", "/invitations/{id}/decline", (*Server).declineInvitation, changes},
+	{"GET", "/invitations/blocked", metered((*Server).blockedInviters), reads},
+	{"DELETE", "/invitations/blocked", (*Server).unblockInviter, changes},
+	{"GET", "/documents", metered((*Server).documents), reads},
+	{"POST", "/documents/batch", (*Server).documentBatch, reads},
+	{"GET", deepLink, (*Server).deepLink, reads},
+	{"GET", "/documents/{id}", metered((*Server).document), reads},
+	{"PATCH", "/documents/{id}", (*Server).changeDocument, changes},
+	{"DELETE", "/documents/{id}", (*Server).deleteDocument, changes},
+	{"GET", "/documents/{id}/content", (*Server).content, reads},
+	{"PUT", "/documents/{id}/content", (*Server).reviseDocument, changes},
+	{"GET", "/documents/{id}/markdown", metered((*Server).markdown), reads},
+	{"GET", "/documents/{id}/tags", metered((*Server).documentTags), reads},
+	{"PUT", "/documents/{id}/tags", (*Server).tagDocument, changes},
+	{"GET", "/documents/{id}/versions", metered((*Server).versions), reads},
+	{"GET", "/documents/{id}/versions/{version}", metered((*Server).documentVersion), reads},
+	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent, reads},
+	{"GET", "/tags", metered((*Server).tags), reads},
+	{"GET", "/usage", (*Server).usage, reads},
+	{"GET", "/audit", metered((*Server).audit), reads},
 }
 
 // deepLink is the path that passages name, on the vault and at the root. What
@@ -61,7 +61,17 @@ const deepLink = "/documents/{id:[0-9a-fA-F]+-[0-9a-fA-F-]+}.{ext:[^/]+}"
 type route struct {
 	method, path string
 	answer       endpoint
+	effect       effect
 }
+
+// effect is what a route does to what is kept. A token whose scope is read gets no
+// further than to those that only read; the zero value is none of them.
+type effect int
+
+const (
+	changes effect = iota
+	reads
+)
 
 // Routes returns the routes of both services and of what is beside them, to be
 // compared with the documents that describe them. Handler must be called
@@ -71,7 +81,7 @@ func (s *Server) Routes() *mux.Router {
 	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
 	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
-	root.Handle(deepLink, s.guard(vaultDialect, s.serve(vaultDialect, (*Server).deepLink))).Methods("GET", "HEAD")
+	root.Handle(deepLink, s.guard(vaultDialect, s.serve(vaultDialect, (*Server).deepLink, reads))).Methods("GET", "HEAD")
 	if s.Metrics != nil {
 		root.Handle("/metrics", s.Metrics).Methods("GET", "HEAD")
 	}
@@ -171,7 +181,7 @@ func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
 		if e.method == "GET" && d.reads {
 			methods = append(methods, "HEAD")
 		}
-		route := r.Handle(e.path, s.guard(d, s.serve(d, e.answer))).Methods(methods...)
+		route := r.Handle(e.path, s.guard(d, s.serve(d, e.answer, e.effect))).Methods(methods...)
 		apartFrom(route, before)
 		before = append(before, route)
 	}

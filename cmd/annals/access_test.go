@@ -73,7 +73,7 @@ func TestWhoseASignInIs(t *testing.T) {
 		t.Errorf("a name that nobody has is recorded as %+v", a)
 	}
 	for _, kind := range []signin.EventKind{signin.SignedIn, signin.SignInFailed, signin.SignInRefused, signin.SignedOut, signin.ProgramAllowed, signin.ProgramDenied,
-		signin.ProgramEnded, signin.ProgramMisused, signin.TokenIssued, signin.UserCreated, signin.UserChanged, signin.PasswordChanged, signin.LinkCreated,
+		signin.ProgramEnded, signin.ProgramMisused, signin.TokenIssued, signin.TokenCreated, signin.TokenRevoked, signin.UserCreated, signin.UserChanged, signin.PasswordChanged, signin.LinkCreated,
 		signin.FactorAdded, signin.FactorRemoved, signin.FactorsReset, signin.FactorsRequired, signin.RecoveryUsed, signin.KeyAdded, signin.KeyDeleted} {
 		r := accesslog.Record{Kind: accesslog.KindOf(string(kind)), Count: 1, Name: "bob"}
 		if said := r.Words(); said == strings.ToLower(said) && strings.HasSuffix(said, `: "bob"`) {

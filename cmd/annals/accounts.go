@@ -120,9 +120,9 @@ func userCopyCommand(dataDir func() string) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "copy --to URL",
 		Short: "Copy all users, keys and programs to accounts elsewhere",
-		Long: "Copy all users with their passwords, the signing keys and the programs to the accounts at a URL, which must\n" +
-			"have had no users: from the data folder to PostgreSQL, when a service grows to several nodes or is restored,\n" +
-			"or back. Sessions and sign-ins of programs are not copied.",
+		Long: "Copy all users with their passwords, the signing keys, the programs and the tokens of annals token create to the\n" +
+			"accounts at a URL, which must have had no users: from the data folder to PostgreSQL, when a service grows to several\n" +
+			"nodes or is restored, or back. Sessions and sign-ins of programs are not copied. A backup has no tokens.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			return withAccounts(cmd, dataDir(), func(ctx context.Context, from *signin.Accounts) (err error) {

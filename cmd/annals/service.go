@@ -321,7 +321,7 @@ func (s *service) openServer() error {
 		Verify: func(ctx context.Context, token string) (events.User, time.Time, error) {
 			user, until, err := verify(ctx, token)
 			if err == nil {
-				httpd.NoteUser(ctx, user.Principal)
+				httpd.NoteUser(ctx, user)
 			}
 			return user, until, err
 		},

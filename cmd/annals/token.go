@@ -12,11 +12,12 @@ import (
 // tokenCommand prints an ID token of one hour for a user of the built-in
 // provider, and nothing else, so that a script can use it as it is.
 func tokenCommand(dataDir func() string) *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "token NAME",
-		Short: "Print an ID token of one hour for a user",
+		Short: "Print an ID token of one hour for a user, or manage the tokens of programs",
 		Long: "Print an ID token of one hour for a user of the built-in sign-in. Whoever may read the data folder may do so.\n" +
-			"A program sends it as \"Authorization: Bearer TOKEN\".",
+			"A program sends it as \"Authorization: Bearer TOKEN\". The commands below make tokens that last longer, and end them; a\n" +
+			"user of one of their names has tokens by: annals token -- create",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
@@ -25,6 +26,8 @@ func tokenCommand(dataDir func() string) *cobra.Command {
 			})
 		},
 	}
+	command.AddCommand(tokenCreateCommand(dataDir), tokenListCommand(dataDir), tokenRevokeCommand(dataDir))
+	return command
 }
 
 // printIssued prints a line that the issuer makes for a user.

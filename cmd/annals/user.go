@@ -87,8 +87,13 @@ func userListCommand(dataDir func() string) *cobra.Command {
 				fmt.Fprintln(table, "NAME\tROLE\tSTATE\tCREATED\tSECOND FACTOR\tGROUPS")
 				for _, a := range all {
 					role, state := "user", "enabled"
-					if a.Admin {
+					switch {
+					case a.Admin && a.Service:
+						role = "admin service"
+					case a.Admin:
 						role = "admin"
+					case a.Service:
+						role = "service"
 					}
 					if a.Disabled {
 						state = "disabled"

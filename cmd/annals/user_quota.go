@@ -98,6 +98,7 @@ type shownUser struct {
 	Name      string                `json:"name,omitempty"` // none of principals of other issuers
 	Principal events.Principal      `json:"principal"`
 	Admin     bool                  `json:"admin"`
+	Service   bool                  `json:"service"`
 	Disabled  bool                  `json:"disabled"`
 	Groups    []string              `json:"groups"`
 	Created   *time.Time            `json:"created,omitempty"`
@@ -182,7 +183,7 @@ func findUser(ctx context.Context, accounts *signin.Accounts, name string) (u sh
 		groups = []string{}
 	}
 	return shownUser{
-		Name: account.Name, Principal: principalOf(account), Admin: account.Admin, Disabled: account.Disabled, Groups: groups, Created: &account.Created, known: true,
+		Name: account.Name, Principal: principalOf(account), Admin: account.Admin, Service: account.Service, Disabled: account.Disabled, Groups: groups, Created: &account.Created, known: true,
 		Factors: &shownFactors{factors.Required, factors.Codes, factors.Passkeys, factors.Recovery},
 	}, nil
 }
@@ -266,6 +267,9 @@ func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
 func (u shownUser) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	role, state := "user", "enabled"
+	if u.Service {
+		role = "service"
+	}
 	if u.Admin {
 		role = "admin, under no limit"
 	}

@@ -16,7 +16,7 @@ func (h *Handler) access(c call, a accesslog.Access) {
 	if h.Accessed == nil {
 		return
 	}
-	a.User, a.Via, a.Correlation, a.Address = c.user, "tools", httpd.Correlation(c), c.address
+	a.User, a.Via, a.Correlation, a.Address = c.user, c.user.Via("tools"), httpd.Correlation(c), c.address
 	h.Accessed(a)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"annals/events/fault"
@@ -49,7 +50,11 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				return nil, err
 			}
 		}
-		return next(ctx, method, req)
+		result, err = next(ctx, method, req)
+		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil && c.user.ReadOnly {
+			list.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *sdk.Tool) bool { return !t.Annotations.ReadOnlyHint })
+		}
+		return result, err
 	}
 }
 

@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 
+	"annals/commands"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -76,6 +78,9 @@ func metered[Out any](h *Handler, c call, t tool, length int, answer func() (Out
 			h.Brake.Refused(c, c.user.Principal, err)
 		}
 	}()
+	if c.user.ReadOnly && t.effect != reads {
+		return out, commands.ErrReadOnly
+	}
 	if t.effect != reads || t.free {
 		return answer()
 	}

@@ -30,6 +30,7 @@ type Accounts struct {
 
 	db     *store
 	lookup *sql.Stmt // see standing
+	uses   tokenUses
 }
 
 // Account is a user of the built-in provider.
@@ -38,6 +39,7 @@ type Account struct {
 	Admin    bool
 	Groups   []string // sorted, each once
 	Disabled bool
+	Service  bool      // no person: it has no password, and signs in by tokens alone
 	Created  time.Time // UTC, microseconds
 }
 
@@ -51,6 +53,7 @@ func (a *Accounts) prepare(ctx context.Context) (err error) {
 
 // Close releases the store. Calls under way end with an error.
 func (a *Accounts) Close() error {
+	a.uses.close()
 	if a.lookup == nil { // it was never ready
 		return a.db.Close()
 	}
@@ -63,6 +66,7 @@ type NewAccount struct {
 	Password string // 8 characters at least
 	Admin    bool
 	Groups   []string
+	Service  bool // without a password
 }
 
 // Create adds a user. Names and groups are trimmed and normalised (NFC); the
@@ -94,15 +98,17 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 	if err := a.unlike(ctx, name); err != nil {
 		return nil, err
 	}
-	hash, err := hashPassword(ctx, n.Password)
-	if err != nil {
-		return nil, err
+	hash := "" // which no password has
+	if !n.Service {
+		if hash, err = hashPassword(ctx, n.Password); err != nil {
+			return nil, err
+		}
 	}
-	account := Account{Name: name, Admin: n.Admin, Groups: groups, Created: time.Now().UTC().Truncate(time.Microsecond)}
+	account := Account{Name: name, Admin: n.Admin, Groups: groups, Service: n.Service, Created: time.Now().UTC().Truncate(time.Microsecond)}
 	created, err := a.db.exec(ctx, `
-		INSERT INTO users (name, password, admin, groups, created)
-		SELECT $1, $2, $3, $4, $5 WHERE `+condition+` ON CONFLICT (name) DO NOTHING`,
-		name, hash, n.Admin, encodeGroups(groups), account.Created.UnixMicro())
+		INSERT INTO users (name, password, admin, groups, created, service)
+		SELECT $1, $2, $3, $4, $5, $6 WHERE `+condition+` ON CONFLICT (name) DO NOTHING`,
+		name, hash, n.Admin, encodeGroups(groups), account.Created.UnixMicro(), n.Service)
 	if err != nil {
 		return nil, fmt.Errorf("create user %q: %w", name, err)
 	}
@@ -111,8 +117,11 @@ func (a *Accounts) create(ctx context.Context, n NewAccount, condition string) (
 	}
 	failpoint.Here(failpoint.UserMade)
 	event := Event{Kind: UserCreated, User: account.Name}
-	if account.Admin {
+	switch {
+	case account.Admin:
 		event.Detail = "admin"
+	case account.Service:
+		event.Detail = "service"
 	}
 	a.observe(ctx, event)
 	return &account, nil
@@ -145,7 +154,7 @@ func (a *Accounts) EnsureAdmin(ctx context.Context, ask func() (string, error)) 
 	return password, true, nil
 }
 
-const selectAccount = `SELECT name, admin, groups, disabled, created FROM users WHERE NOT deleted`
+const selectAccount = `SELECT name, admin, groups, disabled, service, created FROM users WHERE NOT deleted`
 
 // Get returns a user, or NotFound.
 func (a *Accounts) Get(ctx context.Context, name string) (Account, error) {
@@ -174,7 +183,7 @@ func scanAccount(row scanner) (Account, error) {
 		groups  []byte
 		created int64
 	)
-	if err := row.Scan(&account.Name, &account.Admin, &groups, &account.Disabled, &created); err != nil {
+	if err := row.Scan(&account.Name, &account.Admin, &groups, &account.Disabled, &account.Service, &created); err != nil {
 		return Account{}, err
 	}
 	account.Created = time.UnixMicro(created).UTC()
@@ -182,10 +191,14 @@ func scanAccount(row scanner) (Account, error) {
 }
 
 // SetPassword gives a user another password, and ends all that the old one
-// began: the user's sessions, and the programs' sign-ins with their tokens.
-// Tokens of Issue stay valid until they expire.
+// began: the user's sessions, the programs' sign-ins with their tokens, and the
+// tokens that programs have of their own. Tokens of Issue stay valid until they expire.
 func (a *Accounts) SetPassword(ctx context.Context, name, password string) error {
-	if _, err := a.Get(ctx, name); err != nil {
+	account, err := a.Get(ctx, name)
+	if err == nil {
+		err = account.mayHavePassword()
+	}
+	if err != nil {
 		return err // before the costly part
 	}
 	hash, err := hashPassword(ctx, password)
@@ -233,6 +246,14 @@ func (a *Accounts) change(ctx context.Context, name, set string, value any, even
 	}
 	event.User = normal(name)
 	a.observe(ctx, event)
+	return nil
+}
+
+// mayHavePassword returns an error for a service.
+func (a Account) mayHavePassword() error {
+	if a.Service {
+		return fault.Errorf(fault.Invalid, "%q is a service, which has no password and cannot sign in by a browser: annals token create %s --for service makes a token for it", a.Name, a.Name)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"annals/events/fault"
 	"annals/http/signin/queue"
@@ -46,22 +47,23 @@ func (a *Accounts) authenticate(ctx context.Context, turn queue.Turn, name, pass
 type standing struct {
 	Account
 	key   bool // the key is still there
-	grant bool // as is the grant, where the token names one
+	grant bool // as is the grant, or the program's token, where the token names one
 }
 
 // lookup is asked at every request.
 const lookup = `
-	SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2), $3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3)
+	SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2),
+		$3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3) OR EXISTS (SELECT 1 FROM tokens WHERE id = $3 AND "user" = $1 AND expires > $4)
 	FROM users WHERE name = $1 AND NOT deleted`
 
 // standing looks up a user with the key and the grant of a token; found is
 // false for a name that is nobody's.
-func (a *Accounts) standing(ctx context.Context, name, keyID, grant string) (s standing, found bool, err error) {
+func (a *Accounts) standing(ctx context.Context, name, keyID, grant string, now time.Time) (s standing, found bool, err error) {
 	bounded, cancel := a.db.within(ctx)
 	defer cancel()
 	var groups []byte
 	s.Name = name
-	err = a.lookup.QueryRowContext(bounded, a.db.args([]any{name, keyID, grant})...).Scan(&s.Admin, &groups, &s.Disabled, &s.key, &s.grant)
+	err = a.lookup.QueryRowContext(bounded, a.db.args([]any{name, keyID, grant, now.UnixMicro()})...).Scan(&s.Admin, &groups, &s.Disabled, &s.key, &s.grant)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, false, nil
 	}

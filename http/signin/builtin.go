@@ -37,7 +37,7 @@ func (b builtIn) identify(c *claims) (events.User, error) {
 // current reads the account, so that what was changed since the token was signed
 // holds: the token itself proves the name alone.
 func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
-	s, found, err := b.accounts.standing(ctx, t.user.Principal.Name(), t.keyID, t.grant)
+	s, found, err := b.accounts.standing(ctx, t.user.Principal.Name(), t.keyID, t.grant, b.now())
 	switch {
 	case err != nil:
 		return events.User{}, err
@@ -50,9 +50,15 @@ func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
 	case !s.grant:
 		return events.User{}, refuse("the sign-in that the token came from has ended")
 	}
-	user := events.User{Principal: t.user.Principal, Admin: s.Admin}
-	for _, g := range s.Groups {
-		user.Groups = append(user.Groups, events.Principal("group:"+g))
-	}
+	user := t.user // as the token has it
+	user.Admin, user.Groups = s.Admin, groupsOf(s.Groups)
 	return user, nil
+}
+
+// groupsOf returns the groups of an account as principals.
+func groupsOf(names []string) (groups []events.Principal) {
+	for _, g := range names {
+		groups = append(groups, events.Principal("group:"+g))
+	}
+	return groups
 }

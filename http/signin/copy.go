@@ -7,19 +7,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"annals/events/fault"
 )
 
-// kept are the tables of which a copy holds all rows. Sessions and grants stay
-// behind: whoever was signed out since must not be signed in again by a copy that
-// is put in the store's place.
-var kept = []struct {
+// table is one that copies hold all rows of.
+type table struct {
 	name, columns string
 	fields        func() []any
-}{
-	{"users", `name, password, admin, groups, disabled, deleted, created`, func() []any {
-		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64)}
+}
+
+// kept are the tables that a copy holds. Sessions and grants stay behind: whoever was
+// signed out since must not be signed in again by a copy that is put in the store's
+// place.
+var kept = []table{
+	{"users", `name, password, admin, groups, disabled, deleted, created, service`, func() []any {
+		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64), new(bool)}
 	}},
 	{"keys", `id, private, created`, func() []any { return []any{new(string), new([]byte), new(int64)} }},
 	{"clients", `id, metadata, created, used`, func() []any { return []any{new(string), new(string), new(int64), new(int64)} }},
@@ -34,7 +38,15 @@ var kept = []struct {
 	{"recovery", `code, "user"`, func() []any { return []any{new([]byte), new(string)} }},
 }
 
-// CopyTo writes the users, keys and programs as they are at this moment to a new
+// moved are those that go along where a store moves, beside the kept ones. They are
+// not in backups: what was revoked since must not be good again.
+var moved = []table{
+	{"tokens", `hash, id, "user", scope, note, created, expires, used`, func() []any {
+		return []any{new([]byte), new(string), new(string), new(string), new(string), new(int64), new(int64), new(int64)}
+	}},
+}
+
+// CopyTo writes the users, keys and programs, without their tokens, as they are at this moment to a new
 // file at path, a store that only its owner may read. Others may change them
 // meanwhile.
 func (a *Accounts) CopyTo(ctx context.Context, path string) (err error) {
@@ -48,7 +60,7 @@ func (a *Accounts) CopyTo(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := a.CopyInto(ctx, file); err != nil {
+	if err := a.copyTables(ctx, file, kept); err != nil {
 		return err
 	}
 	if err := restrict(path); err != nil { // SQLite takes an empty file for a new one
@@ -60,16 +72,20 @@ func (a *Accounts) CopyTo(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// CopyInto copies the users, keys and programs to another store, all or nothing.
-// One that has had users is a Conflict.
+// CopyInto copies the users, keys, programs and their tokens to another store, all or
+// nothing. One that has had users is a Conflict.
 func (a *Accounts) CopyInto(ctx context.Context, to *Accounts) error {
-	if err := to.db.tell(ctx, a.copyInto(ctx, to)); err != nil {
+	return a.copyTables(ctx, to, slices.Concat(kept, moved))
+}
+
+func (a *Accounts) copyTables(ctx context.Context, to *Accounts, tables []table) error {
+	if err := to.db.tell(ctx, a.copyInto(ctx, to, tables)); err != nil {
 		return fmt.Errorf("copy the account store: %w", err)
 	}
 	return nil
 }
 
-func (a *Accounts) copyInto(ctx context.Context, to *Accounts) error {
+func (a *Accounts) copyInto(ctx context.Context, to *Accounts, tables []table) error {
 	from, err := a.db.BeginTx(ctx, a.db.snapshot)
 	if err != nil {
 		return a.db.tell(ctx, err)
@@ -90,7 +106,7 @@ func (a *Accounts) copyInto(ctx context.Context, to *Accounts) error {
 	if taken {
 		return fault.Errorf(fault.Conflict, "there are users already")
 	}
-	for _, table := range kept {
+	for _, table := range tables {
 		insert := `INSERT INTO ` + table.name + ` (` + table.columns + `) VALUES ($1`
 		for i := range len(table.fields()) - 1 {
 			insert += fmt.Sprintf(", $%d", i+2)

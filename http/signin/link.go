@@ -25,6 +25,9 @@ func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err err
 	if err != nil {
 		return "", err
 	}
+	if err := account.mayHavePassword(); err != nil {
+		return "", err
+	}
 	if account.Disabled {
 		return "", fault.Errorf(fault.Forbidden, "user %q is disabled", account.Name)
 	}
@@ -62,7 +65,7 @@ func (a *Accounts) useLink(ctx context.Context, code, user, password string, now
 		if err != nil || n == 0 {
 			return err
 		}
-		n, err = tx.exec(ctx, `UPDATE users SET password = $2 WHERE name = $1 AND NOT disabled AND NOT deleted`, user, hash)
+		n, err = tx.exec(ctx, `UPDATE users SET password = $2 WHERE name = $1 AND NOT disabled AND NOT deleted AND NOT service`, user, hash)
 		used = n > 0
 		return err
 	})

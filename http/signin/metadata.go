@@ -12,15 +12,17 @@ import (
 	"annals/events/fault"
 )
 
-// scopeOpenID asks for an ID token, too. It is the only scope: what a token lets
-// its bearer do hangs on the rights of its user alone, and a refresh token goes
-// with every one.
+// scopeOpenID asks for an ID token, too. It is the only scope that people's programs
+// ask for: what such a token lets its bearer do hangs on the rights of its user alone,
+// and a refresh token goes with every one. What a program gets for a token of its own
+// has a scope of package apitoken.
 const scopeOpenID = "openid"
 
 // Ways to a token (RFC 6749, RFC 8628).
 const (
 	grantCode    = "authorization_code"
 	grantRefresh = "refresh_token"
+	grantClient  = "client_credentials"
 	grantDevice  = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
@@ -153,9 +155,9 @@ func (p *Provider) discovery(context.Context) (any, error) {
 		"scopes_supported":                               []string{scopeOpenID},
 		"response_types_supported":                       []string{"code"},
 		"response_modes_supported":                       []string{"query"},
-		"grant_types_supported":                          []string{grantCode, grantRefresh, grantDevice},
+		"grant_types_supported":                          []string{grantCode, grantRefresh, grantDevice, grantClient},
 		"code_challenge_methods_supported":               []string{"S256"},
-		"token_endpoint_auth_methods_supported":          []string{"none"},
+		"token_endpoint_auth_methods_supported":          []string{"none", "client_secret_basic", "client_secret_post"},
 		"revocation_endpoint_auth_methods_supported":     []string{"none"},
 		"subject_types_supported":                        []string{"public"},
 		"id_token_signing_alg_values_supported":          []jose.SignatureAlgorithm{jose.ES256},

@@ -22,7 +22,7 @@ func TestMetadataIsTheSameWhereverItIsLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"issuer": `"` + s.URL + `/signin"`, "code_challenge_methods_supported": `["S256"]`, "response_types_supported": `["code"]`, "token_endpoint_auth_methods_supported": `["none"]`,
+		"issuer": `"` + s.URL + `/signin"`, "code_challenge_methods_supported": `["S256"]`, "response_types_supported": `["code"]`, "token_endpoint_auth_methods_supported": `["none","client_secret_basic","client_secret_post"]`,
 		"client_id_metadata_document_supported": "true", "authorization_response_iss_parameter_supported": "true", "request_uri_parameter_supported": "false",
 	} {
 		if got, _ := json.Marshal(told[name]); string(got) != want {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"annals/events/fault"
 )
@@ -300,7 +301,7 @@ func TestTextThatNoDatabaseHoldsIsNobodys(t *testing.T) {
 			t.Errorf("signing in as %q = %s", odd, page.Status)
 		}
 		s.wantError("a client of that name", s.post("/signin/token", map[string]string{"grant_type": grantCode, "client_id": odd}), http.StatusUnauthorized, "invalid_client")
-		_, found, err := s.accounts.standing(t.Context(), "alice", odd, odd)
+		_, found, err := s.accounts.standing(t.Context(), "alice", odd, odd, time.Now())
 		if err != nil || !found {
 			t.Errorf("standing = %v, %v", found, err)
 		}

@@ -18,7 +18,9 @@ const (
 	ProgramDenied   EventKind = "program denied"   // a user refused a program
 	ProgramEnded    EventKind = "program ended"    // a user or a program ended its sign-in
 	ProgramMisused  EventKind = "program misused"  // a code or a refresh token came twice
-	TokenIssued     EventKind = "token issued"     // by annals token
+	TokenIssued     EventKind = "token issued"     // by annals token, or to a program for its own token
+	TokenCreated    EventKind = "token created"    // of a program; Client is its id
+	TokenRevoked    EventKind = "token revoked"    // likewise
 	UserCreated     EventKind = "user created"     // Detail "admin" for an administrator
 	UserChanged     EventKind = "user changed"     // Detail says what
 	PasswordChanged EventKind = "password changed" // by its user or by an operator

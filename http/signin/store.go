@@ -43,7 +43,7 @@ var scripts embed.FS
 
 // migrations name the scripts that bring a store from the version that is their
 // index to the next: there is one for each engine.
-var migrations = []string{"accounts", "grants", "second", "user_limits"}
+var migrations = []string{"accounts", "grants", "second", "user_limits", "user_tokens"}
 
 // script returns the script of a migration.
 func (e engine) script(migration string) (string, error) {

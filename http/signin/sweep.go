@@ -63,6 +63,7 @@ func (a *Accounts) sweep(ctx context.Context, now time.Time) error {
 		{`DELETE FROM browsers WHERE created <= $1`, now.Add(-browserLifetime)},
 		{`DELETE FROM spent WHERE expires <= $1`, now},
 		{`DELETE FROM links WHERE expires <= $1`, now},
+		{`DELETE FROM tokens WHERE expires <= $1`, now.Add(-tokenMemory)},
 		{`DELETE FROM devices WHERE expires <= $1`, now.Add(-deviceMemory)},
 		{`DELETE FROM clients WHERE used = 0 AND created <= $1`, now.Add(-unusedClients)},
 		{`DELETE FROM clients WHERE used > 0 AND used <= $1`, now.Add(-idleClients)},

@@ -20,15 +20,20 @@ type tokens struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
 	Expires int    `json:"expires_in"` // seconds
-	Refresh string `json:"refresh_token"`
+	Refresh string `json:"refresh_token,omitempty"`
 	Scope   string `json:"scope,omitempty"`
 	ID      string `json:"id_token,omitempty"`
 }
 
-// token gives a program tokens for a code, a refresh token, or a device code.
+// token gives a program tokens for a code, a refresh token, a device code, or for its
+// own token.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
-	f, err := p.readClientForm(w, r)
-	if err != nil {
+	f, err := readParams(w, r)
+	if err == nil && f.Get("grant_type") == grantClient {
+		body, err = p.byCredentials(r, f)
+		return http.StatusOK, body, err
+	}
+	if err = p.checkClientForm(r, f, err); err != nil {
 		return 0, nil, err
 	}
 	var g grant
@@ -54,17 +59,21 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) (status int, bo
 
 // readClientForm reads the form of a program that names itself in it.
 func (p *Provider) readClientForm(w http.ResponseWriter, r *http.Request) (params, error) {
-	if r.Header.Get("Authorization") != "" {
-		return params{}, refused("invalid_client", "clients have no secret here; they name themselves by client_id")
-	}
 	f, err := readParams(w, r)
+	return f, p.checkClientForm(r, f, err)
+}
+
+// checkClientForm judges a form that was read, or not for the reason given.
+func (p *Provider) checkClientForm(r *http.Request, f params, err error) error {
 	switch {
+	case r.Header.Get("Authorization") != "":
+		return refused("invalid_client", "clients have a secret for client_credentials alone; they name themselves by client_id")
 	case err != nil:
-		return params{}, err
+		return err
 	case f.Get("client_id") == "":
-		return params{}, refused("invalid_client", "client_id is missing")
+		return refused("invalid_client", "client_id is missing")
 	}
-	return f, p.knowsClient(r.Context(), f.Get("client_id"))
+	return p.knowsClient(r.Context(), f.Get("client_id"))
 }
 
 // byCode redeems a code. What is wrong with the program's own part leaves the
@@ -170,7 +179,7 @@ type tokenClaims struct {
 	Client   string           `json:"client_id"`
 	Scope    string           `json:"scope,omitempty"`
 	Grant    string           `json:"sid"`
-	AuthTime *jwt.NumericDate `json:"auth_time"`
+	AuthTime *jwt.NumericDate `json:"auth_time,omitempty"`
 }
 
 // idClaims are those of an ID token (OpenID Connect Core §2).

@@ -14,6 +14,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/signin/apitoken"
 )
 
 const (
@@ -64,6 +65,7 @@ type Options struct {
 // be called from several goroutines.
 type Verifier struct {
 	issuers  map[string]issuer // by URL
+	programs *Accounts         // that have tokens of programs; nil if there are none
 	admins   map[events.Principal]bool
 	audience string // for whom tokens of the built-in issuer are to be meant
 	seen     *tokenCache
@@ -117,6 +119,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 	}
 	if o.BuiltIn != nil {
 		v.issuers[o.BuiltIn.URL()] = builtIn{o.BuiltIn}
+		v.programs = o.BuiltIn.accounts
 		v.audience = o.BuiltIn.Audience()
 	}
 	aliases := map[string]bool{}
@@ -163,10 +166,13 @@ func (v *Verifier) Close() { v.client.CloseIdleConnections() }
 // A signature is checked once in ten minutes; expiry and, for the built-in
 // issuer, the account and the key are checked at every call.
 func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, time.Time, error) {
+	now := v.now()
+	if apitoken.Is(rawToken) {
+		return v.program(ctx, rawToken, now)
+	}
 	if err := checkForm(rawToken); err != nil {
 		return events.User{}, time.Time{}, err
 	}
-	now := v.now()
 	hash := sha256.Sum256([]byte(rawToken))
 	token, ok := v.seen.get(hash)
 	if !ok || now.Sub(token.checked) > recheck || now.Before(token.checked) {
@@ -189,6 +195,24 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 	}
 	user.Admin = user.Admin || v.admins[user.Principal]
 	return user, token.expires, nil
+}
+
+// program verifies a token by which a program signs in as itself. It is good for the
+// services and for the tools, and nothing is remembered of it: it ends at once.
+func (v *Verifier) program(ctx context.Context, raw string, now time.Time) (events.User, time.Time, error) {
+	if v.programs == nil {
+		return events.User{}, time.Time{}, refuse("tokens of programs are not known here")
+	}
+	t, found, err := v.programs.heldToken(ctx, raw, now)
+	if err != nil {
+		return events.User{}, time.Time{}, err
+	}
+	if !found {
+		return events.User{}, time.Time{}, refuse("the token is incomplete or unknown, was revoked, or has expired")
+	}
+	user := events.User{Principal: events.Principal("user:" + t.User), Groups: groupsOf(t.groups), Admin: t.admin, Token: t.ID, ReadOnly: t.Scope != apitoken.Write}
+	user.Admin = user.Admin || v.admins[user.Principal]
+	return user, t.Expires, nil
 }
 
 // check judges a token that was not seen before.
@@ -226,6 +250,10 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 		return verified{}, err
 	}
 	grant, _ := c.all[grantClaim].(string)
+	if _, own := issuer.(builtIn); own && apitoken.IsID(grant) { // it was given for a program's own token
+		scope, _ := c.all["scope"].(string)
+		user.Token, user.ReadOnly = grant, scope != string(apitoken.Write)
+	}
 	return verified{
 		issuer: issuer, keyID: header.KeyID, grant: grant, user: user,
 		audiences: c.Audience, expires: c.Expiry.Time(), checked: now,

@@ -439,7 +439,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("yardstick: bare look-up", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, _, err := s.accounts.standing(b.Context(), "alice", "", ""); err != nil {
+			if _, _, err := s.accounts.standing(b.Context(), "alice", "", "", time.Now()); err != nil {
 				b.Fatal(err)
 			}
 		}

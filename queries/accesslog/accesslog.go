@@ -138,6 +138,8 @@ var sentences = map[Kind]string{
 	"ProgramEnded":      "ended a program's sign-in",
 	"ProgramMisused":    "came with a program's code or token that was used before",
 	"TokenIssued":       "issued a token of %s",
+	"TokenCreated":      "created a program's token of %s",
+	"TokenRevoked":      "revoked a program's token of %s",
 	"UserCreated":       "created user %s",
 	"UserChanged":       "changed user %s",
 	"PasswordChanged":   "changed the password of %s",

@@ -1,0 +1,88 @@
+package apitoken
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTokensAreRandomAndRecognisable(t *testing.T) {
+	pattern, seen, used := regexp.MustCompile(`^annals_[0-9A-Za-z]{40}$`), map[string]bool{}, map[rune]bool{}
+	for range 2000 {
+		token, id := New()
+		if !pattern.MatchString(token) || seen[token] || seen[id] || !IsID(id) || len(id) != 14 || !Is(token) {
+			t.Fatalf("New = %q, %q", token, id)
+		}
+		seen[token], seen[id] = true, true
+		for _, c := range token[len(Prefix):checkedLength] {
+			used[c] = true
+		}
+		sum := sha256.Sum256([]byte(token))
+		if got, ok := Digest(token); !ok || !bytes.Equal(got, sum[:]) {
+			t.Fatalf("Digest(%q) = %x, %t", token, got, ok)
+		}
+	}
+	if len(used) != len(alphabet) {
+		t.Errorf("tokens are made of %d characters, want %d", len(used), len(alphabet))
+	}
+}
+
+// What was cut off, mistyped or made up is known without a store.
+func TestDigestRefusesWhatIsNoToken(t *testing.T) {
+	token, id := New()
+	for _, text := range []string{
+		"", id, Prefix, token[:len(token)-1], token + "0", " " + token, token + "\n", strings.ToLower(token), strings.ToUpper(token),
+		token[:20] + "\x00" + token[21:], Prefix + strings.Repeat("é", 20), strings.Repeat("a", 1<<16),
+	} {
+		if _, ok := Digest(text); ok {
+			t.Errorf("Digest(%.60q) takes it for a token", text)
+		}
+	}
+	for i := range token {
+		other := byte('x')
+		if token[i] == other {
+			other = 'y'
+		}
+		if _, ok := Digest(token[:i] + string(other) + token[i+1:]); ok {
+			t.Errorf("a token with another character at %d passes", i)
+		}
+	}
+}
+
+func TestScopesAreNarrowedNeverWidened(t *testing.T) {
+	for _, c := range []struct {
+		scope Scope
+		asked string
+		want  Scope
+		ok    bool
+	}{
+		{Read, "", Read, true}, {Write, "", Write, true}, {Write, "read", Read, true}, {Write, "read write", Write, true}, {Write, "write read", Write, true},
+		{Read, "read", Read, true}, {Read, "write", "", false}, {Read, "read write", "", false}, {Write, "openid", Write, true}, {Read, "openid offline_access", Read, true},
+	} {
+		if got, ok := c.scope.Narrowed(c.asked); got != c.want && ok || ok != c.ok {
+			t.Errorf("%s, asked for %q = %q, %t; want %q, %t", c.scope, c.asked, got, ok, c.want, c.ok)
+		}
+	}
+	if _, err := ParseScope("admin"); err == nil {
+		t.Error("there is a scope admin")
+	}
+}
+
+func TestLifetimes(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90d": 90 * day, "2160h": 90 * day, "1m": time.Minute, "366d": 366 * day,
+		"0": 0, "0d": 0, "-1d": 0, "367d": 0, "never": 0, "90": 0, "1e3d": 0, "99999999999999999999d": 0, "30s": 0, "": 0, "d": 0,
+	} {
+		var l Lifetime
+		if err := l.Set(text); (err == nil) != (want > 0) || time.Duration(l) != want {
+			t.Errorf("Set(%q) = %v, %v; want %v", text, time.Duration(l), err, want)
+		}
+	}
+	l := Lifetime(DefaultLifetime)
+	if l.String() != "90d" || DefaultLifetime > LongestLifetime {
+		t.Errorf("the default is %s", l.String())
+	}
+}

@@ -1,0 +1,23 @@
+-- Tokens by which programs sign in as themselves, and accounts of services, which have
+-- nothing else to sign in with. Times are microseconds since 1970, UTC.
+ALTER TABLE users ADD COLUMN service INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE tokens (
+	hash    BLOB    NOT NULL PRIMARY KEY, -- SHA-256
+	id      TEXT    NOT NULL UNIQUE,      -- by which people name it; no secret
+	user    TEXT    NOT NULL,
+	scope   TEXT    NOT NULL,
+	note    TEXT    NOT NULL,
+	created INTEGER NOT NULL,
+	expires INTEGER NOT NULL,
+	used    INTEGER NOT NULL DEFAULT 0    -- to a minute or so; 0: never
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokens_of_user ON tokens (user, created);
+CREATE INDEX tokens_by_end ON tokens (expires);
+
+CREATE TRIGGER users_tokens_ended AFTER UPDATE OF password, disabled, deleted ON users
+WHEN NEW.disabled OR NEW.deleted OR NEW.password <> OLD.password BEGIN
+	DELETE FROM tokens WHERE user = NEW.name;
+END;
+
+PRAGMA user_version = 5;
