@@ -211,6 +211,10 @@ type Started struct {
 // Folder paths, tags and names that cannot be are fault.Invalid, folders in
 // which the user may not write fault.Forbidden. After an error no job exists.
 func (h *Handler) StartImport(ctx context.Context, user events.User, correlation string, uploads []Upload) (Started, error) {
+	return h.startImport(ctx, user, correlation, uploads, h.startJob)
+}
+
+func (h *Handler) startImport(ctx context.Context, user events.User, correlation string, uploads []Upload, start start) (Started, error) {
 	data, err := startImport{user: user, uploads: uploads}.decide()
 	if err != nil {
 		return Started{}, err
@@ -230,13 +234,16 @@ func (h *Handler) StartImport(ctx context.Context, user events.User, correlation
 		}
 		return hold, err
 	}
-	return h.startHeld(ctx, user, hold, cause, data)
+	return h.startHeld(ctx, user, hold, cause, data, start)
 }
 
-// startHeld is startJob of what a hold takes: that of ctx, or one that is made
+// start appends the events of a new job.
+type start func(context.Context, events.Cause, []events.Data) (Started, error)
+
+// startHeld starts a job by what a hold takes: that of ctx, or one that is made
 // now. The user is charged for what is beyond the ordinary; of several uploads at
 // once those fit that together do.
-func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data) (started Started, err error) {
+func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data, start start) (started Started, err error) {
 	budget, err := h.charge(ctx, user)
 	if err != nil {
 		return Started{}, err
@@ -244,7 +251,7 @@ func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (
 	defer budget.Close()
 	err = h.holding(ctx, hold, func() (events.Position, error) {
 		err := budget.Spend(uploadCost(data), func() (err error) {
-			started, err = h.startJob(ctx, cause, data)
+			started, err = start(ctx, cause, data)
 			return err
 		})
 		return started.Position, err
@@ -254,9 +261,15 @@ func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (
 
 // startJob appends all events of a new job. After an error no job exists.
 func (h *Handler) startJob(ctx context.Context, cause events.Cause, data []events.Data) (Started, error) {
-	started := Started{Job: uuid.New()}
-	expected := events.NoStream
-	for i, batch := range batches(data) {
+	return h.appendJob(ctx, uuid.New(), 0, cause, data)
+}
+
+// appendJob appends the events of a job from one on; those before it are in the
+// log. The error is of kind fault.Conflict if others are there by now.
+func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause events.Cause, data []events.Data) (Started, error) {
+	started := Started{Job: job}
+	expected := int64(from) - 1
+	for i, batch := range batches(data[from:]) {
 		if i > 0 {
 			failpoint.Here(failpoint.JobBegun)
 		}

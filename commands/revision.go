@@ -72,7 +72,7 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 		}
 		return hold, err
 	}
-	return h.startHeld(ctx, user, hold, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)})
+	return h.startHeld(ctx, user, hold, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)}, h.startJob)
 }
 
 // claimRevision judges whether an upload may become the document's content,

@@ -48,26 +48,28 @@ type dialect struct {
 // coreDialect is that of FastAPI.
 var coreDialect = dialect{"application/json", false, func(status int, text string, err error) any {
 	type detail struct {
-		Detail any `json:"detail"`
+		Detail    any        `json:"detail"`
+		RateLimit *rateLimit `json:"rate_limit,omitempty"`
 	}
 	var invalid *invalid
 	switch {
 	case status == http.StatusUnauthorized:
-		return detail{"Not authenticated"}
+		return detail{Detail: "Not authenticated"}
 	case errors.As(err, &invalid):
-		return detail{invalid.faults}
+		return detail{Detail: invalid.faults}
 	case status == http.StatusUnprocessableEntity:
-		return detail{[]validationFault{valueError([]any{"body"}, text, nil)}}
+		return detail{Detail: []validationFault{valueError([]any{"body"}, text, nil)}}
 	}
-	return detail{text}
+	return detail{text, rateLimitOf(status, err)}
 }}
 
 // vaultDialect is that of NestJS.
 var vaultDialect = dialect{"application/json; charset=utf-8", true, func(status int, text string, err error) any {
 	type failure struct {
-		StatusCode int    `json:"statusCode"`
-		Message    any    `json:"message"`
-		Error      string `json:"error"`
+		StatusCode int        `json:"statusCode"`
+		Message    any        `json:"message"`
+		Error      string     `json:"error"`
+		RateLimit  *rateLimit `json:"rate_limit,omitempty"`
 	}
 	var rejected rejected
 	switch {
@@ -76,16 +78,31 @@ var vaultDialect = dialect{"application/json; charset=utf-8", true, func(status 
 			Error string `json:"error"`
 		}{"unauthenticated"}
 	case status == http.StatusNotFound:
-		return failure{status, "not_found", http.StatusText(status)}
+		return failure{status, "not_found", http.StatusText(status), nil}
 	case errors.As(err, &rejected):
-		return failure{status, []string(rejected), http.StatusText(status)}
+		return failure{status, []string(rejected), http.StatusText(status), nil}
 	case status == http.StatusUnprocessableEntity:
-		return failure{status, []string{text}, http.StatusText(status)}
+		return failure{status, []string{text}, http.StatusText(status), nil}
 	case status == http.StatusRequestedRangeNotSatisfiable:
-		return failure{status, text, rangeNotSatisfiable}
+		return failure{status, text, rangeNotSatisfiable, nil}
 	}
-	return failure{status, text, http.StatusText(status)}
+	return failure{status, text, http.StatusText(status), rateLimitOf(status, err)}
 }}
+
+// rateLimit says, in a 429, which limit is used up and when to try again.
+type rateLimit struct {
+	Limit      string `json:"limit"`
+	RetryAfter int    `json:"retry_after"` // seconds, as in the header
+}
+
+func rateLimitOf(status int, err error) *rateLimit {
+	if status != http.StatusTooManyRequests {
+		return nil
+	}
+	return &rateLimit{fault.Limit(err), retryAfter(err)}
+}
+
+func retryAfter(err error) int { return int(fault.RetryAfter(err) / time.Second) }
 
 // describe returns the status of an error and the text of it that may be
 // shown: the words of its outermost fault, and none of an internal one.
@@ -151,7 +168,7 @@ func (d dialect) fail(w http.ResponseWriter, err error) {
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "5")
 	case http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", strconv.Itoa(int(fault.RetryAfter(err)/time.Second)))
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfter(err)))
 	}
 	_ = d.write(w, status, d.fault(status, text, err)) // faults can always be encoded
 }

@@ -15,18 +15,26 @@ import (
 func (s *Server) ingest(c *call) (any, error) {
 	u := &upload{Server: s, call: c, Intake: Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes}}
 	defer u.discard()
-	var err error
-	if u.Hold, err = s.Commands.HoldImport(c.Context(), c.user); err != nil {
+	stream := queryBool(c.Request, "stream", &u.inQuery)
+	if err := u.recognise(); err != nil {
 		return nil, err
 	}
-	stream := queryBool(c.Request, "stream", &u.inQuery)
+	var err error
+	if u.before == nil {
+		u.Hold, err = s.Commands.HoldImport(c.Context(), c.user)
+	} else {
+		u.place, err = s.Commands.HoldRepeat(c.Context(), c.user)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := u.read(); err != nil {
 		return nil, err
 	}
 	if err := u.check(); err != nil {
 		return nil, err
 	}
-	started, err := u.Accept(c.Context(), s.Commands, c.user)
+	started, err := u.start()
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type Intake struct {
 	Store     originals.Store
 	FileBytes int64             // of one file at most
 	Hold      *quota.Hold       // what the files take of their user's limits; nil: there are none
+	Key       string            // of the request, by which a repeated one is recognised; may be empty
 	Files     []commands.Upload // as they were added; without folders and tags
 
 	staged map[int]originals.Staged // by their places among Files
@@ -109,7 +110,7 @@ func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (co
 	if err := originals.CommitAll(ctx, kept); err != nil {
 		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(kept), err)
 	}
-	return to.StartImport(quota.With(ctx, in.Hold), user, Correlation(ctx), in.Files)
+	return to.StartKeyedImport(quota.With(ctx, in.Hold), user, Correlation(ctx), in.Key, in.Files)
 }
 
 // Discard throws away what was stored and not accepted, and gives back what that

@@ -51,13 +51,18 @@ type Importer interface {
 	CheckImport(ctx context.Context, user events.User, folders []string) error
 	HoldImport(ctx context.Context, user events.User) (*quota.Hold, error)
 	AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []commands.Upload) error
-	StartImport(ctx context.Context, user events.User, correlation string, uploads []commands.Upload) (commands.Started, error)
+	// StartKeyedImport makes one job of all requests of a user with the same key;
+	// without a key each makes its own.
+	StartKeyedImport(ctx context.Context, user events.User, correlation, key string, uploads []commands.Upload) (commands.Started, error)
 }
 
 // Commands carries out every write: *commands.Handler does. The positions are
 // those that readers wait for to see what was done.
 type Commands interface {
 	Importer
+
+	HoldRepeat(ctx context.Context, user events.User) (*quota.Hold, error)
+	KeyedImport(ctx context.Context, user events.User, key string) (*commands.KeyedImport, error)
 
 	CreateFolder(ctx context.Context, user events.User, correlation string, c commands.CreateFolder) (id uuid.UUID, at events.Position, err error)
 	ChangeFolder(ctx context.Context, user events.User, correlation string, c commands.ChangeFolder) (events.Position, error)

@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +61,8 @@ func TestReadsBeyondTheLimit(t *testing.T) {
 		}
 		resp, body := s.do(method, path, question)
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		if resp.StatusCode != 429 || err != nil || after < 1 || !strings.Contains(body, "10ms of time") {
+		if resp.StatusCode != 429 || err != nil || after < 1 || !strings.Contains(body, "10ms of time") ||
+			!strings.Contains(body, fmt.Sprintf(`"rate_limit":{"limit":"search","retry_after":%d}`, after)) {
 			t.Errorf("%s = %d %s, Retry-After %q", route, resp.StatusCode, body, resp.Header.Get("Retry-After"))
 		}
 		if vault := strings.Contains(path, "/vault/"); vault != strings.Contains(body, `"statusCode":429`) || vault == strings.Contains(body, `{"detail":"`) {

@@ -283,7 +283,7 @@ func TestOrigins(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Origins = []string{"https://app.example"} })
 	resp, body := s.do("OPTIONS", "/core/ingest", "", "Authorization", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
 	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || resp.Header.Get("Access-Control-Allow-Methods") != "GET, HEAD, POST, PUT, PATCH, DELETE" ||
-		resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-Id, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, Range, X-Request-Id" {
+		resp.Header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-Id, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, Range, X-Request-Id" {
 		t.Errorf("preflight = %d %s %v", resp.StatusCode, body, resp.Header)
 	}
 	resp, _ = s.do("GET", "/vault/tags", "", "Origin", "https://app.example")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"annals/commands"
+	"annals/commands/quota"
 	"annals/events/fault"
 )
 
@@ -22,7 +23,10 @@ type upload struct {
 	*call
 	Intake
 
-	inQuery, inFiles, inMetadata faults
+	inQuery, inFiles, inMetadata faults // inQuery has those of the headers, too
+
+	before *commands.KeyedImport // the job of an earlier request with the same key; nil: there is none
+	place  *quota.Hold           // of a repeated request, which takes nothing
 
 	body     io.LimitedReader
 	parts    int
@@ -170,11 +174,15 @@ func (u *upload) file(name string, p *multipart.Part) error {
 	if content.err != nil {
 		return content.err
 	}
+	if err == nil {
+		u.compare(len(u.Files) - 1)
+	}
 	return err
 }
 
 // discard throws away what was stored and not accepted.
 func (u *upload) discard() {
+	u.place.Close()
 	if err := u.Discard(); err != nil {
 		u.log(u.Request, fmt.Errorf("discard an upload: %w", err))
 	}
@@ -213,7 +221,7 @@ func (u *upload) check() error {
 
 // checkAccess asks once whether the caller may write to every folder.
 func (u *upload) checkAccess() error {
-	if u.checked {
+	if u.checked || u.before != nil {
 		return nil
 	}
 	seen := map[string]bool{}

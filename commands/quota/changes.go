@@ -192,7 +192,7 @@ func (b *Budget) judge(bytes int64) error {
 		b.changes.Refuse(Changed.String())
 	}
 	wait := max(time.Second, time.Duration(short/float64(b.limit)*float64(changesTime)).Truncate(time.Second)+time.Second)
-	return fault.Later(wait, "your changes have used up the %s that they may add to the log in an hour, of which each takes %s at least; "+
+	return fault.Later(Changed.String(), wait, "your changes have used up the %s that they may add to the log in an hour, of which each takes %s at least; "+
 		"this one can be made in %s. Long lists of tags and permissions take more, and uploads count whose files are refused, fail or are here already; whoever operates the service can raise the limit (annals user quota)",
 		Changed.Show(b.limit), Changed.Show(MinChange), wait)
 }

@@ -111,6 +111,11 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 	return h, nil
 }
 
+// Place is Open of a request that is bounded by how many are under way alone.
+func (l *Ledger) Place(ctx context.Context, user events.User) (*Hold, error) {
+	return l.begin(ctx, user, maxOpen)
+}
+
 // Begin is Open of what the service does for a user by itself. Admit has to
 // come first: until then it is not known what the user has.
 func (l *Ledger) Begin(ctx context.Context, user events.User) (*Hold, error) {
@@ -153,7 +158,7 @@ func (l *Ledger) join(h *Hold, most int) error {
 		l.users[h.user.Principal] = b
 	}
 	if b.open >= most {
-		return fault.Later(time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
+		return fault.Later("uploads", time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
 	}
 	b.holds++
 	b.open++

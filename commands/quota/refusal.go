@@ -44,7 +44,7 @@ func Refusal(k Kind, has, wants, limit int64) error {
 	}
 	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), things[k], k.Show(limit), more, ways[k])
 	if k == Imports && wants <= limit {
-		return fault.Later(busy, "%s", text)
+		return fault.Later(k.String(), busy, "%s", text)
 	}
 	return fault.Errorf(fault.TooLarge, "%s", text)
 }

@@ -45,6 +45,7 @@ type Error struct {
 	text  string
 	err   error
 	hides bool // text does not tell err
+	limit string
 	after time.Duration
 }
 
@@ -66,11 +67,20 @@ func Hide(kind Kind, text string, cause error) error {
 	return &Error{Kind: kind, text: text, err: cause, hides: true}
 }
 
-// Later formats an error of kind Exhausted that is worth another try after a
-// while.
-func Later(after time.Duration, format string, args ...any) error {
+// Later formats an error of kind Exhausted, of a limit that is used up and worth
+// another try after a while.
+func Later(limit string, after time.Duration, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: Exhausted, text: err.Error(), err: err, after: after}
+	return &Error{Kind: Exhausted, text: err.Error(), err: err, limit: limit, after: after}
+}
+
+// Limit returns which limit is used up, of an error of kind Exhausted.
+func Limit(err error) string {
+	var e *Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.limit
 }
 
 // RetryAfter returns when what failed of kind Exhausted is worth another try, in

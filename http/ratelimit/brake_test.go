@@ -14,7 +14,7 @@ import (
 	"annals/events/fault"
 )
 
-var errLimit = fault.Later(time.Second, "the limit is used up")
+var errLimit = fault.Later("search", time.Second, "the limit is used up")
 
 func TestBrakeSlowsWhoGoesOnAfterRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

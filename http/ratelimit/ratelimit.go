@@ -133,13 +133,13 @@ func (t *Turn) reserve(user events.Principal, full time.Duration) error {
 		// What comes back in a second is the limit's sixtieth.
 		wait := time.Duration(float64(t.held-a.left) / float64(full) * float64(minute))
 		l.refuse("search")
-		return fault.Later(wait, "you have used up the %s of time that your searches and listings may take a minute; "+
+		return fault.Later("search", wait, "you have used up the %s of time that your searches and listings may take a minute; "+
 			"this one can begin in %s. Long questions and large listings take more; whoever operates the service can raise the limit (annals user quota)",
 			quota.Search.Show(int64(full)), wait.Truncate(time.Second)+time.Second)
 	}
 	if a.waiting >= queue {
 		l.refuse("searches")
-		return fault.Later(time.Second, "%d of your searches and listings are waiting already, and %d run at once; send the next when one is answered", a.waiting, cap(a.running))
+		return fault.Later("searches", time.Second, "%d of your searches and listings are waiting already, and %d run at once; send the next when one is answered", a.waiting, cap(a.running))
 	}
 	a.left -= t.held
 	a.waiting++
@@ -161,7 +161,7 @@ func (t *Turn) wait(ctx context.Context) error {
 		err = ctx.Err()
 	case <-timer.C:
 		l.refuse("searches")
-		err = fault.Later(time.Second, "your other searches and listings take too long: of one user %d run at once, and this one waited %s for its turn", cap(a.running), patience)
+		err = fault.Later("searches", time.Second, "your other searches and listings take too long: of one user %d run at once, and this one waited %s for its turn", cap(a.running), patience)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

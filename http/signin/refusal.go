@@ -44,8 +44,11 @@ func (r *refusal) head(w http.ResponseWriter) {
 	if r.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="annals"`)
 	}
-	if r.wait > 0 {
+	switch {
+	case r.wait > 0:
 		w.Header().Set("Retry-After", strconv.Itoa(seconds(r.wait)))
+	case r.status == http.StatusTooManyRequests: // as soon as the proof is there
+		w.Header().Set("Retry-After", "1")
 	}
 }
 

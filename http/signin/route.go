@@ -79,6 +79,7 @@ func (p *Provider) public(read func(context.Context) (any, error)) http.HandlerF
 		value, err := read(r.Context())
 		if err != nil {
 			p.logger.ErrorContext(r.Context(), "the sign-in service cannot answer", "path", r.URL.Path, "error", err)
+			(&refusal{wait: awayPause}).head(w)
 			http.Error(w, "the sign-in service cannot answer at the moment", http.StatusServiceUnavailable)
 			return
 		}
