@@ -57,6 +57,10 @@ type Names interface {
 	// folder, that of another document there that it would be taken for, and ""
 	// where there is none. The document except is not compared with.
 	AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error)
+
+	// DocumentsNamed returns the documents of a name in a folder, the newest
+	// first, by the log up to a position at least.
+	DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error)
 }
 
 // Contents is what commands ask of the read side when a folder is deleted.

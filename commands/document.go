@@ -27,8 +27,10 @@ type document struct {
 
 	bytes int64 // that all versions take
 
+	contentBy string   // causation of what its content came with, but for DocumentReread
 	causation string   // of DocumentImported: what made the document
 	revisions []string // causations of each DocumentRevised
+	tagged    []string // and of each DocumentTagged that an import caused
 }
 
 // leaving is a move of a document out of a folder.
@@ -41,7 +43,7 @@ func (d *document) apply(e events.Event) {
 	switch data := e.Data.(type) {
 	case events.DocumentImported:
 		d.exists, d.version, d.causation = true, data.Version, e.Metadata.Causation
-		d.folder, d.name, d.tags = data.Folder, data.Name, data.Tags
+		d.folder, d.name, d.tags, d.contentBy = data.Folder, data.Name, data.Tags, e.Metadata.Causation
 		d.bytes += data.Stored()
 		d.read(data.Content)
 	case events.DocumentRenamed:
@@ -51,8 +53,11 @@ func (d *document) apply(e events.Event) {
 		d.version, d.folder = data.Version, data.Folder
 	case events.DocumentTagged:
 		d.version, d.tags = data.Version, data.Tags
+		if e.Metadata.Causation != "" {
+			d.tagged = append(d.tagged, e.Metadata.Causation)
+		}
 	case events.DocumentRevised:
-		d.version, d.revisions = data.Version, append(d.revisions, e.Metadata.Causation)
+		d.version, d.revisions, d.contentBy = data.Version, append(d.revisions, e.Metadata.Causation), e.Metadata.Causation
 		d.bytes += data.Stored()
 		d.read(data.Content)
 	case events.DocumentReread:
@@ -91,6 +96,14 @@ type Claim struct {
 	Own      bool
 	Title    string   // of the document that exists
 	Warnings []string //
+	// Of a file that replaces a document: the version that it judged, 0 for none,
+	// what it becomes or became, whether the document has the same bytes already,
+	// the tags that it lacks, with those that it has, and what to note besides.
+	Version int
+	Outcome string
+	Same    bool
+	Tags    []string
+	Notes   []string
 }
 
 // claim judges whether an upload may become this document, or is it. ok is

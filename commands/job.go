@@ -24,6 +24,7 @@ type job struct {
 	exists      bool
 	user        events.User
 	correlation string
+	at          events.Position // at which it came to exist
 
 	open               int // files whose work has not ended
 	successful, failed int
@@ -41,7 +42,7 @@ func (j *job) apply(e events.Event) {
 		j.accepted = append(j.accepted, &d)
 		j.open++
 	case events.ImportRequested:
-		j.exists, j.correlation = true, e.Metadata.Correlation
+		j.exists, j.correlation, j.at = true, e.Metadata.Correlation, e.Position
 		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin}
 	case events.FileStarted:
 		if j.starts == nil {
@@ -102,6 +103,7 @@ type Upload struct {
 	SHA256    string // of an original that is committed; none where the file is refused
 	Size      int64
 	MediaType string
+	Replace   bool // the document of that name in the folder, if there is one
 	// Refused says why the file will not be read, as a sentence for the user.
 	Refused string
 }
@@ -198,6 +200,7 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 	return events.FileAccepted{
 		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
 		SHA256: u.SHA256, Size: u.Size, MediaType: u.MediaType, Refused: u.Refused,
+		Replace: u.Replace && u.Refused == "",
 	}, nil
 }
 
@@ -295,6 +298,7 @@ type ImportFile struct {
 	Alone    int                 // and with it
 	User     events.User         // for whom it is imported
 	Cause    events.Cause        // of what is done for it
+	At       events.Position     // at which it was accepted
 
 	requested string // names the event that made the job exist
 }
@@ -324,6 +328,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 			f.Accepted = *accepted
 		}
 		f.Accepted.File, f.Starts, f.Alone, f.User = file, j.starts[file], j.alone[file], j.user
+		f.At = j.at
 		f.Cause = events.Cause{
 			Actor: j.user.Principal, Via: "importer", Correlation: j.correlation,
 			// FileAccepted of a file stands at the revision of its index.

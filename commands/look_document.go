@@ -49,9 +49,20 @@ func (h *Handler) refuseRivals(ctx context.Context, data []events.Data) error {
 		return err
 	}
 	for i, rival := range alike {
-		if f := data[files[i]].(events.FileAccepted); rival != "" {
-			data[files[i]] = refuse(f, looksLike("document", f.Name, rival))
+		f := data[files[i]].(events.FileAccepted)
+		if rival == "" {
+			continue
 		}
+		if f.Replace { // a document that has its name already keeps it
+			standing, err := h.Names.DocumentsNamed(ctx, f.Under, f.Name, 0)
+			if err != nil {
+				return err
+			}
+			if len(standing) > 0 {
+				continue
+			}
+		}
+		data[files[i]] = refuse(f, looksLike("document", f.Name, rival))
 	}
 	return nil
 }

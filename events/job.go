@@ -27,6 +27,9 @@ type FileAccepted struct {
 	// Name, Folder and Under are the document's own then.
 	Document uuid.UUID `json:"document,omitzero"`
 	Version  int       `json:"version,omitempty"`
+	// Replace says that the file takes the place of the document of its name in
+	// the folder: as new content of it, or as a new document where there is none.
+	Replace bool `json:"replace,omitempty"`
 }
 
 // ImportRequested makes an import job exist: all its files are accepted.
@@ -62,7 +65,16 @@ type FileImported struct {
 	Title     string    `json:"title"`
 	Duplicate bool      `json:"duplicate,omitempty"` // the user could read the same bytes already
 	Warnings  []string  `json:"warnings,omitempty"`
+	// Outcome is one of those below; none in events of earlier releases.
+	Outcome string `json:"outcome,omitempty"`
 }
+
+// What an imported file became.
+const (
+	OutcomeCreated   = "created"   // a new document
+	OutcomeUpdated   = "updated"   // new content of a document, or more tags
+	OutcomeUnchanged = "unchanged" // a document that was there already, as it is
+)
 
 // FileFailed says that a file could not be imported.
 type FileFailed struct {

@@ -154,6 +154,13 @@ func DocumentID(folder uuid.UUID, sha256 string, n int) uuid.UUID {
 	return uuid.NewSHA1(folder, fmt.Appendf(nil, "document\x00%s\x00%d", sha256, n))
 }
 
+// NamedDocumentID returns the id of the nth document, from 0, that was made in a
+// folder by a file that replaces the one of its name. Whoever makes one meets
+// all others who do so in the stream of this document.
+func NamedDocumentID(folder uuid.UUID, name string, n int) uuid.UUID {
+	return uuid.NewSHA1(folder, fmt.Appendf(nil, "named\x00%s\x00%d", name, n))
+}
+
 // SummaryID returns the id under which a folder's summary can be read like a
 // document.
 func SummaryID(folder uuid.UUID) uuid.UUID {

@@ -29,6 +29,7 @@ type jobResult struct {
 	Warnings   []string `json:"warnings"`
 	Tags       []string `json:"tags"`
 	Duplicate  bool     `json:"duplicate"`
+	Outcome    *string  `json:"outcome"`
 }
 
 // job answers GET /jobs/{job_id}.
@@ -47,6 +48,7 @@ func jobBody(j queries.Job) job {
 		out.Results[i] = jobResult{
 			Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, DocumentID: idOrNull(r.Document),
 			Title: orNull(r.Title), Error: orNull(r.Error), Warnings: orEmpty(r.Warnings), Tags: orEmpty(r.Tags), Duplicate: r.Duplicate,
+			Outcome: orNull(r.Outcome),
 		}
 	}
 	return out

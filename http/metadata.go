@@ -20,6 +20,7 @@ import (
 type entry struct {
 	folder  string
 	tags    []string
+	replace bool   // the document of the file's name there
 	refused string // why no file can be filed there, whoever asks
 }
 
@@ -109,7 +110,7 @@ func readEntry(v any, index int, inbox string, found *faults) entry {
 	}
 	before := len(*found)
 	o := newObject(loc, fields, found)
-	e := entry{folder: o.optionalText("folder_name"), tags: o.texts("tags", 8*commands.MaxTags, false)}
+	e := entry{folder: o.optionalText("folder_name"), tags: o.texts("tags", 8*commands.MaxTags, false), replace: o.boolean("replace")}
 	o.refuseUnknown()
 	if len(*found) > before {
 		return e

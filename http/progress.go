@@ -24,6 +24,7 @@ type progressEvent struct {
 	Message         string `json:"message,omitempty"`
 	DocumentID      string `json:"document_id,omitempty"`
 	Duplicate       *bool  `json:"duplicate,omitempty"`
+	Outcome         string `json:"outcome,omitempty"`
 	SuccessfulFiles *int   `json:"successful_files,omitempty"`
 	Error           string `json:"error,omitempty"`
 }
@@ -128,7 +129,7 @@ func eventOf(u queries.JobUpdate) progressEvent {
 		}
 		return progressEvent{EventType: "complete", Message: j.Message, SuccessfulFiles: &j.Successful}
 	}
-	e := progressEvent{EventType: "processing", CurrentFile: u.File, CurrentStep: u.Step, Message: u.Message}
+	e := progressEvent{EventType: "processing", CurrentFile: u.File, CurrentStep: u.Step, Message: u.Message, Outcome: u.Outcome}
 	if u.Document != uuid.Nil {
 		e.DocumentID, e.Duplicate = u.Document.String(), &u.Duplicate
 	}

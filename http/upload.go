@@ -211,7 +211,7 @@ func (u *upload) check() error {
 		return err
 	}
 	for i, e := range u.metadata {
-		u.Files[i].Folder, u.Files[i].Tags = e.folder, e.tags
+		u.Files[i].Folder, u.Files[i].Tags, u.Files[i].Replace = e.folder, e.tags, e.replace
 		if e.refused != "" {
 			u.Files[i].Refuse(e.refused)
 		}

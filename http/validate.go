@@ -252,6 +252,16 @@ func (f *faults) tooLong(input any, limit, got int, loc []any) {
 		map[string]any{"field_type": "List", "max_length": limit, "actual_length": got}, loc...)
 }
 
+// boolean returns true or false, false where it is missing or null.
+func (o object) boolean(name string) bool {
+	v, _ := o.get(name)
+	b, ok := v.(bool)
+	if !ok && v != nil {
+		o.found.add("bool_type", "Input should be a valid boolean", v, nil, under(o.loc, name)...)
+	}
+	return b
+}
+
 // oneOf returns a string that is one of two, the first where it is missing.
 func (o object) oneOf(name, first, second string) string {
 	v, ok := o.get(name)

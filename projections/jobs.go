@@ -14,7 +14,7 @@ type Jobs struct{}
 func (Jobs) Name() string { return "jobs" }
 
 // Version of the jobs' tables.
-func (Jobs) Version() int { return 3 }
+func (Jobs) Version() int { return 4 }
 
 // Oldest is Version: what changed last cannot be read in older tables.
 func (j Jobs) Oldest() int { return j.Version() }
@@ -45,8 +45,8 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	case events.FileImported:
 		return errors.Join(
 			count(ctx, tx, "successful", job, d.File, at),
-			tx.Exec(ctx, `UPDATE files SET state = 'imported', step = '', message = '', document = $3, title = $4, duplicate = $5, warnings = $6, changed = $7 WHERE job = $1 AND file = $2 AND changed < $7`,
-				job, d.File, d.Document.String(), d.Title, d.Duplicate, jsonText(d.Warnings), at),
+			tx.Exec(ctx, `UPDATE files SET state = 'imported', step = '', message = '', document = $3, title = $4, duplicate = $5, warnings = $6, outcome = $8, changed = $7 WHERE job = $1 AND file = $2 AND changed < $7`,
+				job, d.File, d.Document.String(), d.Title, d.Duplicate, jsonText(d.Warnings), at, d.Outcome),
 		)
 	case events.FileFailed:
 		return errors.Join(

@@ -42,16 +42,16 @@ func (q *Queries) job(ctx context.Context, user events.User, id string) (j jobRo
 type fileRow struct {
 	file                                                           int
 	name, folder, tags, state, step, message, document, title, err string
-	kind, warnings                                                 string
+	kind, warnings, outcome                                        string
 	duplicate                                                      bool
 	changed                                                        events.Position
 }
 
 func (f *fileRow) fields() []any {
-	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.kind, &f.warnings, &f.duplicate, &f.changed}
+	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.kind, &f.warnings, &f.duplicate, &f.outcome, &f.changed}
 }
 
-const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, kind, warnings, duplicate, changed FROM files `
+const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, kind, warnings, duplicate, outcome, changed FROM files `
 
 // faults are the kinds by which the log says whose fault it is that a file
 // failed.
@@ -65,7 +65,7 @@ var faults = map[string]fault.Kind{
 
 func (f *fileRow) result() (JobResult, error) {
 	r := JobResult{
-		Filename: f.name, FolderName: f.folder, Title: f.title, Error: f.err, Duplicate: f.duplicate,
+		Filename: f.name, FolderName: f.folder, Title: f.title, Error: f.err, Duplicate: f.duplicate, Outcome: f.outcome,
 		Done: f.state == "imported" || f.state == "failed", Success: f.state == "imported",
 	}
 	if f.state == "failed" {
@@ -161,13 +161,17 @@ func (q *Queries) Job(ctx context.Context, user events.User, id string) (Job, er
 	return j, nil
 }
 
-// lookUp gives files that were filed before the tags of their documents, to
-// which nothing was added. Of a document that the user may not read any more
+// filedBefore reports whether the file's document may have been there without it.
+func (f *fileRow) filedBefore() bool {
+	return f.duplicate || f.outcome == events.OutcomeUpdated || f.outcome == events.OutcomeUnchanged
+}
+
+// lookUp gives files whose documents were there before the tags of those. Of a document that the user may not read any more
 // nothing is told.
 func (q *Queries) lookUp(ctx context.Context, user events.User, files []fileRow) error {
 	var ids []string
 	for _, f := range files {
-		if f.duplicate {
+		if f.filedBefore() {
 			ids = append(ids, f.document)
 		}
 	}
@@ -184,7 +188,7 @@ func (q *Queries) lookUp(ctx context.Context, user events.User, files []fileRow)
 	}
 	for i := range files {
 		f := &files[i]
-		if !f.duplicate {
+		if !f.filedBefore() {
 			continue
 		}
 		d, ok := docs[f.document]
@@ -285,7 +289,7 @@ func (q *Queries) changed(ctx context.Context, user events.User, job string, aft
 		return nil, err
 	}
 	for _, f := range files {
-		if f.duplicate { // of a document that the vault may not know yet
+		if f.filedBefore() { // of a document that the vault may not know yet
 			if err := untilPassed(ctx, q.Models.Vault, f.changed); err != nil {
 				return nil, err
 			}
@@ -296,7 +300,7 @@ func (q *Queries) changed(ctx context.Context, user events.User, job string, aft
 
 // update tells a file's state as a step; those that wait have none.
 func (f *fileRow) update() (u JobUpdate, tell bool) {
-	u = JobUpdate{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate}
+	u = JobUpdate{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate, Outcome: f.outcome}
 	switch f.state {
 	case "working":
 		if u.Message == "" {
@@ -304,9 +308,13 @@ func (f *fileRow) update() (u JobUpdate, tell bool) {
 		}
 	case "imported":
 		u.Document, _ = uuid.Parse(f.document) // the projection wrote it, or lookUp took it away
-		u.Message = "imported " + f.name
-		if f.duplicate {
+		switch {
+		case f.outcome == events.OutcomeUpdated:
+			u.Message = "updated " + f.name
+		case f.duplicate, f.outcome == events.OutcomeUnchanged:
 			u.Message = f.name + " was imported before"
+		default:
+			u.Message = "imported " + f.name
 		}
 	case "failed":
 		u.Failed, u.Message = f.err, f.name+": "+f.err

@@ -3,7 +3,9 @@ package queries
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
+	"annals/events"
 	"annals/events/lookalike"
 	"annals/projections"
 
@@ -52,4 +54,24 @@ func (q *Queries) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names
 		}
 	}
 	return alike, nil
+}
+
+// DocumentsNamed returns the documents of a name in a folder, the newest first, as
+// of the position after, or later.
+func (q *Queries) DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error) {
+	if err := q.await(ctx, q.Models.Vault, after); err != nil {
+		return nil, err
+	}
+	ids, err := projections.Column(ctx, q.Models.Vault.DB(), `SELECT id FROM documents WHERE folder = $1 AND sort_name = $2 AND name = $3 ORDER BY created_at DESC, id`,
+		folder.String(), strings.ToLower(name), name)
+	if err != nil {
+		return nil, wrap(err, "documents of a name")
+	}
+	documents := make([]uuid.UUID, len(ids))
+	for i, id := range ids {
+		if documents[i], err = uuid.Parse(id); err != nil {
+			return nil, wrap(err, "documents of a name")
+		}
+	}
+	return documents, nil
 }

@@ -243,6 +243,7 @@ type JobResult struct {
 	Warnings   []string
 	Tags       []string
 	Duplicate  bool
+	Outcome    string // as events.FileImported has it; "" where it is not known, or not imported
 }
 
 // JobUpdate is one step of a job's progress: of one file, or, where Job is
@@ -253,6 +254,7 @@ type JobUpdate struct {
 	Message   string
 	Document  uuid.UUID
 	Duplicate bool
+	Outcome   string // of a file that was imported
 	Failed    string // why the file failed
 	Job       *Job   // the finished job
 }

@@ -70,6 +70,7 @@ var boundaries = []boundary{
 	{point: failpoint.TextEnded, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.DocumentFiled, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.DocumentRevised, reach: (*boundaryTest).serving},
+	{point: failpoint.DocumentReplaced, reach: (*boundaryTest).serving},
 	{point: failpoint.FileFinished, reach: (*boundaryTest).serving, most: 10},
 	{point: failpoint.FileFailed, reach: (*boundaryTest).serving},
 	{point: failpoint.EventsApplied, reach: (*boundaryTest).serving, most: 20},

@@ -116,6 +116,9 @@ func (r *run) stillMay(ctx context.Context) error {
 	if err := r.Handler.CheckFiling(ctx, r.file.User, r.folder); err != nil {
 		return r.refused(ctx, err)
 	}
+	if r.file.Accepted.Replace {
+		return r.locateReplaced(ctx) // the document may have changed since
+	}
 	return r.duplicate(ctx, r.document(r.folder, events.Content{SHA256: r.file.Accepted.SHA256}))
 }
 

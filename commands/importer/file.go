@@ -77,7 +77,7 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		}
 		switch {
 		case err == nil:
-			err = i.Handler.FinishFile(ctx, file, became, r.claim.Own && !isRevision(file.Accepted))
+			err = i.Handler.FinishFile(ctx, file, became, r.claim.Own && became.Outcome == events.OutcomeCreated)
 			failpoint.Here(failpoint.FileFinished)
 			return err
 		case errors.As(err, &died) && alone == "":
@@ -182,6 +182,10 @@ func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
 
 // locate finds what the file becomes in its folder; errFiled if that exists.
 func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
+	if r.file.Accepted.Replace {
+		r.located, r.folder = true, folder
+		return r.locateReplaced(ctx)
+	}
 	r.claim, err = r.Handler.ClaimDocument(ctx, r.document(folder, events.Content{SHA256: r.file.Accepted.SHA256}))
 	if err != nil {
 		return err
@@ -213,6 +217,9 @@ func (r *run) ensureLocated(ctx context.Context) error {
 func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
+	}
+	if r.file.Accepted.Replace {
+		return r.fileReplacement(ctx, content)
 	}
 	command := r.document(r.folder, content)
 	if err := r.duplicate(ctx, command); err != nil {
@@ -279,8 +286,18 @@ func (r *run) became(ctx context.Context) (events.FileImported, error) {
 			return events.FileImported{}, err
 		}
 	}
-	return events.FileImported{
+	became := events.FileImported{
 		Document: r.claim.Document, Title: r.claim.Title, Warnings: r.claim.Warnings,
-		Duplicate: !r.claim.Own || r.elsewhere,
-	}, nil
+		Duplicate: !r.claim.Own || r.elsewhere, Outcome: events.OutcomeUnchanged,
+	}
+	switch {
+	case r.file.Accepted.Replace:
+		became.Outcome, became.Duplicate = r.claim.Outcome, r.claim.Same || r.elsewhere
+		became.Warnings = append(became.Warnings, r.claim.Notes...)
+	case r.claim.Own && isRevision(r.file.Accepted):
+		became.Outcome = events.OutcomeUpdated
+	case r.claim.Own:
+		became.Outcome = events.OutcomeCreated
+	}
+	return became, nil
 }

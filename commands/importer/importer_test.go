@@ -83,12 +83,17 @@ type doc struct{ name, folder, text string }
 // accept stores files and accepts them as a job.
 func (b *bench) accept(user events.User, docs ...doc) (uuid.UUID, []Work) {
 	b.Helper()
+	return b.acceptAs(user, false, docs...)
+}
+
+func (b *bench) acceptAs(user events.User, replace bool, docs ...doc) (uuid.UUID, []Work) {
+	b.Helper()
 	var staged []originals.Staged
 	var uploads []commands.Upload
 	for _, d := range docs {
 		sum := sha256.Sum256([]byte(d.text))
 		name := hex.EncodeToString(sum[:])
-		uploads = append(uploads, commands.Upload{Name: d.name, Folder: d.folder, Tags: []string{"t"}, SHA256: name, Size: int64(len(d.text)), MediaType: "text/markdown"})
+		uploads = append(uploads, commands.Upload{Name: d.name, Folder: d.folder, Tags: []string{"t"}, SHA256: name, Size: int64(len(d.text)), MediaType: "text/markdown", Replace: replace})
 		if _, release, err := b.originals.Path(b.Context(), name); err == nil {
 			release()
 			continue

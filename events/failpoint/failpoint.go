@@ -47,6 +47,7 @@ const (
 	TextEnded         Point = "text-ended"          // and no document names it
 	DocumentFiled     Point = "document-filed"      // and the job does not know
 	DocumentRevised   Point = "document-revised"    // and the job does not know
+	DocumentReplaced  Point = "document-replaced"   // or made in the place of none, and the job does not know
 	FileFinished      Point = "file-finished"       // in the log, and its lease is held
 	FileFailed        Point = "file-failed"         // the same, of one that cannot be read
 	LeaseRenewed      Point = "lease-renewed"       // of a file in work
@@ -81,7 +82,7 @@ var All = []Point{
 	LogPrepared, LogMade, OriginalsFolder, StagingSwept, ControlMade, LeasesReleased, TablesMade, IndexOpened,
 	GenerationMade, GenerationNoted, AccountsFile, AccountsMade, UserMade, KeyMade, AddressesWritten, LeasesForgotten,
 	OriginalStaged, OriginalsSynced, OriginalPlaced, OriginalsKept, OriginalRemoved, EventsInserted, EventsCommitted,
-	JobBegun, FileClaimed, FileStarted, TextKept, TextAppended, FolderEnsured, TextEnded, DocumentFiled, DocumentRevised,
+	JobBegun, FileClaimed, FileStarted, TextKept, TextAppended, FolderEnsured, TextEnded, DocumentFiled, DocumentRevised, DocumentReplaced,
 	FileFinished, FileFailed, LeaseRenewed, LeaseGivenBack, EventsApplied, EventsPassed, IndexBehind, IndexAhead,
 	IndexForgot, IndexNoted, LabelsBehind, LabelsNoted, RebuildClaimed, RebuildBegun, RebuildFilled, RebuildReady,
 	RebuildReleased, BackReady, TakeOverReady, TakenOver, GenerationGivenUp, GenerationRemoved, GenerationCleared, StreamsRemoved, StreamsGone, LogShrunk, ModelDiscarded,

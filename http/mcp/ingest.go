@@ -38,6 +38,7 @@ type ingestIn struct {
 type fileMetadata struct {
 	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of the folder to file it in, such as Contracts/2026, which is made if it is not there; without it, your own inbox"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the document"`
+	Replace    bool     `json:"replace,omitempty" jsonschema:"whether the file takes the place of the document of its name in that folder, as a new version of it, where there is one"`
 
 	// Of a path as the caller is shown it: the folder on it that there is, and
 	// the path from there.
@@ -79,7 +80,7 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	}
 	for i, p := range places {
 		f := &intake.Files[i]
-		f.Folder, f.Tags, f.Under, f.Rest = p.FolderName, p.Tags, p.under, p.rest
+		f.Folder, f.Tags, f.Replace, f.Under, f.Rest = p.FolderName, p.Tags, p.Replace, p.under, p.rest
 	}
 	started, err := intake.Accept(c, h.Commands, c.user)
 	if err != nil {
@@ -108,6 +109,7 @@ func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error)
 					return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].folder_name: %w", i, err)
 				}
 			}
+			place.Replace = given.Replace
 			if place.Tags, err = commands.NormalizeTags(given.Tags); err != nil {
 				return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].tags: %w", i, err)
 			}

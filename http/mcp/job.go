@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"annals/events"
 	"annals/events/fault"
 	"annals/queries"
 
@@ -46,6 +47,7 @@ type jobResult struct {
 	Warnings   []string `json:"warnings,omitempty" jsonschema:"what of it could not be read"`
 	Tags       []string `json:"tags" jsonschema:"tags that it was given"`
 	Duplicate  bool     `json:"duplicate" jsonschema:"whether you could read a document of the same bytes before"`
+	Outcome    string   `json:"outcome,omitempty" jsonschema:"created, updated or unchanged: what became of the document, once the file is imported"`
 
 	done bool
 }
@@ -98,7 +100,7 @@ func filePage(files int, after string) (first int, m more, err error) {
 func fileResult(r queries.JobResult) jobResult {
 	out := jobResult{
 		Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, Title: r.Title, Error: r.Error,
-		Warnings: r.Warnings, Tags: orEmpty(r.Tags), Duplicate: r.Duplicate, done: r.Done,
+		Warnings: r.Warnings, Tags: orEmpty(r.Tags), Duplicate: r.Duplicate, Outcome: r.Outcome, done: r.Done,
 	}
 	if r.Document != uuid.Nil {
 		out.DocumentID = r.Document.String()
@@ -117,7 +119,9 @@ func (o jobOut) markdown() string {
 
 func (r jobResult) outcome() string {
 	switch {
-	case r.Success && r.Duplicate:
+	case r.Success && r.Outcome == events.OutcomeUpdated:
+		return "updated, document `" + r.DocumentID + "`"
+	case r.Success && r.Outcome != events.OutcomeCreated && r.Duplicate:
 		return "was there before, document `" + r.DocumentID + "`"
 	case r.Success:
 		return "imported, document `" + r.DocumentID + "`"

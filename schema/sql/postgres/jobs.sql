@@ -24,6 +24,7 @@ CREATE TABLE files (
 	kind      TEXT COLLATE "C" NOT NULL DEFAULT '', -- whose fault that is, '' where it is the file's own
 	warnings  TEXT COLLATE "C" NOT NULL DEFAULT '[]',
 	duplicate BIGINT NOT NULL DEFAULT 0,
+	outcome   TEXT COLLATE "C" NOT NULL DEFAULT '', -- created, updated or unchanged; '' where that is not known
 	changed   BIGINT NOT NULL, -- position of its last event
 	PRIMARY KEY (job, file)
 );

@@ -24,6 +24,7 @@ CREATE TABLE files (
 	kind      TEXT NOT NULL DEFAULT '', -- whose fault that is, '' where it is the file's own
 	warnings  TEXT NOT NULL DEFAULT '[]',
 	duplicate INTEGER NOT NULL DEFAULT 0,
+	outcome   TEXT NOT NULL DEFAULT '', -- created, updated or unchanged; '' where that is not known
 	changed   INTEGER NOT NULL, -- position of its last event
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;

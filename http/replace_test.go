@@ -1,0 +1,191 @@
+package http_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// replaced is what a result says of a file that was uploaded with replace.
+type replaced struct {
+	Success    bool
+	DocumentID string `json:"document_id"`
+	Outcome    string
+	Duplicate  bool
+	Tags       []string
+	Warnings   []string
+	Error      string
+}
+
+// replace uploads a text with replace, and returns its result once the job is
+// done.
+func (s *service) replace(folder, name, text string, tags ...string) replaced {
+	s.Helper()
+	id := s.startReplacing(folder, name, text, tags...)
+	s.finish(id)
+	_, body := s.do("GET", "/core/jobs/"+id, "")
+	return decode[struct{ Results []replaced }](s.T, body).Results[0]
+}
+
+func (s *service) startReplacing(folder, name, text string, tags ...string) (job string) {
+	s.Helper()
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		metadata, _ := json.Marshal([]map[string]any{{"folder_name": folder, "tags": append([]string{}, tags...), "replace": true}})
+		w.WriteField("file_metadata", string(metadata))
+		addFile(w, name, text)
+	})
+	if resp.StatusCode != 200 {
+		s.Fatalf("import %s: %d %s", name, resp.StatusCode, body)
+	}
+	return decode[jobReply](s.T, body).JobID
+}
+
+// inFolder returns the ids of documents in a folder, by name.
+func (s *service) inFolder(folder string) map[string][]string {
+	s.Helper()
+	_, body := s.do("GET", "/vault/documents?folderId="+folder, "")
+	names := make(map[string][]string)
+	for _, d := range decode[[]struct{ ID, Name string }](s.T, body) {
+		names[d.Name] = append(names[d.Name], d.ID)
+	}
+	return names
+}
+
+func TestFiveEditsOfAFileAreFiveVersionsOfOneDocument(t *testing.T) {
+	s := startStack(t)
+	edit := func(n int) string {
+		return fmt.Sprintf("# Contract\n\nThe notice period of the supplier contract is %d days.\n", 10*n)
+	}
+	var id string
+	for n := 1; n <= 5; n++ {
+		got := s.replace("Contracts", "contract.md", edit(n))
+		want := "updated"
+		if n == 1 {
+			id, want = got.DocumentID, "created"
+		}
+		if !got.Success || got.Outcome != want || got.DocumentID != id || got.Duplicate {
+			t.Fatalf("edit %d became %+v, want %s %s", n, got, want, id)
+		}
+	}
+	if got := s.replace("Contracts", "contract.md", edit(5)); got.Outcome != "unchanged" || got.DocumentID != id || !got.Duplicate {
+		t.Errorf("the fifth edit again became %+v", got)
+	}
+	if names := s.inFolder(s.folderOf(id)); len(names) != 1 || len(names["contract.md"]) != 1 {
+		t.Errorf("the folder holds %v", names)
+	}
+	_, body := s.do("GET", "/vault/documents/"+id+"/versions", "")
+	if versions := decode[[]any](t, body); len(versions) != 5 {
+		t.Errorf("the document has the versions %s", body)
+	}
+	for n := 1; n <= 5; n++ {
+		if _, body := s.do("GET", fmt.Sprintf("/vault/documents/%s/versions/%d/content", id, n), ""); body != edit(n) {
+			t.Errorf("version %d is %q", n, body)
+		}
+	}
+	for _, path := range []string{"/core/ask", "/core/search"} {
+		_, body := s.do("POST", path, `{"query":"What is the notice period of the supplier contract?"}`)
+		if !strings.Contains(body, "50 days") {
+			t.Errorf("%s: %s, want it to know the last edit", path, body)
+		}
+		for n := 1; n < 5; n++ {
+			if strings.Contains(body, fmt.Sprintf("%d days", 10*n)) {
+				t.Errorf("%s: %s, want nothing of edit %d", path, body, n)
+			}
+		}
+	}
+}
+
+func TestReplaceFindsDocumentsHoweverTheyCameByTheirName(t *testing.T) {
+	s := startStack(t)
+	old, newer := s.file("A", "a.md", "old"), s.file("A", "a.md", "newer") // no replace: as it was
+	if old == newer {
+		t.Fatal("without replace a file of the same name is no document of its own")
+	}
+	got := s.replace("A", "a.md", "new", "x")
+	if got.DocumentID != newer || got.Outcome != "updated" || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], old) || !slices.Equal(got.Tags, []string{"x"}) {
+		t.Errorf("imported as %+v, want a version of %s and a warning of %s", got, newer, old)
+	}
+	renamed := s.file("A", "b.md", "b")
+	if resp, body := s.do("PATCH", "/vault/documents/"+renamed, `{"name":"c.md"}`, "If-Match", `"1"`); resp.StatusCode != 200 {
+		t.Fatal(body)
+	}
+	if got := s.replace("A", "c.md", "c"); got.DocumentID != renamed || got.Outcome != "updated" {
+		t.Errorf("imported as %+v, want a version of %s", got, renamed)
+	}
+	if got := s.replace("A", "b.md", "c"); got.DocumentID == renamed || got.Outcome != "created" || !got.Duplicate {
+		t.Errorf("imported as %+v, want a document of its own for a name that is free", got)
+	}
+	if resp, body := s.do("DELETE", "/vault/documents/"+renamed+"?version=3", ""); resp.StatusCode >= 300 {
+		t.Fatal(body)
+	}
+	if got := s.replace("A", "c.md", "c"); got.DocumentID == renamed || got.Outcome != "created" {
+		t.Errorf("imported as %+v, want a document in the place of the deleted one", got)
+	}
+	if got := s.replace("B", "a.md", "new"); got.DocumentID == newer || got.Outcome != "created" {
+		t.Errorf("imported as %+v, want the document of another folder left alone", got)
+	}
+	// Names that look alike are refused, but for one that is there.
+	if got := s.replace("A", "а.md", "new"); got.Success || !strings.Contains(got.Error, "looks like") {
+		t.Errorf("a name with a Cyrillic letter: %+v", got)
+	}
+}
+
+func TestConcurrentUploadsWithReplaceMakeOneDocument(t *testing.T) {
+	s := startStack(t)
+	s.makeFolder("", "A")
+	const racers = 6
+	jobs := make([]string, racers)
+	var all sync.WaitGroup
+	for n := range racers {
+		all.Go(func() { jobs[n] = s.startReplacing("A", "a.md", fmt.Sprintf("# Text\n\nNumber %d.\n", n)) })
+	}
+	all.Wait()
+	ids := make(map[string]bool)
+	for _, job := range jobs {
+		j := s.finish(job)
+		if j.Successful != 1 {
+			t.Errorf("job %+v", j)
+		}
+		ids[j.Results[0].DocumentID] = true
+	}
+	var id string
+	for id = range ids {
+	}
+	if names := s.inFolder(s.folderOf(id)); len(ids) != 1 || len(names["a.md"]) != 1 {
+		t.Errorf("%d uploads became %v; the folder holds %v", racers, ids, names)
+	}
+	// The texts of those that met are whole.
+	_, content := s.do("GET", "/vault/documents/"+id+"/content", "")
+	if _, text := s.do("GET", "/vault/documents/"+id+"/markdown", ""); !strings.Contains(text, strings.TrimSpace(strings.TrimPrefix(content, "# Text"))) {
+		t.Errorf("the document's file is %q and its text %q", content, text)
+	}
+}
+
+func TestReplaceMustBeTrueOrFalse(t *testing.T) {
+	s := startStack(t)
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		w.WriteField("file_metadata", `[{"folder_name":"A","replace":"yes"}]`)
+		addFile(w, "a.md", "a")
+	})
+	if resp.StatusCode != 422 || !strings.Contains(body, `"bool_type"`) || !strings.Contains(body, `"replace"`) {
+		t.Errorf("replace as a text: %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestProgressTellsTheOutcome(t *testing.T) {
+	s := startStack(t)
+	for _, step := range [][2]string{{"a", "created"}, {"a", "unchanged"}, {"b", "updated"}} {
+		text, want := step[0], step[1]
+		_, body := s.upload("?stream=true", func(w *multipart.Writer) {
+			w.WriteField("file_metadata", `[{"folder_name":"A","replace":true}]`)
+			addFile(w, "a.md", text)
+		})
+		if !strings.Contains(body, `"outcome":"`+want+`"`) {
+			t.Errorf("the stream is %s, want %s in it", body, want)
+		}
+	}
+}
