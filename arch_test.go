@@ -48,7 +48,8 @@ var rules = map[string][]string{
 	"projections/projectionstest":       {"events/postgres", "events/postgres/postgrestest", "projections"},
 	"projections/searchindex":           {"events", "events/fault"},
 	"projections/searchindex/...":       {"events", "events/disk", "events/fault", "projections/searchindex"},
-	"queries":                           {"projections", "projections/searchindex", "events", "events/fault", "events/lookalike", "queries/accesslog", "queries/answer"},
+	"queries":                           {"projections", "projections/searchindex", "events", "events/fault", "events/lookalike", "queries/accesslog", "queries/answer", "queries/pagemark"},
+	"queries/pagemark":                  {},
 	"queries/accesslog":                 {"events", "events/fault", "events/postgres"},
 	"queries/answer":                    {"events/fault"},
 	"http": {

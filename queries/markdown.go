@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections"
+	"annals/queries/pagemark"
 
 	"github.com/google/uuid"
 )
@@ -141,24 +143,35 @@ func frontMatter(kind, title string) string {
 }
 
 type sectionRow struct {
-	section, part, level int
-	title                string
-	text                 []byte
+	section, part, level, page int
+	title, breaks              string
+	text                       []byte
 }
 
-// writeMarkdown names the text by its stream in every statement: the numbers of
-// rows are others in another generation.
-func (q *Queries) writeMarkdown(ctx context.Context, d Document, w io.Writer) error {
-	if _, err := io.WriteString(w, frontMatter("document", d.Title)); err != nil {
+// turned is what a writer has that is to know the pages of what it is written.
+type turned interface{ turned(page int) }
+
+// writeMarkdown writes a document's text with the marks of its pages. It names the
+// text by its stream in every statement: the numbers of rows are others in another
+// generation.
+func (q *Queries) writeMarkdown(ctx context.Context, d Document, to io.Writer) error {
+	w := &pagemark.Writer{W: to}
+	if t, ok := to.(turned); ok {
+		w.Turned = t.turned
+	}
+	if err := w.Text([]byte(frontMatter("document", d.Title))); err != nil {
 		return err
 	}
 	at := sectionRow{section: -1, part: -1}
 	for {
-		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.text} },
-			`SELECT section, part, level, title, text FROM sections
+		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.page, &s.breaks, &s.text} },
+			`SELECT section, part, level, title, start_page, breaks, text FROM sections
 			 WHERE text_id = (SELECT id FROM texts WHERE stream = $1 AND named = 1) AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, d.textStream, at.section, at.part)
-		if err != nil || len(rows) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(rows) == 0 {
+			return w.Close()
 		}
 		for _, s := range rows {
 			if err := s.write(w, at.section >= 0); err != nil {
@@ -176,22 +189,29 @@ func heading(level int, title string) string {
 
 // write writes a part as Markdown: its heading, where it is a section's first,
 // and its text, set off from what came before.
-func (s sectionRow) write(w io.Writer, more bool) error {
-	var b strings.Builder
+func (s sectionRow) write(w *pagemark.Writer, more bool) error {
+	var breaks []int
+	if err := json.Unmarshal([]byte(s.breaks), &breaks); err != nil {
+		return fmt.Errorf("the page breaks of section %d: %w", s.section, err)
+	}
 	if s.part == 0 {
 		if more {
-			b.WriteString("\n\n")
+			if err := w.Text([]byte("\n\n")); err != nil {
+				return err
+			}
 		}
 		if s.title != "" {
-			b.WriteString(heading(s.level, s.title))
+			if err := w.Page(s.page); err != nil {
+				return err
+			}
+			title := heading(s.level, s.title)
 			if len(s.text) > 0 {
-				b.WriteString("\n\n")
+				title += "\n\n"
+			}
+			if err := w.Text([]byte(title)); err != nil {
+				return err
 			}
 		}
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return err
-	}
-	_, err := w.Write(s.text)
-	return err
+	return w.Part(s.text, s.page, breaks)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"annals/events"
+	"annals/queries/pagemark"
 
 	"github.com/google/uuid"
 )
@@ -21,7 +22,8 @@ type MarkdownPage struct {
 
 // MarkdownPage returns the part of a document's Markdown that begins at a byte,
 // of at most so many bytes. It ends at the end of a line where it can, and
-// never within a character. The versions of two parts' documents tell whether
+// never within a character; where it begins within a page, that page's mark stands
+// before it. The versions of two parts' documents tell whether
 // they belong together.
 func (q *Queries) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (p MarkdownPage, err error) {
 	if p.Document, err = q.Describe(ctx, user, id); err != nil {
@@ -41,6 +43,9 @@ func (q *Queries) MarkdownPage(ctx context.Context, user events.User, id uuid.UU
 		p.Next = from + int64(len(text))
 	}
 	p.Text = strings.ToValidUTF8(string(text), "\uFFFD")
+	if w.page > 0 && p.Text != "" { // it begins within a page, whose mark was in a part before
+		p.Text = pagemark.Mark(w.page) + "\n" + p.Text
+	}
 	return p, nil
 }
 
@@ -63,6 +68,17 @@ type window struct {
 	skip int64
 	most int
 	text []byte
+	page int // that text begins on, by a mark before it; 0 for none
+}
+
+// turned notes the page whose mark is written next.
+func (w *window) turned(page int) {
+	switch {
+	case w.skip > 0:
+		w.page = page
+	case len(w.text) == 0:
+		w.page = 0 // text begins with that mark
+	}
 }
 
 func (w *window) Write(p []byte) (int, error) {
