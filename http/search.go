@@ -17,6 +17,7 @@ type source struct {
 	Text          string  `json:"text"`
 	Score         float64 `json:"score"`
 	DeepLink      string  `json:"deep_link"`
+	URL           string  `json:"url,omitempty"`
 	Folder        string  `json:"folder,omitempty"`
 	Owner         string  `json:"owner,omitempty"`
 }
@@ -51,15 +52,15 @@ func (s *Server) search(c *call) (any, error) {
 	}
 	sources, err := s.Queries.Search(c.Context(), c.user, q)
 	s.recordReads(c, "by a search", each(sources, func(p queries.Source) uuid.UUID { return p.Document })...)
-	out.Sources = each(sources, sourceBody)
+	out.Sources = each(sources, s.sourceBody)
 	return out, err
 }
 
-func sourceBody(p queries.Source) source {
+func (s *Server) sourceBody(p queries.Source) source {
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: page(p.StartPage), EndPage: page(p.EndPage),
-		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, Folder: p.Folder, Owner: p.Owner,
+		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: Link(s.LinkURL, p.DeepLink), Folder: p.Folder, Owner: p.Owner,
 	}
 }
 
@@ -98,7 +99,7 @@ func (s *Server) ask(c *call) (any, error) {
 		Reasoning  string   `json:"reasoning"`
 		Confidence float64  `json:"confidence"`
 		Sources    []source `json:"sources"`
-	}{a.Text, a.Reasoning, a.Confidence, each(a.Sources, sourceBody)}, err
+	}{a.Text, a.Reasoning, a.Confidence, each(a.Sources, s.sourceBody)}, err
 }
 
 type folderSummary struct {

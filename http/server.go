@@ -65,6 +65,10 @@ type Server struct {
 	// host than the rest, requests are routed by host as well.
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
+	// LinkURL is the root of the addresses by which people open documents in a
+	// browser. Sources have none where it is nil.
+	LinkURL *url.URL
+
 	Limits Limits
 	// UserExists reports whether a principal may be a user's, as far as that
 	// can be known. All are where it is nil.

@@ -164,7 +164,9 @@ func (q *Queries) writeMarkdown(ctx context.Context, d Document, to io.Writer) e
 	}
 	at := sectionRow{section: -1, part: -1}
 	for {
-		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any { return []any{&s.section, &s.part, &s.level, &s.title, &s.page, &s.breaks, &s.text} },
+		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any {
+			return []any{&s.section, &s.part, &s.level, &s.title, &s.page, &s.breaks, &s.text}
+		},
 			`SELECT section, part, level, title, start_page, breaks, text FROM sections
 			 WHERE text_id = (SELECT id FROM texts WHERE stream = $1 AND named = 1) AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, d.textStream, at.section, at.part)
 		if err != nil {

@@ -300,6 +300,7 @@ func (s *service) openServer() error {
 	s.server.Commands = s.importer.Handler
 	s.server.Originals = s.originals
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
+	s.server.LinkURL = s.urls.issuer // where a browser's sign-in is
 	s.server.Limits = httpd.Limits{FileBytes: s.config.fileBytes, Files: s.config.files, UploadBytes: s.config.uploadBytes}
 	brake := new(ratelimit.Brake)
 	s.server.Reads, s.server.Brake = s.reads, brake
@@ -326,7 +327,7 @@ func (s *service) openServer() error {
 			return user, until, err
 		},
 		Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
-		URL: s.urls.mcp, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
+		URL: s.urls.mcp, LinkURL: s.server.LinkURL, Origins: s.config.origins, Prefix: s.config.mcpPrefix, Scheme: s.config.mcpScheme,
 		Accessed: s.access.Record, Address: s.address,
 		IngestRoots: s.config.mcpIngestRoots, AllowDelete: s.config.mcpAllowDelete,
 		Limits: s.server.Limits, Reads: s.reads, Brake: brake, Version: version(), Logger: s.logger,

@@ -10,7 +10,7 @@ var askTool = tool{
 	name: "ask", title: "Ask a question",
 	about: `Answers one focused question in a sentence or two, from the passages that service_search would find and from nothing else, with its reasoning and a confidence from 0 to 1. ` +
 		`Under 0.3 it abstains: the passages hold no answer. Scope it by folder_name (with all below it) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
-		`Its sources are the passages that the answer rests on, for citing; service_search finds more.`,
+		`Its sources are the passages that the answer rests on, for citing by url and page; service_search finds more.`,
 }
 
 type askIn struct {
@@ -47,7 +47,7 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 	h.recordReads(c, askTool.name, a.Documents...)
 	out = askOut{Answer: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence, Sources: []source{}}
 	for _, p := range a.Sources {
-		out.Sources = append(out.Sources, sourceOf(p))
+		out.Sources = append(out.Sources, h.sourceOf(p))
 	}
 	const abstains = 0.3
 	if a.Confidence < abstains {

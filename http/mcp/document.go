@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	httpd "annals/http"
 	"annals/queries"
 	"annals/queries/accesslog"
 
@@ -74,6 +76,7 @@ func (h *Handler) documentID(text string) (uuid.UUID, error) {
 var markdownTool = tool{
 	name: "get_document_markdown", title: "Read a document",
 	about: `Returns the full text of a document as Markdown, whatever its file's type, in pages of about 40,000 bytes that end at line ends. ` +
+		`Where the document has pages, <!-- page 29 --> stands before the text of page 29: cite by that, with the url of service_get_document_metadata. What looks like it in the document's own words is written &lt;!-- and is none. ` +
 		`Where next_cursor is given there is more. For a long document, service_search or service_ask scoped to it finds the place faster.`,
 }
 
@@ -159,6 +162,7 @@ type metadataOut struct {
 	Pages       *int     `json:"pages" jsonschema:"number of its pages; null where there are none"`
 	Version     int      `json:"version" jsonschema:"rises by one with every change"`
 	DeepLink    string   `json:"deep_link" jsonschema:"path to the original file, below the service's address"`
+	URL         string   `json:"url,omitempty" jsonschema:"address of the original file, which people open in a browser; #page=N behind it opens a PDF at that page"`
 }
 
 func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
@@ -176,7 +180,7 @@ func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
 	return metadataOut{
 		DocumentID: d.ID.String(), Title: d.Title, AccessLevel: access.String(), Tags: orEmpty(d.Tags),
 		CreatedAt: moment(d.CreatedAt), UpdatedAt: moment(d.UpdatedAt), Name: d.Name, FolderName: d.FolderShown, Description: d.Description,
-		ContentType: d.MediaType, Size: d.Size, Pages: pageNumber(d.Pages), Version: d.Version, DeepLink: d.DeepLink(0),
+		ContentType: d.MediaType, Size: d.Size, Pages: pageNumber(d.Pages), Version: d.Version, DeepLink: d.DeepLink(0), URL: httpd.Link(h.LinkURL, d.DeepLink(0)),
 	}, nil
 }
 
@@ -194,5 +198,5 @@ func (o metadataOut) markdown() string {
 	}
 	return fmt.Sprintf("**%s**\n\n- document `%s`, version %d\n- file “%s” (%s, %s%s) in “%s”\n- access: %s\n- tags: %s\n- imported %s, changed %s\n- link: %s\n\n%s\n",
 		inLine(o.Title), o.DocumentID, o.Version, inLine(o.Name), o.ContentType, count(int(o.Size), "byte"), pages, inLine(o.FolderName),
-		o.AccessLevel, tags, o.CreatedAt, o.UpdatedAt, o.DeepLink, inLine(o.Description))
+		o.AccessLevel, tags, o.CreatedAt, o.UpdatedAt, cmp.Or(o.URL, o.DeepLink), inLine(o.Description))
 }

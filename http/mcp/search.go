@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 
 var searchTool = tool{
 	name: "search", title: "Search passages",
-	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score, deep_link, folder and the folder's owner. ` +
+	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score, url, folder and the folder's owner. ` +
 		`Scope it by folder_name (subfolders are taken in), document_id or tags; service_list_folders and service_list_tags name those there are. ` +
 		`A folder that does not exist, or that you may not read, gives no passages. Use it before service_ask, to see what there is; write the words that the text itself would use.`,
 }
@@ -41,6 +42,7 @@ type source struct {
 	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
 	Score         float64 `json:"score" jsonschema:"how well the passage answers, beside the others of the same reply alone"`
 	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at that page, below the service's address"`
+	URL           string  `json:"url,omitempty" jsonschema:"address of the original file at that page, which people open in a browser: cite this"`
 	Folder        string  `json:"folder" jsonschema:"path of the folder that the document lies in"`
 	Owner         string  `json:"owner,omitempty" jsonschema:"principal of whoever owns that folder, such as user:alice: judge by it whether to believe the document"`
 }
@@ -69,16 +71,16 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	var documents []uuid.UUID
 	for _, p := range found {
 		documents = append(documents, p.Document)
-		out.Sources = append(out.Sources, sourceOf(p))
+		out.Sources = append(out.Sources, h.sourceOf(p))
 	}
 	h.recordReads(c, searchTool.name, documents...)
 	return out, err
 }
 
-func sourceOf(p queries.Source) source {
+func (h *Handler) sourceOf(p queries.Source) source {
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
-		StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink,
+		StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: httpd.Link(h.LinkURL, p.DeepLink),
 		Folder: p.Folder, Owner: p.Owner,
 	}
 }
@@ -114,7 +116,7 @@ func (s source) name() string {
 
 // where is what a source is cited and opened by.
 func (s source) where() string {
-	return fmt.Sprintf("document `%s`, %s, %s", s.DocID, s.DeepLink, s.place())
+	return fmt.Sprintf("document `%s`, %s, %s", s.DocID, cmp.Or(s.URL, s.DeepLink), s.place())
 }
 
 // place names the folder of a source, and its owner.
