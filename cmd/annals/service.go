@@ -198,7 +198,10 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(s.accounts.Close)
-	s.accounts.Observe = func(ctx context.Context, e signin.Event) { s.access.Record(signedIn(e, httpd.Correlation(ctx))) }
+	s.accounts.Observe = func(ctx context.Context, e signin.Event) {
+		s.metrics.SignIn(string(e.Kind))
+		s.access.Record(signedIn(e, httpd.Correlation(ctx)))
+	}
 	if err := s.config.checkAdminPassword(ctx, s.accounts); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
 	}
@@ -270,6 +273,7 @@ func (s *service) openImporter(ctx context.Context) error {
 		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
 		SpoolDir:  spool,
 		Workers:   s.config.workers, FileTimeout: s.config.fileTimeout, Logger: s.logger, Observe: s.metrics.Step,
+		Ended: func(o importer.Outcome) { s.metrics.FileEnded(string(o)) }, Died: s.metrics.ReaderDied,
 	}
 	// More files are out than are read side by side: the rest wait for the disk.
 	s.queue = &projections.Queue{
@@ -285,6 +289,7 @@ func (s *service) openImporter(ctx context.Context) error {
 // inspectReaders starts a reader and logs what its sandbox is made of here.
 func (s *service) inspectReaders(ctx context.Context) {
 	report, err := extract.Inspect(ctx, s.reader)
+	s.metrics.Readers(err == nil, len(report.Lacks))
 	switch {
 	case err != nil:
 		s.logger.Error("readers of files cannot be started: nothing can be imported", "error", err)

@@ -75,12 +75,15 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		if closed := r.text.spool.close(); closed != nil {
 			i.logger().WarnContext(ctx, "a temporary file was not removed", "error", closed)
 		}
+		if errors.As(err, &died) && i.Died != nil {
+			i.Died()
+		}
 		switch {
 		case err == nil:
 			err = i.Handler.FinishFile(ctx, file, became, r.claim.Own && became.Outcome == events.OutcomeCreated)
 			failpoint.Here(failpoint.FileFinished)
 			return err
-		case errors.As(err, &died) && alone == "":
+		case died != nil && alone == "":
 			alone = "its reader ended: " + died.Detail
 		case died != nil:
 			return fault.Errorf(fault.Invalid, "the file ended the process that read it, and again one that read nothing else; it is not tried again: save it anew, or export it as PDF or text, and upload that")

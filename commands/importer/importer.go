@@ -68,6 +68,10 @@ type Importer struct {
 	// Observe is told, after each try at a file, for how long that was at each
 	// of its steps; waiting for its turn to be read is none of them. May be nil.
 	Observe func(step string, took time.Duration)
+	// Ended is called once for each delivery of a file, with how the work on it
+	// ended, and Died for each process that ended while it read one. May be nil.
+	Ended func(Outcome)
+	Died  func()
 
 	// SpoolDir is where text of a file that is longer than 1 MiB lies until all
 	// of it was read; empty: the system's folder of temporary files.
@@ -83,6 +87,23 @@ type Importer struct {
 	mu      sync.Mutex
 	started map[Work]bool // files that this process took up and told so
 	alone   map[Work]bool // and of which it told that they are read alone
+}
+
+// Outcome is how the work on a file ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Imported  Outcome = "imported"   // or had ended before
+	Failed    Outcome = "failed"     // for a reason of the file's own
+	Faulty    Outcome = "fault"      // of the service, after all retries
+	GivenBack Outcome = "given_back" // to be taken up again: something was unreachable, or places were taken
+)
+
+func (i *Importer) ended(o Outcome) {
+	if i.Ended != nil {
+		i.Ended(o)
+	}
 }
 
 // Summariser composes a document's summary from its text as it comes. It
@@ -167,20 +188,24 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 		_, err := next(msg)
 		ctx := msg.Context()
 		if err == nil {
+			i.ended(Imported)
 			return nil, nil
 		}
 		w, bad := decodeWork(msg)
 		if ctx.Err() != nil {
+			i.ended(GivenBack)
 			i.forget(w)
 			i.logger().InfoContext(ctx, "gave a file back", "work", string(msg.Payload), "error", err)
 			return nil, context.Canceled
 		}
 		if errors.Is(err, turns.ErrGiveBack) {
+			i.ended(GivenBack)
 			i.forget(w)
 			i.logger().DebugContext(ctx, "gave a file back", "work", string(msg.Payload), "error", err)
 			return nil, context.Canceled
 		}
 		if outage(err) {
+			i.ended(GivenBack)
 			i.logger().WarnContext(ctx, "gave a file back, to be tried again later", "work", string(msg.Payload), "error", err)
 			return nil, context.Canceled
 		}
@@ -198,9 +223,9 @@ func (i *Importer) fail(ctx context.Context, w Work, why error) error {
 	if err != nil {
 		return err
 	}
-	level := slog.LevelInfo
+	level, outcome := slog.LevelInfo, Failed
 	if ours(why) {
-		level = slog.LevelError
+		level, outcome = slog.LevelError, Faulty
 	}
 	i.logger().Log(ctx, level, "a file was not imported", "job", w.Job, "file", w.File, "name", file.Accepted.Name, "correlation_id", file.Cause.Correlation, "error", why)
 	kind, sentence := tell(why)
@@ -208,6 +233,7 @@ func (i *Importer) fail(ctx context.Context, w Work, why error) error {
 		return err
 	}
 	failpoint.Here(failpoint.FileFailed)
+	i.ended(outcome)
 	i.forget(w)
 	return nil
 }

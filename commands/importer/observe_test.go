@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,7 +63,12 @@ func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
 	i := b.importer(b.driver)
 	var log strings.Builder
 	i.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	var ended []Outcome
+	i.Ended = func(o Outcome) { ended = append(ended, o) }
 	b.deliver(i, work)
+	if !slices.Equal(ended, []Outcome{Failed}) {
+		t.Errorf("the file ended as %v", ended)
+	}
 	if got := log.String(); !strings.Contains(got, "a file was not imported") || !strings.Contains(got, "correlation_id=request") || !strings.Contains(got, "name=a.md") {
 		t.Errorf("logged %s", got)
 	}

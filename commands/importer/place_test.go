@@ -174,8 +174,10 @@ func TestAFileThatKillsItsReaderIsTriedTwice(t *testing.T) {
 		}
 		return extract.Info{}, died()
 	})
-	if left := b.deliver(b.importer(b.driver), work); len(left) > 0 {
-		t.Errorf("gave back %v", left)
+	i, deaths := b.importer(b.driver), 0
+	i.Died = func() { deaths++ }
+	if left := b.deliver(i, work); len(left) > 0 || deaths != 2 {
+		t.Errorf("gave back %v, and %d readers died, want 2", left, deaths)
 	}
 	o := b.outcome(job)
 	if tries != 2 || !strings.Contains(o.failed[0], "ended the process that read it") {

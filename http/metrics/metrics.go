@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"annals/commands/quota"
+	"annals/events/fault"
 	httpd "annals/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,11 @@ type Metrics struct {
 	steps    *prometheus.HistogramVec
 	lost     prometheus.Counter
 	refused  *prometheus.CounterVec
+	files    *prometheus.CounterVec
+	signins  *prometheus.CounterVec
+	died     prometheus.Counter
+	readers  prometheus.Gauge
+	lacking  prometheus.Gauge
 }
 
 // Most scrapes at the same time: the state of the read models is looked up for
@@ -71,9 +77,13 @@ func New(version string, logger *slog.Logger) *Metrics {
 	for _, limit := range limits {
 		m.refused.WithLabelValues(limit)
 	}
+	for _, kind := range []fault.Kind{fault.Internal, fault.Conflict, fault.Unavailable, fault.Canceled} { // others are shown once they happen
+		m.failures.WithLabelValues(kind.String())
+	}
 	m.lost = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "annals_access_records_lost_total", Help: "Records of sign-ins, refusals and reads that were lost, since more came than could be written.",
 	})
+	m.countOutcomes()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "annals_info", Help: "Always 1; its label is the version of the program.", ConstLabels: prometheus.Labels{"version": version},
 	})
@@ -84,6 +94,65 @@ func New(version string, logger *slog.Logger) *Metrics {
 		ErrorLog: scrapeLog{logger}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapes,
 	})
 	return m
+}
+
+// outcomes are how the work on a file ends, as the importer names them.
+var outcomes = []string{"imported", "failed", "fault", "given_back"}
+
+// signInOutcomes are the outcomes of signing in, by what the sign-in calls them.
+var signInOutcomes = map[string]string{"signed in": "signed_in", "sign-in failed": "failed", "sign-in refused": "refused", "program misused": "program_misused"}
+
+// countOutcomes makes the metrics of what succeeds or fails. All series are there
+// from the start, so that a rate shows the first failure.
+func (m *Metrics) countOutcomes() {
+	m.files = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "annals_import_files_total", Help: "Files whose import came to an end here: imported; failed, for a reason of the file's own; fault, of the service; given_back, to be taken up again.",
+	}, []string{"outcome"})
+	for _, o := range outcomes {
+		m.files.WithLabelValues(o)
+	}
+	m.signins = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "annals_signins_total", Help: "Tries to sign in by browser: signed_in; failed, by a wrong password or factor; refused, without judging it; program_misused, a code or token that came twice.",
+	}, []string{"outcome"})
+	for _, o := range signInOutcomes {
+		m.signins.WithLabelValues(o)
+	}
+	m.died = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "annals_readers_died_total", Help: "Processes that ended while they read a file.",
+	})
+	m.readers = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "annals_readers_up", Help: "Whether a process that reads files could be started when the program was.",
+	})
+	m.lacking = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "annals_readers_lacking", Help: "Measures of confinement that this machine does not give the processes that read files; annals health --readers names them.",
+	})
+	m.registry.MustRegister(m.files, m.signins, m.died, m.readers, m.lacking)
+}
+
+// FileEnded counts a file whose import came to an end.
+func (m *Metrics) FileEnded(outcome string) {
+	if slices.Contains(outcomes, outcome) {
+		m.files.WithLabelValues(outcome).Inc()
+	}
+}
+
+// SignIn counts what happened at the sign-in, if that was a try.
+func (m *Metrics) SignIn(kind string) {
+	if o, ok := signInOutcomes[kind]; ok {
+		m.signins.WithLabelValues(o).Inc()
+	}
+}
+
+// ReaderDied counts a process that ended while it read a file.
+func (m *Metrics) ReaderDied() { m.died.Inc() }
+
+// Readers notes whether readers can be started, and how many measures of their
+// confinement they lack.
+func (m *Metrics) Readers(up bool, lacking int) {
+	m.lacking.Set(float64(lacking))
+	if up {
+		m.readers.Set(1)
+	}
 }
 
 // Request counts a request that was answered.

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"annals/commands/importer"
 	"annals/events"
 	"annals/events/memory"
 	httpd "annals/http"
 	"annals/http/metrics"
+	"annals/http/signin"
 	"annals/queries"
 )
 
@@ -120,4 +122,29 @@ func TestUnknownStepsAreOne(t *testing.T) {
 		`annals_import_step_seconds_count{step="reading"} 1`, `annals_import_step_seconds_count{step="other"} 2`,
 		`annals_http_request_seconds_count{method="GET",route="/vault/documents/{id}",status="404"} 1`,
 		`annals_http_request_seconds_sum{method="GET",route="/vault/documents/{id}",status="404"} 1`)
+}
+
+// Outcomes are counted under the names by which the importer and the sign-in
+// report them, and are there before the first.
+func TestOutcomesAreCounted(t *testing.T) {
+	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
+	want(t, lines(t, m), `annals_import_files_total{outcome="fault"} 0`, `annals_signins_total{outcome="failed"} 0`,
+		`annals_log_append_failures_total{kind="unavailable"} 0`, `annals_readers_up 0`)
+	for _, o := range []importer.Outcome{importer.Imported, importer.Failed, importer.Faulty, importer.GivenBack, "else"} {
+		m.FileEnded(string(o))
+	}
+	for _, k := range []signin.EventKind{signin.SignedIn, signin.SignInFailed, signin.SignInFailed, signin.SignInRefused, signin.ProgramMisused, signin.SignedOut} {
+		m.SignIn(string(k))
+	}
+	m.ReaderDied()
+	m.Readers(true, 2)
+	got := lines(t, m)
+	want(t, got, `annals_import_files_total{outcome="imported"} 1`, `annals_import_files_total{outcome="failed"} 1`, `annals_import_files_total{outcome="fault"} 1`,
+		`annals_import_files_total{outcome="given_back"} 1`, `annals_signins_total{outcome="signed_in"} 1`, `annals_signins_total{outcome="failed"} 2`,
+		`annals_signins_total{outcome="refused"} 1`, `annals_signins_total{outcome="program_misused"} 1`, `annals_readers_died_total 1`, `annals_readers_up 1`, `annals_readers_lacking 2`)
+	for line := range got {
+		if strings.Contains(line, "else") || strings.Contains(line, "signed out") {
+			t.Errorf("%s was counted", line)
+		}
+	}
 }
