@@ -1,14 +1,21 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: build test check bench fuzz crash clean
+.PHONY: build release test check bench fuzz crash clean
 
+VERSION  ?= $(shell sed -n 's/^[[:space:]]release *= "\(.*\)"/\1/p' cmd/annals/version.go)
 FUZZTIME ?= 30s
 ROUNDS   ?= 25
 
 # The program, static.
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/annals ./cmd/annals
+
+# Archives of the static program for Linux, macOS and Windows (amd64 and arm64),
+# with checksums and bills of materials, in dist/.
+release:
+	rm -rf dist
+	go run ./scripts/release -version '$(VERSION)' -out dist
 
 # All tests, after installing what they need.
 test:
@@ -34,4 +41,4 @@ crash:
 	ANNALS_CRASH_ROUNDS=$(ROUNDS) scripts/with-postgres go test -tags failpoint -count=1 -timeout=60m -v -run='^TestCrash' ./...
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -8,11 +8,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version of the interface and of the program.
-const release = "0.1.0-beta"
+// release is the version of the interface and of the program, and commit what it
+// was built from. The linker sets both for a release (scripts/release).
+var (
+	release = "0.1.0-beta"
+	commit  = ""
+)
 
 // version returns the release and, where the build tells it, the commit.
 func version() string {
+	if commit != "" {
+		return release + "+" + commit
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return release

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// modeOf returns the mode of a file in an archive; the first is the program.
+func modeOf(i int) os.FileMode {
+	if i == 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// tarGzip returns an archive of files in a folder. Times, owners and modes are
+// not those of the disk, which differ by machine.
+func tarGzip(folder string, files []string, at time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	archive := tar.NewWriter(packed)
+	for i, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: folder + "/" + filepath.Base(file), Size: int64(len(content)),
+			Mode: int64(modeOf(i)), ModTime: at, Format: tar.FormatUSTAR,
+		}
+		if err := archive.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	if err := packed.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// zipped is tarGzip in the format that Windows opens by itself.
+func zipped(folder string, files []string, at time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	for i, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		header := &zip.FileHeader{Name: folder + "/" + filepath.Base(file), Method: zip.Deflate, Modified: at.UTC()}
+		header.SetMode(modeOf(i))
+		w, err := archive.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
