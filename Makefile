@@ -15,7 +15,7 @@ build:
 # with checksums and bills of materials, in dist/.
 release:
 	rm -rf dist
-	go run ./scripts/release -version '$(VERSION)' -out dist
+	go run ./cmd/release -version '$(VERSION)' -out dist
 
 # All tests, after installing what they need.
 test:

@@ -63,6 +63,7 @@ var rules = map[string][]string{
 	// metrics measures the services from outside: what they read and what they append.
 	"http/metrics": {"http", "commands/quota", "queries", "events", "events/disk", "events/fault"},
 	"cmd/...":      {"..."},
+	"cmd/release":  {},
 }
 
 // engines are known to cmd alone, which chooses among them.

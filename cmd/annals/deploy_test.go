@@ -46,7 +46,7 @@ func wantFlag(t *testing.T, file, variable, value string) {
 	}
 }
 
-// composeFile is what the tests look at of compose.yaml.
+// composeFile is what the tests look at of compose.yaml and single.yaml.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -54,16 +54,42 @@ type composeFile struct {
 		MemLimit    string `yaml:"mem_limit"`
 		PidsLimit   int    `yaml:"pids_limit"`
 		Volumes     []string
+		Ports       []string
+		ReadOnly    bool `yaml:"read_only"`
+		Healthcheck struct{ Test []string }
 		DependsOn   map[string]any `yaml:"depends_on"`
 	}
 	Volumes map[string]any
 }
 
 func TestComposeFileFitsTheProgram(t *testing.T) {
-	text := deployed(t, "compose.yaml")
-	var compose composeFile
-	if err := yaml.Unmarshal([]byte(text), &compose); err != nil {
-		t.Fatalf("compose.yaml: %v", err)
+	checkCompose(t, "compose.yaml", 2)
+}
+
+// One container that keeps everything in one volume, answers on its machine alone
+// until somebody says otherwise, and is given no password.
+func TestSingleComposeFileFitsTheProgram(t *testing.T) {
+	compose := checkCompose(t, "single.yaml", 1)
+	node := compose.Services["annals"]
+	if len(compose.Services) != 1 || len(compose.Volumes) != 1 || len(node.Volumes) != 1 || !strings.HasSuffix(node.Volumes[0], ":/data") {
+		t.Errorf("single.yaml has the services %v, and the volumes %v", compose.Services, compose.Volumes)
+	}
+	if !strings.Contains(deployed(t, "Dockerfile"), "ANNALS_DATA=/data ANNALS_LISTEN=0.0.0.0:8080") || !slices.Equal(node.Ports, []string{"127.0.0.1:8080:8080"}) {
+		t.Errorf("single.yaml has the ports %v", node.Ports)
+	}
+	if len(node.Healthcheck.Test) != 3 || node.Healthcheck.Test[2] != "health" || !node.ReadOnly {
+		t.Errorf("single.yaml has the health check %v, read-only %v", node.Healthcheck.Test, node.ReadOnly)
+	}
+	if text := deployed(t, "single.yaml"); !strings.Contains(text, "annals user link admin") || strings.Contains(text, "PASSWORD") {
+		t.Error("single.yaml does not say how the first password is set, or holds one")
+	}
+}
+
+// checkCompose checks a compose file with so many nodes of Annals.
+func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(deployed(t, file)), &compose); err != nil {
+		t.Fatalf("%s: %v", file, err)
 	}
 	nodes := 0
 	for name, service := range compose.Services {
@@ -90,13 +116,14 @@ func TestComposeFileFitsTheProgram(t *testing.T) {
 		}
 		for variable, value := range service.Environment {
 			if strings.HasPrefix(variable, "ANNALS_") {
-				wantFlag(t, "compose.yaml", variable, value)
+				wantFlag(t, file, variable, value)
 			}
 		}
 	}
-	if nodes != 2 {
-		t.Errorf("compose.yaml has %d nodes, want 2", nodes)
+	if nodes != want {
+		t.Errorf("%s has %d nodes, want %d", file, nodes, want)
 	}
+	return compose
 }
 
 // Every secret that the compose file asks for stands in the example, empty, and
@@ -125,13 +152,16 @@ func TestOtherFilesOfDeploymentFitTheProgram(t *testing.T) {
 			wantFlag(t, name, m[1], m[2])
 		}
 	}
-	commands := regexp.MustCompile(`/usr/local/bin/annals(?:", "| )([a-z]+)`)
-	for _, name := range []string{"Dockerfile", "annals.service", "compose.yaml"} {
+	commands := regexp.MustCompile(`/usr/local/bin/annals(?:", "|, | )([a-z]+)`)
+	for _, name := range []string{"Dockerfile", "annals.service", "compose.yaml", "single.yaml"} {
 		for _, m := range commands.FindAllStringSubmatch(deployed(t, name), -1) {
 			if found, _, err := rootCommand().Find([]string{m[1]}); err != nil || found.Name() != m[1] {
 				t.Errorf("%s calls annals %s, which there is not: %v", name, m[1], err)
 			}
 		}
+	}
+	for _, m := range regexp.MustCompile(`# (ANNALS_[A-Z_]+): (.*)`).FindAllStringSubmatch(deployed(t, "single.yaml"), -1) {
+		wantFlag(t, "single.yaml", m[1], m[2])
 	}
 	settings, err := readConfig(filepath.Join("..", "..", "deploy", "annals.yaml"))
 	if err != nil {

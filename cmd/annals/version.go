@@ -9,7 +9,7 @@ import (
 )
 
 // release is the version of the interface and of the program, and commit what it
-// was built from. The linker sets both for a release (scripts/release).
+// was built from. The linker sets both for a release (cmd/release).
 var (
 	release = "0.1.0-beta"
 	commit  = ""

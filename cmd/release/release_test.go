@@ -23,7 +23,7 @@ import (
 func made(t *testing.T, version string, bill bool) map[string][]byte {
 	t.Helper()
 	r := release{
-		source: "../..", main: "./scripts/release/testdata/tiny", extra: []string{"LICENSE", "README.md"},
+		source: "../..", main: "./cmd/release/testdata/tiny", extra: []string{"LICENSE", "README.md"},
 		version: version, out: t.TempDir(), platforms: []platform{host}, bill: bill,
 	}
 	if err := r.make(t.Context()); err != nil {

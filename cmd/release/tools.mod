@@ -1,4 +1,4 @@
-module annals/scripts/release/tools
+module annals/cmd/release/tools
 
 go 1.26.0
 

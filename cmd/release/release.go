@@ -17,7 +17,7 @@ import (
 
 // generator writes bills of materials. It and what it needs are held by hashes in
 // a module file of its own, so that nothing of it is needed to build the program.
-const generator, tools = "cyclonedx-gomod", "scripts/release/tools.mod"
+const generator, tools = "cyclonedx-gomod", "cmd/release/tools.mod"
 
 // release is what is made, and of what.
 type release struct {
