@@ -115,12 +115,12 @@ func TestSearchPassesTheQuestionOn(t *testing.T) {
 	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","limit":50,"document_id":"`+id.String()+`"}`)
 	s.want(resp, body, 200, `{"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"},
-		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}]}`)
+		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}],"next_cursor":null}`)
 	if got := s.library.asked; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id {
 		t.Errorf("asked %+v", got)
 	}
 	resp, body = s.do("POST", "/core/search", `{"query":" \n"}`)
-	s.want(resp, body, 200, `{"sources":[]}`)
+	s.want(resp, body, 200, `{"sources":[],"next_cursor":null}`)
 	resp, body = s.do("POST", "/core/search", `{"query":"`+strings.Repeat("é", 100_001)+`"}`)
 	s.want(resp, body, 422, `{"detail":[{"type":"string_too_long","loc":["body","query"],"msg":"String should have at most 100000 characters","input":null,"ctx":{"max_length":100000}}]}`)
 	resp, body = s.do("POST", "/core/search", `{"query":"`+strings.Repeat("a", 1<<20)+`"}`)

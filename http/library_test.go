@@ -99,9 +99,9 @@ func (l *library) FollowJob(ctx context.Context, _ events.User, id string, each 
 	return l.follow(ctx, each)
 }
 
-func (l *library) Search(_ context.Context, _ events.User, q queries.Search) ([]queries.Source, error) {
+func (l *library) SearchPage(_ context.Context, _ events.User, q queries.Search) ([]queries.Source, string, error) {
 	l.asked = q
-	return l.sources, l.fail
+	return l.sources, "", l.fail
 }
 
 func (l *library) Ask(_ context.Context, _ events.User, q queries.Search) (queries.Answer, error) {

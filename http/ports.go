@@ -41,7 +41,7 @@ type Queries interface {
 	Job(ctx context.Context, user events.User, id string) (queries.Job, error)
 	FollowJob(ctx context.Context, user events.User, id string, each func(queries.JobUpdate) error) error
 
-	Search(ctx context.Context, user events.User, s queries.Search) ([]queries.Source, error)
+	SearchPage(ctx context.Context, user events.User, s queries.Search) (sources []queries.Source, next string, err error)
 	Ask(ctx context.Context, user events.User, s queries.Search) (queries.Answer, error)
 	FolderSummary(ctx context.Context, user events.User, path string) (queries.FolderSummary, error)
 }

@@ -107,11 +107,11 @@ type part struct {
 func (s *Server) parts() []part {
 	all := []part{
 		{s.CoreURL, func(r *mux.Router) {
-			s.mount(r, coreDialect, coreRoutes)
+			s.mount(r, coreDialect, coreRoutes, queryParameters("core.openapi.yaml"))
 			r.Handle("/openapi.yaml", openAPI("core.openapi.yaml")).Methods("GET", "HEAD")
 		}},
 		{s.VaultURL, func(r *mux.Router) {
-			s.mount(r, vaultDialect, vaultRoutes)
+			s.mount(r, vaultDialect, vaultRoutes, queryParameters("vault.openapi.yaml"))
 			r.Handle("/openapi.yaml", openAPI("vault.openapi.yaml")).Methods("GET", "HEAD")
 		}},
 	}
@@ -174,14 +174,14 @@ func sameHost(u *url.URL, host string) bool {
 
 // mount adds a service's routes. Those of the vault answer HEAD like GET, as
 // its clients' other servers do; those of the core do not.
-func (s *Server) mount(r *mux.Router, d dialect, routes []route) {
+func (s *Server) mount(r *mux.Router, d dialect, routes []route, known map[string][]string) {
 	var before []*mux.Route
 	for _, e := range routes {
 		methods := []string{e.method}
 		if e.method == "GET" && d.reads {
 			methods = append(methods, "HEAD")
 		}
-		route := r.Handle(e.path, s.guard(d, s.serve(d, e.answer, e.effect))).Methods(methods...)
+		route := r.Handle(e.path, s.guard(d, s.serve(d, d.knowing(e, known), e.effect))).Methods(methods...)
 		apartFrom(route, before)
 		before = append(before, route)
 	}

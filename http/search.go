@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	"strings"
 
 	"annals/queries"
@@ -22,7 +23,7 @@ type source struct {
 	Owner         string  `json:"owner,omitempty"`
 }
 
-// search answers POST /search. A question without a word has no passages.
+// search answers POST /search with a page of passages. A question without a word has no passages.
 func (s *Server) search(c *call) (any, error) {
 	var found faults
 	o, err := s.readObject(c.Request, &found)
@@ -36,6 +37,7 @@ func (s *Server) search(c *call) (any, error) {
 		AnyTag:   o.oneOf("tag_mode", "all", "any") == "any",
 		Limit:    o.optionalInt("limit", 1, queries.MaxSearchLimit),
 		Document: o.optionalID("document_id"),
+		Cursor:   o.optionalText("cursor"),
 	}
 	o.refuseUnknown()
 	if err := found.err(); err != nil {
@@ -43,14 +45,22 @@ func (s *Server) search(c *call) (any, error) {
 	}
 	out := struct {
 		Sources []source `json:"sources"`
-	}{[]source{}}
+		Next    *string  `json:"next_cursor"`
+	}{Sources: []source{}}
 	if strings.TrimSpace(q.Query) == "" {
 		return out, nil
 	}
 	if err := s.begin(c, len(q.Query)); err != nil {
 		return nil, err
 	}
-	sources, err := s.Queries.Search(c.Context(), c.user, q)
+	sources, next, err := s.Queries.SearchPage(c.Context(), c.user, q)
+	if errors.Is(err, queries.ErrCursor) {
+		found.addValue([]any{"body", "cursor"}, err, q.Cursor)
+		return nil, found.err()
+	}
+	if next != "" {
+		out.Next = &next
+	}
 	s.recordReads(c, "by a search", each(sources, func(p queries.Source) uuid.UUID { return p.Document })...)
 	out.Sources = each(sources, s.sourceBody)
 	return out, err

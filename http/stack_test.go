@@ -253,7 +253,7 @@ func TestFilesInAnswersOut(t *testing.T) {
 		s.want(resp, body, 200, want)
 	}
 	resp, body = s.do("POST", "/core/search", `{"query":"notice period"}`, bob...)
-	s.want(resp, body, 200, `{"sources":[]}`)
+	s.want(resp, body, 200, `{"sources":[],"next_cursor":null}`)
 	resp, body = s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"Staff/Bob"}]`)
 		addFile(w, "a.md", "# A")

@@ -3,6 +3,7 @@ package http_test
 import (
 	"fmt"
 	"mime/multipart"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,5 +63,38 @@ func TestUnknownFieldsOfUploadsAreRefused(t *testing.T) {
 	s.want(resp, body, 422, fmt.Sprintf(want, `"file_meta"`, "file_metadata", "null"))
 	if batch, _, err := s.log.Read(t.Context(), 0, 1, "ImportRequested"); err != nil || len(batch) > 0 {
 		t.Errorf("%d uploads were accepted (%v)", len(batch), err)
+	}
+}
+
+// A parameter that means nothing is refused by every route; what a link to a
+// document carries besides is left to whoever made the link.
+func TestUnknownParametersAreRefused(t *testing.T) {
+	s := start(t, nil)
+	const vault = `{"statusCode":422,"message":["property %s should not exist: %s"],"error":"Unprocessable Entity"}`
+	for path, want := range map[string]string{
+		"/vault/documents?folder=x":          fmt.Sprintf(vault, "folder", "did you mean folderId?"),
+		"/vault/folders?qqq=x":               fmt.Sprintf(vault, "qqq", "known: parentFolderId, path, limit, cursor"),
+		"/vault/tags?limit=5":                fmt.Sprintf(vault, "limit", "nothing is known here"),
+		"/core/folders/summary?folder=Inbox": `{"detail":[{"type":"extra_forbidden","loc":["query","folder"],"msg":"Extra inputs are not permitted: did you mean folder_name?","input":"Inbox"}]}`,
+	} {
+		resp, body := s.do("GET", path, "")
+		s.want(resp, body, 422, want)
+	}
+	for route := range matrix {
+		method, path, _ := strings.Cut(route, " ")
+		service := strings.HasPrefix(path, "/core/") || strings.HasPrefix(path, "/vault/")
+		if !service || strings.Contains(path, "openapi") || strings.Contains(path, "?") || strings.Contains(path, ".{ext}") {
+			continue
+		}
+		path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(path, uuid.NewString())
+		if resp, body := s.do(method, path+"?nonsense=1", ""); resp.StatusCode != 422 || !strings.Contains(body, "nonsense") {
+			t.Errorf("%s?nonsense=1 = %d %s", route, resp.StatusCode, body)
+		}
+		if resp, _ := s.do(method, path+"?nonsense=1", "", "Authorization", ""); resp.StatusCode != 401 {
+			t.Errorf("%s?nonsense=1 by nobody = %d, want 401", route, resp.StatusCode)
+		}
+	}
+	if resp, body := s.do("GET", "/documents/"+uuid.NewString()+".md?utm_source=mail", ""); resp.StatusCode != 404 {
+		t.Errorf("a link = %d %s", resp.StatusCode, body)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections"
+	"annals/projections/searchindex"
 	"annals/queries/accesslog"
 
 	"github.com/google/uuid"
@@ -265,12 +266,16 @@ type Search struct {
 	Folder   string    // path, from the top level or as the user is shown it; "" for everywhere
 	Document uuid.UUID // uuid.Nil for all
 	Tags     []string
-	AnyTag   bool // one of Tags is enough
-	Limit    int  // 0: the configured limit; at most MaxSearchLimit
+	AnyTag   bool   // one of Tags is enough
+	Limit    int    // 0: the configured limit; at most MaxSearchLimit
+	Cursor   string // of a page after the first one, as the page before it gave it
 }
 
 // MaxSearchLimit is how many passages a search returns at most.
 const MaxSearchLimit = 100
+
+// MaxSearchDepth is how many passages all pages of a search return at most.
+const MaxSearchDepth = searchindex.MaxLimit
 
 // Source is a passage that answers.
 type Source struct {

@@ -25,45 +25,98 @@ const (
 )
 
 // Search returns the passages that answer best, best first, of those that the
-// user may read. An unknown or unreadable folder gives none. While the search
-// engine is down the error is fault.Unavailable.
+// user may read: the first page of them, or the one that s.Cursor names. An
+// unknown or unreadable folder gives none. While the search engine is down the
+// error is fault.Unavailable.
 func (q *Queries) Search(ctx context.Context, user events.User, s Search) ([]Source, error) {
+	sources, _, err := q.SearchPage(ctx, user, s)
+	return sources, err
+}
+
+// SearchPage is Search that returns the cursor of the next page, too, "" at the
+// end or where MaxSearchDepth is reached. Pages of one search neither repeat nor
+// leave out a passage while nothing changes. The error for a cursor that is not
+// one of the same user's same search is ErrCursor.
+func (q *Queries) SearchPage(ctx context.Context, user events.User, s Search) (sources []Source, next string, err error) {
 	if s.Limit <= 0 {
 		s.Limit = q.SearchLimit
 	}
 	if s.Limit <= 0 {
 		s.Limit = defaultSearchLimit
 	}
+	at, err := s.place(user.Principal)
+	if err != nil {
+		return nil, "", err
+	}
 	v, err := q.viewer(ctx, user)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := q.Models.Search.Away(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := q.awaitLabels(ctx); err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	asked := s
 	query, ok, err := q.engineQuery(ctx, v, &s)
 	if !ok || err != nil {
-		return []Source{}, wrap(err, "folders")
+		return []Source{}, "", wrap(err, "folders")
 	}
 	// An index that lacks what the log held at the start would tell of it that
 	// there is nothing.
 	if err := q.await(ctx, q.Models.Passages, q.Start); err != nil {
-		return nil, cmp.Or(q.Models.Passages.Away(), err)
+		return nil, "", cmp.Or(q.Models.Passages.Away(), err)
 	}
-	found, err := q.fetch(ctx, user, s, query)
+	all, err := q.best(ctx, user, s, at.first, &query)
+	if err != nil {
+		return nil, "", err
+	}
+	end := min(at.shown+s.Limit, MaxSearchDepth)
+	if at.shown > 0 && end >= len(all) {
+		if all, err = q.deeper(ctx, user, s, end+1, query, all); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(all) > end && end < MaxSearchDepth {
+		next = asked.cursor(user.Principal, place{at.first, end})
+	}
+	sources = all[min(at.shown, len(all)):min(end, len(all))]
+	return sources, next, v.addOwners(ctx, sources)
+}
+
+// best returns the passages that the engine finds best, in their final order:
+// first those of a page of so many, then the others. More than a page are found
+// if there are as many. It adds to the query what the second search looked for.
+func (q *Queries) best(ctx context.Context, user events.User, s Search, first int, query *searchindex.Query) ([]Source, error) {
+	s.Limit = first + 1
+	query.Limit = max(s.Limit, searchindex.Candidates)
+	found, err := q.fetch(ctx, user, s, *query)
 	if err != nil {
 		return nil, err
 	}
 	if query.More = searchindex.Expand(s.Query, candidates(found)); len(query.More) > 0 {
-		if found, err = q.fetch(ctx, user, s, query); err != nil {
+		if found, err = q.fetch(ctx, user, s, *query); err != nil {
 			return nil, err
 		}
 	}
-	sources := rank(s, found)
-	return sources, v.addOwners(ctx, sources)
+	return rank(s.Query, first, found), nil
+}
+
+// deeper returns the best passages, and behind them, in the engine's order, as
+// many more as are needed for so many in all. The engine is always asked for as
+// many, since its order may hang on that.
+func (q *Queries) deeper(ctx context.Context, user events.User, s Search, most int, query searchindex.Query, best []Source) ([]Source, error) {
+	s.Limit, query.Limit = most, MaxSearchDepth
+	found, err := q.fetch(ctx, user, s, query)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool, len(best))
+	for _, b := range best {
+		seen[b.id] = true
+	}
+	return append(best, slices.DeleteFunc(found, func(f Source) bool { return seen[f.id] })...), nil
 }
 
 // fetch returns at least s.Limit of the engine's best passages, if there are as
@@ -119,7 +172,7 @@ func unavailable(err error) error {
 // where that is nothing. A folder that is named as the user is shown it goes by
 // its whole path from then on.
 func (q *Queries) engineQuery(ctx context.Context, v *viewer, s *Search) (query searchindex.Query, ok bool, err error) {
-	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag, Limit: max(s.Limit, searchindex.Candidates)}
+	query = searchindex.Query{Text: s.Query, All: v.user.Admin, Tags: s.Tags, AnyTag: s.AnyTag}
 	if strings.TrimSpace(s.Query) == "" {
 		return query, false, nil
 	}
@@ -217,19 +270,30 @@ func candidates(found []Source) []searchindex.Candidate {
 }
 
 // rank puts what was found into its final order, which heeds what the engine
-// cannot see, and cuts it to what was asked for.
-func rank(s Search, found []Source) []Source {
+// cannot see: first a page of so many, then the others.
+func rank(query string, first int, found []Source) []Source {
 	byID := make(map[string]Source, len(found))
 	for _, f := range found {
 		byID[f.id] = f
 	}
-	hits := searchindex.Rerank(s.Query, candidates(found))
-	hits = searchindex.Spread(hits, s.Limit, func(h searchindex.Hit) string { return byID[h.ID].Document.String() })
+	hits := searchindex.Rerank(query, candidates(found))
 	sources := make([]Source, 0, len(hits))
+	add := func(h searchindex.Hit) {
+		if f, waits := byID[h.ID]; waits {
+			f.Score = h.Score
+			sources = append(sources, f)
+			delete(byID, h.ID)
+		}
+	}
+	documents := make(map[string]string, len(found))
+	for _, f := range found {
+		documents[f.id] = f.Document.String()
+	}
+	for _, h := range searchindex.Spread(hits, first, func(h searchindex.Hit) string { return documents[h.ID] }) {
+		add(h)
+	}
 	for _, h := range hits {
-		f := byID[h.ID]
-		f.Score = h.Score
-		sources = append(sources, f)
+		add(h)
 	}
 	return sources
 }

@@ -203,7 +203,7 @@ func TestEventsTellTheirRequest(t *testing.T) {
 // broken panics where it searches, and fails where it asks.
 type broken struct{ mcp.Queries }
 
-func (broken) Search(context.Context, events.User, queries.Search) ([]queries.Source, error) {
+func (broken) SearchPage(context.Context, events.User, queries.Search) ([]queries.Source, string, error) {
 	panic("out of luck")
 }
 

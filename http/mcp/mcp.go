@@ -51,7 +51,7 @@ type Queries interface {
 	MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (queries.MarkdownPage, error)
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
 	Job(ctx context.Context, user events.User, id string) (queries.Job, error)
-	Search(ctx context.Context, user events.User, s queries.Search) ([]queries.Source, error)
+	SearchPage(ctx context.Context, user events.User, s queries.Search) (sources []queries.Source, next string, err error)
 	Ask(ctx context.Context, user events.User, s queries.Search) (queries.Answer, error)
 }
 

@@ -25,10 +25,12 @@ type searchIn struct {
 	TagMode    string   `json:"tag_mode,omitempty" jsonschema:"whether a document needs all of the tags or any one"`
 	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of a document: only its passages"`
 	Limit      int      `json:"limit,omitempty" jsonschema:"how many passages at most; ten or so unless given"`
+	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of an earlier reply, for the passages after those; query, scope and tags must be the same"`
 }
 
 type searchOut struct {
-	Sources []source `json:"sources" jsonschema:"the passages, best first"`
+	Sources    []source `json:"sources" jsonschema:"the passages, best first"`
+	NextCursor string   `json:"next_cursor,omitempty" jsonschema:"names the next page of passages; left out at the end"`
 
 	asked, advice string
 }
@@ -48,7 +50,7 @@ type source struct {
 }
 
 func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
-	q := queries.Search{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any", Limit: in.Limit}
+	q := queries.Search{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any", Limit: in.Limit, Cursor: in.Cursor}
 	for _, tag := range in.Tags {
 		q.Tags = append(q.Tags, httpd.AskedTag(tag))
 	}
@@ -67,7 +69,8 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	if q.Folder, err = h.scope(c, in.FolderName); err != nil {
 		return out, err
 	}
-	found, err := h.Queries.Search(c, c.user, q)
+	found, next, err := h.Queries.SearchPage(c, c.user, q)
+	out.NextCursor = next
 	var documents []uuid.UUID
 	for _, p := range found {
 		documents = append(documents, p.Document)
@@ -101,6 +104,9 @@ func (o searchOut) markdown() string {
 	fmt.Fprintf(&b, "%s found for “%s”:\n", count(len(o.Sources), "passage"), shortened(o.asked))
 	for i, s := range o.Sources {
 		fmt.Fprintf(&b, "\n%d. %s (score %.2f)\n   %s\n\n%s", i+1, s.name(), s.Score, s.where(), quoted(s.Text))
+	}
+	if o.NextCursor != "" {
+		fmt.Fprintf(&b, "\nThere are more: call again with cursor `%s`, and all else as it was.\n", o.NextCursor)
 	}
 	return b.String()
 }
