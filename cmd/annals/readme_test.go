@@ -76,7 +76,7 @@ func TestReadmeBlocksRunOneAfterAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	shim := "#!/bin/sh\n[ \"$1 $2\" = 'run ./cmd/annals' ] || exit 2\nshift 2\nANNALS_TEST_PROGRAM=1 exec '" + program + "' \"$@\"\n"
+	shim := "#!/bin/sh\n[ \"$1\" = run ] || exit 2\nshift\n[ \"$1\" != -v ] || shift\n[ \"$1\" = ./cmd/annals ] || exit 2\nshift\nANNALS_TEST_PROGRAM=1 exec '" + program + "' \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(shim), 0o700); err != nil {
 		t.Fatal(err)
 	}
