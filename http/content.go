@@ -60,7 +60,7 @@ func (s *Server) original(c *call, d queries.Document) (any, error) {
 			return nil, fmt.Errorf("document %s has neither an original nor a text", d.ID)
 		}
 		sum := sha256.Sum256([]byte(*d.Content))
-		return serveContent(d, hex.EncodeToString(sum[:]), strings.NewReader(*d.Content), nil), nil
+		return serveContent(c, d, hex.EncodeToString(sum[:]), strings.NewReader(*d.Content), nil), nil
 	}
 	o, err := s.Originals.Open(c.Context(), d.SHA256)
 	if err != nil {
@@ -68,11 +68,11 @@ func (s *Server) original(c *call, d queries.Document) (any, error) {
 		// operators may mend.
 		return nil, fault.Hide(fault.Unavailable, "the original of document "+d.ID.String()+" cannot be read at the moment", err)
 	}
-	return serveContent(d, d.SHA256, o, o), nil
+	return serveContent(c, d, d.SHA256, o, o), nil
 }
 
 // serveContent sends a file, whole or the ranges that were asked for.
-func serveContent(d queries.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
+func serveContent(c *call, d queries.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if closer != nil {
 			defer closer.Close()
@@ -81,18 +81,26 @@ func serveContent(d queries.Document, sum string, content io.ReadSeeker, closer 
 		if media == "" {
 			media = "application/octet-stream"
 		}
+		disposition, cache := "inline", "private, no-cache"
+		if c.page {
+			media, disposition = shownAs(media)
+			cache = "private, no-store" // the browser may be somebody else's next
+		}
 		policy := sandboxPolicy
 		if media == "application/pdf" {
 			policy = pdfPolicy
 		}
 		given := w.Header().Clone()
 		h := w.Header()
+		if c.page {
+			h.Set("Referrer-Policy", "no-referrer") // what a document links to need not know of it
+		}
 		h.Set("Content-Type", media)
-		h.Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": d.Name}))
+		h.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": d.Name}))
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "private, no-cache")
+		h.Set("Cache-Control", cache)
 		h.Set("ETag", `"`+sum+`"`)
 		return serveRanges(w, r, given, content)
 	}

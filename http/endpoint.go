@@ -17,6 +17,7 @@ import (
 type call struct {
 	*http.Request
 	user  events.User
+	page  bool            // a person asks, in a browser
 	named []string        // things that its body names, for the record of a refusal
 	turn  *ratelimit.Turn // of what is charged to the user; nil for none
 }
@@ -77,6 +78,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, answe
 		s.denied(r, user, err)
 		return err
 	}
+	return s.answerTo(w, r, user, d, answer)
+}
+
+// answerTo is answer to a user who is known.
+func (s *Server) answerTo(w http.ResponseWriter, r *http.Request, user events.User, d dialect, answer endpoint) error {
 	c := &call{Request: r, user: user}
 	defer func() { c.turn.End() }()
 	value, err := answer(s, c)

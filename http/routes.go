@@ -81,7 +81,7 @@ func (s *Server) Routes() *mux.Router {
 	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
 	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
-	root.Handle(deepLink, s.guard(vaultDialect, s.serve(vaultDialect, (*Server).deepLink, reads))).Methods("GET", "HEAD")
+	root.Handle(deepLink, s.guard(vaultDialect, s.opened(s.serve(vaultDialect, (*Server).deepLink, reads)))).Methods("GET", "HEAD")
 	if s.Metrics != nil {
 		root.Handle("/metrics", s.Metrics).Methods("GET", "HEAD")
 	}
@@ -147,19 +147,24 @@ func (s *Server) apart() error {
 // other URL has the same.
 func (s *Server) at(root *mux.Router, u *url.URL) *mux.Router {
 	r := root.NewRoute()
-	shared := 0
-	for _, other := range []*url.URL{s.CoreURL, s.VaultURL, s.MCPURL, s.IssuerURL} {
-		if strings.EqualFold(other.Host, u.Host) {
-			shared++
-		}
-	}
-	if u.Host != "" && shared == 1 {
+	if s.hostAlone(u) {
 		r = r.MatcherFunc(func(q *http.Request, _ *mux.RouteMatch) bool { return sameHost(u, q.Host) })
 	}
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
 		r = r.PathPrefix(path)
 	}
 	return r.Subrouter()
+}
+
+// hostAlone reports whether a configured URL has a host that no other has.
+func (s *Server) hostAlone(u *url.URL) bool {
+	shared := 0
+	for _, other := range []*url.URL{s.CoreURL, s.VaultURL, s.MCPURL, s.IssuerURL} {
+		if strings.EqualFold(other.Host, u.Host) {
+			shared++
+		}
+	}
+	return u.Host != "" && shared == 1
 }
 
 // sameHost compares a URL's host with a request's, either of which may leave

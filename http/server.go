@@ -43,6 +43,10 @@ type Server struct {
 	// SignInDocuments answers what OAuth has at the root of hosts, below
 	// /.well-known/. Nothing does where it is nil.
 	SignInDocuments http.Handler
+	// Reader returns the user who is signed in in the browser that a request for a
+	// document comes from; false for none. Links to documents open for programs
+	// alone where it is nil.
+	Reader func(*http.Request) (events.User, bool, error)
 	// MCP answers agents at MCPURL, whoever asks: it verifies tokens itself.
 	// There are no agent tools where it is nil.
 	MCP http.Handler

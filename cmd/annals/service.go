@@ -234,6 +234,13 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	s.closing(func() error { provider.Close(); return nil })
 	s.address = provider.Address
 	s.server = &httpd.Server{SignIn: provider, SignInDocuments: provider.RootDocuments(), Verify: s.verifier.Verify}
+	s.server.Reader = func(r *http.Request) (events.User, bool, error) {
+		user, found, err := provider.Reader(r)
+		if found {
+			user.Admin = user.Admin || s.verifier.Admin(user.Principal)
+		}
+		return user, found, err
+	}
 	return nil
 }
 

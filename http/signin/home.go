@@ -68,6 +68,7 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 		p.report(r, event)
 	}
 	p.setCookie(w, "")
+	p.forgetReader(w)
 	redirect(w, p.here("/"))
 	return nil
 }

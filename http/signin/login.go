@@ -24,6 +24,8 @@ type loginForm struct {
 	Proof  bool   // a proof of work is missing
 
 	Passkey bool // in place of the password
+
+	Elsewhere []string // issuers whose people cannot sign in here, on the way to a document
 }
 
 // showLogin shows the sign-in page, which leads to next. leads is where that
@@ -44,6 +46,7 @@ func (p *Provider) loginPage(w http.ResponseWriter, v visitor, form loginForm, l
 	if form.Passkey {
 		page.Scripts = append(page.Scripts, "passkey.js")
 	}
+	page.Scripts = form.Next.scripts(page.Scripts...)
 	return p.showWith(w, v, "login.html", page, wrong)
 }
 
@@ -52,6 +55,9 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 	form := loginForm{Next: readStep(r.PostForm), Name: r.PostForm.Get("username")}
 	var leads string
 	form.Client, leads = p.leads(r, form.Next)
+	if form.Next.Page == "document" {
+		form.Elsewhere = p.elsewhere()
+	}
 	account, hash, err := p.authenticate(r, try{name: form.Name, password: r.PostForm.Get("password"), proof: r.PostForm.Get("proof")})
 	if err == nil {
 		err = p.enter(w, r, v, account, hash, form.Next)

@@ -144,8 +144,14 @@ type step struct{ Page, Query string }
 func readStep(form url.Values) step {
 	s := step{Page: form.Get("page")}
 	query, err := url.ParseQuery(form.Get("query"))
-	if !slices.Contains([]string{"authorize", "device", "security"}, s.Page) || err != nil {
+	if !slices.Contains([]string{"authorize", "device", "security", "document"}, s.Page) || err != nil {
 		return step{}
+	}
+	if s.Page == "document" {
+		if !documentLink.MatchString(query.Get("to")) {
+			return step{}
+		}
+		query = url.Values{"to": {query.Get("to")}}
 	}
 	if s.Page == "authorize" { // the password was given just now
 		consent := slices.Contains(strings.Fields(query.Get("prompt")), "consent")
@@ -157,6 +163,14 @@ func readStep(form url.Values) step {
 	}
 	s.Query = query.Encode()
 	return s
+}
+
+// scripts returns those of a page on the way to the step.
+func (s step) scripts(names ...string) []string {
+	if s.Page == "document" {
+		names = append(names, "fragment.js") // after the rest
+	}
+	return names
 }
 
 func (p *Provider) goOn(w http.ResponseWriter, s step) { redirect(w, p.where(s)) }

@@ -130,6 +130,8 @@ func (p *Provider) makeRoutes() map[string]route {
 		"/security":             {get: p.page(p.security), post: p.form(p.changeSecurity)},
 		"/security/passkey":     {post: p.form(p.addPasskey)},
 		"/proof":                {post: p.form(p.proof)},
+		"/fragment.js":          script("fragment.js"),
+		DocumentStep:            {get: p.page(p.openDocument)},
 		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.here("/")) }, post: p.form(p.login)},
 		"/logout":               {post: p.form(p.logout)},
 		"/forget":               {post: p.form(p.forget)},

@@ -117,6 +117,7 @@ func (p *Provider) showSecond(w http.ResponseWriter, r *http.Request, v visitor,
 	if f.Passkeys > 0 && p.passkeys != nil {
 		page.Scripts = []string{"passkey.js"}
 	}
+	page.Scripts = t.Next.scripts(page.Scripts...)
 	return p.showWith(w, v, "second.html", page, wrong)
 }
 
@@ -222,7 +223,7 @@ func (p *Provider) showSetup(w http.ResponseWriter, r *http.Request, v visitor, 
 	}
 	_, leads := p.leads(r, t.Next)
 	return p.showWith(w, v, "setup.html", view{
-		Title: "One-time codes", leads: leads,
+		Title: "One-time codes", leads: leads, Scripts: t.Next.scripts(),
 		Content: setupForm{Ticket: sealed, Secret: inGroups(t.Secret), QR: code, Required: !t.SignedIn},
 	}, wrong)
 }
@@ -282,5 +283,5 @@ type recoveryView struct {
 }
 
 func (p *Provider) showRecovery(w http.ResponseWriter, v visitor, codes []string, next step) error {
-	return p.show(w, v, "recovery.html", view{Title: "Recovery codes", Content: recoveryView{codes, p.where(next)}})
+	return p.show(w, v, "recovery.html", view{Title: "Recovery codes", Scripts: next.scripts(), Content: recoveryView{codes, p.where(next)}})
 }

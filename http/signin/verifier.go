@@ -157,6 +157,9 @@ func (v *Verifier) For(audience string) *Verifier {
 	return &other
 }
 
+// Admin reports whether a user is one of the further administrators.
+func (v *Verifier) Admin(user events.Principal) bool { return v.admins[user] }
+
 // Close gives back idle connections to external issuers.
 func (v *Verifier) Close() { v.client.CloseIdleConnections() }
 

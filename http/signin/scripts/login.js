@@ -59,7 +59,7 @@ form.addEventListener("submit", async (event) => {
   const button = form.querySelector("button");
   button.disabled = true;
   try {
-    const answer = await fetch(form.action.replace(/\/login$/, "/proof"), {
+    const answer = await fetch(new URL("proof", form.action), {
       method: "POST",
       body: new URLSearchParams({token: form.elements.token.value, username: form.elements.username.value}),
     });

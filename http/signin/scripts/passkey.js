@@ -56,7 +56,7 @@ if (window.PublicKeyCredential && window.isSecureContext) {
   const signIn = document.querySelector('form[action$="/passkey"]:not([action$="/security/passkey"])');
   signIn?.addEventListener("submit", (event) => {
     event.preventDefault();
-    ask(signIn, signIn.action + "/question", {}, get);
+    ask(signIn, new URL("passkey/question", signIn.action), {}, get);
   });
   const add = document.querySelector('form[action$="/security/passkey"]');
   add?.addEventListener("submit", (event) => {

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// chromium is a real browser, driven over a pipe by its DevTools protocol.
+type chromium struct {
+	testing.TB
+	in      io.Writer
+	out     *bufio.Reader
+	last    int
+	session string // of its one page
+}
+
+// startChromium starts a browser, or skips the test where there is none.
+func startChromium(t *testing.T) *chromium {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("there is no Chromium here")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	toBrowser, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, fromBrowser, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+		"--disable-background-networking", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	c.ExtraFiles = []*os.File{toBrowser, fromBrowser} // descriptors 3 and 4
+	c.WaitDelay = 5 * time.Second
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	toBrowser.Close()
+	fromBrowser.Close()
+	b := &chromium{TB: t, in: in, out: bufio.NewReader(out)}
+	t.Cleanup(func() {
+		_ = b.try("", "Browser.close", nil, nil) // so that it leaves its folder alone
+		in.Close()
+		_ = c.Wait()
+		cancel()
+		out.Close()
+	})
+	var target struct{ TargetID string }
+	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var attached struct{ SessionID string }
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	return b
+}
+
+func (b *chromium) call(method string, params, result any) {
+	b.Helper()
+	if err := b.try(b.session, method, params, result); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *chromium) try(session, method string, params, result any) error {
+	b.last++
+	message := map[string]any{"id": b.last, "method": method}
+	if params != nil {
+		message["params"] = params
+	}
+	if session != "" {
+		message["sessionId"] = session
+	}
+	text, err := json.Marshal(message)
+	if err == nil {
+		_, err = b.in.Write(append(text, 0))
+	}
+	for err == nil {
+		var line []byte
+		if line, err = b.out.ReadBytes(0); err != nil {
+			break
+		}
+		var reply struct {
+			ID     int
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		if err = json.Unmarshal(line[:len(line)-1], &reply); err != nil || reply.ID != b.last {
+			continue // an event
+		}
+		if reply.Error != nil {
+			return fmt.Errorf("%s: %s", method, reply.Error.Message)
+		}
+		if result != nil {
+			err = json.Unmarshal(reply.Result, result)
+		}
+		return err
+	}
+	return fmt.Errorf("%s: the browser: %w", method, err)
+}
+
+// open types an address into the address bar.
+func (b *chromium) open(address string) {
+	b.Helper()
+	b.call("Page.navigate", map[string]any{"url": address}, nil)
+}
+
+// run runs a script in the page that is shown, and returns its value; "" where there
+// is none yet.
+func (b *chromium) run(script string) string {
+	b.Helper()
+	var out struct{ Result struct{ Value any } }
+	if err := b.try(b.session, "Runtime.evaluate", map[string]any{"expression": script, "returnByValue": true}, &out); err != nil || out.Result.Value == nil {
+		return ""
+	}
+	return fmt.Sprint(out.Result.Value)
+}
+
+// wait runs a script until it returns something in a page that is complete.
+func (b *chromium) wait(what, script string) string {
+	b.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if value := b.run(`document.readyState === "complete" ? (` + script + `) : ""`); value != "" && value != "false" {
+			return value
+		}
+	}
+	b.Fatalf("%s does not come: %s shows %s", what, b.run("location.href"), b.run("document.documentElement.outerHTML"))
+	return ""
+}

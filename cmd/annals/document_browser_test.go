@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+)
+
+// A link to a page of a document leads a person through the sign-in, with a second
+// factor, to that page.
+func TestALinkOpensItsPageInABrowser(t *testing.T) {
+	const page = "#page=29"
+	browser := startChromium(t)
+	dir := t.TempDir()
+	a := &agentTest{data: filepath.Join(dir, "annals-data")}
+	writeFile(t, dir, "reports/report.pdf", string(writePDF(pdfLines([]string{"The revenue of the second quarter rose."}), 40)))
+	server, err := startServer(dir, nil, "--log-level", "warn", "--require-second-factor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.serverProcess = server
+	t.Cleanup(func() {
+		if err := server.end(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	})
+	a.annals(t, agentPasswords["alice"]+"\n", "user", "add", "alice")
+	a.annals(t, "", "import", "--user", "alice", filepath.Join(dir, "reports"))
+	var found struct{ Sources []struct{ URL string } }
+	token, err := issueToken(a.data, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, reply, err := server.request(token, "POST", "/core/search", `{"query": "revenue of the second quarter"}`)
+	if err == nil {
+		err = json.Unmarshal(reply, &found)
+	}
+	if err != nil || len(found.Sources) == 0 {
+		t.Fatalf("search = %d %s, %v", status, reply, err)
+	}
+	link, _, _ := strings.Cut(found.Sources[0].URL, "#")
+	if !strings.HasPrefix(link, a.base+"/documents/") || !strings.HasSuffix(link, ".pdf") {
+		t.Fatalf("its address is %s", link)
+	}
+
+	signIn := func() {
+		t.Helper()
+		browser.open(link + page)
+		browser.wait("the sign-in page", `document.forms[0]?.elements.password && location.hash === "`+page+`"`)
+		browser.run(`document.forms[0].elements.username.value = "alice"; document.forms[0].elements.password.value = "` + agentPasswords["alice"] + `"; document.forms[0].querySelector("button").click()`)
+	}
+	shown := func() {
+		t.Helper()
+		browser.wait("the document", `location.href === "`+link+page+`" && document.contentType === "application/pdf"`)
+	}
+	// For the first time there is a second factor to be set up.
+	signIn()
+	secret := browser.wait("the page of a new secret", `document.querySelector(".secret")?.textContent`)
+	code, err := totp.GenerateCode(strings.ReplaceAll(secret, " ", ""), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser.run(`document.forms[0].elements.code.value = "` + code + `"; document.forms[0].querySelector("button").click()`)
+	recovery := browser.wait("the page of recovery codes", `document.querySelector(".codes code")?.textContent`)
+	browser.run(`document.querySelector("a.onward").click()`)
+	shown()
+	// Signed in, the link opens at once.
+	browser.open("about:blank")
+	browser.open(link + page)
+	shown()
+	// In another browser the second factor is asked for.
+	browser.call("Network.clearBrowserCookies", nil, nil)
+	browser.open("about:blank")
+	signIn()
+	browser.wait("the page of the second factor", `document.forms[document.forms.length - 1]?.elements.code && location.hash === "`+page+`"`)
+	browser.run(`{const form = document.forms[document.forms.length - 1]; form.elements.code.value = "` + recovery + `"; form.querySelector("button").click()}`)
+	shown()
+}

@@ -1,0 +1,151 @@
+package http
+
+import (
+	"bytes"
+	htmltemplate "html/template"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"annals/events"
+)
+
+// A deep link opens for a person: a browser that asks for one without a token goes
+// through the sign-in and comes back with a cookie, which is good for the originals
+// that its user may read and for nothing else. Whoever sends a token, or does not ask
+// for a page, is answered as everywhere.
+
+// signInStep is the path below the sign-in's URL that a browser is sent to. It
+// comes back to the path that "to" names, and keeps what is behind the "#".
+const signInStep = "/document?to="
+
+// opened serves those who open a link in a browser, and leaves the rest to next.
+func (s *Server) opened(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.Header.Values("Authorization")) > 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if s.Reader != nil {
+			user, found, err := s.Reader(r)
+			if err == nil && found {
+				NoteUser(r.Context(), user)
+				err = s.answerTo(w, r, user, vaultDialect, (*Server).openLink)
+			}
+			if err != nil {
+				s.log(r, err)
+				s.showProblem(w, r, user, err)
+			}
+			if found || err != nil {
+				return
+			}
+		}
+		switch {
+		case !wantsPage(r):
+			next.ServeHTTP(w, r)
+		case s.Reader == nil:
+			s.showPage(w, r, http.StatusUnauthorized, "This link needs a program",
+				"People do not sign in by browser at this service. Open the document with a program that is signed in, which sends its token along.", "")
+		default:
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("Location", s.signInFor(r))
+			w.WriteHeader(http.StatusSeeOther)
+		}
+	})
+}
+
+// openLink is deepLink for a person.
+func (s *Server) openLink(c *call) (any, error) {
+	c.page = true
+	return s.deepLink(c)
+}
+
+// wantsPage reports whether a request is a browser's that is to show a page.
+func wantsPage(r *http.Request) bool {
+	for _, accepted := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(accepted, ",") {
+			if media, _, err := mime.ParseMediaType(part); err == nil && media == "text/html" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// signInFor returns where a browser signs in before it opens what a request names:
+// on the host by which it came, where its cookies are. Where the sign-in has a host to
+// itself, the document is opened there.
+func (s *Server) signInFor(r *http.Request) string {
+	if s.hostAlone(s.IssuerURL) && !sameHost(s.IssuerURL, r.Host) {
+		return Link(s.IssuerURL, r.URL.EscapedPath())
+	}
+	return strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/") + signInStep + url.QueryEscape(r.URL.Path)
+}
+
+// shownAs returns how a browser is to take an original. Nothing is shown as a page,
+// whatever is in it.
+func shownAs(media string) (as, disposition string) {
+	kind, _, err := mime.ParseMediaType(media)
+	switch {
+	case err == nil && kind == "application/pdf":
+		return kind, "inline"
+	case err == nil && strings.HasPrefix(kind, "text/"):
+		return "text/plain; charset=utf-8", "inline"
+	}
+	return "application/octet-stream", "attachment"
+}
+
+var problemPage = htmltemplate.Must(htmltemplate.New("").Parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>{{.Title}} · Annals</title>
+<link rel="stylesheet" href="{{.SignIn}}/style.css">
+</head>
+<body>
+<main>
+<p class="brand">Annals</p>
+<h1>{{.Title}}</h1>
+<p role="alert">{{.Text}}</p>
+{{with .User}}<p class="note">You are signed in as <strong>{{.}}</strong>. <a href="{{$.SignIn}}/">Sign out, or in as somebody else</a></p>
+{{end}}</main>
+</body>
+</html>
+`))
+
+// showProblem tells a person why a document is not shown: in the same words whether
+// it is not there or not for them.
+func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events.User, err error) {
+	status, _ := describe(err)
+	title, text := "This did not work", "The document cannot be shown, by a fault of the service. Try again later."
+	switch {
+	case status == http.StatusNotFound || status == http.StatusForbidden:
+		status, title, text = http.StatusNotFound, "No such document", "There is no such document, or you may not read it."
+	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
+		text = "The document cannot be shown at the moment. Try again in a few seconds."
+		w.Header().Set("Retry-After", "5")
+	case status < http.StatusInternalServerError:
+		text = "The document cannot be shown like that."
+	}
+	s.showPage(w, r, status, title, text, user.Principal.Name())
+}
+
+// showPage writes a page that says what is wrong.
+func (s *Server) showPage(w http.ResponseWriter, r *http.Request, status int, title, text, user string) {
+	var body bytes.Buffer
+	err := problemPage.Execute(&body, struct{ Title, Text, User, SignIn string }{title, text, user, strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/")})
+	if err != nil {
+		s.log(r, err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // the client may be gone
+}
