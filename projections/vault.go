@@ -19,7 +19,7 @@ type Vault struct{}
 func (Vault) Name() string { return "vault" }
 
 // Version of the vault's tables.
-func (Vault) Version() int { return 6 }
+func (Vault) Version() int { return 7 }
 
 // Oldest is Version: what changed last cannot be read in older tables.
 func (v Vault) Oldest() int { return v.Version() }

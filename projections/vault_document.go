@@ -3,10 +3,13 @@ package projections
 import (
 	"context"
 	"errors"
+	"path"
+	"slices"
 	"strings"
 
 	"annals/events"
 	"annals/events/lookalike"
+	"annals/projections/searchindex"
 
 	"github.com/google/uuid"
 )
@@ -17,10 +20,15 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 	case events.DocumentImported:
 		return v.file(ctx, tx, id, e, d)
 	case events.DocumentRenamed:
-		return v.change(ctx, tx, e, d.Version, "renamed", `name = $6, sort_name = $7, look = $8`, d.Name, strings.ToLower(d.Name), lookalike.Key(d.Name))
+		changed, err := v.changed(ctx, tx, e, d.Version, "renamed", `name = $6, sort_name = $7, look = $8`, d.Name, strings.ToLower(d.Name), lookalike.Key(d.Name))
+		if err != nil || !changed {
+			return err
+		}
+		return v.name(ctx, tx, id, d.Name)
 	case events.DocumentMoved:
 		return errors.Join(
 			v.change(ctx, tx, e, d.Version, "moved", `folder = $6`, d.Folder.String()),
+			tx.Exec(ctx, `UPDATE name_terms SET folder = (SELECT folder FROM documents WHERE id = $1) WHERE document = $1`, id),
 			v.removeArrived(ctx, tx, id, d.Folder),
 			labelled(ctx, tx, e),
 		)
@@ -47,12 +55,18 @@ func labelled(ctx context.Context, tx Tx, e events.Event) error {
 
 // file makes a document, unless its folder was deleted while it was on its
 // way. Nothing is read for that, so that many are filed in one turn with a
-// server: the tags come first, and only while there is no such document.
+// server: tags and terms come first, and only while there is no such document.
 func (Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d events.DocumentImported) error {
 	const lives = `NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
 	folder := d.Folder.String()
 	for _, tag := range d.Tags {
 		err := tx.Exec(ctx, `INSERT INTO tags (tag, document) SELECT $3, $1 WHERE `+lives+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, tag)
+		if err != nil {
+			return err
+		}
+	}
+	for _, term := range NameTerms(d.Name) {
+		err := tx.Exec(ctx, `INSERT INTO name_terms (folder, term, document) SELECT $2, $3, $1 WHERE `+lives+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, term)
 		if err != nil {
 			return err
 		}
@@ -115,12 +129,33 @@ func (Vault) tag(ctx context.Context, tx Tx, id string, tags []string) error {
 	return nil
 }
 
+// NameTerms returns the terms that a document is found by for its name, each once.
+func NameTerms(name string) []string {
+	terms := searchindex.Terms(strings.TrimSuffix(name, path.Ext(name)))
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// name replaces the terms of a document's name.
+func (Vault) name(ctx context.Context, tx Tx, id, name string) error {
+	if err := tx.Exec(ctx, `DELETE FROM name_terms WHERE document = $1`, id); err != nil {
+		return err
+	}
+	for _, term := range NameTerms(name) {
+		if err := tx.Exec(ctx, `INSERT INTO name_terms (folder, term, document) SELECT folder, $2, id FROM documents WHERE id = $1 ON CONFLICT DO NOTHING`, id, term); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // removeArrived removes a document that came into a folder which was deleted
 // before.
 func (Vault) removeArrived(ctx context.Context, tx Tx, id string, folder uuid.UUID) error {
 	const gone = ` AND EXISTS (SELECT 1 FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1 AND f.id = $2 AND f.deleted = 1)`
 	return errors.Join(
 		tx.Exec(ctx, `DELETE FROM tags WHERE document = $1`+gone, id, folder.String()),
+		tx.Exec(ctx, `DELETE FROM name_terms WHERE document = $1`+gone, id, folder.String()),
 		tx.Exec(ctx, `DELETE FROM versions WHERE document = $1`+gone, id, folder.String()),
 		tx.Exec(ctx, `DELETE FROM documents WHERE id = $1`+gone, id, folder.String()),
 	)
@@ -129,6 +164,7 @@ func (Vault) removeArrived(ctx context.Context, tx Tx, id string, folder uuid.UU
 func (Vault) remove(ctx context.Context, tx Tx, id string) error {
 	return errors.Join(
 		tx.Exec(ctx, `DELETE FROM tags WHERE document = $1`, id),
+		tx.Exec(ctx, `DELETE FROM name_terms WHERE document = $1`, id),
 		tx.Exec(ctx, `DELETE FROM versions WHERE document = $1`, id),
 		tx.Exec(ctx, `DELETE FROM documents WHERE id = $1`, id),
 	)

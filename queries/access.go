@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"annals/events"
@@ -126,6 +127,22 @@ func foldersBelow(roots string) string {
 		down (id, path) AS (` + roots + `
 			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f WHERE f.parent = down.id AND f.deleted = 0)
 		SELECT id, path FROM down`
+}
+
+// foldersWithin is folders of those alone that are in or below a path, "" for all.
+func (v *viewer) foldersWithin(ctx context.Context, scope string) (string, error) {
+	all, err := v.folders(ctx)
+	scope = cleanPath(scope)
+	if scope == "" || err != nil {
+		return all, err
+	}
+	ids := []string{}
+	if err := json.Unmarshal([]byte(all), &ids); err != nil {
+		return "", err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(v.paths[id]+"/", scope+"/") })
+	text, err := json.Marshal(ids)
+	return string(text), err
 }
 
 // folders returns the ids of all folders that the user may read, as JSON. It

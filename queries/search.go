@@ -68,7 +68,7 @@ func (q *Queries) SearchPage(ctx context.Context, user events.User, s Search) (s
 	if err := q.await(ctx, q.Models.Passages, q.Start); err != nil {
 		return nil, "", cmp.Or(q.Models.Passages.Away(), err)
 	}
-	all, err := q.best(ctx, user, s, at.first, &query)
+	all, err := q.best(ctx, v, user, s, at.first, &query)
 	if err != nil {
 		return nil, "", err
 	}
@@ -88,7 +88,7 @@ func (q *Queries) SearchPage(ctx context.Context, user events.User, s Search) (s
 // best returns the passages that the engine finds best, in their final order:
 // first those of a page of so many, then the others. More than a page are found
 // if there are as many. It adds to the query what the second search looked for.
-func (q *Queries) best(ctx context.Context, user events.User, s Search, first int, query *searchindex.Query) ([]Source, error) {
+func (q *Queries) best(ctx context.Context, v *viewer, user events.User, s Search, first int, query *searchindex.Query) ([]Source, error) {
 	s.Limit = first + 1
 	query.Limit = max(s.Limit, searchindex.Candidates)
 	found, err := q.fetch(ctx, user, s, *query)
@@ -100,7 +100,8 @@ func (q *Queries) best(ctx context.Context, user events.User, s Search, first in
 			return nil, err
 		}
 	}
-	return rank(s.Query, first, found), nil
+	named, err := q.named(ctx, v, user, s)
+	return rank(s.Query, first, found, named), wrap(err, "names of documents")
 }
 
 // deeper returns the best passages, and behind them, in the engine's order, as
@@ -270,13 +271,18 @@ func candidates(found []Source) []searchindex.Candidate {
 }
 
 // rank puts what was found into its final order, which heeds what the engine
-// cannot see: first a page of so many, then the others.
-func rank(query string, first int, found []Source) []Source {
+// cannot see, with the documents that are named as the query asks: first a page
+// of so many, then the others.
+func rank(query string, first int, found []Source, named []named) []Source {
 	byID := make(map[string]Source, len(found))
 	for _, f := range found {
 		byID[f.id] = f
 	}
-	hits := searchindex.Rerank(query, candidates(found))
+	hits := raise(searchindex.Rerank(query, candidates(found)), byID, named)
+	documents := make(map[string]string, len(byID))
+	for id, f := range byID {
+		documents[id] = f.Document.String()
+	}
 	sources := make([]Source, 0, len(hits))
 	add := func(h searchindex.Hit) {
 		if f, waits := byID[h.ID]; waits {
@@ -284,10 +290,6 @@ func rank(query string, first int, found []Source) []Source {
 			sources = append(sources, f)
 			delete(byID, h.ID)
 		}
-	}
-	documents := make(map[string]string, len(found))
-	for _, f := range found {
-		documents[f.id] = f.Document.String()
 	}
 	for _, h := range searchindex.Spread(hits, first, func(h searchindex.Hit) string { return documents[h.ID] }) {
 		add(h)

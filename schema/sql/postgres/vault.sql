@@ -115,3 +115,13 @@ CREATE TABLE tags (
 	PRIMARY KEY (tag, document)
 );
 CREATE INDEX tags_document ON tags (document);
+
+-- The terms of documents' names, without the extension. Folders come first, so that a
+-- search looks at those alone that its user may read.
+CREATE TABLE name_terms (
+	folder   TEXT COLLATE "C" NOT NULL,
+	term     TEXT COLLATE "C" NOT NULL,
+	document TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (folder, term, document)
+);
+CREATE INDEX name_terms_document ON name_terms (document);

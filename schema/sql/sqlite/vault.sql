@@ -115,3 +115,13 @@ CREATE TABLE tags (
 	PRIMARY KEY (tag, document)
 ) WITHOUT ROWID;
 CREATE INDEX tags_document ON tags (document);
+
+-- The terms of documents' names, without the extension. Folders come first, so that a
+-- search looks at those alone that its user may read.
+CREATE TABLE name_terms (
+	folder   TEXT NOT NULL,
+	term     TEXT NOT NULL,
+	document TEXT NOT NULL,
+	PRIMARY KEY (folder, term, document)
+) WITHOUT ROWID;
+CREATE INDEX name_terms_document ON name_terms (document);
