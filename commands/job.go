@@ -104,6 +104,7 @@ type Upload struct {
 	Size      int64
 	MediaType string
 	Replace   bool // the document of that name in the folder, if there is one
+	Version   int  // that the document must have to be replaced; 0: any
 	// Refused says why the file will not be read, as a sentence for the user.
 	Refused string
 }
@@ -200,8 +201,18 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 	return events.FileAccepted{
 		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
 		SHA256: u.SHA256, Size: u.Size, MediaType: u.MediaType, Refused: u.Refused,
-		Replace: u.Replace && u.Refused == "",
+		Replace: u.replaces(), Version: u.version(),
 	}, nil
+}
+
+func (u Upload) replaces() bool { return u.Replace && u.Refused == "" }
+
+// version returns the version of the document that the upload replaces, 0 for any.
+func (u Upload) version() int {
+	if !u.replaces() {
+		return 0
+	}
+	return u.Version
 }
 
 // Started tells of a job that was accepted.

@@ -21,8 +21,9 @@ import (
 
 // ClaimReplacement tells which document of a folder a file that replaces one
 // becomes, and what is left to do for that: nothing where it has the same bytes
-// and tags, or content that was uploaded after this file. Nothing is appended. It
-// is of kind fault.Unavailable while the read side is behind.
+// and tags, or content that was uploaded after this file. Nothing is appended. The
+// error is of kind fault.Unavailable while the read side is behind, and
+// fault.Conflict if the file is to replace another version.
 func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (Claim, error) {
 	h.init()
 	var known []uuid.UUID
@@ -49,6 +50,9 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 		}
 	}
 	if len(found) == 0 {
+		if v := f.Accepted.Version; v > 0 {
+			return Claim{}, fault.Errorf(fault.Conflict, "there is no document %q in the folder any more, of which version %d was to be replaced", f.Accepted.Name, v)
+		}
 		return Claim{Document: free, Folder: folder, Outcome: events.OutcomeCreated}, nil
 	}
 	claim := found[0].Claim
@@ -56,6 +60,9 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	if claim.Same && claim.Tags == nil {
 		claim.Filed, claim.Outcome = true, events.OutcomeUnchanged
 		return claim, nil
+	}
+	if v := f.Accepted.Version; v > 0 && v != claim.Version {
+		return Claim{}, fault.Errorf(fault.Conflict, "document %q is at version %d, not %d", f.Accepted.Name, claim.Version, v)
 	}
 	later, err := h.acceptedLater(ctx, found[0].contentBy, f)
 	if later && err == nil {

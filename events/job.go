@@ -25,6 +25,7 @@ type FileAccepted struct {
 	// Document is the one that the file is to be the new content of, and
 	// Version the one that it replaces; none for files that are imported.
 	// Name, Folder and Under are the document's own then.
+	// With Replace, Version may be the one that the document must have.
 	Document uuid.UUID `json:"document,omitzero"`
 	Version  int       `json:"version,omitempty"`
 	// Replace says that the file takes the place of the document of its name in

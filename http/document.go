@@ -22,6 +22,7 @@ type documentItem struct {
 	Version     int        `json:"version"`
 	CreatedAt   moment     `json:"createdAt"`
 	UpdatedAt   moment     `json:"updatedAt"`
+	SHA256      string     `json:"sha256,omitempty"`
 }
 
 type document struct {
@@ -31,7 +32,7 @@ type document struct {
 
 // documentItemBody leaves out the size, which listings do not tell.
 func documentItemBody(d queries.Document) documentItem {
-	return documentItem{d.ID, d.Name, orNull(d.MediaType), 0, parentOrNull(d.Folder), d.Version, moment(d.CreatedAt), moment(d.UpdatedAt)}
+	return documentItem{d.ID, d.Name, orNull(d.MediaType), 0, parentOrNull(d.Folder), d.Version, moment(d.CreatedAt), moment(d.UpdatedAt), d.SHA256}
 }
 
 func documentBody(d queries.Document) document {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"mime/multipart"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +22,7 @@ type entry struct {
 	folder  string
 	tags    []string
 	replace bool   // the document of the file's name there
+	version int    // that this must have; 0: any
 	refused string // why no file can be filed there, whoever asks
 }
 
@@ -110,8 +112,11 @@ func readEntry(v any, index int, inbox string, found *faults) entry {
 	}
 	before := len(*found)
 	o := newObject(loc, fields, found)
-	e := entry{folder: o.optionalText("folder_name"), tags: o.texts("tags", 8*commands.MaxTags, false), replace: o.boolean("replace")}
+	e := entry{folder: o.optionalText("folder_name"), tags: o.texts("tags", 8*commands.MaxTags, false), replace: o.boolean("replace"), version: o.optionalInt("version", 1, math.MaxInt32)}
 	o.refuseUnknown()
+	if e.version > 0 && !e.replace {
+		found.addValue(under(loc, "version"), fault.Errorf(fault.Invalid, "a version is for files that replace a document: give replace, too"), fields["version"])
+	}
 	if len(*found) > before {
 		return e
 	}

@@ -189,3 +189,54 @@ func TestProgressTellsTheOutcome(t *testing.T) {
 		}
 	}
 }
+
+// A version that is sent along keeps what others changed meanwhile.
+func TestReplaceOfAVersionMeetsThatVersionOrFails(t *testing.T) {
+	s := startStack(t)
+	id := s.replace("A", "a.md", "one").DocumentID
+	upload := func(name, text string, version int) replaced {
+		t.Helper()
+		resp, body := s.upload("", func(w *multipart.Writer) {
+			w.WriteField("file_metadata", fmt.Sprintf(`[{"folder_name":"A","replace":true,"version":%d}]`, version))
+			addFile(w, name, text)
+		})
+		if resp.StatusCode != 200 {
+			t.Fatalf("%d %s", resp.StatusCode, body)
+		}
+		job := decode[jobReply](t, body).JobID
+		s.finish(job)
+		_, body = s.do("GET", "/core/jobs/"+job, "")
+		return decode[struct{ Results []replaced }](t, body).Results[0]
+	}
+	if got := upload("a.md", "two", 1); got.Outcome != "updated" || got.DocumentID != id {
+		t.Errorf("version 1 of 1: %+v", got)
+	}
+	if got := upload("a.md", "three", 1); got.Success || got.Error != `document "a.md" is at version 2, not 1` {
+		t.Errorf("version 1 of 2: %+v", got)
+	}
+	if got := upload("a.md", "two", 1); got.Outcome != "unchanged" {
+		t.Errorf("the same bytes for version 1 of 2: %+v", got)
+	}
+	if got := upload("b.md", "three", 1); got.Success || !strings.Contains(got.Error, "there is no document \"b.md\"") {
+		t.Errorf("version 1 of none: %+v", got)
+	}
+	resp, body := s.upload("", func(w *multipart.Writer) {
+		w.WriteField("file_metadata", `[{"folder_name":"A","version":1}]`)
+		addFile(w, "a.md", "a")
+	})
+	if resp.StatusCode != 422 || !strings.Contains(body, "give replace, too") {
+		t.Errorf("a version without replace: %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestListingsTellTheHashOfAFile(t *testing.T) {
+	s := startStack(t)
+	id := s.file("A", "a.md", "one")
+	const sum = `"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"`
+	folder := s.folderOf(id)
+	for _, path := range []string{"/vault/documents/" + id, "/vault/documents?folderId=" + folder, "/vault/folders/" + folder + "?include=true"} {
+		if _, body := s.do("GET", path, ""); !strings.Contains(body, sum) {
+			t.Errorf("%s = %s, want %s in it", path, body, sum)
+		}
+	}
+}

@@ -211,7 +211,8 @@ func (u *upload) check() error {
 		return err
 	}
 	for i, e := range u.metadata {
-		u.Files[i].Folder, u.Files[i].Tags, u.Files[i].Replace = e.folder, e.tags, e.replace
+		f := &u.Files[i]
+		f.Folder, f.Tags, f.Replace, f.Version = e.folder, e.tags, e.replace, e.version
 		if e.refused != "" {
 			u.Files[i].Refuse(e.refused)
 		}

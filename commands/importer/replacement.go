@@ -14,7 +14,7 @@ import (
 // errFiled where nothing of it need be read.
 func (r *run) locateReplaced(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimReplacement(ctx, r.file, r.folder); err != nil {
-		return err
+		return settle(err)
 	}
 	if r.claim.Same && !r.claim.Filed {
 		err = r.fileReplacement(ctx, events.Content{})
