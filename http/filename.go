@@ -57,3 +57,9 @@ func cut(text string, n int) string {
 	}
 	return text[:n]
 }
+
+// FileName returns the name of the document that a file of this name becomes.
+func FileName(given string) string {
+	name, _ := fileName(given)
+	return name
+}

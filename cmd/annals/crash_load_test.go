@@ -35,6 +35,8 @@ type crashLoad struct {
 	awaited map[string]bool // jobs that ended
 	moves   int             // of shelf
 	removed []string        // ids of documents that were deleted
+
+	replacements int // of a file, each in the place of the one before
 }
 
 // loadPause is between two rounds of a client: they are to be at it at every
@@ -65,7 +67,7 @@ func (c *crashTest) newLoad() *crashLoad {
 		c.Fatal(err)
 	}
 	for _, client := range []func() error{
-		func() error { return l.editor.all(l.ctx) }, l.importRound, l.remove, l.move,
+		func() error { return l.editor.all(l.ctx) }, l.importRound, l.remove, l.move, l.replace,
 	} {
 		l.clients.Go(func() error {
 			for {
@@ -150,6 +152,60 @@ func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, co
 	l.jobs[job.ID] = true
 	l.mu.Unlock()
 	return l.ended(ctx, core, job.ID)
+}
+
+// replacedFolder holds a file that is replaced again and again.
+const replacedFolder = "replaced"
+
+func replacedText(n int) string { return fmt.Sprintf("This file holds xylograph%dplate.", n) }
+
+// replace uploads a file in the place of the one before.
+func (l *crashLoad) replace() error {
+	dir := filepath.Join(l.dir, "files", replacedFolder)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		l.replacements++
+		err = os.WriteFile(filepath.Join(dir, "file.md"), []byte(replacedText(l.replacements)), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	files, err := listTree(dir)
+	if err != nil {
+		return err
+	}
+	core := l.client()
+	job, err := core.upload(l.ctx, dir, files.files, func(localFile) uploadEntry { return uploadEntry{Folder: replacedFolder, Replace: true} })
+	if err != nil {
+		return fmt.Errorf("replace a file: %w", err)
+	}
+	l.mu.Lock()
+	l.jobs[job.ID] = true
+	l.mu.Unlock()
+	if job, err = l.ended(l.ctx, core, job.ID); err == nil && job.Successful != 1 {
+		err = fmt.Errorf("replacement %d: %+v", l.replacements, job)
+	}
+	return err
+}
+
+// wantReplaced checks that there is one document of all replacements, with the
+// last content, and that searches find that alone.
+func (l *crashLoad) wantReplaced() {
+	l.Helper()
+	folder, _, err := l.editor.vault.folderAt(l.Context(), replacedFolder)
+	if err != nil {
+		l.Fatal(err)
+	}
+	documents, err := l.editor.vault.Documents(l.Context(), folder)
+	if err != nil || len(documents) != 1 || documents[0].Version != l.replacements {
+		l.Errorf("of %d replacements of a file there are %+v (%v)", l.replacements, documents, err)
+	}
+	for n, want := range map[int]int{l.replacements: 1, l.replacements - 1: 0} {
+		found := slices.DeleteFunc(l.found(replacedFolder, replacedText(n)), func(p foundPassage) bool { return !strings.Contains(p.Text, replacedText(n)) })
+		if len(found) != want {
+			l.Errorf("a search for replacement %d of %d finds %+v", n, l.replacements, found)
+		}
+	}
 }
 
 // wide uploads as many files, with as much said of them, as take several
@@ -270,6 +326,7 @@ func (l *crashLoad) want() {
 	l.Helper()
 	l.editor.wantEdits()
 	l.wantDocuments(l.rounds)
+	l.wantReplaced()
 	for _, id := range l.removed {
 		if status, body, err := l.server.request(l.editor.token, http.MethodGet, "/vault/documents/"+id, ""); err != nil || status != http.StatusNotFound {
 			l.Errorf("the deleted document %s: %d %s (%v)", id, status, body, err)

@@ -21,6 +21,8 @@ type importConfig struct {
 	tags                         []string
 	parallel                     int
 	restart, quiet, json, dryRun bool
+	replace, delete, yes, force  bool
+	vaultURL                     string
 
 	pause, poll time.Duration // before a second try, and between two looks at a job; both grow
 	patience    time.Duration // with a job whose files have all ended
@@ -34,7 +36,13 @@ func importCommand(dataDir func() string) *cobra.Command {
 		Short: "Import a folder tree, or a file, through a running server",
 		Long: "Import every file below DIR that the service can read (" + strings.Join(extract.Extensions(), " ") + "), into the\n" +
 			"same folders there. Hidden files and links are passed over. What became of each file is noted, so that the same\n" +
-			"command goes on where it stopped; files that failed or changed since are sent again.",
+			"command goes on where it stopped.\n\n" +
+			"The same folder imported again is brought up to date: files that the service has are not sent, a changed file becomes\n" +
+			"the next version of its document, and a renamed or moved one keeps its document, where no file is left at the\n" +
+			"document's own path and the bytes are the same. A document that was changed at the service since its file was imported\n" +
+			"is kept while the file stays as it was; --restart replaces it all the same. With --delete the documents below the\n" +
+			"folder are removed that have no file in DIR (any more), whoever put them there, but for those that an import does not\n" +
+			"make: of other types, or hidden. Their folders stay.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd, dataDir(), args[0])
@@ -46,10 +54,15 @@ func importCommand(dataDir func() string) *cobra.Command {
 	c.bind(flags)
 	flags.IntVar(&c.parallel, "parallel", 2, "uploads side by side")
 	flags.StringVar(&c.state, "state", "", "file in which to note what was imported (default: in the user's cache folder)")
-	flags.BoolVar(&c.restart, "restart", false, "forget what was noted and send every file; the server recognises those it has")
+	flags.BoolVar(&c.restart, "restart", false, "forget what was noted, and compare every file with what the server has")
 	flags.BoolVar(&c.quiet, "quiet", false, "print failures only")
 	flags.BoolVar(&c.json, "json", false, "print the outcome as a JSON object")
-	flags.BoolVar(&c.dryRun, "dry-run", false, "list what would be imported, and do nothing")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "list what would be created, updated, renamed and removed, and do nothing")
+	flags.BoolVar(&c.replace, "replace", true, "replace the documents of changed files; without it these become documents beside them")
+	flags.BoolVar(&c.delete, "delete", false, "remove documents below the folder that are not in DIR, after all else was done without a failure; asks first")
+	flags.BoolVar(&c.yes, "yes", false, "do not ask before documents are removed")
+	flags.BoolVar(&c.force, "force", false, "let --delete remove even if it leaves nothing, as when DIR is empty")
+	flags.StringVar(&c.vaultURL, "vault-url", "", "URL of the vault, to compare with (default: beside the core, or of the server on the data folder)")
 	return command
 }
 
@@ -60,6 +73,11 @@ func (c *importConfig) run(cmd *cobra.Command, dataDir, name string) error {
 	t, err := listTree(name)
 	if err != nil {
 		return err
+	}
+	if c.delete {
+		if err := c.checkDelete(cmd, name); err != nil {
+			return err
+		}
 	}
 	key := importKey{Folder: strings.Trim(c.folder, "/"), Dir: t.dir}
 	if key.Folder == "" && c.folder == "" {
@@ -79,7 +97,7 @@ func (c *importConfig) run(cmd *cobra.Command, dataDir, name string) error {
 			return err
 		}
 	}
-	if c.dryRun {
+	if c.dryRun && !c.replace {
 		return c.list(cmd.OutOrStdout(), t, key)
 	}
 	return c.carryOut(cmd, dataDir, t, key)
@@ -112,22 +130,39 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 	if err != nil {
 		return err
 	}
-	state, err := openState(c.state, key, c.restart)
+	vault, err := c.vaultBeside(dataDir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, state.close()) }()
+	state := &importState{path: c.state, key: key}
+	if c.dryRun {
+		err = state.load(c.restart)
+	} else if state, err = openState(c.state, key, c.restart); err == nil {
+		defer func() { err = errors.Join(err, state.close()) }()
+	}
+	if err != nil {
+		return err
+	}
 	m := newMeter(cmd.ErrOrStderr(), len(t.files), c.quiet)
 	if over := t.passed.String(); over != "" && !c.quiet {
 		m.say("passed over: " + over)
 	}
+	rest := restClient{
+		url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.waiting,
+		as: as,
+	}
 	f := &folderImport{
-		client: &coreClient{restClient{
-			url: key.Server, http: newHTTPClient(2 * c.parallel), tries: 30, pause: c.pause, tell: m.waiting,
-			as: as,
-		}},
-		state: state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll, patience: c.patience,
-		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state},
+		client: &coreClient{rest},
+		state:  state, meter: m, tree: t, top: key.Folder, tags: c.tags, parallel: c.parallel, poll: c.poll, patience: c.patience,
+		replace: c.replace, delete: c.delete, force: c.force, dryRun: c.dryRun,
+		summary: importSummary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: c.state, DryRun: c.dryRun},
+	}
+	if vault != "" && c.replace {
+		rest.url = vault
+		f.vault = &vaultClient{rest}
+	}
+	if !c.yes {
+		f.confirm = func(removed []planned) error { return confirmRemoval(cmd, removed) }
 	}
 	defer f.client.http.CloseIdleConnections()
 	stopped := f.run(cmd.Context())

@@ -37,12 +37,27 @@ type importResult struct {
 	Document  string `json:"document_id"`
 	Error     string `json:"error"`
 	Duplicate bool   `json:"duplicate"`
+	Outcome   string `json:"outcome"`
 }
 
-// ingest uploads files and returns the job that was made of them.
+// ingest uploads files, each as a document of its own, and returns the job that was
+// made of them.
 func (c *coreClient) ingest(ctx context.Context, dir, top string, tags []string, files []localFile) (importJob, error) {
+	return c.upload(ctx, dir, files, func(f localFile) uploadEntry { return uploadEntry{Folder: folderOf(top, f), Tags: tags} })
+}
+
+// uploadEntry is what is said of a file.
+type uploadEntry struct {
+	Folder  string   `json:"folder_name"`
+	Tags    []string `json:"tags,omitempty"`
+	Replace bool     `json:"replace,omitempty"`
+	Version int      `json:"version,omitempty"`
+}
+
+// upload is ingest with what entry says of each file.
+func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, entry func(localFile) uploadEntry) (importJob, error) {
 	return c.callJob(ctx, patiently, func() (*http.Request, error) {
-		body, contentType, err := newUploadBody(dir, top, tags, files)
+		body, contentType, err := newUploadBody(dir, files, entry)
 		if err != nil {
 			return nil, err
 		}
@@ -115,14 +130,10 @@ func (b *uploadBody) Close() error {
 // newUploadBody returns the body that uploads files, and its content type.
 // What is said of the files comes before them, so that the server can refuse
 // without storing anything.
-func newUploadBody(dir, top string, tags []string, files []localFile) (*uploadBody, string, error) {
-	type entry struct {
-		Folder string   `json:"folder_name"`
-		Tags   []string `json:"tags,omitempty"`
-	}
-	entries := make([]entry, len(files))
+func newUploadBody(dir string, files []localFile, entry func(localFile) uploadEntry) (*uploadBody, string, error) {
+	entries := make([]uploadEntry, len(files))
 	for i, f := range files {
-		entries[i] = entry{folderOf(top, f), tags}
+		entries[i] = entry(f)
 	}
 	metadata, err := json.Marshal(entries)
 	if err != nil {

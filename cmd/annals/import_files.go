@@ -25,6 +25,8 @@ type tree struct {
 	files  []localFile
 	passed passed
 	faults []failure // folders that could not be listed
+	others []string  // paths of links and special files
+	single bool      // one file was named, and not its folder
 }
 
 // passed counts what is not imported, and why.
@@ -72,7 +74,7 @@ func listTree(name string) (tree, error) {
 	case !isImportable(abs):
 		return tree{}, fmt.Errorf("%s cannot be imported; files of these types can: %s", name, strings.Join(extract.Extensions(), " "))
 	}
-	return tree{dir: filepath.Dir(abs), files: []localFile{describeFile(filepath.Base(abs), info)}}, nil
+	return tree{dir: filepath.Dir(abs), single: true, files: []localFile{describeFile(filepath.Base(abs), info)}}, nil
 }
 
 func (t *tree) visit(name string, e fs.DirEntry, err error) error {
@@ -97,8 +99,10 @@ func (t *tree) visit(name string, e fs.DirEntry, err error) error {
 	case e.IsDir():
 	case e.Type()&fs.ModeSymlink != 0:
 		t.passed.Links++
+		t.others = append(t.others, rel)
 	case !e.Type().IsRegular():
 		t.passed.Special++
+		t.others = append(t.others, rel)
 	case !isImportable(name):
 		t.passed.Other++
 	default:

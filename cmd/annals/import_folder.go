@@ -26,10 +26,18 @@ type folderImport struct {
 	poll     time.Duration // at first; it grows
 	patience time.Duration // how long a job whose files have all ended is followed until they are found too
 
+	replace bool
+	vault   *vaultClient          // to compare with; nil: what was noted tells what to send
+	delete  bool                  // documents that have no file
+	force   bool                  // even if that leaves none
+	confirm func([]planned) error // is asked before that; nil: nobody is
+	dryRun  bool
+
 	uploads chan struct{} // one for each upload under way
 
 	mu      sync.Mutex
 	wanted  map[string]localFile // not ended yet
+	entries map[string]fileNote  // of files that were compared
 	summary importSummary
 }
 
@@ -50,28 +58,37 @@ type task struct {
 // run imports everything that an earlier run did not. The error is why it
 // stopped early; files that failed are in the summary.
 func (f *folderImport) run(ctx context.Context) error {
-	if err := f.greet(ctx); err != nil {
-		return err
+	if !f.dryRun {
+		if err := f.greet(ctx); err != nil {
+			return err
+		}
 	}
 	f.uploads = make(chan struct{}, f.parallel)
-	f.wanted = map[string]localFile{}
+	f.wanted, f.entries = map[string]localFile{}, map[string]fileNote{}
 	f.summary.Files = len(f.tree.files)
 	for _, fault := range f.tree.faults {
 		f.summary.fail(fault)
 	}
+	tasks, m, err := f.plan(ctx)
+	if err != nil || f.dryRun {
+		return err
+	}
 	g, whole := errgroup.WithContext(ctx)
 	// While the server works on one job, the next is uploaded.
 	g.SetLimit(2 * f.parallel)
-	for _, t := range f.plan() {
+	for _, t := range tasks {
 		if whole.Err() != nil {
 			break
 		}
 		g.Go(func() error { return f.carry(whole, t) })
 	}
-	err := g.Wait()
+	err = g.Wait()
 	f.summary.Left = len(f.wanted)
 	if err == nil {
 		err = ctx.Err()
+	}
+	if err == nil {
+		err = f.remove(ctx, m)
 	}
 	return err
 }
@@ -96,32 +113,62 @@ func (f *folderImport) greet(ctx context.Context) error {
 	return nil
 }
 
-// plan decides what is left to do, the jobs in flight first.
-func (f *folderImport) plan() []task {
+// plan decides what is left to do, the jobs in flight first. Documents of renamed
+// files are renamed here.
+func (f *folderImport) plan(ctx context.Context) (tasks []task, m *comparison, err error) {
 	flying := map[localFile]bool{}
-	var tasks []task
 	for id, sent := range f.state.jobs {
 		tasks = append(tasks, task{id, sent})
 		for _, file := range sent {
 			flying[file] = true
 		}
 	}
-	var send []localFile
 	for _, file := range f.tree.files {
-		if f.state.finished(file) {
-			f.summary.Skipped++
-			f.meter.add(1)
-			continue
-		}
 		f.wanted[file.Path] = file
-		if !flying[file] {
-			send = append(send, file)
-		}
+	}
+	if m, err = f.compare(ctx, flying); err != nil {
+		return nil, nil, err
+	}
+	var send []localFile
+	if m != nil {
+		send, err = f.settle(ctx, m)
+	} else {
+		send = f.unfinished(flying)
+	}
+	if err != nil || f.dryRun {
+		return nil, m, err
 	}
 	for _, files := range batches(send, maxBatchFiles, maxBatchBytes) {
 		tasks = append(tasks, task{"", files})
 	}
-	return tasks
+	return tasks, m, nil
+}
+
+// unfinished returns the files to send by what was noted alone.
+func (f *folderImport) unfinished(flying map[localFile]bool) (send []localFile) {
+	for _, file := range f.tree.files {
+		switch {
+		case f.state.finished(file):
+			f.skip(file)
+		case !flying[file]:
+			send = append(send, file)
+			if f.dryRun { // or update: there is nothing to compare with
+				f.summary.Created++
+				f.propose(planned{Action: "create", File: file.Path})
+			}
+		}
+	}
+	return send
+}
+
+// skip counts a file as one that is there.
+func (f *folderImport) skip(file localFile) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.wanted, file.Path)
+	f.summary.Skipped++
+	f.summary.Unchanged++
+	f.meter.add(1)
 }
 
 // carry brings files to their end.
@@ -156,7 +203,9 @@ func (f *folderImport) send(ctx context.Context, files []localFile) (importJob, 
 	select {
 	case f.uploads <- struct{}{}:
 		defer func() { <-f.uploads }()
-		return f.client.ingest(ctx, f.tree.dir, f.top, f.tags, files)
+		return f.client.upload(ctx, f.tree.dir, files, func(file localFile) uploadEntry {
+			return uploadEntry{Folder: folderOf(f.top, file), Tags: f.tags, Replace: f.replace, Version: f.entries[file.Path].version}
+		})
 	case <-ctx.Done():
 		return importJob{}, ctx.Err()
 	}
@@ -256,7 +305,8 @@ func (f *folderImport) end(t task, job importJob) error {
 	}
 	outcomes := make([]fileOutcome, len(t.files))
 	for i, r := range job.Results {
-		outcomes[i] = fileOutcome{localFile: t.files[i], Document: r.Document, Duplicate: r.Duplicate}
+		file := t.files[i]
+		outcomes[i] = fileOutcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: f.entries[file.Path].sha256, Tags: f.tags}
 		if !r.Success {
 			outcomes[i].Error = r.Error
 			if r.Error == "" {

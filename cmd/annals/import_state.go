@@ -58,6 +58,11 @@ type fileOutcome struct {
 	Document  string `json:"document,omitempty"`
 	Duplicate bool   `json:"duplicate,omitempty"`
 	Error     string `json:"error,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	// SHA256 is of the file's content, where that was needed, and Tags are those that
+	// were sent with it.
+	SHA256 string   `json:"sha256,omitempty"`
+	Tags   []string `json:"tags,omitempty"`
 }
 
 // stateLine is one line of the file; one of its fields is set.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"annals/events"
 )
 
 // failure is a file that was not imported.
@@ -23,24 +25,47 @@ type importSummary struct {
 	Files      int       `json:"files"`
 	Imported   int       `json:"imported"`
 	Duplicates int       `json:"duplicates"`
-	Skipped    int       `json:"skipped"` // finished by an earlier run
+	Skipped    int       `json:"skipped"` // not sent, since they are there
+	Created    int       `json:"created"`
+	Updated    int       `json:"updated"`
+	Unchanged  int       `json:"unchanged"` // sent or not
+	Kept       int       `json:"kept"`      // documents that were changed at the server, and whose files were not
+	Renamed    int       `json:"renamed"`
+	Removed    int       `json:"removed"`
 	Failed     int       `json:"failed"`
 	Left       int       `json:"left"` // where it stopped early
 	PassedOver passed    `json:"passed_over"`
 	Failures   []failure `json:"failures"`
 	State      string    `json:"state"`
+	DryRun     bool      `json:"dry_run,omitempty"` // what would be done is counted, and stands in Changes
+	Changes    []planned `json:"changes,omitempty"`
 }
 
 func (s *importSummary) count(o fileOutcome) {
 	switch {
 	case o.Error != "":
 		s.fail(failure{o.Path, o.Error})
+		return
+	case o.Outcome == outcomeRenamed:
+		s.Renamed++
+		return
 	case o.Duplicate:
 		s.Duplicates++
 	default:
 		s.Imported++
 	}
+	switch {
+	case o.Outcome == events.OutcomeUpdated:
+		s.Updated++
+	case o.Outcome == events.OutcomeUnchanged, o.Outcome == "" && o.Duplicate: // "": by an older server
+		s.Unchanged++
+	default:
+		s.Created++
+	}
 }
+
+// outcomeRenamed is that of a file whose document got its path.
+const outcomeRenamed = "renamed"
 
 func (s *importSummary) fail(f failure) {
 	s.Failed++
@@ -61,7 +86,17 @@ func (s *importSummary) print(out io.Writer, asJSON, quiet bool) error {
 		return err
 	}
 	if !quiet {
-		fmt.Fprintf(out, "into %s: %d imported, %d known already, %d skipped (imported earlier), %d failed", printable(s.Folder), s.Imported, s.Duplicates, s.Skipped, s.Failed)
+		would := ""
+		if s.DryRun {
+			for _, c := range s.Changes {
+				fmt.Fprintln(out, c)
+			}
+			would = "would be "
+		}
+		fmt.Fprintf(out, "into %s: %s%d created, %d updated, %d unchanged, %d renamed, %d removed, %d failed", printable(s.Folder), would, s.Created, s.Updated, s.Unchanged, s.Renamed, s.Removed, s.Failed)
+		if s.Kept > 0 {
+			fmt.Fprintf(out, ", %d kept that were changed at the server", s.Kept)
+		}
 		if s.Left > 0 {
 			fmt.Fprintf(out, ", %d left", s.Left)
 		}

@@ -32,7 +32,8 @@ func mainInScript() {
 	main()
 }
 
-// A dry run of an import shows which file goes where.
+// A dry run of an import shows which file goes where. Without --replace that needs
+// no server to compare with.
 func Example_import() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -48,7 +49,7 @@ func Example_import() {
 			panic(err)
 		}
 	}
-	args := []string{"import", "--dry-run", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "handbook")}
+	args := []string{"import", "--dry-run", "--replace=false", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "handbook")}
 	if err := run(context.Background(), args, os.Stdin, os.Stdout, os.Stdout); err != nil {
 		fmt.Println(err)
 	}

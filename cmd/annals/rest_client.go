@@ -120,7 +120,7 @@ func (c *restClient) do(r *http.Request) (*answer, error) {
 		return nil, &url.Error{Op: "read the reply of", URL: r.URL.String(), Err: err}
 	}
 	switch reply.StatusCode {
-	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
 	default:
 		return nil, newRefusal(reply, body)
 	}
