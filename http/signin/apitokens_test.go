@@ -373,3 +373,28 @@ func TestGuessingAtClientsIsSlow(t *testing.T) {
 		t.Errorf("one guess too many = %s %s", a.Status, a.body)
 	}
 }
+
+// A sign-in of a person's program may change things, whatever its grant is called.
+func TestAGrantWithTheNameOfATokenIsNone(t *testing.T) {
+	s := newSite(t)
+	p, b := s.register(elsewhere), s.browser()
+	g := p.redeem(p.code(b))
+	id, err := s.provider.grantOf(t.Context(), g.told("access_token"))
+	if err != nil || id == "" {
+		t.Fatal(id, err)
+	}
+	const alike = "t-3xYzAbCdEfGhIjKlMnOp" // as long as they are
+	if len(alike) != len(id) {
+		t.Fatalf("ids of grants have %d characters", len(id))
+	}
+	if _, err := s.accounts.db.exec(t.Context(), `UPDATE grants SET id = $1 WHERE id = $2`, alike, id); err != nil {
+		t.Fatal(err)
+	}
+	access, _, err := s.issuer.sign(t.Context(), "at+jwt", "alice", []string{s.URL + "/mcp"}, tokenClaims{Client: p.id, Grant: alike})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user, _, err := s.tools.Verify(t.Context(), access); err != nil || user.ReadOnly || user.Token != "" {
+		t.Errorf("it is that of %+v, %v", user, err)
+	}
+}

@@ -35,14 +35,20 @@ const (
 	sumLength     = 6 // of the alphabet: enough for 32 bits
 )
 
-// idPrefix begins the id of a token, which is no secret.
-const idPrefix = "t-"
+// The id of a token, which is no secret: idPrefix with so many characters of an
+// alphabet without those that look like others. Ids of grants may begin like it, and
+// are longer.
+const (
+	idPrefix   = "t-"
+	idLength   = 12
+	idAlphabet = "abcdefghijkmnpqrstuvwxyz23456789"
+)
 
 // New returns a new token and the id by which people name it. The id says nothing of
 // the token.
 func New() (token, id string) {
 	body := Prefix + random(secretLength, alphabet)
-	return body + checksum(body), idPrefix + random(12, "abcdefghijkmnpqrstuvwxyz23456789")
+	return body + checksum(body), idPrefix + random(idLength, idAlphabet)
 }
 
 // random returns so many characters of an alphabet, each as likely as the others.
@@ -79,8 +85,11 @@ func checksum(text string) string {
 // Is reports whether a text is meant to be a token of this kind.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
-// IsID reports whether a text is meant to be the id of a token.
-func IsID(text string) bool { return strings.HasPrefix(text, idPrefix) }
+// IsID reports whether a text has the form of a token's id.
+func IsID(text string) bool {
+	rest, ok := strings.CutPrefix(text, idPrefix)
+	return ok && len(rest) == idLength && strings.Trim(rest, idAlphabet) == ""
+}
 
 // Digest returns what is stored of a token, or false for a text that cannot be one.
 // A plain hash is enough for what cannot be guessed.

@@ -52,6 +52,18 @@ func TestDigestRefusesWhatIsNoToken(t *testing.T) {
 	}
 }
 
+// The ids of grants, 22 characters of base64url, may begin like those of tokens.
+func TestIDsAreToldFromThoseOfGrants(t *testing.T) {
+	for _, text := range []string{"", "t-", "t-abc", "t-3xYzAbCdEfGhIjKlMnOp", "t-abcdefghjkmnpqrstuvw", "t-abcdefghjkml", "t-ABCDEFGHJKMN", "x-abcdefghjkmn", "t-abcdefghjkmn "} {
+		if IsID(text) {
+			t.Errorf("IsID(%q)", text)
+		}
+	}
+	if !IsID("t-abcdefghjkmn") {
+		t.Error("an id is none")
+	}
+}
+
 func TestScopesAreNarrowedNeverWidened(t *testing.T) {
 	for _, c := range []struct {
 		scope Scope
