@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// clientSources holds a program for each generated client, and the lock files
+// by which scripts/test-deps installs the generators and the checkers.
+const clientSources = "testdata/clients"
+
+// mainJob is what each of the programs prints: the steps of a client's work.
+var mainJob = []string{
+	"progress", "job", "search", "ask", "list", "markdown", "download", "revise", "conflict", "invalid", "not found", "share", "delete",
+}
+
+// TestClients holds that the documents that a server shows are right for those
+// who make clients of them: checkers find no fault in them, and three
+// generated clients compile and do the main job.
+func TestClients(t *testing.T) {
+	s := startClientTest(t)
+	for name, test := range map[string]func(*testing.T){
+		"TypeScript": s.testTypeScript, "Python": s.testPython, "Go": s.testGo,
+		"Redocly": s.testRedocly, "OpenAPIGenerator": s.testOpenAPIGenerator, "Schemathesis": s.testSchemathesis,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// clientTest is a server with two users, and two files.
+type clientTest struct {
+	*serverProcess
+	token, admin    string // alice's, and an administrator's
+	core, vault     string // files with the documents that the server shows
+	file, revisedAs string
+}
+
+func startClientTest(t *testing.T) *clientTest {
+	t.Helper()
+	dir := t.TempDir()
+	server, err := startServer(dir, nil, "--log-level", "warn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.end(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &clientTest{serverProcess: server, file: filepath.Join(dir, "eddystone.md"), revisedAs: filepath.Join(dir, "fastnet.md")}
+	writeFile(t, dir, "eddystone.md", "# Lighthouses\r\n\r\nThe lighthouse at Eddystone was finished in 1759 by John Smeaton.\r\n")
+	writeFile(t, dir, "fastnet.md", "# Lighthouses\n\nThe lighthouse on Fastnet Rock was finished in 1904.\n")
+	annals := func(input string, args ...string) string {
+		var out, fault bytes.Buffer
+		if err := run(t.Context(), append(args, "--data", filepath.Join(dir, "annals-data")), strings.NewReader(input), &out, &fault); err != nil {
+			t.Fatalf("annals %s: %v\n%s", strings.Join(args, " "), err, fault.String())
+		}
+		return strings.TrimSpace(out.String())
+	}
+	for _, name := range []string{"alice", "bob"} {
+		annals("a lighthouse keeper\n", "user", "add", name)
+	}
+	s.token, s.admin = annals("", "token", "alice"), annals("", "token", "admin")
+	for name, file := range map[string]*string{"core": &s.core, "vault": &s.vault} {
+		*file = filepath.Join(dir, name+".openapi.yaml")
+		writeFile(t, dir, name+".openapi.yaml", string(s.request(t, "GET", "/"+name+"/openapi.yaml", "", nil)))
+	}
+	return s
+}
+
+// request returns the body of a reply.
+func (s *clientTest) request(t *testing.T, method, path, media string, body io.Reader) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.base+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.admin)
+	r.Header.Set("Content-Type", media)
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil || reply.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s = %d %s (%v)", method, path, reply.StatusCode, text, err)
+	}
+	return text
+}
+
+// clientTools returns the folder of tools that scripts/test-deps makes by a lock
+// file.
+func clientTools(t *testing.T, name, lock string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	wanted, err := os.ReadFile(filepath.Join(clientSources, lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "annals-tests", name)
+	if installed, _ := os.ReadFile(filepath.Join(dir, filepath.Base(lock))); !bytes.Equal(installed, wanted) {
+		t.Skipf("%s is not there as %s has it: scripts/test-deps installs it", dir, lock)
+	}
+	return dir
+}
+
+// workshop makes a folder with copies of some of the sources, in which commands
+// are run.
+func workshop(t *testing.T, sources ...string) func(name string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, source := range sources {
+		text, err := os.ReadFile(filepath.Join(clientSources, source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, filepath.Base(source), string(text))
+	}
+	return func(name string, args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		c := exec.CommandContext(ctx, name, args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "PATH="+filepath.Dir(name)+":"+os.Getenv("PATH"), "NO_COLOR=1", "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%.20000s", filepath.Base(name), strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+}
+
+// nodeTool runs a tool of npm in a workshop.
+func nodeTool(t *testing.T, sources ...string) func(tool string, args ...string) string {
+	t.Helper()
+	modules := filepath.Join(clientTools(t, "clients_npm", "package-lock.json"), "node_modules")
+	node := filepath.Join(nodeModules(t), ".bin", "node")
+	in := workshop(t, sources...)
+	in("ln", "-s", modules, "node_modules")
+	return func(tool string, args ...string) string {
+		t.Helper()
+		if !strings.HasSuffix(tool, ".js") {
+			tool = filepath.Join("node_modules", ".bin", tool)
+		}
+		return in(node, append([]string{tool}, args...)...)
+	}
+}
+
+// does compares what a client prints with the main job.
+func does(t *testing.T, printed string) {
+	t.Helper()
+	if got := strings.Split(strings.TrimSpace(printed), "\n"); !slices.Equal(got, mainJob) {
+		t.Errorf("the client did %q, want %q", got, mainJob)
+	}
+}
+
+func (s *clientTest) testTypeScript(t *testing.T) {
+	node := nodeTool(t, "client.ts", "tsconfig.json", "package.json")
+	node("openapi-typescript", s.core, "-o", "core.ts")
+	node("openapi-typescript", s.vault, "-o", "vault.ts")
+	node("tsc")
+	does(t, node("client.js", s.base, s.token, s.file, s.revisedAs))
+}
+
+func (s *clientTest) testPython(t *testing.T) {
+	bin := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin")
+	in := workshop(t, "client.py")
+	for name, document := range map[string]string{"core": s.core, "vault": s.vault} {
+		in(filepath.Join(bin, "openapi-python-client"), "generate", "--path", document, "--meta", "none", "--output-path", name, "--fail-on-warning")
+	}
+	does(t, in(filepath.Join(bin, "python"), "client.py", s.base, s.token, s.file, s.revisedAs))
+}
+
+func (s *clientTest) testGo(t *testing.T) {
+	generator := filepath.Join(clientTools(t, "clients_go", "go/go.sum"), "oapi-codegen")
+	in := workshop(t, "go/main.go", "go/go.mod", "go/go.sum", "go/core.yaml", "go/vault.yaml")
+	in("mkdir", "core", "vault")
+	in(generator, "-config", "core.yaml", s.core)
+	in(generator, "-config", "vault.yaml", s.vault)
+	in("go", "vet", ".")
+	in("go", "build", "-o", "client", ".")
+	does(t, in("./client", s.base, s.token, s.file, s.revisedAs))
+}
+
+func (s *clientTest) testRedocly(t *testing.T) {
+	var report struct {
+		Totals   struct{ Errors, Warnings, Ignored int }
+		Problems []any
+	}
+	out := nodeTool(t)("redocly", "lint", "--format=json", s.core, s.vault)
+	_, out, _ = strings.Cut(out, "{")
+	if err := json.NewDecoder(strings.NewReader("{" + out)).Decode(&report); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if report.Problems == nil || len(report.Problems) > 0 || report.Totals.Ignored > 0 {
+		t.Errorf("redocly finds %+v", report)
+	}
+}
+
+func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
+	bin := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin")
+	in := workshop(t)
+	for _, document := range []string{s.core, s.vault} {
+		out := in(filepath.Join(bin, "openapi-generator-cli"), "validate", "-i", document)
+		for line := range strings.Lines(out) {
+			line = strings.TrimSpace(line)
+			switch {
+			case line == "", line == "Warnings:", strings.HasPrefix(line, "Validating spec"), line == "No validation issues detected.":
+			case strings.HasPrefix(line, "[info] Spec has "):
+			case line == "- Unused model: ProgressEvent", line == "- Unused model: FileMetadata":
+				// It does not look into contentSchema.
+			default:
+				t.Errorf("openapi-generator says %q", line)
+			}
+		}
+	}
+}
+
+// testSchemathesis has requests made of the documents, right ones and wrong
+// ones, and each reply compared with what is described; ANNALS_SCHEMATHESIS
+// sets how many of each operation, and it is few without.
+func (s *clientTest) testSchemathesis(t *testing.T) {
+	program := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin", "schemathesis")
+	own := startClientTest(t) // what is there is changed and deleted
+	examples := os.Getenv("ANNALS_SCHEMATHESIS")
+	if examples == "" {
+		examples = "5"
+	}
+	rules, err := os.ReadFile("../../schemathesis.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Paths have ids of what there is, most of the time.
+	ids, err := json.Marshal(own.fill(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "schemathesis.toml", fmt.Sprintf("[dictionaries.ids]\nvalues = %s\n[parameters]\n\"path.id\" = {dictionary = \"ids\", probability = 0.8}\n%s", ids, rules))
+	for name, document := range map[string]string{"core": own.core, "vault": own.vault} {
+		out := workshop(t)(program, "--config-file", filepath.Join(dir, "schemathesis.toml"), "run", document, "--url", own.base+"/"+name,
+			"--header", "Authorization: Bearer "+own.admin, "--max-examples", examples, "--seed", "1", "--request-timeout", "60",
+			"--continue-on-failure", "--suppress-health-check", "all", "--no-color", "--warnings", "off")
+		if !strings.Contains(out, "No issues found") {
+			t.Errorf("schemathesis run %s says\n%s", name, out)
+		}
+		at := strings.Index(out, "Test cases:")
+		t.Logf("%s: %s", name, strings.Join(strings.Fields(out[max(at, 0):]), " "))
+	}
+}
+
+// fill makes folders and documents, and returns the ids of all.
+func (s *clientTest) fill(t *testing.T) (ids []string) {
+	t.Helper()
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	var metadata []map[string]any
+	for n := range 6 {
+		file, err := w.CreateFormFile("files", fmt.Sprintf("tower %d.md", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(file, "# Tower %d\n\nIt was lit in 18%d0.\n", n, n)
+		metadata = append(metadata, map[string]any{"folder_name": fmt.Sprintf("Towers %d", n), "tags": []string{"towers"}})
+	}
+	text, err := json.Marshal(metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteField("file_metadata", string(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if stream := s.request(t, "POST", "/core/ingest?stream=true", w.FormDataContentType(), &form); !bytes.Contains(stream, []byte(`"successful_files":6`)) {
+		t.Fatalf("the import says %s", stream)
+	}
+	for _, path := range []string{"/vault/documents?tag=towers", "/vault/folders"} {
+		var listed []struct{ ID string }
+		if err := json.Unmarshal(s.request(t, "GET", path, "", nil), &listed); err != nil || len(listed) != 6 {
+			t.Fatalf("%s has %d entries (%v)", path, len(listed), err)
+		}
+		for _, entry := range listed {
+			ids = append(ids, entry.ID)
+		}
+	}
+	return ids
+}
