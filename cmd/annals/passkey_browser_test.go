@@ -1,0 +1,82 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"annals/http/signin"
+)
+
+// A passkey leads to the page of a document, too, in place of the password and as the
+// second factor.
+func TestAPasskeyLeadsToAPage(t *testing.T) {
+	const link, page, password = "/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.pdf", "#page=29", "a lighthouse keeper"
+	browser := startChromium(t)
+	accounts, err := signin.OpenAccounts(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { accounts.Close() })
+	if _, err := accounts.Create(t.Context(), signin.NewAccount{Name: "alice", Password: password}); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	live := httptest.NewServer(mux)
+	t.Cleanup(live.Close)
+	base := strings.Replace(live.URL, "127.0.0.1", "localhost", 1) // where browsers have passkeys
+	issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: base + "/signin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := signin.NewProvider(issuer, signin.ProviderOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(provider.Close)
+	mux.Handle("/signin/", provider)
+	mux.HandleFunc("/documents/", func(w http.ResponseWriter, r *http.Request) { // as the service does
+		user, found, err := provider.Reader(r)
+		if err != nil || !found {
+			http.Redirect(w, r, "/signin/document?to="+r.URL.Path, http.StatusSeeOther)
+			return
+		}
+		_, _ = w.Write([]byte("read by " + user.Principal))
+	})
+
+	browser.call("WebAuthn.enable", map[string]any{}, nil)
+	browser.call("WebAuthn.addVirtualAuthenticator", map[string]any{"options": map[string]any{
+		"protocol": "ctap2", "transport": "internal", "hasResidentKey": true, "hasUserVerification": true, "isUserVerified": true, "automaticPresenceSimulation": true,
+	}}, nil)
+	const passwordField = `document.forms[0]?.elements.password`
+	typePassword := `document.forms[0].elements.username.value = "alice"; document.forms[0].elements.password.value = "` + password + `"; document.forms[0].querySelector("button").click()`
+	const add = `document.querySelector('form[action$="/security/passkey"]')`
+	browser.open(base + "/signin/security")
+	browser.wait("the sign-in page", passwordField+" && !"+add)
+	browser.run(typePassword)
+	browser.wait("the page of passkeys", add+` && !document.querySelector(".passkey").hidden`)
+	browser.run(`{const form = ` + add + `; form.elements.password.value = "` + password + `"; form.elements.name.value = "laptop"; form.querySelector("button").click()}`)
+	browser.wait("the new passkey", `document.body.innerText.includes("laptop")`)
+
+	shown := `location.href === "` + base + link + page + `" && document.body.innerText === "read by user:alice"`
+	const use = `document.querySelector('form[action*="/passkey"] button').click()`
+	for what, second := range map[string]bool{"in place of the password": false, "as the second factor": true} {
+		if second {
+			if err := accounts.RequireFactor(t.Context(), "alice", true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		browser.call("Network.clearBrowserCookies", nil, nil)
+		browser.open("about:blank")
+		browser.open(base + link + page)
+		browser.wait("the sign-in page", passwordField+` && !document.querySelector(".passkey").hidden`)
+		if second {
+			browser.run(typePassword)
+			browser.wait("the page of the second factor", `document.querySelector('form[action*="/second"]') && !document.querySelector(".passkey").hidden`)
+		}
+		browser.run(use)
+		browser.wait("the document by a passkey "+what, shown)
+	}
+}
