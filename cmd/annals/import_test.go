@@ -34,6 +34,7 @@ type fakeCore struct {
 	jobs     map[string]*fakeJob
 	docs     map[string]int // times a document was made, by folder and content
 	received []string       // names of files, as often as they came
+	versions map[string]int // that they were to replace
 	requests int
 	uploads  int
 
@@ -51,7 +52,7 @@ type fakeJob struct {
 }
 
 func newFakeCore(t *testing.T) *fakeCore {
-	f := &fakeCore{t: t, jobs: map[string]*fakeJob{}, docs: map[string]int{}, token: "good"}
+	f := &fakeCore{t: t, jobs: map[string]*fakeJob{}, docs: map[string]int{}, versions: map[string]int{}, token: "good"}
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /core/ingest", f.ingest)
 	routes.HandleFunc("GET /core/jobs/{id}", f.job)
@@ -85,9 +86,7 @@ func (f *fakeCore) ingest(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusBadRequest, map[string]any{"detail": err.Error()})
 		return
 	}
-	var entries []struct {
-		Folder string `json:"folder_name"`
-	}
+	var entries []uploadEntry
 	job := &fakeJob{left: f.polls}
 	var sums []string
 	for {
@@ -112,8 +111,13 @@ func (f *fakeCore) ingest(w http.ResponseWriter, r *http.Request) {
 		sums = append(sums, sum)
 	}
 	var folders []string
-	for _, e := range entries {
+	for i, e := range entries {
 		folders = append(folders, e.Folder)
+		if e.Version > 0 && i < len(job.Results) {
+			f.mu.Lock()
+			f.versions[e.Folder+"/"+job.Results[i].Filename] = e.Version
+			f.mu.Unlock()
+		}
 	}
 	if f.refuse != nil {
 		if status, detail := f.refuse(folders); status != 0 {
@@ -192,7 +196,7 @@ type folderImporter struct {
 func newFolderImporter(t *testing.T, core *fakeCore, dir string) *folderImporter {
 	return &folderImporter{dir: dir, importConfig: importConfig{
 		connection: connection{server: core.URL + "/core", token: "good"}, folder: "Top", parallel: 2, json: true,
-		state: filepath.Join(t.TempDir(), "state"), pause: time.Millisecond, poll: time.Millisecond,
+		state: filepath.Join(t.TempDir(), "state"), pause: time.Millisecond, poll: time.Millisecond, replace: true,
 	}}
 }
 

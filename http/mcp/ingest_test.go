@@ -164,3 +164,26 @@ func TestIngestKeepsToTheLimitsOfUploads(t *testing.T) {
 	b.refused("ingest", args{"file_paths": paths[:1], "file_metadata": []args{{"folder_name": "Hers/b"}}}, "you may not write in folder")
 	b.refused("job_status", args{"job_id": job.JobID}, "no job")
 }
+
+// With replace a file becomes a version of the document of its name, also in a
+// folder that is named as its reader is shown it.
+func TestIngestReplaces(t *testing.T) {
+	root, set := everything(t)
+	s := start(t, set)
+	a := s.connect("alice")
+	path := filepath.Join(root, "note.md")
+	var ids []string
+	for n, want := range []string{"created", "updated", "unchanged"} {
+		write(t, path, "# Note\n\n"+strings.Repeat("x", min(n, 1)))
+		var job struct {
+			JobID string `json:"job_id"`
+		}
+		a.ok("ingest", args{"file_paths": []string{path}, "file_metadata": []args{{"folder_name": "Notes", "replace": true}}}, &job)
+		ids = append(ids, s.finish("alice", job.JobID)...)
+		var status struct{ Results []struct{ Outcome string } }
+		a.ok("job_status", args{"job_id": job.JobID}, &status)
+		if len(ids) != n+1 || ids[n] != ids[0] || status.Results[0].Outcome != want {
+			t.Errorf("import %d became %q, %+v; want it %s", n, ids, status, want)
+		}
+	}
+}
