@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -43,8 +44,14 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Short, for the name of its socket; and all that it leaves goes with it.
+	dir, err := os.MkdirTemp("", "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--disable-background-networking", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")
+	c.Env = append(os.Environ(), "TMPDIR="+dir)
 	c.ExtraFiles = []*os.File{toBrowser, fromBrowser} // descriptors 3 and 4
 	c.WaitDelay = 5 * time.Second
 	if err := c.Start(); err != nil {
@@ -59,6 +66,7 @@ func startChromium(t *testing.T) *chromium {
 		_ = c.Wait()
 		cancel()
 		out.Close()
+		_ = os.RemoveAll(dir) // of a process that it left, something may stay
 	})
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
