@@ -141,6 +141,15 @@ func (a *Accounts) RevokeToken(ctx context.Context, id string) (user string, err
 	return user, nil
 }
 
+// revokeOwn ends a token if it acts as the user; it reports false if not.
+func (a *Accounts) revokeOwn(ctx context.Context, user, id string) (bool, error) {
+	n, err := a.db.exec(ctx, `DELETE FROM tokens WHERE id = $1 AND "user" = $2`, id, user)
+	if err != nil {
+		return false, fmt.Errorf("revoke a token: %w", err)
+	}
+	return n > 0, nil
+}
+
 // heldToken returns the token of a program, if it is good at this moment, and notes
 // that it was used.
 func (a *Accounts) heldToken(ctx context.Context, token string, now time.Time) (t heldToken, found bool, err error) {

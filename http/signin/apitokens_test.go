@@ -398,3 +398,27 @@ func TestAGrantWithTheNameOfATokenIsNone(t *testing.T) {
 		t.Errorf("it is that of %+v, %v", user, err)
 	}
 }
+
+// A user sees the tokens that act in his name, and ends them; nobody else's.
+func TestUsersSeeAndEndTheTokensWithTheirName(t *testing.T) {
+	s := newSite(t)
+	addUser(t, s.accounts, NewAccount{Name: "bob"})
+	token, id := s.token(t, "alice", apitoken.Write, time.Hour)
+	others, otherID := s.token(t, "bob", apitoken.Read, time.Hour)
+	_, old := s.token(t, "alice", apitoken.Read, time.Minute)
+	s.clock.advance(2 * time.Minute)
+	b := s.browser()
+	b.signIn(b.open("/signin/"), "alice")
+	page := b.open("/signin/")
+	if !strings.Contains(page.body, "reads and changes what you may") || !strings.Contains(page.body, id) || strings.Contains(page.body, otherID) || strings.Contains(page.body, old) {
+		t.Fatalf("alice sees %s", page.body)
+	}
+	b.submit(page, "/forget", "grant", otherID)
+	if _, _, err := s.verifier.Verify(t.Context(), others); err != nil {
+		t.Errorf("alice ends the token of bob: %v", err)
+	}
+	if page = b.submit(page, "/forget"); strings.Contains(page.body, id) {
+		t.Errorf("it is still there: %s", page.body)
+	}
+	s.wantEnded(t, "what alice has ended", token)
+}

@@ -1,9 +1,11 @@
 package signin
 
 import (
+	"context"
 	"net/http"
 
 	"annals/events/fault"
+	"annals/http/signin/apitoken"
 )
 
 // grantView is a sign-in as its user sees it.
@@ -12,9 +14,13 @@ type grantView struct {
 	Tools                 bool
 }
 
+// tokenView is a token with which a program acts as its user, as that user sees it.
+type tokenView struct{ ID, Note, Scope, Since, Until, Used string }
+
 // homeView is what the page shows that lists them.
 type homeView struct {
 	Grants  []grantView
+	Tokens  []tokenView
 	Factors Factors
 }
 
@@ -31,20 +37,40 @@ func (p *Provider) showHome(w http.ResponseWriter, r *http.Request, v visitor, w
 	if err != nil {
 		return err
 	}
+	const day = "2 January 2006"
 	var all []grantView
 	for _, g := range grants {
-		const day = "2 January 2006"
 		all = append(all, grantView{g.id, g.name, g.created.Format(day), g.used.Format(day), g.audience == p.issuer.tools})
+	}
+	tokens, err := p.tokenViews(r.Context(), v.user, day)
+	if err != nil {
+		return err
 	}
 	factors, err := p.accounts.Factors(r.Context(), v.user)
 	if err != nil {
 		return err
 	}
-	shown := view{Title: "Your sign-ins", Content: homeView{all, factors}, Problem: wrong}
+	shown := view{Title: "Your sign-ins", Content: homeView{all, tokens, factors}, Problem: wrong}
 	if wrong != "" {
 		shown.status = http.StatusUnprocessableEntity
 	}
 	return p.show(w, v, "home.html", shown)
+}
+
+// tokenViews returns the tokens that act as a user and are good.
+func (p *Provider) tokenViews(ctx context.Context, user, day string) (all []tokenView, err error) {
+	tokens, err := p.accounts.Tokens(ctx, user)
+	for _, t := range tokens {
+		if p.now().After(t.Expires) {
+			continue
+		}
+		shown := tokenView{t.ID, t.Note, string(t.Scope), t.Created.Format(day), t.Expires.Format(day), "never"}
+		if !t.Used.IsZero() {
+			shown.Used = t.Used.Format(day)
+		}
+		all = append(all, shown)
+	}
+	return all, err
 }
 
 // logout ends the session of this browser, or everything of its user.
@@ -73,9 +99,17 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	return nil
 }
 
-// forget ends one of the user's grants.
+// forget ends one of the user's grants, or a token that acts as the user.
 func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if v.signedIn() {
+	if id := r.PostForm.Get("grant"); v.signedIn() && apitoken.IsID(id) {
+		ended, err := p.accounts.revokeOwn(r.Context(), v.user, id)
+		if err != nil {
+			return err
+		}
+		if ended {
+			p.report(r, Event{Kind: TokenRevoked, User: v.user, Client: id})
+		}
+	} else if v.signedIn() {
 		client, err := p.accounts.forget(r.Context(), v.user, r.PostForm.Get("grant"))
 		if err != nil {
 			return err
