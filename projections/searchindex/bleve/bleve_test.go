@@ -190,3 +190,39 @@ func listing(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// The beginning of a word finds it at the end of a short query, below the word
+// itself and not in a sentence.
+func TestTheBeginningOfAWordFindsIt(t *testing.T) {
+	x, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	batch := searchindex.Batch{Position: 1}
+	for id, text := range map[string]string{
+		"whole": "a light in the long dark night over all of the sea", "longer": "a lighthouse", "other": "ships in fog", "theirs": "the lightship of others",
+	} {
+		folder := "mine"
+		if id == "theirs" {
+			folder = "theirs"
+		}
+		batch.Put = append(batch.Put, searchindex.Passage{ID: id, Folders: []string{folder}, Text: text})
+	}
+	if err := x.Apply(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"light": "whole longer", "lights": "whole longer", "lightho": "longer", "ships ligh": "other longer whole", "lig": "", "light ships": "other whole",
+		"which ships saw what light that night": "whole other",
+	} {
+		hits, err := x.Search(t.Context(), searchindex.Query{Text: text, Granted: []string{"mine"}})
+		var got []string
+		for _, h := range hits {
+			got = append(got, h.ID)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q finds %q (%v), want %q", text, got, err, want)
+		}
+	}
+}

@@ -77,6 +77,7 @@ type ranking struct {
 
 // rankedTerm is a term of the query with its postings in each segment.
 type rankedTerm struct {
+	text     string
 	weight   float64 // of the term in the query, times its rareness
 	found    uint64  // passages that hold it, of those that the caller may read
 	postings []segment.PostingsList
@@ -114,6 +115,11 @@ func (r *ranking) lookUp(terms, more []searchindex.Term, scopes []*scope) (err e
 	if r.terms, err = r.weigh(terms, dictionaries, passages); err != nil {
 		return err
 	}
+	others, err := r.expand(terms, r.terms, dictionaries, passages)
+	if err != nil {
+		return err
+	}
+	r.terms = append(r.terms, others...)
 	r.more, err = r.weigh(more, dictionaries, passages)
 	share := searchindex.MoreShare / (1 - searchindex.MoreShare) * sum(r.terms) / sum(r.more)
 	for i := range r.more {
@@ -133,7 +139,7 @@ func sum(terms []rankedTerm) (weight float64) {
 func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
 	var all []rankedTerm
 	for _, t := range terms {
-		ranked := rankedTerm{postings: make([]segment.PostingsList, len(dictionaries))}
+		ranked := rankedTerm{text: t.Text, postings: make([]segment.PostingsList, len(dictionaries))}
 		for i, d := range dictionaries {
 			list, err := d.PostingsList([]byte(t.Text), r.except(i), nil)
 			if err != nil {
@@ -209,6 +215,9 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 // found.
 func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
 	lengths, within := r.columns[segment].lengths, r.within[segment]
+	if t.postings[segment] == nil {
+		return nil
+	}
 	postings := t.postings[segment].Iterator(true, false, false, nil)
 	for {
 		p, err := postings.Next()

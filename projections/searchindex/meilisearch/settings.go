@@ -9,13 +9,11 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 
 	"annals/events/fault"
+	"annals/projections/searchindex"
 )
 
 // The oldest version with all that is asked of it.
 const oldestMajor, oldestMinor = 1, 14
-
-// From how many letters on a word may be misspelt in one, or in two.
-const oneTypo, twoTypos = 5, 9
 
 // wordLimit is how many words of a query Meilisearch looks at.
 const wordLimit = 10
@@ -29,7 +27,7 @@ func settings() *meilisearch.Settings {
 		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
 		RankingRules:         []string{"words", "typo", "id:asc"}, // Search tells the rest by the texts
 		TypoTolerance: &meilisearch.TypoTolerance{
-			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: oneTypo, TwoTypos: twoTypos},
+			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: searchindex.OneTypo, TwoTypos: searchindex.TwoTypos},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
 		},
 		PrefixSearch:       &whole,

@@ -102,7 +102,7 @@ func (x *Index) weigh(ctx context.Context, terms, more []searchindex.Term, scope
 	}
 	unknown, err := x.misspelt(ctx, terms, counts, scope)
 	for t, found := range unknown {
-		w.terms = append(w.terms, weigh(t, typos(t.Text), found, float64(passages)))
+		w.terms = append(w.terms, weigh(t, searchindex.Typos(t.Text), found, float64(passages)))
 	}
 	w.terms = strongest(w.terms)
 	return w, err
@@ -113,7 +113,7 @@ func weigh(t searchindex.Term, alike int, found, passages float64) weighedTerm {
 	n := max(passages, found)
 	w := weighedTerm{t.Text, t.Weight, t.Weight * math.Log(1+(n-found+0.5)/(found+0.5)), alike}
 	if alike > 0 {
-		w.weight *= alikeShare
+		w.weight *= searchindex.AlikeShare
 	}
 	return w
 }
@@ -159,7 +159,7 @@ func countAmong(terms []weighedTerm, found []candidate, misspelt bool) (weighed 
 	for _, t := range terms {
 		n := holding(found, t)
 		if n == 0 && misspelt {
-			if t.alike = typos(t.text); t.alike > 0 {
+			if t.alike = searchindex.Typos(t.text); t.alike > 0 {
 				n = holding(found, t)
 			}
 		}
@@ -278,7 +278,7 @@ func (t weighedTerm) frequency(counts map[string]int) int {
 	}
 	found := 0
 	for term, n := range counts {
-		if within(t.text, term, t.alike) {
+		if searchindex.Alike(t.text, term) {
 			found += n
 		}
 	}

@@ -67,10 +67,26 @@ func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []sear
 	apply(t, e, change)
 }
 
+// misspelt returns a text without one letter of its longest word, or that word
+// alone where it is cut off there.
+func misspelt(text string, letter int) string {
+	word := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
+	if len(word) <= letter+1 {
+		return text
+	}
+	if letter%2 == 0 {
+		return word[:letter]
+	}
+	return strings.Replace(text, word, word[:letter]+word[letter+1:], 1)
+}
+
 // hiddenQuery asks for something in the folders that generate files in.
 func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	folder := func() string { return fmt.Sprint("folder", rnd.IntN(7)) }
 	q := searchindex.Query{Text: sentence(rnd, 1+rnd.IntN(9)), Limit: 1 + rnd.IntN(60), Offset: rnd.IntN(3) * rnd.IntN(20)}
+	if rnd.IntN(3) == 0 {
+		q.Text = misspelt(q.Text, 2+rnd.IntN(4))
+	}
 	switch rnd.IntN(5) {
 	case 0:
 		q.Granted = []string{folder()}

@@ -31,6 +31,7 @@ func Run(t *testing.T, open Open) {
 		"put, replace, delete":          testChanges,
 		"reopening":                     testReopen,
 		"filters":                       testFilters,
+		"words written alike":           testAlike,
 		"filters of rare things":        testRareFilters,
 		"filters do not change scores":  testFilterScores,
 		"what is hidden has no effect":  testHidden,
@@ -439,4 +440,28 @@ func testCanceled(t *testing.T, open Open) {
 		t.Errorf("Search: %v, want a canceled context", err)
 	}
 	wantPosition(t, e, 1)
+}
+
+// testAlike holds that a word which no passage holds that the caller may read
+// finds those with a word written alike, and that others' words change nothing.
+func testAlike(t *testing.T, open Open) {
+	e := open(t, "a")
+	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "1", Folders: []string{"mine"}, Text: "the lighthouse and its keeper"},
+		{ID: "2", Folders: []string{"mine"}, Text: "ships and 12345 boats in the harbour"},
+		{ID: "3", Folders: []string{"theirs"}, Text: "a harbuor, and a keepers' lihgthouse"},
+	}})
+	for text, want := range map[string]string{
+		"lihgthouse": "1", "lighthuose": "1", "lightouse": "1", "keepre": "1", "harbuor": "2", "harbur": "2", "harbour": "2",
+		"xighthouse": "", "keeqqer": "", "12346": "", "bots": "", "lighthouse harbuor": "1 2",
+	} {
+		got := strings.Fields(ids(search(t, e, searchindex.Query{Text: text, Granted: []string{"mine"}})))
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q finds %q, want %q", text, got, want)
+		}
+	}
+	if got := ids(search(t, e, searchindex.Query{Text: "harbuor", All: true})); got != "3" {
+		t.Errorf("a word that a passage holds finds %q, want that alone", got)
+	}
 }

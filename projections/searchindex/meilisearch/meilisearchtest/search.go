@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"annals/projections/searchindex"
 )
 
 var (
@@ -105,8 +107,9 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	}
 	var hits []hit
 	for id, d := range x.documents {
-		score := matched(words, x.contents[id])
-		if score > 0 && strings.HasPrefix(q.Q, `"`) {
+		exact := strings.HasPrefix(q.Q, `"`)
+		score := matched(words, x.contents[id], exact)
+		if score > 0 && exact {
 			score = phrase(words, x.contents[id].words)
 		}
 		if score > 0 && pass(d) {
@@ -117,14 +120,34 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	return hits, nil
 }
 
-// matched returns the share of the words that a text has before it lacks one.
-func matched(words []string, text *content) float64 {
+// matched returns the share of the words that a text has before it lacks one: as
+// they are, or, behind what has all of them so, written alike.
+func matched(words []string, text *content, exact bool) float64 {
+	mistakes := 0.0
 	for i, w := range words {
-		if !text.holds[w] {
-			return float64(i) / float64(len(words))
+		if text.holds[w] {
+			continue
+		}
+		if exact || !text.alike(w) {
+			return max(0, float64(i)/float64(len(words))-mistakes)
+		}
+		mistakes += 1e-6
+	}
+	return 1 - mistakes
+}
+
+// alike reports whether a text has a word that is written otherwise.
+func (c *content) alike(word string) bool {
+	most := searchindex.Typos(word)
+	if most == 0 {
+		return false
+	}
+	for w := range c.holds {
+		if searchindex.Within(word, w, most) {
+			return true
 		}
 	}
-	return 1
+	return false
 }
 
 func phrase(words, text []string) float64 {

@@ -1,6 +1,6 @@
 // Package meilisearchtest is a small Meilisearch in memory, for tests: tasks,
 // documents, filters and searches as far as the search engine asks for them,
-// without typing mistakes, nearness or prefixes. It can be made to fail in the
+// without nearness or prefixes. It can be made to fail in the
 // ways a server and the net before it do.
 package meilisearchtest
 

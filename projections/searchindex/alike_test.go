@@ -1,4 +1,4 @@
-package meilisearch
+package searchindex
 
 import "testing"
 
@@ -18,8 +18,8 @@ func TestWithin(t *testing.T) {
 		{"", "a", 1, true},
 		{"ab", "abcd", 1, false},
 	} {
-		if got := within(test.a, test.b, test.most); got != test.want || within(test.b, test.a, test.most) != got {
-			t.Errorf("within(%s, %s, %d) = %t, want %t", test.a, test.b, test.most, got, test.want)
+		if got := Within(test.a, test.b, test.most); got != test.want || Within(test.b, test.a, test.most) != got {
+			t.Errorf("Within(%s, %s, %d) = %t, want %t", test.a, test.b, test.most, got, test.want)
 		}
 	}
 }
