@@ -237,12 +237,12 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 }
 
 // testSchemathesis has requests made of the documents, right ones and wrong
-// ones, and each reply compared with what is described; ANNALS_SCHEMATHESIS
+// ones, and each reply compared with what is described; ANNALS_TEST_SCHEMATHESIS
 // sets how many of each operation, and it is few without.
 func (s *clientTest) testSchemathesis(t *testing.T) {
 	program := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin", "schemathesis")
 	own := startClientTest(t) // what is there is changed and deleted
-	examples := os.Getenv("ANNALS_SCHEMATHESIS")
+	examples := os.Getenv("ANNALS_TEST_SCHEMATHESIS")
 	if examples == "" {
 		examples = "5"
 	}
