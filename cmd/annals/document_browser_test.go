@@ -36,7 +36,7 @@ func TestALinkOpensItsPageInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, reply, err := server.request(token, "POST", "/core/search", `{"query": "revenue of the second quarter"}`)
+	status, reply, err := server.send(token, "POST", "/core/search", "application/json", `{"query": "revenue of the second quarter"}`)
 	if err == nil {
 		err = json.Unmarshal(reply, &found)
 	}
