@@ -179,3 +179,26 @@ func TestReadmeSettingsFitTheProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("found the documents %v (%v)", files, err)
+	}
+	links := 0
+	for _, file := range append(files, "../../README.md", "../../CHANGELOG.md", "../../ARCHITECTURE.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#:\s]+)`).FindAllStringSubmatch(string(text), -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", filepath.Base(file), m[1])
+			}
+		}
+	}
+	if links < 8 {
+		t.Errorf("found %d links only", links)
+	}
+}
