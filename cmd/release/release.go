@@ -31,6 +31,7 @@ type release struct {
 
 	commit string    // of source; "" where that is no checkout
 	time   time.Time // of the commit
+	built  func()    // called when all is built; for tests
 }
 
 // make builds and packs everything.
@@ -61,13 +62,23 @@ func (r *release) make(ctx context.Context) error {
 			fmt.Printf("%s  %d bytes\n", filepath.Join(r.out, name), len(content))
 		}
 	}
+	if r.built != nil {
+		r.built()
+	}
+	again := *r
+	if err := again.look(ctx); err != nil {
+		return err
+	}
+	if again.commit != r.commit {
+		return fmt.Errorf("the source was %q when the first platform was built and is %q now: the archives are of both; release it again, from a checkout of its own", r.commit, again.commit)
+	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
 // look finds out which commit is released. What is not committed has no place in
 // a release, so its commit is called changed.
 func (r *release) look(ctx context.Context) error {
-	r.time = time.Unix(0, 0)
+	r.commit, r.time = "", time.Unix(0, 0)
 	if text := os.Getenv("SOURCE_DATE_EPOCH"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

@@ -140,3 +140,30 @@ func TestReleaseRefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// Some minutes pass until all platforms are built: what is committed meanwhile
+// must not be in the last archives alone.
+func TestReleaseOfASourceThatChangesFails(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org"}, args...)...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	git("init", "-q")
+	git("commit", "-q", "--allow-empty", "-m", "one")
+	r := release{source: dir, version: "1", out: t.TempDir()}
+	if err := r.make(t.Context()); err != nil {
+		t.Fatalf("nothing changed: %v", err)
+	}
+	r.built = func() { git("commit", "-q", "--allow-empty", "-m", "two") }
+	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "archives are of both") {
+		t.Errorf("a commit in between: %v", err)
+	}
+}
