@@ -61,6 +61,9 @@ type Names interface {
 	// DocumentsNamed returns the documents of a name in a folder, the newest
 	// first, by the log up to a position at least.
 	DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error)
+
+	// NamesTaken reports for each name whether a document in the folder has it.
+	NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error)
 }
 
 // Contents is what commands ask of the read side when a folder is deleted.

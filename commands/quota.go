@@ -23,7 +23,7 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 	if err != nil {
 		return nil, err
 	}
-	if err := hold.Room(quota.Bytes, quota.Documents, quota.Imports); err != nil {
+	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // files that replace need no room for documents
 		hold.Close()
 		return nil, err
 	}
@@ -51,7 +51,17 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 				uploads[i].Refused, uploads[i].SHA256, uploads[i].Size = f.Refused, "", 0
 			}
 		}
-		takes, parts, err = t.takes(data)
+		return nil
+	})
+	var replaced map[int]bool
+	if err == nil && hold != nil {
+		replaced, err = h.replaced(ctx, data)
+	}
+	if err != nil {
+		return err
+	}
+	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		takes, parts, err = t.takes(data, replaced)
 		hold.Have(quota.Folders, t.counts.folders[user.Principal])
 		return err
 	})
@@ -67,18 +77,51 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	return hold.Admit(ctx, takes, parts)
 }
 
+// replaced returns the accepted files, by index, that take the place of documents
+// which the read side knows. Until they are filed they count as documents of
+// their own all the same, since it may not come to that.
+func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]bool, error) {
+	var folders []uuid.UUID
+	var names []string
+	var files []int
+	for i, d := range data {
+		if f, ok := d.(events.FileAccepted); ok && f.Replace && f.Refused == "" && f.Under != uuid.Nil && f.Rest == "" {
+			folders, names, files = append(folders, f.Under), append(names, f.Name), append(files, i)
+		}
+	}
+	if h.Names == nil || len(files) == 0 {
+		return nil, nil
+	}
+	taken, err := h.Names.NamesTaken(ctx, folders, names)
+	if err != nil {
+		return nil, err
+	}
+	replaced := make(map[int]bool)
+	for i, file := range files {
+		if taken[i] {
+			replaced[file] = true
+		}
+	}
+	return replaced, nil
+}
+
 // maxSpaces is to how many folders with limits one upload may go: each is looked
 // up.
 const maxSpaces = 256
 
-// takes returns what accepted files take, in all and of each space they go to.
-func (t *tree) takes(data []events.Data) (takes quota.Limits, parts []quota.Part, err error) {
+// takes returns what accepted files take, in all and of each space they go to; of
+// some, by index, it is known that they are no new documents.
+func (t *tree) takes(data []events.Data, replaced map[int]bool) (takes quota.Limits, parts []quota.Part, err error) {
 	made := make(map[string]bool)
 	bySpace := make(map[quota.Space]quota.Limits)
-	for _, d := range data {
+	for i, d := range data {
 		f, ok := d.(events.FileAccepted)
 		if !ok || f.Refused != "" {
 			continue
+		}
+		documents := int64(1)
+		if replaced[i] {
+			documents = 0
 		}
 		to, err := Destination{Path: f.Folder, Under: f.Under, Rest: f.Rest}.split()
 		if err != nil {
@@ -89,12 +132,12 @@ func (t *tree) takes(data []events.Data) (takes quota.Limits, parts []quota.Part
 			return takes, nil, err
 		}
 		takes[quota.Bytes] += f.Size
-		takes[quota.Documents]++
+		takes[quota.Documents] += documents
 		takes[quota.Imports]++
 		space := t.space(path)
 		in := bySpace[space]
 		in[quota.Bytes] += f.Size
-		in[quota.Documents]++
+		in[quota.Documents] += documents
 		bySpace[space] = in
 		for _, depth := t.find(path); depth < len(path); depth++ {
 			made[strings.Join(path[:depth+1], "/")] = true

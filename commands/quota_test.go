@@ -103,7 +103,7 @@ func TestAShareIsCountedWhereItIs(t *testing.T) {
 		if err := tr.accept(bob, data); err != nil {
 			t.Fatal(err)
 		}
-		takes, parts, err := tr.takes(data)
+		takes, parts, err := tr.takes(data, nil)
 		want := []quota.Part{{Space: quota.Space{Folder: id(1), Name: "Alice"}, Takes: quota.Limits{quota.Bytes: 7, quota.Documents: 1}}}
 		if err != nil || !slices.Equal(parts, want) || takes[quota.Folders] != test.folders {
 			t.Errorf("an upload to %s counts in %v and makes %d folders (%v), want %v and %d", test.folder, parts, takes[quota.Folders], err, want, test.folders)

@@ -14,6 +14,7 @@ import (
 // it counts.
 func (s *Server) ingest(c *call) (any, error) {
 	u := &upload{Server: s, call: c, Intake: Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes}}
+	u.Replaces = func(file int) bool { return file < len(u.metadata) && u.metadata[file].replace }
 	defer u.discard()
 	stream := queryBool(c.Request, "stream", &u.inQuery)
 	if err := u.recognise(); err != nil {

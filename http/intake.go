@@ -25,6 +25,10 @@ type Intake struct {
 	Key       string            // of the request, by which a repeated one is recognised; may be empty
 	Files     []commands.Upload // as they were added; without folders and tags
 
+	// Replaces reports whether it is known of a file that it may become no document
+	// of its own, by its place among Files. Nil: of none.
+	Replaces func(file int) bool
+
 	staged map[int]originals.Staged // by their places among Files
 }
 
@@ -77,9 +81,14 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 	return nil
 }
 
-// take takes room for files before any of their bytes are stored.
+// take takes room for files before any of their bytes are stored. Whether there is
+// room for a document is judged later of those that may become none.
 func (in *Intake) take(files int64) error {
-	for _, k := range []quota.Kind{quota.Imports, quota.Documents} {
+	kinds := []quota.Kind{quota.Imports, quota.Documents}
+	if in.Replaces != nil && in.Replaces(len(in.Files)) {
+		kinds = kinds[:1]
+	}
+	for _, k := range kinds {
 		if err := in.Hold.Take(k, files); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"annals/commands/quota"
 )
 
 // replaced is what a result says of a file that was uploaded with replace.
@@ -238,5 +240,34 @@ func TestListingsTellTheHashOfAFile(t *testing.T) {
 		if _, body := s.do("GET", path, ""); !strings.Contains(body, sum) {
 			t.Errorf("%s = %s, want %s in it", path, body, sum)
 		}
+	}
+}
+
+// Who has as many documents as he may have can still replace them, and no more.
+func TestReplacingNeedsNoRoomForDocuments(t *testing.T) {
+	s := limit(t, quota.Limits{quota.Documents: 2, quota.Bytes: 1 << 20}, quota.Limits{})
+	a, b := s.replace("A", "a.md", "one").DocumentID, s.replace("A", "b.md", "one").DocumentID
+	s.passUsage()
+	for n := range 2 {
+		if got := s.replace("A", "a.md", fmt.Sprint("two ", n)); got.DocumentID != a || got.Outcome != "updated" {
+			t.Errorf("a full user's replacement became %+v", got)
+		}
+		s.passUsage()
+	}
+	for what, metadata := range map[string]string{"a new name": `[{"folder_name":"A","replace":true}]`, "no replace": `[{"folder_name":"A"}]`, "a new folder": `[{"folder_name":"B","replace":true}]`} {
+		name := "a.md"
+		if what == "a new name" {
+			name = "c.md"
+		}
+		resp, body := s.upload("", func(w *multipart.Writer) {
+			w.WriteField("file_metadata", metadata)
+			addFile(w, name, "three")
+		})
+		if resp.StatusCode != 413 || !strings.Contains(body, "you have 2 documents") {
+			t.Errorf("%s: %d %s, want it refused", what, resp.StatusCode, body)
+		}
+	}
+	if names := s.inFolder(s.folderOf(b)); len(names) != 2 {
+		t.Errorf("the folder holds %v", names)
 	}
 }

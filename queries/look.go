@@ -75,3 +75,29 @@ func (q *Queries) DocumentsNamed(ctx context.Context, folder uuid.UUID, name str
 	}
 	return documents, nil
 }
+
+// namesTaken finds the entries of $1 (JSON), arrays of a folder, a name in lower
+// case, the name and an index, for which there is a document.
+const namesTaken = `SELECT k.value ->> 3 FROM json_each($1) k WHERE EXISTS (SELECT 1 FROM documents d
+	WHERE d.folder = k.value ->> 0 AND d.sort_name = k.value ->> 1 AND d.name = k.value ->> 2)`
+
+// NamesTaken reports for each name whether a document in the folder has it.
+func (q *Queries) NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error) {
+	asked := make([][]any, len(names))
+	for i, name := range names {
+		asked[i] = []any{folders[i].String(), strings.ToLower(name), name, i}
+	}
+	b, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	found, err := projections.List(ctx, q.Models.Vault.DB(), func(i *int) []any { return []any{i} }, namesTaken, string(b))
+	if err != nil {
+		return nil, wrap(err, "names of documents")
+	}
+	taken := make([]bool, len(names))
+	for _, i := range found {
+		taken[i] = true
+	}
+	return taken, nil
+}

@@ -26,6 +26,10 @@ func (n named) DocumentsNamed(context.Context, uuid.UUID, string, events.Positio
 	return n, nil
 }
 
+func (n named) NamesTaken(_ context.Context, _ []uuid.UUID, names []string) ([]bool, error) {
+	return make([]bool, len(names)), nil
+}
+
 // replace imports a file in the place of that of its name, and returns what
 // became of it.
 func (b *bench) replace(d doc, known ...uuid.UUID) events.FileImported {

@@ -66,7 +66,10 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if err := h.checkPaths(c, in.FilePaths); err != nil {
 		return out, err
 	}
-	intake := httpd.Intake{Store: h.Originals, FileBytes: h.Limits.FileBytes}
+	intake := httpd.Intake{
+		Store: h.Originals, FileBytes: h.Limits.FileBytes,
+		Replaces: func(file int) bool { return places[file].Replace },
+	}
 	defer func() {
 		if err := intake.Discard(); err != nil {
 			h.Logger.ErrorContext(c, "files that were not imported cannot be discarded", "error", fault.Detail(err))
