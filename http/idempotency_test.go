@@ -5,13 +5,16 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"annals/commands"
 	"annals/commands/quota"
 	"annals/events"
+	httpd "annals/http"
 )
 
 const keyFault = `{"type":"value_error","loc":["header","Idempotency-Key"],"msg":"Value error, `
@@ -88,6 +91,7 @@ func TestIngestWithAKeyOfAnotherUploadIsRefused(t *testing.T) {
 		"another folder": other(`[{"folder_name":"B","tags":["x"]},{"folder_name":"A"}]`, "a.md", "# A"),
 		"of one refused": other(`[{"folder_name":"A","tags":["x"]},{"folder_name":"B"}]`, "a.md", "# A"),
 		"other tags":     other(`[{"folder_name":"A","tags":["y"]},{"folder_name":"A"}]`, "a.md", "# A"),
+		"a replacement":  other(`[{"folder_name":"A","tags":["x"],"replace":true},{"folder_name":"A"}]`, "a.md", "# A"),
 		"no metadata":    func(w *multipart.Writer) { addFile(w, "a.md", "# A"); addFile(w, "x.exe", "MZ") },
 		"fewer files":    func(w *multipart.Writer) { addFile(w, "a.md", "# A") },
 		"more files":     func(w *multipart.Writer) { two(w); addFile(w, "b.md", "# B") },
@@ -123,6 +127,10 @@ func TestFaultyIdempotencyKeys(t *testing.T) {
 
 func TestUploadsWithTheSameKeyAtOnceAreOneJob(t *testing.T) {
 	s := startStack(t)
+	// Another process on the same log.
+	other := &httpd.Server{Verify: verify, Queries: s.server.Queries, Commands: &commands.Handler{Log: s.log}, Originals: s.server.Originals, Logger: s.server.Logger, Await: time.Hour}
+	second := httptest.NewServer(other.Handler())
+	t.Cleanup(second.Close)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	jobs := map[string]int{}
@@ -133,7 +141,7 @@ func TestUploadsWithTheSameKeyAtOnceAreOneJob(t *testing.T) {
 				content = "# Another"
 			}
 			body, kind := form(func(w *multipart.Writer) { addFile(w, "a.md", content) })
-			r, _ := http.NewRequest("POST", s.url+"/core/ingest", strings.NewReader(body))
+			r, _ := http.NewRequest("POST", []string{s.url, second.URL}[i%2]+"/core/ingest", strings.NewReader(body))
 			r.Header = http.Header{"Authorization": {"Bearer alice"}, "Content-Type": {kind}, "Idempotency-Key": {"k"}}
 			resp, err := http.DefaultClient.Do(r)
 			if err != nil {

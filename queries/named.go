@@ -18,7 +18,7 @@ import (
 
 const (
 	// namedTerms is how many terms a query has at most that may be a name.
-	namedTerms = 8
+	namedTerms = 6
 	// namedDocuments is how many documents are looked at that are named so, those
 	// with the shortest names.
 	namedDocuments = 50

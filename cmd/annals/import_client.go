@@ -12,6 +12,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/google/uuid"
 )
 
 // coreClient speaks the core's interface: what an import needs of it.
@@ -54,8 +56,10 @@ type uploadEntry struct {
 	Version int      `json:"version,omitempty"`
 }
 
-// upload is ingest with what entry says of each file.
+// upload is ingest with what entry says of each file. A request whose reply was
+// lost is repeated with the same key, so that it is the same job.
 func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, entry func(localFile) uploadEntry) (importJob, error) {
+	key := uuid.NewString()
 	return c.callJob(ctx, patiently, func() (*http.Request, error) {
 		body, contentType, err := newUploadBody(dir, files, entry)
 		if err != nil {
@@ -64,6 +68,7 @@ func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, 
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/ingest", body)
 		if err == nil {
 			r.Header.Set("Content-Type", contentType)
+			r.Header.Set("Idempotency-Key", key)
 			r.Header.Set("Expect", "100-continue") // a refused token costs no upload
 		}
 		return r, err

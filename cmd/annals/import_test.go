@@ -354,6 +354,32 @@ func TestImportBearsFaults(t *testing.T) {
 	}
 }
 
+// An upload whose reply was lost is sent again as the same one, others are not.
+func TestImportRepeatsAnUploadWithItsKey(t *testing.T) {
+	core := newFakeCore(t)
+	var mu sync.Mutex
+	var keys []string
+	core.before = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodPost {
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+		}
+		if len(keys) == 1 && r.Method == http.MethodPost {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	if got, err := newFolderImporter(t, core, writeTree(t, 250)).run(t.Context()); err != nil || got.Imported != 250 {
+		t.Fatalf("outcome = %+v, %v", got, err)
+	}
+	distinct := slices.Clone(keys)
+	slices.Sort(distinct)
+	if n := len(slices.Compact(distinct)); keys[0] == "" || len(keys) < 2 || n != len(keys)-1 {
+		t.Errorf("keys %q, want one of them twice", keys)
+	}
+}
+
 // TestImportGoesOnAfterAKill takes what an import left at every moment at
 // which it can be killed, which is every length of its state file, and goes on
 // from there at the server that accepted what it accepted.
