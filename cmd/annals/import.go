@@ -143,7 +143,9 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 	if err != nil {
 		return err
 	}
-	m := newMeter(cmd.ErrOrStderr(), len(t.files), c.quiet)
+	// Nothing is drawn over a question.
+	asks := c.delete && !c.yes && !c.dryRun
+	m := newMeter(cmd.ErrOrStderr(), len(t.files), c.quiet || c.dryRun || asks)
 	if over := t.passed.String(); over != "" && !c.quiet {
 		m.say("passed over: " + over)
 	}
@@ -160,6 +162,9 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 	if vault != "" && c.replace {
 		rest.url = vault
 		f.vault = &vaultClient{rest}
+	}
+	if asks && !c.quiet {
+		f.begin = m.begin
 	}
 	if !c.yes {
 		f.confirm = func(removed []planned) error { return confirmRemoval(cmd, removed) }

@@ -95,7 +95,11 @@ func confirmRemoval(cmd *cobra.Command, removed []planned) error {
 	if more := len(removed) - most; more > 0 {
 		fmt.Fprintf(out, "and %d more; --dry-run lists them all\n", more)
 	}
-	fmt.Fprintf(out, "Remove these %d documents, which are not in the folder? [y/N] ", len(removed))
+	what := "this document, which is"
+	if n := len(removed); n > 1 {
+		what = fmt.Sprintf("these %d documents, which are", n)
+	}
+	fmt.Fprintf(out, "Remove %s not in the folder? [y/N] ", what)
 	var reply string
 	_, _ = fmt.Fscanln(cmd.InOrStdin(), &reply)
 	if reply = strings.ToLower(reply); reply != "y" && reply != "yes" {
@@ -253,6 +257,9 @@ func (f *folderImport) settle(ctx context.Context, m *comparison) (send []localF
 		if err := f.confirm(removed); err != nil {
 			return nil, err
 		}
+	}
+	if f.begin != nil {
+		f.begin()
 	}
 	var there []fileOutcome
 	for _, c := range m.changes {

@@ -31,6 +31,7 @@ type folderImport struct {
 	delete  bool                  // documents that have no file
 	force   bool                  // even if that leaves none
 	confirm func([]planned) error // is asked before that; nil: nobody is
+	begin   func()                // is called once nobody is asked any more; may be nil
 	dryRun  bool
 
 	uploads chan struct{} // one for each upload under way

@@ -229,6 +229,14 @@ func newMeter(out io.Writer, total int, quiet bool) *meter {
 	return m
 }
 
+// begin shows the progress of a meter that was quiet so far.
+func (m *meter) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.quiet = false
+	m.progress.begin(time.Now(), "importing", int64(m.done), int64(m.total))
+}
+
 // add counts files that ended; fewer than none if they have to be sent again.
 func (m *meter) add(files int) {
 	m.mu.Lock()
