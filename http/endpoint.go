@@ -137,12 +137,11 @@ func Bearer(r *http.Request) (string, error) {
 // log tells operators what clients are not told.
 func (s *Server) log(r *http.Request, err error) {
 	status, _ := describe(err)
-	detail := fault.Detail(err)
 	if status < 500 || r.Context().Err() != nil {
-		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", detail, "correlation_id", Correlation(r.Context()))
+		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
 		return
 	}
-	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", detail, "correlation_id", Correlation(r.Context()))
+	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
 }
 
 // guard answers 500 for a panic below it, or cuts the connection where a reply

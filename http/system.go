@@ -82,7 +82,7 @@ func (s *Server) full(models []queries.Model) string {
 		}
 	}
 	if len(behind) > 0 {
-		text = append(text, "these read models stay behind for want of room: "+strings.Join(behind, ", "))
+		text = append(text, "these read models stay behind because their disk is full: "+strings.Join(behind, ", "))
 	}
 	return strings.Join(text, "; ")
 }

@@ -102,7 +102,7 @@ func passed(ctx context.Context, m *projections.Runner) (p events.Position, err 
 
 // trusted returns an error where the read model that permissions hang on cannot
 // be trusted: it has stopped, does not know yet what was withdrawn before the
-// service started, or cannot take in what was withdrawn since, for want of room.
+// service started, or cannot take in what was withdrawn since, because its disk is full.
 func (q *Queries) trusted(ctx context.Context) error {
 	err := q.Models.Vault.Err()
 	if full := q.Models.Vault.Full(); full != nil && err == nil {

@@ -111,7 +111,7 @@ func TestAFullDiskStopsNoReading(t *testing.T) {
 
 	free := fill(t, models)
 	upload("harbour.md", "The deepest harbour is that of Sydney.")
-	until("admin", "GET", "/readyz", "", "these read models stay behind for want of room: vault", true)
+	until("admin", "GET", "/readyz", "", "these read models stay behind because their disk is full: vault", true)
 	until("admin", "GET", "/readyz", "", "no room is left on the disk of: read-models", true)
 	until("admin", "GET", "/metrics", "", `annals_disk_free_bytes{folder="read-models"} 0`, true)
 	for range 5 {

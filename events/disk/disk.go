@@ -66,8 +66,23 @@ func IsFull(err error) bool {
 	if e := (interface{ SQLState() string })(nil); errors.As(err, &e) && e.SQLState() == postgresFull {
 		return true
 	}
-	return slices.ContainsFunc(full, func(e error) bool {
-		// Some libraries keep only the text of what they met.
-		return errors.Is(err, e) || strings.Contains(err.Error(), e.Error())
-	})
+	return slices.ContainsFunc(full, func(e error) bool { return errors.Is(err, e) })
 }
+
+// Restore returns an error of a library that keeps only the text of what it met,
+// with the error in its tree that the text ends in, where that is of a full disk.
+func Restore(err error) error {
+	for _, e := range full {
+		if err != nil && !errors.Is(err, e) && strings.HasSuffix(err.Error(), e.Error()) {
+			return restored{err, e}
+		}
+	}
+	return err
+}
+
+type restored struct {
+	error
+	cause error
+}
+
+func (r restored) Unwrap() []error { return []error{r.error, r.cause} }

@@ -46,10 +46,10 @@ func (h *Handler) tell(c call, what string, err error) error {
 		return errors.New("the call was cut off: call again")
 	}
 	if kind == fault.Internal {
-		h.Logger.ErrorContext(c, "call failed", "call", what, "error", fault.Detail(err), "correlation_id", id)
+		h.Logger.ErrorContext(c, "call failed", "call", what, "error", err, "correlation_id", id)
 		return fmt.Errorf("%w; whoever operates it finds out why by the request id %s", errFailed, id)
 	}
-	h.Logger.DebugContext(c, "call refused", "call", what, "error", fault.Detail(err), "correlation_id", id)
+	h.Logger.DebugContext(c, "call refused", "call", what, "error", err, "correlation_id", id)
 	if kind == fault.Unavailable {
 		return errors.New(told(err) + ". Call again in some seconds")
 	}

@@ -182,11 +182,11 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 		}
 	}
 	batch.SetInternal(positionKey, binary.BigEndian.AppendUint64(nil, uint64(b.Position)))
-	err = x.index.Batch(batch)
+	err = disk.Restore(x.index.Batch(batch))
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, new(syscall.Errno)) && !disk.IsFull(err) && x.check(math.MaxInt) != nil { // bleve's errors do not tell damage
+	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // bleve's errors do not tell damage
 		return damaged(x.dir, err)
 	}
 	return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)
