@@ -43,7 +43,7 @@ func (j *job) apply(e events.Event) {
 		j.open++
 	case events.ImportRequested:
 		j.exists, j.correlation, j.at = true, e.Metadata.Correlation, e.Position
-		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin}
+		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin, Token: events.TokenIn(e.Metadata.Via)}
 	case events.FileStarted:
 		if j.starts == nil {
 			j.starts, j.alone = make(map[int]int), make(map[int]int)
@@ -341,7 +341,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 		f.Accepted.File, f.Starts, f.Alone, f.User = file, j.starts[file], j.alone[file], j.user
 		f.At = j.at
 		f.Cause = events.Cause{
-			Actor: j.user.Principal, Via: "importer", Correlation: j.correlation,
+			Actor: j.user.Principal, Via: j.user.Via("importer"), Correlation: j.correlation,
 			// FileAccepted of a file stands at the revision of its index.
 			Causation: events.JobStream(jobID) + "@" + strconv.Itoa(file),
 		}

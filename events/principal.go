@@ -34,13 +34,21 @@ type User struct {
 	ReadOnly bool
 }
 
-// Via names the part of the program that a user came through, with the token that
-// he came with, as the audit trail shows it.
+// Via names the part of the program that a user came through, with the id of
+// their token if they have one, as the audit trail shows it.
 func (u User) Via(part string) string {
 	if u.Token == "" {
 		return part
 	}
-	return part + " by token " + u.Token
+	return part + byToken + u.Token
+}
+
+const byToken = " by token "
+
+// TokenIn returns the id of the token in what Via returned, "" if there is none.
+func TokenIn(via string) string {
+	_, token, _ := strings.Cut(via, byToken)
+	return token
 }
 
 // Principals returns everyone as whom the user may be granted something.

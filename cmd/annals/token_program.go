@@ -40,12 +40,17 @@ func tokenCreateCommand(dataDir func() string) *cobra.Command {
 			if owner != "user" && owner != "service" {
 				return fault.Errorf(fault.Invalid, "--for: %q is neither user nor service", owner)
 			}
+			wanted := signin.NewToken{Scope: parsed, Note: note, Lasts: time.Duration(lasts)}
+			if err := wanted.Check(); err != nil { // before a service is made for it
+				return err
+			}
 			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
 				account, err := tokenOwner(ctx, accounts, args[0], owner == "service", cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
-				token, made, err := accounts.CreateToken(ctx, signin.NewToken{User: account.Name, Scope: parsed, Note: note, Lasts: time.Duration(lasts)}, time.Now())
+				wanted.User = account.Name
+				token, made, err := accounts.CreateToken(ctx, wanted, time.Now())
 				if err != nil {
 					return err
 				}

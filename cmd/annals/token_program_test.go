@@ -98,26 +98,30 @@ func TestTokenCommandsSayWhatIsWrong(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"token create bob":                         "--for service makes an account for a program",
-		"token create alice --for service":         "is a user, not a service",
-		"token create ci":                          "add --for service",
-		"token create alice --for robot":           "neither user nor service",
-		"token create alice --scope admin":         "neither read nor write",
-		"token create alice --expires never":       "every token expires",
-		"token create alice --expires 367d":        "from 1m to 366d",
-		"token create alice --expires soon":        "is no duration",
-		"token create a/b --for service":           `cannot hold "/"`,
-		"token list bob":                           `no user "bob"`,
-		"token revoke t-none":                      "annals token list",
-		"token revoke annals_" + "x":               "not the id",
-		"user password ci":                         "which has no password",
-		"user link ci":                             "which has no password",
-		"token":                                    "accepts 1 arg",
-		"token create":                             "accepts 1 arg",
-		"token create alice --note \u202efor-evil": "a note is a line of text",
+		"token create bob":                                     "--for service makes an account for a program",
+		"token create alice --for service":                     "is a user, not a service",
+		"token create ci":                                      "add --for service",
+		"token create alice --for robot":                       "neither user nor service",
+		"token create alice --scope admin":                     "neither read nor write",
+		"token create alice --expires never":                   "every token expires",
+		"token create alice --expires 367d":                    "from 1m to 366d",
+		"token create alice --expires soon":                    "is no duration",
+		"token create a/b --for service":                       `cannot hold "/"`,
+		"token list bob":                                       `no user "bob"`,
+		"token revoke t-none":                                  "annals token list",
+		"token revoke annals_" + "x":                           "not the id",
+		"user password ci":                                     "which has no password",
+		"user link ci":                                         "which has no password",
+		"token":                                                "accepts 1 arg",
+		"token create":                                         "accepts 1 arg",
+		"token create alice --note \u202efor-evil":             "a note is a line of text",
+		"token create svc --for service --note \u202efor-evil": "a note is a line of text",
 	} {
 		if out, _, err := tokens(t, dir, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), says) || out != "" {
 			t.Errorf("%s = %q, %v; want an error saying %q", args, out, err, says)
 		}
+	}
+	if users, _, err := tokens(t, dir, "user", "list"); err != nil || strings.Contains(users, "svc") {
+		t.Errorf("a token that cannot be made leaves its service: %s, %v", users, err)
 	}
 }

@@ -320,7 +320,9 @@ func long(size int) string {
 
 func TestFilesBecomeDocuments(t *testing.T) {
 	b := newBench(t)
-	job, work := b.accept(alice,
+	program := alice
+	program.Token = "t-1"
+	job, work := b.accept(program,
 		doc{"a.md", "Library/2026", "# Apples\n\nApples are red and round.\n"},
 		doc{"empty.md", "Library", "\n\n"},
 		doc{"big.md", "Library", long(1200 << 10)})
@@ -347,7 +349,7 @@ func TestFilesBecomeDocuments(t *testing.T) {
 		t.Errorf("of the long text %d lines were kept", n)
 	}
 	for _, e := range b.all() {
-		if m := e.Metadata; strings.HasPrefix(e.Stream, "document-") && (m.Actor != alice.Principal || m.Via != "importer" || m.Correlation != "request" || !strings.HasPrefix(m.Causation, events.JobStream(job))) {
+		if m := e.Metadata; strings.HasPrefix(e.Stream, "document-") && (m.Actor != alice.Principal || m.Via != "importer by token t-1" || m.Correlation != "request" || !strings.HasPrefix(m.Causation, events.JobStream(job))) {
 			t.Errorf("%s has metadata %+v", e.Type, m)
 		}
 	}

@@ -47,6 +47,20 @@ type NewToken struct {
 	Lasts time.Duration
 }
 
+// Check reports what is wrong with a token that is to be made, apart from its account.
+func (n NewToken) Check() error {
+	if _, err := apitoken.ParseScope(string(n.Scope)); err != nil {
+		return err
+	}
+	if len(n.Note) > maxNoteBytes || !utf8.ValidString(n.Note) || strings.ContainsFunc(n.Note, func(r rune) bool { return unicode.IsControl(r) || invisible(r) }) {
+		return fault.Errorf(fault.Invalid, "a note is a line of text of up to %d bytes", maxNoteBytes)
+	}
+	if n.Lasts <= 0 || n.Lasts > apitoken.LongestLifetime {
+		return fault.Errorf(fault.Invalid, "a token lasts up to %d days", apitoken.LongestLifetime/(24*time.Hour))
+	}
+	return nil
+}
+
 // CreateToken makes a token for a program that acts as an account, and returns it; it
 // is not kept, and cannot be shown again. It ends when it expires or is revoked, and
 // with the account, its being disabled, or a change of its password.
@@ -58,14 +72,8 @@ func (a *Accounts) CreateToken(ctx context.Context, n NewToken, now time.Time) (
 	if account.Disabled {
 		return "", made, fault.Errorf(fault.Forbidden, "user %q is disabled", account.Name)
 	}
-	if n.Scope, err = apitoken.ParseScope(string(n.Scope)); err != nil {
+	if err := n.Check(); err != nil {
 		return "", made, err
-	}
-	if len(n.Note) > maxNoteBytes || !utf8.ValidString(n.Note) || strings.ContainsFunc(n.Note, func(r rune) bool { return unicode.IsControl(r) || invisible(r) }) {
-		return "", made, fault.Errorf(fault.Invalid, "a note is a line of text of up to %d bytes", maxNoteBytes)
-	}
-	if n.Lasts <= 0 || n.Lasts > apitoken.LongestLifetime {
-		return "", made, fault.Errorf(fault.Invalid, "a token lasts up to %d days", apitoken.LongestLifetime/(24*time.Hour))
 	}
 	token, id := apitoken.New()
 	hash, _ := apitoken.Digest(token)

@@ -21,19 +21,20 @@ func (p *Provider) byCredentials(r *http.Request, f params) (tokens, error) {
 	if err != nil {
 		return tokens{}, err
 	}
-	address, now := p.address(r), p.now()
-	if wait := p.addresses.take(address); wait > 0 {
-		return tokens{}, tooMany(wait)
-	}
+	now := p.now()
 	t, found, err := p.accounts.heldToken(r.Context(), secret, now)
 	if err != nil {
 		return tokens{}, err
 	}
 	if !found || id != t.ID && normal(id) != t.User {
+		// The right secret is never refused: nobody guesses one, and a program that
+		// keeps sending an old one must not lock out others of its address.
+		if wait := p.secrets.take(p.address(r)); wait > 0 {
+			return tokens{}, tooMany(wait)
+		}
 		p.report(r, Event{Kind: SignInFailed, Detail: "client credentials"})
 		return tokens{}, refused("invalid_client", "client_id and client_secret are not those of a token, or it has ended")
 	}
-	p.addresses.giveBack(address)
 	scope, ok := t.Scope.Narrowed(f.Get("scope"))
 	if !ok {
 		return tokens{}, refused("invalid_scope", "the scope goes beyond that of the token, which is %s", string(t.Scope))

@@ -42,7 +42,7 @@ type Provider struct {
 	sweeper     sweeper
 
 	// By address, but for passwords and codes, which are by known browser or user.
-	visits, registrations, addresses, passwords, devices, userCodes, codes *throttle
+	visits, registrations, addresses, passwords, secrets, devices, userCodes, codes *throttle
 	// failures are those of accounts and of addresses.
 	failures *pow.Tally
 }
@@ -67,6 +67,7 @@ func NewProvider(issuer *Issuer, o ProviderOptions) (*Provider, error) {
 		registrations: newThrottle(registrationLimits, issuer.now),
 		addresses:     newThrottle(addressLimits, issuer.now),
 		passwords:     newThrottle(passwordLimits, issuer.now),
+		secrets:       newThrottle(addressLimits, issuer.now),
 		devices:       newThrottle(deviceLimits, issuer.now),
 		userCodes:     newThrottle(userCodeLimits, issuer.now),
 		codes:         newThrottle(codeLimits, issuer.now),
