@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,6 +43,7 @@ type Index struct {
 	index   bleve.Index
 	columns columns
 	scopes  scopeCache
+	seed    maphash.Seed // of what nobody is to foresee
 	close   func() error
 }
 
@@ -120,7 +122,7 @@ func open(dir string, bytes int, with func() (bleve.Index, error)) (x *Index, er
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}
-	x = &Index{dir: dir, index: opened, close: sync.OnceValue(opened.Close)}
+	x = &Index{dir: dir, seed: maphash.MakeSeed(), index: opened, close: sync.OnceValue(opened.Close)}
 	if err := x.check(bytes); err != nil {
 		x.Close()
 		return nil, damaged(dir, err)

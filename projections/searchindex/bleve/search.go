@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 
@@ -47,8 +48,8 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 	if err != nil {
 		return nil, err
 	}
-	r := &ranking{snapshot: s, columns: found, within: make([]*scope, len(found)), keep: cmp.Or(q.Limit, 10) + q.Offset}
-	if err := r.lookUp(terms, q.More, x.scopes.of(s, found, q)); err != nil {
+	r := &ranking{snapshot: s, seed: x.seed, columns: found, within: make([]*scope, len(found)), keep: cmp.Or(q.Limit, 10) + q.Offset}
+	if err := r.lookUp(ctx, terms, q.More, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
 	for i := range s.Segments() {
@@ -66,6 +67,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 // ranking is one search under way.
 type ranking struct {
 	snapshot *scorch.IndexSnapshot
+	seed     maphash.Seed
 	columns  []*column
 	within   []*scope // the passages that the caller may read, by segment; nil: all
 	terms    []rankedTerm
@@ -94,7 +96,7 @@ type candidate struct {
 // lookUp finds the terms in all segments and weighs them. All that it counts is
 // counted in the scopes alone: a score that hung on other passages would tell
 // how many of those hold a word.
-func (r *ranking) lookUp(terms, more []searchindex.Term, scopes []*scope) (err error) {
+func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, scopes []*scope) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
 	var passages, total uint64
@@ -115,7 +117,7 @@ func (r *ranking) lookUp(terms, more []searchindex.Term, scopes []*scope) (err e
 	if r.terms, err = r.weigh(terms, dictionaries, passages); err != nil {
 		return err
 	}
-	others, err := r.expand(terms, r.terms, dictionaries, passages)
+	others, err := r.expand(ctx, terms, r.terms, dictionaries, passages)
 	if err != nil {
 		return err
 	}
