@@ -175,7 +175,7 @@ func (l *crashLoad) replace() error {
 		return err
 	}
 	core := l.client()
-	job, err := core.upload(l.ctx, dir, files.files, func(localFile) uploadEntry { return uploadEntry{Folder: replacedFolder, Replace: true} })
+	job, _, err := core.upload(l.ctx, dir, files.files, func(localFile) uploadEntry { return uploadEntry{Folder: replacedFolder, Replace: true} })
 	if err != nil {
 		return fmt.Errorf("replace a file: %w", err)
 	}

@@ -37,12 +37,16 @@ func importCommand(dataDir func() string) *cobra.Command {
 		Long: "Import every file below DIR that the service can read (" + strings.Join(extract.Extensions(), " ") + "), into the\n" +
 			"same folders there. Hidden files and links are passed over. What became of each file is noted, so that the same\n" +
 			"command goes on where it stopped.\n\n" +
-			"The same folder imported again is brought up to date: files that the service has are not sent, a changed file becomes\n" +
-			"the next version of its document, and a renamed or moved one keeps its document, where no file is left at the\n" +
-			"document's own path and the bytes are the same. A document that was changed at the service since its file was imported\n" +
-			"is kept while the file stays as it was; --restart replaces it all the same. With --delete the documents below the\n" +
-			"folder are removed that have no file in DIR (any more), whoever put them there, but for those that an import does not\n" +
-			"make: of other types, or hidden. Their folders stay.",
+			"The same folder imported again is brought up to date: files that the service has are not sent, and a changed file\n" +
+			"becomes the next version of its document. A renamed or moved file keeps its document, if an import from this DIR made\n" +
+			"it, the document is still where that put it, and the bytes are the same; otherwise, as without what was noted, it\n" +
+			"becomes a document of its own. Documents that others made are not renamed.\n\n" +
+			"A document that was changed or renamed at the service since its file was imported is kept while the file stays as it\n" +
+			"was. If the file was changed, too, that is a conflict, and the file fails; --restart replaces the document. Of several\n" +
+			"documents with one name that of the last import counts, or else the newest.\n\n" +
+			"With --delete the documents below the folder are removed whose files are no longer in DIR, whoever put them there, but\n" +
+			"for those that an import does not make: of other types, or hidden. Of several documents with one name, all but the\n" +
+			"file's are removed, unless --yes is passed. Their folders stay.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd, dataDir(), args[0])
@@ -54,12 +58,12 @@ func importCommand(dataDir func() string) *cobra.Command {
 	c.bind(flags)
 	flags.IntVar(&c.parallel, "parallel", 2, "uploads side by side")
 	flags.StringVar(&c.state, "state", "", "file in which to note what was imported (default: in the user's cache folder)")
-	flags.BoolVar(&c.restart, "restart", false, "forget what was noted, and compare every file with what the server has")
+	flags.BoolVar(&c.restart, "restart", false, "forget what was noted of the files, compare each with what the server has, and replace what differs")
 	flags.BoolVar(&c.quiet, "quiet", false, "print failures only")
 	flags.BoolVar(&c.json, "json", false, "print the outcome as a JSON object")
-	flags.BoolVar(&c.dryRun, "dry-run", false, "list what would be created, updated, renamed and removed, and do nothing")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "list what would be created, updated, tagged, renamed and removed, and do nothing")
 	flags.BoolVar(&c.replace, "replace", true, "replace the documents of changed files; without it these become documents beside them")
-	flags.BoolVar(&c.delete, "delete", false, "remove documents below the folder that are not in DIR, after all else was done without a failure; asks first")
+	flags.BoolVar(&c.delete, "delete", false, "remove documents below the folder whose files are no longer in DIR, after all else was done without a failure; asks first")
 	flags.BoolVar(&c.yes, "yes", false, "do not ask before documents are removed")
 	flags.BoolVar(&c.force, "force", false, "let --delete remove even if it leaves nothing, as when DIR is empty")
 	flags.StringVar(&c.vaultURL, "vault-url", "", "URL of the vault, to compare with (default: beside the core, or of the server on the data folder)")

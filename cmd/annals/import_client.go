@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -12,6 +15,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 )
@@ -45,7 +50,8 @@ type importResult struct {
 // ingest uploads files, each as a document of its own, and returns the job that was
 // made of them.
 func (c *coreClient) ingest(ctx context.Context, dir, top string, tags []string, files []localFile) (importJob, error) {
-	return c.upload(ctx, dir, files, func(f localFile) uploadEntry { return uploadEntry{Folder: folderOf(top, f), Tags: tags} })
+	job, _, err := c.upload(ctx, dir, files, func(f localFile) uploadEntry { return uploadEntry{Folder: folderOf(top, f), Tags: tags} })
+	return job, err
 }
 
 // uploadEntry is what is said of a file.
@@ -56,15 +62,18 @@ type uploadEntry struct {
 	Version int      `json:"version,omitempty"`
 }
 
-// upload is ingest with what entry says of each file. A request whose reply was
-// lost is repeated with the same key, so that it is the same job.
-func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, entry func(localFile) uploadEntry) (importJob, error) {
+// upload is ingest with what entry says of each file, and returns the SHA-256 of
+// what was sent of each, too. A request whose reply was lost is repeated with the
+// same key, so that it is the same job.
+func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, entry func(localFile) uploadEntry) (job importJob, sums []string, err error) {
 	key := uuid.NewString()
-	return c.callJob(ctx, patiently, func() (*http.Request, error) {
+	var sent *uploadBody
+	job, err = c.callJob(ctx, patiently, func() (*http.Request, error) {
 		body, contentType, err := newUploadBody(dir, files, entry)
 		if err != nil {
 			return nil, err
 		}
+		sent = body
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/ingest", body)
 		if err == nil {
 			r.Header.Set("Content-Type", contentType)
@@ -73,6 +82,10 @@ func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, 
 		}
 		return r, err
 	})
+	if err != nil {
+		return job, nil, err
+	}
+	return job, sent.sent(), nil
 }
 
 // job asks how a job stands.
@@ -120,6 +133,16 @@ func (c *coreClient) callJob(ctx context.Context, patient bool, request func() (
 type uploadBody struct {
 	io.Reader
 	open *os.File
+
+	mu   sync.Mutex
+	sums []string // of the files that were read to their ends
+}
+
+// sent returns the SHA-256 of each file, "" of those that were not read to the end.
+func (b *uploadBody) sent() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sums)
 }
 
 // Close closes the file that is being read, if any.
@@ -149,13 +172,13 @@ func newUploadBody(dir string, files []localFile, entry func(localFile) uploadEn
 	if err := form.WriteField("file_metadata", string(metadata)); err != nil {
 		return nil, "", err
 	}
-	b := new(uploadBody)
+	b := &uploadBody{sums: make([]string, len(files))}
 	var parts []io.Reader
-	for _, f := range files {
+	for i, f := range files {
 		if _, err := form.CreateFormFile("files", path.Base(f.Path)); err != nil {
 			return nil, "", err
 		}
-		parts = append(parts, bytes.NewReader(bytes.Clone(frame.Bytes())), &filePart{body: b, dir: dir, file: f})
+		parts = append(parts, bytes.NewReader(bytes.Clone(frame.Bytes())), &filePart{body: b, dir: dir, file: f, place: i, hash: sha256.New()})
 		frame.Reset()
 	}
 	if err := form.Close(); err != nil {
@@ -171,6 +194,9 @@ type filePart struct {
 	dir  string
 	file localFile
 	rest io.Reader
+
+	place int // among the files of the body
+	hash  hash.Hash
 }
 
 func (p *filePart) Read(b []byte) (int, error) {
@@ -180,7 +206,11 @@ func (p *filePart) Read(b []byte) (int, error) {
 		}
 	}
 	n, err := p.rest.Read(b)
+	p.hash.Write(b[:n])
 	if err == io.EOF {
+		p.body.mu.Lock()
+		p.body.sums[p.place] = hex.EncodeToString(p.hash.Sum(nil))
+		p.body.mu.Unlock()
 		if err := p.body.Close(); err != nil {
 			return n, &fileError{p.file, err}
 		}

@@ -24,14 +24,17 @@ import (
 
 // planned is a change that an import is about to make, as it is shown.
 type planned struct {
-	Action   string `json:"action"` // create, update, rename, remove or keep
+	Action   string `json:"action"` // create, update, tag, rename, remove or keep
 	File     string `json:"file,omitempty"`
 	Document string `json:"document,omitempty"` // its path at the service, without the file's or before a change
+	Note     string `json:"note,omitempty"`
 }
 
 // String is the line that is printed of it.
 func (p planned) String() string {
 	switch {
+	case p.Note != "":
+		return fmt.Sprintf("%-6s  %s (%s)", p.Action, printable(p.Document), printable(p.Note))
 	case p.File == "":
 		return fmt.Sprintf("%-6s  %s", p.Action, printable(p.Document))
 	case p.Document != "":
@@ -40,19 +43,17 @@ func (p planned) String() string {
 	return fmt.Sprintf("%-6s  %s", p.Action, printable(p.File))
 }
 
-// fileNote is what comparing found out of a file.
-type fileNote struct {
-	version int // of the document that it replaces; 0: any
-	sha256  string
-}
-
 // comparison is a tree beside the documents of the service.
 type comparison struct {
 	tree    mirror.Tree
 	paths   []string // of files, as the service has them
 	changes []mirror.Change
 	removed []mirror.Change
+	made    map[madeAt]string // paths of files that are gone, by what the import made of them
 }
+
+// madeAt is a document and the path at which an import made it.
+type madeAt struct{ document, path string }
 
 // vaultBeside returns the URL of the vault, "" if it is not known and not needed.
 func (c *importConfig) vaultBeside(dataDir string) (string, error) {
@@ -95,11 +96,11 @@ func confirmRemoval(cmd *cobra.Command, removed []planned) error {
 	if more := len(removed) - most; more > 0 {
 		fmt.Fprintf(out, "and %d more; --dry-run lists them all\n", more)
 	}
-	what := "this document, which is"
+	what := "this document"
 	if n := len(removed); n > 1 {
-		what = fmt.Sprintf("these %d documents, which are", n)
+		what = fmt.Sprintf("these %d documents", n)
 	}
-	fmt.Fprintf(out, "Remove %s not in the folder? [y/N] ", what)
+	fmt.Fprintf(out, "Remove %s? [y/N] ", what)
 	var reply string
 	_, _ = fmt.Fscanln(cmd.InOrStdin(), &reply)
 	if reply = strings.ToLower(reply); reply != "y" && reply != "yes" {
@@ -132,55 +133,79 @@ func (f *folderImport) compare(ctx context.Context, flying map[localFile]bool) (
 		m.paths[i] = servicePath(file.Path)
 		files[i] = f.toCompare(file, m.paths[i], flying[file])
 	}
-	all, err := mirror.Plan(ctx, files, m.tree.Documents, f.foreign())
+	m.made = f.made()
+	made := func(d mirror.Document) bool {
+		_, ok := m.made[madeAt{d.ID, d.Path}]
+		return ok
+	}
+	all, err := mirror.Plan(ctx, files, m.tree.Documents, made, f.foreign())
 	if err != nil {
 		return nil, err
 	}
-	current := f.imported()
+	shared := 0
 	for _, c := range all {
 		switch {
 		case c.Action != mirror.Remove:
 			m.changes = append(m.changes, c)
-		case f.delete && !current[c.Document.ID]:
+		case !f.delete:
+		case c.Shared && f.confirm == nil: // nobody sees that it is not the one of the file
+			shared++
+		default:
 			m.removed = append(m.removed, c)
 		}
 	}
+	if shared > 0 {
+		f.meter.say(fmt.Sprintf("not removed, since another document of the same name has the file: %d; --delete without --yes asks about them", shared))
+	}
 	return m, f.checkRemoval(m)
+}
+
+// made returns what the import made of files that are gone.
+func (f *folderImport) made() map[madeAt]string {
+	there := make(map[string]bool, len(f.tree.files))
+	for _, file := range f.tree.files {
+		there[file.Path] = true
+	}
+	made := make(map[madeAt]string)
+	for name, noted := range f.state.done {
+		if noted.Made && !there[name] {
+			made[madeAt{noted.Document, servicePath(name)}] = name
+		}
+	}
+	return made
 }
 
 // servicePath returns the path that a file has at the service, below the folder.
 func servicePath(file string) string {
 	dir, name := path.Split(file)
-	if dir != "" {
-		if normal, err := commands.NormalizeFolder(strings.TrimSuffix(dir, "/")); err == nil {
-			dir = normal
-		}
+	return path.Join(folderPath(strings.TrimSuffix(dir, "/")), httpd.FileName(name))
+}
+
+// folderPath returns the path that a folder has at the service, below the folder.
+func folderPath(dir string) string {
+	if normal, err := commands.NormalizeFolder(dir); err == nil {
+		return normal
 	}
-	return path.Join(dir, httpd.FileName(name))
+	return dir
 }
 
 // toCompare is a file with what was noted of it.
 func (f *folderImport) toCompare(file localFile, at string, flying bool) mirror.File {
-	noted, ok := f.state.done[file.Path]
-	ok = ok && noted.Error == ""
-	same := ok && noted.localFile == file
-	c := mirror.File{Path: at, InWork: flying}
-	for _, tag := range f.tags {
-		c.Resend = c.Resend || !same || !slices.Contains(noted.Tags, tag)
+	noted := f.state.done[file.Path]
+	same := f.state.finished(file)
+	return mirror.File{
+		Path: at, InWork: flying, Same: same,
+		Noted: mirror.Noted{
+			Document: noted.Document, SHA256: noted.SHA256, Version: noted.Version, Made: noted.Made,
+			Replace: noted.Outcome == outcomeForgotten,
+		},
+		Hash: func(ctx context.Context) (string, error) {
+			if same && noted.SHA256 != "" {
+				return noted.SHA256, nil
+			}
+			return hashFile(ctx, filepath.Join(f.tree.dir, filepath.FromSlash(file.Path)))
+		},
 	}
-	if same {
-		c.Imported = noted.Document
-	}
-	c.Hash = func(ctx context.Context) (sum string, err error) {
-		if sum = noted.SHA256; !same || sum == "" {
-			sum, err = hashFile(ctx, filepath.Join(f.tree.dir, filepath.FromSlash(file.Path)))
-		}
-		note := f.entries[file.Path]
-		note.sha256 = sum
-		f.entries[file.Path] = note
-		return sum, err
-	}
-	return c
 }
 
 // hashFile returns the SHA-256 of a file.
@@ -210,11 +235,14 @@ func hashFile(ctx context.Context, name string) (string, error) {
 // folder makes, or whether it is not known that its file is gone.
 func (f *folderImport) foreign() func(at string) bool {
 	var unknown []string
+	add := func(name string) { // a file or a folder, whose names the service keeps in different ways
+		unknown = append(unknown, servicePath(name), folderPath(name))
+	}
 	for _, name := range f.tree.others {
-		unknown = append(unknown, servicePath(name))
+		add(name)
 	}
 	for _, fault := range f.tree.faults {
-		unknown = append(unknown, servicePath(fault.File))
+		add(fault.File)
 	}
 	return func(at string) bool {
 		if f.tree.single || !isImportable(at) || strings.HasPrefix(at, ".") || strings.Contains(at, "/.") {
@@ -229,7 +257,7 @@ func (f *folderImport) foreign() func(at string) bool {
 func (f *folderImport) imported() map[string]bool {
 	known := make(map[string]bool)
 	for _, file := range f.tree.files {
-		if noted, ok := f.state.done[file.Path]; ok && noted.Document != "" && noted.localFile == file {
+		if noted := f.state.done[file.Path]; noted.Document != "" {
 			known[noted.Document] = true
 		}
 	}
@@ -240,7 +268,7 @@ func (f *folderImport) imported() map[string]bool {
 // would empty that of the service.
 func (f *folderImport) checkRemoval(m *comparison) error {
 	left := slices.ContainsFunc(m.changes, func(c mirror.Change) bool { return c.Document.ID != "" })
-	if len(m.removed) == 0 || f.force || f.dryRun || left {
+	if len(m.removed) == 0 || f.force || left {
 		return nil
 	}
 	return fmt.Errorf("none of the %d documents in %s has a file in %s, and --delete would remove all of them: is it the right folder, and mounted? --force removes them",
@@ -251,7 +279,11 @@ func (f *folderImport) checkRemoval(m *comparison) error {
 func (f *folderImport) settle(ctx context.Context, m *comparison) (send []localFile, err error) {
 	var removed []planned
 	for _, c := range m.removed {
-		removed = append(removed, planned{Action: "remove", Document: c.Document.Path})
+		p := planned{Action: "remove", Document: c.Document.Path}
+		if c.Shared {
+			p.Note = "another document of this name than the file's, " + c.Document.ID
+		}
+		removed = append(removed, p)
 	}
 	if len(removed) > 0 && f.confirm != nil && !f.dryRun {
 		if err := f.confirm(removed); err != nil {
@@ -262,47 +294,78 @@ func (f *folderImport) settle(ctx context.Context, m *comparison) (send []localF
 		f.begin()
 	}
 	var there []fileOutcome
+	var retagged []retag
 	for _, c := range m.changes {
 		file := f.tree.files[c.File]
-		if f.dryRun {
-			f.proposeChange(c, file)
+		tagged := retag{file, c, f.lackingTags(file, c)}
+		if f.dryRun && (c.Action != mirror.Leave || !tagged.lacking) {
+			f.proposeChange(m, c)
 			continue
 		}
 		switch c.Action {
 		case mirror.Fail:
-			err = f.fail([]localFile{file}, unwrapPath(c.Err))
+			err = f.fail([]localFile{file}, f.whyNot(m, c))
 		case mirror.Leave:
-			there = append(there, fileOutcome{localFile: file, Document: c.Document.ID, Outcome: "unchanged", SHA256: c.Document.SHA256, Tags: f.state.done[file.Path].Tags})
-			f.skip(file)
+			noted := f.state.done[file.Path]
+			there = append(there, fileOutcome{
+				localFile: file, Document: c.Document.ID, Outcome: "unchanged", SHA256: c.Document.SHA256, Version: c.Document.Version,
+				Tags: noted.Tags, Made: noted.Made && noted.Document == c.Document.ID,
+			})
+			if !tagged.lacking {
+				f.skip(file)
+			}
 		case mirror.Keep:
-			f.keep(file)
+			f.keep(file, c.Document, m.paths[c.File])
 		case mirror.Rename:
 			var done bool
-			if done, err = f.rename(ctx, m, c); err == nil && (!done || len(f.tags) > 0) {
+			if done, err = f.rename(ctx, m, c); err == nil && !done {
+				tagged.lacking = false
 				send = append(send, file)
 			}
+		case mirror.Update:
+			f.replaces[file.Path] = c.Document.Version
+			if !c.Shared {
+				send = append(send, file)
+				break
+			}
+			var done bool
+			done, err = f.replaceOne(ctx, file, c.Document)
+			tagged.lacking = done && len(f.tags) > 0
 		default:
-			note := f.entries[file.Path]
-			note.version = c.Document.Version
-			f.entries[file.Path] = note
 			send = append(send, file)
 		}
 		if err != nil {
 			return nil, err
 		}
+		if tagged.lacking {
+			retagged = append(retagged, tagged)
+		}
 	}
 	if f.dryRun {
 		f.summary.Changes = append(f.summary.Changes, removed...)
 		f.summary.Removed += len(removed)
+	} else if err := f.noteThere(there); err != nil {
+		return nil, err
 	}
-	return send, f.noteThere(there)
+	return send, f.retagAll(ctx, retagged)
+}
+
+// whyNot says why a file cannot be imported.
+func (f *folderImport) whyNot(m *comparison, c mirror.Change) string {
+	if !errors.Is(c.Err, mirror.ErrConflict) {
+		return unwrapPath(c.Err)
+	}
+	if at := c.Document.Path; at != m.paths[c.File] {
+		return fmt.Sprintf("the file was changed since the last import, and its document was renamed at the server, to %s: rename the file, too, or pass --restart to import it under its own name", path.Join(f.top, at))
+	}
+	return c.Err.Error() + ": make them the same, or pass --restart, which replaces all documents that differ"
 }
 
 // noteThere notes files that are at the service, unless that was noted.
 func (f *folderImport) noteThere(there []fileOutcome) error {
 	there = slices.DeleteFunc(there, func(o fileOutcome) bool {
 		noted, ok := f.state.done[o.Path]
-		return ok && noted.Error == "" && noted.localFile == o.localFile && noted.Document == o.Document && noted.SHA256 == o.SHA256
+		return ok && noted.Error == "" && noted.localFile == o.localFile && noted.Document == o.Document && noted.SHA256 == o.SHA256 && noted.Version == o.Version && noted.Outcome != outcomeForgotten
 	})
 	for chunk := range slices.Chunk(there, maxBatchFiles) {
 		if err := f.state.ended("", chunk); err != nil {
@@ -312,19 +375,26 @@ func (f *folderImport) noteThere(there []fileOutcome) error {
 	return nil
 }
 
-func (f *folderImport) keep(file localFile) {
+func (f *folderImport) keep(file localFile, d mirror.Document, at string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.wanted, file.Path)
 	f.summary.Kept++
 	f.meter.add(1)
+	if d.Path != at {
+		f.meter.say("kept as it is at the server, where it was renamed since: " + printable(file.Path) + ", now " + printable(d.Path))
+		return
+	}
 	f.meter.say("kept as it is at the server, where it was changed since: " + printable(file.Path))
 }
 
 // rename gives a document the path of a file. done is false where the service does
-// not allow it, or the document has changed: the file is then sent.
+// not allow it, or the document or a folder has changed: the file is then sent.
 func (f *folderImport) rename(ctx context.Context, m *comparison, c mirror.Change) (done bool, err error) {
 	to := m.paths[c.File]
+	if there, err := f.isInPlace(ctx, m, dirOf(c.Document.Path)); err != nil || !there {
+		return false, err
+	}
 	folder, err := f.ensureFolder(ctx, m, dirOf(to))
 	if err == nil {
 		err = f.vault.moveDocument(ctx, c.Document, path.Base(to), folder)
@@ -336,14 +406,14 @@ func (f *folderImport) rename(ctx context.Context, m *comparison, c mirror.Chang
 		return false, fmt.Errorf("rename document %s to %s: %w", printable(c.Document.Path), printable(to), err)
 	}
 	file := f.tree.files[c.File]
-	outcome := fileOutcome{localFile: file, Document: c.Document.ID, Outcome: outcomeRenamed, SHA256: c.Document.SHA256}
-	if len(f.tags) > 0 { // it is sent for its tags, too
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.summary.Renamed++
-		return true, nil
-	}
-	return true, f.note("", []fileOutcome{outcome})
+	before := m.made[madeAt{c.Document.ID, c.Document.Path}]
+	return true, f.note("", []fileOutcome{
+		{localFile: localFile{Path: before}, Outcome: outcomeMoved},
+		{
+			localFile: file, Document: c.Document.ID, Outcome: outcomeRenamed, SHA256: c.Document.SHA256, Version: c.Document.Version + 1,
+			Tags: f.state.done[before].Tags, Made: true,
+		},
+	})
 }
 
 // dirOf is path.Dir, "" for what has none.
@@ -370,6 +440,13 @@ func (f *folderImport) ensureFolder(ctx context.Context, m *comparison, at strin
 	return id, err
 }
 
+// isInPlace reports whether a folder has its path still: moving one changes no version
+// of a document in it.
+func (f *folderImport) isInPlace(ctx context.Context, m *comparison, at string) (bool, error) {
+	id, found, err := f.vault.folderAt(ctx, path.Join(f.top, at))
+	return found && id == m.tree.Folders[at], err
+}
+
 // remove removes the documents that have no file, once everything else went well.
 func (f *folderImport) remove(ctx context.Context, m *comparison) error {
 	if m == nil || len(m.removed) == 0 {
@@ -384,7 +461,14 @@ func (f *folderImport) remove(ctx context.Context, m *comparison) error {
 		if current[c.Document.ID] {
 			continue
 		}
-		err := f.vault.deleteDocument(ctx, c.Document)
+		there, err := f.isInPlace(ctx, m, dirOf(c.Document.Path))
+		if err == nil && !there {
+			f.summary.fail(failure{c.Document.Path, "not removed: its folder was moved or removed meanwhile"})
+			continue
+		}
+		if err == nil {
+			err = f.vault.deleteDocument(ctx, c.Document)
+		}
 		switch {
 		case isRefusal(err, http.StatusConflict, http.StatusForbidden):
 			f.summary.fail(failure{c.Document.Path, "not removed: " + err.Error()})
@@ -398,11 +482,12 @@ func (f *folderImport) remove(ctx context.Context, m *comparison) error {
 }
 
 // proposeChange notes what a dry run finds, in place of doing it.
-func (f *folderImport) proposeChange(c mirror.Change, file localFile) {
+func (f *folderImport) proposeChange(m *comparison, c mirror.Change) {
+	file := f.tree.files[c.File]
 	delete(f.wanted, file.Path)
 	switch c.Action {
 	case mirror.Fail:
-		f.summary.fail(failure{file.Path, unwrapPath(c.Err)})
+		f.summary.fail(failure{file.Path, f.whyNot(m, c)})
 	case mirror.Leave:
 		f.summary.Unchanged++
 	case mirror.Keep:

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -32,12 +33,21 @@ func (f *fakeCore) withVault(documents []map[string]any, change func(method, id 
 			reply(w, 200, []any{})
 		case path == "/documents":
 			reply(w, 200, documents)
+		case r.Method == http.MethodGet && strings.HasSuffix(id, "/tags"):
+			id = strings.TrimSuffix(id, "/tags")
+			d := documents[slices.IndexFunc(documents, func(d map[string]any) bool { return d["id"] == id })]
+			w.Header().Set("ETag", fmt.Sprintf("\"%d\"", d["version"]))
+			reply(w, 200, map[string]any{"tags": []string{}})
 		case r.Method == http.MethodGet:
 			reply(w, 200, documents[slices.IndexFunc(documents, func(d map[string]any) bool { return d["id"] == id })])
 		default:
 			var body map[string]any
 			_ = json.NewDecoder(r.Body).Decode(&body)
-			*changes = append(*changes, fmt.Sprint(r.Method, " ", id, " ", r.Header.Get("If-Match"), " ", body["name"]))
+			changed := body["name"]
+			if tags, ok := body["tags"]; ok {
+				changed = tags
+			}
+			*changes = append(*changes, fmt.Sprint(r.Method, " ", id, " ", r.Header.Get("If-Match"), " ", changed))
 			status := change(r.Method, id)
 			reply(w, status, map[string]any{"message": "document is at version 9"})
 		}
@@ -47,8 +57,35 @@ func (f *fakeCore) withVault(documents []map[string]any, change func(method, id 
 }
 
 func vaultDocument(id, name, text string, version int) map[string]any {
+	return map[string]any{"id": id, "name": name, "folderId": "top", "version": version, "sha256": sumOf(text), "createdAt": "2026-11-20T08:15:03.120Z"}
+}
+
+func sumOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return map[string]any{"id": id, "name": name, "folderId": "top", "version": version, "sha256": hex.EncodeToString(sum[:]), "createdAt": "2026-11-20T08:15:03.120Z"}
+	return hex.EncodeToString(sum[:])
+}
+
+// noted gives an importer the state of an earlier import, of which the files are as
+// they were.
+func (f *folderImporter) noted(t *testing.T, outcomes ...fileOutcome) {
+	t.Helper()
+	state, err := openState(f.state, importKey{f.server, f.folder, f.dir}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if info, err := os.Stat(filepath.Join(f.dir, o.Path)); err == nil && o.Size == 0 {
+			outcomes[i].localFile = describeFile(o.Path, info)
+		}
+	}
+	if err := errors.Join(state.ended("", outcomes), state.close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// madeOf is what is noted of a file of which an import made a document.
+func madeOf(name, id, text string) fileOutcome {
+	return fileOutcome{localFile: localFile{Path: name}, Document: id, SHA256: sumOf(text), Version: 1, Made: true}
 }
 
 // What somebody changed after the listing is overwritten, renamed and removed by
@@ -64,6 +101,7 @@ func TestImportSendsVersionsWithItsChanges(t *testing.T) {
 		vaultDocument("d3", "before.md", "moved", 5), vaultDocument("d4", "gone.md", "gone", 6), vaultDocument("d5", ".hidden.md", "x", 1),
 	}, func(method, _ string) int { return http.StatusConflict })
 	f := newFolderImporter(t, core, dir)
+	f.noted(t, madeOf("before.md", "d3", "moved"))
 	f.delete, f.yes = true, true
 	got, err := f.run(t.Context())
 	if err == nil || got.Failed != 1 || got.Removed != 0 || got.Failures[0].File != "gone.md" || !strings.Contains(got.Failures[0].Reason, "version 9") {
@@ -87,7 +125,9 @@ func TestImportTakesALostReplyToARenameForDone(t *testing.T) {
 		document["name"], document["version"] = "new.md", 3
 		return http.StatusConflict
 	})
-	got, err := newFolderImporter(t, core, dir).run(t.Context())
+	f := newFolderImporter(t, core, dir)
+	f.noted(t, madeOf("old.md", "d1", "text"))
+	got, err := f.run(t.Context())
 	if err != nil || got.Renamed != 1 || len(core.received) > 0 {
 		t.Errorf("outcome = %+v, %v; received %q", got, err, core.received)
 	}
@@ -99,18 +139,138 @@ func TestImportKeepsWhatWasChangedAtTheServer(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "a.md", "mine")
 	document := vaultDocument("d1", "a.md", "mine", 1)
-	core.withVault([]map[string]any{document}, nil)
+	changes := core.withVault([]map[string]any{document}, func(string, string) int { return http.StatusOK })
 	f := newFolderImporter(t, core, dir)
 	if got, err := f.run(t.Context()); err != nil || got.Unchanged != 1 || got.Skipped != 1 {
 		t.Fatalf("outcome = %+v, %v", got, err)
 	}
-	document["sha256"] = vaultDocument("d1", "a.md", "theirs", 2)["sha256"]
+	document["sha256"], document["version"] = sumOf("theirs"), 2
 	if got, err := f.run(t.Context()); err != nil || got.Kept != 1 || len(core.received) > 0 || !strings.Contains(f.err.String(), "a.md") {
 		t.Errorf("outcome = %+v, %v; received %q, told %q", got, err, core.received, f.err.String())
 	}
+	f.tags = []string{"x"}
+	if got, err := f.run(t.Context()); err != nil || got.Kept != 1 || len(core.received) > 0 || !slices.Equal(*changes, []string{`PUT d1/tags "2" [x]`}) {
+		t.Errorf("with a tag: outcome = %+v, %v; received %q, changes %q", got, err, core.received, *changes)
+	}
+	f.tags = nil
 	writeFile(t, dir, "a.md", "mine, again")
-	if got, err := f.run(t.Context()); err != nil || got.Kept != 0 || len(core.received) != 1 {
-		t.Errorf("outcome = %+v, %v; received %q", got, err, core.received)
+	for range 2 { // what failed is no less a conflict
+		if got, err := f.run(t.Context()); err == nil || got.Failed != 1 || len(core.received) > 0 || !strings.Contains(got.Failures[0].Reason, "both changed") {
+			t.Errorf("changed at both: outcome = %+v, %v; received %q", got, err, core.received)
+		}
+	}
+	f.restart = true
+	if got, err := f.run(t.Context()); err != nil || got.Failed != 0 || len(core.received) != 1 {
+		t.Errorf("restarted: outcome = %+v, %v; received %q", got, err, core.received)
+	}
+}
+
+// A plain import renames what it made alone, and not what somebody gave another name.
+func TestImportLeavesDocumentsOfOthersAlone(t *testing.T) {
+	core := newFakeCore(t)
+	dir := t.TempDir()
+	writeFile(t, dir, "copy.md", "policy")
+	writeFile(t, dir, "mine.md", "mine")
+	writeFile(t, dir, "found.md", "found")
+	changes := core.withVault([]map[string]any{
+		vaultDocument("d1", "policy.md", "policy", 1), vaultDocument("d2", "Final name.md", "mine", 2), vaultDocument("d3", "theirs.md", "found", 1),
+	}, func(string, string) int { return http.StatusOK })
+	f := newFolderImporter(t, core, dir)
+	theirs := madeOf("theirs.md", "d3", "found") // which was there with the same bytes
+	theirs.Made = false
+	f.noted(t, madeOf("mine.md", "d2", "mine"), theirs)
+	got, err := f.run(t.Context())
+	slices.Sort(core.received)
+	if err != nil || len(*changes) > 0 || got.Kept != 1 || !slices.Equal(core.received, []string{"Top/copy.md", "Top/found.md"}) {
+		t.Errorf("outcome = %+v, %v; changes %q, received %q", got, err, *changes, core.received)
+	}
+	f.restart = true // which forgets what was noted, but not what the import made
+	if err := os.Rename(filepath.Join(dir, "mine.md"), filepath.Join(dir, "new.md")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.run(t.Context()); err != nil || len(*changes) > 0 {
+		t.Errorf("restarted: %v; changes %q, want none of a document that was renamed at the server", err, *changes)
+	}
+}
+
+// Of documents that share a name the one that was noted is the file's, and the others
+// are removed only by who has seen them.
+func TestImportReplacesTheDocumentThatItMade(t *testing.T) {
+	core := newFakeCore(t)
+	dir := t.TempDir()
+	writeFile(t, dir, "b.md", "mine")
+	writeFile(t, dir, "c.md", "c")
+	other := vaultDocument("d2", "b.md", "theirs", 1)
+	other["createdAt"] = "2026-11-21T08:15:03.120Z"
+	changes := core.withVault([]map[string]any{vaultDocument("d1", "b.md", "mine", 1), other, vaultDocument("d3", "c.md", "c", 1)}, func(string, string) int { return http.StatusOK })
+	f := newFolderImporter(t, core, dir)
+	f.noted(t, madeOf("b.md", "d1", "mine"))
+	f.delete, f.yes = true, true
+	if got, err := f.run(t.Context()); err != nil || got.Unchanged != 2 || got.Removed != 0 || len(*changes) > 0 || !strings.Contains(f.err.String(), "another document of the same name") {
+		t.Errorf("outcome = %+v, %v; changes %q, printed %q", got, err, *changes, f.err.String())
+	}
+	f.yes, f.dryRun = false, true
+	if got, err := f.run(t.Context()); err != nil || got.Removed != 1 || !strings.Contains(got.Changes[0].String(), "another document of this name than the file's, d2") {
+		t.Errorf("what would be asked: %+v, %v", got, err)
+	}
+	f.delete, f.dryRun = false, false
+	writeFile(t, dir, "b.md", "mine, again")
+	if got, err := f.run(t.Context()); err != nil || got.Updated != 1 || len(core.received) > 0 || !slices.Equal(*changes, []string{`PUT d1/content "1" <nil>`}) {
+		t.Errorf("outcome = %+v, %v; changes %q, received %q", got, err, *changes, core.received)
+	}
+}
+
+// Whether a path that cannot be read is a file or a folder is not known, and the
+// service keeps their names in different ways.
+func TestImportLeavesWhatMayLieBehindAFaultOrALink(t *testing.T) {
+	f := folderImport{tree: tree{others: []string{`A\q`}, faults: []failure{{File: `B\s`}}}}
+	foreign := f.foreign()
+	for _, at := range []string{`A\q/x.md`, `B\s/y.md`, "q/x.md", "s/y.md"} {
+		if !foreign(at) {
+			t.Errorf("%s may be removed", at)
+		}
+	}
+	if foreign("C/x.md") {
+		t.Error("nothing may be removed")
+	}
+}
+
+// A folder that was moved since the listing takes its documents with it, at the
+// versions that they had.
+func TestImportRemovesNothingOutOfAMovedFolder(t *testing.T) {
+	core := newFakeCore(t)
+	dir := t.TempDir()
+	writeFile(t, dir, "same.md", "same")
+	changes := core.withVault([]map[string]any{vaultDocument("d1", "same.md", "same", 1), vaultDocument("d2", "gone.md", "gone", 1)}, func(string, string) int { return http.StatusNoContent })
+	answer, looks := core.before, 0
+	core.before = func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Has("path") {
+			if looks++; looks > 1 {
+				reply(w, 200, []map[string]any{{"id": "another", "name": "Top"}})
+				return true
+			}
+		}
+		return answer(n, w, r)
+	}
+	f := newFolderImporter(t, core, dir)
+	f.delete, f.yes = true, true
+	if got, err := f.run(t.Context()); err == nil || got.Removed != 0 || got.Failed != 1 || len(*changes) > 0 {
+		t.Errorf("outcome = %+v, %v; changes %q", got, err, *changes)
+	}
+}
+
+// The summary of a dry run is that of the run.
+func TestDryRunRefusesToEmptyAFolder(t *testing.T) {
+	core := newFakeCore(t)
+	core.withVault([]map[string]any{vaultDocument("d1", "a.md", "a", 1)}, nil)
+	f := newFolderImporter(t, core, t.TempDir())
+	f.delete, f.dryRun = true, true
+	if got, err := f.run(t.Context()); err == nil || !strings.Contains(err.Error(), "is it the right folder") || got.Removed > 0 {
+		t.Errorf("outcome = %+v, %v", got, err)
+	}
+	f.force = true
+	if got, err := f.run(t.Context()); err != nil || got.Removed != 1 {
+		t.Errorf("forced: outcome = %+v, %v", got, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"annals/events"
 	"annals/events/fault"
 )
 
@@ -38,8 +39,9 @@ type folderImport struct {
 
 	mu      sync.Mutex
 	wanted  map[string]localFile // not ended yet
-	entries map[string]fileNote  // of files that were compared
 	summary importSummary
+
+	replaces map[string]int // versions of documents, by the paths of files that replace them; none is set once files are sent
 }
 
 // Bounds of one upload.
@@ -65,7 +67,7 @@ func (f *folderImport) run(ctx context.Context) error {
 		}
 	}
 	f.uploads = make(chan struct{}, f.parallel)
-	f.wanted, f.entries = map[string]localFile{}, map[string]fileNote{}
+	f.wanted, f.replaces = map[string]localFile{}, map[string]int{}
 	f.summary.Files = len(f.tree.files)
 	for _, fault := range f.tree.faults {
 		f.summary.fail(fault)
@@ -153,6 +155,9 @@ func (f *folderImport) unfinished(flying map[localFile]bool) (send []localFile) 
 			f.skip(file)
 		case !flying[file]:
 			send = append(send, file)
+			if noted, _ := f.state.noted(file); f.replace {
+				f.replaces[file.Path] = noted.Version // one beyond it was changed at the service
+			}
 			if f.dryRun { // or update: there is nothing to compare with
 				f.summary.Created++
 				f.propose(planned{Action: "create", File: file.Path})
@@ -176,11 +181,11 @@ func (f *folderImport) skip(file localFile) {
 func (f *folderImport) carry(ctx context.Context, t task) error {
 	for range maxResends {
 		if t.job == "" {
-			job, err := f.send(ctx, t.files)
+			job, sums, err := f.send(ctx, t.files)
 			if err != nil {
 				return f.divide(ctx, t.files, err)
 			}
-			if err := f.state.sent(job.ID, t.files); err != nil {
+			if err := f.state.sent(job.ID, t.files, sums); err != nil {
 				return err
 			}
 			t.job = job.ID
@@ -200,15 +205,15 @@ func (f *folderImport) carry(ctx context.Context, t task) error {
 	return fmt.Errorf("the server forgets every job that it made of %s and other files", t.files[0].Path)
 }
 
-func (f *folderImport) send(ctx context.Context, files []localFile) (importJob, error) {
+func (f *folderImport) send(ctx context.Context, files []localFile) (importJob, []string, error) {
 	select {
 	case f.uploads <- struct{}{}:
 		defer func() { <-f.uploads }()
 		return f.client.upload(ctx, f.tree.dir, files, func(file localFile) uploadEntry {
-			return uploadEntry{Folder: folderOf(f.top, file), Tags: f.tags, Replace: f.replace, Version: f.entries[file.Path].version}
+			return uploadEntry{Folder: folderOf(f.top, file), Tags: f.tags, Replace: f.replace, Version: f.replaces[file.Path]}
 		})
 	case <-ctx.Done():
-		return importJob{}, ctx.Err()
+		return importJob{}, nil, ctx.Err()
 	}
 }
 
@@ -307,7 +312,7 @@ func (f *folderImport) end(t task, job importJob) error {
 	outcomes := make([]fileOutcome, len(t.files))
 	for i, r := range job.Results {
 		file := t.files[i]
-		outcomes[i] = fileOutcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: f.entries[file.Path].sha256, Tags: f.tags}
+		outcomes[i] = f.outcome(file, r)
 		if !r.Success {
 			outcomes[i].Error = r.Error
 			if r.Error == "" {
@@ -316,6 +321,21 @@ func (f *folderImport) end(t task, job importJob) error {
 		}
 	}
 	return f.note(t.job, outcomes)
+}
+
+// outcome is what is noted of a file that was sent.
+func (f *folderImport) outcome(file localFile, r importResult) fileOutcome {
+	before, sum := f.state.noted(file)
+	o := fileOutcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: sum, Tags: f.tags}
+	o.Made = before.Made && before.Document == r.Document
+	replaced := f.replaces[file.Path]
+	switch {
+	case r.Outcome == events.OutcomeCreated, r.Outcome == "" && !r.Duplicate: // "": by an older server
+		o.Made, o.Version = true, 1
+	case r.Outcome == events.OutcomeUpdated && replaced > 0:
+		o.Version = replaced + 1
+	}
+	return o
 }
 
 // fail notes files that could not even be sent.

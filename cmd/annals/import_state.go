@@ -49,6 +49,7 @@ type importState struct {
 	out    *os.File
 	done   map[string]fileOutcome
 	jobs   map[string][]localFile // in flight
+	sums   map[localFile]string   // SHA-256 of what was sent of files in flight
 	recent string                 // a job that the server should know
 }
 
@@ -59,22 +60,33 @@ type fileOutcome struct {
 	Duplicate bool   `json:"duplicate,omitempty"`
 	Error     string `json:"error,omitempty"`
 	Outcome   string `json:"outcome,omitempty"`
-	// SHA256 is of the file's content, where that was needed, and Tags are those that
-	// were sent with it.
-	SHA256 string   `json:"sha256,omitempty"`
-	Tags   []string `json:"tags,omitempty"`
+	// SHA256 is of the content that the document got, and Version is the document's;
+	// "" and 0 if they are not known. Tags are those that were given to it.
+	SHA256  string   `json:"sha256,omitempty"`
+	Version int      `json:"version,omitempty"`
+	Tags    []string `json:"tags,omitempty"`
+	// Made says that an import made the document.
+	Made bool `json:"made,omitempty"`
 }
+
+// What is noted of a path beside the outcomes that the service reports.
+const (
+	outcomeMoved     = "moved"     // its document has another path: nothing is known of this one any more
+	outcomeForgotten = "forgotten" // by --restart: which document the import made is known alone
+)
 
 // stateLine is one line of the file; one of its fields is set.
 type stateLine struct {
 	Import *importKey    `json:"import,omitempty"`
 	Job    string        `json:"job,omitempty"` // with Sent: now in flight; with Done: ended
 	Sent   []localFile   `json:"sent,omitempty"`
+	Sums   []string      `json:"sums,omitempty"` // of what was sent
 	Done   []fileOutcome `json:"done,omitempty"`
 }
 
 // openState reads the state of an import and holds it for this process alone.
-// With fresh set, what it said is forgotten.
+// With fresh set, what it said is forgotten but for the documents that the import
+// made.
 func openState(path string, key importKey, fresh bool) (*importState, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the state file: %w", err)
@@ -97,16 +109,35 @@ func openState(path string, key importKey, fresh bool) (*importState, error) {
 
 // forget drops everything that was noted.
 func (s *importState) forget() error {
-	s.done, s.jobs, s.recent = map[string]fileOutcome{}, map[string][]localFile{}, ""
+	s.clear()
 	return errors.Join(s.out.Close(), s.rewrite())
 }
 
-// load reads the file, where it is there.
+func (s *importState) clear() {
+	s.done, s.jobs, s.sums, s.recent = map[string]fileOutcome{}, map[string][]localFile{}, map[localFile]string{}, ""
+}
+
+// load reads the file, if there is one. With fresh set it need not be readable.
 func (s *importState) load(fresh bool) error {
-	s.done, s.jobs, s.recent = map[string]fileOutcome{}, map[string][]localFile{}, ""
-	if fresh {
+	err := s.read()
+	if !fresh {
+		return err
+	}
+	made := s.done
+	s.clear()
+	if err != nil {
 		return nil
 	}
+	for path, o := range made {
+		if o.Made {
+			s.done[path] = fileOutcome{localFile: localFile{Path: path}, Document: o.Document, Made: true, Outcome: outcomeForgotten, Error: "forgotten by --restart"}
+		}
+	}
+	return nil
+}
+
+func (s *importState) read() error {
+	s.clear()
 	f, err := os.Open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -144,8 +175,20 @@ func (s *importState) apply(l stateLine) {
 	if l.Sent != nil {
 		s.jobs[l.Job] = l.Sent
 	}
+	for i, sum := range l.Sums[:min(len(l.Sums), len(l.Sent))] {
+		s.sums[l.Sent[i]] = sum
+	}
 	for _, o := range l.Done {
-		s.done[o.Path] = o
+		switch before, ok := s.done[o.Path]; {
+		case o.Outcome == outcomeMoved:
+			delete(s.done, o.Path)
+		case o.Error != "" && ok: // what was known of the document is known still
+			before.localFile, before.Error = o.localFile, o.Error
+			s.done[o.Path] = before
+		default:
+			s.done[o.Path] = o
+		}
+		delete(s.sums, o.localFile)
 	}
 }
 
@@ -159,7 +202,7 @@ func (s *importState) rewrite() (err error) {
 		err = errors.Join(err, lines.Encode(stateLine{Job: s.recent, Done: chunk}))
 	}
 	for id, sent := range s.jobs {
-		err = errors.Join(err, lines.Encode(stateLine{Job: id, Sent: sent}))
+		err = errors.Join(err, lines.Encode(stateLine{Job: id, Sent: sent, Sums: s.sumsOf(sent)}))
 	}
 	if err != nil {
 		return fmt.Errorf("encode the state of the import: %w", err)
@@ -184,9 +227,25 @@ func (s *importState) rewrite() (err error) {
 
 func byPath(a, b fileOutcome) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) }
 
-// sent notes that files are in flight under a job.
-func (s *importState) sent(job string, files []localFile) error {
-	return s.append(stateLine{Job: job, Sent: files})
+// sumsOf returns what is known of the content that was sent of files in flight.
+func (s *importState) sumsOf(files []localFile) []string {
+	sums := make([]string, len(files))
+	for i, f := range files {
+		sums[i] = s.sums[f]
+	}
+	return sums
+}
+
+// sent notes that files are in flight under a job, and the SHA-256 of each.
+func (s *importState) sent(job string, files []localFile, sums []string) error {
+	return s.append(stateLine{Job: job, Sent: files, Sums: sums})
+}
+
+// noted returns what is known of a file, and the SHA-256 of what was sent of it.
+func (s *importState) noted(f localFile) (o fileOutcome, sent string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done[f.Path], s.sums[f]
 }
 
 // ended notes what became of files; of all of a job's, if job is not empty.
@@ -218,7 +277,7 @@ func (s *importState) finished(f localFile) bool {
 	return ok && o.Error == "" && o.localFile == f
 }
 
-// close gives the state free.
+// close releases the lock of the state.
 func (s *importState) close() error {
 	return errors.Join(s.out.Close(), s.lock.Unlock())
 }

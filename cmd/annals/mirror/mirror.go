@@ -1,11 +1,12 @@
 // Package mirror decides how a folder of the service is brought up to date with
-// local files: which of them are new, changed or renamed, and which documents have
-// none any more. It neither reads files nor speaks to the service.
+// local files: which of them are new, changed or renamed, and which documents no
+// longer have one. It neither reads files nor speaks to the service.
 package mirror
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,13 +20,26 @@ type File struct {
 	Path string
 	// Hash returns the SHA-256 of the file, in hex. It is asked for if it matters.
 	Hash func(context.Context) (string, error)
-	// Imported is the id of the document that an earlier import made of the file
-	// as it is now, "" if none is known.
-	Imported string
+	// Noted is what an earlier import noted of the file.
+	Noted Noted
+	// Same says that the file is as it was then.
+	Same bool
 	// InWork says that the file is being imported: nothing is to be done about it.
 	InWork bool
-	// Resend says that it is to be sent whatever the service has, for its tags.
-	Resend bool
+}
+
+// Noted is what an earlier import noted of a path.
+type Noted struct {
+	// Document is the id of the document that the file became, "" if none is known.
+	Document string
+	// SHA256 is of the content that the document had then, and Version is the
+	// document's; "" and 0 if they are not known.
+	SHA256  string
+	Version int
+	// Made says that the import made the document, at this path.
+	Made bool
+	// Replace says that the document is to be replaced whatever became of it since.
+	Replace bool
 }
 
 // Document is a document below the folder.
@@ -43,30 +57,45 @@ const (
 	Create Action = iota // a document of the file
 	Update               // the document, by the file
 	Leave                // the file is in the document
-	Keep                 // the document has changed since the file was imported, and the file has not
-	Rename               // the document, to the file's path: it has the same bytes, and its own file is gone
+	Keep                 // the document, which was changed or renamed since the file was imported, and the file was not
+	Rename               // the document, to the file's path: the import made it, it has the same bytes, and its own file is gone
 	Remove               // the document has no file
 	Fail                 // the file cannot be imported, for the reason in Err
 )
 
-// Change is what is to be done. A Version of 0 in Document says that any will do.
+// Change is what is to be done.
 type Change struct {
 	Action   Action
 	File     int // index, -1 for Remove
 	Document Document
-	Err      error
+	// Shared says that other documents have the path of the document; of one to remove,
+	// that the path has a file, which is in another document.
+	Shared bool
+	Err    error
 }
 
-// Plan compares files with documents. Those documents are neither renamed nor
-// removed for which foreign returns true. Of several documents with one path the
-// newest counts, and the others are to be removed. Changes come in the order of the
-// files, then in that of the documents' paths. An error is that of ctx alone.
-func Plan(ctx context.Context, files []File, documents []Document, foreign func(path string) bool) ([]Change, error) {
-	p := planner{files: files, taken: make(map[string]int), at: make(map[string][]Document), changes: make([]*Change, len(files))}
+// ErrConflict is the error of a file that has changed, as its document has at the
+// service.
+var ErrConflict = errors.New("the file and its document at the server were both changed since the last import")
+
+// Plan compares files with documents. It renames those alone for which made returns
+// true: what the import itself put at a path that no longer has a file. Those for
+// which foreign returns true are neither renamed nor removed, nor those that were
+// noted of a file, whatever path they have by now. Of several documents
+// with one path the one that was noted counts, or else the newest. Changes come in
+// the order of the files, then in that of the documents' paths. An error is that of
+// ctx alone.
+func Plan(ctx context.Context, files []File, documents []Document, made func(Document) bool, foreign func(path string) bool) ([]Change, error) {
+	p := planner{
+		files: files, taken: make(map[string]int), at: make(map[string][]Document), byID: make(map[string]Document),
+		changes: make([]*Change, len(files)),
+	}
+	noted := make(map[string]bool) // documents of files that there are
 	for i, f := range files {
 		if _, ok := p.taken[f.Path]; !ok {
 			p.taken[f.Path] = i
 		}
+		noted[f.Noted.Document] = true
 	}
 	documents = slices.Clone(documents)
 	slices.SortFunc(documents, func(a, b Document) int {
@@ -74,15 +103,20 @@ func Plan(ctx context.Context, files []File, documents []Document, foreign func(
 	})
 	for _, d := range documents {
 		p.at[d.Path] = append(p.at[d.Path], d)
+		p.byID[d.ID] = d
 	}
-	var gone, surplus []Document // without a file; beside the one that the file is of
+	var movable []Document
+	var removed []Change
 	for _, d := range documents {
-		_, wanted := p.taken[d.Path]
+		i, wanted := p.taken[d.Path]
 		switch {
-		case wanted && d.ID != p.at[d.Path][0].ID:
-			surplus = append(surplus, d)
-		case !wanted && !foreign(d.Path):
-			gone = append(gone, d)
+		case wanted && d.ID != p.of(i).ID:
+			removed = append(removed, Change{Action: Remove, File: -1, Document: d, Shared: true})
+		case !wanted && !noted[d.ID] && !foreign(d.Path):
+			removed = append(removed, Change{Action: Remove, File: -1, Document: d})
+			if made(d) {
+				movable = append(movable, d)
+			}
 		}
 	}
 	for i := range files {
@@ -91,7 +125,7 @@ func Plan(ctx context.Context, files []File, documents []Document, foreign func(
 		}
 		p.changes[i] = p.compare(ctx, i)
 	}
-	gone, err := p.renames(ctx, gone)
+	renamed, err := p.renames(ctx, movable)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +135,22 @@ func Plan(ctx context.Context, files []File, documents []Document, foreign func(
 			all = append(all, *c)
 		}
 	}
-	gone = append(gone, surplus...)
-	slices.SortStableFunc(gone, func(a, b Document) int { return strings.Compare(a.Path, b.Path) })
-	for _, d := range gone {
-		all = append(all, Change{Action: Remove, File: -1, Document: d})
-	}
-	return all, nil
+	removed = slices.DeleteFunc(removed, func(c Change) bool { return renamed[c.Document.ID] })
+	return append(all, removed...), nil
 }
 
 type planner struct {
 	files   []File
 	taken   map[string]int        // the first file of each path
 	at      map[string][]Document // of each path, the newest first
-	changes []*Change             // of each file
+	byID    map[string]Document
+	changes []*Change // of each file
+}
+
+// of returns the document of a file, among those of its path.
+func (p *planner) of(i int) Document {
+	same := p.at[p.files[i].Path]
+	return same[max(0, slices.IndexFunc(same, func(d Document) bool { return d.ID == p.files[i].Noted.Document }))]
 }
 
 // compare looks at the file and the document of the same path; nil says that
@@ -126,38 +163,60 @@ func (p *planner) compare(ctx context.Context, i int) *Change {
 		return &Change{Action: Fail, File: i, Err: fmt.Errorf("to the service its name is that of another file: both are %q", f.Path)}
 	case f.InWork:
 		return nil
-	case len(same) == 0:
-		return &Change{Action: Create, File: i}
 	}
-	c := &Change{Action: Update, File: i, Document: same[0]}
-	if len(same) > 1 || f.Resend {
-		c.Document.Version = 0 // which one is replaced is the service's to say
-	}
-	if f.Resend {
+	c := &Change{Action: Update, File: i, Shared: len(same) > 1}
+	if len(same) > 0 {
+		c.Document = p.of(i)
+	} else if c.Document = p.moved(f); c.Document.ID == "" {
+		c.Action = Create
 		return c
 	}
 	sum, err := f.Hash(ctx)
+	unchanged := f.Same || sum != "" && sum == f.Noted.SHA256
+	here := len(same) > 0
 	switch {
 	case err != nil:
 		c.Action, c.Err = Fail, err
-	case sum == c.Document.SHA256:
+	case here && sum == c.Document.SHA256:
 		c.Action = Leave
-	case f.Imported == c.Document.ID:
+	case here && (f.Noted.Document == "" || f.Noted.Replace || f.Noted.isOf(c.Document)):
+		c.Action = Update
+	case unchanged || sum == c.Document.SHA256:
 		c.Action = Keep
+	default:
+		c.Action, c.Err = Fail, ErrConflict
 	}
 	return c
 }
 
-// renames finds new files that have the bytes of a document without a file, and
-// returns the documents that are left.
-func (p *planner) renames(ctx context.Context, gone []Document) (left []Document, err error) {
+// isOf reports whether a document has the content that was noted.
+func (n Noted) isOf(d Document) bool {
+	if n.SHA256 != "" && d.SHA256 != "" {
+		return n.SHA256 == d.SHA256
+	}
+	return n.Document == d.ID && n.Version == d.Version
+}
+
+// moved returns the document that an import made of a file and that somebody gave
+// another path, at which there is no file.
+func (p *planner) moved(f File) Document {
+	d := p.byID[f.Noted.Document]
+	if _, taken := p.taken[d.Path]; taken || !f.Noted.Made || f.Noted.Replace {
+		return Document{}
+	}
+	return d
+}
+
+// renames finds new files that have the bytes of a document that may be renamed,
+// and returns the ids of those documents.
+func (p *planner) renames(ctx context.Context, movable []Document) (renamed map[string]bool, err error) {
 	byHash := make(map[string][]Document)
-	for _, d := range gone {
+	for _, d := range movable {
 		if d.SHA256 != "" {
 			byHash[d.SHA256] = append(byHash[d.SHA256], d)
 		}
 	}
-	used := make(map[string]bool)
+	renamed = make(map[string]bool)
 	for _, c := range p.changes {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -178,8 +237,8 @@ func (p *planner) renames(ctx context.Context, gone []Document) (left []Document
 		// One of the same name was moved rather than renamed.
 		n := max(0, slices.IndexFunc(same, func(d Document) bool { return path.Base(d.Path) == path.Base(f.Path) }))
 		c.Action, c.Document = Rename, same[n]
-		used[same[n].ID] = true
+		renamed[same[n].ID] = true
 		byHash[sum] = slices.Delete(same, n, n+1)
 	}
-	return slices.DeleteFunc(gone, func(d Document) bool { return used[d.ID] }), nil
+	return renamed, nil
 }
