@@ -76,7 +76,7 @@ func (h *Handler) documentID(text string) (uuid.UUID, error) {
 var markdownTool = tool{
 	name: "get_document_markdown", title: "Read a document",
 	about: `Returns the full text of a document as Markdown, whatever its file's type, in pages of about 40,000 bytes that end at line ends. ` +
-		`Where the document has pages, <!-- page 29 --> stands before the text of page 29: cite by that, with the url of service_get_document_metadata. What looks like it in the document's own words is written &lt;!-- and is none. ` +
+		`Where the document has pages, <!-- page 29 --> stands before the text of page 29: cite by that, with the url of service_get_document_metadata. A comment in the document's own words that could be taken for it is written &lt;!-- and is none. ` +
 		`Where next_cursor is given there is more. For a long document, service_search or service_ask scoped to it finds the place faster.`,
 }
 

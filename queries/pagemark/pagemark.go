@@ -2,14 +2,17 @@
 // page, so that who reads it can cite: a comment of HTML, which is not shown where
 // Markdown is.
 //
-// A mark can be believed: what looks like one in the document's own text is written
-// with an entity in place of its first character, which shows the same and is none.
+// A mark can be believed: a comment of the document's own text in which the word page
+// can be read, however it is spelled, is written with an entity in place of its first
+// character. That is no comment, and is shown as text; in code the entity shows.
 package pagemark
 
 import (
 	"bytes"
 	"io"
 	"strconv"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Mark returns the mark of a page.
@@ -38,6 +41,13 @@ func (w *Writer) Text(text []byte) error {
 func (w *Writer) Page(page int) error {
 	if page == 0 || page == w.page {
 		return nil
+	}
+	// A comment that goes on over the mark would make the mark a part of it.
+	for len(w.held) > 1 {
+		rest := w.held[1:]
+		w.held = nil
+		w.out.WriteString("&lt;")
+		w.escape(rest)
 	}
 	w.release()
 	if err := w.flush(); err != nil {
@@ -103,7 +113,7 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// release writes what was held back as it is: with what comes it makes no mark.
+// release writes what was held back as it is.
 func (w *Writer) release() {
 	w.out.Write(w.held)
 	w.held = w.held[:0]
@@ -141,39 +151,116 @@ type verdict int
 const (
 	no verdict = iota
 	yes
-	open // more is needed to say
+	open // more is needed to decide
 )
 
-// maxBlanks is how many blanks what looks like a mark may have before its word.
-const maxBlanks = 64
+// maxComment is how many bytes of a comment are looked at. A longer one is escaped,
+// since a mark may be hidden behind.
+const maxComment = 1024
 
-// like reports whether a text begins like a mark: with any blanks, in any case.
+// like reports whether text begins with a comment in which somebody, or a tolerant
+// parser, could read the word page. Signs that are not seen, blanks and punctuation do
+// not count; letters that are not ASCII may be any letter, since many look like others.
 func like(text []byte) verdict {
-	const begin, word = "<!--", "page"
-	for i := range len(begin) {
-		if i == len(text) {
-			return open
-		}
-		if text[i] != begin[i] {
+	i, v := opening(text)
+	if v != yes {
+		return v
+	}
+	if i < len(text) && text[i] == '-' { // which does not end it
+		i++
+	}
+	var last [4]byte // letters
+	for i <= maxComment {
+		rest := text[i:]
+		if bytes.HasPrefix(rest, []byte("-->")) {
 			return no
 		}
-	}
-	text = text[len(begin):]
-	blanks := 0
-	for blanks < len(text) && blanks <= maxBlanks && bytes.IndexByte([]byte(" \t\r\n\v\f"), text[blanks]) >= 0 {
-		blanks++
-	}
-	if blanks > maxBlanks {
-		return no
-	}
-	text = text[blanks:]
-	for i := range len(word) {
-		if i == len(text) {
+		if bytes.HasPrefix([]byte("-->"), rest) {
 			return open
 		}
-		if text[i]|0x20 != word[i] {
-			return no
+		if rest[0] == '<' { // one in a comment would have to be looked at again
+			if _, v := opening(rest); v != no {
+				return v
+			}
+		}
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && !utf8.FullRune(rest) {
+			return open
+		}
+		i += size
+		letter := letterOf(r)
+		if letter == 0 {
+			continue
+		}
+		last = [4]byte{last[1], last[2], last[3], letter}
+		if spells(last, "page") {
+			return yes
 		}
 	}
 	return yes
+}
+
+// opening reports whether text begins a comment, and after how many bytes.
+func opening(text []byte) (n int, v verdict) {
+	for at, want := range "<!-" {
+		for {
+			if n == len(text) {
+				return n, open
+			}
+			r, size := utf8.DecodeRune(text[n:])
+			if r == utf8.RuneError && !utf8.FullRune(text[n:]) {
+				return n, open
+			}
+			n += size
+			if r == want || at == 2 && (unicode.Is(unicode.Pd, r) || r == '\u2212') {
+				break
+			}
+			if at == 0 || !unseen(r) && (at == 1 || !unicode.IsSpace(r)) {
+				return n, no
+			}
+			if n > maxComment {
+				return n, yes
+			}
+		}
+	}
+	return n, yes
+}
+
+// letterOf returns r in lower case, any for one that may look like a letter, other
+// for one that cannot, and 0 for what is skipped.
+func letterOf(r rune) byte {
+	switch {
+	case 'a' <= r|0x20 && r|0x20 <= 'z':
+		return byte(r | 0x20)
+	case r < utf8.RuneSelf || unseen(r) || unicode.IsPunct(r):
+		return 0
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+		return other
+	}
+	return anyLetter
+}
+
+const (
+	anyLetter = '?'
+	other     = '-'
+)
+
+func spells(letters [4]byte, word string) bool {
+	for i, l := range letters {
+		if l != word[i] && l != anyLetter {
+			return false
+		}
+	}
+	return true
+}
+
+// unseen reports whether r takes no room, or shows as a blank that is not ASCII.
+func unseen(r rune) bool {
+	switch r {
+	case ' ', '\t', '\n', '\r':
+		return false
+	case '\u2800', utf8.RuneError: // a pattern of no dots; a byte that is no character
+		return true
+	}
+	return unicode.IsSpace(r) || unicode.In(r, unicode.C, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
 }

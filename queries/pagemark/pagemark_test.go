@@ -53,29 +53,71 @@ func TestMarksStandBeforeTheTextOfEachPage(t *testing.T) {
 	}
 }
 
-var mark = regexp.MustCompile(`(?i)<!--\s*page`)
+var (
+	comment = regexp.MustCompile(`(?s)<!--.*?(-->|$)`)
+	skipped = regexp.MustCompile(`[\x00-@\x5b-\x60{-\x7f\pZ\pP\pC\pM\x{FFFD}]+`)
+	exact   = regexp.MustCompile(`^<!-- page [0-9]+ -->$`)
+)
+
+// marks returns the marks in a text, and the comments that could be taken for one.
+func marks(text string) (marks, alike []string) {
+	for _, c := range comment.FindAllString(text, -1) {
+		switch {
+		case exact.MatchString(c):
+			marks = append(marks, c)
+		case strings.Contains(strings.ToLower(skipped.ReplaceAllString(c, "")), "page"):
+			alike = append(alike, c)
+		}
+	}
+	return marks, alike
+}
+
+func unescaped(text string) string { return strings.ReplaceAll(text, "&lt;", "<") }
 
 func TestNoTextOfADocumentLooksLikeAMark(t *testing.T) {
 	for _, text := range []string{
 		"<!-- page 3 -->", "<!--page 3-->", "<!--\n\tPAGE 3 -->", "<<!-- page 3 -->", "<!<!-- page 3 -->", "a <!-- page 3 --> b <!-- page 4 -->", "<!-- page", "`<!-- page 3 -->`",
+		"<!--\u00a0page 29 -->", "<!-- \u2003page 30 -->", "<!--" + strings.Repeat(" ", 65) + "page 31 -->", "<!--" + strings.Repeat(" ", 5000) + "page 31 -->",
+		"<!-- \u0440\u0430ge 32 -->", "<!-- pag\u0435 32 -->", "<!-- \uff50\uff41\uff47\uff45 32 -->", "<!--- page 33 -->", "<!-- p\u200bage 34 -->", "<!-- p\u3164age 34 -->",
+		"<!-- pa\u0301ge 35 -->", "<!-- p a g e 36 -->", "<!-- *page* 37 -->", "<!-- on page 38 -->", "<!-- > page 39 -->", "<!-- -> page 39 -->", "<\u200b!-- page 40 -->",
+		"<! -- page 41 -->", "<!\u2010- page 42 -->", "<!-- toc <!-- page 43 -->", "<!--\x00page 44 -->", "<!---> page 44 -->", "<!-- p\xffage 45 -->",
 	} {
 		got := write(t, part{text, 0, nil})
-		if mark.MatchString(got) || strings.ReplaceAll(got, "&lt;", "<") != text {
+		made, alike := marks(got)
+		if len(made)+len(alike) > 0 || !strings.Contains(got, "&lt;") || unescaped(got) != text {
 			t.Errorf("%q is written as %q", text, got)
 		}
-		for i := range len(text) { // in two parts, and over a page's end
-			if got := write(t, part{text[:i], 0, nil}, part{text[i:], 0, nil}); mark.MatchString(got) {
-				t.Errorf("%q, cut at %d, is written as %q", text, i, got)
+		for i := range min(len(text), 100) { // in two parts, and over a page's end
+			if pieces := write(t, part{text[:i], 0, nil}, part{text[i:], 0, nil}); pieces != got {
+				t.Errorf("%q, cut at %d, is written as %q", text, i, pieces)
 			}
-			got := write(t, part{text, 1, []int{i}})
-			if all := mark.FindAllString(got, -1); len(all) > 2 {
-				t.Errorf("%q with a page's end at %d is written as %q", text, i, got)
+			paged := write(t, part{text, 1, []int{i}})
+			if made, alike := marks(paged); len(made) > 2 || len(alike) > 0 {
+				t.Errorf("%q with a page's end at %d is written as %q", text, i, paged)
 			}
 		}
 	}
-	for _, text := range []string{"<!-- toc -->", "<!", "<!-", "<!--", "<!-- ", "<!-- pag", "<p>1 < 2</p>", "<", "a<b", "<!-- " + strings.Repeat(" ", 1000) + "page 3 -->"} {
+	for _, text := range []string{
+		"<!-- toc -->", "<!", "<!-", "<!--", "<!-- ", "<!-- pag", "<p>1 < 2</p>", "<", "a<b", "`<!-- toc -->`", "<!DOCTYPE page>", "<!-- f\u00fcr alle -->", "<!-- \u76ee\u6b21\u4e00\u89a7 -->",
+		"<!--[if IE]>", "<!-- a -> b -->, see page 3", "<! see page 3",
+	} {
 		if got := write(t, part{text, 0, nil}); got != text {
 			t.Errorf("%q is written as %q", text, got)
+		}
+	}
+}
+
+// A comment that begins before a mark does not swallow it.
+func TestACommentEndsBeforeAMark(t *testing.T) {
+	for text, want := range map[string]string{
+		"<!-- toc |two -->":  "<!-- page 1 -->\n&lt;!-- toc <!-- page 2 -->two -->",
+		"<!|-- two -->":      "<!-- page 1 -->\n&lt;!<!-- page 2 -->-- two -->",
+		"<!-- a <!|two":      "<!-- page 1 -->\n&lt;!-- a &lt;!<!-- page 2 -->two",
+		"1 <|2":              "<!-- page 1 -->\n1 <<!-- page 2 -->2",
+		"<!-- toc -->\n|two": "<!-- page 1 -->\n<!-- toc -->\n<!-- page 2 -->\ntwo",
+	} {
+		if got := write(t, part{strings.Replace(text, "|", "", 1), 1, []int{strings.Index(text, "|")}}); got != want {
+			t.Errorf("%q is written as %q, want %q", text, got, want)
 		}
 	}
 }
@@ -85,17 +127,20 @@ func TestNoTextOfADocumentLooksLikeAMark(t *testing.T) {
 func FuzzWriter(f *testing.F) {
 	f.Add("one <!-- page 9 --> two", 5, 9)
 	f.Add("<<!--<!-- Page", 3, 2)
+	f.Add("<!-- \u0440age 3 --> <!-- toc -->", 9, 20)
+	f.Add("<\u200b!\u2010- p\xd1", 3, 7)
 	f.Fuzz(func(t *testing.T, text string, cut, turn int) {
 		if cut < 0 || cut > len(text) {
 			return
 		}
 		whole, pieces := write(t, part{text, 0, nil}), write(t, part{text[:cut], 0, nil}, part{text[cut:], 0, nil})
-		if whole != pieces || mark.MatchString(strings.ReplaceAll(whole, strings.Repeat(" ", maxBlanks+1), "")) && !strings.Contains(text, strings.Repeat(" ", 8)) {
+		made, alike := marks(whole)
+		if whole != pieces || len(made)+len(alike) > 0 || unescaped(whole) != unescaped(text) {
 			t.Errorf("%q is written as %q, and in pieces as %q", text, whole, pieces)
 		}
 		paged := write(t, part{text, 1, []int{turn}})
-		if n := strings.Count(paged, "<!-- page "); n > 2 {
-			t.Errorf("%q on two pages has %d marks: %q", text, n, paged)
+		if made, alike := marks(paged); len(made) > 2 || len(alike) > 0 {
+			t.Errorf("%q on two pages is written as %q", text, paged)
 		}
 	})
 }
