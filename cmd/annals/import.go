@@ -139,13 +139,19 @@ func (c *importConfig) carryOut(cmd *cobra.Command, dataDir string, t tree, key 
 		return err
 	}
 	state := &importState{path: c.state, key: key}
+	restart := c.restart && !t.single // other files of the folder are noted there, too
 	if c.dryRun {
-		err = state.load(c.restart)
-	} else if state, err = openState(c.state, key, c.restart); err == nil {
+		err = state.load(restart)
+	} else if state, err = openState(c.state, key, restart); err == nil {
 		defer func() { err = errors.Join(err, state.close()) }()
 	}
 	if err != nil {
 		return err
+	}
+	if c.restart && t.single {
+		if err := state.restart(t.files[0].Path, c.dryRun); err != nil {
+			return err
+		}
 	}
 	// Nothing is drawn over a question.
 	asks := c.delete && !c.yes && !c.dryRun

@@ -165,6 +165,26 @@ func TestImportKeepsWhatWasChangedAtTheServer(t *testing.T) {
 	}
 }
 
+// What is started anew for one file is not for those beside it.
+func TestImportRestartsOneFileAlone(t *testing.T) {
+	core := newFakeCore(t)
+	dir := t.TempDir()
+	writeFile(t, dir, "a.md", "mine a")
+	writeFile(t, dir, "b.md", "mine b")
+	core.withVault([]map[string]any{vaultDocument("d1", "a.md", "theirs a", 2), vaultDocument("d2", "b.md", "theirs b", 2)}, nil)
+	f := newFolderImporter(t, core, dir)
+	f.noted(t, madeOf("a.md", "d1", "mine a"), madeOf("b.md", "d2", "mine b"))
+	f.restart, f.dir = true, filepath.Join(dir, "a.md")
+	if got, err := f.run(t.Context()); err != nil || got.Imported != 1 || !slices.Equal(core.received, []string{"Top/a.md"}) {
+		t.Errorf("one file: outcome = %+v, %v; received %q", got, err, core.received)
+	}
+	f.restart, f.dir = false, dir
+	core.received = nil
+	if got, err := f.run(t.Context()); err != nil || got.Kept != 2 || len(core.received) > 0 {
+		t.Errorf("the folder: outcome = %+v, %v; received %q, want the documents kept that were changed at the server", got, err, core.received)
+	}
+}
+
 // A plain import renames what it made alone, and not what somebody gave another name.
 func TestImportLeavesDocumentsOfOthersAlone(t *testing.T) {
 	core := newFakeCore(t)

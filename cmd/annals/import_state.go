@@ -130,10 +130,15 @@ func (s *importState) load(fresh bool) error {
 	}
 	for path, o := range made {
 		if o.Made {
-			s.done[path] = fileOutcome{localFile: localFile{Path: path}, Document: o.Document, Made: true, Outcome: outcomeForgotten, Error: "forgotten by --restart"}
+			s.done[path] = o.forgotten()
 		}
 	}
 	return nil
+}
+
+// forgotten is what is left of a note.
+func (o fileOutcome) forgotten() fileOutcome {
+	return fileOutcome{localFile: localFile{Path: o.Path}, Document: o.Document, Made: o.Made, Outcome: outcomeForgotten, Error: "forgotten by --restart"}
 }
 
 func (s *importState) read() error {
@@ -182,6 +187,8 @@ func (s *importState) apply(l stateLine) {
 		switch before, ok := s.done[o.Path]; {
 		case o.Outcome == outcomeMoved:
 			delete(s.done, o.Path)
+		case o.Outcome == outcomeForgotten:
+			s.done[o.Path] = o
 		case o.Error != "" && ok: // what was known of the document is known still
 			before.localFile, before.Error = o.localFile, o.Error
 			s.done[o.Path] = before
@@ -251,6 +258,20 @@ func (s *importState) noted(f localFile) (o fileOutcome, sent string) {
 // ended notes what became of files; of all of a job's, if job is not empty.
 func (s *importState) ended(job string, outcomes []fileOutcome) error {
 	return s.append(stateLine{Job: job, Done: outcomes})
+}
+
+// restart forgets what was noted of one file; with dryRun set, here alone.
+func (s *importState) restart(name string, dryRun bool) error {
+	o, ok := s.done[name]
+	if !ok {
+		return nil
+	}
+	l := stateLine{Done: []fileOutcome{o.forgotten()}}
+	if dryRun {
+		s.apply(l)
+		return nil
+	}
+	return s.append(l)
 }
 
 func (s *importState) append(l stateLine) error {
