@@ -303,6 +303,9 @@ func TestImportSendsATreeOnce(t *testing.T) {
 	if want := []string{"Top/empty.txt", "Top/sub1/file001.md"}; !slices.Equal(core.received, want) {
 		t.Errorf("the second time the server received %v, want %v", core.received, want)
 	}
+	if v := core.versions["Top/sub1/file001.md"]; v != 1 {
+		t.Errorf("the changed file replaces version %d, want 1, which the import made: there is no vault to compare with", v)
+	}
 	f.restart = true
 	if got, _ = f.run(t.Context()); got.Duplicates != 350 {
 		t.Errorf("outcome of a restart = %+v, want all duplicates", got)

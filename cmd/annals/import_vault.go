@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"annals/cmd/annals/mirror"
 )
@@ -75,17 +76,12 @@ func (c *vaultClient) pages(ctx context.Context, path string, where url.Values, 
 // nextCursor returns the cursor in the Link header of a listing, "" at its end. The
 // address that it names is not called: it is that of the server's own view.
 func nextCursor(link string) string {
-	if len(link) < 2 || link[0] != '<' {
+	address, _, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
+	u, err := url.Parse(address)
+	if err != nil {
 		return ""
 	}
-	for i := range link {
-		if link[i] == '>' {
-			if u, err := url.Parse(link[1:i]); err == nil {
-				return u.Query().Get("cursor")
-			}
-		}
-	}
-	return ""
+	return u.Query().Get("cursor")
 }
 
 // makeFolder makes a folder, or returns that of the path where there is one by now.
