@@ -173,7 +173,7 @@ func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Cl
 			return claim, err
 		}
 	}
-	return Claim{}, fault.Errorf(fault.Unavailable, "the same file was filed and removed %d times in this folder", maxClaims)
+	return Claim{}, fault.Errorf(fault.Invalid, "the same file was imported to this folder and moved, changed or deleted %d times, and no more can be: import it to another folder", maxClaims)
 }
 
 // KnownDuplicate tells whether a document that the read side knows is in the

@@ -107,6 +107,8 @@ type Upload struct {
 	Version   int  // that the document must have to be replaced; 0: any
 	// Refused says why the file will not be read, as a sentence for the user.
 	Refused string
+
+	existing bool // AdmitImport found the document that it replaces
 }
 
 // Refuse notes that the file will not be read, and why, unless that was noted
@@ -201,7 +203,7 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 	return events.FileAccepted{
 		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
 		SHA256: u.SHA256, Size: u.Size, MediaType: u.MediaType, Refused: u.Refused,
-		Replace: u.replaces(), Version: u.version(),
+		Replace: u.replaces(), Version: u.version(), Existing: u.existing && u.replaces(),
 	}, nil
 }
 
@@ -245,6 +247,11 @@ func (h *Handler) startImport(ctx context.Context, user events.User, correlation
 		hold, err := h.HoldImport(ctx, user)
 		if err == nil {
 			err = h.AdmitImport(ctx, user, hold, uploads)
+		}
+		for i := range uploads {
+			f := data[i].(events.FileAccepted)
+			f.Existing = uploads[i].existing && f.Replace
+			data[i] = f
 		}
 		return hold, err
 	}

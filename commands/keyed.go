@@ -84,8 +84,9 @@ func sameFile(was, is events.FileAccepted) error {
 		was = events.FileAccepted{File: was.File, Name: was.Name, Folder: was.Folder}
 		is = events.FileAccepted{File: is.File, Name: is.Name, Folder: is.Folder}
 	}
-	// Which folders of the path exist has changed since, and is not the caller's.
-	is.Under, is.Rest = was.Under, was.Rest
+	// Which folders of the path exist has changed since, and whether the document
+	// does; neither is the caller's.
+	is.Under, is.Rest, is.Existing = was.Under, was.Rest, was.Existing
 	if !bytes.Equal(encoded(was), encoded(is)) {
 		return otherFile(was.File, was.Name)
 	}

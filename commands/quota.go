@@ -68,6 +68,9 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	if err != nil {
 		return err
 	}
+	for i := range uploads {
+		uploads[i].existing = replaced[i]
+	}
 	if err := h.checkUpload(ctx, user, data...); err != nil {
 		return err
 	}
@@ -78,8 +81,8 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 }
 
 // replaced returns the accepted files, by index, that take the place of documents
-// which the read side knows. Until they are filed they count as documents of
-// their own all the same, since it may not come to that.
+// which the read side knows. They take no room for documents; holdReplacement judges
+// those that become one all the same, because the name is free when they are filed.
 func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]bool, error) {
 	var folders []uuid.UUID
 	var names []string
@@ -240,6 +243,35 @@ func (h *Handler) HoldText(ctx context.Context, user events.User, d Destination,
 		return nil, fault.Errorf(fault.Invalid, "there is no room for the file's text, of which %s are kept: %w", quota.Bytes.Show(takes[quota.Bytes]), err)
 	}
 	return hold, err
+}
+
+// holdReplacement takes room for the document that a file becomes whose place was
+// taken when it was accepted, so that none was taken then. What does not fit is of
+// kind fault.Invalid: the file fails.
+func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (*quota.Hold, error) {
+	hold, err := h.Quota.Begin(ctx, f.User)
+	if hold == nil || err != nil {
+		return nil, err
+	}
+	takes := quota.Limits{quota.Documents: 1}
+	var parts []quota.Part
+	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		if path := t.path(folder); len(path) > 0 { // or it fails by itself
+			parts = []quota.Part{{Space: t.space(path), Takes: takes}}
+		}
+		return nil
+	})
+	if err == nil {
+		err = hold.Admit(ctx, takes, parts)
+	}
+	if err == nil {
+		return hold, nil
+	}
+	hold.Close()
+	if fault.Is(err, fault.TooLarge) {
+		err = fault.Errorf(fault.Invalid, "the document that the file was to replace is no longer there, and there is no room for a new one: %w", err)
+	}
+	return nil, err
 }
 
 // SettleText has what HoldText took count by what is in the log now.

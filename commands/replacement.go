@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
+	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
 
@@ -51,7 +53,7 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	}
 	if len(found) == 0 {
 		if v := f.Accepted.Version; v > 0 {
-			return Claim{}, fault.Errorf(fault.Conflict, "there is no document %q in the folder any more, of which version %d was to be replaced", f.Accepted.Name, v)
+			return Claim{}, NoVersion(f.Accepted)
 		}
 		return Claim{Document: free, Folder: folder, Outcome: events.OutcomeCreated}, nil
 	}
@@ -70,6 +72,12 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 		claim.Notes = append(claim.Notes, "the document has content that was uploaded after this file, which is kept")
 	}
 	return claim, err
+}
+
+// NoVersion is the error of a file that is to replace a version of a document which
+// is not there.
+func NoVersion(f events.FileAccepted) error {
+	return fault.Errorf(fault.Conflict, "there is no document %q in the folder, of which version %d was to be replaced", f.Name, f.Version)
 }
 
 // standing is a document as one that a file may replace.
@@ -95,23 +103,44 @@ func (h *Handler) standing(ctx context.Context, f ImportFile, folder, id uuid.UU
 	return s, err
 }
 
-// madeByName returns the documents that were made in a folder by files that
+// maxLooks is how many of the documents that were made in a folder under one name
+// are looked at. In place, the read side knows all but the newest.
+const maxLooks = 100
+
+// madeByName returns the documents that were made last in a folder by files that
 // replace one of a name, the newest first, and the id of the next one.
 func (h *Handler) madeByName(ctx context.Context, folder uuid.UUID, name string) (made []uuid.UUID, free uuid.UUID, err error) {
-	for n := range maxClaims {
-		free = events.NamedDocumentID(folder, name, n)
-		exists := false
-		err = view(ctx, h, h.documents, events.DocumentStream(free), func(d *document) error {
-			exists = d.exists
-			return nil
-		})
-		if err != nil || !exists {
-			slices.Reverse(made)
-			return made, free, err
-		}
-		made = append(made, free)
+	n, err := h.countByName(ctx, folder, name)
+	if err != nil {
+		return nil, uuid.Nil, err
 	}
-	return nil, uuid.Nil, fault.Errorf(fault.Unavailable, "a file of this name was filed and removed %d times in this folder", maxClaims)
+	for i := n - 1; i >= max(0, n-maxLooks); i-- {
+		made = append(made, events.NamedDocumentID(folder, name, i))
+	}
+	return made, events.NamedDocumentID(folder, name, n), nil
+}
+
+// countByName returns how many documents madeByName has to choose from. Their
+// numbers have no gaps, so that few of them have to be read.
+func (h *Handler) countByName(ctx context.Context, folder uuid.UUID, name string) (n int, err error) {
+	exists := func(n int) (there bool) {
+		if err == nil {
+			err = view(ctx, h, h.documents, events.DocumentStream(events.NamedDocumentID(folder, name, n)), func(d *document) error {
+				there = d.exists
+				return nil
+			})
+		}
+		return there
+	}
+	least, most := 0, 0
+	for most < maxClaims && exists(most) {
+		least, most = most+1, min(2*most+1, maxClaims)
+	}
+	n = least + sort.Search(most-least, func(i int) bool { return !exists(least + i) })
+	if err == nil && n == maxClaims {
+		err = fault.Errorf(fault.Invalid, "%d files named %q were imported to this folder and moved or deleted, and no more can be with replace: import the file without it, or under another name", maxClaims, name)
+	}
+	return n, err
 }
 
 // claimReplacement judges what is left to do for a file that is to become this
@@ -220,19 +249,28 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 func (h *Handler) FileReplacement(ctx context.Context, f ImportFile, claim Claim, content events.Content) (became Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(claim.Document)
+	var hold *quota.Hold
+	defer func() { hold.Close() }()
 	err = h.filing.file(ctx, func() error {
-		_, err := do(ctx, h, h.documents, action[*document]{
+		at, err := do(ctx, h, h.documents, action[*document]{
 			name: "replace document", stream: stream, cause: f.Cause,
 			allow: func(ctx context.Context, d *document) error {
 				if d.claimReplacement(f, claim.Document).Own {
 					return nil // it was filed when the user could
 				}
-				return h.mayWrite(ctx, f.User, claim.Folder)
+				err := h.mayWrite(ctx, f.User, claim.Folder)
+				if err == nil && hold == nil && claim.Version == 0 && f.Accepted.Existing {
+					hold, err = h.holdReplacement(ctx, f, claim.Folder)
+				}
+				return err
 			},
 			decide: replaceDocument{f, claim, content}.decide,
 			id:     func(revision int64, data events.Data) uuid.UUID { return f.EventID(stream, revision, data) },
 			seen:   func(d *document) { became = d.claimReplacement(f, claim.Document) },
 		})
+		if err == nil {
+			hold.Settle(at)
+		}
 		return err
 	})
 	became.Notes = claim.Notes

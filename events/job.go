@@ -31,6 +31,9 @@ type FileAccepted struct {
 	// Replace says that the file takes the place of the document of its name in
 	// the folder: as new content of it, or as a new document where there is none.
 	Replace bool `json:"replace,omitempty"`
+	// Existing says that there was such a document when the file was accepted, so
+	// that no room for another one is taken while the file waits.
+	Existing bool `json:"existing,omitempty"`
 }
 
 // ImportRequested makes an import job exist: all its files are accepted.

@@ -14,7 +14,7 @@ import (
 // it counts.
 func (s *Server) ingest(c *call) (any, error) {
 	u := &upload{Server: s, call: c, Intake: Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes}}
-	u.Replaces = func(file int) bool { return file < len(u.metadata) && u.metadata[file].replace }
+	u.Replaces = func(file int) bool { return !u.given || file < len(u.metadata) && u.metadata[file].replace } // unknown before file_metadata
 	defer u.discard()
 	stream := queryBool(c.Request, "stream", &u.inQuery)
 	if err := u.recognise(); err != nil {

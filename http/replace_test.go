@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime/multipart"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"annals/commands/quota"
+	httpd "annals/http"
 )
 
 // replaced is what a result says of a file that was uploaded with replace.
@@ -195,11 +197,12 @@ func TestProgressTellsTheOutcome(t *testing.T) {
 // A version that is sent along keeps what others changed meanwhile.
 func TestReplaceOfAVersionMeetsThatVersionOrFails(t *testing.T) {
 	s := startStack(t)
+	folder := "A"
 	id := s.replace("A", "a.md", "one").DocumentID
 	upload := func(name, text string, version int) replaced {
 		t.Helper()
 		resp, body := s.upload("", func(w *multipart.Writer) {
-			w.WriteField("file_metadata", fmt.Sprintf(`[{"folder_name":"A","replace":true,"version":%d}]`, version))
+			w.WriteField("file_metadata", fmt.Sprintf(`[{"folder_name":%q,"replace":true,"version":%d}]`, folder, version))
 			addFile(w, name, text)
 		})
 		if resp.StatusCode != 200 {
@@ -221,6 +224,13 @@ func TestReplaceOfAVersionMeetsThatVersionOrFails(t *testing.T) {
 	}
 	if got := upload("b.md", "three", 1); got.Success || !strings.Contains(got.Error, "there is no document \"b.md\"") {
 		t.Errorf("version 1 of none: %+v", got)
+	}
+	folder = "B/x"
+	if got := upload("a.md", "three", 1); got.Success || !strings.Contains(got.Error, "there is no document \"a.md\" in the folder,") {
+		t.Errorf("version 1 in no folder: %+v", got)
+	}
+	if _, body := s.do("GET", "/vault/folders", ""); strings.Contains(body, `"B"`) {
+		t.Errorf("a file that failed leaves the folders %s", body)
 	}
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"A","version":1}]`)
@@ -259,15 +269,91 @@ func TestReplacingNeedsNoRoomForDocuments(t *testing.T) {
 		if what == "a new name" {
 			name = "c.md"
 		}
-		resp, body := s.upload("", func(w *multipart.Writer) {
-			w.WriteField("file_metadata", metadata)
-			addFile(w, name, "three")
-		})
-		if resp.StatusCode != 413 || !strings.Contains(body, "you have 2 documents") {
-			t.Errorf("%s: %d %s, want it refused", what, resp.StatusCode, body)
+		for _, first := range []bool{true, false} {
+			resp, body := s.upload("", orders(first, metadata, name, "three"))
+			s.refusedBy(what, resp.StatusCode, body, "you have 2 documents")
 		}
+	}
+	again := func() (*http.Response, string) {
+		return s.upload("", orders(false, `[{"folder_name":"A","replace":true}]`, "a.md", "four"), "Idempotency-Key", "last")
+	}
+	resp, body := again()
+	if resp.StatusCode != 200 {
+		t.Fatalf("a replacement whose file_metadata comes last: %d %s", resp.StatusCode, body)
+	}
+	if resp, repeated := again(); resp.StatusCode != 200 || decode[jobReply](t, repeated).JobID != decode[jobReply](t, body).JobID {
+		t.Errorf("the same again: %d %s, want the job of %s", resp.StatusCode, repeated, body)
+	}
+	if j := s.finish(decode[jobReply](t, body).JobID); j.Successful != 1 || j.Results[0].DocumentID != a {
+		t.Errorf("a replacement whose file_metadata comes last became %+v", j)
 	}
 	if names := s.inFolder(s.folderOf(b)); len(names) != 2 {
 		t.Errorf("the folder holds %v", names)
+	}
+}
+
+// orders writes the fields of an upload of one file with file_metadata first or
+// last.
+func orders(first bool, metadata, name, text string) func(*multipart.Writer) {
+	return func(w *multipart.Writer) {
+		if first {
+			w.WriteField("file_metadata", metadata)
+		}
+		addFile(w, name, text)
+		if !first {
+			w.WriteField("file_metadata", metadata)
+		}
+	}
+}
+
+// Files that were let in to replace documents do not exceed a limit when those have
+// other names by the time that the files are filed.
+func TestReplacingCannotExceedLimits(t *testing.T) {
+	for what, limits := range map[string][2]quota.Limits{
+		"of a user":   {{quota.Documents: 3}, {}},
+		"of a folder": {{}, {quota.Documents: 3}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			letGo := make(chan struct{}, 100)
+			s := limit(t, limits[0], limits[1], func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, letGo} })
+			for range 3 {
+				letGo <- struct{}{}
+			}
+			ids := make(map[string]string)
+			for _, name := range []string{"a.md", "b.md", "c.md"} {
+				ids[name] = s.replace("A", name, "one "+name).DocumentID
+			}
+			s.passUsage()
+			resp, body := s.upload("", func(w *multipart.Writer) {
+				addFile(w, "a.md", "two a")
+				addFile(w, "b.md", "two b")
+				addFile(w, "c.md", "two c")
+				const entry = `{"folder_name":"A","replace":true}`
+				w.WriteField("file_metadata", "["+entry+","+entry+","+entry+"]")
+			})
+			if resp.StatusCode != 200 {
+				t.Fatalf("%d %s", resp.StatusCode, body)
+			}
+			for _, name := range []string{"a.md", "b.md"} {
+				if resp, body := s.do("PATCH", "/vault/documents/"+ids[name], `{"name":"old `+name+`"}`, "If-Match", `"1"`); resp.StatusCode != 200 {
+					t.Fatal(body)
+				}
+			}
+			if resp, body := s.do("DELETE", "/vault/documents/"+ids["c.md"]+"?version=1", ""); resp.StatusCode >= 300 {
+				t.Fatal(body)
+			}
+			s.passUsage()
+			close(letGo)
+			j := s.finish(decode[jobReply](t, body).JobID)
+			if j.Successful != 1 {
+				t.Errorf("of three files that become new documents, with room for one, %d were filed: %+v", j.Successful, j)
+			}
+			if !strings.Contains(fmt.Sprintf("%+v", j), "no longer there, and there is no room for a new one") {
+				t.Errorf("the job says %+v", j)
+			}
+			if names := s.inFolder(s.folderNamed("A")); len(names) != 3 {
+				t.Errorf("the folder holds %v", names)
+			}
+		})
 	}
 }

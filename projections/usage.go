@@ -209,9 +209,10 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 		return nil
 	}
 	makes, rest := 1, d.Rest
-	if d.Document != uuid.Nil {
+	if d.Document != uuid.Nil || d.Existing {
 		makes = 0
-	} else if d.Under == uuid.Nil {
+	}
+	if d.Document == uuid.Nil && d.Under == uuid.Nil {
 		rest = d.Folder
 	}
 	folders := 0

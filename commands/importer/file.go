@@ -161,6 +161,8 @@ func (r *run) fileNew(ctx context.Context) error {
 	}
 	if found {
 		err = r.locate(ctx, folder)
+	} else if a := r.file.Accepted; a.Replace && a.Version > 0 {
+		err = settle(commands.NoVersion(a)) // before a folder is made for it
 	}
 	var content events.Content
 	if err == nil {
