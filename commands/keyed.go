@@ -40,9 +40,6 @@ type KeyedImport struct {
 	made  bool                  // the job exists
 }
 
-// Files returns how many files were accepted.
-func (k *KeyedImport) Files() int { return len(k.files) }
-
 // Same returns ErrOtherUpload unless the uploads are those that the job was
 // requested with. Of a file that was refused, then or now, only the name and the
 // folder are compared: its bytes may not have been read.
@@ -127,8 +124,8 @@ func (h *Handler) KeyedImport(ctx context.Context, user events.User, key string)
 	return k, nil
 }
 
-// HoldRepeat bounds how many requests of a user are under way, where they take
-// nothing else. What it returns is closed in the end.
+// HoldRepeat counts a repeated request among those that its user has under way. It
+// takes nothing else. The caller closes the hold.
 func (h *Handler) HoldRepeat(ctx context.Context, user events.User) (*quota.Hold, error) {
 	return h.Quota.Place(ctx, user)
 }

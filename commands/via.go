@@ -8,7 +8,7 @@ import (
 
 type viaKey struct{}
 
-// Through returns a context whose commands are told in the log as having come
+// Through returns a context whose commands are recorded in the log as having come
 // through a part of the program other than the REST interface.
 func Through(ctx context.Context, part string) context.Context {
 	return context.WithValue(ctx, viaKey{}, part)

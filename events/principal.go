@@ -28,8 +28,8 @@ type User struct {
 	Principal Principal   // user:…
 	Groups    []Principal // group:…
 	Admin     bool        // may do everything
-	// Token is the id of the program's token that the request came with, "" for
-	// any other; ReadOnly says that it changes nothing, whatever its user may.
+	// Token is the id of the API token that the request came with, "" for other
+	// requests. ReadOnly says that it changes nothing, whatever its user may do.
 	Token    string
 	ReadOnly bool
 }

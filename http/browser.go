@@ -9,16 +9,13 @@ import (
 	"strings"
 
 	"annals/events"
+	"annals/http/signin"
 )
 
 // A deep link opens for a person: a browser that asks for one without a token goes
 // through the sign-in and comes back with a cookie, which is good for the originals
 // that its user may read and for nothing else. Whoever sends a token, or does not ask
 // for a page, is answered as everywhere.
-
-// signInStep is the path below the sign-in's URL that a browser is sent to. It
-// comes back to the path that "to" names, and keeps what is behind the "#".
-const signInStep = "/document?to="
 
 // opened serves those who open a link in a browser, and leaves the rest to next.
 func (s *Server) opened(next http.Handler) http.Handler {
@@ -80,7 +77,7 @@ func (s *Server) signInFor(r *http.Request) string {
 	if s.hostAlone(s.IssuerURL) && !sameHost(s.IssuerURL, r.Host) {
 		return Link(s.IssuerURL, r.URL.EscapedPath())
 	}
-	return strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/") + signInStep + url.QueryEscape(r.URL.Path)
+	return strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/") + signin.DocumentStep + "?to=" + url.QueryEscape(r.URL.Path)
 }
 
 // shownAs returns how a browser is to take an original. Nothing is shown as a page,
@@ -116,8 +113,8 @@ var problemPage = htmltemplate.Must(htmltemplate.New("").Parse(`<!doctype html>
 </html>
 `))
 
-// showProblem tells a person why a document is not shown: in the same words whether
-// it is not there or not for them.
+// showProblem shows a person why a document is not shown: in the same words whether it
+// does not exist or they may not read it.
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events.User, err error) {
 	status, _ := describe(err)
 	title, text := "This did not work", "The document cannot be shown, by a fault of the service. Try again later."

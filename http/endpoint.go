@@ -55,8 +55,7 @@ func (d dialect) withStatus(status int, value any) reply {
 }
 
 // serve makes a handler of an endpoint: it knows the user before anything of
-// the body is read, and tells every fault in the service's dialect. effect is what
-// the endpoint does.
+// the body is read, and reports every fault in the service's dialect.
 func (s *Server) serve(d dialect, answer endpoint, does effect) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.answer(w, r, d, answer, does); err != nil {

@@ -12,9 +12,9 @@ import (
 	"annals/events/fault"
 )
 
-// ErrCursor is in the tree of the error of a search with a cursor that it did
-// not give. Its kind is fault.Invalid.
-var ErrCursor = errors.New("the cursor is not one of this search: send the same query, filters and user with it, or leave it out to begin anew")
+// ErrCursor is in the tree of the error of a search with a cursor that does not fit
+// it. Its kind is fault.Invalid.
+var ErrCursor = errors.New("the cursor is not one of this search: send the same query, filters and user with it, or leave it out to start over")
 
 // place is where a page of a search begins.
 type place struct {

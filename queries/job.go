@@ -166,8 +166,8 @@ func (f *fileRow) filedBefore() bool {
 	return f.duplicate || f.outcome == events.OutcomeUpdated || f.outcome == events.OutcomeUnchanged
 }
 
-// lookUp gives files whose documents were there before the tags of those. Of a document that the user may not read any more
-// nothing is told.
+// lookUp adds the tags of documents that were there before their files. It adds nothing
+// of a document that the user may no longer read.
 func (q *Queries) lookUp(ctx context.Context, user events.User, files []fileRow) error {
 	var ids []string
 	for _, f := range files {

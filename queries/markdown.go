@@ -148,12 +148,11 @@ type sectionRow struct {
 	text                       []byte
 }
 
-// turned is what a writer has that is to know the pages of what it is written.
+// turned is implemented by writers that need to know on which page the text is.
 type turned interface{ turned(page int) }
 
 // writeMarkdown writes a document's text with the marks of its pages. It names the
-// text by its stream in every statement: the numbers of rows are others in another
-// generation.
+// text by its stream in every statement, since row numbers differ between generations.
 func (q *Queries) writeMarkdown(ctx context.Context, d Document, to io.Writer) error {
 	w := &pagemark.Writer{W: to}
 	if t, ok := to.(turned); ok {

@@ -23,8 +23,8 @@ type MarkdownPage struct {
 // MarkdownPage returns the part of a document's Markdown that begins at a byte,
 // of at most so many bytes. It ends at the end of a line where it can, and
 // never within a character; where it begins within a page, that page's mark stands
-// before it. The versions of two parts' documents tell whether
-// they belong together.
+// before it. Two parts belong together if their documents have
+// the same version.
 func (q *Queries) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (p MarkdownPage, err error) {
 	if p.Document, err = q.Describe(ctx, user, id); err != nil {
 		return p, err

@@ -72,8 +72,8 @@ const firstPassages = `SELECT p.document, p.version, p.section, p.number FROM js
 		(SELECT q.section, q.number FROM passages q WHERE q.document = d.id AND q.version = d.shown ORDER BY q.section, q.number LIMIT 1)`
 
 // named returns the documents that the user may read and that are named as the
-// query asks. It looks at no other folders than those: what others have there
-// shows neither in what it returns nor in how long it takes.
+// query asks. It looks only at folders that the user may read: the names of others'
+// documents show neither in what it returns nor in how long it takes.
 func (q *Queries) named(ctx context.Context, v *viewer, user events.User, s Search) ([]named, error) {
 	terms := nameAsked(s.Query)
 	if len(terms) == 0 || s.Document != uuid.Nil {

@@ -48,7 +48,7 @@ func restoreCommand(dataDir func() string) *cobra.Command {
 			bucketHelp + "\n" +
 			"To list and read it is all that they must allow.\n\n" +
 			"Accounts come into the data folder wherever they lay; annals user copy takes them to PostgreSQL from there. Nobody is\n" +
-			"signed in by a restore, and tokens of programs are not in backups: make new ones by annals token create.",
+			"signed in by a restore, and API tokens are not in backups: make new ones by annals token create.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := backupPlace(cmd.Context(), args[0])

@@ -14,10 +14,10 @@ import (
 func tokenCommand(dataDir func() string) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "token NAME",
-		Short: "Print an ID token of one hour for a user, or manage the tokens of programs",
+		Short: "Print an ID token of one hour for a user, or manage API tokens",
 		Long: "Print an ID token of one hour for a user of the built-in sign-in. Whoever may read the data folder may do so.\n" +
-			"A program sends it as \"Authorization: Bearer TOKEN\". The commands below make tokens that last longer, and end them; a\n" +
-			"user of one of their names has tokens by: annals token -- create",
+			"A program sends it as \"Authorization: Bearer TOKEN\". The commands below make API tokens, which last longer, and end\n" +
+			"them. For a user who is called like one of them: annals token -- create",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {

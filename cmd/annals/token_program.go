@@ -16,16 +16,16 @@ import (
 	"annals/http/signin/apitoken"
 )
 
-// tokenCreateCommand makes a token by which a program signs in as itself.
+// tokenCreateCommand makes an API token, by which a program signs in as itself.
 func tokenCreateCommand(dataDir func() string) *cobra.Command {
 	lasts := apitoken.Lifetime(apitoken.DefaultLifetime)
 	var owner, scope, note string
 	command := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Create a token by which a program signs in as itself",
+		Short: "Create an API token, by which a program signs in as itself",
 		Long: "Create a token that a program sends as \"Authorization: Bearer TOKEN\", to the services and to the agents' tools, until\n" +
-			"it expires or is revoked. It acts as NAME: a user, or with --for service an account that is nobody's, which is made if\n" +
-			"it is not there. A service has no password and cannot sign in by a browser; else it is like a user: it is put into\n" +
+			"it expires or is revoked. It acts as NAME: a user, or with --for service a service account, which is created if it\n" +
+			"does not exist. A service has no password and cannot sign in by a browser; otherwise it is like a user: it is put into\n" +
 			"groups, folders are shared with it, and it can be given limits, disabled and deleted by annals user.\n\n" +
 			"The token alone goes to standard output, this once: what is stored is its hash. It does what NAME may do, and with the\n" +
 			"scope read only what changes nothing. It ends with NAME, when NAME is disabled, and when NAME's password is changed.",
@@ -63,7 +63,7 @@ func tokenCreateCommand(dataDir func() string) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&owner, "for", "user", "whose token it is: user, who is there, or service, which is made if it is not there")
+	flags.StringVar(&owner, "for", "user", "whose token it is: user, who must exist, or service, which is created if it does not exist")
 	flags.StringVar(&scope, "scope", "read", "what it allows of what NAME may do: read, which changes nothing, or write")
 	flags.Var(&lasts, "expires", "how long it lasts, in days as 90d or in hours as 2160h; from 1m to 366d")
 	flags.StringVar(&note, "note", "", "what it is for, up to 200 bytes, which annals token list shows")
@@ -72,12 +72,12 @@ func tokenCreateCommand(dataDir func() string) *cobra.Command {
 }
 
 // tokenOwner returns the account that a new token is to act as.
-func tokenOwner(ctx context.Context, accounts *signin.Accounts, name string, service bool, told io.Writer) (signin.Account, error) {
+func tokenOwner(ctx context.Context, accounts *signin.Accounts, name string, service bool, messages io.Writer) (signin.Account, error) {
 	account, err := accounts.Get(ctx, name)
 	switch {
 	case fault.Is(err, fault.NotFound) && service:
 		if account, err = accounts.Create(ctx, signin.NewAccount{Name: name, Service: true}); err == nil {
-			fmt.Fprintf(told, "created service %s\n", account.Name)
+			fmt.Fprintf(messages, "created service %s\n", account.Name)
 		}
 		return account, err
 	case fault.Is(err, fault.NotFound):
@@ -92,7 +92,7 @@ func tokenOwner(ctx context.Context, accounts *signin.Accounts, name string, ser
 	return account, nil
 }
 
-// describeToken tells people what they have made.
+// describeToken prints what was made.
 func describeToken(w io.Writer, account signin.Account, t signin.ProgramToken) error {
 	kind := "user"
 	if t.Service {
@@ -123,7 +123,7 @@ func tokenListCommand(dataDir func() string) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "list [NAME]",
-		Short: "List the tokens of programs, of one account or of all",
+		Short: "List API tokens, of one account or of all",
 		Long: "List the tokens that annals token create has made: those of one account, or all. When one was last used is noted once\n" +
 			"a minute. Expired ones are listed for another 30 days; those that were revoked are in the audit trail.",
 		Args: cobra.MaximumNArgs(1),
@@ -177,8 +177,8 @@ func printTokens(w io.Writer, all []signin.ProgramToken, now time.Time, asJSON b
 func tokenRevokeCommand(dataDir func() string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID...",
-		Short: "End tokens of programs, at once",
-		Long:  "End tokens that annals token create has made, with the access tokens that programs got for them. It holds at once, at\nevery node. annals token list shows the ids.",
+		Short: "End API tokens, at once",
+		Long:  "End tokens that annals token create has made, with the access tokens that programs got for them, at once and\nat every node. annals token list shows the ids.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {

@@ -30,8 +30,8 @@ func (r *run) locateReplaced(ctx context.Context) (err error) {
 
 // replacementAttempt is where the attempts at the text begin: at a number of the
 // upload's and of the version that it replaces. Once a document names a text,
-// what stands beside it in the log is dropped by the read models, so whoever
-// reads the file again for another version appends its text anew.
+// read models drop other texts of it, so a file that is read again for
+// another version appends its text again.
 func (r *run) replacementAttempt() int {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s@%d@%d", r.file.Job, r.file.Accepted.File, r.claim.Version))
 	return 2*maxAttempts + int(binary.BigEndian.Uint32(sum[:])>>1)

@@ -54,7 +54,7 @@ func (h *Handler) tell(c call, what string, err error) error {
 		return errors.New(told(err) + ". Call again in some seconds")
 	}
 	if kind == fault.Exhausted {
-		return fmt.Errorf("%s. Call again in %d seconds", told(err), fault.RetryAfter(err)/time.Second)
+		return fmt.Errorf("%s. Call again in %d s", told(err), fault.RetryAfter(err)/time.Second)
 	}
 	return errors.New(told(err))
 }

@@ -32,7 +32,7 @@ func TestToolsBeyondTheLimit(t *testing.T) {
 		"search": {"query": "notice"}, "ask": {"query": "notice?"}, "list_folders": nil, "list_tags": nil,
 		"list_documents_by_folder": {"folder_name": "F"}, "list_documents_by_tag": {"tag_name": "t"},
 	} {
-		a.refused(tool, in, "10ms of time", "Call again in", "seconds")
+		a.refused(tool, in, "10ms of time", "Call again in", "Call again in ")
 	}
 	if _, err := a.read("service://folders"); err == nil || !strings.Contains(err.Error(), "Call again in") {
 		t.Errorf("a resource is told with %v", err)

@@ -27,11 +27,11 @@ const (
 	usePause = time.Minute
 )
 
-// ProgramToken is what is known of a token by which a program signs in as itself.
+// ProgramToken describes an API token, by which a program signs in as itself.
 type ProgramToken struct {
 	ID      string
 	User    string // the account that it acts as
-	Service bool   // which is a service's
+	Service bool   // whether that is a service
 	Scope   apitoken.Scope
 	Note    string
 	Created time.Time
@@ -61,9 +61,9 @@ func (n NewToken) Check() error {
 	return nil
 }
 
-// CreateToken makes a token for a program that acts as an account, and returns it; it
-// is not kept, and cannot be shown again. It ends when it expires or is revoked, and
-// with the account, its being disabled, or a change of its password.
+// CreateToken makes an API token that acts as an account, and returns it. Only its hash
+// is stored, so it cannot be shown again. It ends when it expires or is revoked, and when
+// the account is disabled, deleted, or gets another password.
 func (a *Accounts) CreateToken(ctx context.Context, n NewToken, now time.Time) (token string, made ProgramToken, err error) {
 	account, err := a.Get(ctx, n.User)
 	if err != nil {
@@ -98,7 +98,7 @@ const selectToken = `
 	SELECT t.id, t."user", u.service, t.scope, t.note, t.created, t.expires, t.used, u.admin, u.groups
 	FROM tokens t JOIN users u ON u.name = t."user" WHERE NOT u.disabled AND NOT u.deleted`
 
-// heldToken is a token with what its account is at this moment.
+// heldToken is an API token with the rights of its account at this moment.
 type heldToken struct {
 	ProgramToken
 	admin  bool
@@ -131,7 +131,7 @@ func (a *Accounts) Tokens(ctx context.Context, name string) ([]ProgramToken, err
 	all, err := collect(ctx, a.db, func(r scanner) (ProgramToken, error) { t, err := scanToken(r); return t.ProgramToken, err },
 		selectToken+` AND ($1 = '' OR t."user" = $1) ORDER BY t."user", t.created, t.id`, name)
 	if err != nil {
-		return nil, fmt.Errorf("list the tokens of programs: %w", err)
+		return nil, fmt.Errorf("list API tokens: %w", err)
 	}
 	return all, nil
 }
@@ -158,8 +158,8 @@ func (a *Accounts) revokeOwn(ctx context.Context, user, id string) (bool, error)
 	return n > 0, nil
 }
 
-// heldToken returns the token of a program, if it is good at this moment, and notes
-// that it was used.
+// heldToken returns an API token, if it is valid at this moment, and notes that it was
+// used.
 func (a *Accounts) heldToken(ctx context.Context, token string, now time.Time) (t heldToken, found bool, err error) {
 	hash, ok := apitoken.Digest(token)
 	if !ok {
@@ -190,7 +190,7 @@ func (a *Accounts) writeUse(id string, at time.Time) {
 // usePause. Its zero value is ready.
 type tokenUses struct {
 	mu      sync.Mutex
-	noted   map[string]time.Time // of late, by id
+	noted   map[string]time.Time // lately, by id
 	waiting map[string]time.Time
 	writing bool
 	closed  bool
@@ -203,7 +203,7 @@ func (u *tokenUses) note(id string, now time.Time, write func(id string, at time
 	if last, ok := u.noted[id]; u.closed || ok && now.Sub(last) < usePause && !now.Before(last) {
 		return
 	}
-	const most = 10_000 // of which those that were noted long ago are of no use
+	const most = 10_000 // old ones are useless
 	if u.noted == nil || len(u.noted) >= most {
 		u.noted = map[string]time.Time{}
 	}

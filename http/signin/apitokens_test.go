@@ -416,11 +416,11 @@ func TestUsersSeeAndEndTheTokensWithTheirName(t *testing.T) {
 	if !strings.Contains(page.body, "reads and changes what you may") || !strings.Contains(page.body, id) || strings.Contains(page.body, otherID) || strings.Contains(page.body, old) {
 		t.Fatalf("alice sees %s", page.body)
 	}
-	b.submit(page, "/forget", "grant", otherID)
+	b.submit(page, "/forget", "id", otherID)
 	if _, _, err := s.verifier.Verify(t.Context(), others); err != nil {
 		t.Errorf("alice ends the token of bob: %v", err)
 	}
-	if !strings.Contains(page.body, "The tokens with your name stay") {
+	if !strings.Contains(page.body, "Your API tokens stay valid") {
 		t.Errorf("the page does not say that signing out leaves tokens: %s", page.body)
 	}
 	b.submit(page, "/logout", "everywhere", "yes")

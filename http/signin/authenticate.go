@@ -47,7 +47,7 @@ func (a *Accounts) authenticate(ctx context.Context, turn queue.Turn, name, pass
 type standing struct {
 	Account
 	key   bool // the key is still there
-	grant bool // as is the grant, or the program's token, where the token names one
+	grant bool // as is the grant, or the API token, if the token names one
 }
 
 // lookup is asked at every request.

@@ -12,10 +12,10 @@ import (
 	"annals/http/signin/apitoken"
 )
 
-// byCredentials gives a program an access token for its own token, which is the
-// secret of a client (RFC 6749 §4.4): for libraries that know nothing else. Its
-// client_id is the token's id or the account's name. What it gets ends with that token
-// at the latest, and has no refresh token, since the secret is one.
+// byCredentials issues an access token for an API token, which serves as the secret of a
+// client (RFC 6749 §4.4): for libraries that support nothing else. The client_id is the
+// API token's id or the account's name. The access token ends with the API token at the
+// latest, and comes without a refresh token, since the secret serves as one.
 func (p *Provider) byCredentials(r *http.Request, f params) (tokens, error) {
 	id, secret, err := clientSecret(r, f)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *Provider) byCredentials(r *http.Request, f params) (tokens, error) {
 			return tokens{}, tooMany(wait)
 		}
 		p.report(r, Event{Kind: SignInFailed, Detail: "client credentials"})
-		return tokens{}, refused("invalid_client", "client_id and client_secret are not those of a token, or it has ended")
+		return tokens{}, refused("invalid_client", "client_id and client_secret are not those of an API token, or it has ended")
 	}
 	scope, ok := t.Scope.Narrowed(f.Get("scope"))
 	if !ok {

@@ -101,7 +101,7 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 
 // forget ends one of the user's grants, or a token that acts as the user.
 func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if id := r.PostForm.Get("grant"); v.signedIn() && apitoken.IsID(id) {
+	if id := r.PostForm.Get("id"); v.signedIn() && apitoken.IsID(id) {
 		ended, err := p.accounts.revokeOwn(r.Context(), v.user, id)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (p *Provider) forget(w http.ResponseWriter, r *http.Request, v visitor) err
 			p.report(r, Event{Kind: TokenRevoked, User: v.user, Client: id})
 		}
 	} else if v.signedIn() {
-		client, err := p.accounts.forget(r.Context(), v.user, r.PostForm.Get("grant"))
+		client, err := p.accounts.forget(r.Context(), v.user, id)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func TestPeopleSeeAndEndTheirSignIns(t *testing.T) {
 		t.Fatalf("grants = %v, %v", grants, err)
 	}
 	token := strings.Split(strings.Split(his.body, `name="token" value="`)[1], `"`)[0]
-	bob.submitForm("/signin/forget", map[string]string{"token": token, "grant": grants[0].id})
+	bob.submitForm("/signin/forget", map[string]string{"token": token, "id": grants[0].id})
 	s.wantToken(a.told("access_token"), true)
 
 	if home = b.submit(home, "/forget"); !strings.Contains(home.body, "There are none") {

@@ -23,7 +23,8 @@ import (
 const documentsPath = "/documents"
 
 // DocumentStep is the path, below the issuer's URL, that a browser is sent to before
-// it opens a document; its parameter "to" is the document's path.
+// it opens a document; its parameter "to" is the document's path, to which it comes back
+// with what is behind the "#".
 const DocumentStep = "/document"
 
 // documentLink matches the path of a document, which has no query: to there and to

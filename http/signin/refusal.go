@@ -34,7 +34,7 @@ func refused(code, format string, args ...any) *refusal {
 // for that; this one says what is meant.
 func tooMany(wait time.Duration) *refusal {
 	return &refusal{
-		Code: "temporarily_unavailable", Description: fmt.Sprintf("too many requests; try again in %d seconds", seconds(wait)),
+		Code: "temporarily_unavailable", Description: fmt.Sprintf("too many requests; try again in %d s", seconds(wait)),
 		status: http.StatusTooManyRequests, wait: wait,
 	}
 }

@@ -65,7 +65,7 @@ type Options struct {
 // be called from several goroutines.
 type Verifier struct {
 	issuers  map[string]issuer // by URL
-	programs *Accounts         // that have tokens of programs; nil if there are none
+	programs *Accounts         // that have API tokens; nil if there are none
 	admins   map[events.Principal]bool
 	audience string // for whom tokens of the built-in issuer are to be meant
 	seen     *tokenCache
@@ -200,11 +200,11 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 	return user, token.expires, nil
 }
 
-// program verifies a token by which a program signs in as itself. It is good for the
-// services and for the tools, and nothing is remembered of it: it ends at once.
+// program verifies an API token, which is valid for the services and for the tools. It is
+// never cached, so that it ends at once.
 func (v *Verifier) program(ctx context.Context, raw string, now time.Time) (events.User, time.Time, error) {
 	if v.programs == nil {
-		return events.User{}, time.Time{}, refuse("tokens of programs are not known here")
+		return events.User{}, time.Time{}, refuse("API tokens are not accepted here")
 	}
 	t, found, err := v.programs.heldToken(ctx, raw, now)
 	if err != nil {
