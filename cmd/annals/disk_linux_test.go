@@ -147,3 +147,23 @@ func TestAFullDiskStopsNoReading(t *testing.T) {
 		t.Errorf("of all that is tried again and again %d lines are logged within a minute, want one: %s", n, server.stderr.String())
 	}
 }
+
+func TestAStartOnAFullDiskSaysSo(t *testing.T) {
+	t.Parallel()
+	dir, small := t.TempDir(), smallDisk(t)
+	data := "sqlite://" + filepath.Join(small, "log.db")
+	server, err := startServer(dir, nil, "--log", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, small)
+	if server, err := startServer(dir, nil, "--log", data); err == nil || !strings.Contains(err.Error(), "no room is left on the disk of: log") {
+		t.Errorf("a start on a full disk = %v, want an error that names it", err)
+		if err == nil {
+			_ = server.end(os.Kill)
+		}
+	}
+}

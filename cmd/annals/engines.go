@@ -111,6 +111,15 @@ func (c *serveConfig) folders() disk.Folders {
 	return all
 }
 
+// blameDisk adds to an error of a start which disks have no room: databases that
+// were closed cannot be opened there, and say so in words of their own.
+func (c *serveConfig) blameDisk(err error) error {
+	if full := c.folders().Full(); len(full) > 0 {
+		return fmt.Errorf("%w; no room is left on the disk of: %s: make some, and start again", err, strings.Join(full, ", "))
+	}
+	return err
+}
+
 // openLog opens the log that the URL of a flag names, or that of the data folder.
 func openLog(ctx context.Context, flag, text, dataDir string, create bool) (events.Driver, error) {
 	if eventstoredb.Knows(text) {

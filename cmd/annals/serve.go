@@ -265,7 +265,7 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	boundMemory()
 	s, err := openService(ctx, c, urls, logger)
 	if err != nil {
-		return err
+		return c.blameDisk(err)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	s.listener = picked
