@@ -1,5 +1,6 @@
 """The main job of a client, with the packages that openapi-python-client makes:
-it prints each step that went as described, and ends at the first that did not."""
+it prints each step that went as described, and ends at the first that did not.
+docs/clients.md has the commands that run it, and what the arguments are."""
 
 import json
 import sys
@@ -11,18 +12,18 @@ from uuid import UUID
 
 import httpx
 
-from core import AuthenticatedClient as Core
-from core.api.import_ import get_job, ingest
-from core.api.search import ask, search
-from core.models import AskRequest, FileMetadata, IngestBody, ProgressEvent, ProgressEventEventType
-from core.models import SearchRequest, ValidationFault
-from core.types import File
-from vault import AuthenticatedClient as Vault
-from vault.api.documents import delete_document, get_content, get_document, get_markdown, list_documents, revise_document
-from vault.api.folders import list_folders, share_folder
-from vault.models import DocumentItem, Fault, Permission, PermissionAccess, Permissions, ShareFolderBody
-from vault.types import File as Content
-from vault.types import Response
+from core_client import AuthenticatedClient as Core
+from core_client.api.import_ import get_job, ingest
+from core_client.api.search import ask, search
+from core_client.models import AskRequest, FileMetadata, IngestBody, ProgressEvent, ProgressEventEventType
+from core_client.models import SearchRequest, ValidationFault
+from core_client.types import File
+from vault_client import AuthenticatedClient as Vault
+from vault_client.api.documents import delete_document, get_content, get_document, get_markdown, list_documents, revise_document
+from vault_client.api.folders import list_folders, share_folder
+from vault_client.models import DocumentItem, Fault, Permission, PermissionAccess, Permissions, ShareFolderBody
+from vault_client.types import File as Content
+from vault_client.types import Response
 
 base, token, file, revision = sys.argv[1:]
 core = Core(f"{base}/core", token)

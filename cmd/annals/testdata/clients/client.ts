@@ -1,5 +1,6 @@
 // The main job of a client, with the types that openapi-typescript makes: it
 // prints each step that went as described, and ends at the first that did not.
+// docs/clients.md has the commands that run it, and what the arguments are.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";

@@ -1,6 +1,7 @@
 // Command client does the main job of a client, with the packages that
 // oapi-codegen makes: it prints each step that went as described, and ends at
-// the first that did not.
+// the first that did not. docs/clients.md has the commands that run it, and
+// what the arguments are.
 package main
 
 import (
