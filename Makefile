@@ -6,16 +6,18 @@ SHELL := /bin/bash
 VERSION  ?= $(shell sed -n 's/^[[:space:]]release *= "\(.*\)"/\1/p' cmd/annals/version.go)
 FUZZTIME ?= 30s
 ROUNDS   ?= 25
+ONLY     ?=
 
 # The program, static.
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/annals ./cmd/annals
 
 # Archives of the static program for Linux, macOS and Windows (amd64 and arm64),
-# with checksums and bills of materials, in dist/.
+# with checksums and bills of materials, in dist/; ONLY=host builds that of this
+# machine alone, and ONLY=linux/arm64,windows/amd64 those.
 release:
 	rm -rf dist
-	go run ./cmd/release -version '$(VERSION)' -out dist
+	go run ./cmd/release -version '$(VERSION)' -out dist -only '$(ONLY)'
 
 # All tests, after installing what they need.
 test:

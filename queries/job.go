@@ -311,8 +311,10 @@ func (f *fileRow) update() (u JobUpdate, tell bool) {
 		switch {
 		case f.outcome == events.OutcomeUpdated:
 			u.Message = "updated " + f.name
-		case f.duplicate, f.outcome == events.OutcomeUnchanged:
+		case f.duplicate && f.outcome != events.OutcomeCreated: // what was created may have the bytes of another document
 			u.Message = f.name + " was imported before"
+		case f.outcome == events.OutcomeUnchanged: // for newer content
+			u.Message = f.name + " is unchanged"
 		default:
 			u.Message = "imported " + f.name
 		}

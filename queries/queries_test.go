@@ -460,6 +460,36 @@ func TestAKnownFilesResultTellsTheTagsOfItsDocument(t *testing.T) {
 	}
 }
 
+func TestAnImportedFilesMessageAgreesWithItsOutcome(t *testing.T) {
+	f := newFixture(t)
+	top := f.folder(uuid.Nil, "Top", "user:alice")
+	doc := f.document(top, "a.md", nil, "Text.")
+	for _, c := range []struct {
+		outcome   string
+		duplicate bool
+		want      string
+	}{
+		{events.OutcomeCreated, false, "imported a.md"}, {events.OutcomeCreated, true, "imported a.md"},
+		{events.OutcomeUpdated, false, "updated a.md"}, {events.OutcomeUpdated, true, "updated a.md"},
+		{events.OutcomeUnchanged, true, "a.md was imported before"}, {events.OutcomeUnchanged, false, "a.md is unchanged"},
+		{"", true, "a.md was imported before"}, {"", false, "imported a.md"}, // of earlier releases
+	} {
+		row := fileRow{name: "a.md", state: "imported", document: doc.String(), duplicate: c.duplicate, outcome: c.outcome}
+		if u, reported := row.update(); !reported || u.Message != c.want {
+			t.Errorf("%q, duplicate %v: message %q, want %q", c.outcome, c.duplicate, u.Message, c.want)
+		}
+	}
+	job := uuid.New()
+	f.add(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"},
+		events.FileImported{Document: doc, Title: "A", Duplicate: true, Outcome: events.OutcomeCreated}, events.JobFinished{Successful: 1})
+	f.settle()
+	var messages []string
+	err := f.FollowJob(t.Context(), alice, job.String(), func(u JobUpdate) error { messages = append(messages, u.Message); return nil })
+	if err != nil || len(messages) == 0 || messages[0] != "imported a.md" {
+		t.Errorf("a new document with known bytes is reported as %q (%v)", messages, err)
+	}
+}
+
 func TestAJobTellsNothingOfAKnownFileThatItsUserMayNotReadAnyMore(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")

@@ -79,6 +79,12 @@ func accountsThere(text, dataDir string) (bool, error) {
 	}
 }
 
+// isFolder reports whether there is a folder at a path.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // withAccounts runs f on the accounts of a command. Those in the data folder dir
 // must have been made by a server.
 func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signin.Accounts) error) (err error) {
@@ -97,6 +103,8 @@ func withAccounts(cmd *cobra.Command, dir string, f func(context.Context, *signi
 	switch {
 	case url == "" && served.Accounts != "":
 		return fault.Errorf(fault.NotFound, "the server on %s keeps its accounts at %s: give that URL, with its password if it has one, by --%s or ANNALS_ACCOUNTS", dir, served.Accounts, accountsFlag)
+	case !there && url == "" && isFolder(dir):
+		return fault.Errorf(fault.NotFound, "there are no accounts in the data folder %s: run serve on it first, or name by --%s or ANNALS_ACCOUNTS those in PostgreSQL if the service keeps them there", dir, accountsFlag)
 	case !there && url == "":
 		return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", dir)
 	case !there:

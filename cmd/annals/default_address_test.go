@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -96,6 +98,21 @@ func TestServeReportsAWrongSettingThoughItsPortIsTaken(t *testing.T) {
 	// With good settings it is the address, and nobody has missed a password.
 	if got := start(); !strings.Contains(got, "--listen "+taken.Addr().String()) {
 		t.Errorf("serve on an address that is taken says %q, want the flag and the address", got)
+	}
+	fresh := filepath.Join(dir, "fresh")
+	if got := start("--data", fresh); !strings.Contains(got, "--listen ") {
+		t.Errorf("a first start on an address that is taken says %q", got)
+	}
+	if _, err := os.Lstat(fresh); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a first start on an address that is taken leaves its data folder behind (%v)", err)
+	}
+	mine := filepath.Join(dir, "mine")
+	if err := os.Mkdir(mine, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start("--data", mine)
+	if _, err := os.Lstat(mine); err != nil {
+		t.Errorf("a start on an address that is taken removes a folder that was there before: %v", err)
 	}
 	accounts, err := openAccounts(t.Context(), "", data)
 	if err != nil {

@@ -34,8 +34,8 @@ func place(flag, text, dataDir, scheme, name string) (path string, err error) {
 		return filepath.Join(dataDir, name), nil
 	}
 	u, err := url.Parse(text)
-	if err != nil {
-		return "", fmt.Errorf("--%s: it is no URL; write it as %s:///path%s", flag, scheme, otherwise(flag))
+	if err != nil || u.Scheme == "" {
+		return "", fmt.Errorf("--%s: it is no URL: this version knows %s:///path%s", flag, scheme, otherwise(flag))
 	}
 	// More of it may be a password, wherever a slash is missing.
 	if u.Scheme != scheme {

@@ -96,5 +96,6 @@ func rootCommand() *cobra.Command {
 		versionCommand(),
 		readerCommand(),
 	)
+	reportUnknown(root)
 	return root
 }

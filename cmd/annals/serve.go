@@ -57,6 +57,9 @@ type serveConfig struct {
 
 const serveName = "serve"
 
+// noDrain is a time for draining that was not set.
+const noDrain = time.Duration(math.MinInt64)
+
 func serveCommand(dataDir func() string) *cobra.Command {
 	c := new(serveConfig)
 	command := &cobra.Command{
@@ -116,7 +119,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.Int64Var(&c.extract.Memory, "extract-memory", pdfium.DefaultMemory, fmt.Sprintf("bytes of memory of one process that reads files, %d (192 MiB) at least", pdfium.LeastMemory))
 	flags.DurationVar(&c.fileTimeout, "file-timeout", 15*time.Minute, "time for one try at importing a file")
 	flags.DurationVar(&c.stall, "stall", time.Minute, "time without progress after which a progress stream ends")
-	flags.DurationVar(&c.drain, "drain", -1, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")
+	flags.DurationVar(&c.drain, "drain", noDrain, "time for which a server that is told to stop still serves, not ready, so that requests go to others (default: 5s where read models are shared, else none)")
 	flags.Lookup("drain").DefValue = "0s" // which help does not show
 	c.quota.bind(flags)
 	c.access.bind(flags)
@@ -197,6 +200,19 @@ func (c *serveConfig) check() error {
 			return err
 		}
 	}
+	for _, text := range c.admins {
+		if err := checkAdmin(text); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.origins {
+		if err := checkOrigin(text); err != nil {
+			return err
+		}
+	}
+	if strings.TrimSpace(c.audience) == "" {
+		return fmt.Errorf("--audience must not be empty: leave the flag out for %s", signin.DefaultAudience)
+	}
 	for flag, address := range map[string]string{"listen": c.listen, "metrics-listen": c.metrics, "pprof": c.profiles} {
 		if _, err := net.ResolveTCPAddr("tcp", address); err != nil && address != "" {
 			return fmt.Errorf("--%s %s: %w", flag, address, err)
@@ -209,6 +225,9 @@ func (c *serveConfig) check() error {
 	}
 	if c.rotateKeys != 0 && c.rotateKeys < 24*time.Hour {
 		return errors.New("--rotate-keys must be at least 24h, or 0 for never")
+	}
+	if c.drain < 0 && c.drain != noDrain {
+		return errors.New("--drain must not be negative; 0 is for none")
 	}
 	return nil
 }
@@ -241,11 +260,18 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	if _, err := c.urls(at); err != nil {
 		return err
 	}
+	made := os.Mkdir(c.data, 0o700) == nil // where its parent is missing, hold makes both, and they stay
 	unlock, err := hold("the data folder", c.data, "serve.lock")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	unbound := false
+	defer func() {
+		err = errors.Join(err, unlock())
+		if made && unbound { // this start made all that is in it, and served nothing
+			err = errors.Join(err, os.RemoveAll(c.data))
+		}
+	}()
 
 	// A port is bound once everything else is found to be good, so that a wrong
 	// setting is reported though the port is taken. One that the system picks is
@@ -270,6 +296,7 @@ func serve(ctx context.Context, c *serveConfig, logger *slog.Logger, out io.Writ
 	defer func() { err = errors.Join(err, s.close()) }()
 	s.listener = picked
 	if err := s.listen(ctx); err != nil {
+		unbound = true
 		return err
 	}
 	if err := s.makeAdmin(ctx); err != nil {
@@ -323,11 +350,9 @@ func (c *serveConfig) urls(listening *net.TCPAddr) (a addresses, err error) {
 		if u.text == "" {
 			u.text = "http://" + net.JoinHostPort(host, port) + u.path
 		}
-		parsed, err := url.Parse(strings.TrimSuffix(u.text, "/"))
-		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			return a, fmt.Errorf("--%s %s: must be an http or https URL with a host", u.flag, u.text)
+		if *u.to, err = parsePublicURL(u.flag, u.text); err != nil {
+			return a, err
 		}
-		*u.to = parsed
 	}
 	for i, u := range []*url.URL{a.core, a.vault, a.mcp, a.issuer} {
 		for _, other := range []*url.URL{a.core, a.vault, a.mcp, a.issuer}[:i] {

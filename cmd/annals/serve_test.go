@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,6 +28,49 @@ func TestServeRefusesSettingsThatCannotBe(t *testing.T) {
 			t.Errorf("annals %s says %q", strings.Join(args, " "), stderr.String())
 		}
 		cancel()
+	}
+}
+
+func TestServeRefusesMisleadingSettings(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"--admin", "bob", "such as user:corp/alice"}, {"--admin", "group:staff", "such as user:corp/alice"},
+		{"--admin", "user:", "such as user:corp/alice"}, {"--admin", "user:corp/", "such as user:corp/alice"},
+		{"--admin", "user:corp/alice, user:corp/bob", "such as user:corp/alice"},
+		{"--cors-origin", "foo", "such as https://app.example"}, {"--cors-origin", "https://app.example/", "browsers send https://app.example"},
+		{"--cors-origin", "https://App.example:443", "browsers send https://app.example"}, {"--cors-origin", "https://me@app.example", "such as https://app.example"},
+		{"--audience", "", "must not be empty"}, {"--audience", " ", "must not be empty"},
+		{"--vault-url", "https://a/b?x=1", "query or a fragment"}, {"--core-url", "https://a/b#c", "query or a fragment"},
+		{"--mcp-url", "https://a/b?", "query or a fragment"}, {"--issuer-url", "https://a/b/#", "query or a fragment"},
+		{"--vault-url", "https://me:secret@a/b", "user or a password"}, {"--vault-url", "https://:80/b", "with a host"}, {"--vault-url", "https://a:70000/b", "port"},
+		{"--drain", "-5s", "negative"}, {"--drain", "-1ns", "negative"}, {"--stall", "-1s", "at least 1s"}, {"--max-upload-bytes", "-1", "from 1"},
+		{"--quota-bytes", "-1", "no limit"}, {"--quota-search", "-1s", "no limit"}, {"--access-log-retention", "-1h", "no duration"}, {"--rotate-keys", "-48h", "at least 24h"},
+		{"--read-models", "nonsense", "it is no URL: this version knows sqlite:///path and postgres://host/database"},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var stderr strings.Builder
+		err := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--data", dir, c.flag + "=" + c.value}, strings.NewReader(""), io.Discard, &stderr)
+		if got := stderr.String(); err == nil || ctx.Err() != nil || !strings.Contains(got, c.flag) || !strings.Contains(got, c.want) || strings.Contains(got, "secret") {
+			t.Errorf("annals serve %s %q says %q (%v), want the flag and %q", c.flag, c.value, got, ctx.Err(), c.want)
+		}
+		if _, err := os.Lstat(dir); err == nil {
+			t.Errorf("annals serve %s %q made its data folder", c.flag, c.value)
+		}
+		if ctx.Err() != nil {
+			t.FailNow() // it served, and so would the rest
+		}
+		cancel()
+	}
+	for _, origin := range []string{"*", "http://localhost:6274", "https://app.example", "chrome-extension://abcdef", "http://[::1]:6274"} {
+		if err := checkOrigin(origin); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, admin := range []string{"user:alice", "user:corp/alice", "user:corp/auth0|a/b"} {
+		if err := checkAdmin(admin); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -37,8 +37,8 @@ func shareCommand(dataDir func() string) *cobra.Command {
 		Long: "Show what a folder grants, or grant something in it and in all below it. PATH is the folder's path as search\n" +
 			"results show it or as the vault lists it, or its id; PRINCIPAL is user:NAME or group:NAME; ACCESS is read, write (import and change), own (share\n" +
 			"and delete), or none, which withdraws what was granted. What folders above it grant holds in a folder too.\n\n" +
-			"A share with a single user is an invitation, which grants nothing until they accept it by --accept. Without PATH the\n" +
-			"invitations are listed that wait for your own answer.",
+			"A share with a single user is an invitation, which grants nothing until they accept it by --accept; what an\n" +
+			"administrator shares counts at once. Without PATH the invitations are listed that wait for your own answer.",
 		Example: "  annals share reports/2024 group:staff read\n  annals share reports/2024 user:bob none\n  annals share reports/2024\n  annals share\n  annals share --accept 2024",
 		Args:    func(_ *cobra.Command, args []string) error { return c.checkArgs(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {

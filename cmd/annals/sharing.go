@@ -18,7 +18,7 @@ type sharingConfig struct {
 }
 
 func (c *sharingConfig) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&c.shares, "shares", "invite", "what a share with a single user is: invite, which counts once they accept, or open, which counts at once")
+	flags.StringVar(&c.shares, "shares", "invite", "what a share with a single user is: invite, which counts once they accept (at once if an administrator shares), or open, which counts at once")
 	flags.StringVar(&c.with, "share-with", "anyone", "with whom owners share folders: anyone, own-groups (single users, and groups that they are in), or admins (administrators alone share)")
 	flags.StringVar(&c.top, "top-level-folders", "everyone", "who makes folders at the top level: everyone, admins, or group:NAME and admins")
 	flags.IntVar(&c.made, "max-invitations-made", commands.DefaultMostMade, "unanswered invitations by one user")

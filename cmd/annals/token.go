@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"annals/events/fault"
 	"annals/http/signin"
 )
 
@@ -20,10 +21,14 @@ func tokenCommand(dataDir func() string) *cobra.Command {
 			"them. For a user who is called like one of them: annals token -- create",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
+			err := printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
 				token, _, err := issuer.Issue(ctx, name)
 				return token, err
 			})
+			if fault.Is(err, fault.NotFound) {
+				return fmt.Errorf("%w%s", err, didYouMean(cmd, args[0]))
+			}
+			return err
 		},
 	}
 	command.AddCommand(tokenCreateCommand(dataDir), tokenListCommand(dataDir), tokenRevokeCommand(dataDir))

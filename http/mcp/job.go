@@ -121,7 +121,7 @@ func (r jobResult) outcome() string {
 	switch {
 	case r.Success && r.Outcome == events.OutcomeUpdated:
 		return "updated, document `" + r.DocumentID + "`"
-	case r.Success && r.Outcome != events.OutcomeCreated && r.Duplicate:
+	case r.Success && (r.Outcome == events.OutcomeUnchanged || r.Outcome == "" && r.Duplicate):
 		return "was there before, document `" + r.DocumentID + "`"
 	case r.Success:
 		return "imported, document `" + r.DocumentID + "`"

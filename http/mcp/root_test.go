@@ -5,7 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"annals/events"
 )
 
 // However files and folders are replaced by links while they are opened, what
@@ -101,6 +104,21 @@ func TestOpenBelowTakesPathsOfFiles(t *testing.T) {
 		}
 		if !errors.Is(err, want) {
 			t.Errorf("openBelow(%q) = %v, want %v", path, err, want)
+		}
+	}
+}
+
+func TestAJobsFileIsReportedByItsOutcome(t *testing.T) {
+	for _, c := range []struct {
+		outcome   string
+		duplicate bool
+		want      string
+	}{
+		{events.OutcomeCreated, true, "imported, "}, {events.OutcomeUpdated, true, "updated, "}, {events.OutcomeUnchanged, true, "was there before, "},
+		{events.OutcomeUnchanged, false, "was there before, "}, {"", true, "was there before, "}, {"", false, "imported, "},
+	} {
+		if got := (jobResult{Success: true, Outcome: c.outcome, Duplicate: c.duplicate}).outcome(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q, duplicate %v: %q, want %q", c.outcome, c.duplicate, got, c.want)
 		}
 	}
 }
