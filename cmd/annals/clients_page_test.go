@@ -145,12 +145,15 @@ func shim(t *testing.T, dir, name, script string) {
 	}
 }
 
+// localAddress is the address of a server in what readers are told to type.
+var localAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
 // run runs commands in a folder, with those of tools first in PATH.
 func (p *clientsPage) run(t *testing.T, dir, commands, tools string, environment ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "sh", "-eu", "-c", strings.ReplaceAll(commands, "http://127.0.0.1:8080", p.server.base))
+	c := exec.CommandContext(ctx, "sh", "-eu", "-c", localAddress.ReplaceAllLiteralString(commands, p.server.base))
 	c.Dir = dir
 	c.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "ANNALS="+p.clone, "TOKEN="+p.token, "NO_COLOR=1")
 	c.Env = append(c.Env, environment...)

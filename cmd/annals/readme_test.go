@@ -95,8 +95,7 @@ func TestReadmeBlocksRunOneAfterAnother(t *testing.T) {
 	front := httptest.NewServer(gate)
 	defer front.Close()
 	const mark = "--- next block\n"
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	second := shell(address.ReplaceAllLiteralString(strings.Join(blocks[1:], "printf -- '"+strings.TrimSpace(mark)+"\\n'\n"), front.URL))
+	second := shell(localAddress.ReplaceAllLiteralString(strings.Join(blocks[1:], "printf -- '"+strings.TrimSpace(mark)+"\\n'\n"), front.URL))
 	var output strings.Builder
 	second.Stdout, second.Stderr = &output, &output
 	if err := second.Start(); err != nil {
@@ -130,7 +129,7 @@ func TestReadmeBlocksRunOneAfterAnother(t *testing.T) {
 			t.Fatalf("the first block ends: %v\n%s", err, welcome)
 		}
 	}
-	server, err := url.Parse(address.FindString(welcome))
+	server, err := url.Parse(localAddress.FindString(welcome))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func serveCommand(dataDir func() string) *cobra.Command {
 	flags.StringVar(&c.issuerURL, "issuer-url", "", "URL of the built-in sign-in (default: follows --listen)")
 	flags.StringVar(&c.audience, "audience", signin.DefaultAudience, "audience of the built-in sign-in's tokens")
 	flags.StringArrayVar(&c.issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")
-	flags.StringSliceVar(&c.admins, "admin", nil, "principals who may do everything, such as user:corp/alice")
+	flags.StringSliceVar(&c.admins, "admin", nil, "users who may do everything, such as user:corp/alice, or alice of the built-in sign-in")
 	flags.StringVar(&c.adminPasswordFile, "admin-password-file", "", "file whose first line is the password of the user admin, read at the first start alone; only its owner may have access (default: none; a random one is shown if standard output is a terminal)")
 	flags.BoolVar(&c.requireFactor, "require-second-factor", false, "require a one-time code or a passkey of every user of the built-in sign-in; who has none sets codes up at the next sign-in")
 	flags.DurationVar(&c.rotateKeys, "rotate-keys", 0, "age at which the signing key of the built-in sign-in is replaced, such as 2160h; at least 24h (default: never; annals keys rotate)")

@@ -63,12 +63,16 @@ func checkOrigin(text string) error {
 	return nil
 }
 
-// checkAdmin returns an error unless text is the principal of a user.
+// checkAdmin returns an error unless text is the principal of a user, of which
+// "user:" may be left out.
 func checkAdmin(text string) error {
 	p := events.Principal(text)
+	if !strings.Contains(text, ":") {
+		p = events.Principal("user:" + text)
+	}
 	alias, name, external := strings.Cut(p.Name(), "/")
 	if !p.IsUser() || strings.TrimSpace(p.Name()) != p.Name() || external && (alias == "" || name == "") {
-		return fmt.Errorf("--admin %.200q: must be a user, user:ALIAS/NAME of an --issuer, such as user:corp/alice, or user:NAME of the built-in sign-in", text)
+		return fmt.Errorf("--admin %.200q: must be a user, user:ALIAS/NAME of an --issuer, such as user:corp/alice, or NAME of the built-in sign-in", text)
 	}
 	return nil
 }

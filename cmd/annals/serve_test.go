@@ -33,7 +33,7 @@ func TestServeRefusesSettingsThatCannotBe(t *testing.T) {
 
 func TestServeRefusesMisleadingSettings(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
-		{"--admin", "bob", "such as user:corp/alice"}, {"--admin", "group:staff", "such as user:corp/alice"},
+		{"--admin", "group:staff", "such as user:corp/alice"},
 		{"--admin", "user:", "such as user:corp/alice"}, {"--admin", "user:corp/", "such as user:corp/alice"},
 		{"--admin", "user:corp/alice, user:corp/bob", "such as user:corp/alice"},
 		{"--cors-origin", "foo", "such as https://app.example"}, {"--cors-origin", "https://app.example/", "browsers send https://app.example"},
