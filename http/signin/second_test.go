@@ -16,6 +16,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"annals/http/signin/passkey"
+	"annals/http/signin/passkey/passkeytest"
 )
 
 var (
@@ -310,7 +311,7 @@ func TestAPasskeySignsInWithoutAPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	device := virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: handle})
-	key := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+	key := passkeytest.NewCredential(t)
 	b := s.browser()
 	b.signIn(b.open("/signin/"), "alice")
 	page := b.open("/signin/security")

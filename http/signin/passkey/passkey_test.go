@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"testing"
 
+	"annals/http/signin/passkey/passkeytest"
+
 	"github.com/descope/virtualwebauthn"
 )
 
@@ -45,7 +47,7 @@ func TestAPasskeySignsItsUserIn(t *testing.T) {
 	}
 	rp := virtualwebauthn.RelyingParty{Name: "Annals", ID: "annals.example.org", Origin: "https://annals.example.org"}
 	device := virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte("handle")})
-	held := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+	held := passkeytest.NewCredential(t)
 	alice := User{Handle: []byte("handle"), Name: "alice"}
 
 	asked, ceremony, err := k.Create(alice)
