@@ -197,6 +197,7 @@ func TestALogIsCompacted(t *testing.T) {
 	wantRun(t, "copy", "--data", c.data, "--to", "sqlite://"+filepath.ToSlash(filepath.Join(c.dir, "fresh", "log.db")))
 	wantRun(t, "rebuild", "--all", "--data", c.data)
 	c.start()
+	t.Cleanup(func() { _ = c.server.end(os.Kill) })
 	if got := answers(c); got != before {
 		t.Errorf("after it was compacted the server answers\n%s\nnot\n%s", got, before)
 	}
