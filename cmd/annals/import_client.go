@@ -47,13 +47,6 @@ type importResult struct {
 	Outcome   string `json:"outcome"`
 }
 
-// ingest uploads files, each as a document of its own, and returns the job that was
-// made of them.
-func (c *coreClient) ingest(ctx context.Context, dir, top string, tags []string, files []localFile) (importJob, error) {
-	job, _, err := c.upload(ctx, dir, files, func(f localFile) uploadEntry { return uploadEntry{Folder: folderOf(top, f), Tags: tags} })
-	return job, err
-}
-
 // uploadEntry is what is said of a file.
 type uploadEntry struct {
 	Folder  string   `json:"folder_name"`
@@ -62,8 +55,8 @@ type uploadEntry struct {
 	Version int      `json:"version,omitempty"`
 }
 
-// upload is ingest with what entry says of each file, and returns the SHA-256 of
-// what was sent of each, too. A request whose reply was lost is repeated with the
+// upload uploads files, each as a document of its own, with what entry says of it. It
+// returns the job that was made of them, and the SHA-256 of what was sent of each. A request whose reply was lost is repeated with the
 // same key, so that it is the same job.
 func (c *coreClient) upload(ctx context.Context, dir string, files []localFile, entry func(localFile) uploadEntry) (job importJob, sums []string, err error) {
 	key := uuid.NewString()

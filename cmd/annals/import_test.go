@@ -595,3 +595,9 @@ func TestBatchesAreBounded(t *testing.T) {
 		t.Errorf("batches = %v, want %v", got, want)
 	}
 }
+
+// ingest uploads files to a folder and returns the job that was made of them.
+func (c *coreClient) ingest(ctx context.Context, dir, top string, tags []string, files []localFile) (importJob, error) {
+	job, _, err := c.upload(ctx, dir, files, func(f localFile) uploadEntry { return uploadEntry{Folder: folderOf(top, f), Tags: tags} })
+	return job, err
+}
