@@ -15,73 +15,146 @@ import (
 // rules says which packages of ours a package may import. The rule with the
 // longest path that covers a package counts; "/..." covers what is below.
 var rules = map[string][]string{
-	"schema":                            {},
-	"events/disk":                       {},
-	"events/failpoint":                  {},
-	"events/fault":                      {},
-	"events/lookalike":                  {},
-	"events/nearest":                    {},
-	"events":                            {"schema", "events/fault"},
-	"events/memory":                     {"events", "events/fault"},
-	"events/sqlite":                     {"events", "events/failpoint", "events/fault"},
-	"events/eventstoredb":               {"events", "events/fault"},
-	"events/eventstoredb/...":           {"events", "events/fault"},
-	"events/eventstest":                 {"events", "events/fault"},
-	"events/postgres":                   {"events/fault"},
-	"events/postgres/...":               {"events/postgres"},
-	"events/s3":                         {"events/fault"},
-	"events/s3/...":                     {"events/s3"},
-	"events/originals":                  {"events/failpoint", "events/fault", "events/s3"},
-	"events/originals/...":              {"events/fault", "events/originals"},
-	"events/compact":                    {"events", "events/fault"},
-	"events/copylog":                    {"events", "events/fault"},
-	"events/backup":                     {"events", "events/fault", "events/originals", "events/s3"},
-	"commands":                          {"commands/quota", "events", "events/failpoint", "events/fault", "events/lookalike"},
-	"commands/quota":                    {"events", "events/fault"},
-	"commands/importer":                 {"commands", "commands/importer/extract", "commands/importer/turns", "commands/quota", "events", "events/failpoint", "events/fault", "events/originals"},
-	"commands/importer/...":             {"events/fault"},
-	"commands/importer/extract":         {"commands/importer/extract/...", "events/fault", "events/lookalike"},
-	"commands/importer/extract/pdfium":  {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
-	"commands/importer/extract/process": {"commands/importer/extract/sandbox", "events/fault"},
-	"commands/importer/extract/sandbox": {},
-	"projections":                       {"events", "events/failpoint", "events/disk", "events/fault", "events/lookalike", "events/postgres", "projections/searchindex", "schema"},
-	"projections/projectionstest":       {"events/postgres", "events/postgres/postgrestest", "projections"},
-	"projections/searchindex":           {"events", "events/fault"},
-	"projections/searchindex/...":       {"events", "events/disk", "events/fault", "projections/searchindex"},
-	"queries":                           {"projections", "projections/searchindex", "events", "events/fault", "events/lookalike", "queries/accesslog", "queries/answer", "queries/pagemark"},
-	"queries/pagemark":                  {},
-	"queries/accesslog":                 {"events", "events/fault", "events/postgres"},
-	"queries/answer":                    {"events/fault"},
+	"schema": {},
+
+	"events/disk":             {"events/sqldb"},
+	"events/failpoint":        {},
+	"events/fault":            {},
+	"events/lookalike":        {},
+	"events/prose":            {},
+	"events/nearest":          {},
+	"events":                  {"schema", "events/fault"},
+	"events/memory":           {"events", "events/fault"},
+	"events/sqlite":           {"events", "events/failpoint", "events/fault", "events/sqldb"},
+	"events/eventstoredb":     {"events", "events/fault"},
+	"events/eventstoredb/...": {"events", "events/fault"},
+	"events/eventstest":       {"events", "events/fault"},
+	"events/sqldb":            {"events/fault"},
+	"events/sqldb/...":        {"events/sqldb"},
+	"events/s3":               {"events/fault"},
+	"events/s3/...":           {"events/s3"},
+	"events/originals":        {"events/failpoint", "events/fault", "events/s3"},
+	"events/originals/...":    {"events/fault", "events/originals"},
+	"events/compact":          {"events", "events/fault"},
+	"events/copylog":          {"events", "events/fault"},
+	"events/backup":           {"events", "events/fault", "events/originals", "events/s3"},
+
+	"commands":                              {"commands/aggregate", "commands/foldertree", "commands/naming", "commands/quota", "events", "events/failpoint", "events/fault", "events/lookalike"},
+	"commands/naming":                       {"events", "events/fault", "events/lookalike"},
+	"commands/foldertree":                   {"commands/naming", "commands/quota", "events", "events/fault", "events/lookalike"},
+	"commands/aggregate":                    {"commands/quota", "events", "events/fault"},
+	"commands/quota":                        {"events", "events/fault"},
+	"commands/importer":                     {"commands", "commands/importer/extract", "commands/importer/extract/process", "commands/importer/extract/reader", "commands/importer/turns", "commands/quota", "events", "events/failpoint", "events/fault", "events/originals"},
+	"commands/importer/summarise":           {"events/prose"},
+	"commands/importer/...":                 {"events/fault"},
+	"commands/importer/extract":             {"events/fault", "events/lookalike"},
+	"commands/importer/extract/text":        {"commands/importer/extract", "events/fault"},
+	"commands/importer/extract/docx":        {"commands/importer/extract", "events/fault"},
+	"commands/importer/extract/pdf":         {"commands/importer/extract", "commands/importer/extract/pdf/pdfium"},
+	"commands/importer/extract/pdf/pdfium":  {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
+	"commands/importer/extract/process":     {"commands/importer/extract/sandbox", "events/fault"},
+	"commands/importer/extract/sandbox":     {},
+	"commands/importer/extract/reader":      {"commands/importer/extract/...", "commands/importer/extract", "events/fault"},
+	"commands/importer/extract/extracttest": {"commands/importer/extract", "commands/importer/extract/reader", "events/fault"},
+
+	"projections":                        {"events", "events/failpoint", "events/disk", "events/fault", "events/sqldb", "projections/cluster", "projections/control", "projections/generation", "projections/readmodel", "projections/readmodel/passages", "projections/searchindex", "projections/tables"},
+	"projections/cluster":                {"events", "events/fault", "events/sqldb", "projections/control", "projections/tables"},
+	"projections/generation":             {"events", "events/failpoint", "events/fault", "events/sqldb", "projections/control", "projections/readmodel", "projections/searchindex", "projections/tables"},
+	"projections/verify":                 {"events", "events/fault", "events/sqldb", "projections/generation", "projections/readmodel", "projections/readmodel/passages", "projections/searchindex", "projections/tables"},
+	"projections/tables":                 {"events", "events/failpoint", "events/fault", "events/sqldb", "projections/readmodel", "schema"},
+	"projections/control":                {"events", "events/failpoint", "events/fault", "events/sqldb", "schema"},
+	"projections/importqueue":            {"events", "events/failpoint", "events/sqldb", "projections", "projections/control"},
+	"projections/readmodel":              {"events", "events/fault", "events/lookalike", "events/sqldb", "projections/searchindex"},
+	"projections/readmodel/passages":     {"events", "events/failpoint", "events/fault", "events/sqldb", "projections/readmodel", "projections/searchindex"},
+	"projections/projectionstest":        {"events/sqldb", "events/sqldb/postgrestest", "projections/tables"},
+	"projections/projectionstest/golden": {},
+	"projections/searchindex":            {"events", "events/fault", "events/prose", "projections/searchindex/bm25"},
+	"projections/searchindex/bm25":       {},
+	"projections/searchindex/...":        {"events", "events/disk", "events/fault", "projections/searchindex", "projections/searchindex/bm25"},
+
+	"queries":             {"projections", "projections/generation", "queries/...", "events", "events/fault"},
+	"queries/freshness":   {"projections", "events", "events/fault"},
+	"queries/access":      {"projections", "queries/freshness", "events", "events/fault"},
+	"queries/vault":       {"projections", "queries/access", "queries/freshness", "queries/pagemark", "events", "events/fault", "events/lookalike"},
+	"queries/search":      {"projections", "projections/readmodel", "projections/readmodel/passages", "projections/searchindex", "queries/access", "queries/answer", "queries/freshness", "queries/vault", "events", "events/fault"},
+	"queries/jobs":        {"projections", "queries/access", "queries/freshness", "queries/vault", "events", "events/fault"},
+	"queries/audit":       {"projections", "queries/access", "queries/accesslog", "queries/freshness", "queries/vault", "events", "events/fault"},
+	"queries/queriestest": {"projections", "projections/...", "queries/freshness", "events", "events/memory"},
+	"queries/pagemark":    {},
+	"queries/accesslog":   {"events", "events/fault", "events/sqldb"},
+	"queries/answer":      {"events/fault", "events/prose"},
+
 	"http": {
-		"commands", "commands/quota", "queries", "queries/accesslog", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/ratelimit", "http/signin", "schema",
+		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/conditional", "http/form", "http/ingest", "http/problem", "http/ratelimit", "http/signin/provider", "schema",
 		"commands/importer/extract", // which files can be read
 	},
-	"http/mcp":        {"http", "http/ratelimit", "commands", "commands/quota", "queries", "queries/accesslog", "events", "events/fault", "events/originals"},
-	"http/ratelimit":  {"commands/quota", "events", "events/fault"},
-	"http/signin/...": {"http/signin/sealed", "events/fault"},
-	"http/signin":     {"http/signin/...", "events", "events/failpoint", "events/fault", "events/lookalike", "events/postgres"},
+	"http/problem":                      {"commands", "events/fault", "events/nearest"},
+	"http/form":                         {"http/problem", "events", "events/fault", "events/nearest", "schema"},
+	"http/conditional":                  {"http/problem"},
+	"http/ingest":                       {"http/form", "http/problem", "commands", "commands/importer/extract", "commands/naming", "commands/quota", "events", "events/fault", "events/lookalike", "events/originals"},
+	"http/mcp":                          {"http", "http/ingest", "http/ratelimit", "commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/fault", "events/originals"},
+	"http/ratelimit":                    {"commands/quota", "events", "events/fault"},
+	"http/signin/...":                   {"http/signin/sealed", "events/fault"},
+	"http/signin/accounts":              {"http/signin/apitoken", "http/signin/otp", "http/signin/passkey", "http/signin/queue", "http/signin/sealed", "events", "events/failpoint", "events/fault", "events/lookalike", "events/sqldb"},
+	"http/signin/accounts/accountstest": {"http/signin/accounts", "events/fault", "events/sqldb", "events/sqldb/postgrestest"},
+	"http/signin":                       {"http/signin/accounts", "http/signin/apitoken", "events", "events/failpoint", "events/fault"},
+	"http/signin/signintest":            {"http/signin", "http/signin/accounts", "http/signin/accounts/accountstest", "http/signin/apitoken", "events/fault"},
+	"http/signin/provider":              {"http/signin", "http/signin/...", "events", "events/fault", "events/lookalike"},
+	"http/signin/provider/clients":      {"http/signin/provider/oauth", "http/signin/accounts", "events/lookalike"},
+	"http/signin/provider/oauth":        {},
+	"http/signin/provider/throttle":     {},
 	// metrics measures the services from outside: what they read and what they append.
 	"http/metrics": {"http", "commands/quota", "queries", "events", "events/disk", "events/fault"},
-	"cmd/...":      {"..."},
-	"cmd/release":  {},
+
+	"cmd/...": {"..."},
+	"cmd/annals": {
+		"cmd/annals/...", "cmd/usage", "commands/...", "events", "events/fault", "http/signin", "http/signin/...", "projections/readmodel",
+	},
+	// Stores are opened by their URLs in engine. Maintain knows engines where a command
+	// is about one of them.
+	"cmd/annals/engine":   {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
+	"cmd/annals/service":  {"cmd/annals/engine", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/originals", "http", "http/...", "projections", "projections/control", "projections/generation", "projections/importqueue", "projections/searchindex", "queries", "queries/..."},
+	"cmd/annals/maintain": {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/...", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
+	"cmd/annals/admin":    {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},
+	// What speaks to a server from outside opens no store.
+	"cmd/annals/terminal":            {},
+	"cmd/annals/settings":            {"commands/quota", "events/nearest", "queries/accesslog"},
+	"cmd/annals/login":               {"events/fault"},
+	"cmd/annals/client":              {"cmd/annals/login", "cmd/annals/terminal", "commands/naming", "events", "events/fault"},
+	"cmd/annals/sharing":             {"cmd/annals/client", "cmd/annals/terminal", "events"},
+	"cmd/annals/folderimport/mirror": {},
+	"cmd/annals/folderimport": {
+		"cmd/annals/client", "cmd/annals/folderimport/mirror", "cmd/annals/terminal", "commands/naming", "commands/importer/extract", "events", "events/fault",
+		"http/ingest", // how the server names files
+	},
+	"cmd/release": {},
 }
 
-// engines are known to cmd alone, which chooses among them.
-var engines = []string{"events/memory", "events/sqlite", "events/eventstoredb", "projections/searchindex/bleve", "projections/searchindex/meilisearch"}
+// engines returns the packages that cmd alone knows, which chooses among them: logs,
+// and what lies below searchindex unless engines share it.
+func engines(t *testing.T) []string {
+	all := []string{"events/memory", "events/sqlite", "events/eventstoredb"}
+	for _, p := range packages(t) {
+		if path.Dir(p.ImportPath) == "projections/searchindex" && path.Base(p.ImportPath) != "bm25" && !strings.HasSuffix(p.ImportPath, "test") {
+			all = append(all, p.ImportPath)
+		}
+	}
+	return all
+}
 
 // folders are the ones that hold code, at the top.
 var folders = []string{"cmd", "commands", "events", "http", "projections", "queries", "schema"}
 
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Dir, Name string
+	Imports, GoFiles      []string
 }
 
 // packages returns every package of this module, and what it imports of it,
 // without the module's name.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Name,Imports,GoFiles", "./...")
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -154,6 +227,7 @@ func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 
 // The rules themselves keep to what the design rests on.
 func TestRulesKeepTheSidesApart(t *testing.T) {
+	engines := engines(t)
 	for pkg, allowed := range rules {
 		for _, apart := range []struct{ from, to string }{
 			{"commands", "projections"}, {"commands", "queries"}, {"commands", "http"},
@@ -167,9 +241,39 @@ func TestRulesKeepTheSidesApart(t *testing.T) {
 			}
 		}
 		for _, engine := range engines {
-			if !within(pkg, "cmd") && slices.ContainsFunc(allowed, func(a string) bool { return covers(a, engine) }) {
+			forTests := strings.HasSuffix(pkg, "test")
+			if !within(pkg, "cmd") && !forTests && slices.ContainsFunc(allowed, func(a string) bool { return covers(a, engine) }) {
 				t.Errorf("the rule of %s lets it import the engine %s, which cmd alone may know", pkg, engine)
 			}
+		}
+	}
+}
+
+// What opens read models or accounts in its tests is tested on PostgreSQL, too.
+func TestScriptTestsPackagesOnPostgres(t *testing.T) {
+	script, err := os.ReadFile("scripts/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, onPostgres, _ := strings.Cut(string(script), "ANNALS_TEST_READ_MODELS=postgres")
+	list := strings.Fields(onPostgres)
+	without := []string{
+		"http/signin/provider/throttle", // takes only the clock
+	}
+	command := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "./...")
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg := strings.TrimPrefix(fields[0], "annals/")
+		opens := slices.ContainsFunc(fields[1:], func(imported string) bool {
+			return slices.Contains([]string{"annals/projections/projectionstest", "annals/queries/queriestest", "annals/http/signin/accounts/accountstest", "annals/http/signin/signintest", "annals/cmd/stacktest"}, imported)
+		})
+		if opens && !slices.Contains(without, pkg) && !slices.Contains(list, "./"+pkg) {
+			t.Errorf("the tests of %s open read models or accounts, and scripts/test does not run them on PostgreSQL: add ./%s to its list", pkg, pkg)
 		}
 	}
 }

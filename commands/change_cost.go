@@ -2,47 +2,33 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"annals/commands/quota"
 	"annals/events"
 )
 
-// cost is what events of a change are charged at.
-func cost(data ...events.Data) (n int64) {
-	for _, d := range data {
-		b, err := json.Marshal(d)
-		if err != nil {
-			panic(fmt.Sprintf("commands: %T cannot be encoded: %v", d, err)) // plain structs always can
-		}
-		n += max(quota.MinChange, int64(len(b)))
-	}
-	return n
-}
-
-// freeShare is what the acceptance of a file may add to the log without being
-// charged: a name, a path and some tags, so that large imports are not hindered
-// whose files become documents, of which a user has a limit already.
+// freeShare is how many bytes an accepted file may add to the log without charge: a name,
+// a path and some tags. The quota of documents already limits files that become
+// documents.
 const freeShare = 1 << 10
 
-// uploadCost is what is charged of a new job at once: its files that are refused,
-// and of those that are accepted what is beyond their free share.
+// uploadCost returns the bytes that are charged for a new job when it starts: all of its
+// refused files, and what exceeds the free share for accepted ones.
 func uploadCost(data []events.Data) (n int64) {
 	for _, d := range data {
 		f, ok := d.(events.FileAccepted)
 		switch {
 		case ok && f.Refused != "":
-			n += cost(f)
+			n += quota.Cost(f)
 		case ok:
-			n += max(0, cost(f)-freeShare)
+			n += max(0, quota.Cost(f)-freeShare)
 		}
 	}
 	return n
 }
 
-// checkUpload returns an error where a new job adds more than a user may add to
-// the log at the moment.
+// checkUpload returns an error if a new job would add more to the log than its user's
+// budget allows at the moment.
 func (h *Handler) checkUpload(ctx context.Context, user events.User, data ...events.Data) error {
 	budget, err := h.charge(ctx, user)
 	if err != nil {
@@ -52,16 +38,16 @@ func (h *Handler) checkUpload(ctx context.Context, user events.User, data ...eve
 	return budget.Check(uploadCost(data))
 }
 
-// chargeFile charges the user of a file that no new document came of: one that
-// failed, that was there already, or that is another version of a document. The
-// same bytes can be uploaded again and again, and are stored once at most. What
-// is in the log already is charged in any case, and the next upload waits.
+// chargeFile charges the user for a file that did not become a new document, because it
+// failed, is a duplicate, or is another version of a document. Quotas of stored bytes and
+// documents do not limit such uploads. The events are in the log already, so they are
+// charged even if the budget is used up; the next upload then has to wait.
 func (h *Handler) chargeFile(ctx context.Context, f ImportFile, outcome events.Data) {
 	budget, err := h.Changes.Open(ctx, f.User)
 	if err != nil {
-		h.Logger.WarnContext(ctx, "a file that came to nothing is not charged to its user", "job", f.Job, "file", f.Accepted.File, "error", err)
+		h.Logger.WarnContext(ctx, "cannot charge a file that became no document to its user", "job", f.Job, "file", f.Accepted.File, "error", err)
 		return
 	}
 	defer budget.Close()
-	budget.Charge(min(freeShare, cost(f.Accepted)) + cost(outcome))
+	budget.Charge(min(freeShare, quota.Cost(f.Accepted)) + quota.Cost(outcome))
 }

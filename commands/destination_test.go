@@ -1,72 +1,22 @@
 package commands
 
 import (
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
-	"annals/events/fault"
 	"annals/events/memory"
-
-	"github.com/google/uuid"
 )
 
-// TestDestinationsAreFoundWhereTheyAre files in Reports/2026/Q3, of which the
-// first two existed when that was asked for.
-func TestDestinationsAreFoundWhereTheyAre(t *testing.T) {
-	reports := []events.Data{created(1, 0, "Reports", "user:alice"), created(2, 1, "2026", ""), created(3, 0, "Archive", "user:alice"), shared(2, "user:bob=write")}
-	var deep []events.Data // 30 folders in Archive
-	for n := byte(10); n < 40; n++ {
-		parent := n - 1
-		if n == 10 {
-			parent = 3
-		}
-		deep = append(deep, created(n, parent, "x", ""))
-	}
-	q3 := []events.Data{created(101, 2, "Q3", "")}
-	for _, test := range []struct {
-		name string
-		then []events.Data // since
-		user events.User
-		made []events.Data
-		kind fault.Kind
-		says string
-	}{
-		{"where it was", nil, bob, q3, 0, ""},
-		{"where it was renamed", []events.Data{renamed(2, "26")}, bob, q3, 0, ""},
-		{"where one above it was", []events.Data{renamed(1, "Old")}, bob, q3, 0, ""},
-		{"where it was moved", []events.Data{moved(2, 3, "")}, bob, q3, 0, ""},
-		{"not in another by its name", []events.Data{renamed(2, "26"), created(4, 1, "2026", "")}, bob, q3, 0, ""},
-		{"what is there is not made again", []events.Data{moved(2, 3, ""), created(5, 2, "Q3", "")}, bob, nil, 0, ""},
-		{"not once it is deleted", []events.Data{events.FolderDeleted{Folder: id(2)}}, bob, nil, fault.Invalid, `folder "Reports/2026/Q3" was deleted before the file was filed in it`},
-		{"nor with what it was moved into", []events.Data{moved(2, 3, ""), events.FolderDeleted{Folder: id(3)}}, bob, nil, fault.Invalid, `folder "Reports/2026/Q3" was deleted before the file was filed in it`},
-		{"not by whom it was withdrawn from", []events.Data{moved(2, 3, ""), shared(2)}, bob, nil, fault.Forbidden, `you may not write in folder "Reports/2026/Q3"`},
-		{"not too deep", append(deep, moved(2, 39, "")), bob, nil, fault.Invalid, `folder "Reports/2026/Q3" cannot be made where it is now: a folder path has at most 32 names`},
-	} {
-		to, err := Destination{Path: "Reports/2026/Q3", Under: id(2), Rest: "Q3"}.split()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := ensureFolder{user: test.user, to: to, ids: []uuid.UUID{id(101)}}.decide(fold(newTree(), slices.Concat(reports, test.then)))
-		if !reflect.DeepEqual(got, test.made) || fault.KindOf(err) != test.kind || (err != nil) != (test.says != "") {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.made, test.kind)
-		}
-		if err != nil && err.Error() != test.says {
-			t.Errorf("%s: told %q, want %q", test.name, err, test.says)
-		}
-	}
-}
-
-func TestAnAcceptedFileNamesTheDeepestFolderOfItsPath(t *testing.T) {
+func TestAcceptedFileNamesDeepestFolder(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
-	top, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Reports"})
+	top, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, foldertree.Destination{Path: "Reports"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Destination{{"Reports", top, ""}, {"Reports/2026/Q3", top, "2026/Q3"}, {"New/a", uuid.Nil, ""}}
+	want := []foldertree.Destination{{Path: "Reports", Under: top}, {Path: "Reports/2026/Q3", Under: top, Rest: "2026/Q3"}, {Path: "New/a"}}
 	var uploads []Upload
 	for _, d := range want {
 		uploads = append(uploads, Upload{Name: "a.md", Folder: " " + strings.ReplaceAll(d.Path, "/", " / "), SHA256: shaA, Size: 1})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"annals/commands/aggregate"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 
@@ -25,12 +27,12 @@ type document struct {
 	title     string
 	warnings  []string
 
-	bytes int64 // that all versions take
+	bytes int64 // stored by all versions
 
-	contentBy string   // causation of what its content came with, but for DocumentReread
-	causation string   // of DocumentImported: what made the document
-	revisions []string // causations of each DocumentRevised
-	tagged    []string // and of each DocumentTagged that an import caused
+	contentBy string   // causation of the DocumentImported or DocumentRevised that set its content
+	causation string   // of DocumentImported
+	revisions []string // causation of each DocumentRevised
+	tagged    []string // causation of each DocumentTagged that an import caused
 }
 
 // leaving is a move of a document out of a folder.
@@ -39,7 +41,7 @@ type leaving struct {
 	at     events.Position
 }
 
-func (d *document) apply(e events.Event) {
+func (d *document) Apply(e events.Event) {
 	switch data := e.Data.(type) {
 	case events.DocumentImported:
 		d.exists, d.version, d.causation = true, data.Version, e.Metadata.Causation
@@ -72,42 +74,41 @@ func (d *document) read(c events.Content) {
 	d.sha256, d.mediaType, d.title, d.warnings = c.SHA256, c.MediaType, c.Title, c.Warnings
 }
 
-// dropped reports whether the document went with a folder that was deleted.
-// So it did even if it was moved elsewhere after that, by one who did not know
-// it yet: who reads the log sees the folder go first.
-func (d *document) dropped(t *tree) bool {
-	return len(t.path(d.folder)) == 0 ||
-		slices.ContainsFunc(d.left, func(l leaving) bool { return t.goneBefore(l.folder, l.at) })
+// dropped reports whether the document was deleted with a folder. If a process that had
+// not seen the deletion moved the document out later, it is deleted nevertheless, because
+// the deletion comes first in the log.
+func (d *document) dropped(t *foldertree.Tree) bool {
+	return len(t.Path(d.folder)) == 0 ||
+		slices.ContainsFunc(d.left, func(l leaving) bool { return t.GoneBefore(l.folder, l.at) })
 }
 
-// holds reports whether the document is in a folder, with these bytes, now.
+// holds reports whether the document is now in a folder, with these bytes.
 func (d *document) holds(folder uuid.UUID, sha256 string) bool {
 	return d.exists && !d.deleted && d.folder == folder && d.sha256 == sha256
 }
 
-// Claim tells what an upload becomes: a new document or new content of one, or
-// a document that is there already.
+// Claim is the outcome of an upload: a new document, new content of one, or a document
+// that exists already.
 type Claim struct {
 	Document uuid.UUID
 	Folder   uuid.UUID // in which the document is, or will be
-	// Filed says that there is nothing left to make.
+	// Filed means that nothing is left to append.
 	Filed bool
-	// Own says that what is there was made by this very upload.
+	// Own means that this upload created what exists.
 	Own      bool
 	Title    string   // of the document that exists
-	Warnings []string //
-	// Of a file that replaces a document: the version that it judged, 0 for none,
-	// what it becomes or became, whether the document has the same bytes already,
-	// the tags that it lacks, with those that it has, and what to note besides.
-	Version int
-	Outcome string
-	Same    bool
-	Tags    []string
-	Notes   []string
+	Warnings []string // of the document that exists
+
+	// These are only set for a file with Replace.
+	Version int      // of the document that the claim is based on; 0 for a new one
+	Outcome string   // one of events.OutcomeCreated and so on
+	Same    bool     // the document has the same bytes already
+	Tags    []string // all tags, if the document lacks some of those given
+	Notes   []string // for the user
 }
 
-// claim judges whether an upload may become this document, or is it. ok is
-// false where another one took its place.
+// claim returns the outcome of an upload if it is filed as this document. ok is false
+// if the document is another one.
 func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
 	claim.Document, claim.Folder = c.ID, c.Folder
 	if !d.exists {
@@ -121,18 +122,18 @@ func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
 
 // ImportDocument files an upload as a document.
 type ImportDocument struct {
-	ID     uuid.UUID // as ClaimDocument gave it
+	ID     uuid.UUID // as returned by ClaimDocument
 	Folder uuid.UUID
 	Name   string
 	Tags   []string
 	events.Content
 
 	User events.User
-	// Cause is who and what led to it. Its Causation names the upload: by it
-	// an import that was cut off knows its own document again.
+	// Cause has a Causation that names the upload, by which a resumed import recognises
+	// its own document.
 	Cause events.Cause
-	// EventID names the event, so that an append which is repeated is
-	// recognised. Nil: a random id.
+	// EventID returns the id of the event, by which the log recognises a repeated
+	// append. If it is nil, the id is random.
 	EventID func(stream string, revision int64, data events.Data) uuid.UUID
 }
 
@@ -140,31 +141,31 @@ func (c ImportDocument) decide(d *document) ([]events.Data, error) {
 	claim, ok := d.claim(c)
 	switch {
 	case !ok:
-		return nil, fault.Errorf(fault.Conflict, "document %s is taken", c.ID)
+		return nil, taken(c.ID)
 	case claim.Filed:
 		return nil, nil
 	}
 	return []events.Data{events.DocumentImported{Version: 1, Folder: c.Folder, Name: c.Name, Tags: c.Tags, Content: c.Content}}, nil
 }
 
-// maxClaims bounds how often the same bytes are filed in one folder after
-// they were moved, revised or deleted there.
+// maxClaims limits how often the same bytes can be filed in one folder after the document
+// was moved, revised or deleted.
 const maxClaims = 10_000
 
-// ClaimDocument returns what an upload, of which Folder, SHA256 and Cause are
-// set, becomes: the document that it is already, or that has the same bytes
-// in the same folder, or else a new one. Nothing is appended: two uploads may
-// be given the same id, and one of them will file it.
+// ClaimDocument returns which document an upload becomes: the one that it created before,
+// one with the same bytes in the folder, or a new one. c needs only Folder, SHA256 and
+// Cause. ClaimDocument appends nothing, so two uploads may get the same id; one of them
+// will create the document.
 func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
 	h.init()
 	for n := range maxClaims {
 		var ok bool
 		c.ID = events.DocumentID(c.Folder, c.SHA256, n)
-		err = view(ctx, h, h.documents, events.DocumentStream(c.ID), func(d *document) error {
+		err = h.documents.View(ctx, events.DocumentStream(c.ID), func(d *document) error {
 			if claim, ok = d.claim(c); !ok || claim.Own || len(d.left) == 0 {
 				return nil
 			}
-			return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+			return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
 				ok = !d.dropped(t)
 				return nil
 			})
@@ -173,16 +174,16 @@ func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Cl
 			return claim, err
 		}
 	}
-	return Claim{}, fault.Errorf(fault.Invalid, "the same file was imported to this folder and moved, changed or deleted %d times, and no more can be: import it to another folder", maxClaims)
+	return Claim{}, fault.Errorf(fault.Invalid, "the same file was imported to this folder and moved, changed or deleted %d times, which is the most: import it to another folder", maxClaims)
 }
 
-// KnownDuplicate tells whether a document that the read side knows is in the
-// folder of an upload, with its bytes, now. So one is found that came there,
-// or got its content, after it was made: its id does not tell that.
+// KnownDuplicate reports whether a document that the read side knows is now in the folder
+// of an upload and has its bytes. ClaimDocument does not find documents that were moved or
+// revised, because their ids are derived from their first folder and bytes.
 func (h *Handler) KnownDuplicate(ctx context.Context, c ImportDocument, known uuid.UUID) (claim Claim, found bool, err error) {
 	h.init()
 	c.ID = known
-	err = view(ctx, h, h.documents, events.DocumentStream(known), func(d *document) error {
+	err = h.documents.View(ctx, events.DocumentStream(known), func(d *document) error {
 		if found = d.holds(c.Folder, c.SHA256); found {
 			claim, _ = d.claim(c)
 		}
@@ -197,29 +198,29 @@ func (h *Handler) CheckFiling(ctx context.Context, user events.User, folder uuid
 	return h.mayWrite(ctx, user, folder)
 }
 
-// ImportDocument makes a document of an upload, and tells what it became: one
-// that came first with the same bytes may stand in its place. The user must
-// have write access to the folder: else the error is fault.Forbidden. Where
-// the id is taken by another document it is fault.Conflict: claim again.
+// ImportDocument files an upload as a document, and returns the outcome, because another
+// upload may have filed the same bytes first. The error is fault.Forbidden if the user has
+// no write access to the folder, and fault.Conflict if another document has the id: then
+// claim again.
 func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(c.ID)
-	a := action[*document]{
-		name: "import document", stream: stream, cause: c.Cause,
-		allow: func(ctx context.Context, d *document) error {
+	a := aggregate.Command[*document]{
+		Name: "import document", Stream: stream, Cause: c.Cause,
+		Allow: func(ctx context.Context, d *document) error {
 			if claim, _ := d.claim(c); claim.Own {
-				return nil // it was filed when the user could
+				return nil // the user had access when it was filed
 			}
 			return h.mayWrite(ctx, c.User, c.Folder)
 		},
-		decide: c.decide,
-		seen:   func(d *document) { claim, _ = d.claim(c) },
+		Decide: c.decide,
+		Seen:   func(d *document) { claim, _ = d.claim(c) },
 	}
 	if c.EventID != nil {
-		a.id = func(revision int64, data events.Data) uuid.UUID { return c.EventID(stream, revision, data) }
+		a.ID = func(revision int64, data events.Data) uuid.UUID { return c.EventID(stream, revision, data) }
 	}
 	err = h.filing.file(ctx, func() error {
-		_, err := do(ctx, h, h.documents, a)
+		_, err := h.documents.Do(ctx, a)
 		return err
 	})
 	return claim, err
@@ -227,8 +228,8 @@ func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim C
 
 // mayWrite returns an error unless a user has write access to a folder.
 func (h *Handler) mayWrite(ctx context.Context, user events.User, folder uuid.UUID) error {
-	return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		if t.access(user, folder) >= events.Write {
+	return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
+		if t.Access(user, folder) >= events.Write {
 			return nil
 		}
 		return fault.Errorf(fault.Forbidden, "you may not write in this folder")

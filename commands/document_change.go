@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"annals/commands/aggregate"
+	"annals/commands/foldertree"
+	"annals/commands/naming"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
@@ -12,27 +15,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// ChangeDocument renames, moves and tags a document; what is nil stays. It
-// needs write access to the document's folder, and to the one it moves to.
+// ChangeDocument renames, moves and tags a document; nil fields stay as they are. It
+// needs write access to the document's folder, and to the one it is moved to.
 type ChangeDocument struct {
 	ID      uuid.UUID
-	Version int // that was read
+	Version int // the version that the caller read
 	Name    *string
 	Folder  *uuid.UUID
 	Tags    *[]string // the full list
 }
 
-// normalize returns the command with its texts as they are kept.
+// normalize returns the command with its name and tags as they are stored.
 func (c ChangeDocument) normalize() (ChangeDocument, error) {
 	if c.Name != nil {
-		name, err := normalizeName(*c.Name)
+		name, err := naming.Document(*c.Name)
 		if err != nil {
 			return c, err
 		}
 		c.Name = &name
 	}
 	if c.Tags != nil {
-		tags, err := NormalizeTags(*c.Tags)
+		tags, err := naming.Tags(*c.Tags)
 		if err != nil {
 			return c, err
 		}
@@ -44,19 +47,19 @@ func (c ChangeDocument) normalize() (ChangeDocument, error) {
 	return c, nil
 }
 
-// allow judges access by the folders alone.
-func (c ChangeDocument) allow(t *tree, user events.User, d *document) error {
+// allow checks access to the folders.
+func (c ChangeDocument) allow(t *foldertree.Tree, user events.User, d *document) error {
 	if err := d.need(t, user, c.ID, events.Write); err != nil {
 		return err
 	}
 	if c.Folder == nil || *c.Folder == d.folder {
 		return nil
 	}
-	return t.mayMove(user, t.access(user, d.folder), nil, d.folder, *c.Folder)
+	return t.MayMove(user, t.Access(user, d.folder), nil, d.folder, *c.Folder)
 }
 
-// decide takes a command that is normalized. All of its events make the same
-// version: they are one change.
+// decide returns the events of a normalized command. They all have the same version,
+// because they are one change.
 func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
 	if err := d.fresh(c.Version); err != nil {
 		return nil, err
@@ -74,9 +77,9 @@ func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
 	return data, nil
 }
 
-// need returns an error unless a user may do so much with the document.
-func (d *document) need(t *tree, user events.User, id uuid.UUID, least events.Access) error {
-	switch access := t.access(user, d.folder); {
+// need returns an error unless a user has at least this access to the document.
+func (d *document) need(t *foldertree.Tree, user events.User, id uuid.UUID, least events.Access) error {
+	switch access := t.Access(user, d.folder); {
 	case !d.exists || d.deleted || d.dropped(t) || access == events.NoAccess:
 		return fault.Errorf(fault.NotFound, "no document %s", id)
 	case access < least:
@@ -85,19 +88,10 @@ func (d *document) need(t *tree, user events.User, id uuid.UUID, least events.Ac
 	return nil
 }
 
-// fresh returns an error where the document is not at the version that
-// somebody read.
-func (d *document) fresh(version int) error {
-	if version != d.version {
-		return fault.Errorf(fault.Conflict, "document %q is at version %d, not %d", d.name, d.version, version)
-	}
-	return nil
-}
-
-// DeleteDocument ends a document. It needs own access to its folder.
+// DeleteDocument deletes a document. It needs own access to its folder.
 type DeleteDocument struct {
 	ID      uuid.UUID
-	Version int // that was read
+	Version int // the version that the caller read
 }
 
 func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
@@ -107,19 +101,19 @@ func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentDeleted{Version: d.version + 1}}, nil
 }
 
-// ChangeDocument carries the command out. A stale version is fault.Conflict,
-// and so is a folder that was deleted around the document while it moved: it
-// is gone then.
+// ChangeDocument executes the command. The error is fault.Conflict for a stale version,
+// and if a folder was deleted while the document was being moved out of it or into it:
+// then the document is deleted too.
 func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlation string, c ChangeDocument) (at events.Position, err error) {
 	if c, err = c.normalize(); err != nil {
 		return 0, err
 	}
 	h.init()
 	change := func() error {
-		at, err = h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
-			name: "change document", decide: c.decide,
-			allow: func(ctx context.Context, d *document) error {
-				err := h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
+		at, err = h.changeDocument(ctx, user, correlation, c.ID, aggregate.Command[*document]{
+			Name: "change document", Decide: c.decide,
+			Allow: func(ctx context.Context, d *document) error {
+				err := h.onTree(func(t *foldertree.Tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
 				if err == nil {
 					err = h.unlikeDocument(ctx, c, d)
 				}
@@ -144,17 +138,17 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	return at, err
 }
 
-// holdDocument takes room for a document where it is to be moved, if its user may
-// see it.
+// holdDocument holds quota for a document in the folder that it is moved to, if its user
+// may move it.
 func (h *Handler) holdDocument(ctx context.Context, user events.User, c ChangeDocument) (hold *quota.Hold, err error) {
 	if !h.limitsMoves(user, *c.Folder) {
 		return nil, nil
 	}
 	var folder uuid.UUID
 	var takes quota.Limits
-	err = view(ctx, h, h.documents, events.DocumentStream(c.ID), func(d *document) error {
+	err = h.documents.View(ctx, events.DocumentStream(c.ID), func(d *document) error {
 		folder, takes = d.folder, quota.Limits{quota.Bytes: d.bytes, quota.Documents: 1}
-		return h.onTree(func(t *tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
+		return h.onTree(func(t *foldertree.Tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
 	})
 	if err != nil {
 		return nil, err
@@ -162,54 +156,53 @@ func (h *Handler) holdDocument(ctx context.Context, user events.User, c ChangeDo
 	return h.holdMove(ctx, user, folder, *c.Folder, func() (quota.Limits, error) { return takes, nil })
 }
 
-// checkTime bounds the look at the folders after a document was moved, with the
-// wait at the gate before it, which takes up to three seconds.
+// checkTime bounds the check of the folders after a document was moved. It includes the
+// wait at the gate, which takes up to three seconds.
 const checkTime = 5 * time.Second
 
-// checkMoved returns an error if another process deleted the folder that a
-// document was moved out of, or into, around the move. That is in the log:
-// nothing else may look as if it had failed, neither that whoever asked has
-// left nor that the folders cannot be read now.
+// checkMoved returns an error if another process deleted the folder that a document was
+// being moved out of, or into. The move itself is in the log, so it must not appear failed
+// because the caller is gone or the folders cannot be read.
 func (h *Handler) checkMoved(ctx context.Context, id uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
 	defer cancel()
 	dropped := false
 	err := h.filing.settle(ctx)
 	if err == nil {
-		err = view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
-			return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		err = h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
+			return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
 				dropped = d.dropped(t)
 				return nil
 			})
 		})
 	}
 	if err != nil {
-		h.Logger.WarnContext(ctx, "whether a folder was deleted around a moved document cannot be told", "document", id, "error", err)
+		h.Logger.WarnContext(ctx, "cannot check whether a folder was deleted while a document moved", "document", id, "error", err)
 	}
 	if dropped {
-		return fault.Errorf(fault.Conflict, "document %s was deleted with its folder while it was being moved", id)
+		return deletedWhileMoved(id)
 	}
 	return nil
 }
 
-// DeleteDocument carries the command out. A stale version is fault.Conflict.
+// DeleteDocument executes the command. The error is fault.Conflict for a stale version.
 func (h *Handler) DeleteDocument(ctx context.Context, user events.User, correlation string, c DeleteDocument) (at events.Position, err error) {
-	return h.changeDocument(ctx, user, correlation, c.ID, action[*document]{
-		name: "delete document", decide: c.decide,
-		allow: h.onTree(func(t *tree, d *document) error { return d.need(t, user, c.ID, events.Own) }),
+	return h.changeDocument(ctx, user, correlation, c.ID, aggregate.Command[*document]{
+		Name: "delete document", Decide: c.decide,
+		Allow: h.onTree(func(t *foldertree.Tree, d *document) error { return d.need(t, user, c.ID, events.Own) }),
 	})
 }
 
-// changeDocument carries out what a user asks of a document.
-func (h *Handler) changeDocument(ctx context.Context, user events.User, correlation string, id uuid.UUID, a action[*document]) (events.Position, error) {
+// changeDocument executes a user's command on a document.
+func (h *Handler) changeDocument(ctx context.Context, user events.User, correlation string, id uuid.UUID, a aggregate.Command[*document]) (events.Position, error) {
 	h.init()
-	a.stream, a.cause, a.user = events.DocumentStream(id), causedBy(ctx, user, correlation), user
-	return do(ctx, h, h.documents, a)
+	a.Stream, a.Cause, a.User = events.DocumentStream(id), causedBy(ctx, user, correlation), user
+	return h.documents.Do(ctx, a)
 }
 
-// onTree is a judgement of a document by the folders as they are now.
-func (h *Handler) onTree(judge func(*tree, *document) error) func(context.Context, *document) error {
+// onTree returns a function that calls check with the current folders and the document.
+func (h *Handler) onTree(check func(*foldertree.Tree, *document) error) func(context.Context, *document) error {
 	return func(ctx context.Context, d *document) error {
-		return view(ctx, h, h.folders, events.Folders, func(t *tree) error { return judge(t, d) })
+		return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error { return check(t, d) })
 	}
 }

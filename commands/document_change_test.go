@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 
@@ -55,7 +56,7 @@ func TestChangeDocument(t *testing.T) {
 		{"one request makes one version", edit("c.md", 3, []string{"z"}), []events.Data{
 			events.DocumentRenamed{Version: 4, Name: "c.md"}, events.DocumentMoved{Version: 4, Folder: id(3)}, events.DocumentTagged{Version: 4, Tags: []string{"z"}},
 		}, 0},
-		{"only what changes is told", edit("b.md", 3, []string{"x", "y"}), []events.Data{events.DocumentMoved{Version: 4, Folder: id(3)}}, 0},
+		{"unchanged fields make no event", edit("b.md", 3, []string{"x", "y"}), []events.Data{events.DocumentMoved{Version: 4, Folder: id(3)}}, 0},
 		{"a change that changes nothing is none", edit("b.md", 2, []string{"x", "y"}), nil, 0},
 		{"a stale version", stale, nil, fault.Conflict},
 		{"one that does not exist yet", ahead, nil, fault.Conflict},
@@ -75,7 +76,7 @@ func TestChangeDocument(t *testing.T) {
 	}
 }
 
-func TestAStaleDocumentIsToldWhichVersionIsCurrent(t *testing.T) {
+func TestStaleVersionNamesCurrent(t *testing.T) {
 	d := fold(&document{}, []events.Data{events.DocumentImported{Version: 1}, events.DocumentRenamed{Version: 2, Name: "b"}, events.DocumentRenamed{Version: 3, Name: "c"}})
 	_, err := DeleteDocument{ID: id(50), Version: 2}.decide(d)
 	if want := `document "c" is at version 3, not 2`; err == nil || err.Error() != want {
@@ -87,7 +88,7 @@ func TestAStaleDocumentIsToldWhichVersionIsCurrent(t *testing.T) {
 	}
 }
 
-// TestAccessToDocuments judges by the folders of grounds.
+// TestAccessToDocuments uses the folders of grounds.
 func TestAccessToDocuments(t *testing.T) {
 	in := func(folder byte) []events.Data {
 		return []events.Data{events.DocumentImported{Version: 1, Folder: id(folder), Name: "a.md"}}
@@ -123,7 +124,7 @@ func TestAccessToDocuments(t *testing.T) {
 		if test.move != 0 {
 			c = edit("", test.move, nil)
 		}
-		err := c.allow(fold(newTree(), grounds()), test.user, fold(&document{}, test.given))
+		err := c.allow(fold(foldertree.New(foldertree.Rules{}), grounds()), test.user, fold(&document{}, test.given))
 		if fault.KindOf(err) != test.kind || (err != nil) != (test.kind != 0) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.kind)
 		}
@@ -141,10 +142,10 @@ func filed(t *testing.T) (h *Handler, folder, document uuid.UUID) {
 	return h, folder, claim.Document
 }
 
-func TestOfWritersOfOneDocumentVersionOneWins(t *testing.T) {
+func TestRacingWritersOneWins(t *testing.T) {
 	h, folder, document := filed(t)
 	other := &Handler{Log: h.Log}
-	elsewhere, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{folder, "elsewhere"})
+	elsewhere, _, err := h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Parent: folder, Name: "elsewhere"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +159,13 @@ func TestOfWritersOfOneDocumentVersionOneWins(t *testing.T) {
 		}
 		return h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 1, Tags: &tags})
 	}
+	testOneWins(t, write)
+}
+
+// testOneWins calls write 16 times at once, with the same version, and checks that one call
+// writes and the others are refused with the version that it made.
+func testOneWins(t *testing.T, write func(i int) (events.Position, error)) {
+	t.Helper()
 	won, stale := 0, 0
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -172,7 +180,7 @@ func TestOfWritersOfOneDocumentVersionOneWins(t *testing.T) {
 			case fault.Is(err, fault.Conflict) && strings.HasSuffix(err.Error(), "is at version 2, not 1"):
 				stale++
 			default:
-				t.Errorf("ChangeDocument = %d, %v", at, err)
+				t.Errorf("write %d = %d, %v", i, at, err)
 			}
 		})
 	}
@@ -182,7 +190,7 @@ func TestOfWritersOfOneDocumentVersionOneWins(t *testing.T) {
 	}
 }
 
-func TestADocumentIsChangedAndDeletedByThoseWhoMay(t *testing.T) {
+func TestDocumentAccessFollowsFolders(t *testing.T) {
 	h, folder, document := filed(t)
 	name := "b.md"
 	at, err := h.ChangeDocument(t.Context(), alice, "request-7", ChangeDocument{ID: document, Version: 1, Name: &name})
@@ -198,7 +206,7 @@ func TestADocumentIsChangedAndDeletedByThoseWhoMay(t *testing.T) {
 		return err
 	}
 	if err := remove(); !fault.Is(err, fault.NotFound) {
-		t.Errorf("DeleteDocument by a stranger: %v, want not found", err)
+		t.Errorf("DeleteDocument by another user: %v, want not found", err)
 	}
 	share("write")
 	if err := remove(); !fault.Is(err, fault.Forbidden) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
@@ -49,7 +50,7 @@ func TestImportDocument(t *testing.T) {
 	} {
 		var d document
 		for i, data := range test.given {
-			d.apply(events.Event{Revision: int64(i), Data: data, Metadata: events.Metadata{Causation: "first"}})
+			d.Apply(events.Event{Revision: int64(i), Data: data, Metadata: events.Metadata{Causation: "first"}})
 		}
 		got, err := importInto(id(1), shaA, test.causation).decide(&d)
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
@@ -79,14 +80,14 @@ func library(t *testing.T) (*Handler, uuid.UUID) {
 	t.Helper()
 	h := &Handler{Log: events.NewLog(memory.New())}
 	t.Cleanup(func() { h.Log.Close() })
-	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Library"})
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, foldertree.Destination{Path: "Library"})
 	if err != nil {
 		t.Fatalf("EnsureFolder: %v", err)
 	}
 	return h, folder
 }
 
-func TestSameBytesAtOnceMakeOneDocument(t *testing.T) {
+func TestConcurrentSameBytesMakeOneDocument(t *testing.T) {
 	h, folder := library(t)
 	other := &Handler{Log: h.Log}
 	var mu sync.Mutex

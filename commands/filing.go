@@ -7,38 +7,38 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// filing keeps the deletion of folders apart from whatever puts documents
-// into them, since a document and the folders are two streams, which no append
-// joins. A deletion holds it from asking whether the folder is empty until it
-// is gone. One of all that is below does so too: a document that is moved out
-// of there meanwhile would be dropped by the read models, which see the folder
-// go first, and live on in its stream.
+// filing keeps the deletion of folders and the filing of documents apart, because they
+// append to different streams, which cannot be changed atomically. A deletion holds it
+// from the check that the folder is empty until its append. A recursive deletion holds
+// it, too: the read models would drop a document that is moved out at the same time,
+// if the deletion comes first in the log, although it exists in its stream.
 //
-// Between processes a Gate does so. What is appended so late that a deletion may
-// not have seen it is found out by a look at the folders, after settle.
+// Between processes a Gate does the same. A process whose append came too late for a
+// deletion to see it finds out by reading the folders after settle.
 type filing struct {
-	places *semaphore.Weighted
-	gate   Gate // nil: there is one process
+	slots *semaphore.Weighted
+	gate  Gate // nil if there are no other processes
 }
 
-// Gate keeps what one process does alone apart from what all of them do.
+// Gate excludes the exclusive work of one process from the concurrent work of all.
 type Gate interface {
-	// Pass waits while another process is alone, and returns until when none
-	// is. After it one sees what was done alone before.
+	// Pass waits while another process has the gate shut. It returns the time until
+	// which no process can shut it again. Everything that was done while it was shut
+	// is visible then.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut lets do run alone. It sees what those who have passed had done by
-	// the time that they were told. still returns an error where do is not
-	// alone any more.
+	// Shut runs do exclusively, after the times that Pass has returned to others, so
+	// do sees what they did. still returns an error once the gate is no longer shut.
 	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
 }
 
-// manyPlaces is more than there ever are at once who file.
-const manyPlaces = 1 << 30
+// allSlots excludes all filing: fewer callers than this file at the same time.
+const allSlots = 1 << 30
 
-func newFiling(gate Gate) *filing { return &filing{semaphore.NewWeighted(manyPlaces), gate} }
+func newFiling(gate Gate) *filing { return &filing{semaphore.NewWeighted(allSlots), gate} }
 
-// file does what puts a document into a folder, beside others that do so.
+// file runs a function that puts a document into a folder, concurrently with other
+// filing.
 func (f *filing) file(ctx context.Context, do func() error) error {
 	return f.with(ctx, 1, func() error {
 		if err := f.settle(ctx); err != nil {
@@ -48,8 +48,8 @@ func (f *filing) file(ctx context.Context, do func() error) error {
 	})
 }
 
-// settle waits until the deletions of other processes that may not have seen what
-// was filed before have come to their end, so that a look at the folders tells.
+// settle waits for the end of deletions by other processes that may not have seen what was
+// filed before. The folders then show whether one of them was deleted.
 func (f *filing) settle(ctx context.Context) error {
 	if f.gate == nil {
 		return nil
@@ -58,10 +58,10 @@ func (f *filing) settle(ctx context.Context) error {
 	return err
 }
 
-// remove does what deletes a folder, alone. Before it appends it is to call
-// still, which returns an error where it is not alone any more.
+// remove runs a function that deletes a folder, exclusively. The function must call still
+// before it appends; still returns an error once it no longer runs exclusively.
 func (f *filing) remove(ctx context.Context, do func(ctx context.Context, still func() error) error) error {
-	return f.with(ctx, manyPlaces, func() error {
+	return f.with(ctx, allSlots, func() error {
 		if f.gate == nil {
 			return do(ctx, func() error { return nil })
 		}
@@ -69,10 +69,10 @@ func (f *filing) remove(ctx context.Context, do func(ctx context.Context, still 
 	})
 }
 
-func (f *filing) with(ctx context.Context, places int64, do func() error) error {
-	if err := f.places.Acquire(ctx, places); err != nil {
+func (f *filing) with(ctx context.Context, slots int64, do func() error) error {
+	if err := f.slots.Acquire(ctx, slots); err != nil {
 		return err
 	}
-	defer f.places.Release(places)
+	defer f.slots.Release(slots)
 	return do()
 }

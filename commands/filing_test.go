@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
@@ -15,10 +16,10 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestWhoWaitsForADeletionOrForFilingMayLeave(t *testing.T) {
+func TestFilingWaitsEndWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, folder, document := filed(t)
-		elsewhere, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{folder, "elsewhere"})
+		elsewhere, _, err := h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Parent: folder, Name: "elsewhere"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +32,7 @@ func TestWhoWaitsForADeletionOrForFilingMayLeave(t *testing.T) {
 			}
 		}
 		remove := func(ctx context.Context) error {
-			_, err := h.DeleteFolder(ctx, alice, "", DeleteFolder{ID: folder, Version: -1, Recursive: true})
+			_, err := h.DeleteFolder(ctx, alice, "", foldertree.DeleteFolder{ID: folder, Version: -1, Recursive: true})
 			return err
 		}
 		err = h.filing.remove(t.Context(), func(context.Context, func() error) error {
@@ -72,12 +73,12 @@ func (c *catchingUp) HoldsDocuments(ctx context.Context, _ uuid.UUID, _ events.P
 	return false, ctx.Err()
 }
 
-func TestFilingDoesNotWaitForAReadSideThatIsBehind(t *testing.T) {
+func TestFilingIgnoresReadSideLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, folder := library(t)
 		h.Contents = &catchingUp{}
 		begun := time.Now()
-		_, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1})
+		_, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1})
 		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took >= time.Second {
 			t.Errorf("DeleteFolder: %v after %v; want unavailable, well within a second", err, took)
 		}
@@ -90,11 +91,11 @@ func TestFilingDoesNotWaitForAReadSideThatIsBehind(t *testing.T) {
 	})
 }
 
-func TestWhoMayNotDeleteAFolderStopsNobodysFiling(t *testing.T) {
+func TestRefusedDeletionDoesNotBlockFiling(t *testing.T) {
 	h, folder := library(t)
 	_ = h.filing.file(t.Context(), func() error {
-		if _, err := h.DeleteFolder(t.Context(), bob, "", DeleteFolder{ID: folder, Version: -1, Recursive: true}); !fault.Is(err, fault.NotFound) {
-			t.Errorf("DeleteFolder by a stranger during filing: %v, want not found", err)
+		if _, err := h.DeleteFolder(t.Context(), bob, "", foldertree.DeleteFolder{ID: folder, Version: -1, Recursive: true}); !fault.Is(err, fault.NotFound) {
+			t.Errorf("DeleteFolder by another user during filing: %v, want not found", err)
 		}
 		return nil
 	})
@@ -135,7 +136,7 @@ func moving(t *testing.T) (d *around, h *Handler, move func(context.Context) (ev
 	t.Cleanup(func() { h.Log.Close() })
 	for name, id := range map[string]*uuid.UUID{"from": &from, "to": &to} {
 		var err error
-		if *id, _, err = h.CreateFolder(t.Context(), alice, "", CreateFolder{Name: name}); err != nil {
+		if *id, _, err = h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,17 +150,17 @@ func moving(t *testing.T) (d *around, h *Handler, move func(context.Context) (ev
 	}, claim.Document, from, to
 }
 
-func TestADocumentThatMovesAroundADeletionIsGone(t *testing.T) {
+func TestMoveDuringDeletionConflicts(t *testing.T) {
 	for _, what := range []string{"from", "to"} {
 		d, h, move, document, from, to := moving(t)
 		gone := map[string]uuid.UUID{"from": from, "to": to}[what]
 		d.before = func() {
-			if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: gone, Version: -1, Recursive: true}); err != nil {
+			if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: gone, Version: -1, Recursive: true}); err != nil {
 				t.Error(err)
 			}
 		}
 		ctx, leave := context.WithCancel(t.Context())
-		d.after = leave // it is told all the same
+		d.after = leave // the folder is left all the same
 		if _, err := move(ctx); !fault.Is(err, fault.Conflict) {
 			t.Errorf("the folder it moves %s is deleted: %v, want conflict", what, err)
 		}
@@ -180,13 +181,13 @@ func TestADocumentThatMovesAroundADeletionIsGone(t *testing.T) {
 
 // It was moved to another folder and back when that one was deleted: its
 // stream says that it is where it began.
-func TestBytesOfADocumentThatIsGoneAreFiledAnew(t *testing.T) {
+func TestDeletedBytesCanBeFiledAgain(t *testing.T) {
 	d, h, move, document, from, to := moving(t)
 	if _, err := move(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d.before = func() {
-		if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
+		if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -200,12 +201,12 @@ func TestBytesOfADocumentThatIsGoneAreFiledAnew(t *testing.T) {
 	}
 }
 
-func TestADocumentOutlivesTheFolderThatItLeftInTime(t *testing.T) {
+func TestMovedDocumentOutlivesFolder(t *testing.T) {
 	_, h, move, document, from, _ := moving(t)
 	if _, err := move(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: from, Version: -1, Recursive: true}); err != nil {
+	if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: from, Version: -1, Recursive: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.CheckRevision(t.Context(), alice, document, 2); err != nil {
@@ -213,9 +214,9 @@ func TestADocumentOutlivesTheFolderThatItLeftInTime(t *testing.T) {
 	}
 }
 
-func TestNothingAfterAMoveLooksAsIfItHadFailed(t *testing.T) {
+func TestMoveSucceedsDespiteLaterErrors(t *testing.T) {
 	for name, after := range map[string]func(*around, context.CancelFunc){
-		"whoever asked has left":     func(_ *around, leave context.CancelFunc) { leave() },
+		"the caller has left":        func(_ *around, leave context.CancelFunc) { leave() },
 		"the log cannot be read now": func(d *around, _ context.CancelFunc) { d.broken = true },
 	} {
 		d, h, move, _, _, _ := moving(t)
@@ -254,15 +255,15 @@ func (g *slowGate) Shut(context.Context, func(context.Context, func() error) err
 }
 
 // A move waits for a deletion that takes nearly as long as a gate waits for it.
-func TestAMoveIsToldOfADeletionThatTakesLong(t *testing.T) {
+func TestMoveSeesSlowDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, document := filed(t)
-		to, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{Name: "to"})
+		to, _, err := h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Name: "to"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		moves := &Handler{Log: h.Log, Logger: h.Logger, Gate: &slowGate{shut: 2900 * time.Millisecond, do: func() {
-			if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
+			if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
 				t.Errorf("DeleteFolder: %v", err)
 			}
 		}}}

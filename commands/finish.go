@@ -3,15 +3,15 @@ package commands
 import (
 	"context"
 
+	"annals/commands/aggregate"
 	"annals/events"
 	"annals/events/fault"
 
 	"github.com/google/uuid"
 )
 
-// finishFiles ends the work on files of one job, each by its outcome:
-// FileImported or FileFailed. The job ends with its last file, in the same
-// append.
+// finishFiles ends the work on files of one job. The outcome of each is a FileImported or
+// a FileFailed. The job ends in the same append as its last file.
 type finishFiles struct {
 	outcomes []events.Data
 }
@@ -42,7 +42,8 @@ func (c finishFiles) decide(j *job) (data []events.Data, err error) {
 	return data, nil
 }
 
-// outcomeOf returns the file that an outcome is of, -1 for other events.
+// outcomeOf returns the file of an outcome, and whether it was imported; -1 for other
+// events.
 func outcomeOf(data events.Data) (file int, successful bool) {
 	switch d := data.(type) {
 	case events.FileImported:
@@ -53,9 +54,8 @@ func outcomeOf(data events.Data) (file int, successful bool) {
 	return -1, false
 }
 
-// FinishFile ends the work on a file that became a document; made says whether
-// it is one that was not there before. It does nothing for a file whose work has
-// ended already.
+// FinishFile ends the work on a file that became a document; made means that the document
+// is new. It does nothing if the work has ended already.
 func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported, made bool) error {
 	became.File = f.Accepted.File
 	err := h.finish(ctx, f, became)
@@ -65,10 +65,9 @@ func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.Fi
 	return err
 }
 
-// FailFile ends the work on a file that cannot be imported, with a sentence
-// for the user that says why, and whose fault it is: any kind that has no name
-// in FileFailed is the file's own. It does nothing for a file whose work has
-// ended already.
+// FailFile ends the work on a file that cannot be imported. sentence is the reason for the
+// user. Kinds that FileFailed does not record are faults of the file itself. It does
+// nothing if the work has ended already.
 func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, sentence string) error {
 	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
 	switch kind {
@@ -76,18 +75,18 @@ func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, s
 		failed.Kind = kind.String()
 	}
 	err := h.finish(ctx, f, failed)
-	if err == nil && !f.Ended && kind != fault.Unavailable && kind != fault.Internal { // which are no fault of the user's
+	if err == nil && !f.Ended && kind != fault.Unavailable && kind != fault.Internal { // not the user's fault
 		h.chargeFile(ctx, f, failed)
 	}
 	return err
 }
 
-// maxOutcomes is how many files end in one append at most.
+// maxOutcomes is the most files that end in one append.
 const maxOutcomes = 32
 
-// outcomes are those of files of one job that end while an append to its
-// stream is being made. One caller appends them all: an append waits for the
-// disk, and the appends of one stream for each other.
+// outcomes collects the outcomes of files of a job that end while an append to its stream
+// is in progress. One caller appends them all, because appends to a stream wait for the
+// disk and for each other.
 type outcomes struct {
 	all  []events.Data
 	done chan struct{} // closed once err is set
@@ -106,14 +105,14 @@ func (h *Handler) finish(ctx context.Context, f ImportFile, outcome events.Data)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		// Whoever appended for all may have been called off alone.
+		// The caller that appended for all may have been cancelled.
 		if !fault.Is(o.err, fault.Canceled) {
 			return o.err
 		}
 	}
 }
 
-// join adds an outcome to those that wait. Whoever is the first appends them.
+// join adds an outcome to those that wait to be appended. The first caller appends them.
 func (h *Handler) join(job uuid.UUID, outcome events.Data) (o *outcomes, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,7 +125,7 @@ func (h *Handler) join(job uuid.UUID, outcome events.Data) (o *outcomes, first b
 	return o, first
 }
 
-// leave ends the waiting: who comes later waits for the next append.
+// leave closes o to further outcomes, which wait for the next append.
 func (h *Handler) leave(job uuid.UUID, o *outcomes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,17 +137,17 @@ func (h *Handler) leave(job uuid.UUID, o *outcomes) {
 func (h *Handler) finishAll(ctx context.Context, f ImportFile, o *outcomes) error {
 	defer close(o.done)
 	defer h.leave(f.Job, o)
-	o.err = fault.Errorf(fault.Internal, "the append of %s was not made", f.requested) // stands if do panics
-	a := action[*job]{name: "finish files", stream: events.JobStream(f.Job), cause: f.Cause}
-	a.cause.Causation = f.requested
-	a.decide = func(j *job) ([]events.Data, error) {
-		h.leave(f.Job, o) // the stream is ours now
+	o.err = fault.Errorf(fault.Internal, "record how the files of %s ended: the append did not run", f.requested) // remains if Do panics
+	a := aggregate.Command[*job]{Name: "finish files", Stream: events.JobStream(f.Job), Cause: f.Cause}
+	a.Cause.Causation = f.requested
+	a.Decide = func(j *job) ([]events.Data, error) {
+		h.leave(f.Job, o) // this call owns the stream now
 		return finishFiles{o.all}.decide(j)
 	}
-	a.id = func(revision int64, data events.Data) uuid.UUID {
+	a.ID = func(revision int64, data events.Data) uuid.UUID {
 		file, _ := outcomeOf(data)
-		return events.EventID(a.stream, revision, f.Job, file, data)
+		return events.EventID(a.Stream, revision, f.Job, file, data)
 	}
-	_, o.err = do(ctx, h, h.jobs, a)
+	_, o.err = h.jobs.Do(ctx, a)
 	return o.err
 }

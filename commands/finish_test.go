@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
@@ -57,7 +58,7 @@ func waiting(t *testing.T, files int, ctxOf func(file int) context.Context) (d *
 	return d, h, started, got
 }
 
-func TestFilesThatEndWhileAnAppendWaitsEndTogether(t *testing.T) {
+func TestOutcomesShareAppends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const files = maxOutcomes + 5
 		d, h, started, got := waiting(t, files, func(int) context.Context { return t.Context() })
@@ -80,7 +81,7 @@ func TestFilesThatEndWhileAnAppendWaitsEndTogether(t *testing.T) {
 	})
 }
 
-func TestWhoeverAppendsForAllMayBeCalledOffAlone(t *testing.T) {
+func TestCancelledAppenderFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		second, callOff := context.WithCancel(t.Context())
 		d, h, started, got := waiting(t, 5, func(file int) context.Context {
@@ -106,26 +107,26 @@ func TestWhoeverAppendsForAllMayBeCalledOffAlone(t *testing.T) {
 	})
 }
 
-func TestAnOldStateIsNeverTheReasonForARefusal(t *testing.T) {
+func TestOldStateNeverRefuses(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
 	other := &Handler{Log: h.Log}
-	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, Destination{Path: "Library"})
+	folder, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, foldertree.Destination{Path: "Library"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/b"}); !fault.Is(err, fault.Forbidden) {
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/b"}); !fault.Is(err, fault.Forbidden) {
 		t.Fatalf("EnsureFolder before sharing: %v, want forbidden", err)
 	}
 	shared := events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: bob.Principal, Access: "write"}}}
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: shared}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/b"})
+	b, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/b"})
 	if err != nil {
 		t.Fatalf("EnsureFolder after sharing: %v", err)
 	}
-	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/b"}); err != nil || got != b {
+	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/b"}); err != nil || got != b {
 		t.Errorf("EnsureFolder by another handler = %v, %v; want %v", got, err, b)
 	}
 	// Nor is it ever the reason to allow: the append meets a conflict.
@@ -133,7 +134,7 @@ func TestAnOldStateIsNeverTheReasonForARefusal(t *testing.T) {
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: withdrawn}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, Destination{Path: "Library/c"}); !fault.Is(err, fault.Forbidden) {
+	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/c"}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("EnsureFolder after the right was withdrawn: %v, want forbidden", err)
 	}
 }

@@ -3,10 +3,9 @@ package commands
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
@@ -26,25 +25,25 @@ func (h *holding) HoldsDocuments(_ context.Context, folder uuid.UUID, after even
 	return folder == h.folder, nil
 }
 
-func TestAFolderWithDocumentsIsDeletedWithThemOrNotAtAll(t *testing.T) {
+func TestDeletionRacesFiling(t *testing.T) {
 	h, folder := library(t)
-	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("DeleteFolder while nobody can tell: %v, want unavailable", err)
+	if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("DeleteFolder with the read side unavailable: %v, want unavailable", err)
 	}
 	contents := &holding{folder: folder}
 	h.Contents = contents
 	head, _ := h.Log.Head(t.Context())
-	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.Conflict) {
+	if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("DeleteFolder with documents: %v, want conflict", err)
 	}
 	if contents.after != head {
 		t.Errorf("the read side was asked as of position %d, want the log's head %d", contents.after, head)
 	}
 	contents.folder, contents.after = uuid.Nil, 0
-	if _, err := h.DeleteFolder(t.Context(), bob, "", DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.NotFound) || contents.after != 0 {
-		t.Errorf("DeleteFolder by a stranger: %v, want not found before anything is asked", err)
+	if _, err := h.DeleteFolder(t.Context(), bob, "", foldertree.DeleteFolder{ID: folder, Version: -1}); !fault.Is(err, fault.NotFound) || contents.after != 0 {
+		t.Errorf("DeleteFolder by another user: %v, want not found before any query", err)
 	}
-	if _, err := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1}); err != nil {
+	if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1}); err != nil {
 		t.Errorf("DeleteFolder without documents: %v", err)
 	}
 }
@@ -65,12 +64,12 @@ func (r reading) HoldsDocuments(ctx context.Context, folder uuid.UUID, _ events.
 	return holds, err
 }
 
-func TestNoFolderIsDeletedAsEmptyFromAroundADocument(t *testing.T) {
+func TestNonEmptyFolderIsKept(t *testing.T) {
 	h, library, document := filed(t)
 	h.Contents = reading{h.Log}
 	version := 1
 	for i := range 100 {
-		folder, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{library, fmt.Sprint(i)})
+		folder, _, err := h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Parent: library, Name: fmt.Sprint(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +85,7 @@ func TestNoFolderIsDeletedAsEmptyFromAroundADocument(t *testing.T) {
 		}
 		result := make(chan error)
 		go func() { result <- file() }()
-		_, deleted := h.DeleteFolder(t.Context(), alice, "", DeleteFolder{ID: folder, Version: -1})
+		_, deleted := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1})
 		filed := <-result
 		if (deleted == nil) == (filed == nil) {
 			t.Fatalf("a document was filed (%v) and the folder deleted (%v)", filed, deleted)
@@ -97,41 +96,22 @@ func TestNoFolderIsDeletedAsEmptyFromAroundADocument(t *testing.T) {
 	}
 }
 
-func TestOfWritersOfOneVersionOneWins(t *testing.T) {
+func TestRacingFolderWritersOneWins(t *testing.T) {
 	h, folder := library(t)
 	other := &Handler{Log: h.Log}
-	won, stale := 0, 0
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			name := fmt.Sprint("Library ", i)
-			at, err := []*Handler{h, other}[i%2].ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 1, Name: &name})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && at > 0:
-				won++
-			case fault.Is(err, fault.Conflict) && strings.HasSuffix(err.Error(), "is at version 2, not 1"):
-				stale++
-			default:
-				t.Errorf("ChangeFolder = %d, %v", at, err)
-			}
-		})
-	}
-	all.Wait()
-	if won != 1 || stale != 15 {
-		t.Errorf("%d writers won and %d were stale, want 1 and 15", won, stale)
-	}
+	testOneWins(t, func(i int) (events.Position, error) {
+		name := fmt.Sprint("Library ", i)
+		return []*Handler{h, other}[i%2].ChangeFolder(t.Context(), alice, "", foldertree.ChangeFolder{ID: folder, Version: 1, Name: &name})
+	})
 }
 
-func TestOfMakersOfOneNameOneWins(t *testing.T) {
+func TestRacingFolderMakersOneWins(t *testing.T) {
 	h, folder := library(t)
 	other := &Handler{Log: h.Log}
 	errs := make(chan error)
 	for i := range 16 {
 		go func() {
-			_, _, err := []*Handler{h, other}[i%2].CreateFolder(t.Context(), alice, "", CreateFolder{folder, "one"})
+			_, _, err := []*Handler{h, other}[i%2].CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Parent: folder, Name: "one"})
 			errs <- err
 		}()
 	}
@@ -148,15 +128,15 @@ func TestOfMakersOfOneNameOneWins(t *testing.T) {
 	}
 }
 
-func TestTheAnswerToAChangeIsWhereItStands(t *testing.T) {
+func TestChangePosition(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
-	folder, at, err := h.CreateFolder(t.Context(), alice, "request-7", CreateFolder{Name: "Library"})
+	folder, at, err := h.CreateFolder(t.Context(), alice, "request-7", foldertree.CreateFolder{Name: "Library"})
 	if head, _ := h.Log.Head(t.Context()); err != nil || at != head {
 		t.Errorf("CreateFolder stands at %d, %v; the log's head is %d", at, err, head)
 	}
 	name := "Library"
-	same, err := h.ChangeFolder(t.Context(), alice, "", ChangeFolder{ID: folder, Version: 1, Name: &name})
+	same, err := h.ChangeFolder(t.Context(), alice, "", foldertree.ChangeFolder{ID: folder, Version: 1, Name: &name})
 	if err != nil || same != at {
 		t.Errorf("a change that changes nothing stands at %d, %v; want %d", same, err, at)
 	}

@@ -2,313 +2,41 @@ package commands
 
 import (
 	"errors"
-	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
 
 	"github.com/google/uuid"
-	"pgregory.net/rapid"
-)
-
-var (
-	carol = events.User{Principal: "user:carol"}
-	dave  = events.User{Principal: "user:dave", Groups: []events.Principal{"group:board"}}
 )
 
 // give shares a folder of alice's with a user, who accepts.
 func give(t *testing.T, h *Handler, folder uuid.UUID, user events.User, access string) {
 	t.Helper()
-	_, err := h.ShareFolder(t.Context(), alice, "", ShareFolder{ID: folder, Version: -1, Permissions: []events.Permission{{Principal: user.Principal, Access: access}}})
+	_, err := h.ShareFolder(t.Context(), alice, "", foldertree.ShareFolder{ID: folder, Version: -1, Permissions: []events.Permission{{Principal: user.Principal, Access: access}}})
 	if err == nil {
-		_, err = h.AcceptInvitation(t.Context(), user, "", AcceptInvitation{Folder: folder})
+		_, err = h.AcceptInvitation(t.Context(), user, "", foldertree.AcceptInvitation{Folder: folder})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// invited adds invitations to a list: "user:bob=read by user:alice", with
-// " through group:x" behind it.
-func invited(data events.Data, list ...string) events.Data {
-	s := data.(events.FolderShared)
-	for _, text := range list {
-		words := strings.Fields(text)
-		who, access, _ := strings.Cut(words[0], "=")
-		i := events.Invitation{Principal: events.Principal(who), Access: access, By: events.Principal(words[2])}
-		if len(words) > 4 {
-			i.Through = events.Principal(words[4])
-		}
-		s.Invitations = append(s.Invitations, i)
-	}
-	return s
-}
-
-func listOf(n byte, entries ...string) ShareFolder {
-	return ShareFolder{ID: id(n), Version: -1, Permissions: shared(n, entries...).(events.FolderShared).Permissions}
-}
-
-func accepted(n byte, who, access, by string) events.Data {
-	return events.FolderInvitationAccepted{Folder: id(n), Principal: events.Principal(who), Access: access, By: events.Principal(by)}
-}
-
-func declined(n byte, who, by string) events.Data {
-	return events.FolderInvitationDeclined{Folder: id(n), Principal: events.Principal(who), By: events.Principal(by)}
-}
-
-func unblocked(who, by string) events.Data {
-	return events.InviterUnblocked{Principal: events.Principal(who), By: events.Principal(by)}
-}
-
-func TestAShareWithASingleUserIsAnInvitation(t *testing.T) {
-	carolInvited := invited(shared(1), "user:carol=read by user:alice")
-	boardOwns := shared(1, "group:board=own")
-	still := func(c ShareFolder, who ...events.Principal) ShareFolder { c.Pending = who; return c }
-	for _, test := range []folderTest{
-		{"of whoever is not in the list", nil, alice, listOf(1, "user:carol=own"), []events.Data{invited(shared(1), "user:carol=own by user:alice")}, 0},
-		{"whatever they may do above it", []events.Data{shared(1, "user:bob=read")}, alice, listOf(3, "user:bob=read"), []events.Data{invited(shared(3), "user:bob=read by user:alice")}, 0},
-		{"groups are not asked", nil, alice, listOf(1, "group:x=read"), []events.Data{shared(1, "group:x=read")}, 0},
-		{"nor is the one who shares", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:dave=read"), []events.Data{shared(1, "group:board=own", "user:dave=read")}, 0},
-		{"nor who made the folder", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:alice=read"), []events.Data{shared(1, "group:board=own", "user:alice=read")}, 0},
-		{"nor is anybody by an administrator", nil, admin, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
-		{"whoever owns by a group invites through it", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:carol=read"),
-			[]events.Data{invited(shared(1, "group:board=own"), "user:carol=read by user:dave through group:board")}, 0},
-
-		{"the same list is no change", []events.Data{carolInvited}, alice, listOf(1, "user:carol=read"), nil, 0},
-		{"nor is it an administrator's who says that it waits", []events.Data{carolInvited}, admin, still(listOf(1, "user:carol=read"), "user:carol"), nil, 0},
-		{"who grants it without", []events.Data{carolInvited}, admin, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
-		{"another owner leaves it the first one's", []events.Data{invited(boardOwns, "user:carol=read by user:alice")}, dave, listOf(1, "group:board=own", "user:carol=read"), nil, 0},
-		{"and makes it their own by another access", []events.Data{invited(boardOwns, "user:carol=read by user:alice")}, dave, listOf(1, "group:board=own", "user:carol=write"),
-			[]events.Data{invited(boardOwns, "user:carol=write by user:dave through group:board")}, 0},
-		{"what is left out is withdrawn", []events.Data{carolInvited}, alice, listOf(1), []events.Data{shared(1)}, 0},
-		{"one who accepted stays accepted", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, listOf(1, "user:carol=read"), nil, 0},
-		{"with more access, too", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, listOf(1, "user:carol=own"), []events.Data{shared(1, "user:carol=own")}, 0},
-		{"and with less", []events.Data{shared(1, "user:carol=own")}, alice, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
-		{"and stands in the order of names", []events.Data{invited(shared(1, "group:x=read", "user:dave=read"), "user:carol=read by user:alice"), accepted(1, "user:carol", "read", "user:alice")},
-			alice, listOf(1, "user:dave=read", "user:carol=read", "group:x=read"), nil, 0},
-		{"one who was removed is asked again", []events.Data{shared(1, "user:carol=read"), shared(1)}, alice, listOf(1, "user:carol=read"), []events.Data{carolInvited}, 0},
-		{"so is one who left", []events.Data{shared(1, "user:carol=read"), events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, alice, listOf(1, "user:carol=read"), []events.Data{carolInvited}, 0},
-		{"one who declined is asked no more by the same list", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, alice, listOf(1, "user:carol=read"), nil, 0},
-		{"of that the folder's version says nothing", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, alice, ShareFolder{ID: id(1), Version: 2}, []events.Data{shared(1)}, 0},
-		{"of an acceptance it does", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, ShareFolder{ID: id(1), Version: 2}, nil, fault.Conflict},
-	} {
-		test.run(t)
-	}
-}
-
-func TestInvitationsAreAnsweredByThoseInvited(t *testing.T) {
-	carolInvited := invited(shared(1, "group:board=own"), "user:carol=read by user:alice")
-	byBoard := invited(shared(1, "group:board=own"), "user:carol=read by user:dave through group:board")
-	yes, no := AcceptInvitation{id(1)}, DeclineInvitation{id(1)}
-	byBob := invited(shared(2, "user:bob=own"), "user:carol=read by user:bob")
-	for _, test := range []folderTest{
-		{"accepted", []events.Data{carolInvited}, carol, yes, []events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
-		{"declined", []events.Data{carolInvited}, carol, no, []events.Data{declined(1, "user:carol", "user:alice")}, 0},
-		{"by nobody else", []events.Data{carolInvited}, bob, yes, nil, fault.NotFound},
-		{"not even by an administrator", []events.Data{carolInvited}, admin, yes, nil, fault.NotFound},
-		{"nor by the inviter", []events.Data{carolInvited}, alice, yes, nil, fault.NotFound},
-		{"to accept twice is no change", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, carol, yes, nil, 0},
-		{"to decline what was accepted is to leave", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, carol, no,
-			[]events.Data{events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, 0},
-		{"so is it of what was granted before there were invitations", []events.Data{shared(1, "user:carol=own")}, carol, no,
-			[]events.Data{events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, 0},
-		{"what a group was granted is not left", []events.Data{shared(1, "group:board=read")}, dave, no, nil, fault.NotFound},
-		{"nor what one made", nil, alice, no, nil, fault.NotFound},
-		{"after it was declined there is none", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, yes, nil, fault.NotFound},
-		{"nor to be declined again", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, no, nil, fault.NotFound},
-		{"until the inviter is let in again", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), unblocked("user:carol", "user:alice")}, carol, yes,
-			[]events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
-		{"a further one by the same is not seen", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), invited(shared(10), "user:carol=own by user:alice")}, carol, AcceptInvitation{id(10)}, nil, fault.NotFound},
-		{"nor is the same one made again", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), shared(1), carolInvited}, carol, yes, nil, fault.NotFound},
-		{"nor one that was there", []events.Data{carolInvited, invited(shared(10), "user:carol=own by user:alice"), declined(1, "user:carol", "user:alice"), invited(shared(10, "group:x=read"), "user:carol=own by user:alice")},
-			carol, AcceptInvitation{id(10)}, nil, fault.NotFound},
-		{"and one by another is seen", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), byBoard}, carol, yes, []events.Data{accepted(1, "user:carol", "read", "user:dave")}, 0},
-
-		{"withdrawn", []events.Data{carolInvited, shared(1)}, carol, yes, nil, fault.NotFound},
-		{"the folder was deleted", []events.Data{carolInvited, events.FolderDeleted{Folder: id(1)}}, carol, yes, nil, fault.NotFound},
-		{"or the one above it", []events.Data{invited(shared(3), "user:carol=read by user:alice"), events.FolderDeleted{Folder: id(1)}}, carol, AcceptInvitation{id(3)}, nil, fault.NotFound},
-		{"or was before", []events.Data{events.FolderDeleted{Folder: id(1)}, invited(shared(3), "user:carol=read by user:alice")}, carol, AcceptInvitation{id(3)}, nil, fault.NotFound},
-		{"the folder was moved", []events.Data{carolInvited, moved(1, 10, "")}, carol, yes, []events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
-		{"the inviter is no owner any more", []events.Data{byBob, invited(shared(2, "user:bob=write"), "user:carol=read by user:bob")}, carol, AcceptInvitation{id(2)}, nil, fault.NotFound},
-		{"the group through which they were is none", []events.Data{byBoard, invited(shared(1), "user:carol=read by user:dave through group:board")}, carol, yes, nil, fault.NotFound},
-		{"there is no such folder", nil, carol, AcceptInvitation{id(99)}, nil, fault.NotFound},
-
-		{"unblocked", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, UnblockInviter{"user:alice"}, []events.Data{unblocked("user:carol", "user:alice")}, 0},
-		{"by whoever blocked alone", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, bob, UnblockInviter{"user:alice"}, nil, 0},
-		{"who was not blocked", nil, carol, UnblockInviter{"user:alice"}, nil, 0},
-	} {
-		test.run(t)
-	}
-}
-
-// The list of a folder grants what was accepted and nothing else.
-func TestAnInvitationGrantsNothingUntilItIsAccepted(t *testing.T) {
-	story := append(grounds(), invited(shared(1), "user:carol=own by user:alice"))
-	for _, step := range []struct {
-		then events.Data
-		want events.Access
-	}{
-		{nil, events.NoAccess},
-		{declined(1, "user:carol", "user:alice"), events.NoAccess},
-		{unblocked("user:carol", "user:alice"), events.NoAccess},
-		{accepted(1, "user:carol", "own", "user:alice"), events.Own},
-		{shared(1, "user:carol=read"), events.Read},
-		{events.FolderLeft{Folder: id(1), Principal: "user:carol"}, events.NoAccess},
-	} {
-		if step.then != nil {
-			story = append(story, step.then)
-		}
-		tree := fold(newTree(), story)
-		if got := tree.access(carol, id(3)); got != step.want {
-			t.Errorf("after %+v the access is %v, want %v", step.then, got, step.want)
-		}
-		if owns := slices.Contains(tree.owners(id(1), nil), carol.Principal); owns != (step.want == events.Own) {
-			t.Errorf("after %+v she is an owner: %v", step.then, owns)
-		}
-	}
-}
-
-func TestRulesOfSharing(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		rules Rules
-		given []events.Data
-		user  events.User
-		when  ShareFolder
-		then  []events.Data
-		kind  fault.Kind
-	}{
-		{"open shares count at once", Rules{OpenShares: true}, nil, alice, listOf(1, "user:carol=own"), []events.Data{shared(1, "user:carol=own")}, 0},
-		{"but one that waits and is said to goes on waiting", Rules{OpenShares: true}, []events.Data{invited(shared(1), "user:carol=own by user:alice")}, alice,
-			ShareFolder{ID: id(1), Version: -1, Permissions: listOf(1, "user:carol=own").Permissions, Pending: []events.Principal{"user:carol"}}, nil, 0},
-		{"a group of one's own", Rules{ShareWith: ShareWithOwnGroups}, nil, alice, listOf(1, "group:staff=read"), []events.Data{shared(1, "group:staff=read")}, 0},
-		{"a group of others", Rules{ShareWith: ShareWithOwnGroups}, nil, alice, listOf(1, "group:board=read"), nil, fault.Forbidden},
-		{"one that is there stays", Rules{ShareWith: ShareWithOwnGroups}, []events.Data{shared(1, "group:board=write")}, alice, listOf(1, "group:board=read", "user:bob=read"),
-			[]events.Data{invited(shared(1, "group:board=read"), "user:bob=read by user:alice")}, 0},
-		{"and gets no more", Rules{ShareWith: ShareWithOwnGroups}, []events.Data{shared(1, "group:board=read")}, alice, listOf(1, "group:board=own"), nil, fault.Forbidden},
-		{"but from an administrator", Rules{ShareWith: ShareWithOwnGroups}, nil, admin, listOf(1, "group:board=own"), []events.Data{shared(1, "group:board=own")}, 0},
-		{"administrators alone share", Rules{ShareWith: ShareByAdmins}, nil, alice, listOf(1, "user:bob=read"), nil, fault.Forbidden},
-		{"with open shares, too", Rules{ShareWith: ShareByAdmins, OpenShares: true}, nil, alice, listOf(1, "group:staff=read"), nil, fault.Forbidden},
-		{"they do", Rules{ShareWith: ShareByAdmins}, nil, admin, listOf(1, "user:bob=read"), []events.Data{shared(1, "user:bob=read")}, 0},
-		{"owners withdraw", Rules{ShareWith: ShareByAdmins}, nil, alice, listOf(2), []events.Data{shared(2)}, 0},
-		{"a hundred invitations", Rules{}, many(5, 19), alice, listOf(1, "user:new=read"), []events.Data{invited(shared(1), "user:new=read by user:alice")}, 0},
-		{"and no more", Rules{}, many(5, 20), alice, listOf(1, "user:new=read"), nil, fault.Forbidden},
-		{"not in one list", Rules{MostMade: 2}, nil, alice, listOf(1, "user:a=read", "user:b=read", "user:c=read"), nil, fault.Forbidden},
-		{"as many as are allowed", Rules{MostMade: 3}, nil, alice, listOf(1, "user:a=read", "user:b=read", "user:c=read"),
-			[]events.Data{invited(shared(1), "user:a=read by user:alice", "user:b=read by user:alice", "user:c=read by user:alice")}, 0},
-		{"declined ones count, so that nobody learns of it", Rules{MostMade: 1}, []events.Data{invited(shared(10), "user:a=read by user:alice"), declined(10, "user:a", "user:alice")}, alice, listOf(1, "user:b=read"), nil, fault.Forbidden},
-		{"what is too many already can be withdrawn", Rules{MostMade: 1}, many(2, 2), alice, listOf(100, "user:0-0=read"), []events.Data{invited(shared(100), "user:0-0=read by user:alice")}, 0},
-		{"what was deleted does not count", Rules{MostMade: 1}, []events.Data{invited(shared(2), "user:a=read by user:alice"), events.FolderDeleted{Folder: id(1)}}, alice, listOf(10, "user:b=read"),
-			[]events.Data{invited(shared(10), "user:b=read by user:alice")}, 0},
-		{"twenty to the same user", Rules{}, same(19), alice, listOf(1, "user:carol=read"), []events.Data{invited(shared(1), "user:carol=read by user:alice")}, 0},
-		{"and no more to them", Rules{}, same(20), alice, listOf(1, "user:carol=read"), nil, fault.Forbidden},
-		{"a user whom many invite", Rules{MostReceived: 1}, []events.Data{invited(shared(5), "user:carol=read by user:bob")}, alice, listOf(1, "user:carol=read"), nil, fault.Forbidden},
-		{"who declined", Rules{MostReceived: 1}, []events.Data{invited(shared(5), "user:carol=read by user:bob"), declined(5, "user:carol", "user:bob")}, alice, listOf(1, "user:carol=read"),
-			[]events.Data{invited(shared(1), "user:carol=read by user:alice")}, 0},
-	} {
-		tree := fold(newTreeUnder(test.rules), append(grounds(), test.given...))
-		got, err := test.when.decide(tree, test.user)
-		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
-		}
-	}
-}
-
-// many returns folders of alice's, from 100 on, to each of which so many are
-// invited.
-func many(folders, users int) (story []events.Data) {
-	for f := range folders {
-		n := byte(100 + f)
-		var list []string
-		for u := range users {
-			list = append(list, fmt.Sprintf("user:%d-%d=read by user:alice", f, u))
-		}
-		story = append(story, created(n, 0, fmt.Sprint("Many ", f), "user:alice"), invited(shared(n), list...))
-	}
-	return story
-}
-
-// same returns so many folders to which alice invited carol, who declined one.
-func same(folders int) (story []events.Data) {
-	for f := range folders {
-		n := byte(100 + f)
-		story = append(story, created(n, 0, fmt.Sprint("Same ", f), "user:alice"), invited(shared(n), "user:carol=read by user:alice"))
-	}
-	return append(story, declined(100, "user:carol", "user:alice"))
-}
-
-func TestWhoMakesFoldersAtTheTop(t *testing.T) {
-	top := func(names ...string) ensureFolder {
-		return newEnsureFolder(alice, destination{shown: strings.Join(names, "/"), names: names})
-	}
-	name := "New"
-	for _, test := range []struct {
-		rules TopLevel
-		want  map[string]bool // what alice of group:staff may
-	}{
-		{TopLevel{}, map[string]bool{"make": true, "file": true, "move": true}},
-		{TopLevel{Restricted: true}, map[string]bool{}},
-		{TopLevel{Restricted: true, To: "group:board"}, map[string]bool{}},
-		{TopLevel{Restricted: true, To: "group:staff"}, map[string]bool{"make": true, "file": true, "move": true}},
-	} {
-		tree := fold(newTreeUnder(Rules{TopLevel: test.rules}), grounds())
-		for what, decide := range map[string]func() ([]events.Data, error){
-			"make": func() ([]events.Data, error) { return CreateFolder{Name: name}.decide(tree, alice, id(50)) },
-			"file": func() ([]events.Data, error) { return top("New", "below").decide(tree) },
-			"move": func() ([]events.Data, error) {
-				return ChangeFolder{ID: id(3), Version: -1, Parent: new(uuid.UUID)}.decide(tree, alice)
-			},
-			"below": func() ([]events.Data, error) {
-				return CreateFolder{Name: name, Parent: id(1)}.decide(tree, alice, id(50))
-			},
-			"to one": func() ([]events.Data, error) { return top("Reports", "below").decide(tree) },
-			"inbox":  func() ([]events.Data, error) { return top("Inbox", "alice", "below").decide(tree) },
-			"rename": func() ([]events.Data, error) {
-				return ChangeFolder{ID: id(1), Version: -1, Name: &name}.decide(tree, alice)
-			},
-			"admin": func() ([]events.Data, error) { return CreateFolder{Name: name}.decide(tree, admin, id(50)) },
-			"first": func() ([]events.Data, error) { return top("Inbox", "alice").decide(newTreeUnder(tree.rules)) },
-			"descend": func() ([]events.Data, error) {
-				return ChangeFolder{ID: id(10), Version: -1, Parent: ptr(id(1))}.decide(tree, alice)
-			},
-		} {
-			_, restricted := map[string]bool{"make": true, "file": true, "move": true}[what]
-			data, err := decide()
-			if want := !restricted || test.want[what]; want != (err == nil && len(data) > 0) || !want && !fault.Is(err, fault.Forbidden) {
-				t.Errorf("under %+v, %s: decided %v, %v; may: %v", test.rules, what, data, err, want)
-			}
-		}
-	}
-	// A folder that may not be read is refused in the words of one that is not there.
-	tree := fold(newTreeUnder(Rules{TopLevel: TopLevel{Restricted: true}}), grounds())
-	_, hidden := tree.mayFile(alice, destination{shown: "X", names: []string{"Bob's"}})
-	_, none := tree.mayFile(alice, destination{shown: "X", names: []string{"None"}})
-	if hidden == nil || none == nil || hidden.Error() != none.Error() || !strings.Contains(none.Error(), "by administrators alone") {
-		t.Errorf("a hidden folder: %v; none: %v", hidden, none)
-	}
-}
-
-func ptr[T any](v T) *T { return &v }
-
 // Whoever accepts while the invitation is withdrawn has access or does not: as
 // the log has it, for every handler.
-func TestAnAcceptanceRacesAWithdrawal(t *testing.T) {
+func TestAcceptanceRacesWithdrawal(t *testing.T) {
 	for range 20 {
 		log := events.NewLog(memory.New())
 		handlers := []*Handler{{Log: log}, {Log: log}}
-		folder, _, err := handlers[0].CreateFolder(t.Context(), alice, "", CreateFolder{Name: "Reports"})
+		folder, _, err := handlers[0].CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Name: "Reports"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		share := func(list ...events.Permission) error {
-			_, err := handlers[0].ShareFolder(t.Context(), alice, "", ShareFolder{ID: folder, Version: -1, Permissions: list})
+			_, err := handlers[0].ShareFolder(t.Context(), alice, "", foldertree.ShareFolder{ID: folder, Version: -1, Permissions: list})
 			return err
 		}
 		if err := share(events.Permission{Principal: "user:bob", Access: "read"}); err != nil {
@@ -316,135 +44,23 @@ func TestAnAcceptanceRacesAWithdrawal(t *testing.T) {
 		}
 		var answered, withdrawn error
 		var wg sync.WaitGroup
-		wg.Go(func() { _, answered = handlers[1].AcceptInvitation(t.Context(), bob, "", AcceptInvitation{folder}) })
+		wg.Go(func() {
+			_, answered = handlers[1].AcceptInvitation(t.Context(), bob, "", foldertree.AcceptInvitation{Folder: folder})
+		})
 		wg.Go(func() { withdrawn = share() })
 		wg.Wait()
 		if withdrawn != nil || answered != nil && !fault.Is(answered, fault.NotFound) {
 			t.Fatalf("accepted: %v, withdrawn: %v", answered, withdrawn)
 		}
-		tree := newTree()
-		if err := log.ReadStream(t.Context(), events.Folders, 0, func(e events.Event) error { tree.apply(e); return nil }); err != nil {
+		tree := foldertree.New(foldertree.Rules{})
+		if err := log.ReadStream(t.Context(), events.Folders, 0, func(e events.Event) error { tree.Apply(e); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if got := tree.access(bob, folder); got != events.NoAccess {
+		if got := tree.Access(bob, folder); got != events.NoAccess {
 			t.Fatalf("bob has %v access after the withdrawal, having got %v", got, answered)
 		}
 		if err := errors.Join(log.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-// checkInvitations holds the indices of invitations to the lists of folders.
-func checkInvitations(t *rapid.T, tree *tree) {
-	want := newInvitations()
-	for id, f := range tree.folders {
-		for _, i := range f.invited {
-			mark(want.to, i.Principal, id, true)
-			mark(want.by, i.By, id, true)
-			if _, granted := entry(f.permissions, i.Principal); granted {
-				t.Fatalf("%s is invited to folder %v and has accepted", i.Principal, id)
-			}
-		}
-	}
-	if !reflect.DeepEqual(tree.invitations.to, want.to) || !reflect.DeepEqual(tree.invitations.by, want.by) {
-		t.Fatalf("invitations are known as %v, %v; the folders have %v, %v", tree.invitations.to, tree.invitations.by, want.to, want.by)
-	}
-}
-
-// Whatever owners ask for, nobody who is no administrator gets more access to a
-// folder than before but by what they did themselves, or where they had accepted
-// a share before.
-func TestNobodyIsGivenAFolderUnasked(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		users := []events.User{alice, bob, carol, dave}
-		tree := newTree()
-		revision := int64(0)
-		accepted := make(map[uuid.UUID]map[events.Principal]bool)
-		take := func(data []events.Data, err error) {
-			for _, d := range data {
-				tree.apply(events.Event{Revision: revision, Data: d})
-				revision++
-			}
-		}
-		for n, user := range users {
-			take(CreateFolder{Name: "of " + user.Principal.Name()}.decide(tree, user, id(byte(n+1))))
-		}
-		note := func(f uuid.UUID, who events.Principal) {
-			if accepted[f] == nil {
-				accepted[f] = make(map[events.Principal]bool)
-			}
-			accepted[f][who] = true
-		}
-		count := byte(len(users))
-		folder := rapid.Custom(func(t *rapid.T) uuid.UUID { return id(rapid.ByteRange(1, count).Draw(t, "folder")) })
-		user := rapid.SampledFrom(users)
-		others := rapid.SliceOfNDistinct(rapid.SampledFrom([]events.Principal{"user:alice", "user:bob", "user:carol", "user:dave"}), 0, 3, rapid.ID[events.Principal])
-		steps := map[string]func(*rapid.T, events.User) ([]events.Data, error){
-			"create": func(t *rapid.T, u events.User) ([]events.Data, error) {
-				if count == 250 {
-					return nil, nil
-				}
-				count++
-				return CreateFolder{Parent: folder.Draw(t, "parent"), Name: fmt.Sprint(count)}.decide(tree, u, id(count))
-			},
-			"move": func(t *rapid.T, u events.User) ([]events.Data, error) {
-				return ChangeFolder{ID: folder.Draw(t, "id"), Version: -1, Parent: ptr(folder.Draw(t, "to"))}.decide(tree, u)
-			},
-			"delete": func(t *rapid.T, u events.User) ([]events.Data, error) {
-				return DeleteFolder{ID: folder.Draw(t, "id"), Version: -1, Recursive: true}.decide(tree, u)
-			},
-			"share": func(t *rapid.T, u events.User) ([]events.Data, error) {
-				c := ShareFolder{ID: folder.Draw(t, "id"), Version: -1, Pending: others.Draw(t, "pending")}
-				for _, p := range others.Draw(t, "with") {
-					c.Permissions = append(c.Permissions, events.Permission{Principal: p, Access: rapid.SampledFrom([]string{"read", "own"}).Draw(t, "access")})
-				}
-				data, err := c.decide(tree, u)
-				if err == nil && slices.ContainsFunc(c.Permissions, func(p events.Permission) bool { return p.Principal == u.Principal }) {
-					note(c.ID, u.Principal)
-				}
-				return data, err
-			},
-		}
-		actions := map[string]func(*rapid.T){
-			"accept": func(t *rapid.T) {
-				u, f := user.Draw(t, "user"), folder.Draw(t, "id")
-				data, err := AcceptInvitation{f}.decide(tree, u)
-				if err == nil {
-					note(f, u.Principal)
-				}
-				take(data, err)
-			},
-			"decline": func(t *rapid.T) {
-				u, f := user.Draw(t, "user"), folder.Draw(t, "id")
-				data, err := DeclineInvitation{f}.decide(tree, u)
-				if err == nil {
-					delete(accepted[f], u.Principal)
-				}
-				take(data, err)
-			},
-			"unblock": func(t *rapid.T) {
-				take(UnblockInviter{user.Draw(t, "by").Principal}.decide(tree, user.Draw(t, "user")))
-			},
-			"": func(t *rapid.T) {
-				checkInvitations(t, tree)
-				for f, at := range tree.folders {
-					for _, p := range at.permissions {
-						if !accepted[f][p.Principal] && !slices.Contains(at.owners, p.Principal) {
-							t.Fatalf("%s has %s access to folder %v, which they did not accept", p.Principal, p.Access, f)
-						}
-					}
-					for who := range accepted[f] { // whoever was removed is asked again
-						if _, granted := entry(at.permissions, who); !granted {
-							delete(accepted[f], who)
-						}
-					}
-				}
-			},
-		}
-		for _, name := range slices.Sorted(maps.Keys(steps)) {
-			actions[name] = func(t *rapid.T) { take(steps[name](t, user.Draw(t, "user"))) }
-		}
-		t.Repeat(actions)
-	})
 }

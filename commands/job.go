@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"annals/commands/aggregate"
+	"annals/commands/foldertree"
+	"annals/commands/naming"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/failpoint"
@@ -13,24 +16,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// job is one import job, folded from its stream. What is told of a file is
-// forgotten once its work has ended, so that a finished job weighs nothing.
+// job is one import job, folded from its stream. It drops a file once work on it has
+// ended, so a finished job takes no memory.
 type job struct {
 	accepted []*events.FileAccepted // by index; nil once ended
-	uploads  int                    // FileAccepted so far
-	starts   map[int]int            // how often work on a file was taken up, where that was told
-	alone    map[int]int            // how often a file was read apart from all others
-	// exists says that all files are accepted.
+	uploads  int                    // number of FileAccepted
+	starts   map[int]int            // FileStarted without Alone, by file
+	alone    map[int]int            // FileStarted with Alone, by file
+	// exists means that all files are accepted.
 	exists      bool
 	user        events.User
 	correlation string
-	at          events.Position // at which it came to exist
+	at          events.Position // of ImportRequested
 
 	open               int // files whose work has not ended
 	successful, failed int
 }
 
-func (j *job) apply(e events.Event) {
+func (j *job) Apply(e events.Event) {
 	switch d := e.Data.(type) {
 	case events.FileAccepted:
 		j.uploads++
@@ -66,7 +69,7 @@ func (j *job) apply(e events.Event) {
 	}
 }
 
-// end forgets a file, and reports whether its work was open.
+// end drops a file, and reports whether work on it had not ended yet.
 func (j *job) end(file int) bool {
 	if f, _ := j.file(file); f == nil {
 		return false
@@ -95,24 +98,23 @@ func (j *job) weight() int { return 1 + len(j.accepted) }
 type Upload struct {
 	Name   string
 	Folder string // path of the folder to file it in
-	// Under is a folder to file it below instead, and Rest the path from there;
-	// Folder is then what the user calls the place. uuid.Nil: the path counts.
+	// Under, unless it is uuid.Nil, is an existing folder to use instead, and Rest the
+	// path below it. Folder is then only for display.
 	Under     uuid.UUID
 	Rest      string
 	Tags      []string
-	SHA256    string // of an original that is committed; none where the file is refused
+	SHA256    string // of a committed original; empty if the file is refused
 	Size      int64
 	MediaType string
-	Replace   bool // the document of that name in the folder, if there is one
-	Version   int  // that the document must have to be replaced; 0: any
+	Replace   bool // replace the document of that name in the folder, if it exists
+	Version   int  // replace only this version of the document; 0 means any
 	// Refused says why the file will not be read, as a sentence for the user.
 	Refused string
 
-	existing bool // AdmitImport found the document that it replaces
+	existing bool // set by AdmitImport if the document to replace exists
 }
 
-// Refuse notes that the file will not be read, and why, unless that was noted
-// before.
+// Refuse records why the file will not be read, unless it was refused before.
 func (u *Upload) Refuse(why string) {
 	if u.Refused == "" {
 		*u = Upload{Name: u.Name, Folder: u.Folder, Refused: why}
@@ -125,8 +127,8 @@ type startImport struct {
 	uploads []Upload
 }
 
-// decide gives the events of the new job, the one that makes it exist after
-// those that tell its files.
+// decide returns the events of the new job: one per file, and then the event that creates
+// the job.
 func (c startImport) decide() ([]events.Data, error) {
 	if len(c.uploads) == 0 {
 		return nil, fault.Errorf(fault.Invalid, "an import needs at least one file")
@@ -142,7 +144,7 @@ func (c startImport) decide() ([]events.Data, error) {
 	return append(data, requestedBy(c.user, len(c.uploads))), nil
 }
 
-// finished ends a new job that has no file to read.
+// finished adds JobFinished to a new job if all its files are refused.
 func finished(data []events.Data) []events.Data {
 	refused := 0
 	for _, d := range data {
@@ -156,8 +158,8 @@ func finished(data []events.Data) []events.Data {
 	return append(data, events.JobFinished{Failed: refused})
 }
 
-// withRefused returns the uploads of a new job as its files are accepted, since
-// what is refused takes nothing.
+// withRefused marks the uploads that are refused in the events of a new job, because they
+// take no quota.
 func withRefused(uploads []Upload, data []events.Data) []Upload {
 	uploads = slices.Clone(uploads)
 	for i := range uploads {
@@ -168,37 +170,32 @@ func withRefused(uploads []Upload, data []events.Data) []Upload {
 	return uploads
 }
 
-// refuse makes an accepted file one that will not be read, and says why.
-func refuse(f events.FileAccepted, why error) events.FileAccepted {
-	return events.FileAccepted{File: f.File, Name: f.Name, Folder: f.Folder, Under: f.Under, Rest: f.Rest, Refused: why.Error()}
-}
-
-// requestedBy makes a job of so many files exist.
+// requestedBy returns the event that creates a job with the given number of files.
 func requestedBy(user events.User, files int) events.ImportRequested {
 	return events.ImportRequested{Files: files, User: user.Principal, Groups: user.Groups, Admin: user.Admin}
 }
 
 func (u Upload) accept(index int) (events.FileAccepted, error) {
-	name, err := normalizeName(u.Name)
+	name, err := naming.Document(u.Name)
 	if err != nil {
 		return events.FileAccepted{}, fault.Errorf(fault.Invalid, "file %d: %w", index+1, err)
 	}
-	folder, err := NormalizeFolder(u.Folder)
+	folder, err := naming.Folder(u.Folder)
 	if err != nil {
 		return events.FileAccepted{}, err
 	}
-	tags, err := NormalizeTags(u.Tags)
+	tags, err := naming.Tags(u.Tags)
 	if err != nil {
 		return events.FileAccepted{}, fault.Errorf(fault.Invalid, "file %q: %w", name, err)
 	}
 	rest := u.Rest
 	if u.Under != uuid.Nil && rest != "" {
-		if rest, err = NormalizeFolder(rest); err != nil {
+		if rest, err = naming.Folder(rest); err != nil {
 			return events.FileAccepted{}, err
 		}
 	}
 	if u.Refused != "" {
-		tags = nil // the log keeps nothing that serves nobody
+		tags = nil // need not be in the log
 	}
 	return events.FileAccepted{
 		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
@@ -217,15 +214,15 @@ func (u Upload) version() int {
 	return u.Version
 }
 
-// Started tells of a job that was accepted.
+// Started is a job that was accepted.
 type Started struct {
 	Job      uuid.UUID
 	Position events.Position // of its last event
 }
 
-// StartImport accepts uploads, whose originals must be committed, as one job.
-// Folder paths, tags and names that cannot be are fault.Invalid, folders in
-// which the user may not write fault.Forbidden. After an error no job exists.
+// StartImport accepts uploads, whose originals must be committed, as one job. Invalid
+// folder paths, tags and names are fault.Invalid, folders in which the user may not
+// write are fault.Forbidden. After an error no job exists.
 func (h *Handler) StartImport(ctx context.Context, user events.User, correlation string, uploads []Upload) (Started, error) {
 	return h.startImport(ctx, user, correlation, uploads, h.startJob)
 }
@@ -236,7 +233,7 @@ func (h *Handler) startImport(ctx context.Context, user events.User, correlation
 		return Started{}, err
 	}
 	h.init()
-	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error { return t.accept(user, data) })
+	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error { return t.Accept(user, data) })
 	if err != nil {
 		return Started{}, err
 	}
@@ -261,9 +258,8 @@ func (h *Handler) startImport(ctx context.Context, user events.User, correlation
 // start appends the events of a new job.
 type start func(context.Context, events.Cause, []events.Data) (Started, error)
 
-// startHeld starts a job by what a hold takes: that of ctx, or one that is made
-// now. The user is charged for what is beyond the ordinary; of several uploads at
-// once those fit that together do.
+// startHeld starts a job under a quota hold: that of ctx, or else one opened by hold. The
+// user is charged for what exceeds the free share.
 func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data, start start) (started Started, err error) {
 	budget, err := h.charge(ctx, user)
 	if err != nil {
@@ -285,8 +281,8 @@ func (h *Handler) startJob(ctx context.Context, cause events.Cause, data []event
 	return h.appendJob(ctx, uuid.New(), 0, cause, data)
 }
 
-// appendJob appends the events of a job from one on; those before it are in the
-// log. The error is of kind fault.Conflict if others are there by now.
+// appendJob appends the events of a job, without the first from events, which are in the
+// log already. The error is of kind fault.Conflict if the stream has grown since.
 func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause events.Cause, data []events.Data) (Started, error) {
 	started := Started{Job: job}
 	expected := int64(from) - 1
@@ -307,36 +303,36 @@ func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause 
 	return started, nil
 }
 
-// ImportFile is a file of a job, as whoever works on it needs it.
+// ImportFile is a file of a job, with all that is needed to import it.
 type ImportFile struct {
 	Job      uuid.UUID
-	Accepted events.FileAccepted // only File is set where Ended
-	Ended    bool                // its work is done
-	Starts   int                 // how often FileStarted was told of it, without Alone
-	Alone    int                 // and with it
-	User     events.User         // for whom it is imported
-	Cause    events.Cause        // of what is done for it
-	At       events.Position     // at which it was accepted
+	Accepted events.FileAccepted // only File is set if Ended
+	Ended    bool                // the work on it has ended
+	Starts   int                 // number of FileStarted without Alone
+	Alone    int                 // number of FileStarted with Alone
+	User     events.User         // who imports it
+	Cause    events.Cause        // of the events appended for it
+	At       events.Position     // of the event that created the job
 
-	requested string // names the event that made the job exist
+	requested string // stream@revision of the event that created the job
 }
 
-// Destination returns where the file goes.
-func (f ImportFile) Destination() Destination {
-	return Destination{Path: f.Accepted.Folder, Under: f.Accepted.Under, Rest: f.Accepted.Rest}
+// Destination returns the folder that the file goes to.
+func (f ImportFile) Destination() foldertree.Destination {
+	return foldertree.Destination{Path: f.Accepted.Folder, Under: f.Accepted.Under, Rest: f.Accepted.Rest}
 }
 
-// FileToImport returns a file of a job. An unknown one is fault.NotFound.
+// FileToImport returns a file of a job. The error for an unknown file is fault.NotFound.
 func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (ImportFile, error) {
 	h.init()
 	f := ImportFile{Job: jobID}
-	// What was accepted never changes; that a file was ended elsewhere shows,
-	// at the latest, when its work is to be ended.
+	// Accepted files never change. If another node has ended the work on this one,
+	// this node finds out when it ends the work, at the latest.
 	open := func(j *job) bool {
 		accepted, err := j.file(file)
 		return err == nil && accepted != nil
 	}
-	err := peek(ctx, h, h.jobs, events.JobStream(jobID), open, func(j *job) error {
+	err := h.jobs.Peek(ctx, events.JobStream(jobID), open, func(j *job) error {
 		accepted, err := j.file(file)
 		if err != nil {
 			return err
@@ -349,7 +345,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 		f.At = j.at
 		f.Cause = events.Cause{
 			Actor: j.user.Principal, Via: j.user.Via("importer"), Correlation: j.correlation,
-			// FileAccepted of a file stands at the revision of its index.
+			// The revision of a FileAccepted event is the index of its file.
 			Causation: events.JobStream(jobID) + "@" + strconv.Itoa(file),
 		}
 		f.requested = events.JobStream(jobID) + "@" + strconv.Itoa(j.uploads)
@@ -358,16 +354,16 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 	return f, err
 }
 
-// EventID names an event that is appended for the file, so that the same one
-// appended again is recognised.
+// EventID returns the id of an event that is appended for the file. It is derived from its
+// arguments, so the log recognises the event if it is appended again.
 func (f ImportFile) EventID(stream string, revision int64, data events.Data) uuid.UUID {
 	return events.EventID(stream, revision, f.Job, f.Accepted.File, data)
 }
 
-// stepFile tells how far the work on a file is.
+// stepFile records the step of the work on a file.
 type stepFile struct {
 	file    int
-	first   bool // nothing was told of this work yet
+	first   bool // the start of the work was not recorded yet
 	step    string
 	message string
 }
@@ -384,7 +380,7 @@ func (c stepFile) decide(j *job) ([]events.Data, error) {
 	return []events.Data{stepped}, nil
 }
 
-// isolateFile says that a file is read apart from all others.
+// isolateFile records that a file is read alone.
 type isolateFile struct {
 	file int
 	why  string
@@ -398,25 +394,24 @@ func (c isolateFile) decide(j *job) ([]events.Data, error) {
 	return []events.Data{events.FileStarted{File: c.file, Alone: c.why}}, nil
 }
 
-// IsolateFile says, before it is done, that a file is read apart from all
-// others, and why. It does nothing for a file whose work has ended.
+// IsolateFile records that a file is about to be read alone, and why. It does nothing if
+// the work on the file has ended.
 func (h *Handler) IsolateFile(ctx context.Context, f ImportFile, why string) error {
 	h.init()
-	_, err := do(ctx, h, h.jobs, action[*job]{
-		name: "isolate file", stream: events.JobStream(f.Job), cause: f.Cause,
-		decide: isolateFile{file: f.Accepted.File, why: why}.decide,
+	_, err := h.jobs.Do(ctx, aggregate.Command[*job]{
+		Name: "isolate file", Stream: events.JobStream(f.Job), Cause: f.Cause,
+		Decide: isolateFile{file: f.Accepted.File, why: why}.decide,
 	})
 	return err
 }
 
-// StepFile tells how far the work on a file is; first, that it was taken up.
-// It does nothing for a file whose work has ended. Whoever calls it sees to
-// it that this is at most once a second for a file.
+// StepFile records the current step of the work on a file and, if first is set, its start.
+// It does nothing if the work has ended. Call it at most once a second for a file.
 func (h *Handler) StepFile(ctx context.Context, f ImportFile, first bool, step, message string) error {
 	h.init()
-	_, err := do(ctx, h, h.jobs, action[*job]{
-		name: "step file", stream: events.JobStream(f.Job), cause: f.Cause,
-		decide: stepFile{file: f.Accepted.File, first: first, step: step, message: message}.decide,
+	_, err := h.jobs.Do(ctx, aggregate.Command[*job]{
+		Name: "step file", Stream: events.JobStream(f.Job), Cause: f.Cause,
+		Decide: stepFile{file: f.Accepted.File, first: first, step: step, message: message}.decide,
 	})
 	return err
 }

@@ -27,7 +27,7 @@ func TestStartImport(t *testing.T) {
 		kind    fault.Kind
 	}{
 		{"files come before the request", []Upload{upload(1), upload(2)}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
-		{"a refused file is told among the others", []Upload{upload(1), refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
+		{"a refused file is recorded among the others", []Upload{upload(1), refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
 		{"a job without work ends at once", []Upload{refused, refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested", "JobFinished"}, 0},
 		{"no file is no job", nil, nil, fault.Invalid},
 		{"a name that cannot be", []Upload{{Name: "a/b.md", Folder: "A"}}, nil, fault.Invalid},
@@ -69,7 +69,7 @@ func TestFilesOfAJob(t *testing.T) {
 		{"and a job once", after(imported, failed, events.JobFinished{Successful: 1, Failed: 2}), finishFiles{[]events.Data{failed}}.decide, nil, 0},
 		{"files end together, and with them the job", requested, finishFiles{[]events.Data{imported, failed}}.decide,
 			[]events.Data{imported, failed, events.JobFinished{Successful: 1, Failed: 2}}, 0},
-		{"one that is told twice ends once", requested, finishFiles{[]events.Data{imported, imported}}.decide, []events.Data{imported}, 0},
+		{"one that is reported twice ends once", requested, finishFiles{[]events.Data{imported, imported}}.decide, []events.Data{imported}, 0},
 		{"a refused file has ended", requested, finishFiles{[]events.Data{events.FileFailed{File: 2}}}.decide, nil, 0},
 		{"there is no file 3", requested, finishFiles{[]events.Data{events.FileImported{File: 3}}}.decide, nil, fault.NotFound},
 		{"nor a file -1", requested, finishFiles{[]events.Data{events.FileImported{File: -1}}}.decide, nil, fault.NotFound},
@@ -86,7 +86,7 @@ func TestFilesOfAJob(t *testing.T) {
 	}
 }
 
-func TestALargeImportIsAcceptedInAppendsThatFit(t *testing.T) {
+func TestLargeImportAppendsInBatches(t *testing.T) {
 	h, _ := library(t)
 	uploads := make([]Upload, 10_000)
 	for i := range uploads {
@@ -130,7 +130,7 @@ func TestStartImportJudgesAccess(t *testing.T) {
 	}
 }
 
-func TestAJobEndsWithItsLastFileAmongRacingWorkers(t *testing.T) {
+func TestRacingWorkersFinishJobOnce(t *testing.T) {
 	h, _ := library(t)
 	workers := []*Handler{h, {Log: h.Log}}
 	const files = 40

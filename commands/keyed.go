@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
+	"annals/commands/aggregate"
+	"annals/commands/naming"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
@@ -16,33 +17,32 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxKey is the most characters of a key that an import is requested with.
+// MaxKey is the greatest length, in characters, of the key of an import request.
 const MaxKey = 255
 
 // keys is the namespace of the ids of jobs that were requested with a key.
 var keys = uuid.MustParse("6c1f5c0e-6d0b-4c36-9a55-0f3f1f6f7d52")
 
-// keyedJob returns the id of the job that a user requests with a key. It is
-// computed, so that a repeated request meets the same stream: whoever begins
-// that first makes the job.
+// keyedJob returns the id of the job that a user requests with a key. It is derived from
+// both, so a repeated request finds the stream in which the first one created the job.
 func keyedJob(user events.Principal, key string) uuid.UUID {
 	return uuid.NewSHA1(keys, []byte(string(user)+"\x00"+key))
 }
 
-// ErrOtherUpload is in the tree of the error of a request whose key was used for
-// other files. Its kind is fault.Invalid.
+// ErrOtherUpload is returned, wrapped in an error of kind fault.Invalid, if the key of a
+// request was used for other files before.
 var ErrOtherUpload = errors.New("the key was used for another upload")
 
 // KeyedImport is an import that was requested with a key.
 type KeyedImport struct {
 	Started
-	files []events.FileAccepted // as far as they are in the log
+	files []events.FileAccepted // those that are in the log
 	made  bool                  // the job exists
 }
 
-// Same returns ErrOtherUpload unless the uploads are those that the job was
-// requested with. Of a file that was refused, then or now, only the name and the
-// folder are compared: its bytes may not have been read.
+// Same returns ErrOtherUpload unless the uploads are those that the job was requested
+// with. For a file that was refused, then or now, it compares only the name and the
+// folder, because the bytes may not have been read.
 func (k *KeyedImport) Same(uploads []Upload) error {
 	if len(uploads) != len(k.files) {
 		return otherUpload("it had %s, and this one has %d", counted(len(k.files)), len(uploads))
@@ -59,16 +59,16 @@ func (k *KeyedImport) Same(uploads []Upload) error {
 	return nil
 }
 
-// SameFile is Same for the bytes of one file, before it is known where it is to
-// go.
+// SameFile is like Same, but compares the name and bytes of one file only, before its
+// folder is known.
 func (k *KeyedImport) SameFile(index int, u Upload) error {
 	if index >= len(k.files) {
 		return otherUpload("it had %s, and this one has more", counted(len(k.files)))
 	}
 	was := k.files[index]
-	name, err := normalizeName(u.Name)
+	name, err := naming.Document(u.Name)
 	if err != nil {
-		return nil // as Same will find
+		return nil // Same reports it
 	}
 	if was.Name != name || was.Refused == "" && u.Refused == "" && was.SHA256 != u.SHA256 {
 		return otherFile(index, was.Name)
@@ -81,8 +81,8 @@ func sameFile(was, is events.FileAccepted) error {
 		was = events.FileAccepted{File: was.File, Name: was.Name, Folder: was.Folder}
 		is = events.FileAccepted{File: is.File, Name: is.Name, Folder: is.Folder}
 	}
-	// Which folders of the path exist has changed since, and whether the document
-	// does; neither is the caller's.
+	// These say which folders and documents existed at the time of the request. They
+	// are not part of it.
 	is.Under, is.Rest, is.Existing = was.Under, was.Rest, was.Existing
 	if !bytes.Equal(encoded(was), encoded(is)) {
 		return otherFile(was.File, was.Name)
@@ -93,7 +93,7 @@ func sameFile(was, is events.FileAccepted) error {
 func encoded(f events.FileAccepted) []byte {
 	b, err := json.Marshal(f)
 	if err != nil {
-		panic(err) // a plain struct always can be
+		panic(err) // cannot happen for a plain struct
 	}
 	return b
 }
@@ -114,8 +114,8 @@ func otherUpload(format string, args ...any) error {
 	return fault.Errorf(fault.Invalid, "%w: %w; send a new upload with a new key", ErrOtherUpload, why)
 }
 
-// KeyedImport returns the job that a user has requested with a key, nil if there
-// is none. It is read from the log, so that it is the same for all processes.
+// KeyedImport returns the job that a user has requested with a key, nil if none exists.
+// It reads the log, so all processes find the same job.
 func (h *Handler) KeyedImport(ctx context.Context, user events.User, key string) (*KeyedImport, error) {
 	k, err := h.readKeyed(ctx, user, key)
 	if err != nil || !k.made {
@@ -124,14 +124,14 @@ func (h *Handler) KeyedImport(ctx context.Context, user events.User, key string)
 	return k, nil
 }
 
-// HoldRepeat counts a repeated request among those that its user has under way. It
-// takes nothing else. The caller closes the hold.
+// HoldRepeat counts a repeated request among the open requests of its user, and takes no
+// other quota. The caller closes the hold.
 func (h *Handler) HoldRepeat(ctx context.Context, user events.User) (*quota.Hold, error) {
 	return h.Quota.Place(ctx, user)
 }
 
 // errRead ends the reading of a stream.
-var errRead = errors.New("all that matters was read")
+var errRead = errors.New("the job was read")
 
 func (h *Handler) readKeyed(ctx context.Context, user events.User, key string) (*KeyedImport, error) {
 	k := &KeyedImport{Started: Started{Job: keyedJob(user.Principal, key)}}
@@ -152,9 +152,9 @@ func (h *Handler) readKeyed(ctx context.Context, user events.User, key string) (
 	return k, err
 }
 
-// StartKeyedImport is StartImport for a request with a key. If the user has
-// requested a job with it before, that job is returned, and nothing is charged;
-// the error is ErrOtherUpload if that one had other files.
+// StartKeyedImport is like StartImport, but for a request with a key. If the user has
+// requested a job with this key before, it returns that job and charges nothing. The
+// error is ErrOtherUpload if that job had other files.
 func (h *Handler) StartKeyedImport(ctx context.Context, user events.User, correlation, key string, uploads []Upload) (Started, error) {
 	if key == "" {
 		return h.StartImport(ctx, user, correlation, uploads)
@@ -173,37 +173,34 @@ func (h *Handler) StartKeyedImport(ctx context.Context, user events.User, correl
 // errStarted says that the job exists already.
 var errStarted = errors.New("the job was started before")
 
-// startOnce is startJob for a job that other requests may be starting, too, or
-// that one was starting when it was cut off. If another has made it exist, the
-// error is errStarted.
-func (h *Handler) startOnce(ctx context.Context, user events.User, key string, cause events.Cause, data []events.Data) (Started, *KeyedImport, error) {
-	pause := firstPause
-	for range maxConflicts {
+// startOnce is like startJob, but other requests may be starting the same job, or may
+// have been interrupted while starting it. If the job exists already, the error is
+// errStarted and before is that job.
+func (h *Handler) startOnce(ctx context.Context, user events.User, key string, cause events.Cause, data []events.Data) (started Started, before *KeyedImport, err error) {
+	started, err = aggregate.Retry(ctx, "an upload with this key", func() (Started, error) {
 		k, err := h.readKeyed(ctx, user, key)
 		if err != nil {
-			return Started{}, nil, err
+			return Started{}, err
 		}
 		if k.made {
-			return Started{}, k, errStarted
+			before = k
+			return Started{}, errStarted
 		}
 		data, err := continued(data, k.files)
 		if err != nil {
-			return Started{}, nil, err
+			return Started{}, err
 		}
 		started, err := h.appendJob(ctx, k.Job, len(k.files), cause, data)
-		if !fault.Is(err, fault.Conflict) {
-			return started, nil, err
+		if fault.Is(err, fault.Conflict) {
+			err = aggregate.ErrRaced
 		}
-		if err := sleep(ctx, pause/2+rand.N(pause)); err != nil {
-			return Started{}, nil, err
-		}
-		pause = min(2*pause, longestPause)
-	}
-	return Started{}, nil, fault.Errorf(fault.Unavailable, "too many uploads with the same key at once: try again")
+		return started, err
+	})
+	return started, before, err
 }
 
-// continued returns the events of a new job whose first files are in the log, as
-// they were accepted there.
+// continued returns the events of a new job whose first files are in the log already: for
+// those, the events as they are in the log.
 func continued(data []events.Data, files []events.FileAccepted) ([]events.Data, error) {
 	data = slices.Clone(data)
 	for i, f := range files {

@@ -2,8 +2,8 @@ package commands
 
 import (
 	"context"
-	"strings"
 
+	"annals/commands/foldertree"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
@@ -11,10 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// HoldImport begins to take what a user uploads, from before the first byte is
-// stored. It is an error, of kind fault.TooLarge or fault.Exhausted, where the
-// user has no room for anything. The hold is given to AdmitImport, and closed in
-// the end. It is nil where nothing is limited.
+// HoldImport opens a hold for an upload before its first byte is stored. The error is
+// of kind fault.TooLarge or fault.Exhausted if the user has no quota left. Pass the
+// hold to AdmitImport, and close it afterwards. It is nil if nothing is limited.
 func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold, error) {
 	if err := h.checkUpload(ctx, user); err != nil {
 		return nil, err
@@ -23,17 +22,16 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 	if err != nil {
 		return nil, err
 	}
-	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // files that replace need no room for documents
+	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // not Documents: a file that replaces a document adds none
 		hold.Close()
 		return nil, err
 	}
 	return hold, nil
 }
 
-// AdmitImport judges uploads as a whole, before their originals are committed,
-// and notes which are refused for where they are to go: of those nothing need be
-// kept. What it admits no limit refuses any more. Its errors are those of
-// StartImport too.
+// AdmitImport checks all uploads together before their originals are committed. It marks
+// those that are refused because of their folder: their originals need not be kept. What
+// it admits is not refused by a limit later. StartImport returns the same errors.
 func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []Upload) error {
 	data, err := startImport{user: user, uploads: uploads}.decide()
 	if err != nil {
@@ -42,8 +40,8 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	h.init()
 	var takes quota.Limits
 	var parts []quota.Part
-	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		if err := t.accept(user, data); err != nil {
+	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
+		if err := t.Accept(user, data); err != nil {
 			return err
 		}
 		for i := range uploads {
@@ -60,9 +58,9 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	if err != nil {
 		return err
 	}
-	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		takes, parts, err = t.takes(data, replaced)
-		hold.Have(quota.Folders, t.counts.folders[user.Principal])
+	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
+		takes, parts, err = t.Takes(data, replaced)
+		hold.Have(quota.Folders, t.MadeFolders(user.Principal))
 		return err
 	})
 	if err != nil {
@@ -75,14 +73,14 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 		return err
 	}
 	if hold != nil && len(parts) > maxSpaces {
-		return fault.Errorf(fault.TooLarge, "one upload can go to %d folders of the top level at most, and this one goes to %d: send it in several uploads", maxSpaces, len(parts))
+		return fault.Errorf(fault.TooLarge, "an upload can go to at most %d top-level folders, and this one goes to %d: split it into several uploads", maxSpaces, len(parts))
 	}
 	return hold.Admit(ctx, takes, parts)
 }
 
-// replaced returns the accepted files, by index, that take the place of documents
-// which the read side knows. They take no room for documents; holdReplacement judges
-// those that become one all the same, because the name is free when they are filed.
+// replaced returns the indexes of the accepted files that replace documents known to the
+// read side. They need no quota for documents. If the document no longer exists when the
+// file is filed, it becomes a new one, for which holdReplacement holds quota.
 func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]bool, error) {
 	var folders []uuid.UUID
 	var names []string
@@ -108,64 +106,12 @@ func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]boo
 	return replaced, nil
 }
 
-// maxSpaces is to how many folders with limits one upload may go: each is looked
-// up.
+// maxSpaces is the most folders with limits that one upload may go to, because each is
+// looked up.
 const maxSpaces = 256
 
-// takes returns what accepted files take, in all and of each space they go to; of
-// some, by index, it is known that they are no new documents.
-func (t *tree) takes(data []events.Data, replaced map[int]bool) (takes quota.Limits, parts []quota.Part, err error) {
-	made := make(map[string]bool)
-	bySpace := make(map[quota.Space]quota.Limits)
-	for i, d := range data {
-		f, ok := d.(events.FileAccepted)
-		if !ok || f.Refused != "" {
-			continue
-		}
-		documents := int64(1)
-		if replaced[i] {
-			documents = 0
-		}
-		to, err := Destination{Path: f.Folder, Under: f.Under, Rest: f.Rest}.split()
-		if err != nil {
-			return takes, nil, err
-		}
-		path, err := t.wayTo(to)
-		if err != nil {
-			return takes, nil, err
-		}
-		takes[quota.Bytes] += f.Size
-		takes[quota.Documents] += documents
-		takes[quota.Imports]++
-		space := t.space(path)
-		in := bySpace[space]
-		in[quota.Bytes] += f.Size
-		in[quota.Documents] += documents
-		bySpace[space] = in
-		for _, depth := t.find(path); depth < len(path); depth++ {
-			made[strings.Join(path[:depth+1], "/")] = true
-		}
-	}
-	takes[quota.Folders] = int64(len(made))
-	for space, in := range bySpace {
-		parts = append(parts, quota.Part{Space: space, Takes: in})
-	}
-	return takes, parts, nil
-}
-
-// space returns the folder whose limits hold for a path.
-func (t *tree) space(path []string) quota.Space {
-	s := quota.Space{Name: events.SpaceName(strings.Join(path, "/"))}
-	names := strings.Split(s.Name, "/")
-	if id, depth := t.find(names); depth == len(names) {
-		s.Folder = id
-	}
-	return s
-}
-
-// holding lets a command append while a hold of a user counts, and settles it
-// where it did.
-// It is that of the context, or else what open makes.
+// holding runs do, which appends, under a user's hold, and settles the hold if do
+// succeeds. The hold is that of the context, or else one returned by open.
 func (h *Handler) holding(ctx context.Context, open func() (*quota.Hold, error), do func() (events.Position, error)) error {
 	hold := quota.From(ctx)
 	if hold == nil {
@@ -183,7 +129,7 @@ func (h *Handler) holding(ctx context.Context, open func() (*quota.Hold, error),
 	return err
 }
 
-// HoldRevision is HoldImport of one file that is to be a document's new content.
+// HoldRevision is like HoldImport, but for new content of a document.
 func (h *Handler) HoldRevision(ctx context.Context, user events.User) (*quota.Hold, error) {
 	if err := h.checkUpload(ctx, user); err != nil {
 		return nil, err
@@ -199,25 +145,25 @@ func (h *Handler) HoldRevision(ctx context.Context, user events.User) (*quota.Ho
 	return hold, nil
 }
 
-// AdmitRevision is AdmitImport of a document's new content.
+// AdmitRevision is like AdmitImport, but for new content of a document.
 func (h *Handler) AdmitRevision(ctx context.Context, user events.User, hold *quota.Hold, c ReviseDocument) error {
 	if hold == nil {
 		return nil
 	}
 	takes := quota.Limits{quota.Bytes: c.Size, quota.Imports: 1}
 	var space quota.Space
-	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *tree, d *document) { space = t.space(t.path(d.folder)) })
+	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *foldertree.Tree, d *document) { space = t.Space(t.Path(d.folder)) })
 	if err != nil {
 		return err
 	}
 	return hold.Admit(ctx, takes, []quota.Part{{Space: space, Takes: quota.Limits{quota.Bytes: c.Size}}})
 }
 
-// HoldText takes room for the text of a file that was read, before anything of it
-// is appended. Until then how much there is of it is not known, so that it may not
-// fit though the file did; then the error is of kind fault.Invalid.
-func (h *Handler) HoldText(ctx context.Context, user events.User, d Destination, bytes int64) (*quota.Hold, error) {
-	to, err := d.split()
+// HoldText holds quota for the text of a file after it was read and before any of it is
+// appended. If the text exceeds the quota, although the file did not, the error is of
+// kind fault.Invalid.
+func (h *Handler) HoldText(ctx context.Context, user events.User, d foldertree.Destination, bytes int64) (*quota.Hold, error) {
+	to, err := d.Split()
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +173,9 @@ func (h *Handler) HoldText(ctx context.Context, user events.User, d Destination,
 	}
 	takes := quota.Limits{quota.Bytes: events.TextStored(bytes)}
 	var parts []quota.Part
-	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		if path, err := t.wayTo(to); err == nil && len(path) > 0 { // or it fails by itself
-			parts = []quota.Part{{Space: t.space(path), Takes: takes}}
+	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
+		if path, err := t.WayTo(to); err == nil && len(path) > 0 { // otherwise filing reports the error
+			parts = []quota.Part{{Space: t.Space(path), Takes: takes}}
 		}
 		return nil
 	})
@@ -245,9 +191,9 @@ func (h *Handler) HoldText(ctx context.Context, user events.User, d Destination,
 	return hold, err
 }
 
-// holdReplacement takes room for the document that a file becomes whose place was
-// taken when it was accepted, so that none was taken then. What does not fit is of
-// kind fault.Invalid: the file fails.
+// holdReplacement holds quota for a file that becomes a new document because the one
+// that it was to replace no longer exists. If the user has no quota left, the error is
+// of kind fault.Invalid: the file fails.
 func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (*quota.Hold, error) {
 	hold, err := h.Quota.Begin(ctx, f.User)
 	if hold == nil || err != nil {
@@ -255,9 +201,9 @@ func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid
 	}
 	takes := quota.Limits{quota.Documents: 1}
 	var parts []quota.Part
-	err = view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		if path := t.path(folder); len(path) > 0 { // or it fails by itself
-			parts = []quota.Part{{Space: t.space(path), Takes: takes}}
+	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
+		if path := t.Path(folder); len(path) > 0 { // otherwise filing reports the error
+			parts = []quota.Part{{Space: t.Space(path), Takes: takes}}
 		}
 		return nil
 	})
@@ -269,12 +215,12 @@ func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid
 	}
 	hold.Close()
 	if fault.Is(err, fault.TooLarge) {
-		err = fault.Errorf(fault.Invalid, "the document that the file was to replace is no longer there, and there is no room for a new one: %w", err)
+		err = fault.Errorf(fault.Invalid, "the document that the file was to replace no longer exists, and there is no room for a new one: %w", err)
 	}
 	return nil, err
 }
 
-// SettleText has what HoldText took count by what is in the log now.
+// SettleText settles the hold of HoldText at the head of the log.
 func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
 	if hold == nil {
 		return nil
@@ -286,17 +232,15 @@ func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
 	return err
 }
 
-// makes is how many folders a user may make besides those he has made: none is
-// less than 0 where there is no limit.
+// makes checks how many folders or shares a user may create.
 type makes struct {
 	ledger      *quota.Ledger
 	kind        quota.Kind
 	user        events.Principal
-	limit, more int64 // more: that will be made for files in work
+	limit, more int64 // more: folders that will be created for files in progress
 }
 
-// mayMake asks how many folders, or entries of permission lists, a user may
-// have.
+// mayMake reads how many folders, or entries in permission lists, a user may have.
 func (h *Handler) mayMake(ctx context.Context, user events.User, kind quota.Kind) (m makes, err error) {
 	m = makes{ledger: h.Quota, kind: kind, user: user.Principal}
 	limits, err := h.Quota.Of(ctx, user)
@@ -308,7 +252,8 @@ func (h *Handler) mayMake(ctx context.Context, user events.User, kind quota.Kind
 	return m, err
 }
 
-// check judges the making of some more.
+// check returns an error if a user who has already created some may not create as many
+// more as wanted.
 func (m makes) check(has, wants int64) error {
 	if m.limit == 0 || wants <= 0 || has+m.more+wants <= m.limit {
 		return nil
@@ -317,23 +262,23 @@ func (m makes) check(has, wants int64) error {
 	return quota.Refusal(m.kind, has+m.more, wants, m.limit)
 }
 
-// limitsMoves reports whether it matters how much a user moves to another folder.
+// limitsMoves reports whether a user's moves to a folder are subject to quotas.
 func (h *Handler) limitsMoves(user events.User, to uuid.UUID) bool {
 	return h.Quota != nil && h.Quota.Policy.Folder != (quota.Limits{}) && !user.Admin && to != uuid.Nil
 }
 
-// holdMove takes room for a document, or a folder with all below it, where it is
-// to be moved. Within a space it takes none.
+// holdMove holds quota in the target folder for a document, or a folder with all below
+// it, that is moved there. A move within a space needs none.
 func (h *Handler) holdMove(ctx context.Context, user events.User, from, to uuid.UUID, size func() (quota.Limits, error)) (*quota.Hold, error) {
 	var before, after quota.Space
-	err := view(ctx, h, h.folders, events.Folders, func(t *tree) error {
-		if path := t.path(from); len(path) > 0 {
-			before = t.space(path)
+	err := h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
+		if path := t.Path(from); len(path) > 0 {
+			before = t.Space(path)
 		}
-		// Whether the folder may be read is judged later: till then nothing of
-		// it is told.
-		if path := t.path(to); len(path) > 0 && t.access(user, to) >= events.Write {
-			after = t.space(path)
+		// Access is checked later. Until then a refusal must not reveal anything
+		// about the target folder.
+		if path := t.Path(to); len(path) > 0 && t.Access(user, to) >= events.Write {
+			after = t.Space(path)
 		}
 		return nil
 	})
@@ -353,79 +298,4 @@ func (h *Handler) holdMove(ctx context.Context, user events.User, from, to uuid.
 		return nil, err
 	}
 	return hold, nil
-}
-
-// counts is what of the tree is counted for each user who made it.
-type counts struct {
-	folders, shares map[events.Principal]int64 // that are there; entries of permission lists, accepted or not
-}
-
-func newCounts() counts {
-	return counts{folders: make(map[events.Principal]int64), shares: make(map[events.Principal]int64)}
-}
-
-// charge counts a new folder for its maker.
-func (t *tree) charge(f *folder, maker events.Principal) {
-	f.maker = maker
-	t.counts.folders[maker]++
-}
-
-// chargeShares counts the entries of a folder's new list for who made them: those
-// that were there before keep their makers.
-func (t *tree) chargeShares(f *folder, shared events.FolderShared, maker events.Principal) {
-	kept := make(map[events.Principal]events.Principal, len(shared.Permissions)+len(shared.Invitations))
-	keep := func(p events.Principal) {
-		kept[p] = maker
-		if before, ok := f.sharers[p]; ok {
-			kept[p] = before
-		}
-	}
-	for _, p := range shared.Permissions {
-		keep(p.Principal)
-	}
-	for _, i := range shared.Invitations {
-		keep(i.Principal)
-	}
-	t.dropShares(f)
-	for _, by := range kept {
-		t.counts.shares[by]++
-	}
-	f.sharers = kept
-}
-
-func (t *tree) dropShares(f *folder) {
-	for p := range f.sharers {
-		t.dropShare(f, p)
-	}
-}
-
-func (t *tree) dropShare(f *folder, p events.Principal) {
-	if by, ok := f.sharers[p]; ok {
-		t.counts.shares[by]--
-		delete(f.sharers, p)
-	}
-}
-
-// release counts a folder, and all below it, no more.
-func (t *tree) release(id uuid.UUID) {
-	f := t.folders[id]
-	if f.released {
-		return
-	}
-	f.released = true
-	t.counts.folders[f.maker]--
-	t.dropShares(f)
-	for _, child := range t.children[id] {
-		t.release(child)
-	}
-}
-
-// newShares returns how many entries a list adds for who sets it.
-func (f *folder) newShares(list []events.Permission) (n int64) {
-	for _, p := range list {
-		if _, ok := f.sharers[p.Principal]; !ok {
-			n++
-		}
-	}
-	return n
 }

@@ -8,12 +8,11 @@ import (
 	"annals/events/fault"
 )
 
-// ErrReadOnly is of a change that was asked for with a token that may only read.
-// The interfaces refuse such requests before they get here, each in its own form;
-// commands hold to it too, so that a route that forgets it changes nothing.
-var ErrReadOnly = fault.Errorf(fault.Forbidden, "the token may only read: its scope is read, and this takes one with the scope write")
+// ErrReadOnly is returned for a change with a token that may only read. The interfaces
+// refuse such requests themselves; this check is for a route that forgets to.
+var ErrReadOnly = fault.Errorf(fault.Forbidden, "the token may only read: its scope is read, and this request needs one with the scope write")
 
-// charge opens the account that a user's change is charged to.
+// charge opens the budget that a user's change is charged to.
 func (h *Handler) charge(ctx context.Context, user events.User) (*quota.Budget, error) {
 	if user.ReadOnly {
 		return nil, ErrReadOnly

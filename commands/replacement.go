@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"annals/commands/aggregate"
+	"annals/commands/foldertree"
+	"annals/commands/naming"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
@@ -15,17 +18,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// A file that replaces becomes new content of the document of its name in its
-// folder, or a new document where there is none. The read side tells which
-// documents have that name. New ones get an id that follows from folder and name,
-// so that all who make one at the same moment meet in one stream: the first makes
-// the document, the others give it new content.
+// A file with Replace becomes new content of the document of its name in its folder, or a
+// new document if none exists. The read side knows which documents have the name. The id
+// of a new one is derived from folder and name, so concurrent uploads use the same
+// stream: the first creates the document and the others add content.
 
-// ClaimReplacement tells which document of a folder a file that replaces one
-// becomes, and what is left to do for that: nothing where it has the same bytes
-// and tags, or content that was uploaded after this file. Nothing is appended. The
-// error is of kind fault.Unavailable while the read side is behind, and
-// fault.Conflict if the file is to replace another version.
+// ClaimReplacement returns which document of a folder a file replaces, and what remains to
+// be appended: nothing if the document has the same bytes and tags, or content that was
+// uploaded after this file. It appends nothing itself. The error is of kind
+// fault.Unavailable while the read side lags behind, and fault.Conflict if the file
+// should replace another version.
 func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (Claim, error) {
 	h.init()
 	var known []uuid.UUID
@@ -39,7 +41,7 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	if err != nil {
 		return Claim{}, err
 	}
-	// What the read side does not know yet is newer than what it knows.
+	// Documents that the read side does not know yet are newer than the others.
 	made = slices.DeleteFunc(made, func(id uuid.UUID) bool { return slices.Contains(known, id) })
 	var found []standing
 	for _, id := range append(made, known...) {
@@ -64,7 +66,7 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 		return claim, nil
 	}
 	if v := f.Accepted.Version; v > 0 && v != claim.Version {
-		return Claim{}, fault.Errorf(fault.Conflict, "document %q is at version %d, not %d", f.Accepted.Name, claim.Version, v)
+		return Claim{}, staleVersion(f.Accepted.Name, claim.Version, v)
 	}
 	later, err := h.acceptedLater(ctx, found[0].contentBy, f)
 	if later && err == nil {
@@ -74,28 +76,22 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	return claim, err
 }
 
-// NoVersion is the error of a file that is to replace a version of a document which
-// is not there.
-func NoVersion(f events.FileAccepted) error {
-	return fault.Errorf(fault.Conflict, "there is no document %q in the folder, of which version %d was to be replaced", f.Name, f.Version)
-}
-
-// standing is a document as one that a file may replace.
+// standing is a document that a file may replace.
 type standing struct {
 	Claim
-	inPlace   bool   // it lives, in that folder and under that name
-	contentBy string // what caused its content
+	inPlace   bool   // it exists in that folder and under that name
+	contentBy string // causation of its content
 }
 
-// standing looks at a document.
+// standing returns the state of a document with regard to a file.
 func (h *Handler) standing(ctx context.Context, f ImportFile, folder, id uuid.UUID) (s standing, err error) {
-	err = view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
+	err = h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
 		s.Claim, s.contentBy = d.claimReplacement(f, id), d.contentBy
 		s.inPlace = d.exists && !d.deleted && d.folder == folder && d.name == f.Accepted.Name
 		if !s.inPlace || len(d.left) == 0 {
 			return nil
 		}
-		return view(ctx, h, h.folders, events.Folders, func(t *tree) error {
+		return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
 			s.inPlace = !d.dropped(t)
 			return nil
 		})
@@ -103,12 +99,12 @@ func (h *Handler) standing(ctx context.Context, f ImportFile, folder, id uuid.UU
 	return s, err
 }
 
-// maxLooks is how many of the documents that were made in a folder under one name
-// are looked at. In place, the read side knows all but the newest.
+// maxLooks is how many of the newest documents that were created in a folder under one
+// name are checked. The read side knows the older ones.
 const maxLooks = 100
 
-// madeByName returns the documents that were made last in a folder by files that
-// replace one of a name, the newest first, and the id of the next one.
+// madeByName returns the latest documents that files with Replace created in a folder
+// under a name, the newest first, and the id for the next one.
 func (h *Handler) madeByName(ctx context.Context, folder uuid.UUID, name string) (made []uuid.UUID, free uuid.UUID, err error) {
 	n, err := h.countByName(ctx, folder, name)
 	if err != nil {
@@ -120,12 +116,12 @@ func (h *Handler) madeByName(ctx context.Context, folder uuid.UUID, name string)
 	return made, events.NamedDocumentID(folder, name, n), nil
 }
 
-// countByName returns how many documents madeByName has to choose from. Their
-// numbers have no gaps, so that few of them have to be read.
+// countByName returns how many documents files with Replace have created in a folder
+// under a name. Their numbers have no gaps, so a binary search reads only a few.
 func (h *Handler) countByName(ctx context.Context, folder uuid.UUID, name string) (n int, err error) {
 	exists := func(n int) (there bool) {
 		if err == nil {
-			err = view(ctx, h, h.documents, events.DocumentStream(events.NamedDocumentID(folder, name, n)), func(d *document) error {
+			err = h.documents.View(ctx, events.DocumentStream(events.NamedDocumentID(folder, name, n)), func(d *document) error {
 				there = d.exists
 				return nil
 			})
@@ -138,14 +134,14 @@ func (h *Handler) countByName(ctx context.Context, folder uuid.UUID, name string
 	}
 	n = least + sort.Search(most-least, func(i int) bool { return !exists(least + i) })
 	if err == nil && n == maxClaims {
-		err = fault.Errorf(fault.Invalid, "%d files named %q were imported to this folder and moved or deleted, and no more can be with replace: import the file without it, or under another name", maxClaims, name)
+		err = fault.Errorf(fault.Invalid, "replace the document: %d files named %q were imported to this folder with replace and moved or deleted, which is the most: import the file without replace, or under another name", maxClaims, name)
 	}
 	return n, err
 }
 
-// claimReplacement judges what is left to do for a file that is to become this
-// document. What the file's own work made it knows by what caused it, whatever
-// came after.
+// claimReplacement returns what remains to be done for a file that becomes this document.
+// The causation of an event shows whether the work on this file made it, even if others
+// followed.
 func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	claim := Claim{
 		Document: id, Folder: d.folder, Version: d.version, Outcome: events.OutcomeUpdated,
@@ -166,10 +162,10 @@ func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	return claim
 }
 
-// addTags notes the tags that a document is to have, where it lacks some that were
-// given: none is taken from it.
+// addTags sets the tags that a document gets if it lacks some of those given. It removes
+// none.
 func (c *Claim) addTags(has, given []string) {
-	all, err := NormalizeTags(slices.Concat(has, given))
+	all, err := naming.Tags(slices.Concat(has, given))
 	switch {
 	case err != nil:
 		c.Notes = append(c.Notes, "no tags were added to the document: "+err.Error())
@@ -178,7 +174,7 @@ func (c *Claim) addTags(has, given []string) {
 	}
 }
 
-// noteOthers names further documents of the name, as far as there is room.
+// noteOthers adds a note that lists other documents of the name, at most five of them.
 func (c *Claim) noteOthers(others []standing) {
 	if len(others) == 0 {
 		return
@@ -194,29 +190,29 @@ func (c *Claim) noteOthers(others []standing) {
 	c.Notes = append(c.Notes, "the folder holds other documents of this name, which stay as they are: "+strings.Join(ids, ", "))
 }
 
-// acceptedLater reports whether what caused a document's content is a file that was
-// accepted after another one.
+// acceptedLater reports whether the content of a document came from a file that was
+// accepted after f. cause is the causation of the content.
 func (h *Handler) acceptedLater(ctx context.Context, cause string, f ImportFile) (later bool, err error) {
 	stream, number, _ := strings.Cut(cause, "@")
 	file, err := strconv.Atoi(number)
 	id := events.StreamID(stream)
 	if err != nil || stream != events.JobStream(id) {
-		return false, nil // of no import
+		return false, nil // not from an import
 	}
 	if id == f.Job {
 		return file > f.Accepted.File, nil
 	}
-	// When a job was accepted never changes.
-	err = peek(ctx, h, h.jobs, stream, func(j *job) bool { return j.exists }, func(j *job) error {
+	// The position of a job never changes.
+	err = h.jobs.Peek(ctx, stream, func(j *job) bool { return j.exists }, func(j *job) error {
 		later = j.at > f.At
 		return nil
 	})
 	return later, err
 }
 
-// replaceDocument makes what was read of a file the content of the document that
-// was claimed, or a new document. Where the claim holds the same bytes the
-// document is tagged alone.
+// replaceDocument makes the content of a file that was read the content of the claimed
+// document, or a new document. If the document has the same bytes already, it only adds
+// the tags.
 type replaceDocument struct {
 	file    ImportFile
 	claim   Claim
@@ -231,9 +227,9 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 		a := c.file.Accepted
 		return []events.Data{events.DocumentImported{Version: 1, Folder: c.claim.Folder, Name: a.Name, Tags: a.Tags, Content: c.content}}, nil
 	case c.claim.Version != d.version || d.deleted:
-		return nil, fault.Errorf(fault.Conflict, "document %s has changed since it was claimed: it is at version %d, not %d", c.claim.Document, d.version, c.claim.Version)
+		return nil, changedSinceClaim(c.claim, d)
 	}
-	next := d.version + 1 // all is one change
+	next := d.version + 1 // for all events: they are one change
 	if !c.claim.Same {
 		data = append(data, events.DocumentRevised{Version: next, Content: c.content})
 	}
@@ -243,20 +239,20 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 	return data, nil
 }
 
-// FileReplacement carries out what ClaimReplacement found to be done, and returns
-// what became of the file. Where the document has changed since the claim it is
-// fault.Conflict: claim again. The user must have write access to the folder.
+// FileReplacement files the content of a file according to a claim, and returns the
+// outcome. If the document has changed since the claim, the error is fault.Conflict:
+// claim again. The user must have write access to the folder.
 func (h *Handler) FileReplacement(ctx context.Context, f ImportFile, claim Claim, content events.Content) (became Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(claim.Document)
 	var hold *quota.Hold
 	defer func() { hold.Close() }()
 	err = h.filing.file(ctx, func() error {
-		at, err := do(ctx, h, h.documents, action[*document]{
-			name: "replace document", stream: stream, cause: f.Cause,
-			allow: func(ctx context.Context, d *document) error {
+		at, err := h.documents.Do(ctx, aggregate.Command[*document]{
+			Name: "replace document", Stream: stream, Cause: f.Cause,
+			Allow: func(ctx context.Context, d *document) error {
 				if d.claimReplacement(f, claim.Document).Own {
-					return nil // it was filed when the user could
+					return nil // the user had access when it was filed
 				}
 				err := h.mayWrite(ctx, f.User, claim.Folder)
 				if err == nil && hold == nil && claim.Version == 0 && f.Accepted.Existing {
@@ -264,9 +260,9 @@ func (h *Handler) FileReplacement(ctx context.Context, f ImportFile, claim Claim
 				}
 				return err
 			},
-			decide: replaceDocument{f, claim, content}.decide,
-			id:     func(revision int64, data events.Data) uuid.UUID { return f.EventID(stream, revision, data) },
-			seen:   func(d *document) { became = d.claimReplacement(f, claim.Document) },
+			Decide: replaceDocument{f, claim, content}.decide,
+			ID:     func(revision int64, data events.Data) uuid.UUID { return f.EventID(stream, revision, data) },
+			Seen:   func(d *document) { became = d.claimReplacement(f, claim.Document) },
 		})
 		if err == nil {
 			hold.Settle(at)

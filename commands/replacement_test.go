@@ -28,7 +28,7 @@ func (c *countedReads) ReadStream(ctx context.Context, stream string, from int64
 
 // A name that was filed and moved away many times costs little to file again, and
 // one that cannot be filed again is a failure, not an outage that is tried for ever.
-func TestReplacementOfANameThatWasUsedOften(t *testing.T) {
+func TestReplacementOfReusedName(t *testing.T) {
 	reads := &countedReads{Driver: memory.New()}
 	log := events.NewLog(reads)
 	defer log.Close()

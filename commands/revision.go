@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"annals/commands/aggregate"
+	"annals/commands/foldertree"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
@@ -12,16 +14,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// ReviseDocument gives a document new content, from an original that is
-// committed. It needs write access to the document's folder.
+// ReviseDocument gives a document new content from a committed original. It needs write
+// access to the document's folder.
 type ReviseDocument struct {
 	ID      uuid.UUID
-	Version int // that was read
+	Version int // the version that the caller read
 	SHA256  string
 	Size    int64
 }
 
-// accept is the file of the job that revises the document.
+// accept returns the file of the job that revises the document.
 func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	return events.FileAccepted{
 		Name: d.name, Folder: folder, Under: d.folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.mediaType,
@@ -29,19 +31,18 @@ func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	}
 }
 
-// CheckRevision returns an error unless a user may give a document new content
-// in place of a version: fault.NotFound, fault.Forbidden, or fault.Conflict
-// where it is at another version. It is called before an upload is taken.
+// CheckRevision returns an error unless a user may replace this version of a document's
+// content: fault.NotFound, fault.Forbidden, or fault.Conflict if the document is at
+// another version. It is called before an upload is accepted.
 func (h *Handler) CheckRevision(ctx context.Context, user events.User, id uuid.UUID, version int) error {
-	return h.viewRevision(ctx, user, id, version, func(*tree, *document) {})
+	return h.viewRevision(ctx, user, id, version, func(*foldertree.Tree, *document) {})
 }
 
-// viewRevision calls look with a document that may be revised, and the
-// folders.
-func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UUID, version int, look func(*tree, *document)) error {
+// viewRevision calls look with the folders and the document if the user may revise it.
+func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UUID, version int, look func(*foldertree.Tree, *document)) error {
 	h.init()
-	return view(ctx, h, h.documents, events.DocumentStream(id), func(d *document) error {
-		return h.onTree(func(t *tree, d *document) error {
+	return h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
+		return h.onTree(func(t *foldertree.Tree, d *document) error {
 			if err := d.need(t, user, id, events.Write); err != nil {
 				return err
 			}
@@ -54,13 +55,13 @@ func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UU
 	})
 }
 
-// StartRevision accepts new content of a document, whose original must be
-// committed, as a job of one file. Its errors are those of CheckRevision. The
-// document changes when the content was read, if it is at that version still.
+// StartRevision accepts new content of a document, whose original must be committed, as a
+// job of one file. Its errors are those of CheckRevision. The document changes once the
+// file was read, if it is still at the same version.
 func (h *Handler) StartRevision(ctx context.Context, user events.User, correlation string, c ReviseDocument) (Started, error) {
 	var accepted events.FileAccepted
-	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *tree, d *document) {
-		accepted = c.accept(d, strings.Join(t.readablePath(user, d.folder), "/"))
+	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *foldertree.Tree, d *document) {
+		accepted = c.accept(d, strings.Join(t.ReadablePath(user, d.folder), "/"))
 	})
 	if err != nil {
 		return Started{}, err
@@ -75,8 +76,9 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 	return h.startHeld(ctx, user, hold, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)}, h.startJob)
 }
 
-// claimRevision judges whether an upload may become the document's content,
-// or is it. Its own revision it knows by what caused it, whatever came after.
+// claimRevision checks whether an upload may become the document's content, or already
+// did. The causation of a revision shows whether this upload made it, even if others
+// followed.
 func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	claim := Claim{
 		Document: f.Accepted.Document, Folder: d.folder, Own: slices.Contains(d.revisions, f.Cause.Causation),
@@ -93,26 +95,26 @@ func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	return claim, d.fresh(f.Accepted.Version)
 }
 
-// allowRevision judges whether the user of an upload may still revise the
-// document.
+// allowRevision checks whether the user of an upload may still revise the document.
 func (h *Handler) allowRevision(f ImportFile) func(context.Context, *document) error {
-	may := h.onTree(func(t *tree, d *document) error { return d.need(t, f.User, f.Accepted.Document, events.Write) })
+	may := h.onTree(func(t *foldertree.Tree, d *document) error {
+		return d.need(t, f.User, f.Accepted.Document, events.Write)
+	})
 	return func(ctx context.Context, d *document) error {
 		if claim, err := d.claimRevision(f); err == nil && claim.Own {
-			return nil // it was made when the user could
+			return nil // the user had access when it was made
 		}
 		return may(ctx, d)
 	}
 }
 
-// ClaimRevision tells whether a file that is to be a document's new content is
-// it already, by its own work or because the bytes are the same. Where it
-// cannot become it any more the errors are those of CheckRevision. Nothing is
-// appended.
+// ClaimRevision returns whether a file is already the content of its document, by an
+// earlier attempt or because the bytes are the same. Its errors are those of
+// CheckRevision. Nothing is appended.
 func (h *Handler) ClaimRevision(ctx context.Context, f ImportFile) (claim Claim, err error) {
 	h.init()
 	allow := h.allowRevision(f)
-	err = view(ctx, h, h.documents, events.DocumentStream(f.Accepted.Document), func(d *document) (err error) {
+	err = h.documents.View(ctx, events.DocumentStream(f.Accepted.Document), func(d *document) (err error) {
 		if err = allow(ctx, d); err == nil {
 			claim, err = d.claimRevision(f)
 		}
@@ -121,7 +123,7 @@ func (h *Handler) ClaimRevision(ctx context.Context, f ImportFile) (claim Claim,
 	return claim, err
 }
 
-// reviseDocument makes what was read of a file the document's content.
+// reviseDocument makes the content of a file that was read the content of the document.
 type reviseDocument struct {
 	file    ImportFile
 	content events.Content
@@ -135,16 +137,16 @@ func (c reviseDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentRevised{Version: d.version + 1, Content: c.content}}, nil
 }
 
-// FileRevision makes what was read of a file the document's content, and
-// tells what became of it, as ClaimRevision does.
+// FileRevision gives the document the content of a file that was read, and returns the
+// outcome as ClaimRevision does.
 func (h *Handler) FileRevision(ctx context.Context, f ImportFile, content events.Content) (claim Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(f.Accepted.Document)
-	_, err = do(ctx, h, h.documents, action[*document]{
-		name: "revise document", stream: stream, cause: f.Cause,
-		allow: h.allowRevision(f), decide: reviseDocument{f, content}.decide,
-		id:   func(revision int64, data events.Data) uuid.UUID { return f.EventID(stream, revision, data) },
-		seen: func(d *document) { claim, _ = d.claimRevision(f) },
+	_, err = h.documents.Do(ctx, aggregate.Command[*document]{
+		Name: "revise document", Stream: stream, Cause: f.Cause,
+		Allow: h.allowRevision(f), Decide: reviseDocument{f, content}.decide,
+		ID:   func(revision int64, data events.Data) uuid.UUID { return f.EventID(stream, revision, data) },
+		Seen: func(d *document) { claim, _ = d.claimRevision(f) },
 	})
 	return claim, err
 }

@@ -2,9 +2,9 @@ package commands
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 
@@ -42,7 +42,7 @@ func TestReviseDocument(t *testing.T) {
 	} {
 		var d document
 		for i, data := range test.given {
-			d.apply(events.Event{Revision: int64(i), Data: data, Metadata: events.Metadata{Causation: revision(7, "").Cause.Causation}})
+			d.Apply(events.Event{Revision: int64(i), Data: data, Metadata: events.Metadata{Causation: revision(7, "").Cause.Causation}})
 		}
 		got, err := reviseDocument{test.file, content}.decide(&d)
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind || (err != nil) != (test.kind != 0) {
@@ -51,9 +51,9 @@ func TestReviseDocument(t *testing.T) {
 	}
 }
 
-func TestARevisionIsAJobOfOneFile(t *testing.T) {
+func TestStartRevision(t *testing.T) {
 	h, folder, document := filed(t)
-	deep, _, err := h.CreateFolder(t.Context(), alice, "", CreateFolder{folder, "deep"})
+	deep, _, err := h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Parent: folder, Name: "deep"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestARevisionIsAJobOfOneFile(t *testing.T) {
 	}
 }
 
-func TestWhoMayRevise(t *testing.T) {
+func TestRevisionAccess(t *testing.T) {
 	h, folder, document := filed(t)
 	share := func(access string) { t.Helper(); give(t, h, folder, bob, access) }
 	check := func(what string, user events.User, id uuid.UUID, version int, want fault.Kind) {
@@ -102,7 +102,7 @@ func TestWhoMayRevise(t *testing.T) {
 			t.Errorf("%s: a refused revision left events", what)
 		}
 	}
-	check("a stranger", bob, document, 1, fault.NotFound)
+	check("another user", bob, document, 1, fault.NotFound)
 	check("no document", alice, id(50), 1, fault.NotFound)
 	check("another version", alice, document, 2, fault.Conflict)
 	share("read")
@@ -120,32 +120,5 @@ func TestWhoMayRevise(t *testing.T) {
 	share("read")
 	if _, err := h.FileRevision(t.Context(), f, events.Content{SHA256: shaB}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("FileRevision after the right was withdrawn: %v, want forbidden", err)
-	}
-}
-
-// A job that revises a document names of its folder's path what the user may
-// read.
-func TestReadablePathBeginsWhereTheUserMayRead(t *testing.T) {
-	f := newTree()
-	top, middle, low := uuid.New(), uuid.New(), uuid.New()
-	for i, d := range []events.Data{
-		events.FolderCreated{Folder: top, Name: "Top", Owner: "user:alice"},
-		events.FolderCreated{Folder: middle, Parent: top, Name: "Middle"},
-		events.FolderCreated{Folder: low, Parent: middle, Name: "Low"},
-		events.FolderShared{Folder: middle, Permissions: []events.Permission{{Principal: "group:staff", Access: "write"}}},
-	} {
-		f.apply(events.Event{Data: d, Position: events.Position(i + 1)})
-	}
-	for principal, want := range map[events.Principal]string{"user:alice": "Top/Middle/Low", "user:bob": "Middle/Low", "user:eve": ""} {
-		user := events.User{Principal: principal}
-		if principal == "user:bob" {
-			user.Groups = []events.Principal{"group:staff"}
-		}
-		if got := strings.Join(f.readablePath(user, low), "/"); got != want {
-			t.Errorf("%s is told %q, want %q", principal, got, want)
-		}
-	}
-	if got := strings.Join(f.readablePath(events.User{Principal: "user:root", Admin: true}, low), "/"); got != "Top/Middle/Low" {
-		t.Errorf("an administrator is told %q", got)
 	}
 }

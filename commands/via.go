@@ -14,8 +14,8 @@ func Through(ctx context.Context, part string) context.Context {
 	return context.WithValue(ctx, viaKey{}, part)
 }
 
-// via names the part that a user's command came through: usual, unless the context
-// says otherwise; and the token of the program that sent it, if it has one.
+// via returns the part of the program that a user's command came through, usual unless the
+// context names another one, with the token that it was sent with, if any.
 func via(ctx context.Context, user events.User, usual string) string {
 	if part, ok := ctx.Value(viaKey{}).(string); ok {
 		usual = part

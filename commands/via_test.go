@@ -4,17 +4,18 @@ import (
 	"context"
 	"testing"
 
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/memory"
 )
 
-// The log tells through which part of the program a command came.
+// Events name the part of the program that the command came through.
 func TestThrough(t *testing.T) {
 	log := events.NewLog(memory.New())
 	defer log.Close()
 	h := &Handler{Log: log}
 	for name, ctx := range map[string]context.Context{"vault": t.Context(), "tools": Through(t.Context(), "tools")} {
-		if _, _, err := h.CreateFolder(ctx, events.User{Principal: "user:alice"}, "", CreateFolder{Name: name}); err != nil {
+		if _, _, err := h.CreateFolder(ctx, events.User{Principal: "user:alice"}, "", foldertree.CreateFolder{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

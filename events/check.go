@@ -9,10 +9,10 @@ import (
 // MaxStreamName is the longest name of a stream, in bytes.
 const MaxStreamName = 255
 
-// CheckAppend returns an error of kind fault.Invalid for what no driver takes:
-// an append of no records, of more than MaxAppendBytes, at an expected
-// revision that cannot be, or to a stream whose name is empty, longer than
-// MaxStreamName or not UTF-8. Drivers call it before they do anything.
+// CheckAppend returns an error of kind fault.Invalid for appends that every driver
+// rejects: without records, of more than MaxAppendBytes, at an impossible expected
+// revision, or to a stream whose name is empty, longer than MaxStreamName or not
+// UTF-8. Drivers call it first.
 func CheckAppend(stream string, expected int64, records []Record) error {
 	size := 0
 	for i := range records {
@@ -22,15 +22,15 @@ func CheckAppend(stream string, expected int64, records []Record) error {
 	case stream == "" || len(stream) > MaxStreamName || !utf8.ValidString(stream):
 		return fault.Errorf(fault.Invalid, "append to stream %.64q: a name has 1 to %d bytes of UTF-8", stream, MaxStreamName)
 	case expected < AnyRevision:
-		return fault.Errorf(fault.Invalid, "append to %s: there is no revision %d to expect", stream, expected)
+		return fault.Errorf(fault.Invalid, "append to %s: %d is not a valid expected revision", stream, expected)
 	case len(records) == 0:
-		return fault.Errorf(fault.Invalid, "append to %s: there are no events in it", stream)
+		return fault.Errorf(fault.Invalid, "append to %s: no events given", stream)
 	case size > MaxAppendBytes:
-		return fault.Errorf(fault.Invalid, "append to %s: its %d events have %d bytes, more than the %d that fit into one append", stream, len(records), size, MaxAppendBytes)
+		return fault.Errorf(fault.Invalid, "append to %s: the %d events have %d bytes; one append takes at most %d", stream, len(records), size, MaxAppendBytes)
 	}
 	return nil
 }
 
-// Size returns how much of MaxAppendBytes and MaxBatchBytes the record takes:
-// its payload and metadata, in bytes.
+// Size returns the size that counts towards MaxAppendBytes and MaxBatchBytes: the
+// bytes of payload and metadata.
 func (r *Record) Size() int { return len(r.Data) + len(r.Metadata) }

@@ -12,8 +12,8 @@ import (
 	"annals/events/fault"
 )
 
-// Kind names a released form of an event: its type and the version of its
-// schema. Both are literals, chosen once; stored data hangs on them.
+// Kind identifies a released form of an event: its type and the version of its
+// schema. Neither ever changes, because stored data refers to them.
 type Kind struct {
 	Type   string
 	Schema int
@@ -22,48 +22,27 @@ type Kind struct {
 // String returns the kind as "Type.v1".
 func (k Kind) String() string { return fmt.Sprintf("%s.v%d", k.Type, k.Schema) }
 
-// codec reads stored payloads as today's structs, by kind.
+// codec decodes stored payloads into the current structs, by kind.
 type codec map[Kind]func([]byte) (Data, error)
 
-// decoders lists every event type ever released, by name and schema version.
-// The highest version of each is written; older ones are upgraded on reading.
-// TestHowAnEventChanges shows how.
-var decoders = codec{
-	{"SectionExtracted", 1}: decode[SectionExtracted],
-	{"DocumentImported", 1}: decode[DocumentImported],
-	{"DocumentRenamed", 1}:  decode[DocumentRenamed],
-	{"DocumentMoved", 1}:    decode[DocumentMoved],
-	{"DocumentTagged", 1}:   decode[DocumentTagged],
-	{"DocumentRevised", 1}:  decode[DocumentRevised],
-	{"DocumentReread", 1}:   decode[DocumentReread],
-	{"DocumentDeleted", 1}:  decode[DocumentDeleted],
-	{"FolderCreated", 1}:    decode[FolderCreated],
-	{"FolderRenamed", 1}:    decode[FolderRenamed],
-	{"FolderMoved", 1}:      decode[FolderMoved],
-	{"FolderShared", 1}:     decode[FolderShared],
-	{"FolderDeleted", 1}:    decode[FolderDeleted],
-	{"FileAccepted", 1}:     decode[FileAccepted],
-	{"ImportRequested", 1}:  decode[ImportRequested],
-	{"FileStarted", 1}:      decode[FileStarted],
-	{"FileStepped", 1}:      decode[FileStepped],
-	{"FileImported", 1}:     decode[FileImported],
-	{"FileFailed", 1}:       decode[FileFailed],
-	{"JobFinished", 1}:      decode[JobFinished],
+// decoders holds a decoder for every event ever released, by type and schema
+// version. current holds the version of each type that is written; older ones are
+// upgraded when read. The file of each event fills both, as TestHowAnEventChanges
+// shows.
+var (
+	decoders = make(codec)
+	current  = make(map[string]int)
+)
 
-	{"FolderInvitationAccepted", 1}: decode[FolderInvitationAccepted],
-	{"FolderInvitationDeclined", 1}: decode[FolderInvitationDeclined],
-	{"FolderLeft", 1}:               decode[FolderLeft],
-	{"InviterUnblocked", 1}:         decode[InviterUnblocked],
-}
-
-// current is the schema version that is written, by type.
-var current = func() map[string]int {
-	versions := make(map[string]int)
-	for k := range decoders {
-		versions[k.Type] = max(versions[k.Type], k.Schema)
+// register adds the event T with a version of its schema.
+func register[T Data](schema int) {
+	var zero T
+	kind := Kind{zero.eventType(), schema}
+	if _, twice := decoders[kind]; twice || schema <= current[kind.Type] {
+		panic(fmt.Sprintf("events: %s is registered after version %d", kind, current[kind.Type]))
 	}
-	return versions
-}()
+	decoders[kind], current[kind.Type] = decode[T], schema
+}
 
 // Kinds returns every kind that can be read, ordered by type and version.
 func Kinds() []Kind {
@@ -78,7 +57,7 @@ func Kinds() []Kind {
 	})
 }
 
-// TypeOf returns the name under which data is stored.
+// TypeOf returns the name of the event type of data.
 func TypeOf(data Data) string { return data.eventType() }
 
 func decode[T Data](b []byte) (Data, error) {
@@ -89,8 +68,8 @@ func decode[T Data](b []byte) (Data, error) {
 	return v, nil
 }
 
-// Decode reads a record as an event. It never fails: what cannot be read has
-// Err set.
+// Decode reads a record as an event. It never fails: an event that cannot be read
+// has Err set.
 func Decode(r Record) Event { return decoders.decode(r) }
 
 func (c codec) decode(r Record) Event {
@@ -117,7 +96,7 @@ func (c codec) decode(r Record) Event {
 
 // decodeAll decodes a batch on all cores.
 func decodeAll(records []Record) []Event {
-	const share = 16 // what a core takes at a time; few, as payloads differ much in size
+	const share = 16 // records per task; small, because payload sizes vary a lot
 	batch := make([]Event, len(records))
 	var next atomic.Int64
 	work := func() {

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events/fault"
+
+	"github.com/google/uuid"
 )
 
-func TestDecodeTellsWhatItCannotRead(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	good := Record{
 		ID: uuid.New(), Stream: "document-1", Revision: 4, Position: 9, Type: "DocumentRenamed",
 		Data: []byte(`{"version":2,"name":"n"}`), Metadata: []byte(`{"time":"2026-01-02T03:04:05.000006Z","schema":1}`),
@@ -44,7 +44,7 @@ func TestDecodeTellsWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestMetadataThatLogWritesIsReadTheShortWay(t *testing.T) {
+func TestPlainMetadata(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	for _, m := range []Metadata{
 		{Time: now, Schema: 1},

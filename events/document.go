@@ -3,15 +3,15 @@ package events
 import "github.com/google/uuid"
 
 // SectionExtracted holds one section of a document's text, or one part of a
-// section that is longer than 64 KiB. It counts for nothing until an event of
-// a document names its stream.
+// section that is longer than 64 KiB. It has no effect until an event of a
+// document names its stream.
 type SectionExtracted struct {
 	Index     int      `json:"index"`                // of the section in the document, from 0
 	Part      int      `json:"part,omitempty"`       // of the section's text, from 0
 	Level     int      `json:"level"`                // depth of its title from 1; 0 for text before any title
 	Title     string   `json:"title,omitempty"`      //
 	Path      []string `json:"path,omitempty"`       // titles from the outermost to this one
-	StartPage int      `json:"start_page,omitempty"` // of this part, from 1; 0 where there are no pages
+	StartPage int      `json:"start_page,omitempty"` // of this part, from 1; 0 means that the document has no pages
 	EndPage   int      `json:"end_page,omitempty"`   //
 	// PageBreaks[i] is the byte offset in Text at which page StartPage+1+i
 	// begins.
@@ -19,18 +19,18 @@ type SectionExtracted struct {
 	Text       string `json:"text"` // Markdown, without the title's own line
 }
 
-// Content is what a document's file holds, as far as it was read.
+// Content describes what was read from a document's file.
 type Content struct {
 	SHA256     string `json:"sha256"`          // of the original, in hex
 	Size       int64  `json:"size"`            // of the original, in bytes
 	MediaType  string `json:"media_type"`      //
 	Title      string `json:"title"`           //
-	Pages      int    `json:"pages,omitempty"` // 0 where there are no pages
-	TextStream string `json:"text_stream"`     // the sections' stream; events of it that came before count
+	Pages      int    `json:"pages,omitempty"` // 0 means that it has no pages
+	TextStream string `json:"text_stream"`     // the stream of the sections, which were appended before this event
 	Sections   int    `json:"sections"`        // number of sections, not of parts
-	Extractor  int    `json:"extractor"`       // version of what read the file
-	// TextBytes is how many bytes the events of the sections take; 0 where that was
-	// not noted yet.
+	Extractor  int    `json:"extractor"`       // version of the extractor that read the file
+	// TextBytes is the size of the events of the sections; 0 in events that were
+	// written before the field existed.
 	TextBytes int64 `json:"text_bytes,omitempty"`
 	// Description is one line and Summary a few sentences, both taken from
 	// the text.
@@ -43,15 +43,15 @@ type Content struct {
 // texts, and in the search index.
 const textCopies = 3
 
-// TextStored is what the service keeps of a text of so many bytes.
+// TextStored returns how many bytes the service stores for a text of the given size.
 func TextStored(bytes int64) int64 { return textCopies * bytes }
 
-// Stored is what the service keeps of the content, in bytes: the original, and its
-// text.
+// Stored returns how many bytes the service stores for the content: the original, and
+// its text.
 func (c Content) Stored() int64 { return c.Size + TextStored(c.TextBytes) }
 
-// ContentOf returns the content that an event gives its document; ok is false
-// for events that leave it as it is.
+// ContentOf returns the new content that an event gives its document; ok is false
+// if the event does not change the content.
 func ContentOf(data Data) (c Content, ok bool) {
 	switch d := data.(type) {
 	case DocumentImported:
@@ -64,7 +64,7 @@ func ContentOf(data Data) (c Content, ok bool) {
 	return Content{}, false
 }
 
-// DocumentImported makes a document exist, with its text, in one step.
+// DocumentImported creates a document together with its text.
 type DocumentImported struct {
 	Version int       `json:"version"` // 1
 	Folder  uuid.UUID `json:"folder"`
@@ -97,16 +97,26 @@ type DocumentRevised struct {
 	Content
 }
 
-// DocumentReread says that the same content was read again, by a better
-// extractor.
+// DocumentReread says that a newer extractor read the same content again.
 type DocumentReread struct {
 	Version int `json:"version"`
 	Content
 }
 
-// DocumentDeleted ends a document. Its story stays.
+// DocumentDeleted ends a document. Its earlier events stay.
 type DocumentDeleted struct {
 	Version int `json:"version"`
+}
+
+func init() {
+	register[SectionExtracted](1)
+	register[DocumentImported](1)
+	register[DocumentRenamed](1)
+	register[DocumentMoved](1)
+	register[DocumentTagged](1)
+	register[DocumentRevised](1)
+	register[DocumentReread](1)
+	register[DocumentDeleted](1)
 }
 
 func (SectionExtracted) eventType() string { return "SectionExtracted" }

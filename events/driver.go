@@ -7,25 +7,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// Position is a place in the whole log. Positions rise but have gaps; 0 is
-// before the first event. A reader who has seen position p never later finds
-// an event below p.
+// Position is an event's position in the whole log. Positions increase but have
+// gaps; 0 is before the first event. Once a reader has seen position p, no event
+// appears below p.
 type Position int64
 
 // Expected revisions of an append that are not revisions themselves.
 const (
 	NoStream    int64 = -1 // the stream must not exist yet
-	AnyRevision int64 = -2 // wherever the stream ends
+	AnyRevision int64 = -2 // the last revision is not checked
 )
 
-// Limits that hold for every driver.
+// Limits of every driver.
 const (
-	MaxBatchBytes  = 4 << 20   // a read returns no further record once it holds this much
+	MaxBatchBytes  = 4 << 20   // a read stops once its records reach this size
 	MaxAppendBytes = 896 << 10 // payload and metadata of one append; EventStoreDB takes about 1 MiB
 )
 
-// Record is an event as engines see it: names and bytes. Its JSON is what
-// operators read of the log.
+// Record is an event as engines store it: names and bytes. Operators see records as
+// JSON.
 type Record struct {
 	Position Position        `json:"position"`
 	ID       uuid.UUID       `json:"id"`
@@ -36,61 +36,59 @@ type Record struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// Driver stores records. What it promises is what eventstest checks, no more;
-// everything that drivers share lives in Log. It is safe for use by several
-// goroutines. A call whose context has ended does nothing and is
-// fault.Canceled; one after Close, or cut off by it, is fault.Unavailable.
+// Driver stores records. Its contract is what eventstest checks; code that drivers
+// share is in Log. A Driver is safe for concurrent use. A call whose context has
+// ended does nothing and returns fault.Canceled. A call after Close, or interrupted
+// by it, returns fault.Unavailable.
 type Driver interface {
 	// Append adds records to one stream, all or none, durable when it
 	// returns, and returns the position of the last. expected is the
 	// revision of the stream's last record, NoStream or AnyRevision.
 	//
-	// Where expected is not met, but the stream holds records of the same
-	// ids, in order, directly after expected, the append was made before:
-	// the position of the last of them is returned and nothing is added.
-	// Otherwise the error is of kind fault.Conflict. With AnyRevision every
-	// append is new. An append of more than MaxAppendBytes, of no
-	// records, or to an impossible stream or revision is fault.Invalid, as
-	// CheckAppend says. The driver keeps none of the records' memory. When
-	// ctx ends meanwhile, the append is whole or absent; without an error it
-	// is whole.
+	// An append is idempotent: if the stream is past expected, but holds records
+	// with the same ids, in order, directly after expected, Append adds nothing
+	// and returns the position of the last of them. Otherwise a wrong expected
+	// revision is fault.Conflict. With AnyRevision every append is new.
+	//
+	// The error is fault.Invalid if CheckAppend rejects the append. The driver
+	// does not keep references to the records' memory. If ctx ends during the
+	// call, either all records are added or none; if the error is nil, all are.
 	Append(ctx context.Context, stream string, expected int64, records []Record) (Appended, error)
 
-	// ReadStream returns up to limit records of a stream from a revision
-	// on, in order; none when there are no more or no such stream. Fewer, of
-	// less than MaxBatchBytes, are the last.
+	// ReadStream returns up to limit records of a stream from a revision on, in
+	// order; none if the stream has no more or does not exist. If there are fewer
+	// than limit, and less than MaxBatchBytes, the stream ends there.
 	ReadStream(ctx context.Context, stream string, from int64, limit int) ([]Record, error)
 
 	// ReadAll returns up to limit records after a position in order of
-	// position, without those whose type is one of skip. It is told what to
-	// leave out, not what to return, so that nobody misses a type that he does
-	// not know. Everything up to and including through has been looked at: the
-	// next read goes on after it. through equals after when nothing new is
-	// there.
+	// position, except those of a type in skip. Callers name the types to skip
+	// rather than those to return, so that they do not miss unknown types. The
+	// read covers everything up to and including through, where the next read
+	// continues; through equals after if there is nothing new.
 	ReadAll(ctx context.Context, after Position, limit int, skip []string) (records []Record, through Position, err error)
 
-	// Remove ends streams: ReadStream returns none of their records any more,
-	// ReadAll neither, at once or when the engine tidies up. All other records
-	// stay as they are, with their positions, and so does the head. Streams that
-	// are not there are passed over; the one that holds the log's last record
-	// is fault.Conflict, and nothing is removed then. A later append to such a
-	// stream at NoStream begins it anew, or is fault.Conflict.
+	// Remove removes streams: ReadStream and ReadAll no longer return their
+	// records, either at once or after the engine has reclaimed their space. All
+	// other records keep their positions, and the head does not change. Streams
+	// that do not exist are skipped. If a stream holds the log's last record, the
+	// error is fault.Conflict and nothing is removed. A later append to a removed
+	// stream at NoStream either starts it again or returns fault.Conflict.
 	//
-	// check, unless nil, is called before anything counts, with a reader of what
-	// the log will be; its error leaves all as it was, and is returned. Where an
-	// engine removes one stream after the other, an error of its own may leave
-	// some of them removed: the same call again removes the rest.
+	// check, unless nil, is called before the removal takes effect, with a
+	// reader of the log after the removal. If it fails, nothing is removed and
+	// Remove returns its error. An engine that removes streams one by one may fail
+	// in between: repeat the call to remove the rest.
 	Remove(ctx context.Context, streams []string, check func(AllReader) error) error
 
 	// Head returns the position of the last record, 0 for an empty log.
 	Head(ctx context.Context) (Position, error)
 
-	// Wait returns nil once the log's head is beyond after, whoever appended,
-	// or ctx's error.
+	// Wait returns nil once the log's head is beyond after, or ctx's error if ctx
+	// ends first.
 	Wait(ctx context.Context, after Position) error
 
-	// Close ends all calls and frees what the driver holds. Closing again
-	// does nothing.
+	// Close ends all calls and releases the driver's resources. Further calls do
+	// nothing.
 	Close() error
 }
 
@@ -99,7 +97,7 @@ type AllReader interface {
 	ReadAll(ctx context.Context, after Position, limit int, skip []string) (records []Record, through Position, err error)
 }
 
-// Appended tells where the last record of an append stands.
+// Appended locates the last record of an append.
 type Appended struct {
 	Revision int64
 	Position Position

@@ -1,11 +1,10 @@
-// Package events holds what happened: the types of all events with their
-// upgrades from older versions, and the append-only log that keeps them.
+// Package events defines all event types, the upgrades from their older versions,
+// and the append-only log that stores them.
 //
-// A Log is concrete and knows Go types; a Driver under it is small, moves
-// bytes, and comes in several kinds (events/sqlite, events/eventstoredb,
-// events/memory). Only this package knows old versions of an event: whoever
-// reads sees today's form. It imports schema and events/fault, nothing else of
-// ours.
+// A Log works with Go types on top of a Driver, which only stores bytes
+// (events/sqlite, events/eventstoredb, events/memory). Only this package knows old
+// versions of an event; readers get the current form. It imports schema and
+// events/fault, and no other package of this module.
 package events
 
 import (
@@ -16,25 +15,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// Event is one thing that happened, as it is read from the log.
+// Event is an event as read from the log.
 type Event struct {
 	ID       uuid.UUID
 	Stream   string
 	Revision int64 // from 0, gapless within the stream
 	Position Position
 	Type     string
-	Data     Data // nil where Err is set
+	Data     Data // nil if Err is set
 	Metadata Metadata
 
-	// Err says why the stored bytes could not be read as an event of Type.
-	// Position, stream and type are right all the same.
+	// Err is why the stored bytes could not be decoded as an event of Type.
+	// Position, stream and type are valid nevertheless.
 	Err error
 }
 
 // Data is the payload of an event: one of the structs of this package.
 type Data interface{ eventType() string }
 
-// Metadata is what is known of every event, whatever its type.
+// Metadata is recorded with every event, independent of its type.
 type Metadata struct {
 	Time        time.Time `json:"time"`                     // UTC, to the microsecond, written by Log
 	Actor       Principal `json:"actor,omitempty"`          // the person who asked
@@ -52,8 +51,7 @@ type Cause struct {
 	Causation   string
 }
 
-// New is an event that is about to be appended. The zero ID becomes a random
-// one.
+// New is an event to append. A zero ID is replaced by a random one.
 type New struct {
 	ID   uuid.UUID
 	Data Data
@@ -62,7 +60,7 @@ type New struct {
 // Folders is the one stream that holds the whole folder tree.
 const Folders = "folders"
 
-// Streams of the things that have one each.
+// Prefixes of stream names.
 const (
 	documentPrefix = "document-"
 	jobPrefix      = "job-"
@@ -82,12 +80,11 @@ func TextStream(document uuid.UUID, attempt int) string {
 }
 
 // IsText reports whether a stream holds the sections of an attempt at reading a
-// document. Such a stream may be removed from the log where no document names
-// it.
+// document. Such a stream may be removed from the log if no document names it.
 func IsText(stream string) bool { return strings.HasPrefix(stream, textPrefix) }
 
-// StreamID returns the id in the name of a document's, job's or text's
-// stream, and uuid.Nil for other names.
+// StreamID returns the id in the stream name of a document, job or text, and
+// uuid.Nil for other names.
 func StreamID(stream string) uuid.UUID {
 	for _, prefix := range []string{documentPrefix, jobPrefix, textPrefix} {
 		if len(stream) >= len(prefix)+36 && stream[:len(prefix)] == prefix {

@@ -14,8 +14,9 @@ import (
 //     was one, needs no new version: it gets omitempty, a line in the schema,
 //     and a payload of its own in testdata.
 //   - Any other field, another name, another unit is a new version of the kind:
-//     an entry in decoders, a file in schema/events, a payload in testdata. The
-//     old struct stays, unexported, with an upgrade to the next version alone.
+//     register with that version, a file in schema/events, a payload in testdata.
+//     The old struct stays, unexported, with an upgrade to the next version alone,
+//     and an entry of its own in decoders.
 //   - A split is new types, written from now on in one append. The old type is
 //     written no more and read for ever, as one event that carries both.
 //

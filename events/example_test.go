@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
 )
 
 // A log takes events under the revision that their author saw, and gives them

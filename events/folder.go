@@ -6,12 +6,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Inbox is the top-level folder that holds everybody's own. Nobody owns it:
-// it comes with the first folder in it.
+// Inbox is the top-level folder of each user's own folder. It has no owner and
+// is created with the first folder in it.
 const Inbox = "Inbox"
 
-// SpaceName returns of a path the folder whose limits hold for what is in it:
-// the first, or in the inbox that of a user.
+// SpaceName returns the folder on a path whose limits apply to the path: the
+// top-level folder, or below the inbox the user's own folder.
 func SpaceName(path string) string {
 	first, rest, _ := strings.Cut(path, "/")
 	if first == Inbox && rest != "" {
@@ -21,7 +21,7 @@ func SpaceName(path string) string {
 	return first
 }
 
-// FolderCreated makes a folder. Whoever created a top-level folder owns it.
+// FolderCreated creates a folder. The user who creates a top-level folder owns it.
 type FolderCreated struct {
 	Folder uuid.UUID `json:"folder"`
 	Parent uuid.UUID `json:"parent,omitzero"` // none at the top level
@@ -35,8 +35,8 @@ type FolderRenamed struct {
 	Name   string    `json:"name"`
 }
 
-// FolderMoved puts a folder, with all below it, under another parent. Whoever
-// moved it to the top level is an owner from then on, beside those there were.
+// FolderMoved puts a folder, with all below it, under another parent. A user
+// who moves it to the top level becomes an additional owner.
 type FolderMoved struct {
 	Folder uuid.UUID `json:"folder"`
 	Parent uuid.UUID `json:"parent,omitzero"` // none at the top level
@@ -49,10 +49,10 @@ type Permission struct {
 	Access    string    `json:"access"` // read, write or own
 }
 
-// FolderShared holds a folder's whole permission list from now on; what
-// folders above it grant comes on top. Of Invitations nothing is granted until
-// they are accepted: they stand apart from Permissions so that a program that
-// does not know the field grants nothing by them.
+// FolderShared replaces a folder's whole permission list; permissions of the folders
+// above it apply in addition. Invitations grant nothing until they are accepted. They
+// are separate from Permissions so that a program that does not know the field
+// grants nothing.
 type FolderShared struct {
 	Folder      uuid.UUID    `json:"folder"`
 	Permissions []Permission `json:"permissions"` // at most 1,000, with Invitations
@@ -64,8 +64,8 @@ type Invitation struct {
 	Principal Principal `json:"principal"` // user:…
 	Access    string    `json:"access"`    // read, write or own
 	By        Principal `json:"by"`        // who invites
-	// Through is the group by which the inviter owns the folder; none where
-	// they own it themselves. The invitation holds while that does.
+	// Through is the group through which the inviter owns the folder, empty if
+	// they own it themselves. The invitation is valid as long as that ownership.
 	Through Principal `json:"through,omitempty"`
 }
 
@@ -77,40 +77,52 @@ type FolderInvitationAccepted struct {
 	By        Principal `json:"by"` // who invited
 }
 
-// FolderInvitationDeclined says that a user does not want an invitation, and
-// is not to see further ones by the same inviter. It stays in the folder's
-// list, so that its owners learn nothing.
+// FolderInvitationDeclined says that a user declined an invitation, and is not shown
+// further ones by the same inviter. The invitation stays in the folder's list, so the
+// owners do not see that it was declined.
 type FolderInvitationDeclined struct {
 	Folder    uuid.UUID `json:"folder"`
 	Principal Principal `json:"principal"`
 	By        Principal `json:"by"` // who invited
 }
 
-// FolderLeft takes a user's own entry out of a folder's list, at their wish.
+// FolderLeft removes a user's own entry from a folder's permission list, at their
+// request.
 type FolderLeft struct {
 	Folder    uuid.UUID `json:"folder"`
 	Principal Principal `json:"principal"`
 }
 
-// InviterUnblocked lets a user see the invitations of somebody again whose
+// InviterUnblocked shows a user the invitations of an inviter again whose earlier
 // invitation they declined.
 type InviterUnblocked struct {
 	Principal Principal `json:"principal"`
 	By        Principal `json:"by"` // who invites
 }
 
-// FolderDeleted ends a folder, and hides all that is in it and that still
-// arrives there.
+// FolderDeleted ends a folder, and hides everything in it, including what is added
+// later.
 type FolderDeleted struct {
 	Folder uuid.UUID `json:"folder"`
 }
 
-func (FolderCreated) eventType() string { return "FolderCreated" }
-func (FolderRenamed) eventType() string { return "FolderRenamed" }
-func (FolderMoved) eventType() string   { return "FolderMoved" }
-func (FolderShared) eventType() string  { return "FolderShared" }
-func (FolderDeleted) eventType() string { return "FolderDeleted" }
+func init() {
+	register[FolderCreated](1)
+	register[FolderRenamed](1)
+	register[FolderMoved](1)
+	register[FolderShared](1)
+	register[FolderDeleted](1)
+	register[FolderInvitationAccepted](1)
+	register[FolderInvitationDeclined](1)
+	register[FolderLeft](1)
+	register[InviterUnblocked](1)
+}
 
+func (FolderCreated) eventType() string            { return "FolderCreated" }
+func (FolderRenamed) eventType() string            { return "FolderRenamed" }
+func (FolderMoved) eventType() string              { return "FolderMoved" }
+func (FolderShared) eventType() string             { return "FolderShared" }
+func (FolderDeleted) eventType() string            { return "FolderDeleted" }
 func (FolderInvitationAccepted) eventType() string { return "FolderInvitationAccepted" }
 func (FolderInvitationDeclined) eventType() string { return "FolderInvitationDeclined" }
 func (FolderLeft) eventType() string               { return "FolderLeft" }

@@ -2,97 +2,107 @@ package events
 
 import "github.com/google/uuid"
 
-// FileAccepted says that an uploaded file is stored and waits to be read. It
-// counts once ImportRequested follows in the same stream.
+// FileAccepted says that an uploaded file is stored and waits to be read. It takes
+// effect once ImportRequested follows in the same stream.
 type FileAccepted struct {
 	File      int      `json:"file"` // index in the upload, from 0
 	Name      string   `json:"name"`
-	Folder    string   `json:"folder"` // path of the folder to file it in, as it was then
+	Folder    string   `json:"folder"` // path, at that time, of the folder to file it in
 	Tags      []string `json:"tags,omitempty"`
-	SHA256    string   `json:"sha256,omitempty"` // none where the file was refused
+	SHA256    string   `json:"sha256,omitempty"` // empty if the file was refused
 	Size      int64    `json:"size"`
 	MediaType string   `json:"media_type,omitempty"`
 	// Refused says why the file will not be read, as a sentence: an
 	// unsupported type, an empty file.
 	Refused string `json:"refused,omitempty"`
-	// Under is the deepest folder of that path that existed then, and Rest the
-	// path from there, of folders still to be made: so the file arrives though
-	// the folder is renamed or moved while it waits. Neither is told where
-	// none of the path existed, nor by events of earlier releases: the path
-	// alone counts then.
+	// Under is the deepest folder on that path that existed then, and Rest the
+	// path from there, of folders to create. With them the file is filed
+	// correctly even if the folder is renamed or moved in the meantime. Both are
+	// empty if no folder of the path existed, and in events of earlier releases;
+	// then the path alone is used.
 	Under uuid.UUID `json:"under,omitzero"`
 	Rest  string    `json:"rest,omitempty"`
-	// Document is the one that the file is to be the new content of, and
-	// Version the one that it replaces; none for files that are imported.
-	// Name, Folder and Under are the document's own then.
-	// With Replace, Version may be the one that the document must have.
+	// Document is the document that gets the file as new content, and Version the
+	// version that it replaces; both are empty if the file becomes a new document.
+	// Name, Folder and Under are then those of the document. With Replace, Version
+	// may be set to the version that the document must have.
 	Document uuid.UUID `json:"document,omitzero"`
 	Version  int       `json:"version,omitempty"`
-	// Replace says that the file takes the place of the document of its name in
-	// the folder: as new content of it, or as a new document where there is none.
+	// Replace means that the file becomes new content of the document with its
+	// name in the folder, or a new document if no such document exists.
 	Replace bool `json:"replace,omitempty"`
-	// Existing says that there was such a document when the file was accepted, so
-	// that no room for another one is taken while the file waits.
+	// Existing means that such a document existed when the file was accepted: the
+	// file then reserves no quota for a new document.
 	Existing bool `json:"existing,omitempty"`
 }
 
-// ImportRequested makes an import job exist: all its files are accepted.
+// ImportRequested creates an import job, after all its files were accepted.
 type ImportRequested struct {
 	Files int       `json:"files"`
 	User  Principal `json:"user"`
-	// Groups and Admin are what the user's token said, by which access is
-	// judged while the job works.
+	// Groups and Admin are from the user's token; the job's access is checked
+	// against them.
 	Groups []Principal `json:"groups,omitempty"`
 	Admin  bool        `json:"admin,omitempty"`
 }
 
-// FileStarted says that a worker took a file up.
+// FileStarted says that a worker began to process a file.
 type FileStarted struct {
 	File int `json:"file"`
-	// Alone says, where the file is read apart from all others, why that is:
-	// how the reader of it ended the last time, or that work on it was cut off
-	// again and again.
+	// Alone is set if the file is read apart from all others, and says why: how
+	// its reader process ended the last time, or that its processing was
+	// interrupted repeatedly.
 	Alone string `json:"alone,omitempty"`
 }
 
-// FileStepped tells how far the work on a file is; at most one a second.
+// FileStepped reports the progress of a file; at most one a second.
 type FileStepped struct {
 	File    int    `json:"file"`
-	Step    string `json:"step"` // reading, ocr, splitting, summarising, filing, indexing
+	Step    string `json:"step"` // reading, splitting, summarising, filing, indexing
 	Message string `json:"message,omitempty"`
 }
 
-// FileImported says that a file's work ended well.
+// FileImported says that a file was imported.
 type FileImported struct {
 	File      int       `json:"file"`
 	Document  uuid.UUID `json:"document"`
 	Title     string    `json:"title"`
 	Duplicate bool      `json:"duplicate,omitempty"` // the user could read the same bytes already
 	Warnings  []string  `json:"warnings,omitempty"`
-	// Outcome is one of those below; none in events of earlier releases.
+	// Outcome is one of the constants below; empty in events of earlier releases.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// What an imported file became.
+// Values of FileImported.Outcome.
 const (
 	OutcomeCreated   = "created"   // a new document
 	OutcomeUpdated   = "updated"   // new content of a document, or more tags
-	OutcomeUnchanged = "unchanged" // a document that was there already, as it is
+	OutcomeUnchanged = "unchanged" // an existing document, not changed
 )
 
 // FileFailed says that a file could not be imported.
 type FileFailed struct {
 	File  int    `json:"file"`
 	Error string `json:"error"` // a sentence for the user
-	// Kind says whose fault it is, where it is not the file's own: conflict,
-	// forbidden, unavailable or internal, as fault.Kind has it.
+	// Kind is the fault.Kind of the cause, if the cause is not the file itself:
+	// conflict, forbidden, unavailable or internal.
 	Kind string `json:"kind,omitempty"`
 }
 
-// JobFinished says that every file's work has ended.
+// JobFinished says that every file was imported or failed.
 type JobFinished struct {
 	Successful int `json:"successful"`
 	Failed     int `json:"failed"`
+}
+
+func init() {
+	register[FileAccepted](1)
+	register[ImportRequested](1)
+	register[FileStarted](1)
+	register[FileStepped](1)
+	register[FileImported](1)
+	register[FileFailed](1)
+	register[JobFinished](1)
 }
 
 func (FileAccepted) eventType() string    { return "FileAccepted" }

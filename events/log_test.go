@@ -11,16 +11,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
 )
 
-// TestLogWritesWhatTheSchemasSay appends every event through a Log and looks
+// TestLogWritesValidPayloads appends every event through a Log and looks
 // at the bytes that the driver got, and at what comes back.
-func TestLogWritesWhatTheSchemasSay(t *testing.T) {
+func TestLogWritesValidPayloads(t *testing.T) {
 	schemas := compile(t)
 	driver := memory.New()
 	log := events.NewLog(driver)
@@ -78,7 +78,7 @@ func TestLogWritesTimeAndCause(t *testing.T) {
 	})
 }
 
-func TestUnreadableEventEndsAStreamButNotTheLog(t *testing.T) {
+func TestUnreadableEventEndsReadStream(t *testing.T) {
 	driver := memory.New()
 	log := events.NewLog(driver)
 	defer log.Close()
@@ -100,7 +100,7 @@ func TestUnreadableEventEndsAStreamButNotTheLog(t *testing.T) {
 	}
 }
 
-func TestReadOfSomeTypesTellsOfThoseThatNobodyKnows(t *testing.T) {
+func TestReadReturnsUnknownTypes(t *testing.T) {
 	driver := memory.New()
 	log := events.NewLog(driver)
 	defer log.Close()
@@ -138,7 +138,7 @@ func TestReadOfSomeTypesTellsOfThoseThatNobodyKnows(t *testing.T) {
 	}
 }
 
-func TestReadStreamGoesOverPagesUntilTold(t *testing.T) {
+func TestReadStreamPages(t *testing.T) {
 	log := events.NewLog(memory.New())
 	defer log.Close()
 	const n = 1203
@@ -177,7 +177,7 @@ func (d *reads) ReadStream(ctx context.Context, stream string, from int64, limit
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-func TestReadStreamAsksOnceMoreOnlyWhereThereMayBeMore(t *testing.T) {
+func TestReadStreamEndsAtPartialPage(t *testing.T) {
 	driver := &reads{Driver: memory.New()}
 	log := events.NewLog(driver)
 	defer log.Close()
@@ -200,7 +200,7 @@ func TestReadStreamAsksOnceMoreOnlyWhereThereMayBeMore(t *testing.T) {
 	}
 }
 
-func TestComputedIDsHangOnEverythingNamed(t *testing.T) {
+func TestComputedIDsDependOnAllArguments(t *testing.T) {
 	job := uuid.MustParse("0b8f3c1e-7a52-4d0e-9c35-5f1d2a6b7c80")
 	base := events.EventID("text-1", 3, job, 0, events.FileStarted{File: 1})
 	if again := events.EventID("text-1", 3, job, 0, events.FileStarted{File: 1}); again != base {
@@ -223,7 +223,7 @@ func TestComputedIDsHangOnEverythingNamed(t *testing.T) {
 	}
 }
 
-func TestStreamNamesTellTheirID(t *testing.T) {
+func TestStreamID(t *testing.T) {
 	id := uuid.New()
 	for _, name := range []string{events.DocumentStream(id), events.JobStream(id), events.TextStream(id, 12)} {
 		if got := events.StreamID(name); got != id {
@@ -258,7 +258,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-func TestCloseIsTheDrivers(t *testing.T) {
+func TestCloseClosesDriver(t *testing.T) {
 	log := events.NewLog(memory.New())
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

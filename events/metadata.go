@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// readMetadata reads an event's metadata. What Log writes has one form, which
-// is read here without reflection, as every event of a replay needs it;
-// anything else that is JSON is left to encoding/json.
+// readMetadata decodes an event's metadata. The form that Log writes is decoded
+// without reflection, because a replay does this for every event; encoding/json
+// decodes any other form.
 func readMetadata(b []byte) (Metadata, error) {
 	if m, ok := plainMetadata(string(b)); ok {
 		return m, nil
@@ -18,8 +18,8 @@ func readMetadata(b []byte) (Metadata, error) {
 	return m, err
 }
 
-// plainMetadata reads metadata whose fields stand in the order of the struct
-// and hold plain ASCII. Where ok is false it knows nothing about s.
+// plainMetadata decodes metadata whose fields are in the order of the struct and hold
+// plain ASCII. If ok is false, s has another form or is invalid.
 func plainMetadata(s string) (m Metadata, ok bool) {
 	s, ok = strings.CutPrefix(s, `{"time":"`)
 	if !ok {
@@ -58,8 +58,8 @@ func plainMetadata(s string) (m Metadata, ok bool) {
 	return m, err == nil
 }
 
-// text cuts s at the quote that ends a JSON string; ok is false for one that
-// is not plain ASCII as it stands.
+// text cuts s at the quote that ends a JSON string; ok is false if the string has
+// escapes or is not plain ASCII.
 func text(s string) (before, after string, ok bool) {
 	for i := range len(s) {
 		switch c := s[i]; {

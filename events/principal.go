@@ -2,9 +2,8 @@ package events
 
 import "strings"
 
-// Principal names who acts or who is granted something: "user:<name>" for a
-// person, "group:<name>" for a group. Names from another issuer than the
-// built-in one carry its alias: "user:<alias>/<subject>".
+// Principal names a user or a group: "user:<name>" or "group:<name>". Names from an
+// issuer other than the built-in one include its alias: "user:<alias>/<subject>".
 type Principal string
 
 // IsUser reports whether p names a person.
@@ -23,19 +22,19 @@ func (p Principal) Name() string {
 	return name
 }
 
-// User is whoever makes a request, as a verified token tells it.
+// User is the caller of a request, according to a verified token.
 type User struct {
 	Principal Principal   // user:…
 	Groups    []Principal // group:…
 	Admin     bool        // may do everything
-	// Token is the id of the API token that the request came with, "" for other
-	// requests. ReadOnly says that it changes nothing, whatever its user may do.
+	// Token is the id of the request's API token, "" if it has none. ReadOnly means
+	// that the token allows no changes, whatever its user may do.
 	Token    string
 	ReadOnly bool
 }
 
-// Via names the part of the program that a user came through, with the id of
-// their token if they have one, as the audit trail shows it.
+// Via returns the part of the program that a user's request came through, with the
+// id of their API token if there is one, for the audit trail.
 func (u User) Via(part string) string {
 	if u.Token == "" {
 		return part
@@ -45,19 +44,19 @@ func (u User) Via(part string) string {
 
 const byToken = " by token "
 
-// TokenIn returns the id of the token in what Via returned, "" if there is none.
+// TokenIn returns the token id in a result of Via, "" if it has none.
 func TokenIn(via string) string {
 	_, token, _ := strings.Cut(via, byToken)
 	return token
 }
 
-// Principals returns everyone as whom the user may be granted something.
+// Principals returns the principals whose permissions the user has.
 func (u User) Principals() []Principal {
 	return append([]Principal{u.Principal}, u.Groups...)
 }
 
-// Access is what a principal may do with a folder and all below it. Each
-// level includes the ones before it.
+// Access is what a principal may do with a folder and everything below it. Each
+// level includes the lower ones.
 type Access uint8
 
 // The levels of access.
@@ -73,7 +72,7 @@ var accessNames = [...]string{"none", "read", "write", "own"}
 // String returns the level's name in permissions: none, read, write, own.
 func (a Access) String() string { return accessNames[min(int(a), len(accessNames)-1)] }
 
-// ParseAccess is the inverse of Access.String; ok is false for other texts.
+// ParseAccess is the inverse of Access.String; ok is false for other strings.
 func ParseAccess(s string) (a Access, ok bool) {
 	for i, name := range accessNames {
 		if s == name && i > 0 {

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"sync"
 
+	"annals/schema"
+
 	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"annals/schema"
 )
 
-// Verify reads the log up to a position and tells of everything in it that
-// cannot be: positions that do not rise, revisions of a stream that leave a gap
-// or come twice, ids that a million events or less before had already, events
-// that cannot be read, and payloads that break their JSON Schema. What is missing
-// of a text that no document names is no problem: it may be removed, by some
-// engines not all at once. After each batch it reports to at, unless that is nil,
-// how far it is. It returns the number of events; memory does not grow with it.
+// Verify reads the log up to a position and calls problem for each of these: positions
+// that do not increase, revisions of a stream with gaps or duplicates, ids that occur
+// twice within a million events, events that cannot be read, and payloads that violate
+// their JSON Schema. Gaps in a text that no document names are not a problem:
+// compaction may remove such texts, and some engines do so step by step. After each
+// batch Verify calls at, unless nil, with its position. It returns the number of
+// events. Memory does not grow with the log.
 func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
 	schemas, err := payloadSchemas()
 	if err != nil {
@@ -58,26 +58,25 @@ func (l *Log) Verify(ctx context.Context, to Position, at func(Position), proble
 	}
 }
 
-// verification is what must be known of the events before the next one.
+// verification is the state of a verification between events.
 type verification struct {
 	driver Driver
 	last   Position
-	next   map[string]int64 // revision, of streams that were met not long ago
-	// The ids that came last: the young become the old once they are many.
+	next   map[string]int64 // next revision, of recently seen streams
+	// Recently seen ids. When young is full it replaces old.
 	young, old map[uuid.UUID]bool
-	// What is wrong with the order of texts that no document has named yet, by
-	// stream.
+	// Gaps in texts that no document has named yet, by stream.
 	gaps map[string]string
 }
 
-// Bounds of what is remembered.
+// Bounds of the state in memory.
 const (
 	nextStreams = 1 << 14
 	youngIDs    = 1 << 20
 	gapTexts    = 1 << 16
 )
 
-// again reports whether an id came not long ago.
+// again reports whether an id was seen recently, and adds it.
 func (v *verification) again(id uuid.UUID) bool {
 	if v.young[id] || v.old[id] {
 		return true
@@ -89,15 +88,15 @@ func (v *verification) again(id uuid.UUID) bool {
 	return false
 }
 
-// order checks position and revision of the next event. Of a stream that is
-// not remembered the log is asked what stands before.
+// order checks position and revision of the next event. For a stream that it has not
+// seen recently it looks up the previous revision in the log.
 func (v *verification) order(ctx context.Context, r Record, problem func(string)) error {
 	if r.Position <= v.last {
-		problem(fmt.Sprintf("%s stands behind position %d", place(r), v.last))
+		problem(fmt.Sprintf("%s comes after position %d", place(r), v.last))
 	}
 	v.last = max(v.last, r.Position)
 	if v.again(r.ID) {
-		problem(fmt.Sprintf("%s: an event before it has the same id %s", place(r), r.ID))
+		problem(fmt.Sprintf("%s: an earlier event has the same id %s", place(r), r.ID))
 	}
 	want, known := v.next[r.Stream]
 	if !known && r.Revision > 0 {
@@ -121,7 +120,7 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 	case r.Revision > want:
 		problem(fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1))
 	case r.Revision < want:
-		problem(fmt.Sprintf("%s: revision %d stands before it", place(r), want-1))
+		problem(fmt.Sprintf("%s: revision %d comes before it", place(r), want-1))
 	}
 	if len(v.next) >= nextStreams {
 		clear(v.next)
@@ -130,7 +129,7 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 	return nil
 }
 
-// contentOf returns the content that a record gives its document.
+// contentOf is like ContentOf, but takes a record.
 func contentOf(r Record) (Content, bool) {
 	switch r.Type {
 	case "DocumentImported", "DocumentRevised", "DocumentReread":
@@ -143,7 +142,8 @@ func place(r Record) string {
 	return fmt.Sprintf("event %d of %s (%s) at position %d", r.Revision, r.Stream, r.Type, r.Position)
 }
 
-// checkPayloads returns what is wrong with each record, on all cores.
+// checkPayloads returns the problem with each record, "" if it has none. It uses all
+// cores.
 func checkPayloads(schemas map[string]*jsonschema.Schema, records []Record) []string {
 	wrong := make([]string, len(records))
 	var all sync.WaitGroup
@@ -152,7 +152,7 @@ func checkPayloads(schemas map[string]*jsonschema.Schema, records []Record) []st
 		all.Go(func() {
 			for i := from; i < min(from+share, len(records)); i++ {
 				if err := checkPayload(schemas, records[i]); err != nil {
-					wrong[i] = strings.Join(strings.Fields(err.Error()), " ") // schemas tell in lines
+					wrong[i] = strings.Join(strings.Fields(err.Error()), " ") // schema errors have several lines
 				}
 			}
 		})

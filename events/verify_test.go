@@ -72,15 +72,15 @@ func tamper(t *testing.T, path, statement string) {
 	}
 }
 
-func TestVerifyNamesWhatCannotBe(t *testing.T) {
+func TestVerifyReportsProblems(t *testing.T) {
 	for name, test := range map[string]struct{ harm, want string }{
 		"nothing":                         {`SELECT 1`, ``},
 		"a gap":                           {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
 		"a text without its beginning":    {`UPDATE events SET revision = 1 WHERE position = 2`, `event 1 of text-`},
 		"the rest of a text nobody names": {`UPDATE events SET revision = 1, stream = stream || '9' WHERE position = 2`, ``},
-		"an id that came before":          {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an event before it has the same id`},
+		"an id that came before":          {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an earlier event has the same id`},
 		"a lost beginning":                {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
-		"a revision out of order":         {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 stands before it`},
+		"a revision out of order":         {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 comes before it`},
 		"a flipped byte":                  {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
 		"a flipped quote":                 {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
 		"a SHA-256 that is none":          {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
@@ -112,7 +112,7 @@ func TestVerifyNamesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestVerifyEndsWhereItIsTold(t *testing.T) {
+func TestVerifyEndsAtPosition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	story(t, path)
 	tamper(t, path, `UPDATE events SET data = CAST('{}' AS BLOB) WHERE position = 5`)
@@ -132,7 +132,7 @@ func TestVerifyEndsWhereItIsTold(t *testing.T) {
 	}
 }
 
-func TestVerifyAsksTheLogForStreamsThatItForgot(t *testing.T) {
+func TestVerifyRereadsEvictedStreams(t *testing.T) {
 	log := events.NewLog(memory.New())
 	defer log.Close()
 	first := events.JobStream(uuid.New())
@@ -166,7 +166,7 @@ func (s sparse) ReadAll(ctx context.Context, after events.Position, limit int, s
 	return records, through, err
 }
 
-func TestVerifyGoesOnWhereADriverFindsNothing(t *testing.T) {
+func TestVerifyAfterEmptyBatch(t *testing.T) {
 	driver := memory.New()
 	log := events.NewLog(sparse{driver})
 	defer log.Close()

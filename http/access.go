@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"annals/events"
-	"annals/queries"
+	"annals/http/form"
+	"annals/http/problem"
 	"annals/queries/accesslog"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 	"github.com/gorilla/mux"
@@ -22,7 +24,7 @@ func routeOf(r *http.Request) string {
 	return ""
 }
 
-// access records something of a request, if records are kept.
+// access records an access by a request, if records are kept.
 func (s *Server) access(r *http.Request, user events.User, a accesslog.Access) {
 	if s.Accessed == nil {
 		return
@@ -52,10 +54,10 @@ func PeerAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// denied records a request that was refused for who asked; named are things that
-// it names beside its path and query.
+// denied records a request that its user was refused; named are things that it names
+// besides those in its path and query.
 func (s *Server) denied(r *http.Request, user events.User, err error, named ...string) {
-	status, _ := describe(err)
+	status, _ := problem.Describe(err)
 	detail := r.Method + " " + routeOf(r)
 	switch status {
 	case http.StatusUnauthorized:
@@ -71,10 +73,10 @@ func (s *Server) denied(r *http.Request, user events.User, err error, named ...s
 	}
 }
 
-// thingsOf returns what a request names by its path and its query.
+// thingsOf returns the things that a request names in its path and query.
 func thingsOf(r *http.Request) (things []string) {
 	add := func(kind, text string) {
-		if id, ok := parseID(text); ok {
+		if id, ok := form.ParseID(text); ok {
 			things = append(things, kind+"-"+id.String())
 		}
 	}
@@ -95,7 +97,7 @@ func thingsOf(r *http.Request) (things []string) {
 	return things
 }
 
-// readKind returns how a route that was answered shows what is in a document.
+// readKind returns how a route shows a document's content, if it does.
 func readKind(route string) (kind accesslog.Kind, reads bool) {
 	switch _, below, ok := strings.Cut(route, "/documents/"); {
 	case !ok:
@@ -108,7 +110,7 @@ func readKind(route string) (kind accesslog.Kind, reads bool) {
 	return "", false
 }
 
-// recordRead records that a document was sent, as far as it was.
+// recordRead records that a document was sent, in whole or in part.
 func (s *Server) recordRead(w http.ResponseWriter, c *call) {
 	out, ok := w.(*response)
 	if !ok || s.Accessed == nil || c.Method != http.MethodGet || out.status != http.StatusOK && out.status != http.StatusPartialContent {
@@ -123,7 +125,7 @@ func (s *Server) recordRead(w http.ResponseWriter, c *call) {
 	}
 }
 
-// recordReads records that of some documents a part was sent.
+// recordReads records that parts of some documents were sent.
 func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {
@@ -134,13 +136,12 @@ func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 	}
 }
 
-// recordBatch records which documents of a batch were sent, and which were refused by
-// being left out.
-func (s *Server) recordBatch(c *call, asked []uuid.UUID, sent []queries.Document) {
+// recordBatch records which documents of a batch were sent, and which were left out.
+func (s *Server) recordBatch(c *call, asked []uuid.UUID, sent []vault.Document) {
 	if s.Accessed == nil {
 		return
 	}
-	ids := each(sent, func(d queries.Document) uuid.UUID { return d.ID })
+	ids := each(sent, func(d vault.Document) uuid.UUID { return d.ID })
 	s.recordReads(c, "in a batch", ids...)
 	for _, id := range asked {
 		if !slices.Contains(ids, id) {

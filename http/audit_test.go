@@ -37,8 +37,8 @@ func (s *service) trail(query string, headers ...string) (entries []auditReply, 
 	return entries, what, next
 }
 
-// Whoever owns a folder reads who did what in it, from the reply to a change
-// on, and under which request.
+// Owners of a folder read who did what in it, from the reply to a change on, and under
+// which request.
 func TestAuditTrailOfRealChanges(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -71,7 +71,7 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 		t.Fatalf("the document's trail is %q, want %q; next %q", what, want, next)
 	}
 	if e := entries[1]; e.CorrelationID != "rename-by-bob" || e.Via != "vault" || *e.DocumentID != document || *e.DocumentName != "b.md" || *e.FolderID != folder || e.JobID != nil {
-		t.Errorf("bob's change is told as %+v", e)
+		t.Errorf("bob's change is listed as %+v", e)
 	}
 	_, what, _ = s.trail("?folder=" + folder)
 	accepted := `user:bob accepted the invitation to folder "Staff" by user:alice (write)`
@@ -86,7 +86,7 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 		t.Errorf("before the service was there %q happened", what)
 	}
 	if _, what, _ = s.trail("", bob...); !slices.Equal(what, []string{accepted}) {
-		t.Errorf("bob, who owns nothing, is told %q", what)
+		t.Errorf("bob, who owns nothing, gets %q", what)
 	}
 	for query, want := range map[string]int{"?document=" + document: 404, "?folder=" + folder: 403} {
 		if resp, body := s.do("GET", "/vault/audit"+query, "", bob...); resp.StatusCode != want {
@@ -124,7 +124,7 @@ func TestATimeWithoutAZoneIsUTC(t *testing.T) {
 	}
 }
 
-func TestAuditSaysWhatIsWrongWithAQuestion(t *testing.T) {
+func TestAuditRejectsInvalidQuery(t *testing.T) {
 	s := startStack(t)
 	for query, want := range map[string]string{
 		"?document=x":               "document must be a UUID",

@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"annals/events"
-	"annals/http/signin"
+	"annals/http/problem"
+	"annals/http/signin/provider"
 )
 
-// A deep link opens for a person: a browser that asks for one without a token goes
-// through the sign-in and comes back with a cookie, which is good for the originals
-// that its user may read and for nothing else. Whoever sends a token, or does not ask
-// for a page, is answered as everywhere.
+// A browser that opens a deep link without a token goes through the sign-in and returns
+// with a cookie, which gives access only to originals that its user may read. Requests
+// with a token, or not for a page, are answered as on other routes.
 
-// opened serves those who open a link in a browser, and leaves the rest to next.
+// opened serves browsers that open a link, and passes other requests to next.
 func (s *Server) opened(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header.Values("Authorization")) > 0 {
@@ -28,7 +28,7 @@ func (s *Server) opened(next http.Handler) http.Handler {
 			user, found, err := s.Reader(r)
 			if err == nil && found {
 				NoteUser(r.Context(), user)
-				err = s.answerTo(w, r, user, vaultDialect, (*Server).openLink)
+				err = s.answerTo(w, r, user, problem.Vault, (*Server).openLink)
 			}
 			if err != nil {
 				s.log(r, err)
@@ -52,13 +52,13 @@ func (s *Server) opened(next http.Handler) http.Handler {
 	})
 }
 
-// openLink is deepLink for a person.
+// openLink is deepLink for browsers.
 func (s *Server) openLink(c *call) (any, error) {
 	c.page = true
 	return s.deepLink(c)
 }
 
-// wantsPage reports whether a request is a browser's that is to show a page.
+// wantsPage reports whether a browser asks for a page to show.
 func wantsPage(r *http.Request) bool {
 	for _, accepted := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(accepted, ",") {
@@ -70,18 +70,18 @@ func wantsPage(r *http.Request) bool {
 	return false
 }
 
-// signInFor returns where a browser signs in before it opens what a request names:
-// on the host by which it came, where its cookies are. Where the sign-in has a host to
-// itself, the document is opened there.
+// signInFor returns the URL at which a browser signs in before it opens a document: on
+// the host of the request, which has its cookies. If the sign-in has a host of its own,
+// the document is opened there.
 func (s *Server) signInFor(r *http.Request) string {
-	if s.hostAlone(s.IssuerURL) && !sameHost(s.IssuerURL, r.Host) {
+	if s.ownHost(s.IssuerURL) && !sameHost(s.IssuerURL, r.Host) {
 		return Link(s.IssuerURL, r.URL.EscapedPath())
 	}
-	return strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/") + signin.DocumentStep + "?to=" + url.QueryEscape(r.URL.Path)
+	return strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/") + provider.DocumentStep + "?to=" + url.QueryEscape(r.URL.Path)
 }
 
-// shownAs returns how a browser is to take an original. Nothing is shown as a page,
-// whatever is in it.
+// shownAs returns the media type and disposition of an original for a browser. Nothing
+// is shown as an HTML page.
 func shownAs(media string) (as, disposition string) {
 	kind, _, err := mime.ParseMediaType(media)
 	switch {
@@ -113,10 +113,10 @@ var problemPage = htmltemplate.Must(htmltemplate.New("").Parse(`<!doctype html>
 </html>
 `))
 
-// showProblem shows a person why a document is not shown: in the same words whether it
-// does not exist or they may not read it.
+// showProblem writes a page that says why a document is not shown, in the same words
+// whether it does not exist or may not be read.
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events.User, err error) {
-	status, _ := describe(err)
+	status, _ := problem.Describe(err)
 	title, text := "This did not work", "The document cannot be shown, by a fault of the service. Try again later."
 	switch {
 	case status == http.StatusNotFound || status == http.StatusForbidden:

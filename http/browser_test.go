@@ -14,6 +14,8 @@ import (
 
 	httpd "annals/http"
 	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/provider"
 	"annals/queries/accesslog"
 
 	"github.com/google/uuid"
@@ -23,7 +25,7 @@ import (
 // and bob.
 type reading struct {
 	*service
-	accounts *signin.Accounts
+	accounts *accounts.Store
 
 	mu       sync.Mutex
 	accessed []accesslog.Access
@@ -31,26 +33,26 @@ type reading struct {
 
 func startReading(t *testing.T) *reading {
 	t.Helper()
-	accounts, err := signin.OpenAccounts(t.Context(), t.TempDir())
+	store, err := accounts.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { accounts.Close() })
+	t.Cleanup(func() { store.Close() })
 	for _, name := range []string{"alice", "bob"} {
-		if _, err := accounts.Create(t.Context(), signin.NewAccount{Name: name, Password: "correct horse"}); err != nil {
+		if _, err := store.Create(t.Context(), accounts.NewAccount{Name: name, Password: "correct horse"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: "http://annals.test/signin"})
+	issuer, err := signin.NewIssuer(store, signin.IssuerOptions{URL: "http://annals.test/signin"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := signin.NewProvider(issuer, signin.ProviderOptions{})
+	provider, err := provider.New(issuer, provider.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(provider.Close)
-	r := &reading{accounts: accounts}
+	r := &reading{accounts: store}
 	r.service = startStack(t, func(h *httpd.Server) {
 		h.SignIn, h.Reader = provider, provider.Reader
 		h.Accessed = func(a accesslog.Access) {
@@ -139,7 +141,7 @@ func (p *person) open(path string) (*http.Response, string) {
 	return nil, ""
 }
 
-func TestALinkLeadsThroughTheSignInToItsDocument(t *testing.T) {
+func TestLinkLeadsThroughSignIn(t *testing.T) {
 	s := startReading(t)
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
 	p := s.person()
@@ -178,7 +180,7 @@ func TestALinkLeadsThroughTheSignInToItsDocument(t *testing.T) {
 }
 
 // What programs are answered does not change by any of this.
-func TestProgramsAreAnsweredAsBefore(t *testing.T) {
+func TestProgramsGetNoRedirect(t *testing.T) {
 	s := startReading(t)
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
 	p := s.person()
@@ -210,7 +212,7 @@ func TestProgramsAreAnsweredAsBefore(t *testing.T) {
 
 // The cookie of a reader opens originals by their links alone, even where a browser is
 // made to send it elsewhere.
-func TestAReadersCookieOpensLinksAlone(t *testing.T) {
+func TestCookieOpensOnlyLinks(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Staff", "handbook.md", handbook)
 	link := "/documents/" + id + ".md"
@@ -246,7 +248,7 @@ func TestAReadersCookieOpensLinksAlone(t *testing.T) {
 	}
 }
 
-func TestWhatEndsAReader(t *testing.T) {
+func TestReaderCookieEnds(t *testing.T) {
 	s := startReading(t)
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
 	for what, end := range map[string]func(p *person) error{
@@ -282,7 +284,7 @@ func TestWhatEndsAReader(t *testing.T) {
 
 // Who may not read a document is shown the page of one that does not exist, and no
 // JSON.
-func TestAPersonIsToldOfWhatIsNotHisAsOfWhatIsNotThere(t *testing.T) {
+func TestUnreadableLinkLooksMissing(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Secret plans", "plan.md", handbook)
 	p := s.person()
@@ -301,7 +303,7 @@ func TestAPersonIsToldOfWhatIsNotHisAsOfWhatIsNotThere(t *testing.T) {
 }
 
 // The sign-in leads back to a document's link, and nowhere else.
-func TestTheSignInLeadsToDocumentsAlone(t *testing.T) {
+func TestSignInRedirectsOnlyToDocuments(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Staff", "handbook.md", handbook)
 	link := "/documents/" + id + ".md"
@@ -341,7 +343,7 @@ func TestStoredDocumentsAreNoPages(t *testing.T) {
 	}
 }
 
-func TestWithoutASignInALinkSaysWhatItNeeds(t *testing.T) {
+func TestLinkWithoutSignIn(t *testing.T) {
 	s := startStack(t)
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
 	resp, body := s.do("GET", link, "", "Authorization", "", "Accept", "text/html")

@@ -7,17 +7,19 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/problem"
 
 	"github.com/google/uuid"
 )
 
-// made answers a write once the caller can see it: with what show returns, or
-// with 202 where that takes too long, or where he may not see it any more.
-// From here on no fault may look as if the write had failed.
+// made replies to a write once all read models that the caller may read next have
+// applied it: with what show returns, or with 202 if that takes longer than Await or
+// the caller may no longer see it. After the append no error may suggest that the write
+// failed.
 func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(context.Context) (reply, error)) reply {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()
-	err := s.Queries.WaitVault(ctx, at)
+	err := s.Queries.AwaitWrite(ctx, at)
 	if err == nil {
 		var shown reply
 		if shown, err = show(ctx); err == nil {
@@ -29,14 +31,14 @@ func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(conte
 	default:
 		s.log(c.Request, fmt.Errorf("show %s after changing it: %w", id, err))
 	}
-	return vaultDialect.withStatus(http.StatusAccepted, struct {
+	return withStatus(problem.Vault, http.StatusAccepted, struct {
 		StatusCode int       `json:"statusCode"`
 		Message    string    `json:"message"`
 		ID         uuid.UUID `json:"id"`
 	}{http.StatusAccepted, "accepted", id})
 }
 
-// gone is what there is to show of a thing that was deleted.
+// gone is the reply for a thing that was deleted.
 func gone(context.Context) (reply, error) {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
@@ -44,7 +46,7 @@ func gone(context.Context) (reply, error) {
 	}, nil
 }
 
-// located adds the address of what a reply tells of.
+// located adds a Location header to a reply.
 func located(address string, answer reply) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Location", address)

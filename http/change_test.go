@@ -56,7 +56,7 @@ func TestFoldersChange(t *testing.T) {
 		t.Errorf("moved = %d %s", resp.StatusCode, body)
 	}
 	resp, body = s.do("DELETE", "/vault/folders/"+b+"?recursive=false", "")
-	s.want(resp, body, 409, failure(409, `folder "B" is not empty: empty it first, or delete it with all that is in it (recursive=true)`))
+	s.want(resp, body, 409, failure(409, `folder "B" is not empty: empty it first, or delete it with everything in it (recursive=true)`))
 	for path, status := range map[string]int{b + "?recursive=true": 204, b: 404, made.ID: 404} {
 		if strings.HasSuffix(path, "true") {
 			resp, body = s.do("DELETE", "/vault/folders/"+path, "")
@@ -71,7 +71,7 @@ func TestFoldersChange(t *testing.T) {
 	}
 }
 
-// Every fault of a body is told at once, before it is told whether there is
+// All faults of a body are reported together, before it is checked whether there is
 // such a thing.
 func TestChangesAreValidated(t *testing.T) {
 	s := startStack(t)
@@ -228,7 +228,7 @@ func TestPermissionsChange(t *testing.T) {
 	resp, body = s.do("GET", "/vault/documents/"+id, "", bob...)
 	s.want(resp, body, 404, notFound)
 	for list, why := range map[string]string{
-		`{"principal":"bob","access":"read"}`:                                            "names nobody",
+		`{"principal":"bob","access":"read"}`:                                            "is not a principal",
 		`{"principal":"user:b","access":"read"},{"principal":"user:b","access":"write"}`: "more than one",
 	} {
 		if resp, body = s.do("PUT", path, `{"permissions":[`+list+`]}`); resp.StatusCode != 422 || !strings.Contains(body, why) {
@@ -237,8 +237,7 @@ func TestPermissionsChange(t *testing.T) {
 	}
 }
 
-// Who gives his own access away is told that it is done, since there is
-// nothing more to show him.
+// A user who gives up his own access gets 202, since there is nothing more to show him.
 func TestSharingOneselfOut(t *testing.T) {
 	var logged bytes.Buffer
 	s := startStack(t, func(h *httpd.Server) {
@@ -251,7 +250,7 @@ func TestSharingOneselfOut(t *testing.T) {
 	resp, body = s.do("GET", "/vault/folders/"+folder+"/permissions", "")
 	s.want(resp, body, 200, `{"owners":["user:alice"],"permissions":[]}`)
 	if said := logged.String(); strings.Contains(said, "after changing it") {
-		t.Errorf("the log tells of a fault: %s", said)
+		t.Errorf("the log has a fault: %s", said)
 	}
 }
 

@@ -58,9 +58,9 @@ func (s *service) uploads(files int, name, content string, tags ...string) func(
 	}
 }
 
-// Whoever changes the same things again and again adds to the log what an hour's
+// A user who changes the same things again and again adds to the log what an hour's
 // limit allows, and is refused then, while others go on.
-func TestChangesFillTheLogByALimitAlone(t *testing.T) {
+func TestChangesAreLimited(t *testing.T) {
 	const limit = 64 << 10
 	long := func(n, length int, prefix string) (all []string) {
 		for i := range n {
@@ -162,7 +162,7 @@ func TestChangesFillTheLogByALimitAlone(t *testing.T) {
 }
 
 // The default leaves room for what people, and programs of theirs, do in an hour.
-func TestAThousandRenamesAreNotTooMany(t *testing.T) {
+func TestThousandRenamesAreAllowed(t *testing.T) {
 	s := changing(t, quota.Default[quota.Changed])
 	folder := s.makeFolder("", "F")
 	for i := range 1000 {

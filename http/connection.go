@@ -14,19 +14,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// connect wraps every request: it gives it an id, watches that its bytes keep
-// moving, and tells the access log how it ended.
+// connect wraps every request: it sets the id, closes the connection if no bytes are
+// transferred for too long, and logs the outcome.
 func (s *Server) connect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := requestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
-		// What is no page of its own is not shown as one, whoever wrote what is in
-		// it; pages and files set policies of their own.
+		// Browsers must not show data as a page, since users wrote it; pages and files
+		// set their own policies.
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		if s.stopping.Load() {
-			w.Header().Set("Connection", "close") // the next request goes elsewhere
+			w.Header().Set("Connection", "close") // the next request goes to another node
 		}
 		out := &response{ResponseWriter: w, control: http.NewResponseController(w), silence: s.Silence}
 		about := &requestInfo{id: id}
@@ -43,8 +43,8 @@ func (s *Server) connect(next http.Handler) http.Handler {
 	})
 }
 
-// logRequest logs how a request was answered. At level info nothing is logged
-// that is of any length a client likes, or that may be private.
+// logRequest logs the outcome of a request. At level info it logs nothing that may be
+// private or arbitrarily long.
 func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, took time.Duration) {
 	level := slog.LevelDebug
 	if s.AccessLog {
@@ -69,7 +69,7 @@ func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, 
 
 type requestKey struct{}
 
-// requestInfo is what is known of a request beside what it says.
+// requestInfo holds the server's information about a request.
 type requestInfo struct {
 	id string
 
@@ -91,7 +91,7 @@ func Correlation(ctx context.Context) string {
 	return ""
 }
 
-// NoteUser notes who makes the request that ctx belongs to, for its log.
+// NoteUser records the user of the request that ctx belongs to, for the log.
 func NoteUser(ctx context.Context, user events.User) {
 	if about, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
 		about.mu.Lock()
@@ -100,8 +100,8 @@ func NoteUser(ctx context.Context, user events.User) {
 	}
 }
 
-// requestID returns the client's own id for a request where it is a plain
-// token, since it goes into logs and events, and a new one otherwise.
+// requestID returns the client's id for a request if it is a plain token, because it is
+// written to logs and events. Otherwise it returns a new id.
 func requestID(given string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+="
 	if given != "" && len(given) <= 128 && strings.Trim(given, plain) == "" {
@@ -110,16 +110,15 @@ func requestID(given string) string {
 	return uuid.NewString()
 }
 
-// response remembers what was written, and gives every write the time that
-// silence allows: a whole download may take hours, a client that takes nothing
-// may not.
+// response counts the bytes written, and renews the write deadline before every write: a
+// download may take hours but must not stall.
 type response struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	silence time.Duration
 	status  int
 	written int64
-	route   string // template of the route that answers; "" for none
+	route   string // template of the matching route; "" for none
 }
 
 func (w *response) WriteHeader(status int) {
@@ -140,13 +139,13 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// allow is best effort: writers of tests have no connection.
+// allow ignores errors: writers in tests have no connection.
 func (w *response) allow() { _ = w.control.SetWriteDeadline(time.Now().Add(w.silence)) }
 
 // Unwrap lets an http.ResponseController find the connection.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// body gives every read of an upload the time that silence allows.
+// body renews the read deadline while an upload is read.
 type body struct {
 	io.ReadCloser
 	out     *response
@@ -162,16 +161,16 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.err = err
 	if err == io.EOF {
-		// From here on net/http reads ahead to notice that the client left;
-		// an old deadline would look like that.
+		// From now on net/http reads ahead to detect that the client disconnects. An
+		// expired deadline would look like that.
 		_ = b.out.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
-// drain reads what is left of a body whose request is answered early, within
-// bounds: many clients read no reply before they have sent everything. One
-// that waits for "100 Continue" sends nothing and is not asked to.
+// drain reads the rest of the body of a request with an early reply, within bounds, because
+// many clients read no reply before they have sent everything. It does not do so for
+// clients that wait for "100 Continue", because they have sent nothing.
 func drain(w http.ResponseWriter, r *http.Request) {
 	const bytes, patience = 32 << 20, 5 * time.Second
 	if r.Header.Get("Expect") != "" || r.Body == nil || r.Body == http.NoBody {
@@ -181,7 +180,7 @@ func drain(w http.ResponseWriter, r *http.Request) {
 		if b.err != nil {
 			return
 		}
-		b.touched = time.Now().Add(patience) // so that the deadline below holds
+		b.touched = time.Now().Add(patience) // keeps the deadline below
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
 	_, _ = io.CopyN(io.Discard, r.Body, bytes)

@@ -15,7 +15,7 @@ import (
 	httpd "annals/http"
 )
 
-// Of every request is told what took it and how it ended, however that was.
+// Every request is observed with its route and outcome, however it ended.
 func TestEveryRequestIsObserved(t *testing.T) {
 	var got []httpd.Answered
 	begin := func(http.ResponseWriter) {}
@@ -56,17 +56,17 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			s.server.Handler().ServeHTTP(httptest.NewRecorder(), r)
 		}()
 		if len(got) != 1 || got[0].Took <= 0 {
-			t.Fatalf("%s %s is told as %+v", test.method, test.path, got)
+			t.Fatalf("%s %s is observed as %+v", test.method, test.path, got)
 		}
 		if got[0].Took = 0; got[0] != test.want {
-			t.Errorf("%s %s is told as %+v, want %+v", test.method, test.path, got[0], test.want)
+			t.Errorf("%s %s is observed as %+v, want %+v", test.method, test.path, got[0], test.want)
 		}
 	}
 }
 
 // A request's id is in every event that it leads to, and in the log of the
 // program beside what was done for it.
-func TestARequestsIDIsInAllThatItLeadsTo(t *testing.T) {
+func TestRequestIDIsPropagated(t *testing.T) {
 	log := new(safeBuffer)
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := startStack(t, func(h *httpd.Server) {

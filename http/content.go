@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"annals/events/fault"
-	"annals/queries"
+	"annals/http/conditional"
+	"annals/queries/vault"
+
+	"github.com/google/uuid"
 )
 
-// What a browser may do with an uploaded file: show it, and nothing else. PDF
-// viewers are not started in a sandbox, and a PDF cannot reach this origin,
-// so it is held by the other rules alone.
+// A browser may only show an uploaded file. PDF viewers do not start in a sandbox, but
+// a PDF cannot reach this origin, so for PDF the other rules suffice.
 const (
 	contentPolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 	sandboxPolicy = "sandbox; " + contentPolicy
@@ -23,11 +25,7 @@ const (
 )
 
 // content answers GET /documents/{id}/content.
-func (s *Server) content(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) content(c *call, id uuid.UUID) (any, error) {
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
@@ -35,7 +33,7 @@ func (s *Server) content(c *call) (any, error) {
 	return s.original(c, d)
 }
 
-// deepLink answers GET /documents/{id}.{ext}, where ext is that of the
+// deepLink answers GET /documents/{id}.{ext}. The extension must be that of the
 // document.
 func (s *Server) deepLink(c *call) (any, error) {
 	id, err := c.pathID()
@@ -54,7 +52,7 @@ func (s *Server) deepLink(c *call) (any, error) {
 
 // original answers with a document's stored bytes, or with the text of one
 // that was never a file.
-func (s *Server) original(c *call, d queries.Document) (any, error) {
+func (s *Server) original(c *call, d vault.Document) (any, error) {
 	if d.SHA256 == "" {
 		if d.Content == nil {
 			return nil, fmt.Errorf("document %s has neither an original nor a text", d.ID)
@@ -64,15 +62,15 @@ func (s *Server) original(c *call, d queries.Document) (any, error) {
 	}
 	o, err := s.Originals.Open(c.Context(), d.SHA256)
 	if err != nil {
-		// The log says that it was stored, so its absence is our fault, which
-		// operators may mend.
+		// The log says that it was stored, so its absence is an internal fault, which
+		// operators may repair.
 		return nil, fault.Hide(fault.Unavailable, "the original of document "+d.ID.String()+" cannot be read at the moment", err)
 	}
 	return serveContent(c, d, d.SHA256, o, o), nil
 }
 
 // serveContent sends a file, whole or the ranges that were asked for.
-func serveContent(c *call, d queries.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
+func serveContent(c *call, d vault.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if closer != nil {
 			defer closer.Close()
@@ -84,7 +82,7 @@ func serveContent(c *call, d queries.Document, sum string, content io.ReadSeeker
 		disposition, cache := "inline", "private, no-cache"
 		if c.page {
 			media, disposition = shownAs(media)
-			cache = "private, no-store" // the browser may be somebody else's next
+			cache = "private, no-store" // somebody else may use the browser next
 		}
 		policy := sandboxPolicy
 		if media == "application/pdf" {
@@ -93,7 +91,7 @@ func serveContent(c *call, d queries.Document, sum string, content io.ReadSeeker
 		given := w.Header().Clone()
 		h := w.Header()
 		if c.page {
-			h.Set("Referrer-Policy", "no-referrer") // what a document links to need not know of it
+			h.Set("Referrer-Policy", "no-referrer") // linked sites must not learn the document's URL
 		}
 		h.Set("Content-Type", media)
 		h.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": d.Name}))
@@ -102,6 +100,6 @@ func serveContent(c *call, d queries.Document, sum string, content io.ReadSeeker
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", cache)
 		h.Set("ETag", `"`+sum+`"`)
-		return serveRanges(w, r, given, content)
+		return conditional.ServeRanges(w, r, given, content)
 	}
 }

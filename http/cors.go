@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// cors lets the web pages of s.Origins call. Tokens travel in a header, never
-// in a cookie, so credentials stay off.
+// cors allows calls by web pages of s.Origins. Tokens travel in a header, never in a
+// cookie, so credentials stay off.
 func (s *Server) cors(next http.Handler) http.Handler {
 	if len(s.Origins) == 0 {
 		return next

@@ -8,7 +8,11 @@ import (
 	"strings"
 
 	"annals/commands"
-	"annals/queries"
+	"annals/commands/naming"
+	"annals/http/conditional"
+	"annals/http/form"
+	"annals/http/problem"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -30,12 +34,12 @@ type document struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// documentItemBody leaves out the size, which listings do not tell.
-func documentItemBody(d queries.Document) documentItem {
+// documentItemBody leaves out the size, which listings do not have.
+func documentItemBody(d vault.Document) documentItem {
 	return documentItem{d.ID, d.Name, orNull(d.MediaType), 0, parentOrNull(d.Folder), d.Version, moment(d.CreatedAt), moment(d.UpdatedAt), d.SHA256}
 }
 
-func documentBody(d queries.Document) document {
+func documentBody(d vault.Document) document {
 	item := documentItemBody(d)
 	item.Size = d.Size
 	return document{item, d.Content}
@@ -43,9 +47,9 @@ func documentBody(d queries.Document) document {
 
 // documents answers GET /documents.
 func (s *Server) documents(c *call) (any, error) {
-	f := newFilter(c.Request)
-	q := queries.DocumentFilter{Folder: f.id("folderId"), Tag: AskedTag(f.text("tag")), Limit: f.limit(s.Limits.PageSize), Cursor: f.text("cursor")}
-	if err := f.err(); err != nil {
+	f := form.NewQuery(c.Request)
+	q := vault.DocumentFilter{Folder: f.ID("folderId"), Tag: AskedTag(f.Text("tag")), Limit: f.Limit(s.Limits.PageSize), Cursor: f.Text("cursor")}
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	docs, next, err := s.Queries.Documents(c.Context(), c.user, q)
@@ -56,46 +60,37 @@ func (s *Server) documents(c *call) (any, error) {
 }
 
 // document answers GET /documents/{id}.
-func (s *Server) document(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) document(c *call, id uuid.UUID) (any, error) {
 	d, err := s.Queries.Document(c.Context(), c.user, id)
-	return vaultDialect.tagged(http.StatusOK, tagOf(d), documentBody(d)), err
+	return tagged(http.StatusOK, tagOf(d), documentBody(d)), err
 }
 
-// tagOf names a document's version. A folder's summary, which was never a
-// file, has none of its own.
-func tagOf(d queries.Document) tagger {
+// tagOf returns the ETag of a document's version. A folder's summary has no version.
+func tagOf(d vault.Document) conditional.Tag {
 	if d.SHA256 == "" {
-		return weakTag
+		return conditional.Weak
 	}
-	return documentTag(d.Version)
+	return conditional.Document(d.Version)
 }
 
-// showItem answers with a document as listings tell it, as it is now.
+// showItem replies with a document as listings have it.
 func (s *Server) showItem(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
 	d, err := s.Queries.Describe(ctx, c.user, id)
-	return vaultDialect.tagged(http.StatusOK, tagOf(d), documentItemBody(d)), err
+	return tagged(http.StatusOK, tagOf(d), documentItemBody(d)), err
 }
 
 // changeDocument answers PATCH /documents/{id}.
-func (s *Server) changeDocument(c *call) (any, error) {
-	id, err := c.pathID()
+func (s *Server) changeDocument(c *call, id uuid.UUID) (any, error) {
+	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.readFields(c)
-	if err != nil {
-		return nil, err
-	}
-	change := commands.ChangeDocument{ID: id, Name: f.optionalText("name"), Folder: f.optionalID("folderId", false)}
+	change := commands.ChangeDocument{ID: id, Name: f.OptionalText("name"), Folder: f.OptionalID("folderId", false)}
 	if change.Name == nil && change.Folder == nil {
-		f.refuse("name or folderId should be given")
+		f.Refuse("name or folderId should be given")
 	}
-	change.Version = f.versionForDocument(c)
-	if err := f.err(); err != nil {
+	change.Version = versionForDocument(c, f)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	at, err := s.Commands.ChangeDocument(c.Context(), c.user, Correlation(c.Context()), change)
@@ -105,16 +100,18 @@ func (s *Server) changeDocument(c *call) (any, error) {
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showItem(ctx, c, id) }), nil
 }
 
+// versionForDocument returns the version of a document that a change is based on.
+func versionForDocument(c *call, f form.Fields) int {
+	version, given := f.Version()
+	return conditional.DocumentVersion(c.Header, version, given, f.Wrong)
+}
+
 // deleteDocument answers DELETE /documents/{id}.
-func (s *Server) deleteDocument(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
-	f := newFilter(c.Request)
-	version, given := f.integer("version", math.MaxInt32)
-	version = c.versionForDocument(version, given, &f.wrong)
-	if err := f.err(); err != nil {
+func (s *Server) deleteDocument(c *call, id uuid.UUID) (any, error) {
+	f := form.NewQuery(c.Request)
+	version, given := f.Integer("version", math.MaxInt32)
+	version = conditional.DocumentVersion(c.Header, version, given, &f.Wrong)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	at, err := s.Commands.DeleteDocument(c.Context(), c.user, Correlation(c.Context()), commands.DeleteDocument{ID: id, Version: version})
@@ -129,7 +126,7 @@ const maxBatch = 100
 
 // documentBatch answers POST /documents/batch.
 func (s *Server) documentBatch(c *call) (any, error) {
-	text, err := s.readBody(c.Request)
+	text, err := form.ReadBody(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -149,32 +146,28 @@ func (s *Server) documentBatch(c *call) (any, error) {
 
 // batchIDs reads the body of a batch.
 func batchIDs(text []byte, contentType string) ([]uuid.UUID, error) {
-	f, err := parseFields(text, contentType)
+	f, err := form.ParseFields(text, contentType)
 	if err != nil {
 		return nil, err
 	}
-	list := f.list("ids", 1, maxBatch)
-	if err := f.err(); err != nil {
+	list := f.List("ids", 1, maxBatch)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	ids := make([]uuid.UUID, len(list))
 	for i, v := range list {
 		text, _ := v.(string)
 		var ok bool
-		if ids[i], ok = parseID(text); !ok {
-			return nil, rejected{"each value in ids must be a UUID"}
+		if ids[i], ok = form.ParseID(text); !ok {
+			return nil, problem.Rejected{"each value in ids must be a UUID"}
 		}
 	}
 	return ids, nil
 }
 
 // markdown answers GET /documents/{id}/markdown.
-func (s *Server) markdown(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
-	// Asked for first: should it change in between, the tag is too old, and the
+func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
+	// Read first: if the document changes in between, the tag is too old, and the
 	// client's next change is refused.
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
@@ -190,7 +183,7 @@ func (s *Server) markdown(c *call) (any, error) {
 	}
 	etag := tagOf(d)([]byte(summary))
 	return reply(func(w http.ResponseWriter, r *http.Request) error {
-		if unchanged(w, r, etag) {
+		if conditional.Unchanged(w, r, etag) {
 			return nil
 		}
 		h := w.Header()
@@ -199,12 +192,12 @@ func (s *Server) markdown(c *call) (any, error) {
 		h.Set("Content-Security-Policy", sandboxPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		c.turn.Keep() // the text is read while it is sent
+		c.turn.Keep() // the text is read while sending
 		if err := write(w); err != nil {
 			if c.Context().Err() == nil {
 				s.log(c.Request, err)
 			}
-			panic(http.ErrAbortHandler) // so that nobody takes what came for all of it
+			panic(http.ErrAbortHandler) // the client must not take a part for the whole
 		}
 		return nil
 	}), nil
@@ -215,32 +208,24 @@ type tagsBody struct {
 }
 
 // documentTags answers GET /documents/{id}/tags.
-func (s *Server) documentTags(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) documentTags(c *call, id uuid.UUID) (any, error) {
 	return s.showTags(c.Context(), c, id)
 }
 
 func (s *Server) showTags(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
 	d, err := s.Queries.Describe(ctx, c.user, id)
-	return vaultDialect.tagged(http.StatusOK, tagOf(d), tagsBody{orEmpty(d.Tags)}), err
+	return tagged(http.StatusOK, tagOf(d), tagsBody{orEmpty(d.Tags)}), err
 }
 
 // tagDocument answers PUT /documents/{id}/tags.
-func (s *Server) tagDocument(c *call) (any, error) {
-	id, err := c.pathID()
+func (s *Server) tagDocument(c *call, id uuid.UUID) (any, error) {
+	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.readFields(c)
-	if err != nil {
-		return nil, err
-	}
-	tags := f.texts("tags", 8*commands.MaxTags)
-	version := f.versionForDocument(c)
-	if err := f.err(); err != nil {
+	tags := f.Texts("tags", 8*naming.MaxTags)
+	version := versionForDocument(c, f)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	at, err := s.Commands.ChangeDocument(c.Context(), c.user, Correlation(c.Context()), commands.ChangeDocument{ID: id, Version: version, Tags: &tags})
@@ -254,4 +239,13 @@ func (s *Server) tagDocument(c *call) (any, error) {
 func (s *Server) tags(c *call) (any, error) {
 	tags, err := s.Queries.VisibleTags(c.Context(), c.user)
 	return tagsBody{orEmpty(tags)}, err
+}
+
+// AskedTag returns a tag in the form in which tags are stored. What cannot be a tag
+// is returned as it is; no document has it.
+func AskedTag(tag string) string {
+	if kept, err := naming.Tags([]string{tag}); err == nil {
+		return kept[0]
+	}
+	return tag
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every read names its state, tells who has it that it is still so, and names
-// another after a change.
+// Every read has an ETag, answers 304 to a client that has it, and has another after a
+// change.
 func TestReadsAreConditional(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook, "x")
@@ -51,7 +51,7 @@ func TestReadsAreConditional(t *testing.T) {
 			t.Errorf("HEAD %s = %d %s, ETag %s", path, resp.StatusCode, body, resp.Header.Get("ETag"))
 		}
 		if resp, body = s.do("GET", path, "", "If-None-Match", etag, "Authorization", "Bearer bob"); resp.StatusCode == 304 && strings.Contains(path, id) {
-			t.Errorf("%s is told to bob as unchanged: %s", path, body)
+			t.Errorf("%s is 304 for bob: %s", path, body)
 		}
 	}
 	if resp, body := s.do("PATCH", "/vault/documents/"+id, `{"name":"b.md","version":1}`); resp.StatusCode != 200 {

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"annals/commands"
-	"annals/queries"
+	"annals/commands/foldertree"
+	"annals/http/conditional"
+	"annals/http/form"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -40,7 +42,7 @@ type subfolder struct {
 	DocFolder bool `json:"docFolder"`
 }
 
-func folderBody(f queries.Folder) folder {
+func folderBody(f vault.Folder) folder {
 	return folder{f.ID, f.Name, parentOrNull(f.Parent), f.DocFolder, moment(f.CreatedAt), moment(f.UpdatedAt)}
 }
 
@@ -53,15 +55,15 @@ func parentOrNull(id uuid.UUID) *uuid.UUID {
 
 // folders answers GET /folders.
 func (s *Server) folders(c *call) (any, error) {
-	f := newFilter(c.Request)
-	parent, path, limit, after := f.id("parentFolderId"), f.text("path"), f.limit(s.Limits.PageSize), f.cursor()
+	f := form.NewQuery(c.Request)
+	parent, path, limit, after := f.ID("parentFolderId"), f.Text("path"), f.Limit(s.Limits.PageSize), folderCursor(f)
 	if parent != nil && path != "" {
-		f.wrong = append(f.wrong, "path and parentFolderId must not be given together")
+		f.Wrong = append(f.Wrong, "path and parentFolderId must not be given together")
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	var all []queries.Folder
+	var all []vault.Folder
 	var err error
 	if path != "" {
 		all, err = s.folderAt(c, path)
@@ -76,23 +78,19 @@ func (s *Server) folders(c *call) (any, error) {
 }
 
 // folderAt returns the one folder at a path, or none.
-func (s *Server) folderAt(c *call, path string) ([]queries.Folder, error) {
+func (s *Server) folderAt(c *call, path string) ([]vault.Folder, error) {
 	f, found, err := s.Queries.FolderAt(c.Context(), c.user, path)
 	if err != nil || !found {
 		return nil, err
 	}
-	return []queries.Folder{f}, nil
+	return []vault.Folder{f}, nil
 }
 
 // folder answers GET /folders/{id}.
-func (s *Server) folder(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
-	f := newFilter(c.Request)
-	include := f.isTrue("include")
-	if err := f.err(); err != nil {
+func (s *Server) folder(c *call, id uuid.UUID) (any, error) {
+	f := form.NewQuery(c.Request)
+	include := f.IsTrue("include")
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	if !include {
@@ -101,9 +99,9 @@ func (s *Server) folder(c *call) (any, error) {
 	d, err := s.Queries.FolderDetail(c.Context(), c.user, id)
 	return folderDetail{
 		folder:          folderBody(d.Folder),
-		Ancestors:       each(d.Ancestors, func(a queries.Folder) named { return named{a.ID, a.Name} }),
+		Ancestors:       each(d.Ancestors, func(a vault.Folder) named { return named{a.ID, a.Name} }),
 		Documents:       each(d.Documents, documentItemBody),
-		Subfolders:      each(d.Subfolders, func(b queries.Folder) subfolder { return subfolder{named{b.ID, b.Name}, b.DocFolder} }),
+		Subfolders:      each(d.Subfolders, func(b vault.Folder) subfolder { return subfolder{named{b.ID, b.Name}, b.DocFolder} }),
 		ParentDocuments: each(d.ParentDocuments, documentItemBody),
 	}, err
 }
@@ -111,21 +109,21 @@ func (s *Server) folder(c *call) (any, error) {
 // showFolder answers with a folder as it is now.
 func (s *Server) showFolder(ctx context.Context, c *call, status int, id uuid.UUID) (reply, error) {
 	f, err := s.Queries.Folder(ctx, c.user, id)
-	return vaultDialect.tagged(status, folderTag(f.Version), folderBody(f)), err
+	return tagged(status, conditional.Folder(f.Version), folderBody(f)), err
 }
 
 // createFolder answers POST /folders.
 func (s *Server) createFolder(c *call) (any, error) {
-	f, err := s.readFields(c)
+	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
-	create := commands.CreateFolder{Name: f.text("name")}
-	if parent := f.optionalID("parentFolderId", true); parent != nil {
+	create := foldertree.CreateFolder{Name: f.Text("name")}
+	if parent := f.OptionalID("parentFolderId", true); parent != nil {
 		create.Parent = *parent
 		c.named = append(c.named, "folder-"+parent.String())
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	id, at, err := s.Commands.CreateFolder(c.Context(), c.user, Correlation(c.Context()), create)
@@ -137,21 +135,17 @@ func (s *Server) createFolder(c *call) (any, error) {
 }
 
 // changeFolder answers PATCH /folders/{id}.
-func (s *Server) changeFolder(c *call) (any, error) {
-	id, err := c.pathID()
+func (s *Server) changeFolder(c *call, id uuid.UUID) (any, error) {
+	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.readFields(c)
-	if err != nil {
-		return nil, err
-	}
-	change := commands.ChangeFolder{ID: id, Name: f.optionalText("name"), Parent: f.optionalID("parentFolderId", true)}
+	change := foldertree.ChangeFolder{ID: id, Name: f.OptionalText("name"), Parent: f.OptionalID("parentFolderId", true)}
 	if change.Name == nil && change.Parent == nil {
-		f.refuse("name or parentFolderId should be given")
+		f.Refuse("name or parentFolderId should be given")
 	}
-	change.Version = c.versionForFolder(f.wrong)
-	if err := f.err(); err != nil {
+	change.Version = conditional.FolderVersion(c.Header, f.Wrong)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	at, err := s.Commands.ChangeFolder(c.Context(), c.user, Correlation(c.Context()), change)
@@ -162,14 +156,10 @@ func (s *Server) changeFolder(c *call) (any, error) {
 }
 
 // deleteFolder answers DELETE /folders/{id}.
-func (s *Server) deleteFolder(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
-	f := newFilter(c.Request)
-	remove := commands.DeleteFolder{ID: id, Recursive: f.boolean("recursive"), Version: c.versionForFolder(&f.wrong)}
-	if err := f.err(); err != nil {
+func (s *Server) deleteFolder(c *call, id uuid.UUID) (any, error) {
+	f := form.NewQuery(c.Request)
+	remove := foldertree.DeleteFolder{ID: id, Recursive: f.Boolean("recursive"), Version: conditional.FolderVersion(c.Header, &f.Wrong)}
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	at, err := s.Commands.DeleteFolder(c.Context(), c.user, Correlation(c.Context()), remove)
@@ -179,7 +169,7 @@ func (s *Server) deleteFolder(c *call) (any, error) {
 	return s.made(c, at, id, gone), nil
 }
 
-// each returns what f makes of every entry, never nil.
+// each applies f to every entry. The result is never nil.
 func each[A, B any](list []A, f func(A) B) []B {
 	out := make([]B, len(list))
 	for i, a := range list {
@@ -188,21 +178,21 @@ func each[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// mark is the place of a folder in a listing, by name and then by id.
+// mark is the position of a folder in a listing, by name and then by id.
 type mark struct{ name, id string }
 
-func markOf(f queries.Folder) mark { return mark{strings.ToLower(f.Name), f.ID.String()} }
+func markOf(f vault.Folder) mark { return mark{strings.ToLower(f.Name), f.ID.String()} }
 
-// cursor returns where the page of folders before this one ended.
-func (f *filter) cursor() *mark {
-	text, given := f.one("cursor", "cursor must be a string")
+// folderCursor returns the mark at which the previous page ended.
+func folderCursor(f *form.Query) *mark {
+	text, given := f.One("cursor", "cursor must be a string")
 	if !given {
 		return nil
 	}
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	id, name, ok := strings.Cut(string(plain), " ")
-	if _, isID := parseID(id); err != nil || !ok || !isID {
-		f.wrong = append(f.wrong, "cursor must be one that a Link header gave")
+	if _, isID := form.ParseID(id); err != nil || !ok || !isID {
+		f.Wrong = append(f.Wrong, "cursor must be one that a Link header gave")
 	}
 	return &mark{name, id}
 }
@@ -210,11 +200,11 @@ func (f *filter) cursor() *mark {
 // pageOf returns the folders behind a mark, at most limit unless it is 0, and
 // the cursor of the next page, "" at the end. A listing has as many folders
 // as one folder holds, so it is cut here and not in the read model.
-func pageOf(all []queries.Folder, limit int, after *mark) (page []queries.Folder, next string) {
+func pageOf(all []vault.Folder, limit int, after *mark) (page []vault.Folder, next string) {
 	if after != nil {
-		at := slices.IndexFunc(all, func(f queries.Folder) bool { return f.ID.String() == after.id })
-		if at < 0 { // deleted since, or renamed away: go on where it stood
-			at = slices.IndexFunc(all, func(f queries.Folder) bool {
+		at := slices.IndexFunc(all, func(f vault.Folder) bool { return f.ID.String() == after.id })
+		if at < 0 { // deleted or renamed since: continue at its place
+			at = slices.IndexFunc(all, func(f vault.Folder) bool {
 				m := markOf(f)
 				return m.name > after.name || m.name == after.name && m.id > after.id
 			}) - 1

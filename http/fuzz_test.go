@@ -1,8 +1,8 @@
-package http
+package http_test
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,151 +11,51 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
-	"annals/commands"
 	"annals/events"
 	"annals/events/fault"
+	httpd "annals/http"
 	"annals/queries"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
 
-var jsonSeeds = []string{
-	`{"query":"a","folder_name":null,"tags":["x"],"tag_mode":"any"}`, `{"query":1,"tags":[1,null],"tag_mode":{}}`, `[{"folder_name":"A/B","tags":["x"]},{}]`,
-	`{`, `[1,]`, `{"a" 1}`, `"\u12"`, `"\x"`, "\"\x01\"", `-`, `01`, `1.`, `1e5`, `[[[[`, `null`, ``, "\xff", "\xef\xbb\xbf{}", `{"a":1}{`, `{"ids":["00000000-0000-0000-0000-000000000000"]}`,
-}
-
-func addSeeds(f *testing.F) {
-	for _, s := range jsonSeeds {
-		f.Add([]byte(s))
-	}
-}
-
-// A text is refused by the decoder exactly where the finder finds a fault, and
-// the place it names is in the text.
-func FuzzJSONFault(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if !utf8.Valid(text) {
-			t.Skip()
-		}
-		_, err := decodeJSON(text)
-		finder := jsonFinder{text: []rune(string(text))}
-		end, ok := finder.value(finder.space(0), 0)
-		ok = ok && finder.space(end) == len(finder.text)
-		if ok != (err == nil) {
-			t.Fatalf("%q: the decoder says %v, the finder %v %q", text, err, ok, finder.why)
-		}
-		if position, why := jsonFault(text); err != nil && (why == "" || position < 0 || position > utf8.RuneCount(text)) {
-			t.Fatalf("%q: %q at %d", text, why, position)
-		}
-	})
-}
-
-// Whatever a body holds, it is a search or a fault that can be told.
-func FuzzSearchBody(f *testing.F) {
-	addSeeds(f)
-	s := &Server{Limits: Limits{}.WithDefaults()}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		r := httptest.NewRequest("POST", "/", strings.NewReader(string(text)))
-		r.Header.Set("Content-Type", "application/json")
-		var found faults
-		o, err := s.readObject(r, &found)
-		if err == nil {
-			o.text("query", s.Limits.QueryLength)
-			o.optionalText("folder_name")
-			if tags := o.texts("tags", s.Limits.Tags, false); len(tags) > s.Limits.Tags {
-				t.Fatalf("%d tags", len(tags))
-			}
-			if mode := o.oneOf("tag_mode", "all", "any"); mode != "all" && mode != "any" {
-				t.Fatalf("tag mode %q", mode)
-			}
-			err = found.err()
-		}
-		if err == nil {
-			return
-		}
-		w := httptest.NewRecorder()
-		coreDialect.fail(w, err)
-		if (w.Code != 422 && w.Code != 400) || !json.Valid(w.Body.Bytes()) {
-			t.Fatalf("%q: %d %s", text, w.Code, w.Body)
-		}
-	})
-}
-
-// Whatever file_metadata holds, its entries are folders and tags as they are
-// kept, or there are faults that can be told.
-func FuzzMetadata(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var found faults
-		entries := readEntries(text, 5, "Inbox/alice", &found)
-		if len(entries) > 6 {
-			t.Fatalf("%d entries", len(entries))
-		}
-		if len(found) > 0 {
-			if _, err := json.Marshal(coreDialect.fault(422, "", found.err())); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		for _, e := range entries {
-			if kept, err := commands.NormalizeFolder(e.folder); err != nil || kept != e.folder {
-				t.Fatalf("folder %q: %v", e.folder, err)
-			}
-		}
-	})
-}
-
-// Whatever a client calls a file, it becomes one name that can be kept.
-func FuzzFileName(f *testing.F) {
-	for _, s := range []string{"a.md", `C:\x\a.pdf`, "../../etc/passwd", "", ".", "a/", "e\u0301.txt", "\u202egnp.exe", "\xff.txt", strings.Repeat("é", 200) + ".docx", " \t.md", strings.Repeat("x", 254) + " ."} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, given string) {
-		name, _ := fileName(given)
-		if strings.ContainsAny(name, `/\`) || len(name) > maxFileName || !utf8.ValidString(name) {
-			t.Fatalf("%q becomes %q", given, name)
-		}
-		if _, err := commands.NormalizeFolder(name); err != nil {
-			t.Fatalf("%q becomes %q: %v", given, name, err)
-		}
-	})
-}
-
 // Whatever a batch holds, it is 1 to 100 ids or refused.
 func FuzzBatch(f *testing.F) {
-	addSeeds(f)
+	for _, s := range []string{`{"ids":["00000000-0000-0000-0000-000000000000"]}`, `{"ids":[]}`, `{"ids":[1,null]}`, `[]`, ``, "\xff"} {
+		f.Add([]byte(s))
+	}
+	var batch batches
+	s := &httpd.Server{
+		Verify: func(context.Context, string) (events.User, time.Time, error) {
+			return events.User{Principal: "user:alice"}, time.Time{}, nil
+		},
+		Queries: &batch, Logger: slog.New(slog.DiscardHandler),
+	}
+	handler := s.Handler()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if ids, err := batchIDs(text, "application/json"); err == nil && (len(ids) == 0 || len(ids) > maxBatch) {
-			t.Fatalf("%d ids", len(ids))
+		batch.asked = nil
+		r := httptest.NewRequest("POST", "/vault/documents/batch", bytes.NewReader(text))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer x")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if n := len(batch.asked); (w.Code != 200 || n == 0 || n > 100) && (w.Code != 422 || n > 0) {
+			t.Fatalf("%q asks for %d documents: %d %s", text, n, w.Code, w.Body)
 		}
 	})
 }
 
-// Whatever a change holds, what is read of it is of its type or refused.
-func FuzzFields(f *testing.F) {
-	addSeeds(f)
-	f.Add([]byte(`{"name":"a","folderId":null,"tags":["x"],"version":1e2,"permissions":[{"principal":"user:a","access":"own"},{}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		in, err := parseFields(text, "application/json")
-		if err != nil {
-			return
-		}
-		name, id, tags := in.text("name"), in.optionalID("folderId", false), in.texts("tags", 10)
-		version, given := in.version()
-		var access []string
-		for _, p := range in.objects("permissions", 10) {
-			access = append(access, p.oneOf("access", "read"))
-		}
-		if in.err() != nil {
-			return
-		}
-		if name == "" || id != nil && *id == uuid.Nil || len(tags) > 10 || given != (version > 0) || strings.Trim(strings.Join(access, ""), "read") != "" {
-			t.Fatalf("%q %v %q %d %q", name, id, tags, version, access)
-		}
-	})
+// batches remembers which documents were asked for.
+type batches struct {
+	httpd.Queries
+	asked []uuid.UUID
+}
+
+func (b *batches) DocumentBatch(_ context.Context, _ events.User, ids []uuid.UUID) ([]vault.Document, error) {
+	b.asked = ids
+	return nil, nil
 }
 
 // Whatever is asked for, by whatever method and under whatever name, it is
@@ -168,7 +68,7 @@ func FuzzRoutes(f *testing.F) {
 			f.Add(method, path, "annals.test")
 		}
 	}
-	s := &Server{
+	s := &httpd.Server{
 		Verify: func(context.Context, string) (events.User, time.Time, error) {
 			return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "nobody")
 		},
@@ -194,7 +94,7 @@ func FuzzRoutes(f *testing.F) {
 }
 
 // nowhere is a read side that is not ready.
-type nowhere struct{ Queries }
+type nowhere struct{ httpd.Queries }
 
 func (nowhere) Ready(context.Context) error                     { return fault.Errorf(fault.Unavailable, "not ready") }
 func (nowhere) Status(context.Context) ([]queries.Model, error) { return nil, nil }

@@ -12,7 +12,7 @@ import (
 
 // Of every path, Allow names the methods that have a route there, and no other:
 // each of them is answered otherwise than 405, and each other one is not.
-func TestAllowNamesTheMethodsOfTheRoute(t *testing.T) {
+func TestAllowHeader(t *testing.T) {
 	s := startStack(t)
 	server := &httpd.Server{}
 	server.Handler()
@@ -43,7 +43,7 @@ func TestAllowNamesTheMethodsOfTheRoute(t *testing.T) {
 
 // No reply can be taken for a page that runs something, whatever is in it: each
 // has a policy that allows no scripts, and is taken as what it says it is.
-func TestEveryReplyIsHeldByAPolicy(t *testing.T) {
+func TestRepliesHaveSecurityPolicy(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "page.md", "# Page\n\n<script>alert(document.domain)</script>\n")
 	server := &httpd.Server{}

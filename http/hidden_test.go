@@ -1,33 +1,26 @@
 package http_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
-	"annals/projections"
-	"annals/projections/searchindex"
+	"annals/projections/generation"
 	"annals/projections/searchindex/meilisearch"
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
 // Searches and answers do not depend, in any byte, on what others file and
 // delete where the caller may not read: not by scores, nor order, nor confidence.
-func TestRepliesDoNotDependOnHiddenDocuments(t *testing.T) {
+func TestHiddenDocumentsChangeNoReply(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { testHidden(t, startStack(t)) })
 	t.Run("meilisearch", func(t *testing.T) {
 		engines, err := meilisearch.Open(meilisearchtest.New(t).URL("test-"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(engines.Close)
-		testHidden(t, startStackOver(t, func(o *projections.Options) {
-			o.OpenSearch = func(_ context.Context, generation string) (searchindex.Engine, error) {
-				return engines.Index(generation), nil
-			}
-			o.RemoveSearch = engines.Remove
-		}))
+		t.Cleanup(func() { engines.Close() })
+		testHidden(t, startStackOver(t, func(o *generation.Options) { o.Search = engines }))
 	})
 }
 

@@ -37,7 +37,7 @@ func jobOf(s *service, resp *http.Response, body string) string {
 	return decode[jobReply](s.T, body).JobID
 }
 
-func TestIngestWithTheSameKeyIsTheSameJob(t *testing.T) {
+func TestIngestWithSameKey(t *testing.T) {
 	s := startStack(t)
 	key := []string{"Idempotency-Key", `"8e03978e" ~`}
 	resp, body := s.upload("", two, key...)
@@ -70,7 +70,7 @@ func TestIngestWithTheSameKeyIsTheSameJob(t *testing.T) {
 	}
 }
 
-func TestIngestWithAKeyOfAnotherUploadIsRefused(t *testing.T) {
+func TestIngestRejectsReusedKey(t *testing.T) {
 	s := start(t, nil)
 	s.server.Await = 1
 	key := []string{"Idempotency-Key", "k"}
@@ -125,7 +125,7 @@ func TestFaultyIdempotencyKeys(t *testing.T) {
 	jobOf(s, resp, body)
 }
 
-func TestUploadsWithTheSameKeyAtOnceAreOneJob(t *testing.T) {
+func TestConcurrentUploadsWithOneKey(t *testing.T) {
 	s := startStack(t)
 	// Another process on the same log.
 	other := &httpd.Server{Verify: verify, Queries: s.server.Queries, Commands: &commands.Handler{Log: s.log}, Originals: s.server.Originals, Logger: s.server.Logger, Await: time.Hour}
@@ -158,7 +158,7 @@ func TestUploadsWithTheSameKeyAtOnceAreOneJob(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// Whoever comes first makes the job: seven that are alike, or the other one.
+	// The first request creates the job: one of seven equal ones, or the other one.
 	if _, n := s.accepted(); n != 1 || len(jobs) != 3 || jobs["200"]+jobs["422"] != 8 || jobs["422"] != 1 && jobs["422"] != 7 {
 		t.Errorf("%d jobs, replies %v", n, jobs)
 	}
@@ -195,9 +195,8 @@ func TestARepeatedUploadTakesNothing(t *testing.T) {
 	}
 }
 
-// What was cut off before the job existed is gone on with, by whoever repeats
-// the request.
-func TestARepeatedUploadFinishesWhatWasCutOff(t *testing.T) {
+// A request cut off before its job existed is completed by a repetition of the request.
+func TestRepeatedUploadAfterCut(t *testing.T) {
 	s := start(t, nil)
 	s.server.Await = 1
 	resp, body := s.upload("", two, "Idempotency-Key", "k")

@@ -7,35 +7,26 @@ import (
 
 	"annals/commands"
 	"annals/events/fault"
+	"annals/http/form"
+	"annals/http/ingest"
+	"annals/http/problem"
 )
 
-// ingest answers POST /ingest: once the reply begins, the upload is in the
-// log and survives whatever happens to this process; before that, nothing of
-// it counts.
+// ingest answers POST /ingest. The upload is durable in the log before the reply
+// begins, and has no effect before that.
 func (s *Server) ingest(c *call) (any, error) {
-	u := &upload{Server: s, call: c, Intake: Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes}}
-	u.Replaces = func(file int) bool { return !u.given || file < len(u.metadata) && u.metadata[file].replace } // unknown before file_metadata
-	defer u.discard()
-	stream := queryBool(c.Request, "stream", &u.inQuery)
-	if err := u.recognise(); err != nil {
-		return nil, err
+	u := &ingest.Upload{
+		Request: c.Request, User: c.user, Commands: s.Commands,
+		Intake: ingest.Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes, Correlation: Correlation(c.Context())},
+		Limits: ingest.Limits{Files: s.Limits.Files, UploadBytes: s.Limits.UploadBytes, MetadataBytes: s.Limits.MetadataBytes},
 	}
-	var err error
-	if u.before == nil {
-		u.Hold, err = s.Commands.HoldImport(c.Context(), c.user)
-	} else {
-		u.place, err = s.Commands.HoldRepeat(c.Context(), c.user)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := u.read(); err != nil {
-		return nil, err
-	}
-	if err := u.check(); err != nil {
-		return nil, err
-	}
-	started, err := u.start()
+	defer func() {
+		if err := u.Discard(); err != nil {
+			s.log(c.Request, fmt.Errorf("discard an upload: %w", err))
+		}
+	}()
+	stream := form.QueryBool(c.Request, "stream", &u.Query)
+	started, err := u.Receive()
 	if err != nil {
 		return nil, err
 	}
@@ -49,18 +40,18 @@ func (s *Server) ingest(c *call) (any, error) {
 func (s *Server) accepted(c *call, started commands.Started, files int) any {
 	now, known := s.jobNow(c, started, files)
 	if !known {
-		return coreDialect.withStatus(http.StatusAccepted, now)
+		return withStatus(problem.Core, http.StatusAccepted, now)
 	}
 	return now
 }
 
-// jobNow returns a job that was just accepted, or what is known of it where
-// the read model takes too long; known tells which. From here on no fault may
-// look as if the upload had failed, or the client would send it again.
+// jobNow returns a job that was just accepted; known is false if the read model takes
+// too long and the job is incomplete. From here on no fault may suggest that the upload
+// failed, or the client would repeat it.
 func (s *Server) jobNow(c *call, started commands.Started, files int) (now job, known bool) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()
-	err := s.Queries.WaitJob(ctx, started.Position)
+	err := s.Queries.AwaitWrite(ctx, started.Position)
 	if err == nil {
 		j, err := s.Queries.Job(ctx, c.user, started.Job.String())
 		if err == nil {
@@ -72,14 +63,6 @@ func (s *Server) jobNow(c *call, started commands.Started, files int) (now job, 
 	}
 	return job{
 		JobID: started.Job.String(), Status: "processing", TotalFiles: files,
-		Message: fmt.Sprintf("%s accepted, waiting to be read", count(files, "file")),
+		Message: fmt.Sprintf("%s accepted, waiting to be read", ingest.FileCount(files)),
 	}, false
-}
-
-// count names a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/memory"
 	"annals/events/originals"
@@ -212,8 +213,8 @@ func TestIngestFaults(t *testing.T) {
 	}
 }
 
-// Whoever names a folder beside his own in the inbox is told which is his.
-func TestIngestTellsTheOwnInbox(t *testing.T) {
+// A user who names another's folder in the inbox gets the path of his own.
+func TestIngestNamesOwnInbox(t *testing.T) {
 	s := start(t, nil)
 	for _, folder := range []string{"Inbox", "Inbox/foo"} {
 		resp, body := s.upload("", func(w *multipart.Writer) {
@@ -263,12 +264,12 @@ func TestIngestLimits(t *testing.T) {
 	}
 }
 
-// Whoever may not write to a folder is told before anything is stored.
+// Missing write access is reported before anything is stored.
 func TestIngestForbidden(t *testing.T) {
 	var stored counter
 	s := start(t, func(h *httpd.Server) { h.Originals = &countingStore{Store: h.Originals, staged: &stored} })
 	bob := events.User{Principal: "user:bob"}
-	if _, err := s.server.Commands.(*commands.Handler).EnsureFolder(t.Context(), bob, events.Cause{Actor: bob.Principal}, commands.Destination{Path: "Bob"}); err != nil {
+	if _, err := s.server.Commands.(*commands.Handler).EnsureFolder(t.Context(), bob, events.Cause{Actor: bob.Principal}, foldertree.Destination{Path: "Bob"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, first := range []bool{true, false} {
@@ -311,8 +312,8 @@ func (c *countingStore) Stage(ctx context.Context, r io.Reader, limit int64) (or
 	return c.Store.Stage(ctx, r, limit)
 }
 
-// An upload that is in the log is not told as a failure, however slow the
-// read model is.
+// An upload that is in the log is not reported as a failure, however slow the read
+// model is.
 func TestIngestWithoutItsReadModel(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.lag = true
@@ -360,7 +361,7 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// leavingStore tells when the staging of a second file begins and fails.
+// leavingStore signals when the staging of a second file begins, and fails.
 type leavingStore struct {
 	originals.Store
 	files         int

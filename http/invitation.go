@@ -1,9 +1,10 @@
 package http
 
 import (
-	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
-	"annals/queries"
+	"annals/http/form"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -16,7 +17,7 @@ type invitation struct {
 	InvitedAt  moment           `json:"invitedAt"`
 }
 
-func invitationBody(i queries.Invitation) invitation {
+func invitationBody(i vault.Invitation) invitation {
 	return invitation{i.Folder, i.Name, i.By, i.Access.String(), moment(i.InvitedAt)}
 }
 
@@ -25,7 +26,7 @@ type blockedInviter struct {
 	Since     moment           `json:"since"`
 }
 
-func blockedBody(b queries.Blocked) blockedInviter { return blockedInviter{b.By, moment(b.Since)} }
+func blockedBody(b vault.Blocked) blockedInviter { return blockedInviter{b.By, moment(b.Since)} }
 
 // invitations answers GET /invitations.
 func (s *Server) invitations(c *call) (any, error) {
@@ -34,12 +35,8 @@ func (s *Server) invitations(c *call) (any, error) {
 }
 
 // acceptInvitation answers POST /invitations/{id}/accept.
-func (s *Server) acceptInvitation(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
-	at, err := s.Commands.AcceptInvitation(c.Context(), c.user, Correlation(c.Context()), commands.AcceptInvitation{Folder: id})
+func (s *Server) acceptInvitation(c *call, id uuid.UUID) (any, error) {
+	at, err := s.Commands.AcceptInvitation(c.Context(), c.user, Correlation(c.Context()), foldertree.AcceptInvitation{Folder: id})
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +44,8 @@ func (s *Server) acceptInvitation(c *call) (any, error) {
 }
 
 // declineInvitation answers POST /invitations/{id}/decline.
-func (s *Server) declineInvitation(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
-	at, err := s.Commands.DeclineInvitation(c.Context(), c.user, Correlation(c.Context()), commands.DeclineInvitation{Folder: id})
+func (s *Server) declineInvitation(c *call, id uuid.UUID) (any, error) {
+	at, err := s.Commands.DeclineInvitation(c.Context(), c.user, Correlation(c.Context()), foldertree.DeclineInvitation{Folder: id})
 	if err != nil {
 		return nil, err
 	}
@@ -67,15 +60,15 @@ func (s *Server) blockedInviters(c *call) (any, error) {
 
 // unblockInviter answers DELETE /invitations/blocked.
 func (s *Server) unblockInviter(c *call) (any, error) {
-	f := newFilter(c.Request)
-	by := f.user("principal")
-	if by == "" && f.err() == nil {
-		f.wrong = append(f.wrong, "principal should not be empty")
+	f := form.NewQuery(c.Request)
+	by := f.User("principal")
+	if by == "" && f.Err() == nil {
+		f.Wrong = append(f.Wrong, "principal should not be empty")
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	at, err := s.Commands.UnblockInviter(c.Context(), c.user, Correlation(c.Context()), commands.UnblockInviter{By: by})
+	at, err := s.Commands.UnblockInviter(c.Context(), c.user, Correlation(c.Context()), foldertree.UnblockInviter{By: by})
 	if err != nil {
 		return nil, err
 	}

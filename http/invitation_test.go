@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"annals/commands"
+	"annals/commands/foldertree"
 	httpd "annals/http"
 )
 
@@ -72,9 +73,9 @@ func (s *service) everything(name, folder, document string) string {
 	return all.String()
 }
 
-// A stranger who shares a folder is not heard before he was let in: nothing that
-// is read differs by a byte from what it was, but the list of invitations.
-func TestAStrangersFolderIsNotHeardUntilItIsAccepted(t *testing.T) {
+// Folders shared by an unknown user have no effect before acceptance: nothing that is
+// read differs by a byte from what it was, but the list of invitations.
+func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "Top")
 	s.file("Top/Accounts", "bank.md", "# Bank\n\nMy account number is DE02 1203 0000.\n", "money")
@@ -120,7 +121,7 @@ func TestAStrangersFolderIsNotHeardUntilItIsAccepted(t *testing.T) {
 // The owner sees the same whether an invitation was declined, is hidden since its
 // inviter is blocked, or was not looked at; and a list that was read can be
 // written back.
-func TestOwnersDoNotLearnWhatBecameOfAnInvitation(t *testing.T) {
+func TestOwnersDoNotSeeDeclines(t *testing.T) {
 	s := startStack(t)
 	folders := []string{s.makeFolder("", "Unread"), s.makeFolder("", "Declined")}
 	for _, id := range folders {
@@ -182,7 +183,7 @@ func TestOwnersDoNotLearnWhatBecameOfAnInvitation(t *testing.T) {
 	}
 }
 
-func TestWhatBecomesOfInvitations(t *testing.T) {
+func TestInvitationOutcomes(t *testing.T) {
 	s := startStack(t)
 	folder := s.makeFolder("", "Plans")
 	s.offer(folder, "user:bob", "read")
@@ -231,13 +232,13 @@ func TestWhatBecomesOfInvitations(t *testing.T) {
 
 func TestRulesOverREST(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) {
-		h.Commands.(*commands.Handler).Rules = commands.Rules{
-			OpenShares: true, ShareWith: commands.ShareWithOwnGroups, TopLevel: commands.TopLevel{Restricted: true},
+		h.Commands.(*commands.Handler).Rules = foldertree.Rules{
+			OpenShares: true, ShareWith: foldertree.ShareWithOwnGroups, TopLevel: foldertree.TopLevel{Restricted: true},
 		}
 	})
 	for _, call := range []struct{ path, body, want string }{
-		{"/vault/folders", `{"name":"Mine"}`, "folders at the top level are made here by administrators alone"},
-		{"/core/ingest", "Mine/below", `you may not write in folder \"Mine/below\", or make it: folders at the top level are made here by administrators alone; your own folder is \"Inbox/alice\"`},
+		{"/vault/folders", `{"name":"Mine"}`, "only administrators may create folders at the top level here"},
+		{"/core/ingest", "Mine/below", `you may not write in folder \"Mine/below\", or create it: only administrators may create folders at the top level here; your own folder is \"Inbox/alice\"`},
 	} {
 		var resp *http.Response
 		var body string

@@ -1,7 +1,7 @@
 package http
 
 import (
-	"annals/queries"
+	"annals/queries/jobs"
 
 	"github.com/google/uuid"
 )
@@ -38,7 +38,7 @@ func (s *Server) job(c *call) (any, error) {
 	return jobBody(j), err
 }
 
-func jobBody(j queries.Job) job {
+func jobBody(j jobs.Job) job {
 	out := job{
 		JobID: j.ID.String(), Status: j.Status, Message: j.Message, ProgressPercent: j.Percent,
 		TotalFiles: j.Total, Successful: j.Successful, Failed: j.Failed,

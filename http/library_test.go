@@ -10,6 +10,9 @@ import (
 	"annals/events/fault"
 	httpd "annals/http"
 	"annals/queries"
+	"annals/queries/jobs"
+	"annals/queries/search"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -19,13 +22,13 @@ type library struct {
 	httpd.Queries // what a test does not expect panics
 
 	log      *events.Log
-	folders  map[uuid.UUID]queries.Folder // all of them alice's
-	docs     []queries.Document
-	sources  []queries.Source
-	answer   queries.Answer
-	summary  queries.FolderSummary
-	asked    queries.Search
-	filter   queries.DocumentFilter
+	folders  map[uuid.UUID]vault.Folder // all of them alice's
+	docs     []vault.Document
+	sources  []search.Source
+	answer   search.Answer
+	summary  vault.FolderSummary
+	asked    search.Query
+	filter   vault.DocumentFilter
 	markdown string
 	models   []queries.Model
 	fail     error         // of every read
@@ -34,7 +37,7 @@ type library struct {
 	lag      bool          // the jobs read model never catches up
 	held     chan struct{} // the jobs read model catches up once it is closed; nil for at once
 	passed   atomic.Int64  // what was waited for
-	follow   func(ctx context.Context, each func(queries.JobUpdate) error) error
+	follow   func(ctx context.Context, each func(jobs.Update) error) error
 }
 
 func (l *library) check(u events.User) error {
@@ -50,11 +53,7 @@ func (l *library) Status(context.Context) ([]queries.Model, error) {
 	return l.models, cmp.Or(l.unheard, l.fail)
 }
 
-func (l *library) WaitVault(ctx context.Context, after events.Position) error {
-	return l.WaitJob(ctx, after)
-}
-
-func (l *library) WaitJob(ctx context.Context, after events.Position) error {
+func (l *library) AwaitWrite(ctx context.Context, after events.Position) error {
 	if l.lag {
 		<-ctx.Done()
 		return ctx.Err()
@@ -70,9 +69,9 @@ func (l *library) WaitJob(ctx context.Context, after events.Position) error {
 	return nil
 }
 
-func (l *library) Job(ctx context.Context, u events.User, id string) (queries.Job, error) {
+func (l *library) Job(ctx context.Context, u events.User, id string) (jobs.Job, error) {
 	parsed, err := uuid.Parse(id)
-	j := queries.Job{ID: parsed, Status: "processing", Message: "waiting"}
+	j := jobs.Job{ID: parsed, Status: "processing", Message: "waiting"}
 	if err != nil {
 		return j, fault.Errorf(fault.NotFound, "there is no job %s", id)
 	}
@@ -80,7 +79,7 @@ func (l *library) Job(ctx context.Context, u events.User, id string) (queries.Jo
 	err = l.log.ReadStream(ctx, events.JobStream(parsed), 0, func(e events.Event) error {
 		switch d := e.Data.(type) {
 		case events.FileAccepted:
-			j.Results = append(j.Results, queries.JobResult{Filename: d.Name, FolderName: d.Folder, Tags: d.Tags, Error: d.Refused})
+			j.Results = append(j.Results, jobs.Result{Filename: d.Name, FolderName: d.Folder, Tags: d.Tags, Error: d.Refused})
 		case events.ImportRequested:
 			owner, j.Total = d.User, d.Files
 		}
@@ -92,29 +91,33 @@ func (l *library) Job(ctx context.Context, u events.User, id string) (queries.Jo
 	return j, err
 }
 
-func (l *library) FollowJob(ctx context.Context, _ events.User, id string, each func(queries.JobUpdate) error) error {
-	if head, err := l.log.Head(ctx); err != nil || l.passed.Load() < int64(head) {
-		return fault.Errorf(fault.NotFound, "there is no job %s yet", id)
+func (l *library) FollowJob(ctx context.Context, _ events.User, _ string, each func(jobs.Update) error) error {
+	head, err := l.log.Head(ctx)
+	if err == nil {
+		err = l.AwaitWrite(ctx, head) // as the real one, it waits until it knows the job
+	}
+	if err != nil {
+		return err
 	}
 	return l.follow(ctx, each)
 }
 
-func (l *library) SearchPage(_ context.Context, _ events.User, q queries.Search) ([]queries.Source, string, error) {
+func (l *library) SearchPage(_ context.Context, _ events.User, q search.Query) ([]search.Source, string, error) {
 	l.asked = q
 	return l.sources, "", l.fail
 }
 
-func (l *library) Ask(_ context.Context, _ events.User, q queries.Search) (queries.Answer, error) {
+func (l *library) Ask(_ context.Context, _ events.User, q search.Query) (search.Answer, error) {
 	l.asked = q
 	return l.answer, l.fail
 }
 
-func (l *library) FolderSummary(_ context.Context, _ events.User, path string) (queries.FolderSummary, error) {
+func (l *library) FolderSummary(_ context.Context, _ events.User, path string) (vault.FolderSummary, error) {
 	l.asked.Folder = path
 	return l.summary, l.fail
 }
 
-func (l *library) Folders(_ context.Context, u events.User, parent *uuid.UUID) ([]queries.Folder, error) {
+func (l *library) Folders(_ context.Context, u events.User, parent *uuid.UUID) ([]vault.Folder, error) {
 	var in uuid.UUID
 	if parent != nil {
 		in = *parent
@@ -122,7 +125,7 @@ func (l *library) Folders(_ context.Context, u events.User, parent *uuid.UUID) (
 			return nil, fault.Errorf(fault.NotFound, "no folder %s", in)
 		}
 	}
-	var out []queries.Folder
+	var out []vault.Folder
 	for _, f := range l.folders {
 		if f.Parent == in {
 			out = append(out, f)
@@ -132,7 +135,7 @@ func (l *library) Folders(_ context.Context, u events.User, parent *uuid.UUID) (
 	return out, l.check(u)
 }
 
-func (l *library) Folder(_ context.Context, u events.User, id uuid.UUID) (queries.Folder, error) {
+func (l *library) Folder(_ context.Context, u events.User, id uuid.UUID) (vault.Folder, error) {
 	f, ok := l.folders[id]
 	if !ok {
 		return f, fault.Errorf(fault.NotFound, "no folder %s", id)
@@ -140,17 +143,17 @@ func (l *library) Folder(_ context.Context, u events.User, id uuid.UUID) (querie
 	return f, l.check(u)
 }
 
-func (l *library) FolderDetail(ctx context.Context, u events.User, id uuid.UUID) (queries.FolderDetail, error) {
+func (l *library) FolderDetail(ctx context.Context, u events.User, id uuid.UUID) (vault.FolderDetail, error) {
 	f, err := l.Folder(ctx, u, id)
-	d := queries.FolderDetail{Folder: f, Documents: l.docs}
+	d := vault.FolderDetail{Folder: f, Documents: l.docs}
 	d.Subfolders, _ = l.Folders(ctx, u, &id)
 	if parent, ok := l.folders[f.Parent]; ok {
-		d.Ancestors = []queries.Folder{parent}
+		d.Ancestors = []vault.Folder{parent}
 	}
 	return d, err
 }
 
-func (l *library) Documents(_ context.Context, u events.User, f queries.DocumentFilter) ([]queries.Document, string, error) {
+func (l *library) Documents(_ context.Context, u events.User, f vault.DocumentFilter) ([]vault.Document, string, error) {
 	l.filter = f
 	if f.Folder != nil {
 		if _, ok := l.folders[*f.Folder]; !ok {
@@ -166,16 +169,16 @@ func (l *library) Documents(_ context.Context, u events.User, f queries.Document
 	return l.docs, "", l.check(u)
 }
 
-func (l *library) Document(_ context.Context, u events.User, id uuid.UUID) (queries.Document, error) {
+func (l *library) Document(_ context.Context, u events.User, id uuid.UUID) (vault.Document, error) {
 	for _, d := range l.docs {
 		if d.ID == id {
 			return d, l.check(u)
 		}
 	}
-	return queries.Document{}, fault.Errorf(fault.NotFound, "no document %s", id)
+	return vault.Document{}, fault.Errorf(fault.NotFound, "no document %s", id)
 }
 
-func (l *library) DocumentBatch(ctx context.Context, u events.User, ids []uuid.UUID) (out []queries.Document, err error) {
+func (l *library) DocumentBatch(ctx context.Context, u events.User, ids []uuid.UUID) (out []vault.Document, err error) {
 	for _, id := range ids {
 		if d, err := l.Document(ctx, u, id); err == nil {
 			out = append(out, d)
@@ -184,7 +187,7 @@ func (l *library) DocumentBatch(ctx context.Context, u events.User, ids []uuid.U
 	return out, l.fail
 }
 
-func (l *library) Describe(ctx context.Context, u events.User, id uuid.UUID) (queries.Document, error) {
+func (l *library) Describe(ctx context.Context, u events.User, id uuid.UUID) (vault.Document, error) {
 	return l.Document(ctx, u, id)
 }
 

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// A stranger cannot have his folder, or documents in it, taken for another's by
-// names that look like theirs; and where he is heard, sources and reasoning say
-// that it is he.
-func TestNobodyAnswersUnderAnothersName(t *testing.T) {
+// A user cannot pass off folders or documents as another's by similar names: if an
+// answer rests on them, sources and reasoning name their owner.
+func TestAnswersNameTheirOwner(t *testing.T) {
 	s := startStack(t)
 	s.file("Finance", "accounts.md", "# Payments\n\nThe bank account number for payments to us is NL02 ABNA 0123.\n")
 	const lie = "# Payments\n\nThe bank account number for payments to us is XX66 EVIL 0666.\n"
@@ -40,7 +39,7 @@ func TestNobodyAnswersUnderAnothersName(t *testing.T) {
 		}
 	}
 
-	// By a name of his own he may be heard, if an administrator shares it.
+	// Under his own name his folder is searched, if an administrator shares it.
 	bobs := s.folderOf(s.file("Bob's", "accounts.md", lie))
 	s.token = "admin"
 	s.share(bobs, "user:alice", "write")

@@ -16,7 +16,7 @@ import (
 
 	"annals/events"
 	httpd "annals/http"
-	"annals/projections"
+	"annals/projections/readmodel"
 	"annals/queries"
 
 	"github.com/google/uuid"
@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// tally counts a client's requests, and those that the server has told of.
+// tally counts a client's requests, and those that the server observed.
 type tally struct {
 	http.RoundTripper
 	mu       sync.Mutex
@@ -43,7 +43,7 @@ func (c *tally) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// settle waits until the server has told of every request.
+// settle waits until the server has observed every request.
 func (c *tally) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func startTallied(t *testing.T) (*service, *tally) {
 	return s, c
 }
 
-// scraped is what one scrape told.
+// scraped is the result of one scrape.
 type scraped map[string]*dto.MetricFamily
 
 // scrape reads the metrics; it is not counted.
@@ -110,8 +110,8 @@ func (m scraped) sum(name string, labels ...string) map[string]float64 {
 
 func (m scraped) value(name string) float64 { return m.sum(name)[""] }
 
-// What a scrape tells is what was done.
-func TestMetricsTellWhatWasDone(t *testing.T) {
+// Metrics match the requests made.
+func TestMetricsCountRequests(t *testing.T) {
 	s, client := startTallied(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"Staff"},{"folder_name":"Staff"},{"folder_name":"Staff"}]`)
@@ -148,10 +148,10 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 	if n := float64(len(s.events())); got.value("annals_log_events_appended_total") != n || got.value("annals_log_append_seconds") < 5 || got.value("annals_log_append_seconds") > n {
 		t.Errorf("%v events in %v appends, want %v events", got.value("annals_log_events_appended_total"), got.value("annals_log_append_seconds"), n)
 	}
-	for _, m := range projections.Names() {
+	for _, m := range readmodel.Names() {
 		for name, want := range map[string]float64{"position": head, "head": head, "lag_events": 0, "lag_seconds": 0, "parked_events": 0} {
-			if value, told := got.sum("annals_projection_"+name, "projection")[m]; !told || value != want {
-				t.Errorf("%s of %s = %v (%v), want %v", name, m, value, told, want)
+			if value, ok := got.sum("annals_projection_"+name, "projection")[m]; !ok || value != want {
+				t.Errorf("%s of %s = %v (%v), want %v", name, m, value, ok, want)
 			}
 		}
 	}
@@ -159,14 +159,14 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 		"annals_search_documents_waiting": 0, "annals_import_files_waiting": 0, "annals_import_oldest_file_seconds": 0,
 		"go_goroutines": 5, "process_start_time_seconds": 1e9, "annals_info": 1,
 	} {
-		if value, told := got.sum(name)[""]; !told || value < least || least == 0 && value > 0 {
-			t.Errorf("%s = %v (%v), want %v", name, value, told, least)
+		if value, ok := got.sum(name)[""]; !ok || value < least || least == 0 && value > 0 {
+			t.Errorf("%s = %v (%v), want %v", name, value, ok, least)
 		}
 	}
 }
 
-// Nothing of users, folders and documents is told, and there are few series.
-func TestMetricsTellNothingOfWhatIsHeld(t *testing.T) {
+// Metrics reveal nothing of users, folders and documents, and have few series.
+func TestMetricsRevealNoContent(t *testing.T) {
 	s, client := startTallied(t)
 	id := s.file("Staff/Payroll", "handbook.md", handbook, "hr")
 	folder := s.folderOf(id)
@@ -183,7 +183,7 @@ func TestMetricsTellNothingOfWhatIsHeld(t *testing.T) {
 	text, all := s.scrape()
 	for _, secret := range []string{id, folder, "Staff", "Payroll", "handbook", "hr\"", "alice", "bob", "user:", "nowhere"} {
 		if strings.Contains(text, secret) {
-			t.Errorf("metrics tell %q:\n%s", secret, text)
+			t.Errorf("metrics reveal %q:\n%s", secret, text)
 		}
 	}
 	anID := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}|[0-9a-f]{32}`)

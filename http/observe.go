@@ -9,15 +9,14 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Answered is a request that was answered, without anything of what it was
-// about.
+// Answered is a request that was answered, without its content.
 type Answered struct {
 	// Route is the template of the route that took it, with the names of its
 	// variables in place of their values: /vault/documents/{id}. It is "none"
-	// where no route did.
+	// if no route did.
 	Route  string
 	Method string // "other" for those that no route has
-	Status int    // 0 where the connection was cut before a reply began
+	Status int    // 0 if the connection was cut before a reply began
 	Took   time.Duration
 }
 
@@ -31,7 +30,7 @@ func answered(w *response, r *http.Request, took time.Duration) Answered {
 	a := Answered{Route: w.route, Method: r.Method, Status: w.status, Took: took}
 	orElse(&a.Route, "none")
 	if !slices.Contains(methods, a.Method) && a.Method != http.MethodOptions {
-		a.Method = "other" // a client may send any word
+		a.Method = "other" // a client may send any method
 	}
 	return a
 }

@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"slices"
 
-	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/nearest"
+	"annals/http/conditional"
+	"annals/http/form"
+	"annals/http/problem"
 
 	"github.com/google/uuid"
 )
@@ -27,11 +30,7 @@ type permission struct {
 }
 
 // permissions answers GET /folders/{id}/permissions.
-func (s *Server) permissions(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) permissions(c *call, id uuid.UUID) (any, error) {
 	return s.showPermissions(c.Context(), c, id)
 }
 
@@ -45,35 +44,31 @@ func (s *Server) showPermissions(ctx context.Context, c *call, id uuid.UUID) (re
 		body.Permissions = append(body.Permissions, permission{one, true})
 	}
 	slices.SortStableFunc(body.Permissions, func(a, b permission) int { return cmp.Compare(a.Principal, b.Principal) })
-	return vaultDialect.tagged(http.StatusOK, permissionsTag(p.Version), body), err
+	return tagged(http.StatusOK, conditional.Permissions(p.Version), body), err
 }
 
 // shareFolder answers PUT /folders/{id}/permissions.
-func (s *Server) shareFolder(c *call) (any, error) {
-	id, err := c.pathID()
+func (s *Server) shareFolder(c *call, id uuid.UUID) (any, error) {
+	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.readFields(c)
-	if err != nil {
-		return nil, err
-	}
-	f.get("owners") // so that what was read can be sent back; they own it whatever the list says
-	share := commands.ShareFolder{ID: id, Permissions: []events.Permission{}}
-	for _, p := range f.objects("permissions", commands.MaxPermissions) {
-		who := events.Principal(p.text("principal"))
+	f.Get("owners") // so that what was read can be sent back; they own it whatever the list says
+	share := foldertree.ShareFolder{ID: id, Permissions: []events.Permission{}}
+	for _, p := range f.Objects("permissions", foldertree.MaxPermissions) {
+		who := events.Principal(p.Text("principal"))
 		share.Permissions = append(share.Permissions, events.Permission{
-			Principal: who, Access: p.oneOf("access", events.Read.String(), events.Write.String(), events.Own.String()),
+			Principal: who, Access: p.OneOf("access", events.Read.String(), events.Write.String(), events.Own.String()),
 		})
-		if p.optionalBool("pending") {
+		if p.OptionalBool("pending") {
 			share.Pending = append(share.Pending, who)
 		}
 	}
-	share.Version = c.versionForFolder(f.wrong)
-	query := newFilter(c.Request)
-	known, _ := query.one("mustExist", "mustExist must be given once")
-	*f.wrong = append(*f.wrong, query.wrong...)
-	if err := f.err(); err != nil {
+	share.Version = conditional.FolderVersion(c.Header, f.Wrong)
+	query := form.NewQuery(c.Request)
+	known, _ := query.One("mustExist", "mustExist must be given once")
+	*f.Wrong = append(*f.Wrong, query.Wrong...)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	if known != "" && s.UserExists != nil {
@@ -88,9 +83,9 @@ func (s *Server) shareFolder(c *call) (any, error) {
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showPermissions(ctx, c, id) }), nil
 }
 
-// checkExists returns an error if a folder is to be shared with a user for the
-// first time, and there is none of that name. Whoever may not share the folder
-// does not learn it.
+// checkExists returns an error if a folder is shared with a user for the first time
+// and there is no user of that name. It does so only for callers who may share the
+// folder: others must not find out which users exist.
 func (s *Server) checkExists(c *call, folder uuid.UUID, who events.Principal) error {
 	p, err := s.Queries.Permissions(c.Context(), c.user, folder)
 	if err != nil {
@@ -101,7 +96,7 @@ func (s *Server) checkExists(c *call, folder uuid.UUID, who events.Principal) er
 	}
 	exists, err := s.UserExists(c.Context(), who)
 	if err == nil && !exists {
-		err = rejected{fmt.Sprintf("there is no user %q", nearest.Shortened(who.Name()))}
+		err = problem.Rejected{fmt.Sprintf("there is no user %q", nearest.Shortened(who.Name()))}
 	}
 	return err
 }

@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"annals/commands"
-	"annals/queries"
+	"annals/http/ingest"
+	"annals/queries/jobs"
 
 	"github.com/google/uuid"
 )
 
-// progressEvent is one event of a progress stream. What does not apply is
-// left out.
+// progressEvent is one event of a progress stream. Fields that do not apply are
+// omitted.
 type progressEvent struct {
 	EventType       string `json:"event_type"`
 	JobID           string `json:"job_id"`
@@ -32,8 +34,8 @@ type progressEvent struct {
 // stalled is the error of a stream that ends before its job does.
 const stalled = "stream_stalled"
 
-// progress answers with the job's events until it ends, the client leaves, or
-// nothing happens for too long. It never touches the job.
+// progress streams the job's events until the job ends, the client leaves, or nothing
+// happens for Stall. None of that affects the job.
 func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -44,28 +46,27 @@ func (s *Server) progress(c *call, started commands.Started, files int) reply {
 		h.Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusOK)
 		out := &eventStream{w: w, flush: http.NewResponseController(w).Flush, job: job}
-		out.first = &progressEvent{EventType: "processing", Message: count(files, "file") + " accepted"}
+		out.first = &progressEvent{EventType: "processing", Message: ingest.FileCount(files) + " accepted"}
 		out.err = out.flush()
 		s.follow(c, started, out)
 		return nil
 	}
 }
 
-// follow passes the job's updates on. The first event names the job, so it
-// waits until the job can be read; if that takes longer than Await, it is sent
-// all the same: a client that learns of no job sends its upload again.
+// follow sends the job's updates. The first event names the job and is sent once the
+// job can be read, or after Await: a client that gets no job id would upload again.
 func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	ctx, cancel := context.WithCancel(c.Context())
-	known, updates, ended := make(chan struct{}), make(chan queries.JobUpdate), make(chan error, 1)
-	go func() {
-		defer close(ended)
-		// Before the read model has the job, it looks unknown.
-		if err := s.Queries.WaitJob(ctx, started.Position); err != nil {
-			ended <- err
-			return
-		}
-		close(known)
-		ended <- s.Queries.FollowJob(ctx, c.user, out.job, func(u queries.JobUpdate) error {
+	known, updates, ended := make(chan struct{}), make(chan jobs.Update), make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer close(known)
+		bounded, cancel := context.WithTimeout(ctx, s.Await)
+		defer cancel()
+		_ = s.Queries.AwaitWrite(bounded, started.Position)
+	})
+	running.Go(func() {
+		ended <- s.Queries.FollowJob(ctx, c.user, out.job, func(u jobs.Update) error {
 			select {
 			case updates <- u:
 				return nil
@@ -73,27 +74,21 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 				return ctx.Err()
 			}
 		})
-	}()
-	defer func() {
-		cancel()
-		for range ended { // wait for it
-		}
-	}()
+	})
+	defer running.Wait()
+	defer cancel()
 	comments := time.NewTicker(s.KeepAlive)
 	defer comments.Stop()
 	stall := time.NewTimer(s.Stall)
 	defer stall.Stop()
-	await := time.NewTimer(s.Await)
-	defer await.Stop()
+	var steps <-chan jobs.Update // nil until the first event was sent
 	stopping := closing(c.Context())
 	for out.err == nil {
 		select {
 		case <-known:
-			known = nil
+			known, steps = nil, updates
 			out.begin()
-		case <-await.C:
-			out.begin()
-		case u := <-updates:
+		case u := <-steps:
 			out.send(eventOf(u))
 			stall.Reset(s.Stall)
 		case err := <-ended:
@@ -117,8 +112,8 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	}
 }
 
-// eventOf returns the event that tells an update.
-func eventOf(u queries.JobUpdate) progressEvent {
+// eventOf returns the event for an update.
+func eventOf(u jobs.Update) progressEvent {
 	if j := u.Job; j != nil {
 		if j.Status == "error" {
 			e := progressEvent{EventType: "error", Error: j.Error, Message: j.Message}
@@ -149,7 +144,7 @@ type eventStream struct {
 	err   error
 }
 
-// begin sends the first event unless it was sent.
+// begin sends the first event unless it was sent already.
 func (s *eventStream) begin() {
 	if first := s.first; first != nil {
 		s.first = nil
@@ -157,8 +152,8 @@ func (s *eventStream) begin() {
 	}
 }
 
-// send writes an event, behind the first, as one data line: JSON has no line
-// ends of its own.
+// send writes an event as one data line, after the first event. Encoded JSON has no
+// line breaks.
 func (s *eventStream) send(e progressEvent) {
 	s.begin()
 	e.JobID = s.job
@@ -170,7 +165,7 @@ func (s *eventStream) send(e progressEvent) {
 	s.write("data: " + string(b) + "\n\n")
 }
 
-// comment writes a line that clients go over.
+// comment writes a line that clients ignore.
 func (s *eventStream) comment(text string) { s.write(": " + text + "\n\n") }
 
 func (s *eventStream) write(text string) {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	httpd "annals/http"
-	"annals/queries"
+	"annals/queries/jobs"
 
 	"github.com/google/uuid"
 )
@@ -64,15 +64,15 @@ const first = `{"event_type":"processing","message":"1 file accepted"}`
 func TestProgress(t *testing.T) {
 	document := uuid.New()
 	for _, end := range []struct {
-		job  queries.Job
+		job  jobs.Job
 		want string
 	}{
-		{queries.Job{Status: "complete", Message: "2 files imported", Successful: 2, Done: true}, `{"event_type":"complete","message":"2 files imported","successful_files":2}`},
-		{queries.Job{Status: "error", Message: "no file was imported", Error: "a.md is unreadable", Done: true}, `{"event_type":"error","message":"no file was imported","error":"a.md is unreadable"}`},
+		{jobs.Job{Status: "complete", Message: "2 files imported", Successful: 2, Done: true}, `{"event_type":"complete","message":"2 files imported","successful_files":2}`},
+		{jobs.Job{Status: "error", Message: "no file was imported", Error: "a.md is unreadable", Done: true}, `{"event_type":"error","message":"no file was imported","error":"a.md is unreadable"}`},
 	} {
 		s := start(t, nil)
-		updates := make(chan queries.JobUpdate)
-		s.library.follow = func(ctx context.Context, each func(queries.JobUpdate) error) error {
+		updates := make(chan jobs.Update)
+		s.library.follow = func(ctx context.Context, each func(jobs.Update) error) error {
 			for u := range updates {
 				if err := each(u); err != nil {
 					return err
@@ -87,13 +87,13 @@ func TestProgress(t *testing.T) {
 			}
 		}
 		s.wantEvent(lines, first)
-		updates <- queries.JobUpdate{File: "a.md", Step: "reading", Message: "page 1\nof 2"}
+		updates <- jobs.Update{File: "a.md", Step: "reading", Message: "page 1\nof 2"}
 		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","current_step":"reading","message":"page 1\nof 2"}`)
-		updates <- queries.JobUpdate{File: "a.md", Document: document, Message: "imported"}
+		updates <- jobs.Update{File: "a.md", Document: document, Message: "imported"}
 		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","message":"imported","document_id":"`+document.String()+`","duplicate":false}`)
-		updates <- queries.JobUpdate{File: "b.md", Failed: "the file is empty"}
+		updates <- jobs.Update{File: "b.md", Failed: "the file is empty"}
 		s.wantEvent(lines, `{"event_type":"processing","current_file":"b.md","message":"the file is empty"}`)
-		updates <- queries.JobUpdate{Job: &end.job}
+		updates <- jobs.Update{Job: &end.job}
 		s.wantEvent(lines, end.want)
 		close(updates)
 		if line, more := <-lines; more {
@@ -102,8 +102,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Whoever asks for the job that the first event names finds it.
-func TestProgressNamesTheJobOnceItCanBeRead(t *testing.T) {
+// A client finds the job that the first event names.
+func TestProgressNamesReadableJob(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.KeepAlive = 5 * time.Millisecond })
 	s.library.follow, s.library.held = quiet, make(chan struct{})
 	ctx, leave := context.WithCancel(t.Context())
@@ -127,7 +127,7 @@ func TestProgressNamesTheJobOnceItCanBeRead(t *testing.T) {
 }
 
 // A job that takes too long to be readable is named all the same.
-func TestProgressNamesTheJobThoughItsReadModelLags(t *testing.T) {
+func TestProgressNamesJobAfterAwait(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.follow, s.library.lag = quiet, true
 	ctx, leave := context.WithCancel(t.Context())
@@ -139,7 +139,7 @@ func TestProgressNamesTheJobThoughItsReadModelLags(t *testing.T) {
 }
 
 // quiet is a job on which nothing happens.
-func quiet(ctx context.Context, _ func(queries.JobUpdate) error) error {
+func quiet(ctx context.Context, _ func(jobs.Update) error) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -172,7 +172,7 @@ func testStall(t *testing.T, lag bool) {
 
 func TestProgressThatCannotBeFollowed(t *testing.T) {
 	s := start(t, nil)
-	s.library.follow = func(context.Context, func(queries.JobUpdate) error) error { return errors.New("secret disk") }
+	s.library.follow = func(context.Context, func(jobs.Update) error) error { return errors.New("secret disk") }
 	_, lines := s.stream(t.Context())
 	s.wantEvent(lines, first)
 	s.wantEvent(lines, `{"event_type":"error","message":"the progress cannot be followed now; the import goes on","error":"stream_stalled"}`)
@@ -182,7 +182,7 @@ func TestProgressThatCannotBeFollowed(t *testing.T) {
 func TestProgressClientLeaves(t *testing.T) {
 	s := start(t, nil)
 	began, ended := make(chan struct{}), make(chan struct{})
-	s.library.follow = func(ctx context.Context, _ func(queries.JobUpdate) error) error {
+	s.library.follow = func(ctx context.Context, _ func(jobs.Update) error) error {
 		defer close(ended)
 		close(began)
 		<-ctx.Done()

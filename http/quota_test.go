@@ -20,6 +20,7 @@ import (
 	"annals/events/fault"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/ingest"
 	"annals/http/metrics"
 	"annals/queries"
 )
@@ -103,8 +104,8 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 		sizes  []int
 		words  string
 	}{
-		"too many bytes":         {"B", []int{60_000, 40_000}, `{"detail":"you have 157 KiB stored and in work, and the limit is 244 KiB: there is room for 87 KiB more`},
-		"too many documents":     {"A", []int{10, 10, 10, 10}, "you have 1 documents, with files in work, and the limit is 4: there is room for 3 more"},
+		"too many bytes":         {"B", []int{60_000, 40_000}, `{"detail":"you have 157 KiB stored and in progress, and the limit is 244 KiB: there is room for 87 KiB more`},
+		"too many documents":     {"A", []int{10, 10, 10, 10}, "you have 1 documents, including files in progress, and the limit is 4: there is room for 3 more"},
 		"too many folders":       {"A/B/C", []int{10}, "you have 1 folders"},
 		"too much in one folder": {"A", []int{45_000}, `there is no room for 44 KiB more in folder \"A\", which may have 195 KiB with all below it`},
 	} {
@@ -136,7 +137,7 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 	}
 	s.passUsage()
 	status, body, _ := s.put("A", []int{95_000})
-	s.refusedBy("what takes the place of what was deleted", status, body, "What is deleted, and files that failed, count for up to 30 hours")
+	s.refusedBy("what takes the place of what was deleted", status, body, "Deleted documents and failed files count for up to 30 more hours")
 	if status, body, _ := s.put("A", []int{100}); status != 200 {
 		t.Errorf("what fits beside it: %d %s", status, body)
 	}
@@ -194,7 +195,7 @@ func (u unread) Read([]byte) (int, error) {
 }
 
 // Of files beyond the limits nothing is stored, to be refused later.
-func TestFilesBeyondTheLimitsAreNotStored(t *testing.T) {
+func TestOversizedFilesAreNotStored(t *testing.T) {
 	for _, kind := range []quota.Kind{quota.Imports, quota.Documents} {
 		var limits quota.Limits
 		limits[kind] = 2
@@ -203,7 +204,7 @@ func TestFilesBeyondTheLimitsAreNotStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := httpd.Intake{Store: s.server.Originals, FileBytes: 1000, Hold: hold}
+		in := ingest.Intake{Store: s.server.Originals, FileBytes: 1000, Hold: hold}
 		for i, text := range []string{"a", "", "b"} {
 			if err := in.Add(t.Context(), fmt.Sprint(i, ".txt"), strings.NewReader(text)); err != nil {
 				t.Fatalf("file %d, of which one is empty: %v", i, err)
@@ -283,7 +284,7 @@ func TestARefusedFileLeavesNoOriginal(t *testing.T) {
 }
 
 // Twenty at once pass no further than one after another.
-func TestUploadsAtOnceDoNotPassTogether(t *testing.T) {
+func TestConcurrentUploadsRespectQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 1000}, quota.Limits{})
 	var all sync.WaitGroup
 	var passed atomic.Int64
@@ -313,7 +314,7 @@ func TestUploadsAtOnceDoNotPassTogether(t *testing.T) {
 func TestImportsAtOnceAreBounded(t *testing.T) {
 	letGo := make(chan struct{})
 	s := limit(t, quota.Limits{quota.Imports: 3}, quota.Limits{}, func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, letGo} })
-	if status, body, _ := s.put("A", []int{10, 10, 10, 10}); status != 413 || !strings.Contains(body, "files in work") {
+	if status, body, _ := s.put("A", []int{10, 10, 10, 10}); status != 413 || !strings.Contains(body, "files in progress") {
 		t.Errorf("more than can ever be at once = %d %s", status, body)
 	}
 	status, body, _ := s.put("A", []int{60_000, 60_000})
@@ -446,5 +447,5 @@ func TestFailedFilesCount(t *testing.T) {
 		t.Errorf("usage %+v (%v), want %+v", u, err, want)
 	}
 	status, body, _ := s.put("A", []int{3000})
-	s.refusedBy("beyond what failed", status, body, "files that failed, count for up to 30 hours")
+	s.refusedBy("beyond what failed", status, body, "failed files count for up to 30 more hours")
 }

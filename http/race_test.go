@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Of many who change the same version at once one wins, and the others are told
-// which version is current.
+// Of many who change the same version at once one wins, and the others get which
+// version is current.
 func TestRacingWriters(t *testing.T) {
 	const writers = 16
 	s := startStack(t)
@@ -43,7 +43,7 @@ func TestRacingWriters(t *testing.T) {
 			if test.name == "rename the folder" {
 				read = versionIn(folderTag)
 			}
-			// The ETags that winners were given, and what the others were told.
+			// The ETags of the winners, and the replies to the others.
 			won, lost := make(chan string, writers), make(chan string, writers)
 			var all sync.WaitGroup
 			for w := range writers {
@@ -63,12 +63,12 @@ func TestRacingWriters(t *testing.T) {
 			all.Wait()
 			close(lost)
 			if len(won) != 1 || len(lost) != writers-1 {
-				t.Fatalf("%d won and %d were told of the conflict, want 1 and %d", len(won), len(lost), writers-1)
+				t.Fatalf("%d won and %d got the conflict, want 1 and %d", len(won), len(lost), writers-1)
 			}
 			want := fmt.Sprintf("is at version %s, not %s\"", versionIn(<-won), read)
 			for reply := range lost {
 				if !strings.Contains(reply, want) {
-					t.Errorf("who lost was told %s, want that it %s", reply, want)
+					t.Errorf("the loser got %s, want that it %s", reply, want)
 				}
 			}
 		})

@@ -26,8 +26,8 @@ func spent(refuse func(string)) *ratelimit.Limiter {
 	}}
 }
 
-// Whoever used up his time is told so by every read that is charged, in the
-// words of its service; what is not charged is answered.
+// A user who used up his time gets 429 from every read that is charged, in the words of
+// its service; what is not charged is answered.
 func TestReadsBeyondTheLimit(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Reads = spent(h.Metrics.(*metrics.Metrics).Refuse) })
 	folder := s.makeFolder("", "F")

@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"annals/events/fault"
-	"annals/queries"
+	"annals/http/problem"
+	"annals/queries/jobs"
 )
 
 // Whose fault it was that new content was not taken decides the answer.
@@ -12,7 +13,7 @@ func TestRefusal(t *testing.T) {
 	for kind, want := range map[fault.Kind]int{
 		fault.Invalid: 422, fault.Conflict: 409, fault.Forbidden: 403, fault.Unavailable: 503, fault.Internal: 503,
 	} {
-		status, text := describe(refusal(queries.JobResult{Kind: kind, Error: "because"}))
+		status, text := problem.Describe(refusal(jobs.Result{Kind: kind, Error: "because"}))
 		if status != want || text != "because" {
 			t.Errorf("%s is answered %d %q, want %d", kind, status, text, want)
 		}

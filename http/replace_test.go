@@ -59,7 +59,7 @@ func (s *service) inFolder(folder string) map[string][]string {
 	return names
 }
 
-func TestFiveEditsOfAFileAreFiveVersionsOfOneDocument(t *testing.T) {
+func TestReplaceMakesVersions(t *testing.T) {
 	s := startStack(t)
 	edit := func(n int) string {
 		return fmt.Sprintf("# Contract\n\nThe notice period of the supplier contract is %d days.\n", 10*n)
@@ -103,7 +103,7 @@ func TestFiveEditsOfAFileAreFiveVersionsOfOneDocument(t *testing.T) {
 	}
 }
 
-func TestReplaceFindsDocumentsHoweverTheyCameByTheirName(t *testing.T) {
+func TestReplaceFindsRenamedDocument(t *testing.T) {
 	s := startStack(t)
 	old, newer := s.file("A", "a.md", "old"), s.file("A", "a.md", "newer") // no replace: as it was
 	if old == newer {
@@ -138,7 +138,7 @@ func TestReplaceFindsDocumentsHoweverTheyCameByTheirName(t *testing.T) {
 	}
 }
 
-func TestConcurrentUploadsWithReplaceMakeOneDocument(t *testing.T) {
+func TestConcurrentReplace(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "A")
 	const racers = 6
@@ -180,7 +180,7 @@ func TestReplaceMustBeTrueOrFalse(t *testing.T) {
 	}
 }
 
-func TestProgressTellsTheOutcome(t *testing.T) {
+func TestProgressReportsOutcome(t *testing.T) {
 	s := startStack(t)
 	for _, step := range [][2]string{{"a", "created"}, {"a", "unchanged"}, {"b", "updated"}} {
 		text, want := step[0], step[1]
@@ -195,7 +195,7 @@ func TestProgressTellsTheOutcome(t *testing.T) {
 }
 
 // A version that is sent along keeps what others changed meanwhile.
-func TestReplaceOfAVersionMeetsThatVersionOrFails(t *testing.T) {
+func TestReplaceOfVersion(t *testing.T) {
 	s := startStack(t)
 	folder := "A"
 	id := s.replace("A", "a.md", "one").DocumentID
@@ -222,11 +222,11 @@ func TestReplaceOfAVersionMeetsThatVersionOrFails(t *testing.T) {
 	if got := upload("a.md", "two", 1); got.Outcome != "unchanged" {
 		t.Errorf("the same bytes for version 1 of 2: %+v", got)
 	}
-	if got := upload("b.md", "three", 1); got.Success || !strings.Contains(got.Error, "there is no document \"b.md\"") {
+	if got := upload("b.md", "three", 1); got.Success || !strings.Contains(got.Error, `document "b.md": the folder has no such document`) {
 		t.Errorf("version 1 of none: %+v", got)
 	}
 	folder = "B/x"
-	if got := upload("a.md", "three", 1); got.Success || !strings.Contains(got.Error, "there is no document \"a.md\" in the folder,") {
+	if got := upload("a.md", "three", 1); got.Success || !strings.Contains(got.Error, `document "a.md": the folder has no such document`) {
 		t.Errorf("version 1 in no folder: %+v", got)
 	}
 	if _, body := s.do("GET", "/vault/folders", ""); strings.Contains(body, `"B"`) {
@@ -236,12 +236,12 @@ func TestReplaceOfAVersionMeetsThatVersionOrFails(t *testing.T) {
 		w.WriteField("file_metadata", `[{"folder_name":"A","version":1}]`)
 		addFile(w, "a.md", "a")
 	})
-	if resp.StatusCode != 422 || !strings.Contains(body, "give replace, too") {
+	if resp.StatusCode != 422 || !strings.Contains(body, "set replace to true, too") {
 		t.Errorf("a version without replace: %d %s", resp.StatusCode, body)
 	}
 }
 
-func TestListingsTellTheHashOfAFile(t *testing.T) {
+func TestListingsHaveFileHash(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", "one")
 	const sum = `"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"`
@@ -254,7 +254,7 @@ func TestListingsTellTheHashOfAFile(t *testing.T) {
 }
 
 // Who has as many documents as he may have can still replace them, and no more.
-func TestReplacingNeedsNoRoomForDocuments(t *testing.T) {
+func TestReplacingIgnoresDocumentQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Documents: 2, quota.Bytes: 1 << 20}, quota.Limits{})
 	a, b := s.replace("A", "a.md", "one").DocumentID, s.replace("A", "b.md", "one").DocumentID
 	s.passUsage()
@@ -348,7 +348,7 @@ func TestReplacingCannotExceedLimits(t *testing.T) {
 			if j.Successful != 1 {
 				t.Errorf("of three files that become new documents, with room for one, %d were filed: %+v", j.Successful, j)
 			}
-			if !strings.Contains(fmt.Sprintf("%+v", j), "no longer there, and there is no room for a new one") {
+			if !strings.Contains(fmt.Sprintf("%+v", j), "no longer exists, and there is no room for a new one") {
 				t.Errorf("the job says %+v", j)
 			}
 			if names := s.inFolder(s.folderNamed("A")); len(names) != 3 {

@@ -12,20 +12,22 @@ import (
 	"annals/commands/quota"
 	"annals/events/fault"
 	"annals/events/originals"
-	"annals/queries"
+	"annals/http/conditional"
+	"annals/http/ingest"
+	"annals/http/problem"
+	"annals/queries/jobs"
 
 	"github.com/google/uuid"
 )
 
-// What a body is refused for that would be taken for the file and is not.
+// Errors for bodies that are not the file itself.
 var (
-	errForm  = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, not a form"}
-	errCoded = &statusError{http.StatusUnsupportedMediaType, "the body must be the file itself, without a Content-Encoding"}
-	errPart  = &statusError{http.StatusBadRequest, "the body must be the whole file, not the part of it that Content-Range names"}
+	errForm  = &problem.Error{Status: http.StatusUnsupportedMediaType, Text: "the body must be the file itself, not a form"}
+	errCoded = &problem.Error{Status: http.StatusUnsupportedMediaType, Text: "the body must be the file itself, without a Content-Encoding"}
+	errPart  = &problem.Error{Status: http.StatusBadRequest, Text: "the body must be the whole file, not the part of it that Content-Range names"}
 )
 
-// wholeFile returns an error where a call's headers say that its body is
-// something else than a file.
+// wholeFile returns an error if a call's headers say that its body is not a file.
 func (c *call) wholeFile() error {
 	media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	coding := c.Header.Get("Content-Encoding")
@@ -70,7 +72,7 @@ func (s *Server) reviseDocument(c *call) (any, error) {
 	return s.revised(c, started, revision)
 }
 
-// checkRevision judges what is known before the body is read.
+// checkRevision checks what is known before the body is read.
 func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 	if r.ID, err = c.pathID(); err != nil {
 		return r, err
@@ -78,8 +80,8 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 	if err := c.wholeFile(); err != nil {
 		return r, err
 	}
-	var wrong rejected
-	version, sum := c.versionForContent(&wrong)
+	var wrong problem.Rejected
+	version, sum := conditional.ContentVersion(c.Header, &wrong)
 	if c.ContentLength == 0 {
 		wrong = append(wrong, emptyBody)
 	}
@@ -98,8 +100,7 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 }
 
 // versionOfFile returns the current version of a document whose original has a
-// SHA-256; where it has another that is a conflict, but for those who may not
-// write there, who are told that first.
+// SHA-256. Another SHA-256 is a conflict, but missing write access is reported first.
 func (s *Server) versionOfFile(c *call, id uuid.UUID, sum string) (int, error) {
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil || d.SHA256 == sum {
@@ -108,7 +109,7 @@ func (s *Server) versionOfFile(c *call, id uuid.UUID, sum string) (int, error) {
 	if err := s.Commands.CheckRevision(c.Context(), c.user, id, d.Version); err != nil {
 		return 0, err
 	}
-	return 0, fault.Errorf(fault.Conflict, "document %q is at version %d, whose file is another than If-Match names", d.Name, d.Version)
+	return 0, fault.Errorf(fault.Conflict, "document %q is at version %d, whose file is not the one that If-Match names", d.Name, d.Version)
 }
 
 const emptyBody = "body should not be empty"
@@ -119,24 +120,24 @@ func (s *Server) tooLarge() error {
 
 // stageRevision stores the body.
 func (s *Server) stageRevision(c *call, hold *quota.Hold) (originals.Staged, error) {
-	// What is announced is judged before it is sent.
+	// Check the announced size before the client sends the body.
 	if err := hold.Take(quota.Bytes, max(0, c.ContentLength)); err != nil {
 		return nil, err
 	}
 	_ = hold.Take(quota.Bytes, -max(0, c.ContentLength))
-	content := &partReader{r: c.Body}
+	content := &ingest.BodyReader{R: c.Body}
 	staged, err := s.Originals.Stage(c.Context(), hold.Reader(content), s.Limits.FileBytes)
 	switch {
 	case err != nil && hold.Over() != nil:
 		return nil, hold.Over()
-	case content.err != nil:
-		err = &statusError{http.StatusBadRequest, "the body could not be read to its end"}
+	case content.Err() != nil:
+		err = &problem.Error{Status: http.StatusBadRequest, Text: "the body could not be read to its end"}
 	case fault.Is(err, fault.TooLarge):
 		return nil, s.tooLarge()
 	case err != nil:
 		return nil, fmt.Errorf("store new content: %w", err)
 	case staged.Size() == 0:
-		err = rejected{emptyBody}
+		err = problem.Rejected{emptyBody}
 	}
 	if err != nil && staged != nil {
 		err = errors.Join(err, staged.Discard())
@@ -144,13 +145,13 @@ func (s *Server) stageRevision(c *call, hold *quota.Hold) (originals.Staged, err
 	return staged, err
 }
 
-// acceptRevision makes the new content count: from here on it survives a
-// crash. A client that leaves now has sent everything, so the work goes on.
+// acceptRevision commits the new content and starts its job, which survives a crash. It
+// continues if the client disconnects, since everything was received.
 func (s *Server) acceptRevision(c *call, hold *quota.Hold, staged originals.Staged, r commands.ReviseDocument) (commands.Started, error) {
 	if err := c.Context().Err(); err != nil {
 		return commands.Started{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), acceptance)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), ingest.AcceptTimeout)
 	defer cancel()
 	if err := s.Commands.AdmitRevision(ctx, c.user, hold, r); err != nil {
 		return commands.Started{}, err
@@ -161,8 +162,8 @@ func (s *Server) acceptRevision(c *call, hold *quota.Hold, staged originals.Stag
 	return s.Commands.StartRevision(quota.With(ctx, hold), c.user, Correlation(ctx), r)
 }
 
-// revised answers once the job ended, or with the job where that takes too
-// long or the server is stopping.
+// revised replies once the job has ended, or with the job if that takes longer than
+// Revise or the server is stopping.
 func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDocument) (any, error) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Revise)
 	defer cancel()
@@ -182,16 +183,12 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	}
 	now, _ := s.jobNow(c, started, 1)
 	address := s.CoreURL.JoinPath("jobs", started.Job.String()).String()
-	return located(address, vaultDialect.withStatus(http.StatusAccepted, now)), nil
+	return located(address, withStatus(problem.Vault, http.StatusAccepted, now)), nil
 }
 
 // followed returns a job once it ended.
-func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (ended queries.Job, err error) {
-	// Before the read model has the job, it looks unknown.
-	if err := s.Queries.WaitJob(ctx, started.Position); err != nil {
-		return ended, err
-	}
-	err = s.Queries.FollowJob(ctx, c.user, started.Job.String(), func(u queries.JobUpdate) error {
+func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (ended jobs.Job, err error) {
+	err = s.Queries.FollowJob(ctx, c.user, started.Job.String(), func(u jobs.Update) error {
 		if u.Job != nil {
 			ended = *u.Job
 		}
@@ -200,14 +197,13 @@ func (s *Server) followed(ctx context.Context, c *call, started commands.Started
 	return ended, err
 }
 
-// refusal tells why the job's file did not become the document's content: by
-// the document, by ourselves, or because it will not do.
-func refusal(failed queries.JobResult) error {
+// refusal returns the error for new content that the job did not accept.
+func refusal(failed jobs.Result) error {
 	switch failed.Kind {
 	case fault.Conflict, fault.Forbidden:
 		return fault.Errorf(failed.Kind, "%s", failed.Error)
 	case fault.Unavailable, fault.Internal:
 		return fault.Errorf(fault.Unavailable, "%s", failed.Error)
 	}
-	return rejected{failed.Error}
+	return problem.Rejected{failed.Error}
 }

@@ -15,7 +15,7 @@ import (
 	"annals/events"
 	"annals/events/originals"
 	httpd "annals/http"
-	"annals/queries"
+	"annals/queries/jobs"
 )
 
 // revise puts new content and returns the reply.
@@ -109,14 +109,14 @@ func TestReviseRefuses(t *testing.T) {
 	}
 }
 
-// slowJob lets no job end before it is told to, or before its caller is gone.
+// slowJob lets no job end before it is released, or before its caller is gone.
 type slowJob struct {
 	httpd.Queries
 	followed chan string
 	proceed  chan struct{}
 }
 
-func (s *slowJob) FollowJob(ctx context.Context, u events.User, id string, each func(queries.JobUpdate) error) error {
+func (s *slowJob) FollowJob(ctx context.Context, u events.User, id string, each func(jobs.Update) error) error {
 	s.followed <- id
 	select {
 	case <-s.proceed:
@@ -147,7 +147,7 @@ func TestReviseTakesLong(t *testing.T) {
 	}
 }
 
-// A server that is told to stop lets nobody wait for new content to be read.
+// A stopping server does not wait for new content to be read.
 func TestReviseWhileStopping(t *testing.T) {
 	slow := &slowJob{followed: make(chan string, 1), proceed: make(chan struct{})}
 	s := startStack(t, func(h *httpd.Server) {
@@ -204,7 +204,7 @@ func TestReviseIsOvertaken(t *testing.T) {
 	}
 }
 
-// Who loses the right to write while the new content is read is told so.
+// A user who loses write access while new content is read gets 403.
 func TestReviseIsWithdrawn(t *testing.T) {
 	held := &heldStore{at: "read", reached: make(chan struct{}), release: make(chan struct{})}
 	s := startStack(t, func(h *httpd.Server) { held.Store, h.Originals = h.Originals, held })
@@ -240,7 +240,7 @@ func TestReviseByFile(t *testing.T) {
 		t.Errorf("revised by %s = %d %s at %s", tag, resp.StatusCode, body, resp.Header.Get("ETag"))
 	}
 	resp, body = s.revise(id, tag, "more")
-	s.want(resp, body, 409, failure(409, `document "b.md" is at version 3, whose file is another than If-Match names`))
+	s.want(resp, body, 409, failure(409, `document "b.md" is at version 3, whose file is not the one that If-Match names`))
 	for token, want := range map[string]string{"bob": failure(403, `you have read access to document "b.md"; this needs write access`), "carol": notFound} {
 		status := map[string]int{"bob": 403, "carol": 404}[token]
 		resp, body = s.revise(id, tag, "more", "Authorization", "Bearer "+token)

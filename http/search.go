@@ -2,9 +2,12 @@ package http
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 
-	"annals/queries"
+	"annals/http/form"
+	"annals/http/problem"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
@@ -25,22 +28,22 @@ type source struct {
 
 // search answers POST /search with a page of passages. A question without a word has no passages.
 func (s *Server) search(c *call) (any, error) {
-	var found faults
-	o, err := s.readObject(c.Request, &found)
+	var found problem.Fields
+	o, err := form.ReadObject(c.Request, s.Limits.JSONBytes, &found)
 	if err != nil {
 		return nil, err
 	}
-	q := queries.Search{
-		Query:    o.text("query", s.Limits.QueryLength),
-		Folder:   o.optionalText("folder_name"),
-		Tags:     each(o.texts("tags", s.Limits.Tags, false), AskedTag),
-		AnyTag:   o.oneOf("tag_mode", "all", "any") == "any",
-		Limit:    o.optionalInt("limit", 1, queries.MaxSearchLimit),
-		Document: o.optionalID("document_id"),
-		Cursor:   o.optionalText("cursor"),
+	q := search.Query{
+		Query:    o.Text("query", s.Limits.QueryLength),
+		Folder:   o.OptionalText("folder_name"),
+		Tags:     each(o.Texts("tags", s.Limits.Tags, false), AskedTag),
+		AnyTag:   o.OneOf("tag_mode", "all", "any") == "any",
+		Limit:    o.OptionalInt("limit", 1, search.MaxLimit),
+		Document: o.OptionalID("document_id"),
+		Cursor:   o.OptionalText("cursor"),
 	}
-	o.refuseUnknown()
-	if err := found.err(); err != nil {
+	o.RefuseUnknown()
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	out := struct {
@@ -54,19 +57,19 @@ func (s *Server) search(c *call) (any, error) {
 		return nil, err
 	}
 	sources, next, err := s.Queries.SearchPage(c.Context(), c.user, q)
-	if errors.Is(err, queries.ErrCursor) {
-		found.addValue([]any{"body", "cursor"}, err, q.Cursor)
-		return nil, found.err()
+	if errors.Is(err, search.ErrCursor) {
+		found.AddValue([]any{"body", "cursor"}, err, q.Cursor)
+		return nil, found.Err()
 	}
 	if next != "" {
 		out.Next = &next
 	}
-	s.recordReads(c, "by a search", each(sources, func(p queries.Source) uuid.UUID { return p.Document })...)
+	s.recordReads(c, "by a search", each(sources, func(p search.Source) uuid.UUID { return p.Document })...)
 	out.Sources = each(sources, s.sourceBody)
 	return out, err
 }
 
-func (s *Server) sourceBody(p queries.Source) source {
+func (s *Server) sourceBody(p search.Source) source {
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: page(p.StartPage), EndPage: page(p.EndPage),
@@ -74,7 +77,7 @@ func (s *Server) sourceBody(p queries.Source) source {
 	}
 }
 
-// page returns a page number, nil where there are no pages.
+// page returns a page number, nil if there are no pages.
 func page(n int) *int {
 	if n == 0 {
 		return nil
@@ -84,19 +87,19 @@ func page(n int) *int {
 
 // ask answers POST /ask.
 func (s *Server) ask(c *call) (any, error) {
-	var found faults
-	o, err := s.readObject(c.Request, &found)
+	var found problem.Fields
+	o, err := form.ReadObject(c.Request, s.Limits.JSONBytes, &found)
 	if err != nil {
 		return nil, err
 	}
-	q := queries.Search{
-		Query:    o.text("query", s.Limits.QueryLength),
-		Folder:   o.optionalText("folder_name"),
-		Tags:     each(o.texts("tags", s.Limits.Tags, true), AskedTag),
-		Document: o.optionalID("document_id"),
+	q := search.Query{
+		Query:    o.Text("query", s.Limits.QueryLength),
+		Folder:   o.OptionalText("folder_name"),
+		Tags:     each(o.Texts("tags", s.Limits.Tags, true), AskedTag),
+		Document: o.OptionalID("document_id"),
 	}
-	o.refuseUnknown()
-	if err := found.err(); err != nil {
+	o.RefuseUnknown()
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.begin(c, len(q.Query)); err != nil {
@@ -123,9 +126,9 @@ type folderSummary struct {
 
 // folderSummary answers GET /folders/summary.
 func (s *Server) folderSummary(c *call) (any, error) {
-	var found faults
-	path := queryText(c.Request, "folder_name", &found)
-	if err := found.err(); err != nil {
+	var found problem.Fields
+	path := form.QueryText(c.Request, "folder_name", &found)
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	f, err := s.Queries.FolderSummary(c.Context(), c.user, path)
@@ -137,4 +140,13 @@ func (s *Server) folderSummary(c *call) (any, error) {
 		out.Summary = &folderSummary{f.Folder, f.Document.String(), f.Title, f.Description, f.Content, f.Truncated}
 	}
 	return out, err
+}
+
+// Link returns the URL of a deep link, which is a path with a page, on the host of
+// root: "" if root has none.
+func Link(root *url.URL, deepLink string) string {
+	if root == nil || root.Host == "" {
+		return ""
+	}
+	return root.Scheme + "://" + root.Host + "/" + strings.TrimPrefix(deepLink, "/")
 }

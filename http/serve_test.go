@@ -17,11 +17,11 @@ import (
 
 	"annals/events"
 	httpd "annals/http"
-	"annals/queries"
+	"annals/queries/search"
 )
 
-// A server that is told to stop lets requests finish, ends progress streams
-// with an event that tells so, and takes no new requests.
+// A stopping server lets requests finish, ends progress streams with an event that says
+// so, and takes no new requests.
 func TestServeStopsGracefully(t *testing.T) {
 	s := start(t, nil)
 	s.library.follow = quiet
@@ -78,7 +78,7 @@ func TestServeStopsGracefully(t *testing.T) {
 
 // A server that lingers serves all that comes meanwhile, and whoever asks
 // whether it is ready sends nothing more.
-func TestServeLingersUntilRequestsGoElsewhere(t *testing.T) {
+func TestServeLingers(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Linger = 2 * time.Second })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,7 +100,7 @@ func TestServeLingersUntilRequestsGoElsewhere(t *testing.T) {
 		t.Errorf("readyz of a running server = %d, closes %v", resp.StatusCode, resp.Close)
 	}
 	stop()
-	for get("/readyz").StatusCode == http.StatusOK { // until Serve has heard of it
+	for get("/readyz").StatusCode == http.StatusOK { // until Serve has noticed
 	}
 	if resp := get("/healthz"); resp.StatusCode != http.StatusOK || !resp.Close {
 		t.Errorf("another request while the server lingers = %d, closes %v", resp.StatusCode, resp.Close)
@@ -116,10 +116,10 @@ type slowAsk struct {
 	slow  chan struct{}
 }
 
-func (s *slowAsk) Ask(context.Context, events.User, queries.Search) (queries.Answer, error) {
+func (s *slowAsk) Ask(context.Context, events.User, search.Query) (search.Answer, error) {
 	close(s.asked)
 	<-s.slow
-	return queries.Answer{Text: "late"}, nil
+	return search.Answer{Text: "late"}, nil
 }
 
 // A request that does not end in time is cut off.
@@ -297,7 +297,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A panic is told as a fault of the service, in its dialect, and logged.
+// A panic is answered as an internal fault, in the service's dialect, and logged.
 func TestPanic(t *testing.T) {
 	var logged bytes.Buffer
 	s := start(t, func(h *httpd.Server) { h.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
@@ -410,7 +410,7 @@ func TestNestedURLs(t *testing.T) {
 	}
 }
 
-func TestServeTellsWhyItCannot(t *testing.T) {
+func TestServeReportsErrors(t *testing.T) {
 	s := start(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package http serves the two services over HTTP: the core, which imports,
-// searches and answers, and the vault, which holds folders and documents;
-// beside them the deep links, the health of the program, and the sign-in
-// that is given to it. Inside this package http.X is always net/http.
+// Package http serves the two services over HTTP: the core, which imports, searches and
+// answers, and the vault, which holds folders and documents. It also serves deep links,
+// health checks and the configured sign-in. Inside this package http.X is always
+// net/http.
 //
-// It writes through commands and reads through queries alone; it imports both,
+// It writes only through commands and reads only through queries. It imports both,
 // events, events/fault, events/originals and schema.
 package http
 
@@ -23,69 +23,66 @@ import (
 	"annals/events"
 	"annals/events/disk"
 	"annals/events/originals"
+	"annals/http/problem"
 	"annals/http/ratelimit"
 	"annals/queries/accesslog"
 )
 
-// Server serves the core and the vault. Its fields are set before Handler or
-// Serve is called and not changed after. Where a field says so, its zero value
-// means the default named there.
+// Server serves the core and the vault. Its fields are set before Handler or Serve is
+// called and not changed after. If a field names a default, its zero value means that.
 type Server struct {
-	// Verify tells whose a bearer token is and until when it holds. Its errors
+	// Verify returns the user of a bearer token and when it expires. Its errors
 	// are of kind fault.Unauthenticated or fault.Unavailable.
 	Verify    func(ctx context.Context, token string) (events.User, time.Time, error)
 	Queries   Queries
 	Commands  Commands
 	Originals originals.Store
 	// SignIn answers below IssuerURL's path, which requests carry in full.
-	// There is no built-in issuer where it is nil.
+	// There is no built-in issuer if it is nil.
 	SignIn http.Handler
 	// SignInDocuments answers what OAuth has at the root of hosts, below
-	// /.well-known/. Nothing does where it is nil.
+	// /.well-known/. Nothing does if it is nil.
 	SignInDocuments http.Handler
-	// Reader returns the user who is signed in in the browser that a request for a
-	// document comes from; false for none. Links to documents open for programs
-	// alone where it is nil.
+	// Reader returns the user signed in at the browser that requests a document; false
+	// for none. If it is nil, links to documents need a token.
 	Reader func(*http.Request) (events.User, bool, error)
-	// MCP answers agents at MCPURL, whoever asks: it verifies tokens itself.
-	// There are no agent tools where it is nil.
+	// MCP answers agents at MCPURL. It verifies tokens itself.
+	// There are no agent tools if it is nil.
 	MCP http.Handler
 
-	// Metrics answers GET /metrics, for everyone. Nothing does where it is nil.
+	// Metrics answers GET /metrics, for everyone. Nothing does if it is nil.
 	Metrics http.Handler
 	// AccessLog logs every request at level info, and not at debug alone.
 	AccessLog bool
-	// Observe is told of every request once it is answered. May be nil.
+	// Observe is called after every request. May be nil.
 	Observe func(Answered)
-	// Accessed is told of refusals, and of documents that were read. It is not
-	// waited for. May be nil.
+	// Accessed is called for refused requests and for documents that were read. It
+	// must not block. May be nil.
 	Accessed func(accesslog.Access)
 	// Address returns the address of a request's client: that of its connection
 	// if nil.
 	Address func(*http.Request) string
 
-	// CoreURL, VaultURL, MCPURL and IssuerURL are what clients call. Without
-	// them the paths are /core, /vault, /mcp and /signin. Where one has another
-	// host than the rest, requests are routed by host as well.
+	// CoreURL, VaultURL, MCPURL and IssuerURL are what clients call. Without them the
+	// paths are /core, /vault, /mcp and /signin. If one has a different host, requests
+	// are also routed by host.
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
 	// LinkURL is the root of the addresses by which people open documents in a
-	// browser. Sources have none where it is nil.
+	// browser. Sources have none if it is nil.
 	LinkURL *url.URL
 
 	Limits Limits
-	// UserExists reports whether a principal may be a user's, as far as that
-	// can be known. All are where it is nil.
+	// UserExists reports whether a user of this name may exist. If it is nil, all may.
 	UserExists func(context.Context, events.Principal) (bool, error)
-	// Quotas returns the limits of a user. There are none where it is nil.
+	// Quotas returns the limits of a user. There are none if it is nil.
 	Quotas func(context.Context, events.User) (quota.Limits, error)
-	// Changes is what users have changed lately, for GET /usage. May be nil.
+	// Changes counts users' recent changes, for GET /usage. May be nil.
 	Changes *quota.Changes
 	// Reads charges users for the time of searches, questions and listings.
-	// Nothing is charged where it is nil.
+	// Nothing is charged if it is nil.
 	Reads *ratelimit.Limiter
-	// Brake slows down users who go on after refusals. Nobody is slowed down
-	// where it is nil.
+	// Brake slows down users who continue after refusals. May be nil.
 	Brake   *ratelimit.Brake
 	Origins []string // whose web pages may call, as "https://app.example"; "*" is everyone's
 	Version string   // of the program
@@ -93,17 +90,17 @@ type Server struct {
 
 	KeepAlive time.Duration // between comments in a progress stream; 15 s
 	Stall     time.Duration // without progress, until a progress stream ends; 60 s
-	Await     time.Duration // for a reader to see its own write, until 202; 5 s
-	Revise    time.Duration // for a document's new content to be read, until 202; 30 s
-	Silence   time.Duration // without a byte from or to a client, until its connection is cut; 60 s
-	Linger    time.Duration // for whoever sends requests to go elsewhere, once the server is told to stop; none
-	Drain     time.Duration // for requests in flight after that; 30 s
+	Await     time.Duration // for a write to show in all read models, until 202; 5 s
+	Revise    time.Duration // for new content to be imported, until 202; 30 s
+	Silence   time.Duration // without a byte from or to a client, until its connection is closed; 60 s
+	Linger    time.Duration // how long a stopping server still serves, not ready, so load balancers leave it; 0
+	Drain     time.Duration // for requests in flight to end after that; 30 s
 
 	Logger *slog.Logger // slog.Default if nil
 
 	once     sync.Once
 	handler  http.Handler
-	stopping atomic.Bool // told to stop: it serves, and says that it is not ready
+	stopping atomic.Bool // it still serves, but reports not ready
 }
 
 // Limits bound what one request may carry. A zero field means its default.
@@ -133,7 +130,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// orElse sets *v to def where it is zero.
+// orElse sets *v to def if it is zero.
 func orElse[T comparable](v *T, def T) {
 	if *v == *new(T) {
 		*v = def
@@ -157,27 +154,26 @@ func (s *Server) Handler() http.Handler {
 		if s.Logger == nil {
 			s.Logger = slog.Default()
 		}
-		s.handler = s.connect(s.cors(s.guard(coreDialect, s.Routes())))
+		s.handler = s.connect(s.cors(s.guard(problem.Core, s.Routes())))
 	})
 	return s.handler
 }
 
-// Serve answers requests from l until ctx ends. For as long as s.Linger it then
-// goes on and says that it is not ready, and that connections are not to be
-// used again. After that it takes no new requests,
-// ends the progress streams, lets the other requests finish for as long as
-// s.Drain, cuts off the rest, and returns nil. It closes l. The core, the vault,
-// the agent tools and the sign-in must have URLs of their own.
+// Serve answers requests from l until ctx ends. Then it serves on for s.Linger, reports
+// not ready, and closes connections after each reply. After that it takes no new
+// requests, ends progress streams, waits up to s.Drain for other requests, cuts off the
+// rest, and returns nil. It closes l. The core, the vault, the agent tools and the
+// sign-in must have different URLs.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
-	if err := s.apart(); err != nil {
+	if err := s.checkURLs(); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	closing, stop := context.WithCancel(context.Background())
 	defer stop()
 	srv := &http.Server{
 		Handler: handler,
-		// Requests in flight outlive ctx; only progress streams heed closing.
+		// Requests in flight outlive ctx; only progress streams end with closing.
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), closingKey{}, closing)
 		},
@@ -208,7 +204,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// linger serves for a while as one that is about to go.
+// linger serves on, not ready, for Linger.
 func (s *Server) linger(failed <-chan error) error {
 	if s.Linger <= 0 {
 		return nil
@@ -223,7 +219,7 @@ func (s *Server) linger(failed <-chan error) error {
 	}
 }
 
-// closingKey finds the context that ends when the server begins to stop.
+// closingKey is the key of the context that ends when the server begins to stop.
 type closingKey struct{}
 
 // closing returns the context that ends when the server that answers ctx's

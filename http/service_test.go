@@ -24,7 +24,7 @@ import (
 	"annals/events/originals"
 	httpd "annals/http"
 	"annals/http/metrics"
-	"annals/queries"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -54,7 +54,7 @@ func start(t *testing.T, change func(*httpd.Server)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.library = &library{log: s.log, folders: map[uuid.UUID]queries.Folder{}}
+	s.library = &library{log: s.log, folders: map[uuid.UUID]vault.Folder{}}
 	s.server = &httpd.Server{
 		Verify: verify, Queries: s.library, Commands: &commands.Handler{Log: s.log}, Originals: store,
 		Version: "test", Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics: measures, Observe: measures.Request,

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The folder that a source names can be searched, asked and summed up by that
-// name, and names above it are told to nobody who may not read them.
-func TestAFolderIsFoundByThePathThatIsShown(t *testing.T) {
+// The folder that a source names can be searched, asked and summed up by that name, and
+// names above it are hidden from users who may not read them.
+func TestFolderByShownPath(t *testing.T) {
 	s := startStack(t)
 	const text = "# Wicks\n\nThe wick of the harbour lamp is trimmed every evening by the keeper.\n"
 	s.file("Merger/Target/Notes", "wicks.md", text)

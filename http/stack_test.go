@@ -12,7 +12,7 @@ import (
 	"annals/commands"
 	httpd "annals/http"
 	"annals/http/metrics"
-	"annals/projections"
+	"annals/projections/generation"
 )
 
 // startStack serves the whole stack over a log in memory: real read models, a
@@ -20,11 +20,11 @@ import (
 // long as it takes. change may set options.
 func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
-	return startStackOver(t, func(*projections.Options) {}, change...)
+	return startStackOver(t, func(*generation.Options) {}, change...)
 }
 
 // startStackOver is startStack with other engines.
-func startStackOver(t *testing.T, engines func(*projections.Options), change ...func(*httpd.Server)) *service {
+func startStackOver(t *testing.T, engines func(*generation.Options), change ...func(*httpd.Server)) *service {
 	t.Helper()
 	return start(t, func(h *httpd.Server) {
 		stack := stacktest.Open(t, h.Commands.(*commands.Handler), engines)
@@ -168,7 +168,7 @@ const handbook = "# Handbook\n\n## Notice\n\nThe notice period of the supplier c
 
 // What a client uploads is listed, read, found and answered from as soon as
 // its job is done, and by nobody else.
-func TestFilesInAnswersOut(t *testing.T) {
+func TestImportThenAsk(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"Staff/2026","tags":["hr"]},{"folder_name":"Staff"},{}]`)

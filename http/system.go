@@ -7,17 +7,17 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/problem"
 	"annals/queries"
 	"annals/schema"
 )
 
-// health says that the program answers.
+// health answers health checks.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
-	_ = coreDialect.write(w, http.StatusOK, map[string]string{"status": "ok"})
+	_ = problem.Core.Write(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// readiness tells whether reads can be answered, and how far each read model
-// is.
+// readiness reports whether the service is ready, and the state of each read model.
 type readiness struct {
 	Status string       `json:"status,omitempty"`
 	Detail string       `json:"detail,omitempty"` // why not
@@ -31,7 +31,7 @@ type modelState struct {
 	Position events.Position  `json:"position"`
 	Head     *events.Position `json:"head,omitempty"` // none while the log does not answer
 	Waiting  int              `json:"waiting"`
-	Leads    bool             `json:"leads,omitempty"` // of nodes that share it, this one
+	Leads    bool             `json:"leads,omitempty"` // this node applies its events
 }
 
 func newModelState(m queries.Model) modelState {
@@ -42,7 +42,7 @@ func newModelState(m queries.Model) modelState {
 	return state
 }
 
-// ready says whether reads can be answered: 200, or 503 and why not.
+// ready reports whether reads can be answered: 200, or 503 with the reason.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	state := readiness{Status: "ready"}
 	models, err := s.Queries.Status(r.Context())
@@ -50,7 +50,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.notReady(r, err)
 	}
 	if fault.Is(err, fault.Unavailable) {
-		_, state.Away = describe(err)
+		_, state.Away = problem.Describe(err)
 	}
 	state.Models, state.Full = each(models, newModelState), s.full(models)
 	err = s.Queries.Ready(r.Context())
@@ -59,17 +59,17 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.notReady(r, err)
-		status, why := describe(err)
+		status, why := problem.Describe(err)
 		if status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "5")
 		}
-		_ = coreDialect.write(w, status, readiness{Detail: why, Full: state.Full, Models: state.Models})
+		_ = problem.Core.Write(w, status, readiness{Detail: why, Full: state.Full, Models: state.Models})
 		return
 	}
-	_ = coreDialect.write(w, http.StatusOK, state)
+	_ = problem.Core.Write(w, http.StatusOK, state)
 }
 
-// full says which disks have no room, and what comes of that; "" where all have.
+// full describes which disks are full and what that stops, "" if none is.
 func (s *Server) full(models []queries.Model) string {
 	var text []string
 	if folders := s.Disks.Full(); len(folders) > 0 {
@@ -87,12 +87,12 @@ func (s *Server) full(models []queries.Model) string {
 	return strings.Join(text, "; ")
 }
 
-// errStopping is told by a server that is still there for whoever does not ask
-// whether it is ready.
+// errStopping is the reply to readiness probes while the server still serves requests
+// before it stops.
 var errStopping = fault.Errorf(fault.Unavailable, "the server is stopping")
 
-// notReady tells of a probe that was refused. Read models that catch up are no
-// fault, and probes come every few seconds.
+// notReady logs a failed readiness probe, at debug while read models catch up: probes
+// come every few seconds.
 func (s *Server) notReady(r *http.Request, err error) {
 	if !fault.Is(err, fault.Unavailable) {
 		s.log(r, err)
@@ -102,12 +102,12 @@ func (s *Server) notReady(r *http.Request, err error) {
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) {
-	_ = coreDialect.write(w, http.StatusOK, map[string]string{
+	_ = problem.Core.Write(w, http.StatusOK, map[string]string{
 		"version": s.Version, "interface": interfaceVersion, "go": runtime.Version(),
 	})
 }
 
-// interfaceVersion is that of the interface which both services keep.
+// interfaceVersion is the version of both services' interface.
 const interfaceVersion = "0.1.0-beta"
 
 // openAPI serves one of the two documents that describe the services.

@@ -36,8 +36,8 @@ func TestProbesAreLoggedByTheirCause(t *testing.T) {
 	}
 }
 
-// Readiness tells how far every read model is and what waits for it.
-func TestReadinessTellsOfReadModels(t *testing.T) {
+// Readiness reports the state of every read model and what waits for it.
+func TestReadinessNamesReadModels(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, Head: 9}, {Name: "passages", Position: 9, Head: 9, Waiting: 20_000}}
 	const models = `"read_models":[{"name":"vault","position":7,"head":9,"waiting":0},{"name":"passages","position":9,"head":9,"waiting":20000}]`
@@ -48,9 +48,9 @@ func TestReadinessTellsOfReadModels(t *testing.T) {
 	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9",`+models+`}`)
 }
 
-// A log that is away keeps nobody from reading: readiness says so, and leaves
-// out what only the log could tell.
-func TestReadinessTellsThatTheLogIsAway(t *testing.T) {
+// A log that is away keeps nobody from reading: readiness says so, and leaves out what
+// only the log knows.
+func TestReadinessReportsUnreachableLog(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, Unheard: true}}
 	s.library.unheard = fault.Errorf(fault.Unavailable, "the log does not answer at the moment")

@@ -6,14 +6,14 @@ import (
 	"annals/commands/quota"
 )
 
-// used is what a user takes of one limit.
+// used is what a user uses of one limit.
 type used struct {
 	Used   float64  `json:"used"`
 	InWork *float64 `json:"inWork,omitempty"`
 	Failed *float64 `json:"failed,omitempty"`
-	// Deleted is of documents that were deleted, until their originals are.
+	// Deleted counts deleted documents until their originals are swept.
 	Deleted *float64 `json:"deleted,omitempty"`
-	Limit   *float64 `json:"limit"` // null where there is none
+	Limit   *float64 `json:"limit"` // null if there is none
 }
 
 type usage struct {
@@ -26,8 +26,8 @@ type usage struct {
 	Changes   used `json:"changeBytes"`
 }
 
-// usage answers GET /usage: what the caller takes, and may take. It is not
-// charged, so that who has used up his time can look why.
+// usage answers GET /usage with the caller's use and limits. It is not charged: a user
+// who has used up the limit can still see why.
 func (s *Server) usage(c *call) (any, error) {
 	u, err := s.Queries.Usage(c.Context(), c.user.Principal)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 
 	"annals/events/fault"
 	httpd "annals/http"
-	"annals/queries"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
 
-func sortFolders(list []queries.Folder) {
-	slices.SortFunc(list, func(a, b queries.Folder) int {
+func sortFolders(list []vault.Folder) {
+	slices.SortFunc(list, func(a, b vault.Folder) int {
 		return strings.Compare(strings.ToLower(a.Name)+a.ID.String(), strings.ToLower(b.Name)+b.ID.String())
 	})
 }
@@ -26,14 +26,14 @@ var at = time.Date(2026, 11, 20, 9, 15, 3, 120_999_000, time.FixedZone("", 3600)
 
 func (s *service) addFolder(name string, parent uuid.UUID) uuid.UUID {
 	id := uuid.New()
-	s.library.folders[id] = queries.Folder{ID: id, Name: name, Parent: parent, DocFolder: parent != uuid.Nil, CreatedAt: at, UpdatedAt: at}
+	s.library.folders[id] = vault.Folder{ID: id, Name: name, Parent: parent, DocFolder: parent != uuid.Nil, CreatedAt: at, UpdatedAt: at}
 	return id
 }
 
 // addDocument stores bytes as a document's original.
-func (s *service) addDocument(name, media, bytes string, content *string) queries.Document {
+func (s *service) addDocument(name, media, bytes string, content *string) vault.Document {
 	s.Helper()
-	d := queries.Document{ID: uuid.New(), Name: name, MediaType: media, Size: int64(len(bytes)), Folder: uuid.New(), Version: 1, Content: content, CreatedAt: at, UpdatedAt: at}
+	d := vault.Document{ID: uuid.New(), Name: name, MediaType: media, Size: int64(len(bytes)), Folder: uuid.New(), Version: 1, Content: content, CreatedAt: at, UpdatedAt: at}
 	staged, err := s.server.Originals.Stage(s.Context(), strings.NewReader(bytes), 1<<20)
 	if err != nil {
 		s.Fatal(err)
@@ -117,7 +117,7 @@ func TestFolderPages(t *testing.T) {
 	}
 	for _, id := range ids {
 		if strings.Count(seen, `"id":"`+id.String()) != 1 {
-			t.Errorf("folder %s is not told once in %s", id, seen)
+			t.Errorf("folder %s is not listed once in %s", id, seen)
 		}
 	}
 }
@@ -246,8 +246,8 @@ func TestContent(t *testing.T) {
 func TestContentOfASummary(t *testing.T) {
 	s := start(t, nil)
 	text := "---\ntype: folder-summary\n---\n- one\n"
-	d := queries.Document{ID: uuid.New(), Name: "Summary of F", MediaType: "text/markdown; charset=utf-8", Content: &text, CreatedAt: at, UpdatedAt: at}
-	s.library.docs = []queries.Document{d}
+	d := vault.Document{ID: uuid.New(), Name: "Summary of F", MediaType: "text/markdown; charset=utf-8", Content: &text, CreatedAt: at, UpdatedAt: at}
+	s.library.docs = []vault.Document{d}
 	for _, path := range []string{"/vault/documents/" + d.ID.String() + "/content", "/documents/" + d.ID.String() + ".md"} {
 		resp, body := s.do("GET", path, "")
 		if resp.StatusCode != 200 || body != text || resp.Header.Get("Content-Type") != d.MediaType {
@@ -270,8 +270,8 @@ func TestDeepLinksOfEveryName(t *testing.T) {
 	}
 }
 
-// What went wrong inside is logged and not told.
-func TestInternalFaultsAreNotTold(t *testing.T) {
+// Internal faults are logged and hidden.
+func TestInternalFaultsAreHidden(t *testing.T) {
 	s := start(t, nil)
 	d := s.addDocument("a.pdf", "application/pdf", "x", nil)
 	s.library.docs[0].SHA256 = strings.Repeat("0", 64) // an original that is gone

@@ -3,7 +3,7 @@ package http
 import (
 	"strconv"
 
-	"annals/queries"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -16,19 +16,15 @@ type versionBody struct {
 }
 
 // versions answers GET /documents/{id}/versions.
-func (s *Server) versions(c *call) (any, error) {
-	id, err := c.pathID()
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) versions(c *call, id uuid.UUID) (any, error) {
 	list, err := s.Queries.Versions(c.Context(), c.user, id)
-	return each(list, func(v queries.Version) versionBody {
+	return each(list, func(v vault.Version) versionBody {
 		return versionBody{v.Version, moment(v.CreatedAt), string(v.CreatedBy), v.Change}
 	}), err
 }
 
-// documentVersion answers GET /documents/{id}/versions/{version}. Its tag is
-// that of its text: only the version that is current may be changed.
+// documentVersion answers GET /documents/{id}/versions/{version}. Its ETag is that of
+// its text, since only the current version may be changed.
 func (s *Server) documentVersion(c *call) (any, error) {
 	id, version, err := c.pathVersion()
 	if err != nil {

@@ -4,20 +4,21 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel"
 
 	"github.com/google/uuid"
 )
 
 // A document's rows say where it was called what then, and are judged by where
 // it lies now, however often its events are applied.
-func TestTheTrailKeepsWhatWasAndFollowsTheDocument(t *testing.T) {
+func TestAuditTrailFollowsDocument(t *testing.T) {
 	log := newLog(t)
 	a, b, document := uuid.New(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: a, Name: "A"}, events.FolderCreated{Folder: b, Name: "B"})
 	stream := events.DocumentStream(document)
 	add(t, log, stream, imported(a, "a.md"), events.DocumentMoved{Version: 2, Folder: b}, events.DocumentRenamed{Version: 3, Name: "b.md"},
 		events.DocumentMoved{Version: 4, Folder: a}, events.DocumentMoved{Version: 5, Folder: b}, events.DocumentDeleted{Version: 6})
-	r, err := newRunner(t.Context(), log, Audit{}, homeIn(t, t.TempDir()), "audit", quiet)
+	r, err := runnerOver(t.Context(), log, readmodel.Audit{}, homeIn(t, t.TempDir()), "audit", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestTheTrailKeepsWhatWasAndFollowsTheDocument(t *testing.T) {
 		"DocumentMoved b.md b.md B A\n" +
 		"DocumentRenamed b.md a.md B B"
 	for range 2 {
-		if err := r.serving.applyAll(t.Context(), batch, last); err != nil {
+		if err := r.serving.ApplyBatch(t.Context(), batch, last); err != nil {
 			t.Fatal(err)
 		}
 		got := rows(t, r, `SELECT type || ' ' || name || ' ' || old_name || ' ' ||

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"annals/events"
-	"annals/events/postgres"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
 	"annals/events/sqlite"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
+	"annals/projections/tables"
 	"annals/schema"
 
 	"github.com/google/uuid"
@@ -35,7 +39,7 @@ func BenchmarkRebuildPostgres(b *testing.B) {
 	log := benchLog(b, n)
 	var ours, bare time.Duration
 	for b.Loop() {
-		for _, p := range []Projection{Vault{}, Jobs{}, Summaries{}, Audit{}} {
+		for _, p := range []readmodel.Projection{readmodel.Vault{}, readmodel.Jobs{}, readmodel.Summaries{}, readmodel.Audit{}} {
 			made := &recording{Home: benchHome(b)}
 			benchFill(b, log, p, made)
 			took, raw := benchFill(b, log, p, benchHome(b)), made.replay(b, p)
@@ -88,30 +92,30 @@ func benchLog(b *testing.B, n int) *events.Log {
 	return log
 }
 
-func benchHome(b *testing.B) *Database {
+func benchHome(b *testing.B) *tables.Database {
 	b.Helper()
-	d, err := postgres.Parse(postgrestest.URL(b))
+	d, err := sqldb.ParsePostgres(postgrestest.URL(b))
 	if err != nil {
 		b.Fatal(err)
 	}
-	home := NewDatabase(d)
+	home := tables.NewDatabase(d)
 	b.Cleanup(func() { home.Close() })
 	return home
 }
 
 // benchFill makes a read model and returns how long that took.
-func benchFill(b *testing.B, log *events.Log, p Projection, home Home) time.Duration {
+func benchFill(b *testing.B, log *events.Log, p readmodel.Projection, home tables.Home) time.Duration {
 	b.Helper()
-	g, err := newGeneration(b.Context(), log, p, home, p.Name()+"-1", quiet)
+	g, err := generation.New(b.Context(), log, p, home, p.Name()+"-1", quiet)
 	if err != nil {
 		b.Fatal(err)
 	}
 	begun := time.Now()
-	if err := g.fill(b.Context(), unheard); err != nil {
+	if err := g.Fill(b.Context(), nil); err != nil {
 		b.Fatal(err)
 	}
 	took := time.Since(begun)
-	if err := g.close(); err != nil {
+	if err := g.Close(); err != nil {
 		b.Fatal(err)
 	}
 	return took
@@ -119,7 +123,7 @@ func benchFill(b *testing.B, log *events.Log, p Projection, home Home) time.Dura
 
 // recording is a database that notes the statements of each transaction.
 type recording struct {
-	Home
+	tables.Home
 	transactions [][]recorded
 }
 
@@ -128,29 +132,29 @@ type recorded struct {
 	args  []any
 }
 
-func (r *recording) open(ctx context.Context, generation, model string) (store, error) {
-	s, err := r.Home.open(ctx, generation, model)
+func (r *recording) Open(ctx context.Context, generation, model string) (tables.Store, error) {
+	s, err := r.Home.Open(ctx, generation, model)
 	return &recordingStore{s, r}, err
 }
 
 type recordingStore struct {
-	store
+	tables.Store
 	to *recording
 }
 
-func (s *recordingStore) Transaction(ctx context.Context, fn func(Tx) error) error {
+func (s *recordingStore) Transaction(ctx context.Context, fn func(readmodel.Tx) error) error {
 	s.to.transactions = append(s.to.transactions, nil)
-	return s.store.Transaction(ctx, func(tx Tx) error { return fn(recordingTx{tx, s.to}) })
+	return s.Store.Transaction(ctx, func(tx readmodel.Tx) error { return fn(recordingTx{tx, s.to}) })
 }
 
 type recordingTx struct {
-	Tx
+	readmodel.Tx
 	to *recording
 }
 
 func (tx recordingTx) note(query string, args []any) {
 	last := &tx.to.transactions[len(tx.to.transactions)-1]
-	*last = append(*last, recorded{query, arguments(args)})
+	*last = append(*last, recorded{query, plain(args)})
 }
 
 func (tx recordingTx) Exec(ctx context.Context, query string, args ...any) error {
@@ -165,7 +169,7 @@ func (tx recordingTx) Changed(ctx context.Context, query string, args ...any) (i
 
 // replay sends the same statements by a bare loop to tables of another database,
 // and returns how long that took.
-func (r *recording) replay(b *testing.B, p Projection) time.Duration {
+func (r *recording) replay(b *testing.B, p readmodel.Projection) time.Duration {
 	b.Helper()
 	ctx := b.Context()
 	conn, err := pgx.Connect(ctx, postgrestest.URL(b))
@@ -173,7 +177,13 @@ func (r *recording) replay(b *testing.B, p Projection) time.Duration {
 		b.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	tables, err := tablesOf("postgres", p.Name())
+	dialect := sqldb.Dialect{Postgres: true, ByteOrder: true}
+	tables, err := dialect.Script(schema.SQL, "sql", "base")
+	if err == nil {
+		var own string
+		own, err = dialect.Script(schema.SQL, "sql", p.Name())
+		tables += own
+	}
 	if err == nil {
 		_, err = conn.Exec(ctx, tables+"; SET synchronous_commit = off; SET jit = off")
 	}
@@ -192,12 +202,26 @@ func (r *recording) replay(b *testing.B, p Projection) time.Duration {
 			b.Fatal(err)
 		}
 	}
-	indexes, err := schema.SQL.ReadFile("sql/postgres/" + p.Name() + "-indexes.sql")
+	indexes, err := dialect.Script(schema.SQL, "sql", p.Name()+"-indexes")
 	if err == nil {
-		_, err = conn.Exec(ctx, "SET maintenance_work_mem = '64MB';"+string(indexes))
+		_, err = conn.Exec(ctx, "SET maintenance_work_mem = '64MB';"+indexes)
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
 	return time.Since(begun)
+}
+
+// plain writes flags as the numbers that tables hold.
+func plain(args []any) []any {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if flag, ok := arg.(bool); ok {
+			out[i] = int64(0)
+			if flag {
+				out[i] = int64(1)
+			}
+		}
+	}
+	return out
 }

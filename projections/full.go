@@ -6,12 +6,11 @@ import (
 	"annals/events/fault"
 )
 
-// withdrawing are the events of the vault after which somebody may read less
-// than before.
-var withdrawing = []string{"FolderMoved", "FolderShared", "FolderDeleted", "FolderLeft", "DocumentMoved", "DocumentDeleted"}
+// revoking are the events of the vault that may revoke somebody's access.
+var revoking = []string{"FolderMoved", "FolderShared", "FolderDeleted", "FolderLeft", "DocumentMoved", "DocumentDeleted"}
 
-// Full returns an error of kind fault.Unavailable while the read model cannot be
-// brought up to date because its disk is full. What it holds can still be read.
+// Full returns an error of kind fault.Unavailable while the read model is behind
+// because its disk is full. What it holds can be read.
 func (r *Runner) Full() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,15 +21,14 @@ func (r *Runner) fullError(cause error) error {
 	return fault.Hide(fault.Unavailable, "the read model "+r.Name()+" cannot be brought up to date: the disk is full", cause)
 }
 
-// Withdraws reports whether the log holds anything, beyond what the read model
-// has passed, after which somebody may read less than the read model says. Each
-// part of the log is looked at once.
-func (r *Runner) Withdraws(ctx context.Context) (bool, error) {
+// Revokes reports whether the log holds an event beyond the read model that may
+// revoke somebody's access. Each part of the log is read once.
+func (r *Runner) Revokes(ctx context.Context) (bool, error) {
 	r.mu.Lock()
-	after := max(r.applied, r.harmless)
+	after := max(r.applied, r.looked)
 	r.mu.Unlock()
 	for {
-		batch, through, err := r.log.Read(ctx, after, 1, withdrawing...)
+		batch, through, err := r.log.Read(ctx, after, 1, revoking...)
 		if len(batch) > 0 || err != nil {
 			return true, err
 		}
@@ -39,7 +37,7 @@ func (r *Runner) Withdraws(ctx context.Context) (bool, error) {
 		}
 		after = through
 		r.mu.Lock()
-		r.harmless = max(r.harmless, after)
+		r.looked = max(r.looked, after)
 		r.mu.Unlock()
 	}
 }

@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,39 +12,40 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
-	"annals/events/postgres"
-	"annals/events/postgres/postgrestest"
-	"annals/projections/searchindex"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
+	"annals/projections/cluster"
+	"annals/projections/control"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/searchindex/bleve"
+	"annals/projections/tables"
 
 	"github.com/google/uuid"
 )
 
 // nodeOf are the options of one more node on a database, with passages of its
 // own.
-func nodeOf(t *testing.T, log *events.Log, url string) Options {
+func nodeOf(t *testing.T, log *events.Log, url string) generation.Options {
 	t.Helper()
-	database, err := postgres.Parse(url)
+	database, err := sqldb.ParsePostgres(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, home := t.TempDir(), NewDatabase(database)
+	dir, home := t.TempDir(), tables.NewDatabase(database)
 	t.Cleanup(func() {
 		if err := home.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return Options{
+	return generation.Options{
 		Log: log, Tables: home, Logger: quiet,
-		Control: opened(t, func() (*Control, error) { return OpenSharedControl(t.Context(), database) }),
-		Own: &Own{
-			Control: opened(t, func() (*Control, error) { return OpenControl(t.Context(), filepath.Join(dir, "control.db")) }),
-			Tables:  Folder(dir),
+		Control: openedControl(t)(control.OpenShared(t.Context(), database)),
+		Own: &generation.Own{
+			Control: openedControl(t)(control.Open(t.Context(), filepath.Join(dir, "control.db"))),
+			Tables:  tables.Folder(dir),
 		},
-		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
-			return bleve.Open(filepath.Join(dir, name))
-		},
-		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
+		Search: bleve.Folder(dir),
 	}
 }
 
@@ -77,7 +77,7 @@ func leader(t *testing.T, one, other *Runner) int {
 	for {
 		_, moved := one.Moved()
 		for i, r := range []*Runner{one, other} {
-			if leads, err := r.leading(t.Context()); leads && err == nil {
+			if r.Leads() {
 				return i
 			}
 		}
@@ -90,7 +90,7 @@ func leader(t *testing.T, one, other *Runner) int {
 	}
 }
 
-func TestOneNodeLeadsAReadModelAndTheOthersFollow(t *testing.T) {
+func TestOneNodeLeadsOthersFollow(t *testing.T) {
 	t.Parallel()
 	log := newLog(t)
 	nodes, stop, url := twoNodes(t, log)
@@ -99,32 +99,32 @@ func TestOneNodeLeadsAReadModelAndTheOthersFollow(t *testing.T) {
 		for _, r := range s.All() {
 			wait(t, r, last)
 		}
-		if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 20 {
+		if got := number(t, s.Runner("vault"), `SELECT count(*) FROM documents`); got != 20 {
 			t.Errorf("a node lists %d documents, want 20", got)
 		}
 	}
-	leads := leader(t, nodes[0].Vault, nodes[1].Vault)
-	if other, err := nodes[1-leads].Vault.leading(t.Context()); other || err != nil {
-		t.Errorf("both nodes lead the vault (%v)", err)
+	leads := leader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
+	if nodes[1-leads].Runner("vault").Leads() {
+		t.Error("both nodes lead the vault")
 	}
 	for range 50 { // a change is seen at the other node as soon as its reply has come
 		last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
-		wait(t, nodes[1-leads].Vault, last)
+		wait(t, nodes[1-leads].Runner("vault"), last)
 	}
 	stop[leads]()
 	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later", Owner: "user:alice"})
-	wait(t, nodes[1-leads].Vault, last)
+	wait(t, nodes[1-leads].Runner("vault"), last)
 
-	cutAll(t, url) // and goes on by itself
+	cutAll(t, url) // and continues by itself
 	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "latest", Owner: "user:alice"})
-	wait(t, nodes[1-leads].Vault, last)
-	if got := number(t, nodes[1-leads].Vault, `SELECT count(*) FROM folders`); got != 53 {
+	wait(t, nodes[1-leads].Runner("vault"), last)
+	if got := number(t, nodes[1-leads].Runner("vault"), `SELECT count(*) FROM folders`); got != 53 {
 		t.Errorf("the vault holds %d folders, want 53", got)
 	}
 }
 
-// Who leads is told to those who only look, and that a leader is not heard of.
-func TestTheStateNamesTheNodeThatLeads(t *testing.T) {
+// State reports the leader, and whether its announcement has expired.
+func TestStateNamesLeader(t *testing.T) {
 	t.Parallel()
 	log := newLog(t)
 	nodes, stop, url := twoNodes(t, log)
@@ -140,22 +140,22 @@ func TestTheStateNamesTheNodeThatLeads(t *testing.T) {
 			t.Errorf("the state names the leader %q, silent %t (%v), want %q, %t", s.Leader, s.Silent, err, leader, silent)
 		}
 	}
-	leads := leader(t, nodes[0].Vault, nodes[1].Vault)
-	want(nodes[leads].options.Tables.(*Database).Node, false)
+	leads := leader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
+	want(nodes[leads].options.Tables.(*tables.Database).Node, false)
 	if s, err := stateOf(t, o, "passages"); err != nil || s.Leader != "" {
 		t.Errorf("passages that are not shared have the leader %q (%v)", s.Leader, err)
 	}
 	stop[0]()
 	stop[1]()
 	want("", false)
-	home := o.Tables.(*Database)
-	home.Node = nodeName() // which never told that it is there
-	s, err := home.open(t.Context(), "vault-1", "vault")
+	home := o.Tables.(*tables.Database)
+	home.Node = cluster.NewName() // which never announced itself
+	s, err := home.Open(t.Context(), "vault-1", "vault")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	if leads, err := s.lead(t.Context()); !leads || err != nil {
+	defer s.Close()
+	if leads, err := s.TryLock(t.Context()); !leads || err != nil {
 		t.Fatalf("lead = %t, %v", leads, err)
 	}
 	want(home.Node, true)
@@ -164,7 +164,7 @@ func TestTheStateNamesTheNodeThatLeads(t *testing.T) {
 // cutAll ends all sessions of a database.
 func cutAll(t *testing.T, url string) {
 	t.Helper()
-	database, err := postgres.Parse(url)
+	database, err := sqldb.ParsePostgres(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,58 +178,58 @@ func cutAll(t *testing.T, url string) {
 
 // What a node could not apply of the folder tree is trusted by none, also when
 // that node is gone.
-func TestWhatOneNodeMayNotTrustIsTrustedByNone(t *testing.T) {
+func TestStopIsSharedByNodes(t *testing.T) {
 	t.Parallel()
 	driver := memory.New()
 	log := events.NewLog(driver)
 	t.Cleanup(func() { log.Close() })
 	nodes, stop, _ := twoNodes(t, log)
 	last := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
-	wait(t, nodes[0].Vault, last)
-	wait(t, nodes[1].Vault, last)
-	leads := leader(t, nodes[0].Vault, nodes[1].Vault)
+	wait(t, nodes[0].Runner("vault"), last)
+	wait(t, nodes[1].Runner("vault"), last)
+	leads := leader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
 	at, err := driver.Append(t.Context(), events.Folders, 0, []events.Record{written("FolderLocked", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range nodes {
-		if err := s.Vault.Wait(t.Context(), at.Position); !fault.Is(err, fault.Unavailable) || s.Vault.Err() == nil {
+		if err := s.Runner("vault").Wait(t.Context(), at.Position); !fault.Is(err, fault.Unavailable) || s.Runner("vault").Err() == nil {
 			t.Errorf("Wait = %v, want an error of kind unavailable", err)
 		}
 	}
 	stop[leads]()
-	for r := nodes[1-leads].Vault; ; {
+	for r := nodes[1-leads].Runner("vault"); ; {
 		moved := movedOf(r)
 		if err := r.Err(); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("after the node that led is gone, Err = %v, want one of kind unavailable", err)
 		}
-		if r.failed() { // it leads by now, and cannot go on either
+		if r.hasStopped() { // it leads by now, and has stopped too
 			break
 		}
 		<-moved
 	}
 }
 
-// While nodes go over to another generation, whatever a reply of one told is seen
-// at the other.
-func TestNodesGoOverToAnotherGenerationWithoutAStaleRead(t *testing.T) {
+// While nodes switch to another generation, all that a reply of one node reported is
+// visible on the other.
+func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 	t.Parallel()
 	log := newLog(t)
 	nodes, _, url := twoNodes(t, log)
 	_, last := manyDocuments(t, log, 20)
-	var told atomic.Int64 // folders that a reply told of
-	told.Store(1)
+	var reported atomic.Int64 // folders that a reply has reported
+	reported.Store(1)
 	for _, s := range nodes {
-		wait(t, s.Vault, last)
+		wait(t, s.Runner("vault"), last)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for i, s := range nodes {
 		clients.Go(func() { // a writer at one node, and a reader at the other
 			for ctx.Err() == nil {
-				least := told.Load()
+				least := reported.Load()
 				var n int64
-				err := nodes[1-i].Vault.DB().QueryRowContext(ctx, `SELECT count(*) FROM folders`).Scan(&n)
+				err := nodes[1-i].Runner("vault").DB().QueryRowContext(ctx, `SELECT count(*) FROM folders`).Scan(&n)
 				if ctx.Err() != nil {
 					return
 				}
@@ -241,22 +241,22 @@ func TestNodesGoOverToAnotherGenerationWithoutAStaleRead(t *testing.T) {
 					continue
 				}
 				at := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
-				if err := s.Vault.Wait(ctx, at); err == nil {
-					told.Add(1)
+				if err := s.Runner("vault").Wait(ctx, at); err == nil {
+					reported.Add(1)
 				}
 			}
 		})
 	}
 	o := nodeOf(t, log, url)
-	generation, err := o.Rebuild(t.Context(), "vault", unheard)
+	generation, err := o.Rebuild(t.Context(), "vault", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range nodes {
-		untilServes(t, s.Vault, generation)
+		untilServes(t, s.Runner("vault"), generation)
 	}
-	for before := told.Load(); told.Load() < before+5 && !t.Failed(); { // it goes on afterwards
-		<-movedOf(nodes[0].Vault)
+	for before := reported.Load(); reported.Load() < before+5 && !t.Failed(); { // writes continue after the switch
+		<-movedOf(nodes[0].Runner("vault"))
 	}
 	stop()
 	clients.Wait()
@@ -267,23 +267,23 @@ func movedOf(r *Runner) <-chan struct{} {
 	return moved
 }
 
-// A node that a newer program leaves behind goes on with what it can read.
-func TestANodeOfAnOlderProgramGoesOnWithWhatItCanRead(t *testing.T) {
+// A node of an older program keeps the generation that it can read.
+func TestOlderNodeKeepsReadableGeneration(t *testing.T) {
 	t.Parallel()
 	log := newLog(t)
 	nodes, _, url := twoNodes(t, log)
 	_, last := manyDocuments(t, log, 3)
-	wait(t, nodes[0].Vault, last)
-	newer := spare{projection: "vault", generation: 2, version: Vault{}.Version() + 1, state: ready}
+	wait(t, nodes[0].Runner("vault"), last)
+	newer := control.Generation{Projection: "vault", Number: 2, Version: readmodel.Vault{}.Version() + 1, State: control.Ready}
 	control := nodeOf(t, log, url).Control
-	if err := errors.Join(control.setSpare(t.Context(), newer), control.serve(t.Context(), newer)); err != nil {
+	if err := errors.Join(control.Save(t.Context(), newer), control.Activate(t.Context(), newer)); err != nil {
 		t.Fatal(err)
 	}
 	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later", Owner: "user:alice"})
 	for _, s := range nodes {
-		wait(t, s.Vault, last)
-		if s.Vault.Generation() != 1 {
-			t.Errorf("generation %d serves, which this program cannot read", s.Vault.Generation())
+		wait(t, s.Runner("vault"), last)
+		if s.Runner("vault").Generation() != 1 {
+			t.Errorf("generation %d serves, which this program cannot read", s.Runner("vault").Generation())
 		}
 	}
 }

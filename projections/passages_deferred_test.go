@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel/passages"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 
@@ -14,9 +15,9 @@ import (
 
 // A document with very much text is taken in pieces, between which others come
 // and it may itself be moved.
-func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
+func TestSmallDocumentIndexedBeforeLargeOne(t *testing.T) {
 	heavy(t)
-	const sections = 5*deferredPassages + 7
+	const sections = 5*passages.DeferredPassages + 7
 	log, dir := newLog(t), t.TempDir()
 	from, to, large, small := uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	engine, err := bleve.Open(filepath.Join(dir, "index"))
@@ -24,7 +25,7 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	var most, all int
-	r, err := newRunner(t.Context(), log, &Passages{Engine: sized{engine, &most, &all}}, homeIn(t, dir), "passages", quiet)
+	r, err := runnerOver(t.Context(), log, &passages.Projection{Engine: sized{engine, &most, &all}}, homeIn(t, dir), "passages", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	}
 	piece := func() {
 		t.Helper()
-		if more, err := r.later(t.Context()); err != nil || !more {
+		if more, err := r.doDeferred(t.Context()); err != nil || !more {
 			t.Fatalf("a piece of the large document: %t, %v", more, err)
 		}
 	}
@@ -83,8 +84,8 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	if n, all := in(to, "lighthouse"), in(from, "lighthouse"); n != sections || all != sections {
 		t.Errorf("in the folder that the large document was moved to %d passages are found, and %d above it, want %d", n, all, sections)
 	}
-	if most > deferredPassages {
-		t.Errorf("the index takes %d passages at once, want %d at most", most, deferredPassages)
+	if most > passages.DeferredPassages {
+		t.Errorf("the index takes %d passages at once, want %d at most", most, passages.DeferredPassages)
 	}
 
 	// A change of it waits in the same way, and so do many documents that are not
@@ -94,18 +95,18 @@ func TestASmallDocumentIsFoundBeforeALargeOneThatCameFirst(t *testing.T) {
 	}
 	const many = 10
 	for range many {
-		filed(uuid.New(), "dovecote", deferredPassages-1)
+		filed(uuid.New(), "dovecote", passages.DeferredPassages-1)
 	}
 	last = filed(uuid.New(), "quagmire", 3)
-	if n := reach(last); n > indexPassages+3 {
+	if n := reach(last); n > passages.IndexPassages+3 {
 		t.Errorf("of many documents the index takes %d passages in one step, want no more than a batch", n)
 	}
 	if n := in(from, "quagmire"); n != 3 {
 		t.Errorf("of a small document behind many larger ones %d passages are found, want 3", n)
 	}
 	steps(t, r)
-	if n := in(from, "dovecote"); n != many*(deferredPassages-1) {
-		t.Errorf("of the larger ones %d passages are found, want %d", n, many*(deferredPassages-1))
+	if n := in(from, "dovecote"); n != many*(passages.DeferredPassages-1) {
+		t.Errorf("of the larger ones %d passages are found, want %d", n, many*(passages.DeferredPassages-1))
 	}
 	if n := number(t, r, `SELECT (SELECT count(*) FROM deferred) + (SELECT count(*) FROM unindexed)`); n > 0 {
 		t.Errorf("%d documents still wait", n)

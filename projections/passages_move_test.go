@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel/passages"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 
@@ -17,7 +18,7 @@ import (
 func found(t testing.TB, r *Runner, folder uuid.UUID, word string) int {
 	t.Helper()
 	q := searchindex.Query{Text: word, All: true, Folders: []string{folder.String()}, Limit: searchindex.MaxLimit}
-	hits, err := r.Projection.(*Passages).Engine.Search(t.Context(), q)
+	hits, err := r.Projection.(*passages.Projection).Engine.Search(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +51,9 @@ func moveMany(t testing.TB, log *events.Log, documents int) (move events.FolderM
 	return move, from, last
 }
 
-func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
+func TestNewDocumentsIndexedDuringRelabelling(t *testing.T) {
 	heavy(t)
-	const filed, documents = 5, 8 * deferredPassages
+	const filed, documents = 5, 8 * passages.DeferredPassages
 	log, other := newLog(t), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: other, Name: "other"})
 	move, from, last := moveMany(t, log, documents)
@@ -71,7 +72,7 @@ func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
 		}
 		return nil
 	}
-	r := started(t, log, &Passages{Engine: watched{engine, func() error {
+	r := started(t, log, &passages.Projection{Engine: watched{engine, func() error {
 		if held.Load() {
 			return hold()
 		}
@@ -91,7 +92,7 @@ func TestWhatIsNewIsFoundWhileAMovedFolderIsLabelledAnew(t *testing.T) {
 		<-leave
 		wait(t, r, at)
 		if number(t, r, `SELECT count(*) FROM deferred`) == 0 {
-			t.Fatal("no document waits to be labelled anew, too few to tell")
+			t.Fatal("no document waits to be relabelled: too few to test")
 		}
 	}
 	held.Store(false)
@@ -134,7 +135,7 @@ func BenchmarkImportsWhileAMovedFolderIsLabelledAnew(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := started(b, log, &Passages{Engine: engine})
+	r := started(b, log, &passages.Projection{Engine: engine})
 	wait(b, r, last)
 	for b.Loop() {
 		if number(b, r, `SELECT count(*) FROM deferred`) == 0 {
@@ -152,7 +153,7 @@ func TestLabellingGoesOnAfterARestart(t *testing.T) {
 	from, to, folder := uuid.New(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: from, Name: "from"}, events.FolderCreated{Folder: to, Name: "to"},
 		events.FolderCreated{Folder: folder, Parent: from, Name: "folder"})
-	const documents = deferredPassages + 10
+	const documents = passages.DeferredPassages + 10
 	var first, removed uuid.UUID
 	for i := range documents {
 		document, _ := fileInto(t, log, folder, "lighthouse")
@@ -178,7 +179,7 @@ func TestLabellingGoesOnAfterARestart(t *testing.T) {
 	if n := number(t, r, since); events.Position(n) != moved-1 {
 		t.Errorf("all moves up to %d are shown, want %d", n, moved-1)
 	}
-	if more, err := r.later(t.Context()); err != nil || !more {
+	if more, err := r.doDeferred(t.Context()); err != nil || !more {
 		t.Fatalf("later() = %v, %v", more, err)
 	}
 	if n := number(t, r, waiting); n == 0 || n == documents-2 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel/passages"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 
@@ -26,7 +27,7 @@ func (w watched) Apply(ctx context.Context, b searchindex.Batch) error {
 	return errors.Join(w.Index.Apply(ctx, b), w.applied())
 }
 
-// write makes a text of so many sections that all hold a word.
+// write adds a text with a number of sections that all hold a word.
 func write(t testing.TB, log *events.Log, document uuid.UUID, version int, word string, sections int) events.Content {
 	t.Helper()
 	stream := events.TextStream(document, version-1)
@@ -50,7 +51,7 @@ func find(ctx context.Context, r *Runner, engine searchindex.Engine, q searchind
 			return found, err
 		}
 		for _, h := range hits {
-			document, version, section, number, _ := ParsePassageID(h.ID)
+			document, version, section, number, _ := passages.ParseID(h.ID)
 			var n int
 			err := r.DB().QueryRowContext(ctx, `SELECT count(*) FROM passages p JOIN documents d ON d.id = p.document AND d.shown = p.version
 				WHERE p.document = $1 AND p.version = $2 AND p.section = $3 AND p.number = $4`, document, version, section, number).Scan(&n)
@@ -66,7 +67,7 @@ func find(ctx context.Context, r *Runner, engine searchindex.Engine, q searchind
 
 func TestARevisionIsShownInOneStep(t *testing.T) {
 	heavy(t)
-	const sections = 2*indexPassages + 100 // three batches of the index
+	const sections = 2*passages.IndexPassages + 100 // three batches of the index
 	log, dir, folder, document := newLog(t), t.TempDir(), uuid.New(), uuid.New()
 	engine, err := bleve.Open(filepath.Join(dir, "index"))
 	if err != nil {
@@ -80,8 +81,8 @@ func TestARevisionIsShownInOneStep(t *testing.T) {
 		return err
 	}
 	applied := func() error { return nil }
-	watch := &Passages{Engine: watched{engine, func() error { return applied() }}}
-	if r, err = newRunner(t.Context(), log, watch, homeIn(t, dir), "passages", quiet); err != nil {
+	watch := &passages.Projection{Engine: watched{engine, func() error { return applied() }}}
+	if r, err = runnerOver(t.Context(), log, watch, homeIn(t, dir), "passages", quiet); err != nil {
 		t.Fatal(err)
 	}
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
@@ -113,7 +114,7 @@ func steps(t *testing.T, r *Runner) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting, err := r.later(t.Context())
+		waiting, err := r.doDeferred(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +124,7 @@ func steps(t *testing.T, r *Runner) {
 	}
 }
 
-func TestTextsOfEarlierVersionsAreKeptUntilTheDocumentIsDeleted(t *testing.T) {
+func TestEarlierTextsKeptUntilDeletion(t *testing.T) {
 	for name, end := range map[string]func(document, folder uuid.UUID) (string, events.Data){
 		"document": func(document, _ uuid.UUID) (string, events.Data) {
 			return events.DocumentStream(document), events.DocumentDeleted{Version: 4}
@@ -141,7 +142,7 @@ func TestTextsOfEarlierVersionsAreKeptUntilTheDocumentIsDeleted(t *testing.T) {
 			r := newPassages(t, log, t.TempDir())
 			steps(t, r)
 			texts := `SELECT t.stream || ': ' || ` + asText("s.text") + ` FROM sections s JOIN texts t ON t.id = s.text_id ORDER BY t.stream, s.section`
-			prefix, err := textPrefix(document.String())
+			prefix, err := passages.TextPrefix(document.String())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,12 +157,12 @@ func TestTextsOfEarlierVersionsAreKeptUntilTheDocumentIsDeleted(t *testing.T) {
 			write(t, log, document, 5, "five", 1)
 			stream, data := end(document, folder)
 			add(t, log, stream, data)
-			write(t, log, document, 5, "six", 1) // a reading that goes on for a while
+			write(t, log, document, 5, "six", 1) // a long extraction
 			steps(t, r)
 			if got := rows(t, r, texts); got != "" {
 				t.Errorf("of the deleted document the texts are left:\n%s", got)
 			}
-			if n, err := r.Projection.(*Passages).Engine.Count(t.Context()); err != nil || n != 0 {
+			if n, err := r.Projection.(*passages.Projection).Engine.Count(t.Context()); err != nil || n != 0 {
 				t.Errorf("the index holds %d passages of it (%v)", n, err)
 			}
 			if err := r.close(); err != nil {
@@ -171,26 +172,26 @@ func TestTextsOfEarlierVersionsAreKeptUntilTheDocumentIsDeleted(t *testing.T) {
 	}
 }
 
-func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
+func TestInterruptedRevisionContinues(t *testing.T) {
 	log, dir, folder, document := newLog(t), t.TempDir(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
 	add(t, log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, log, document, 1, "lighthouse", 3)})
 	r := newPassages(t, log, dir)
 	steps(t, r)
-	add(t, log, events.DocumentStream(document), events.DocumentRevised{Version: 2, Content: write(t, log, document, 2, "windmill", indexPassages+100)})
-	batch, through, err := log.Read(t.Context(), r.Position(), 10*indexPassages, r.Types()...)
+	add(t, log, events.DocumentStream(document), events.DocumentRevised{Version: 2, Content: write(t, log, document, 2, "windmill", passages.IndexPassages+100)})
+	batch, through, err := log.Read(t.Context(), r.Position(), 10*passages.IndexPassages, r.Types()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
+	if err := r.serving.ApplyBatch(t.Context(), batch, through); err != nil {
 		t.Fatal(err)
 	}
 	// One batch is in the index when the program ends.
-	f, err := r.Projection.(*Passages).newFlush(t.Context(), r.serving.store)
+	f, err := r.Projection.(*passages.Projection).NewFlush(t.Context(), r.serving.Store())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.page(t.Context()); err != nil {
+	if _, err := f.Page(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.close(); err != nil {
@@ -198,21 +199,21 @@ func TestARevisionThatWasCutOffIsTakenUpAgain(t *testing.T) {
 	}
 
 	r = newPassages(t, log, dir)
-	engine := r.Projection.(*Passages).Engine
+	engine := r.Projection.(*passages.Projection).Engine
 	q := searchindex.Query{Text: "lighthouse windmill", All: true}
 	if found, err := find(t.Context(), r, engine, q); err != nil || len(found) != 1 || found[1] != 3 {
-		t.Errorf("before it goes on, a search finds %v (%v), want the 3 passages of version 1", found, err)
+		t.Errorf("before it continues, a search finds %v (%v), want the 3 passages of version 1", found, err)
 	}
 	steps(t, r)
-	if found, err := find(t.Context(), r, engine, q); err != nil || len(found) != 1 || found[2] != indexPassages+100 {
-		t.Errorf("after it went on, a search finds %v (%v), want the %d passages of version 2", found, err, indexPassages+100)
+	if found, err := find(t.Context(), r, engine, q); err != nil || len(found) != 1 || found[2] != passages.IndexPassages+100 {
+		t.Errorf("after it went on, a search finds %v (%v), want the %d passages of version 2", found, err, passages.IndexPassages+100)
 	}
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testing.T) {
+func TestFlushForgetsDuringLargeDocument(t *testing.T) {
 	heavy(t)
 	log, folder := newLog(t), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
@@ -222,7 +223,7 @@ func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testi
 		add(t, log, stream, events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: write(t, log, document, 1, word, sections)})
 		return stream
 	}
-	const old, added = 2*indexPassages + 500, indexPassages + 500
+	const old, added = 2*passages.IndexPassages + 500, passages.IndexPassages + 500
 	streams := []string{file("lighthouse", old), file("lighthouse", old)}
 	r := newPassages(t, log, t.TempDir())
 	steps(t, r)
@@ -234,11 +235,11 @@ func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
+	if err := r.serving.ApplyBatch(t.Context(), batch, through); err != nil {
 		t.Fatal(err)
 	}
-	p := r.Projection.(*Passages)
-	if err := p.Flush(t.Context(), r.serving.store, through); err != nil {
+	p := r.Projection.(*passages.Projection)
+	if err := p.Flush(t.Context(), r.serving.Store(), through); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := p.Engine.Count(t.Context()); err != nil || n != added {
@@ -252,7 +253,7 @@ func TestWhatIsForgottenLeavesTheIndexThoughANewDocumentFillsItsBatches(t *testi
 	}
 }
 
-func TestWhatArrivesInADeletedFolderIsNotIndexed(t *testing.T) {
+func TestDocumentInDeletedFolderNotIndexed(t *testing.T) {
 	log, gone, kept := newLog(t), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: gone, Name: "gone"}, events.FolderCreated{Folder: kept, Name: "kept"})
 	late, _ := fileInto(t, log, kept, "lighthouse")
@@ -267,10 +268,10 @@ func TestWhatArrivesInADeletedFolderIsNotIndexed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // a second time, as after a crash
-		if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
+		if err := r.serving.ApplyBatch(t.Context(), batch, through); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
+		if err := r.Projection.(*passages.Projection).Flush(t.Context(), r.serving.Store(), through); err != nil {
 			t.Fatal(err)
 		}
 		if got := rows(t, r, `SELECT id FROM documents`); got != passing.String() {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel"
+	"annals/projections/readmodel/passages"
 	"annals/projections/searchindex/bleve"
 
 	"github.com/google/uuid"
@@ -18,7 +20,7 @@ func newPassages(t *testing.T, log *events.Log, dir string) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet)
+	r, err := runnerOver(t.Context(), log, &passages.Projection{Engine: engine}, homeIn(t, dir), "passages", quiet)
 	if err != nil {
 		engine.Close()
 		t.Fatal(err)
@@ -56,13 +58,13 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 	}
 	var before string
 	for range 3 {
-		if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
+		if err := r.serving.ApplyBatch(t.Context(), batch, through); err != nil {
 			t.Fatal(err)
 		}
 		if n := number(t, r, `SELECT count(*) FROM passages p JOIN sections s ON s.id = p.row WHERE s.text = $1`, []byte("The text of version three.")); n != 1 {
 			t.Fatalf("%d passages of the last version, want 1", n)
 		}
-		if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
+		if err := r.Projection.(*passages.Projection).Flush(t.Context(), r.serving.Store(), through); err != nil {
 			t.Fatal(err)
 		}
 		after := dump(t, r)
@@ -78,7 +80,7 @@ func TestPassagesAppliedAgainStayAsTheyAre(t *testing.T) {
 
 // A crash may leave the index behind the tables by any number of events, all of
 // which are then applied again.
-func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
+func TestApplyIsIdempotent(t *testing.T) {
 	heavy(t)
 	for name, end := range map[string]func(folder uuid.UUID) (events.Data, bool){
 		"live":           func(uuid.UUID) (events.Data, bool) { return nil, false },
@@ -115,11 +117,11 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, part := range [][]events.Event{batch, batch[again:]} {
-					if err := r.serving.applyAll(t.Context(), part, through); err != nil {
+					if err := r.serving.ApplyBatch(t.Context(), part, through); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := r.Projection.(*Passages).Flush(t.Context(), r.serving.store, through); err != nil {
+				if err := r.Projection.(*passages.Projection).Flush(t.Context(), r.serving.Store(), through); err != nil {
 					t.Fatal(err)
 				}
 				var text string
@@ -137,7 +139,7 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 				}
 				return text
 			}
-			batch, _, err := log.Read(t.Context(), 0, 100, (*Passages)(nil).Types()...)
+			batch, _, err := log.Read(t.Context(), 0, 100, (*passages.Projection)(nil).Types()...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +153,7 @@ func TestWhatIsAppliedAgainFromAnywhereLeavesWhatARebuildMakes(t *testing.T) {
 	}
 }
 
-func TestADocumentThatWentWithItsFolderCanStillBeSpokenOf(t *testing.T) {
+func TestEventsOfDocumentInDeletedFolder(t *testing.T) {
 	log := newLog(t)
 	document := revised(t, log)
 	batch, _, err := log.Read(t.Context(), 0, 100, "FolderCreated")
@@ -183,7 +185,7 @@ func TestADocumentThatWentWithItsFolderCanStillBeSpokenOf(t *testing.T) {
 	}
 }
 
-func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
+func TestIndexThatLostDataIsNotServed(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	revised(t, log)
 	r := newPassages(t, log, dir)
@@ -198,10 +200,10 @@ func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if r, err := newRunner(t.Context(), log, &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
+	if r, err := runnerOver(t.Context(), log, &passages.Projection{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
 		t.Errorf("tables at position %d were opened over an empty index", r.Position())
 	}
-	if r, err := newRunner(t.Context(), newLog(t), Vault{}, homeIn(t, dir), "vault", quiet); err != nil {
+	if r, err := runnerOver(t.Context(), newLog(t), readmodel.Vault{}, homeIn(t, dir), "vault", quiet); err != nil {
 		t.Error(err)
 	} else if err := r.close(); err != nil {
 		t.Error(err)
@@ -215,7 +217,7 @@ func TestAnIndexThatLostWhatItHeldIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if _, err := newRunner(t.Context(), newLog(t), &Passages{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
+	if _, err := runnerOver(t.Context(), newLog(t), &passages.Projection{Engine: engine}, homeIn(t, dir), "passages", quiet); err == nil {
 		t.Error("a read model was opened over a log that ends before it")
 	}
 }

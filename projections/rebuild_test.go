@@ -2,8 +2,8 @@ package projections
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +13,10 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb/postgrestest"
+	"annals/projections/control"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 
@@ -22,9 +25,9 @@ import (
 
 // optionsIn are those of one process: another call for the same folder is
 // another process.
-func optionsIn(t *testing.T, log *events.Log, dir string) Options {
+func optionsIn(t *testing.T, log *events.Log, dir string) generation.Options {
 	t.Helper()
-	control, err := OpenControl(t.Context(), filepath.Join(dir, "control.db"))
+	control, err := control.Open(t.Context(), filepath.Join(dir, "control.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +36,14 @@ func optionsIn(t *testing.T, log *events.Log, dir string) Options {
 			t.Error(err)
 		}
 	})
-	return Options{
+	return generation.Options{
 		Log: log, Control: control, Tables: homeIn(t, dir), Logger: quiet,
-		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
-			return bleve.Open(filepath.Join(dir, name))
-		},
-		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
+		Search: bleve.Folder(dir),
 	}
 }
 
 // serve runs all read models until the test or stop ends them.
-func serve(t *testing.T, o Options) (s *Set, stop func()) {
+func serve(t *testing.T, o generation.Options) (s *Set, stop func()) {
 	t.Helper()
 	s, err := Open(t.Context(), o)
 	if err != nil {
@@ -80,8 +80,6 @@ func untilServes(t *testing.T, r *Runner, generation int) {
 	}
 }
 
-func unheard(done, head events.Position) {}
-
 // manyDocuments fills a log with documents of one folder.
 func manyDocuments(t *testing.T, log *events.Log, n int) (folder uuid.UUID, last events.Position) {
 	t.Helper()
@@ -93,13 +91,13 @@ func manyDocuments(t *testing.T, log *events.Log, n int) (folder uuid.UUID, last
 	return folder, last
 }
 
-func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
+func TestSwitchHasNoGap(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	folder, last := manyDocuments(t, log, 30)
 	o := optionsIn(t, log, dir)
 	s, end := serve(t, o)
-	wait(t, s.Vault, last)
-	wait(t, s.Passages, last)
+	wait(t, s.Runner("vault"), last)
+	wait(t, s.Runner("passages"), last)
 	var want atomic.Int64 // documents that every read must find
 	want.Store(30)
 	ctx, stop := context.WithCancel(t.Context())
@@ -109,7 +107,7 @@ func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
 			for ctx.Err() == nil {
 				least := want.Load()
 				var n int64
-				if err := s.Vault.DB().QueryRowContext(t.Context(), `SELECT count(*) FROM documents`).Scan(&n); err != nil || n < least {
+				if err := s.Runner("vault").DB().QueryRowContext(t.Context(), `SELECT count(*) FROM documents`).Scan(&n); err != nil || n < least {
 					t.Errorf("the vault lists %d documents (%v), want %d", n, err, least)
 				}
 				hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lighthouse", Granted: []string{folder.String()}, Limit: searchindex.MaxLimit})
@@ -123,8 +121,8 @@ func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
 	rebuilt := make(chan error, 1)
 	go func() {
 		for range 2 {
-			for _, r := range []*Runner{s.Vault, s.Passages} {
-				generation, err := other.Rebuild(t.Context(), r.Name(), unheard)
+			for _, r := range []*Runner{s.Runner("vault"), s.Runner("passages")} {
+				generation, err := other.Rebuild(t.Context(), r.Name(), nil)
 				if err != nil {
 					rebuilt <- err
 					return
@@ -143,22 +141,22 @@ func TestReadsSeeNoGapWhileAnotherGenerationTakesOver(t *testing.T) {
 		default:
 		}
 		_, last = fileInto(t, log, folder, "lighthouse")
-		wait(t, s.Vault, last)
-		wait(t, s.Passages, last)
+		wait(t, s.Runner("vault"), last)
+		wait(t, s.Runner("passages"), last)
 	}
-	if vault, passages := s.Vault.Generation(), s.Passages.Generation(); vault != 3 || passages != 3 {
+	if vault, passages := s.Runner("vault").Generation(), s.Runner("passages").Generation(); vault != 3 || passages != 3 {
 		t.Errorf("generations %d of the vault and %d of the passages serve, want 3", vault, passages)
 	}
 	stop()
 	readers.Wait()
 	end()
-	o.clear(t.Context(), Vault{}) // what the end may have cut off
-	if there := generations(t, o.Tables, Vault{}); len(there) != 2 {
+	o.RemoveGivenUp(t.Context(), readmodel.Vault{}) // what the end may have cut off
+	if there := generations(t, o.Tables, readmodel.Vault{}); len(there) != 2 {
 		t.Errorf("of the vault's generations there are %v, want the one that serves and the one before", there)
 	}
 }
 
-func TestARebuiltReadModelHasTheIndexesOfTheOneThatServes(t *testing.T) {
+func TestRebuildCreatesSameIndexes(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 3)
 	o := optionsIn(t, log, dir)
@@ -180,7 +178,7 @@ func TestARebuiltReadModelHasTheIndexesOfTheOneThatServes(t *testing.T) {
 			t.Errorf("%s has no index", r.Name())
 		}
 		wait(t, r, last)
-		generation, err := o.Rebuild(t.Context(), r.Name(), unheard)
+		generation, err := o.Rebuild(t.Context(), r.Name(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +191,7 @@ func TestARebuiltReadModelHasTheIndexesOfTheOneThatServes(t *testing.T) {
 
 func TestARebuildThatWasInterruptedGoesOn(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
-	_, last := manyDocuments(t, log, batchSize)
+	_, last := manyDocuments(t, log, generation.BatchSize)
 	o := optionsIn(t, log, dir)
 	_, stop := serve(t, o)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -208,18 +206,18 @@ func TestARebuildThatWasInterruptedGoesOn(t *testing.T) {
 	stop()
 	s, _ := serve(t, o) // a start must leave it alone
 	first := events.Position(-1)
-	generation, err := o.Rebuild(t.Context(), "vault", func(done, _ events.Position) {
+	made, err := o.Rebuild(t.Context(), "vault", func(done, _ events.Position) {
 		if first < 0 {
 			first = done
 		}
 	})
-	if err != nil || generation != 2 || first != reached {
-		t.Errorf("the next rebuild made generation %d from position %d on (%v), want 2 from %d", generation, first, err, reached)
+	if err != nil || made != 2 || first != reached {
+		t.Errorf("the next rebuild made generation %d from position %d on (%v), want 2 from %d", made, first, err, reached)
 	}
-	untilServes(t, s.Vault, 2)
-	wait(t, s.Vault, last)
-	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != batchSize {
-		t.Errorf("the rebuilt vault holds %d documents, want %d", got, batchSize)
+	untilServes(t, s.Runner("vault"), 2)
+	wait(t, s.Runner("vault"), last)
+	if got := number(t, s.Runner("vault"), `SELECT count(*) FROM documents`); got != generation.BatchSize {
+		t.Errorf("the rebuilt vault holds %d documents, want %d", got, generation.BatchSize)
 	}
 }
 
@@ -238,7 +236,7 @@ func TestOneCanGoBackToWhatServedBefore(t *testing.T) {
 					continue
 				}
 				for _, move := range []func() (int, error){
-					func() (int, error) { return o.Rebuild(t.Context(), name, unheard) },
+					func() (int, error) { return o.Rebuild(t.Context(), name, nil) },
 					func() (int, error) { return o.Back(t.Context(), name) }, // to what has not seen the last document
 					func() (int, error) { return o.Back(t.Context(), name) },
 				} {
@@ -277,67 +275,67 @@ func TestARebuildThatFailsLeavesWhatServes(t *testing.T) {
 	folder, last := manyDocuments(t, log, 5)
 	o := optionsIn(t, log, dir)
 	s, _ := serve(t, o)
-	wait(t, s.Vault, last)
+	wait(t, s.Runner("vault"), last)
 	last = add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "torn"})
-	wait(t, s.Vault, last)
-	if _, err := o.rebuild(t.Context(), poisoned{name: "torn"}, unheard); err == nil {
+	wait(t, s.Runner("vault"), last)
+	if _, err := o.Make(t.Context(), poisoned{name: "torn"}, nil); err == nil {
 		t.Error("a rebuild ends well though an event of the folder tree cannot be applied")
 	}
-	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 5 || s.Vault.Generation() != 1 {
-		t.Errorf("after a rebuild that failed generation %d serves with %d documents, want 1 with 5", s.Vault.Generation(), got)
+	if got := number(t, s.Runner("vault"), `SELECT count(*) FROM documents`); got != 5 || s.Runner("vault").Generation() != 1 {
+		t.Errorf("after a rebuild that failed generation %d serves with %d documents, want 1 with 5", s.Runner("vault").Generation(), got)
 	}
 
 	// One that is damaged when it is to serve is given up.
-	generation, err := o.Control.nextGeneration(t.Context(), "vault")
+	made, err := o.Control.NextNumber(t.Context(), "vault")
 	if err != nil {
 		t.Fatal(err)
 	}
-	spoil(t, o.Tables, generationName(Vault{}, generation))
-	damaged := spare{projection: "vault", generation: generation, version: Vault{}.Version(), state: ready}
-	if err := o.Control.setSpare(t.Context(), damaged); err != nil {
+	spoil(t, o.Tables, generation.NameOf(readmodel.Vault{}, made))
+	damaged := control.Generation{Projection: "vault", Number: made, Version: readmodel.Vault{}.Version(), State: control.Ready}
+	if err := o.Control.Save(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}
-	o.takeUp(t.Context(), s.Vault, damaged)
-	if serves, pending, err := o.Control.Pending(t.Context(), "vault", generation); serves || pending || err != nil {
+	activate(t.Context(), o, s.Runner("vault"), damaged)
+	if serves, pending, err := o.Control.Pending(t.Context(), "vault", made); serves || pending || err != nil {
 		t.Errorf("a damaged generation serves: %t, is still to be taken up: %t (%v)", serves, pending, err)
 	}
-	if there := generations(t, o.Tables, Vault{}); slices.Contains(there, generation) {
+	if there := generations(t, o.Tables, readmodel.Vault{}); slices.Contains(there, made) {
 		t.Errorf("the damaged one is still among %v", there)
 	}
-	if got := number(t, s.Vault, `SELECT count(*) FROM documents`); got != 5 {
+	if got := number(t, s.Runner("vault"), `SELECT count(*) FROM documents`); got != 5 {
 		t.Errorf("the vault holds %d documents, want 5", got)
 	}
 }
 
 // What was replaced because it could not be opened is deleted, also where a
 // crash came between.
-func TestAReplacedGenerationLeavesNothingBehind(t *testing.T) {
+func TestReplacedGenerationIsRemoved(t *testing.T) {
 	o := optionsIn(t, newLog(t), t.TempDir())
 	_, stop := serve(t, o)
 	stop()
-	if err := o.Control.setGeneration(t.Context(), "vault", Vault{}.Version(), 2); err != nil {
+	if err := o.Control.Replace(t.Context(), "vault", readmodel.Vault{}.Version(), 2); err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := o.open(t.Context(), Vault{})
+	r, _, err := openRunner(t, o, readmodel.Vault{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
-	if there := generations(t, o.Tables, Vault{}); len(there) != 1 || r.Generation() != 3 {
+	if there := generations(t, o.Tables, readmodel.Vault{}); len(there) != 1 || r.Generation() != 3 {
 		t.Errorf("generation %d serves, of the vault's there are %v", r.Generation(), there)
 	}
 }
 
-func TestAProjectionIsRebuiltByOneAtATime(t *testing.T) {
+func TestOneRebuildAtATime(t *testing.T) {
 	dir := t.TempDir()
 	var inside, most atomic.Int32
 	var all sync.WaitGroup
 	for range 4 {
 		o := optionsIn(t, newLog(t), dir)
 		all.Go(func() {
-			err := o.Control.alone(t.Context(), "vault", func(context.Context) error {
+			err := o.Control.WhileRebuilding(t.Context(), "vault", func(context.Context) error {
 				n := inside.Add(1)
 				most.Store(max(most.Load(), n))
 				inside.Add(-1)
@@ -353,8 +351,13 @@ func TestAProjectionIsRebuiltByOneAtATime(t *testing.T) {
 		t.Errorf("%d were at it at once", most.Load())
 	}
 	o := optionsIn(t, newLog(t), dir)
-	err := o.Control.alone(t.Context(), "vault", func(ctx context.Context) error {
-		if _, err := o.Control.db.ExecContext(ctx, `UPDATE leases SET holder = 'another'`); err != nil {
+	second, err := sql.Open("sqlite", filepath.Join(dir, "control.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	err = o.Control.WhileRebuilding(t.Context(), "vault", func(ctx context.Context) error {
+		if _, err := second.ExecContext(ctx, `UPDATE leases SET holder = 'another'`); err != nil {
 			return err
 		}
 		<-ctx.Done()
@@ -368,19 +371,19 @@ func TestAProjectionIsRebuiltByOneAtATime(t *testing.T) {
 // newer is the vault's projection of a later version, which can read older
 // tables from one version on.
 type newer struct {
-	Vault
+	readmodel.Vault
 	oldest int
 }
 
-func (newer) Version() int  { return Vault{}.Version() + 1 }
+func (newer) Version() int  { return readmodel.Vault{}.Version() + 1 }
 func (n newer) Oldest() int { return n.oldest }
 
-func TestAnOlderVersionServesWhileItIsMadeAnewWhereItCanBeRead(t *testing.T) {
+func TestReadableOlderVersionServesDuringRebuild(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 5)
 	o := optionsIn(t, log, dir)
 	s, stop := serve(t, o)
-	wait(t, s.Vault, last)
+	wait(t, s.Runner("vault"), last)
 	stop()
 	for _, c := range []struct {
 		p          newer
@@ -388,15 +391,15 @@ func TestAnOlderVersionServesWhileItIsMadeAnewWhereItCanBeRead(t *testing.T) {
 		generation int
 		documents  int
 	}{
-		{newer{oldest: Vault{}.Version()}, true, 1, 5},
+		{newer{oldest: readmodel.Vault{}.Version()}, true, 1, 5},
 		{newer{oldest: newer{}.Version()}, false, 2, 0},
 	} {
-		r, aged, err := o.open(t.Context(), c.p)
+		r, aged, err := openRunner(t, o, c.p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := number(t, r, `SELECT count(*) FROM documents`); aged != c.aged || r.Generation() != c.generation || got != c.documents {
-			t.Errorf("read from version %d on: generation %d serves with %d documents, to be made anew: %t; want generation %d, %d, %t",
+			t.Errorf("read from version %d on: generation %d serves with %d documents, to be rebuilt: %t; want generation %d, %d, %t",
 				c.p.oldest, r.Generation(), got, aged, c.generation, c.documents, c.aged)
 		}
 		if err := r.close(); err != nil {
@@ -405,18 +408,18 @@ func TestAnOlderVersionServesWhileItIsMadeAnewWhereItCanBeRead(t *testing.T) {
 	}
 }
 
-func TestWhatWasRebuiltForAVersionServesAtItsFirstStart(t *testing.T) {
+func TestRebuiltVersionServesAtFirstStart(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 5)
 	o := optionsIn(t, log, dir)
 	_, stop := serve(t, o)
 	p := newer{oldest: newer{}.Version()}
-	generation, err := o.rebuild(t.Context(), p, unheard) // beside a server of the version before
+	generation, err := o.Make(t.Context(), p, nil) // while a server of the previous version runs
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	r, aged, err := o.open(t.Context(), p)
+	r, aged, err := openRunner(t, o, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,34 +431,43 @@ func TestWhatWasRebuiltForAVersionServesAtItsFirstStart(t *testing.T) {
 	}
 }
 
-func TestAReadModelOfAnOlderVersionIsReplacedInTheBackground(t *testing.T) {
+func TestOlderVersionIsRebuiltInBackground(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 5)
 	o := optionsIn(t, log, dir)
 	_, stop := serve(t, o)
 	stop()
-	p := newer{oldest: Vault{}.Version()}
-	r, aged, err := o.open(t.Context(), p)
+	p := newer{oldest: readmodel.Vault{}.Version()}
+	r, aged, err := openRunner(t, o, p)
 	if err != nil || !aged {
 		t.Fatalf("aged %t: %v", aged, err)
 	}
 	set := &Set{options: o}
-	set.renew(t.Context(), p)
-	found, err := o.Control.readySpares(t.Context())
-	if err != nil || len(found) != 1 || found[0].version != p.Version() {
+	set.rebuild(t.Context(), p)
+	found, err := o.Control.AllReady(t.Context())
+	if err != nil || len(found) != 1 || found[0].Version != p.Version() {
 		t.Fatalf("ready to serve are %+v (%v), want one of version %d", found, err, p.Version())
 	}
-	o.takeUp(t.Context(), r, found[0])
+	activate(t.Context(), o, r, found[0])
 	if got := number(t, r, `SELECT count(*) FROM documents`); got != 5 || r.Generation() != 2 || r.Position() < last {
 		t.Errorf("generation %d serves with %d documents at %d, want 2 with 5 at %d", r.Generation(), got, r.Position(), last)
 	}
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
-	if r, aged, err = o.open(t.Context(), p); err != nil || aged || r.Generation() != 2 {
+	if r, aged, err = openRunner(t, o, p); err != nil || aged || r.Generation() != 2 {
 		t.Fatalf("the next start opens an old one: %t, %v", aged, err)
 	}
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// openRunner opens the generation of a projection that is to serve.
+func openRunner(t testing.TB, o generation.Options, p readmodel.Projection) (r *Runner, aged bool, err error) {
+	g, aged, err := o.Open(t.Context(), p)
+	if err != nil {
+		return nil, false, err
+	}
+	return newRunner(g), aged, nil
 }

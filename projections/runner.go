@@ -10,111 +10,106 @@ import (
 	"annals/events"
 	"annals/events/disk"
 	"annals/events/fault"
+	"annals/events/sqldb"
+	"annals/projections/cluster"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 )
 
 const (
-	// gather is how long the loop lets events come together while nobody
-	// waits for it: a transaction for every append would cost most of a
-	// core during an import.
-	gather = 40 * time.Millisecond
-	// gatherFollower is the same for a projection with a second store, where
-	// every batch makes a segment that must be merged later.
-	gatherFollower = 400 * time.Millisecond
-	// longestPause is the most between two tries of a second store that does not
-	// answer.
-	longestPause = 10 * time.Second
-	// logPause is the most between two tries to read a log that does not answer.
+	// batchDelay is how long the loop waits for more events if no reader waits: a
+	// transaction for each append would cost most of a core during an import.
+	batchDelay = 40 * time.Millisecond
+	// indexBatchDelay is the same for a projection with a search index, where each
+	// batch makes a segment that has to be merged later.
+	indexBatchDelay = 400 * time.Millisecond
+	// indexPause is the longest pause between two tries of an unreachable index.
+	indexPause = 10 * time.Second
+	// logPause is the longest pause between two tries of an unreachable log.
 	logPause = 2 * time.Second
-	// fullPause is the most between two tries while the disk is full.
+	// fullPause is the longest pause between two tries while the disk is full.
 	fullPause = 5 * time.Second
-	// restAfter is how long nothing must come before caches are emptied.
-	restAfter = 20 * time.Second
+	// shrinkAfter is how long no event must come before caches are freed.
+	shrinkAfter = 20 * time.Second
 )
 
-// Runner keeps one read model in step with the log. It is what readers hold:
-// which generation serves may change under it at any time.
+// Runner keeps one read model in step with the log. Readers hold a Runner; its
+// active generation may change at any time.
 type Runner struct {
-	Projection // as it was opened; what it holds besides is its generation's
-	log        *events.Log
-	logger     *slog.Logger
+	readmodel.Projection // without its index, which belongs to a generation
+	log                  *events.Log
+	logger               *slog.Logger
+	notAwaited           string // see readmodel.Model
 
-	// torn holds what was found damaged, until the Set has looked at it.
-	torn chan harm
+	// corrupt holds the corruption that was found last, until the Set handles it.
+	corrupt chan corruption
 
-	// switching is held while another generation is brought to serve, stepping
-	// while one is brought forward or replaced.
+	// switching is held while another generation is activated, stepping while one is
+	// written or replaced.
 	switching sync.Mutex
 	stepping  sync.Mutex
 
-	mu       sync.Mutex
-	serving  *generation // changed under both locks
-	position events.Position
-	wanted   events.Position // the furthest position that somebody waits for
-	applied  events.Position // what the tables have passed, which a search index follows
-	moved    chan struct{}   // closed and replaced when one of these or failure changes
-	hurry    chan struct{}   // holds one token when wanted rises
-	failure  error           // why the loop stopped, if it did
-	full     error           // why the read model stays behind, where its disk is full
-	harmless events.Position // up to where the log withdraws nothing that a full disk keeps from the read model
-	away     error           // why the second store is behind, if it does not answer
+	mu          sync.Mutex
+	serving     *generation.Generation // changed under both locks
+	position    events.Position
+	wanted      events.Position // the furthest position that a reader waits for
+	applied     events.Position // of the tables, which the index follows
+	moved       chan struct{}   // closed and replaced when one of these or failure changes
+	hurry       chan struct{}   // holds one token when wanted rises
+	failure     error           // why the loop stopped, if it did
+	full        error           // the disk is full
+	looked      events.Position // how far Revokes has searched the log
+	unreachable error           // the index does not respond
 
-	// Of the loop: when the second store is asked again, and how long that was
-	// put off; 0 while it answers.
+	// Used by the loop: when to try the index again, and the pause before that,
+	// which is 0 while the index responds.
 	again time.Time
 	pause time.Duration
-	// The position beyond which the log said last that there is more.
-	roused events.Position
-	// Whether the loop stopped since the log is not the one that was applied.
-	strange bool
+	// The position after which the log last signaled more events.
+	signaled events.Position
+	// Whether the loop stopped because the log is not the one that was applied.
+	mismatch bool
 
-	shared  *sharing       // nil where no other node has the tables
-	leaving sync.WaitGroup // of generations that are still read
+	member   cluster.Member // this node in the cluster that shares the tables
+	draining sync.WaitGroup // generations that still have readers
 }
 
-// newRunner lets one generation serve, which it opens by its name.
-func newRunner(ctx context.Context, log *events.Log, p Projection, home Home, name string, logger *slog.Logger) (*Runner, error) {
-	g, err := newGeneration(ctx, log, p, home, name, logger)
-	if err != nil {
-		return nil, err
-	}
-	return g.serve(), nil
-}
-
-func (g *generation) serve() *Runner {
+// newRunner returns a runner that serves a generation.
+func newRunner(g *generation.Generation) *Runner {
 	return &Runner{
-		Projection: g.Projection, log: g.log, logger: g.logger, serving: g, position: g.position, applied: g.applied,
-		roused: -1, moved: make(chan struct{}), hurry: make(chan struct{}, 1), torn: make(chan harm, 1),
+		Projection: g.Projection, log: g.Log(), logger: g.Logger(), serving: g, position: g.Position(), applied: g.Applied(),
+		signaled: -1, moved: make(chan struct{}), hurry: make(chan struct{}, 1), corrupt: make(chan corruption, 1), member: cluster.Alone{},
 	}
 }
 
-// run follows the log until ctx ends. A fault of the read model's own store is
-// told by Err and tried again; an event that cannot be applied is parked.
+// run follows the log until ctx ends. If the store fails, Err reports it and run
+// retries. An event that cannot be applied is parked.
 func (r *Runner) run(ctx context.Context) error {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		begun := time.Now()
-		err := r.follow(ctx)
+		err := r.loop(ctx)
 		if time.Since(begun) > time.Minute {
-			pause = time.Second // it went well for a while
+			pause = time.Second // it ran without an error for a while
 		}
-		if ofLog(err) {
+		if generation.IsOfLog(err) {
 			pause = min(pause, logPause)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.strange = ofOtherLog(err)
+		r.mismatch = generation.IsLogMismatch(err)
 		_, replaced := r.Moved()
-		if disk.IsFull(err) && !ofLog(err) {
+		if disk.IsFull(err) && !generation.IsOfLog(err) {
 			pause = min(pause, fullPause)
-			replaced = r.tell(func() { r.full = r.fullError(err) })
-		} else if r.shared == nil || !passing(err) || ofLog(err) {
-			replaced = r.tell(func() { r.failure = r.stoppedError() })
-		} else { // another node may go on, and this one can soon
+			replaced = r.update(func() { r.full = r.fullError(err) })
+		} else if !r.member.Shared() || !generation.IsTransient(err) || generation.IsOfLog(err) {
+			replaced = r.update(func() { r.failure = r.stoppedError() })
+		} else { // another node may continue, or this one soon
 			pause = time.Second
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
-		if err := r.tellStop(ctx, err); err != nil {
-			r.logger.Warn("other nodes cannot be told that the projection stopped", "error", err)
+		if err := r.reportStop(ctx, err); err != nil {
+			r.logger.Warn("cannot report the stop to other nodes", "error", err)
 		}
 		r.notice(r.Generation(), err)
 		r.yield()
@@ -127,11 +122,11 @@ func (r *Runner) run(ctx context.Context) error {
 	}
 }
 
-func (r *Runner) follow(ctx context.Context) error {
+func (r *Runner) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		leads, err := r.lead(ctx)
 		if err == nil && !leads {
-			err = r.trail(ctx)
+			err = r.follow(ctx)
 		}
 		if err != nil {
 			return err
@@ -143,7 +138,7 @@ func (r *Runner) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		waiting, err := r.later(ctx)
+		waiting, err := r.doDeferred(ctx)
 		if err != nil {
 			return err
 		}
@@ -163,96 +158,95 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	g := r.serving
-	position, applied := g.position, g.applied
-	if more, err = g.step(ctx); err == nil {
+	position, applied := g.Position(), g.Applied()
+	if more, err = g.Step(ctx); err == nil {
 		err = r.flush(ctx)
 	}
-	if err == nil && (g.position > position || g.applied > applied || r.Err() != nil || r.Full() != nil) {
+	if err == nil && (g.Position() > position || g.Applied() > applied || r.Err() != nil || r.Full() != nil) {
 		if r.Full() != nil {
-			r.logger.Info("there is room again, and the projection goes on")
+			r.logger.Info("the disk has room again, and the projection continues")
 		}
-		err = r.tellStep(ctx)
-		r.tell(func() { // what failed works again
-			r.position, r.applied, r.failure = max(r.position, g.position), max(r.applied, g.applied), nil
+		err = r.reportStep(ctx)
+		r.update(func() { // it works again
+			r.position, r.applied, r.failure = max(r.position, g.Position()), max(r.applied, g.Applied()), nil
 			r.full = nil
 		})
 	}
 	return more, err
 }
 
-// flush brings the second store to where the tables are, unless it was asked
-// only just and did not answer.
+// flush brings the index to the position of the tables, unless it was unreachable
+// a moment ago.
 func (r *Runner) flush(ctx context.Context) error {
 	g := r.serving
-	if g.applied == g.position && r.pause == 0 || time.Now().Before(r.again) {
+	if g.Applied() == g.Position() && r.pause == 0 || time.Now().Before(r.again) {
 		return nil
 	}
-	err := g.away() // to wait for it would hold the tables up
-	if p, ok := g.Projection.(*Passages); ok && err == nil {
-		err = p.postpone(ctx, g.store)
+	err := g.Unreachable() // waiting for it would delay the tables
+	if p, ok := g.Projection.(readmodel.Indexed); ok && err == nil {
+		err = p.Postpone(ctx, g.Store())
 	}
 	if err == nil {
-		err = g.flush(ctx)
+		err = g.Flush(ctx)
 	}
 	if err == nil && r.pause > 0 {
-		r.logger.Info("the second store answers again")
+		r.logger.Info("the search index answers again")
 		r.pause = 0
-		r.tell(func() { r.away = nil })
+		r.update(func() { r.unreachable = nil })
 	}
-	return r.without(ctx, err)
+	return r.tolerateIndex(ctx, err)
 }
 
-// without lets the tables go on where their second store does not answer, which
-// is asked again after a pause, and returns any other error.
-func (r *Runner) without(ctx context.Context, err error) error {
+// tolerateIndex lets the tables continue while their index is unreachable, which is
+// retried with backoff. It returns any other error.
+func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 	var unavailable *fault.Error
-	if _, follower := r.Projection.(Follower); !follower || ctx.Err() != nil || ofLog(err) || ofTables(err) {
+	if _, follower := r.Projection.(readmodel.Follower); !follower || ctx.Err() != nil || generation.IsOfLog(err) || sqldb.IsReply(err) {
 		return err
 	}
 	if !errors.As(err, &unavailable) || unavailable.Kind != fault.Unavailable {
 		return err
 	}
-	r.pause = min(max(time.Second, 2*r.pause), longestPause)
+	r.pause = min(max(time.Second, 2*r.pause), indexPause)
 	r.again = time.Now().Add(r.pause)
-	r.logger.Warn("the second store does not answer", "error", err, "retry_in", r.pause)
-	r.tell(func() { r.away = unavailable })
+	r.logger.Warn("the search index does not answer", "error", err, "retry_in", r.pause)
+	r.update(func() { r.unreachable = unavailable })
 	return nil
 }
 
-// later does a piece of what waits behind everything new, and reports whether
-// there was any.
-func (r *Runner) later(ctx context.Context) (more bool, err error) {
+// doDeferred does a piece of deferred work and reports whether there was any.
+func (r *Runner) doDeferred(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	if r.pause > 0 {
-		return false, nil // the next step asks the second store first
+		return false, nil // the next step tries the index first
 	}
-	if more, err = r.serving.later(ctx); more {
-		r.tell(func() {}) // whoever waits for it to end looks again
+	if more, err = r.serving.DoDeferred(ctx); more {
+		r.update(func() {}) // wakes those who wait for it to finish
 	}
-	return more && err == nil, r.without(ctx, err)
+	return more && err == nil, r.tolerateIndex(ctx, err)
 }
 
-// rest gives back memory while nothing comes.
-func (r *Runner) rest(ctx context.Context) error {
+// shrink frees memory while there are no new events.
+func (r *Runner) shrink(ctx context.Context) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	return r.serving.store.rest(ctx)
+	return r.serving.Store().Shrink(ctx)
 }
 
-// await waits for an event beyond those that were read.
+// await waits for the next event.
 func (r *Runner) await(ctx context.Context) error {
-	applied, quiet := r.Applied(), restAfter
-	if r.roused == applied { // and nothing came of it
-		if err := r.knowLog(ctx); err != nil {
+	applied, quiet := r.Applied(), shrinkAfter
+	if r.signaled == applied { // and the log held no more
+		if err := r.checkLog(ctx); err != nil {
 			return err
 		}
 		r.linger(ctx)
 	}
 	if r.pause > 0 {
 		quiet = time.Until(r.again)
-	} else if r.shared != nil {
-		quiet = askEvery
+	} else if r.member.Shared() {
+		quiet = pollLogEvery
 	}
 	soon, cancel := context.WithTimeout(ctx, quiet)
 	err := r.log.Wait(soon, applied)
@@ -260,65 +254,65 @@ func (r *Runner) await(ctx context.Context) error {
 	cancel()
 	if err != nil && late {
 		if r.pause > 0 {
-			return nil // the second store is asked again
+			return nil // the index is tried again
 		}
-		if r.shared != nil {
-			return r.askLog(ctx)
+		if r.member.Shared() {
+			return r.pollLog(ctx)
 		}
-		if err := r.rest(ctx); err != nil {
+		if err := r.shrink(ctx); err != nil {
 			return err
 		}
 		return r.awaitAtRest(ctx, applied)
 	}
 	if err != nil {
-		return &logError{err}
+		return generation.LogError(err)
 	}
-	r.roused = applied
+	r.signaled = applied
 	return nil
 }
 
-// awaitAtRest waits for an event however long none comes. Waiting does not tell
-// that a log was put back, so it is looked at now and then; one that does not
-// answer may do so before anything comes.
+// awaitAtRest waits for the next event without a limit. Waiting does not show that
+// the log was restored from a backup, so it checks the log from time to time. If the
+// log is unreachable it keeps waiting, because the event may still arrive.
 func (r *Runner) awaitAtRest(ctx context.Context, applied events.Position) error {
 	for {
-		if err := r.knowLog(ctx); ofOtherLog(err) || err != nil && !ofLog(err) {
+		if err := r.checkLog(ctx); generation.IsLogMismatch(err) || err != nil && !generation.IsOfLog(err) {
 			return err
 		}
-		soon, cancel := context.WithTimeout(ctx, restAfter)
+		soon, cancel := context.WithTimeout(ctx, shrinkAfter)
 		err := r.log.Wait(soon, applied)
 		late := soon.Err() != nil && ctx.Err() == nil
 		cancel()
 		switch {
 		case err == nil:
-			r.roused = applied
+			r.signaled = applied
 			return nil
 		case !late:
-			return &logError{err}
+			return generation.LogError(err)
 		}
 	}
 }
 
-// knowLog returns an error where the log is not the one that was applied.
-func (r *Runner) knowLog(ctx context.Context) error {
+// checkLog returns an error if the log is not the one that was applied.
+func (r *Runner) checkLog(ctx context.Context) error {
 	g := r.acquire()
-	defer r.release(g)
-	return g.ofThisLog(ctx)
+	defer g.Release()
+	return g.CheckLog(ctx)
 }
 
-// linger lets a log show what it said that it holds.
+// linger pauses briefly if the log has signaled an event that cannot be read yet.
 func (r *Runner) linger(ctx context.Context) {
 	select {
-	case <-time.After(gather):
+	case <-time.After(batchDelay):
 	case <-ctx.Done():
 	}
 }
 
-// gather lets events come together, unless somebody waits for them.
+// gather waits for more events, unless a reader waits.
 func (r *Runner) gather(ctx context.Context) {
-	pause := gather
-	if _, ok := r.Projection.(Follower); ok {
-		pause = gatherFollower
+	pause := batchDelay
+	if _, ok := r.Projection.(readmodel.Follower); ok {
+		pause = indexBatchDelay
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -337,6 +331,6 @@ func (r *Runner) gather(ctx context.Context) {
 }
 
 func (r *Runner) close() error {
-	r.leaving.Wait()
-	return r.serving.close()
+	r.draining.Wait()
+	return r.serving.Close()
 }

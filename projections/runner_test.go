@@ -11,17 +11,29 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb/postgrestest"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
+	"annals/projections/tables"
 
 	"github.com/google/uuid"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
+// runnerOver lets one generation serve, which it opens by its name.
+func runnerOver(ctx context.Context, log *events.Log, p readmodel.Projection, home tables.Home, name string, logger *slog.Logger) (*Runner, error) {
+	g, err := generation.New(ctx, log, p, home, name, logger)
+	if err != nil {
+		return nil, err
+	}
+	return newRunner(g), nil
+}
+
 // started runs a projection over a log until the test ends.
-func started(t testing.TB, log *events.Log, p Projection) *Runner {
+func started(t testing.TB, log *events.Log, p readmodel.Projection) *Runner {
 	t.Helper()
-	r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), p.Name(), quiet)
+	r, err := runnerOver(t.Context(), log, p, homeIn(t, t.TempDir()), p.Name(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +98,9 @@ func imported(folder uuid.UUID, name string) events.DocumentImported {
 	return events.DocumentImported{Version: 1, Folder: folder, Name: name, Content: events.Content{Title: name, MediaType: "text/markdown", SHA256: strings.Repeat("ab", 32)}}
 }
 
-func TestAReaderWhoWaitsForAPositionSeesWhatStandsThere(t *testing.T) {
+func TestWaitSeesPosition(t *testing.T) {
 	log := newLog(t)
-	r := started(t, log, Vault{})
+	r := started(t, log, readmodel.Vault{})
 	for i := range 50 {
 		folder := uuid.New()
 		p := add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: folder.String(), Owner: "user:alice"})
@@ -101,11 +113,11 @@ func TestAReaderWhoWaitsForAPositionSeesWhatStandsThere(t *testing.T) {
 
 // poisoned applies everything but documents of one name.
 type poisoned struct {
-	Vault
+	readmodel.Vault
 	name string
 }
 
-func (p poisoned) Apply(ctx context.Context, tx Tx, e events.Event) error {
+func (p poisoned) Apply(ctx context.Context, tx readmodel.Tx, e events.Event) error {
 	if d, ok := e.Data.(events.DocumentImported); ok && d.Name == p.name {
 		// What it changed before it failed must not stay.
 		if err := tx.Exec(ctx, `INSERT INTO tags (tag, document) VALUES ('half', 'done')`); err != nil {
@@ -119,7 +131,7 @@ func (p poisoned) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	return p.Vault.Apply(ctx, tx, e)
 }
 
-func TestAnEventThatCannotBeAppliedIsParkedWithItsStream(t *testing.T) {
+func TestFailingEventIsParkedWithStream(t *testing.T) {
 	log := newLog(t)
 	folder := uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
@@ -141,7 +153,7 @@ func TestAnEventThatCannotBeAppliedIsParkedWithItsStream(t *testing.T) {
 	}
 }
 
-func TestAFolderEventThatCannotBeAppliedStopsReads(t *testing.T) {
+func TestFailingFolderEventStopsReads(t *testing.T) {
 	log := newLog(t)
 	folder := uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
@@ -160,7 +172,7 @@ func written(kind string, schema int) events.Record {
 	return events.Record{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Metadata: fmt.Appendf(nil, `{"time":"2026-01-02T03:04:05Z","schema":%d}`, schema)}
 }
 
-func TestAnEventOfALaterVersionIsParkedAndNotPassedOver(t *testing.T) {
+func TestEventOfLaterVersionIsParked(t *testing.T) {
 	for name, later := range map[string]events.Record{
 		"a later schema":      written("DocumentRenamed", 99),
 		"a type nobody knows": written("DocumentBurnt", 1),
@@ -176,11 +188,11 @@ func TestAnEventOfALaterVersionIsParkedAndNotPassedOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := add(t, log, stream, events.DocumentRenamed{Version: 3, Name: "b.md"})
-			r := started(t, log, Vault{})
+			r := started(t, log, readmodel.Vault{})
 			wait(t, r, last)
 			reasons, err := Column(t.Context(), r.DB(), `SELECT reason FROM parked WHERE stream = $1 ORDER BY position`, stream)
-			if err != nil || len(reasons) != 2 || !strings.Contains(reasons[0], later.Type) || !strings.Contains(reasons[1], "waits behind") {
-				t.Errorf("parked with the reasons %q, %v, want the %s and what waits behind it", reasons, err, later.Type)
+			if err != nil || len(reasons) != 2 || !strings.Contains(reasons[0], later.Type) || !strings.Contains(reasons[1], "waits for an earlier event") {
+				t.Errorf("parked with the reasons %q, %v, want the %s and what waits for it", reasons, err, later.Type)
 			}
 			if got := number(t, r, `SELECT count(*) FROM documents WHERE name = 'a.md' AND version = 1`); got != 1 {
 				t.Error("the document did not stay as it was before")
@@ -189,7 +201,7 @@ func TestAnEventOfALaterVersionIsParkedAndNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestAFolderEventOfALaterVersionStopsReads(t *testing.T) {
+func TestFolderEventOfLaterVersionStopsReads(t *testing.T) {
 	for name, later := range map[string]events.Record{
 		"a later schema":      written("FolderShared", 99),
 		"a type nobody knows": written("FolderLocked", 1),
@@ -203,7 +215,7 @@ func TestAFolderEventOfALaterVersionStopsReads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := started(t, log, Vault{})
+			r := started(t, log, readmodel.Vault{})
 			if err := r.Wait(t.Context(), at.Position); !fault.Is(err, fault.Unavailable) || r.Position() >= at.Position {
 				t.Errorf("Wait = %v at position %d, want an error of kind unavailable before %d", err, r.Position(), at.Position)
 			}
@@ -221,8 +233,8 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 		events.ImportRequested{Files: 2, User: "user:alice"}, events.FileStarted{File: 0})
 	add(t, log, events.DocumentStream(doc), imported(folder, "a.md"), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
 	add(t, log, events.JobStream(job), events.FileImported{File: 0, Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
-	for _, p := range []Projection{Vault{}, Jobs{}, Work{}, Summaries{}, Audit{}, Usage{}} {
-		r, err := newRunner(t.Context(), log, p, homeIn(t, t.TempDir()), "m", quiet)
+	for _, p := range []readmodel.Projection{readmodel.Vault{}, readmodel.Jobs{}, readmodel.Work{}, readmodel.Summaries{}, readmodel.Audit{}, readmodel.Usage{}} {
+		r, err := runnerOver(t.Context(), log, p, homeIn(t, t.TempDir()), "m", quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +244,7 @@ func TestApplyingTheLogAgainChangesNothing(t *testing.T) {
 		}
 		var before string
 		for range 2 {
-			if err := r.serving.applyAll(t.Context(), batch, through); err != nil {
+			if err := r.serving.ApplyBatch(t.Context(), batch, through); err != nil {
 				t.Fatal(err)
 			}
 			after := dump(t, r)
@@ -278,7 +290,7 @@ func dump(t *testing.T, r *Runner) string {
 func TestAFullDiskParksNothing(t *testing.T) {
 	ofFiles(t)
 	log := newLog(t)
-	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "odd #%41 name", quiet)
+	r, err := runnerOver(t.Context(), log, readmodel.Vault{}, homeIn(t, t.TempDir()), "odd #%41 name", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,13 +300,13 @@ func TestAFullDiskParksNothing(t *testing.T) {
 		d := imported(folder, strings.Repeat("long", 1000)+".md")
 		add(t, log, events.DocumentStream(uuid.New()), d)
 	}
-	write := r.serving.store.(*sqliteStore).write
+	write := r.serving.Store()
 	var pages int
-	if err := write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
+	if err := write.QueryRow(t.Context(), `PRAGMA page_count`).Scan(&pages); err != nil {
 		t.Fatal(err)
 	}
 	limit := func(n int) {
-		if err := write.QueryRowContext(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
+		if err := write.QueryRow(t.Context(), fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(new(int)); err != nil {
 			t.Fatal(err)
 		}
 	}

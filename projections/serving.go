@@ -9,143 +9,111 @@ import (
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/searchindex"
+	"annals/projections/tables"
 )
 
-// DB is a read model's tables, for reading only. Every statement reads the
-// generation that serves when it begins, to its end.
-type DB struct {
-	r        *Runner
-	original bool // no replica is to answer
-}
+// DB reads the tables of a read model. Every statement reads the generation that
+// is active when it begins.
+type DB struct{ r *Runner }
 
-// DB returns the read model's tables.
+// DB returns the tables of the read model for reading.
 func (r *Runner) DB() *DB { return &DB{r: r} }
 
-// of returns who answers for a generation.
-func (db *DB) of(g *generation) answerer {
-	if db.original {
-		return g.store.reads()
-	}
-	return g.store.answers()
-}
-
-// QueryContext is that of sql.DB; List also asks again where a replica fails in
-// the middle. The rows can be read to their end whichever
-// generation serves by then: database/sql keeps their connection until then.
+// QueryContext is like that of sql.DB. The rows can be read to their end even if
+// another generation becomes active, because database/sql keeps their connection.
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
-	defer db.r.release(g)
-	rows, err := db.of(g).QueryContext(ctx, query, args...)
-	db.r.notice(g.number, err)
+	defer g.Release()
+	rows, err := g.Store().Reads().QueryContext(ctx, query, args...)
+	db.r.notice(g.Number(), err)
 	return rows, err
 }
 
-// QueryRowContext is that of sql.DB.
-func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) Row {
+// QueryRowContext is like that of sql.DB.
+func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) readmodel.Row {
 	g := db.r.acquire()
-	defer db.r.release(g)
-	return toldRow{db.of(g).QueryRowContext(ctx, query, args...), func(err error) error {
-		db.r.notice(g.number, err)
+	defer g.Release()
+	return tables.MapRow(g.Store().Reads().QueryRowContext(ctx, query, args...), func(err error) error {
+		db.r.notice(g.Number(), err)
 		return err
-	}}
+	})
 }
 
-// harm is a generation that was found damaged, and by what.
-type harm struct {
+// corruption is an error of a read that shows that a generation is corrupt.
+type corruption struct {
 	generation int
 	err        error
 }
 
-// notice has a generation made anew that an error says is damaged: a read may
-// find what nothing else looks at.
-func (r *Runner) notice(generation int, err error) {
-	if !damaged(err) {
+// notice requests a rebuild of a generation if an error means that it is corrupt.
+// Reads may find corruption that no check finds.
+func (r *Runner) notice(number int, err error) {
+	if !generation.IsCorrupt(err) {
 		return
 	}
 	select {
-	case r.torn <- harm{generation, err}:
-	default: // it is known
+	case r.corrupt <- corruption{number, err}:
+	default: // another is being handled
 	}
 }
 
-// Index is the search index of the generation that serves.
+// Index is the search index of the active generation.
 type Index struct{ r *Runner }
 
-// Search is that of searchindex.Engine.
+// Search calls Search of the searchindex.Engine.
 func (i *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	g := i.r.acquire()
-	defer i.r.release(g)
-	hits, err := g.engine().Search(ctx, q)
-	i.r.notice(g.number, err)
+	defer g.Release()
+	hits, err := g.Index().Search(ctx, q)
+	i.r.notice(g.Number(), err)
 	return hits, err
 }
 
-// Away returns an error of kind fault.Unavailable while the engine is known not to
-// answer: there is no use in waiting for what a search needs besides.
-func (i *Index) Away() error {
+// Unreachable returns an error of kind fault.Unavailable while the engine is known
+// not to respond, so a search can fail at once.
+func (i *Index) Unreachable() error {
 	g := i.r.acquire()
-	defer i.r.release(g)
-	return g.away()
+	defer g.Release()
+	return g.Unreachable()
 }
 
-// away tells of a second store on a server that it is known not to answer.
-func (g *generation) away() error {
-	if p, ok := g.Projection.(*Passages); ok {
-		if remote, ok := p.Engine.(searchindex.Remote); ok {
-			return remote.Away()
-		}
-	}
-	return nil
-}
-
-// Count is that of searchindex.Engine.
+// Count calls Count of the searchindex.Engine.
 func (i *Index) Count(ctx context.Context) (passages uint64, err error) {
 	g := i.r.acquire()
-	defer i.r.release(g)
-	return g.engine().Count(ctx)
+	defer g.Release()
+	return g.Index().Count(ctx)
 }
 
-func (g *generation) engine() searchindex.Engine { return g.Projection.(*Passages).Engine }
-
-// Generation returns the number of the generation that serves.
+// Generation returns the number of the active generation.
 func (r *Runner) Generation() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.serving.number
+	return r.serving.Number()
 }
 
-func (r *Runner) acquire() *generation {
+func (r *Runner) acquire() *generation.Generation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.serving.readers++
+	r.serving.Retain()
 	return r.serving
 }
 
-func (r *Runner) release(g *generation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g.readers--
-	if g != r.serving && g.readers == 0 {
-		close(g.idle)
-	}
-}
-
-// replace brings a generation to where the one that serves is, calls commit,
-// which is to make the change last, and lets it serve from then on. Positions
-// do not go back, so whoever has seen something sees it still. Where the loop
-// had stopped, it tries again with the new one at once, and is not trusted
-// before. replace then waits for the reads of the old generation, and closes
-// that.
-func (r *Runner) replace(ctx context.Context, next *generation, commit func() error) error {
-	// All but the last few events are applied without holding anybody up.
-	untold := func(events.Position) {}
-	err := next.reach(ctx, r.Position(), untold)
+// replace brings a generation to the position of the active one, calls commit, which
+// makes the switch durable, and activates it. Positions do not go back, so what a
+// reader has seen stays visible. If the loop had stopped, it tries the new
+// generation at once, and is stopped until that has applied events. replace then
+// waits for the readers of the old generation and closes it.
+func (r *Runner) replace(ctx context.Context, next *generation.Generation, commit func() error) error {
+	// All but the last few events are applied while the other generation serves.
+	err := next.CatchUp(ctx, r.Position(), nil)
 	if err == nil {
-		err = next.finish(ctx)
+		err = next.FinishDeferred(ctx)
 	}
 	if err == nil {
-		err = next.reach(ctx, r.Position(), untold)
+		err = next.CatchUp(ctx, r.Position(), nil)
 	}
 	if err != nil {
 		return err
@@ -154,39 +122,39 @@ func (r *Runner) replace(ctx context.Context, next *generation, commit func() er
 	if err != nil {
 		return err
 	}
-	r.leave(old)
+	r.closeDrained(old)
 	return nil
 }
 
-// leave closes a generation that served, once nobody reads it.
-func (r *Runner) leave(old *generation) {
-	<-old.idle
-	if err := old.close(); err != nil {
-		r.logger.Warn("old generation cannot be closed", "generation", old.number, "error", err)
+// closeDrained closes a generation once it has no readers.
+func (r *Runner) closeDrained(old *generation.Generation) {
+	old.Drain()
+	if err := old.Close(); err != nil {
+		r.logger.Warn("old generation cannot be closed", "generation", old.Number(), "error", err)
 	}
 }
 
-func (r *Runner) swap(ctx context.Context, next *generation, commit func() error) (old *generation, err error) {
+func (r *Runner) swap(ctx context.Context, next *generation.Generation, commit func() error) (old *generation.Generation, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	last := r.serving.position
-	if r.shared != nil { // nobody else may move on what serves meanwhile
-		if held, err := r.holds(ctx); err != nil {
+	last := r.serving.Position()
+	if r.member.Shared() { // keep other nodes from applying events meanwhile
+		if held, err := r.member.MayReplace(ctx, r.serving, r.hasStopped()); err != nil {
 			return nil, err
 		} else if !held {
-			return nil, fault.Errorf(fault.Unavailable, "another node leads %s", r.Name())
+			return nil, fault.Errorf(fault.Unavailable, "activate a generation of %s: another node leads it", r.Name())
 		}
-		// The lead may have been lost unnoticed, and another node be further; where
-		// this one does not lead, only the tables tell how far they are.
+		// This node may have lost the lock without noticing, and another may have
+		// applied more events. So read the position from the tables.
 		var at events.Position
-		if err := r.serving.store.QueryRow(ctx, `SELECT position FROM checkpoint`).Scan(&at); err != nil {
+		if err := r.serving.Store().QueryRow(ctx, `SELECT position FROM checkpoint`).Scan(&at); err != nil {
 			return nil, err
 		}
-		if !r.serving.leading {
+		if !r.serving.Leads() {
 			last = max(last, at)
 		}
 	}
-	err = next.reach(ctx, last, func(events.Position) {})
+	err = next.CatchUp(ctx, last, nil)
 	if err = errors.Join(err, ctx.Err()); err == nil {
 		failpoint.Here(failpoint.TakeOverReady)
 		err = commit()
@@ -195,22 +163,21 @@ func (r *Runner) swap(ctx context.Context, next *generation, commit func() error
 		return nil, err
 	}
 	old = r.change(next)
-	if r.shared != nil {
-		next.leading = false // until all nodes know of the other generation
-		r.mu.Lock()
-		r.shared.confirmed = time.Now()
-		r.mu.Unlock()
+	if r.member.Shared() {
+		next.Invalidate() // until every node knows which generation is active
+		r.member.Confirm(time.Now(), r.member.Stopped())
 	}
 	return old, nil
 }
 
-// change lets a generation serve that is as far as the one that does.
-func (r *Runner) change(next *generation) (old *generation) {
-	r.tell(func() {
-		old, r.serving, r.position, r.applied = r.serving, next, max(r.position, next.position), max(r.applied, next.applied)
-		if old.readers == 0 {
-			close(old.idle)
-		}
+// change activates a generation that is at the position of the active one.
+func (r *Runner) change(next *generation.Generation) (old *generation.Generation) {
+	r.update(func() {
+		old, r.serving, r.position, r.applied = r.serving, next, max(r.position, next.Position()), max(r.applied, next.Applied())
 	})
 	return old
 }
+
+// IsCorrupt reports whether a read failed because the read model is corrupt. It is
+// then being rebuilt.
+func IsCorrupt(err error) bool { return generation.IsCorrupt(err) }

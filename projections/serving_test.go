@@ -8,7 +8,10 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/searchindex"
+	"annals/projections/searchindex/searchindextest"
 )
 
 // slowEngine lets its searches wait, and knows whether it was closed.
@@ -35,24 +38,24 @@ func (e *slowEngine) Close() error {
 	return e.Engine.Close()
 }
 
-func TestReadsUnderWayEndOnTheGenerationTheyBeganWith(t *testing.T) {
+func TestReadsFinishOnTheirGeneration(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	_, last := manyDocuments(t, log, 50)
 	o := optionsIn(t, log, dir)
-	open, first := o.OpenSearch, (*slowEngine)(nil)
-	o.OpenSearch = func(ctx context.Context, name string) (searchindex.Engine, error) {
-		e, err := open(ctx, name)
+	search, first := o.Search, (*slowEngine)(nil)
+	o.Search = searchindextest.Store{Store: search, OnOpen: func(ctx context.Context, name string) (searchindex.Engine, error) {
+		e, err := search.Open(ctx, name)
 		slow := &slowEngine{Engine: e}
 		if first == nil {
 			slow.asked, slow.answer, first = make(chan struct{}), make(chan struct{}), slow
 		}
 		return slow, err
-	}
+	}}
 	s, _ := serve(t, o)
-	wait(t, s.Vault, last)
-	wait(t, s.Passages, last)
+	wait(t, s.Runner("vault"), last)
+	wait(t, s.Runner("passages"), last)
 
-	rows, err := s.Vault.DB().QueryContext(t.Context(), `SELECT id FROM documents`)
+	rows, err := s.Runner("vault").DB().QueryContext(t.Context(), `SELECT id FROM documents`)
 	if err != nil || !rows.Next() {
 		t.Fatalf("documents: %v", err)
 	}
@@ -67,8 +70,8 @@ func TestReadsUnderWayEndOnTheGenerationTheyBeganWith(t *testing.T) {
 	}()
 	<-first.asked
 	other := optionsIn(t, log, dir)
-	for _, r := range []*Runner{s.Vault, s.Passages} {
-		if _, err := other.Rebuild(t.Context(), r.Name(), unheard); err != nil {
+	for _, r := range []*Runner{s.Runner("vault"), s.Runner("passages")} {
+		if _, err := other.Rebuild(t.Context(), r.Name(), nil); err != nil {
 			t.Fatal(err)
 		}
 		untilServes(t, r, 2)
@@ -94,23 +97,23 @@ func TestReadsUnderWayEndOnTheGenerationTheyBeganWith(t *testing.T) {
 
 // Permissions hang on the vault: one that has stopped is not trusted just since
 // another generation of it serves.
-func TestAStoppedReadModelIsNotTrustedUntilAnotherGenerationGoesOn(t *testing.T) {
+func TestStoppedModelStaysStoppedUntilNextGenerationAdvances(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	folder, _ := manyDocuments(t, log, 3)
 	last := add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "torn"})
-	generation := func(number int, p Projection) *generation {
-		g, err := optionsIn(t, log, dir).openGeneration(t.Context(), p, number)
+	generation := func(number int, p readmodel.Projection) *generation.Generation {
+		g, err := optionsIn(t, log, dir).OpenIndexed(t.Context(), p, number)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return g
 	}
-	r := generation(1, poisoned{name: "torn"}).serve()
+	r := newRunner(generation(1, poisoned{name: "torn"}))
 	if _, err := r.step(t.Context()); err == nil {
 		t.Fatal("an event of the folder tree that cannot be applied was passed")
 	}
 	stopped := fault.Errorf(fault.Unavailable, "it has stopped")
-	r.tell(func() { r.failure = stopped })
+	r.update(func() { r.failure = stopped })
 	lasting := func() error { return nil }
 	if err := r.replace(t.Context(), generation(2, poisoned{name: "torn"}), lasting); err != nil || r.Generation() != 2 {
 		t.Fatalf("generation %d serves (%v), want 2", r.Generation(), err)
@@ -122,7 +125,7 @@ func TestAStoppedReadModelIsNotTrustedUntilAnotherGenerationGoesOn(t *testing.T)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.run(ctx) }()
-	if err := r.replace(t.Context(), generation(3, Vault{}), lasting); err != nil {
+	if err := r.replace(t.Context(), generation(3, readmodel.Vault{}), lasting); err != nil {
 		t.Fatal(err)
 	}
 	for {

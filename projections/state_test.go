@@ -11,6 +11,8 @@ import (
 
 	"annals/events"
 	"annals/events/memory"
+	"annals/projections/control"
+	"annals/projections/readmodel"
 
 	"github.com/google/uuid"
 )
@@ -18,7 +20,7 @@ import (
 func TestTheStateOfAReadModelIsReadBesideIt(t *testing.T) {
 	log, dir := newLog(t), t.TempDir()
 	o := optionsIn(t, log, dir)
-	version := Vault{}.Version()
+	version := readmodel.Vault{}.Version()
 	state := func() State {
 		t.Helper()
 		s, err := stateOf(t, o, "vault")
@@ -32,55 +34,55 @@ func TestTheStateOfAReadModelIsReadBesideIt(t *testing.T) {
 		t.Errorf("before the first start %+v, want %+v", got, want)
 	}
 	s, stop := serve(t, o)
-	wait(t, s.Vault, at)
+	wait(t, s.Runner("vault"), at)
 	if got, want := state(), (State{Name: "vault", Makes: version, Version: version, Generation: 1, Position: at, Head: at}); !reflect.DeepEqual(got, want) {
 		t.Errorf("in step %+v, want %+v", got, want)
 	}
 
 	other := optionsIn(t, log, dir)
-	begun, err := other.begun(t.Context(), Vault{})
+	begun, err := other.Begin(t.Context(), readmodel.Vault{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := other.openGeneration(t.Context(), Vault{}, begun.generation)
+	g, err := other.OpenIndexed(t.Context(), readmodel.Vault{}, begun.Number)
 	if err == nil {
-		err = errors.Join(g.reach(t.Context(), at/2, func(events.Position) {}), g.close())
+		err = errors.Join(g.CatchUp(t.Context(), at/2, nil), g.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := state().Spares, []Spare{{2, version, filling, at / 2}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("beside it are %+v, want %+v", got, want)
+	if got, want := state().Inactive, []Inactive{{2, version, control.Filling, at / 2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the inactive generations are %+v, want %+v", got, want)
 	}
 	stop()
 	_, late := fileInto(t, log, uuid.New(), "late")
 	if got := state(); got.Position != at || got.Head != late || got.Lag <= 0 {
 		t.Errorf("behind the log %+v, want position %d of %d", got, at, late)
 	}
-	if _, err := other.Rebuild(t.Context(), "vault", unheard); err != nil {
+	if _, err := other.Rebuild(t.Context(), "vault", nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := state().Spares, []Spare{{2, version, ready, late}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("beside it are %+v, want %+v", got, want)
+	if got, want := state().Inactive, []Inactive{{2, version, control.Ready, late}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the inactive generations are %+v, want %+v", got, want)
 	}
 	if err := other.Switch(t.Context(), "vault"); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := state(), (State{Name: "vault", Makes: version, Version: version, Generation: 2, Position: late, Head: late, Spares: []Spare{{1, version, kept, at}}}); !reflect.DeepEqual(got, want) {
+	if got, want := state(), (State{Name: "vault", Makes: version, Version: version, Generation: 2, Position: late, Head: late, Inactive: []Inactive{{1, version, control.Kept, at}}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a rebuild %+v, want %+v", got, want)
 	}
-	if err := o.Tables.remove(t.Context(), "vault-2"); err != nil {
+	if err := o.Tables.Remove(t.Context(), "vault-2"); err != nil {
 		t.Fatal(err)
 	}
 	if got := state(); got.Problem == "" || got.Generation != 2 {
 		t.Errorf("without its tables %+v, want a problem", got)
 	}
-	if there := generations(t, o.Tables, Vault{}); slices.Contains(there, 2) {
+	if there := generations(t, o.Tables, readmodel.Vault{}); slices.Contains(there, 2) {
 		t.Error("looking at a read model makes its tables")
 	}
 }
 
-func TestAReadModelThatAFolderEventStopsTellsOfIt(t *testing.T) {
+func TestStateReportsStopReason(t *testing.T) {
 	const tomorrow = `{"time":"2999-01-02T03:04:05Z","schema":1}` // of a machine whose clock is ahead
 	for name, burnt := range map[string]events.Record{
 		"a type nobody knows":          {Type: "FolderBurnt", Data: []byte(`{}`), Metadata: []byte(tomorrow)},
@@ -94,7 +96,7 @@ func TestAReadModelThatAFolderEventStopsTellsOfIt(t *testing.T) {
 		at := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F", Owner: "user:alice"})
 		o := optionsIn(t, log, t.TempDir())
 		set, stop := serve(t, o)
-		wait(t, set.Vault, at)
+		wait(t, set.Runner("vault"), at)
 		stop()
 		burnt.ID = uuid.New()
 		if _, err := driver.Append(t.Context(), events.Folders, 0, []events.Record{burnt}); err != nil {
@@ -105,7 +107,7 @@ func TestAReadModelThatAFolderEventStopsTellsOfIt(t *testing.T) {
 			t.Errorf("%s: State = %+v, %v; want it to tell that %v", name, s, err, want)
 		}
 		if s, err := stateOf(t, o, "jobs"); err != nil || (s.Stopped != "") != (burnt.Type == "FolderBurnt") {
-			t.Errorf("%s: State of what reads no folders = %+v, %v", name, s, err)
+			t.Errorf("%s: State of a read model without folders = %+v, %v", name, s, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel"
 
 	"github.com/google/uuid"
 )
@@ -355,7 +356,7 @@ func TestUsageIsTheSumOfWhatThereIs(t *testing.T) {
 				Rand: rand.New(rand.NewPCG(seed, 1)), t: t, log: newLog(t),
 				folders: map[uuid.UUID]*accountFolder{}, documents: map[uuid.UUID]*accountDocument{}, removed: map[string]int64{},
 			}
-			r := started(t, a.log, Usage{})
+			r := started(t, a.log, readmodel.Usage{})
 			for range 4 {
 				for range 100 {
 					a.step()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/readmodel"
 
 	"github.com/google/uuid"
 )
@@ -21,7 +22,7 @@ func rows(t *testing.T, r *Runner, query string, args ...any) string {
 
 const versionRow = ` || ' ' || version || ' ' || change || ' ' || name || ' ' || title || ' ' || tags || ' ' || sha256 || ' ' || content || ' ' || text_stream`
 
-func TestEachChangeLeavesTheVersionBeforeBehind(t *testing.T) {
+func TestEachChangeKeepsEarlierVersion(t *testing.T) {
 	log := newLog(t)
 	a, b, doc := uuid.New(), uuid.New(), uuid.New()
 	stream := events.DocumentStream(doc)
@@ -31,7 +32,7 @@ func TestEachChangeLeavesTheVersionBeforeBehind(t *testing.T) {
 	addBy(t, log, "user:bob", stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: b})
 	addBy(t, log, "user:carol", stream, events.DocumentTagged{Version: 3, Tags: []string{"y", "z"}})
 	last := addBy(t, log, "user:dave", stream, events.DocumentRevised{Version: 4, Content: events.Content{Title: "D", SHA256: "dd", TextStream: "text-4"}})
-	r := started(t, log, Vault{})
+	r := started(t, log, readmodel.Vault{})
 	wait(t, r, last)
 
 	want := strings.Join([]string{
@@ -58,7 +59,7 @@ func TestEachChangeLeavesTheVersionBeforeBehind(t *testing.T) {
 	}
 }
 
-func TestAFolderKnowsItsVersionWhereItWasMovedAndItsOwners(t *testing.T) {
+func TestFolderVersionAndOwners(t *testing.T) {
 	log := newLog(t)
 	a, b := uuid.New(), uuid.New()
 	shared := []events.Permission{{Principal: "user:bob", Access: "own"}, {Principal: "group:g", Access: "read"}}
@@ -70,7 +71,7 @@ func TestAFolderKnowsItsVersionWhereItWasMovedAndItsOwners(t *testing.T) {
 	)
 	moved := add(t, log, events.Folders, events.FolderMoved{Folder: b, Owner: "user:carol"})
 	last := add(t, log, events.Folders, events.FolderShared{Folder: b, Permissions: shared[1:]})
-	r := started(t, log, Vault{})
+	r := started(t, log, readmodel.Vault{})
 	wait(t, r, last)
 
 	if got, want := rows(t, r, `SELECT name || ' ' || version || ' ' || parent FROM folders ORDER BY name`), "B 4 \nC 2 "; got != want {
@@ -85,7 +86,7 @@ func TestAFolderKnowsItsVersionWhereItWasMovedAndItsOwners(t *testing.T) {
 	}
 }
 
-func TestADeletedFolderKeepsNothingOfWhatIsBelowItOrStillArrives(t *testing.T) {
+func TestDeletedFolderKeepsNoPassages(t *testing.T) {
 	log := newLog(t)
 	top, below, other := uuid.New(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: top, Name: "top"}, events.FolderCreated{Folder: below, Parent: top, Name: "below"},
@@ -104,13 +105,13 @@ func TestADeletedFolderKeepsNothingOfWhatIsBelowItOrStillArrives(t *testing.T) {
 	arriving := file(below)
 	add(t, log, events.DocumentStream(late), events.DocumentMoved{Version: 3, Folder: below})
 	last := add(t, log, events.DocumentStream(arriving), events.DocumentTagged{Version: 3, Tags: []string{"u"}})
-	for _, p := range []Projection{Vault{}, Summaries{}, Usage{}} {
+	for _, p := range []readmodel.Projection{readmodel.Vault{}, readmodel.Summaries{}, readmodel.Usage{}} {
 		r := started(t, log, p)
 		wait(t, r, last)
 		if n := number(t, r, `SELECT count(*) FROM folders WHERE deleted = 1`); n != 2 {
 			t.Errorf("%s: %d folders are marked as deleted, want 2", p.Name(), n)
 		}
-		if _, ok := p.(Vault); !ok {
+		if _, ok := p.(readmodel.Vault); !ok {
 			continue
 		}
 		emptied(t, r)
@@ -141,7 +142,7 @@ func emptied(t *testing.T, r *Runner) {
 func finish(t *testing.T, r *Runner) {
 	t.Helper()
 	for {
-		if more, err := r.later(t.Context()); err != nil {
+		if more, err := r.doDeferred(t.Context()); err != nil {
 			t.Fatal(err)
 		} else if !more {
 			return
@@ -149,14 +150,14 @@ func finish(t *testing.T, r *Runner) {
 	}
 }
 
-func TestADocumentOfADeletedFolderStaysThereUntilItIsRemoved(t *testing.T) {
+func TestDeletedFolderHidesDocumentsUntilRemoval(t *testing.T) {
 	log := newLog(t)
 	gone, other, doc := uuid.New(), uuid.New(), uuid.New()
 	add(t, log, events.Folders, events.FolderCreated{Folder: gone, Name: "gone"}, events.FolderCreated{Folder: other, Name: "other"})
 	add(t, log, events.DocumentStream(doc), imported(gone, "a.md"))
 	add(t, log, events.Folders, events.FolderDeleted{Folder: gone})
 	add(t, log, events.DocumentStream(doc), events.DocumentMoved{Version: 2, Folder: other})
-	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
+	r, err := runnerOver(t.Context(), log, readmodel.Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 	add(t, log, events.Folders, events.FolderCreated{Folder: kept, Name: "kept"})
 	add(t, log, events.DocumentStream(document), events.DocumentMoved{Version: 7, Folder: kept})
 	add(t, log, events.Folders, events.FolderMoved{Folder: kept, Owner: "user:alice"}, events.FolderDeleted{Folder: gone})
-	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
+	r, err := runnerOver(t.Context(), log, readmodel.Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 	}
 	var before string
 	for range 2 {
-		if err := r.serving.applyAll(t.Context(), batch, last); err != nil {
+		if err := r.serving.ApplyBatch(t.Context(), batch, last); err != nil {
 			t.Fatal(err)
 		}
 		finish(t, r)
@@ -215,7 +216,7 @@ func TestApplyingChangesAgainChangesNothing(t *testing.T) {
 
 // What stands in the log of invitations gives the same tables however often it
 // is applied.
-func TestInvitationsStandApartFromWhatIsGranted(t *testing.T) {
+func TestInvitationsApartFromGrants(t *testing.T) {
 	log := newLog(t)
 	a, b, c := uuid.New(), uuid.New(), uuid.New()
 	invite := func(folder uuid.UUID, by events.Principal, access string, who ...events.Principal) events.FolderShared {
@@ -240,7 +241,7 @@ func TestInvitationsStandApartFromWhatIsGranted(t *testing.T) {
 		invite(b, "user:eve", "read", "user:bob", "user:dave", "user:zoe"),
 		invite(b, "user:mallory", "read", "user:bob", "user:dave"),
 	)
-	r, err := newRunner(t.Context(), log, Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
+	r, err := runnerOver(t.Context(), log, readmodel.Vault{}, homeIn(t, t.TempDir()), "vault", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func TestInvitationsStandApartFromWhatIsGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := r.serving.applyAll(t.Context(), batch, last); err != nil {
+		if err := r.serving.ApplyBatch(t.Context(), batch, last); err != nil {
 			t.Fatal(err)
 		}
 		for query, want := range map[string]string{

@@ -8,76 +8,76 @@ import (
 	"annals/events"
 )
 
-// Position returns up to where the read model holds everything.
+// Position returns the position up to which the read model, its index included,
+// holds everything.
 func (r *Runner) Position() events.Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.position
 }
 
-// Applied returns up to where the tables hold everything: further than Position
-// where a second store is behind them.
+// Applied returns the position up to which the tables hold everything.
 func (r *Runner) Applied() events.Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.applied
 }
 
-// Head returns the position of the log's last event, which the read model is on
-// its way to.
+// Head returns the position of the last event of the log.
 func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
 
-// Age is Age in the log of the read model.
+// Age calls the function Age for the log of the read model.
 func (r *Runner) Age(ctx context.Context, after events.Position) (time.Duration, error) {
 	return Age(ctx, r.log, after)
 }
 
-// Moved returns the position and a channel that is closed at the next change
-// of it, or of what waits to be done later.
+// Moved returns the position, and a channel that is closed when it changes or
+// deferred work was done.
 func (r *Runner) Moved() (events.Position, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.position, r.moved
 }
 
-// Err returns why the read model can no longer be trusted, nil while it can.
+// Err returns an error if the read model must not be read.
 func (r *Runner) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failure != nil {
 		return r.failure
 	}
-	return r.untrusted()
+	return r.stale()
 }
 
-// Away returns an error of kind fault.Unavailable while the second store of the
-// read model does not answer: the tables go on without it.
-func (r *Runner) Away() error {
+// Unreachable returns an error of kind fault.Unavailable while the index of the read
+// model does not respond. The tables continue without it.
+func (r *Runner) Unreachable() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.away
+	return r.unreachable
 }
 
-// Wait returns nil once the read model has passed position p. It returns
-// ctx's error, or one of kind fault.Unavailable when the loop has stopped, has no
-// room on its disk, or waits for a second store that does not answer.
+// Wait returns nil once the read model has passed position p. It returns the error
+// of ctx, or one of kind fault.Unavailable if the read model has stopped, its disk
+// is full, or its index is unreachable.
 func (r *Runner) Wait(ctx context.Context, p events.Position) error {
-	return r.wait(ctx, p, func() (events.Position, error) { return r.position, r.away })
+	return r.wait(ctx, p, func() (events.Position, error) { return r.position, r.unreachable })
 }
 
-// WaitTables is Wait for the tables alone, without their second store.
+// WaitTables is like Wait, but waits only for the tables, not for their index.
 func (r *Runner) WaitTables(ctx context.Context, p events.Position) error {
 	return r.wait(ctx, p, func() (events.Position, error) { return r.applied, nil })
 }
 
-// wait waits for the position that passed tells, which is called under mu.
-func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at events.Position, away error)) error {
+// wait waits until the position that passed returns is at least p. It calls passed
+// under mu.
+func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at events.Position, unreachable error)) error {
 	r.Hurry(p)
 	for {
 		r.mu.Lock()
-		position, away := passed()
+		position, unreachable := passed()
 		failure, full, moved := r.failure, r.full, r.moved
-		if r.shared != nil && r.shared.stopped && failure == nil {
+		if r.member.Stopped() && failure == nil {
 			failure = r.stoppedError()
 		}
 		r.mu.Unlock()
@@ -88,8 +88,8 @@ func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at 
 			return nil
 		case full != nil:
 			return full
-		case away != nil:
-			return away
+		case unreachable != nil:
+			return unreachable
 		}
 		select {
 		case <-moved:
@@ -99,8 +99,8 @@ func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at 
 	}
 }
 
-// Hurry tells the loop that somebody waits for position p, so that it does not
-// let more events gather first.
+// Hurry notifies the loop that a reader waits for position p, so the loop does not
+// wait for more events.
 func (r *Runner) Hurry(p events.Position) {
 	r.mu.Lock()
 	r.wanted = max(r.wanted, p)
@@ -111,10 +111,10 @@ func (r *Runner) Hurry(p events.Position) {
 	}
 }
 
-// tell changes what others are told, and wakes those who wait for that. Each
-// caller changes only what it knows: the loop stops and goes on, while
-// generations change and parked events are taken up.
-func (r *Runner) tell(change func()) (next <-chan struct{}) {
+// update changes what readers see, and wakes readers that wait. Each caller changes
+// only the fields it knows about, because the loop runs while generations are
+// switched.
+func (r *Runner) update(change func()) (next <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"encoding/base64"
@@ -10,13 +10,14 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
 
 // pagesOf returns the passages of all pages of a search, whose limits it goes
 // through again and again.
-func (f *fixture) pagesOf(user events.User, s Search, limits ...int) (ids []string) {
+func (f *fixture) pagesOf(user events.User, s search.Query, limits ...int) (ids []string) {
 	f.t.Helper()
 	for i := 0; ; i++ {
 		s.Limit = limits[i%len(limits)]
@@ -27,7 +28,7 @@ func (f *fixture) pagesOf(user events.User, s Search, limits ...int) (ids []stri
 		if len(page) > s.Limit || next != "" && len(page) < s.Limit {
 			f.t.Errorf("page %d has %d passages of %d, and %q follows", i+1, len(page), s.Limit, next)
 		}
-		if !slices.IsSortedFunc(page, func(a, b Source) int {
+		if !slices.IsSortedFunc(page, func(a, b search.Source) int {
 			if a.Score < b.Score {
 				return 1
 			}
@@ -36,7 +37,7 @@ func (f *fixture) pagesOf(user events.User, s Search, limits ...int) (ids []stri
 			f.t.Errorf("page %d is not in the order of its scores", i+1)
 		}
 		for _, p := range page {
-			ids = append(ids, p.id)
+			ids = append(ids, passageKey(p))
 		}
 		if s.Cursor = next; next == "" {
 			return ids
@@ -59,15 +60,15 @@ func TestSearchPagesNeitherRepeatNorSkip(t *testing.T) {
 		f.document(folder, fmt.Sprintf("%d.md", i), nil, texts...)
 	}
 	f.settle()
-	q := Search{Query: "which zebra eats grass"}
+	q := search.Query{Query: "which zebra eats grass"}
 	for _, limits := range [][]int{{10}, {7}, {1, 33}, {100}, {50, 3}} {
 		ids := f.pagesOf(alice, q, limits...)
-		first, err := f.Search(t.Context(), alice, Search{Query: q.Query, Limit: limits[0]})
+		first, err := f.Search(t.Context(), alice, search.Query{Query: q.Query, Limit: limits[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, p := range first {
-			if ids[i] != p.id {
+			if ids[i] != passageKey(p) {
 				t.Errorf("pages of %d do not begin with the search's own passages", limits)
 				break
 			}
@@ -83,51 +84,53 @@ func TestSearchPagesEndAtADepth(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	for _, name := range []string{"a.md", "b.md", "c.md"} {
-		f.document(top, name, nil, slices.Repeat([]string{"The zebra eats grass."}, MaxSearchDepth/3+10)...)
+		f.document(top, name, nil, slices.Repeat([]string{"The zebra eats grass."}, search.MaxDepth/3+10)...)
 	}
 	f.settle()
-	ids := f.pagesOf(alice, Search{Query: "zebra"}, 90)
+	ids := f.pagesOf(alice, search.Query{Query: "zebra"}, 90)
 	slices.Sort(ids)
-	if n := len(slices.Compact(slices.Clone(ids))); len(ids) != MaxSearchDepth || n != MaxSearchDepth {
-		t.Errorf("%d passages, %d different ones, want %d", len(ids), n, MaxSearchDepth)
+	if n := len(slices.Compact(slices.Clone(ids))); len(ids) != search.MaxDepth || n != search.MaxDepth {
+		t.Errorf("%d passages, %d different ones, want %d", len(ids), n, search.MaxDepth)
 	}
 }
 
-func TestCursorsAreOfOneSearchAndUser(t *testing.T) {
+func TestCursorRefusesOtherSearchOrUser(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	f.share(top, "group:staff", "read")
 	f.document(top, "a.md", []string{"x"}, slices.Repeat([]string{"The zebra eats grass."}, 30)...)
 	f.settle()
-	q := Search{Query: "zebra", Folder: "Top", Tags: []string{"x"}}
+	q := search.Query{Query: "zebra", Folder: "Top", Tags: []string{"x"}}
 	_, next, err := f.SearchPage(t.Context(), alice, q)
 	if err != nil || next == "" {
 		t.Fatalf("%q, %v", next, err)
 	}
 	b, _ := base64.RawURLEncoding.DecodeString(next)
 	b[3]++
-	with := func(change func(*Search)) Search { s := q; s.Cursor = next; change(&s); return s }
+	with := func(change func(*search.Query)) search.Query { s := q; s.Cursor = next; change(&s); return s }
 	for what, c := range map[string]struct {
 		user events.User
-		s    Search
+		s    search.Query
 	}{
-		"another user's":  {bob, with(func(*Search) {})},
-		"another query's": {alice, with(func(s *Search) { s.Query = "zebras" })},
-		"another scope's": {alice, with(func(s *Search) { s.Folder = "" })},
-		"other tags'":     {alice, with(func(s *Search) { s.Tags = nil })},
-		"another mode's":  {alice, with(func(s *Search) { s.AnyTag = true })},
-		"a document's":    {alice, with(func(s *Search) { s.Document = uuid.New() })},
-		"a changed":       {alice, with(func(s *Search) { s.Cursor = base64.RawURLEncoding.EncodeToString(b) })},
-		"a short":         {alice, with(func(s *Search) { s.Cursor = next[:10] })},
-		"a long":          {alice, with(func(s *Search) { s.Cursor = strings.Repeat(next, 10_000) })},
-		"no":              {alice, with(func(s *Search) { s.Cursor = "?" })},
-		"a deeper":        {alice, with(func(s *Search) { s.Cursor = s.cursor(alice.Principal, place{10, MaxSearchDepth}) })},
+		"another user's":  {bob, with(func(*search.Query) {})},
+		"another query's": {alice, with(func(s *search.Query) { s.Query = "zebras" })},
+		"another scope's": {alice, with(func(s *search.Query) { s.Folder = "" })},
+		"other tags'":     {alice, with(func(s *search.Query) { s.Tags = nil })},
+		"another mode's":  {alice, with(func(s *search.Query) { s.AnyTag = true })},
+		"a document's":    {alice, with(func(s *search.Query) { s.Document = uuid.New() })},
+		"a changed":       {alice, with(func(s *search.Query) { s.Cursor = base64.RawURLEncoding.EncodeToString(b) })},
+		"a short":         {alice, with(func(s *search.Query) { s.Cursor = next[:10] })},
+		"a long":          {alice, with(func(s *search.Query) { s.Cursor = strings.Repeat(next, 10_000) })},
+		"no":              {alice, with(func(s *search.Query) { s.Cursor = "?" })},
 	} {
-		if _, _, err := f.SearchPage(t.Context(), c.user, c.s); !errors.Is(err, ErrCursor) || !fault.Is(err, fault.Invalid) {
+		if _, _, err := f.SearchPage(t.Context(), c.user, c.s); !errors.Is(err, search.ErrCursor) || !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s cursor: %v", what, err)
 		}
 	}
-	if page, _, err := f.SearchPage(t.Context(), alice, with(func(s *Search) { s.Limit = 5 })); err != nil || len(page) != 5 {
+	if page, _, err := f.SearchPage(t.Context(), alice, with(func(s *search.Query) { s.Limit = 5 })); err != nil || len(page) != 5 {
 		t.Errorf("its own: %d passages, %v", len(page), err)
 	}
 }
+
+// passageKey tells the passages of fixture documents apart.
+func passageKey(s search.Source) string { return fmt.Sprint(s.Document, s.LeafTitle, s.Text) }

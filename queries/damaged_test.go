@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"bytes"
@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"annals/events/fault"
-	"annals/projections"
+	"annals/projections/tables"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
@@ -33,10 +34,10 @@ func spoil(t *testing.T, path string) {
 	}
 }
 
-// While a damaged read model is made anew, reads are told to come again.
-func TestADamagedReadModelIsUnavailableUntilItIsMadeAnew(t *testing.T) {
+// While a damaged read model is rebuilt, reads fail with fault.Unavailable.
+func TestDamagedReadModelIsUnavailable(t *testing.T) {
 	f := newFixture(t)
-	folder, ok := f.home.(projections.Folder)
+	folder, ok := f.world.Home.(tables.Folder)
 	if !ok {
 		t.Skip("read models are not kept in files")
 	}
@@ -51,7 +52,7 @@ func TestADamagedReadModelIsUnavailableUntilItIsMadeAnew(t *testing.T) {
 	for {
 		_, vault := f.Models.Vault.Moved()
 		_, passages := f.Models.Passages.Moved()
-		found, err := f.Search(t.Context(), alice, Search{Query: "When was the lighthouse painted?"})
+		found, err := f.Search(t.Context(), alice, search.Query{Query: "When was the lighthouse painted?"})
 		if err == nil && f.Models.Passages.Generation() > 1 && f.Models.Vault.Generation() > 1 && len(found) > 0 {
 			break
 		}

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/queries/access"
 
 	"github.com/google/uuid"
 )
 
 // However large pages are, together they hold every folder once, in the order of
 // the tree.
-func TestPagesOfFoldersAreAllFolders(t *testing.T) {
+func TestFolderPage(t *testing.T) {
 	f := newFixture(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	all := []uuid.UUID{uuid.Nil}
@@ -40,7 +41,7 @@ func TestPagesOfFoldersAreAllFolders(t *testing.T) {
 		if want, err = f.ShownPaths(t.Context(), user, want); err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(want, treeOrder)
+		slices.SortFunc(want, access.TreeOrder)
 		for _, size := range []int{1, 2, 7, 1000} {
 			var got []string
 			for after := ""; ; {
@@ -54,12 +55,12 @@ func TestPagesOfFoldersAreAllFolders(t *testing.T) {
 				got, after = append(got, page...), page[len(page)-1]
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("in pages of %d %s is told %q, want %q", size, user.Principal, got, want)
+				t.Errorf("in pages of %d %s gets %q, want %q", size, user.Principal, got, want)
 			}
 		}
 	}
 	// What a page ended with may be gone since.
-	if got, err := f.FolderPage(t.Context(), admin, "zz/not there", 10); err != nil || len(got) > 0 && treeOrder(got[0], "zz/not there") < 0 {
+	if got, err := f.FolderPage(t.Context(), admin, "zz/not there", 10); err != nil || len(got) > 0 && access.TreeOrder(got[0], "zz/not there") < 0 {
 		t.Errorf("after a folder that is not there: %q, %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestAFolderIsFoundByItsFullPathByWhoMayReadIt(t *testing.T) {
+func TestFolderAt(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Reports", "user:alice")
 	year := f.folder(top, "2024", "")
@@ -27,7 +27,7 @@ func TestAFolderIsFoundByItsFullPathByWhoMayReadIt(t *testing.T) {
 			t.Errorf("FolderAt(%s, %q) = %+v, %v, %v; want %s", c.user.Principal, c.path, got, found, err, c.want)
 		}
 		if c.user.Principal == bob.Principal && got.Parent != uuid.Nil {
-			t.Errorf("bob is told the parent %s, which he may not read", got.Parent)
+			t.Errorf("bob gets the parent %s, which he may not read", got.Parent)
 		}
 	}
 	f.add(events.Folders, events.FolderDeleted{Folder: top})

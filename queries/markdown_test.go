@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
@@ -62,7 +63,7 @@ func TestMarkdownCarriesPageMarks(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"walrus", "zebra", "gnu"} {
-		found, err := f.Search(t.Context(), alice, Search{Query: word})
+		found, err := f.Search(t.Context(), alice, search.Query{Query: word})
 		if err != nil || len(found) != 1 {
 			t.Fatalf("Search(%s) = %+v, %v", word, found, err)
 		}
@@ -72,7 +73,7 @@ func TestMarkdownCarriesPageMarks(t *testing.T) {
 			}
 		}
 	}
-	if found, err := f.Search(t.Context(), alice, Search{Query: "-->"}); err != nil && !fault.Is(err, fault.Invalid) || len(found) > 1 {
+	if found, err := f.Search(t.Context(), alice, search.Query{Query: "-->"}); err != nil && !fault.Is(err, fault.Invalid) || len(found) > 1 {
 		t.Errorf("marks are found: %+v, %v", found, err)
 	}
 }

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
 
 // firstFound returns the documents that a search finds, best first.
-func (f *fixture) firstFound(user events.User, s Search) []uuid.UUID {
+func (f *fixture) firstFound(user events.User, s search.Query) []uuid.UUID {
 	f.t.Helper()
 	sources, err := f.Search(f.t.Context(), user, s)
 	if err != nil {
@@ -47,33 +48,33 @@ func TestSearchFindsDocumentsByName(t *testing.T) {
 		"report 2026": report, "report-2026": report, "report-2026.pdf": report, "REPORT-2026.PDF": report, "the report of 2026": report,
 		"reports 2026": report, "report 2025": older, "lighthouse": lighthouse, "lighthouse.md": lighthouse, "light": lighthouse, "lightho": lighthouse,
 	} {
-		if got := f.firstFound(alice, Search{Query: query}); len(got) == 0 || got[0] != want {
+		if got := f.firstFound(alice, search.Query{Query: query}); len(got) == 0 || got[0] != want {
 			t.Errorf("%q finds %v first, want %s", query, got, want)
 		}
-		if slices.Contains(f.firstFound(alice, Search{Query: query, Limit: 100}), others) {
+		if slices.Contains(f.firstFound(alice, search.Query{Query: query, Limit: 100}), others) {
 			t.Errorf("%q finds another's document", query)
 		}
 	}
-	f.finds(alice, Search{Query: "report 2026", Tags: []string{"x"}}, report)
-	f.finds(alice, Search{Query: "lighthouse", Folder: "Top"}, lighthouse)
-	f.finds(alice, Search{Query: "lighthouse", Document: report})
-	f.finds(alice, Search{Query: "li"})
-	f.finds(alice, Search{Query: "pdf"})
-	f.finds(bob, Search{Query: "report 2026"}, others)
-	f.finds(eve, Search{Query: "report 2026"})
-	f.finds(admin, Search{Query: "report-2026", Tags: []string{"x"}}, report)
+	f.finds(alice, search.Query{Query: "report 2026", Tags: []string{"x"}}, report)
+	f.finds(alice, search.Query{Query: "lighthouse", Folder: "Top"}, lighthouse)
+	f.finds(alice, search.Query{Query: "lighthouse", Document: report})
+	f.finds(alice, search.Query{Query: "li"})
+	f.finds(alice, search.Query{Query: "pdf"})
+	f.finds(bob, search.Query{Query: "report 2026"}, others)
+	f.finds(eve, search.Query{Query: "report 2026"})
+	f.finds(admin, search.Query{Query: "report-2026", Tags: []string{"x"}}, report)
 
 	f.add(events.DocumentStream(lighthouse), events.DocumentRenamed{Version: 2, Name: "beacon.md"})
 	f.settle()
-	f.finds(alice, Search{Query: "lighthouse"})
-	f.finds(alice, Search{Query: "beacon"}, lighthouse)
+	f.finds(alice, search.Query{Query: "lighthouse"})
+	f.finds(alice, search.Query{Query: "beacon"}, lighthouse)
 	f.add(events.DocumentStream(lighthouse), events.DocumentMoved{Version: 3, Folder: hidden})
 	f.settle()
-	f.finds(alice, Search{Query: "beacon"})
-	f.finds(bob, Search{Query: "beacon", Folder: "Hidden"}, lighthouse)
+	f.finds(alice, search.Query{Query: "beacon"})
+	f.finds(bob, search.Query{Query: "beacon", Folder: "Hidden"}, lighthouse)
 	f.add(events.DocumentStream(lighthouse), events.DocumentDeleted{Version: 4})
 	f.settle()
-	f.finds(bob, Search{Query: "beacon"})
+	f.finds(bob, search.Query{Query: "beacon"})
 }
 
 // A question in a sentence is ranked by what passages say, not by names that
@@ -84,7 +85,7 @@ func TestNamesDoNotAnswerQuestions(t *testing.T) {
 	f.untitled(top, "keeper.md", nil, "Oil was dear.")
 	answer := f.untitled(top, "b.md", nil, "The keeper of the lighthouse trims the wick every evening.")
 	f.settle()
-	f.finds(alice, Search{Query: "When does the keeper trim the wick of the lighthouse?"}, answer)
+	f.finds(alice, search.Query{Query: "When does the keeper trim the wick of the lighthouse?"}, answer)
 }
 
 // What others name their documents changes nothing of what is found.
@@ -95,7 +96,7 @@ func TestNamesOfOthersChangeNothing(t *testing.T) {
 		f.untitled(top, fmt.Sprintf("report %d.md", i), nil, fmt.Sprintf("The report number %d of the lighthouse.", i))
 	}
 	f.settle()
-	s := Search{Query: "report lighth"}
+	s := search.Query{Query: "report lighth"}
 	before, err := f.Search(t.Context(), alice, s)
 	if err != nil || len(before) == 0 {
 		t.Fatal(before, err)
@@ -105,7 +106,7 @@ func TestNamesOfOthersChangeNothing(t *testing.T) {
 	}
 	f.settle()
 	after, err := f.Search(t.Context(), alice, s)
-	if err != nil || !slices.EqualFunc(before, after, func(a, b Source) bool { return a.id == b.id && a.Score == b.Score }) {
+	if err != nil || !slices.EqualFunc(before, after, func(a, b search.Source) bool { return passageKey(a) == passageKey(b) && a.Score == b.Score }) {
 		t.Errorf("it finds %v (%v), and before %v", after, err, before)
 	}
 }

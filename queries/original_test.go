@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"strings"
@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestBytesAreReferredToByJobsDocumentsAndEarlierVersions(t *testing.T) {
+func TestRefers(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	old, later := strings.Repeat("0d", 32), strings.Repeat("0e", 32)
 	check := func(when string, wantOld, wantLater bool) {
 		t.Helper()
-		if err := f.WaitJob(t.Context(), f.at); err != nil {
+		if err := f.Models.Jobs.Wait(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
 		for sha256, want := range map[string]bool{old: wantOld, later: wantLater} {
@@ -34,13 +34,13 @@ func TestBytesAreReferredToByJobsDocumentsAndEarlierVersions(t *testing.T) {
 	f.add(events.DocumentStream(id), events.DocumentRevised{Version: 2, Content: events.Content{SHA256: later, MediaType: "application/pdf", TextStream: events.TextStream(id, 2)}})
 	check("as an earlier version", true, true)
 	f.add(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
-	if err := f.WaitVault(t.Context(), f.at); err != nil {
+	if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 		t.Fatal(err)
 	}
 	check("after the document was deleted", false, false)
 }
 
-func TestAnEndedJobsFileIsReferredToUntilTheVaultHasPassedItsEnd(t *testing.T) {
+func TestRefersAwaitsVault(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	for i := range 50 {
@@ -49,7 +49,7 @@ func TestAnEndedJobsFileIsReferredToUntilTheVaultHasPassedItsEnd(t *testing.T) {
 		f.add(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top", SHA256: sha256}, events.ImportRequested{Files: 1, User: "user:alice"})
 		id := f.file(top, sha256)
 		f.add(events.JobStream(job), events.FileImported{Document: id}, events.JobFinished{Successful: 1})
-		if err := f.WaitJob(t.Context(), f.at); err != nil {
+		if err := f.Models.Jobs.Wait(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := f.Refers(t.Context(), sha256); err != nil || !got {
@@ -58,7 +58,7 @@ func TestAnEndedJobsFileIsReferredToUntilTheVaultHasPassedItsEnd(t *testing.T) {
 	}
 }
 
-func TestNoBytesAreGivenUpWhileAnEventCouldNotBeApplied(t *testing.T) {
+func TestRefersWhileEventsAreParked(t *testing.T) {
 	for stream, kind := range map[string]string{
 		events.DocumentStream(uuid.New()): "DocumentImported",
 		events.JobStream(uuid.New()):      "FileAccepted",
@@ -76,7 +76,7 @@ func TestNoBytesAreGivenUpWhileAnEventCouldNotBeApplied(t *testing.T) {
 	}
 }
 
-func TestStatusTellsHowFarTheReadModelsAre(t *testing.T) {
+func TestStatus(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	f.document(f.folder(top, "Sub", ""), "a.md", nil, "Text.")
@@ -87,7 +87,7 @@ func TestStatusTellsHowFarTheReadModelsAre(t *testing.T) {
 	<-g.entered
 	f.settle()
 	all, err := f.Status(t.Context())
-	if err != nil || len(all) != 7 {
+	if err != nil || len(all) != len(f.Models.All()) {
 		t.Fatalf("status %v (%v)", all, err)
 	}
 	for _, m := range all {

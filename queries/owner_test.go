@@ -1,10 +1,11 @@
-package queries
+package queries_test
 
 import (
 	"strings"
 	"testing"
 
 	"annals/events"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
@@ -38,8 +39,8 @@ func TestAlikeDocuments(t *testing.T) {
 	}
 }
 
-// Every source names its folder, and whoever made that or the nearest above it:
-// not those whom it was shared with to own, whom whoever shares it chooses.
+// Every source names its folder, and the creator of that or the nearest folder above:
+// not those who own it by a share, whom any owner can choose.
 func TestSourcesNameFolderAndOwner(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
@@ -63,11 +64,11 @@ func TestSourcesNameFolderAndOwner(t *testing.T) {
 		"bear":  {"Twice", "user:carl, user:zoe", " in folder “Twice” of carl and zoe"},
 		"wolf":  {"Inbox", "", " in folder “Inbox”"},
 	} {
-		found, err := f.Search(t.Context(), alice, Search{Query: word})
+		found, err := f.Search(t.Context(), alice, search.Query{Query: word})
 		if err != nil || len(found) != 1 || found[0].Folder != want[0] || found[0].Owner != want[1] {
 			t.Errorf("Search(%s) = %+v, %v, want it in %s of %s", word, found, err, want[0], want[1])
 		}
-		a, err := f.Ask(t.Context(), alice, Search{Query: "Who saw the " + word + "?"})
+		a, err := f.Ask(t.Context(), alice, search.Query{Query: "Who saw the " + word + "?"})
 		if err != nil || !strings.Contains(a.Reasoning, want[2]) {
 			t.Errorf("Ask(%s) = %+v, %v, want%s in the reasoning", word, a, err, want[2])
 		}

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestPermissionsAreToldToOwnersAlone(t *testing.T) {
+func TestPermissionsNeedOwnership(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	sub := f.folder(top, "Sub", "")
@@ -21,19 +21,19 @@ func TestPermissionsAreToldToOwnersAlone(t *testing.T) {
 	for _, user := range []events.User{alice, admin, {Principal: "user:carol"}} {
 		p, err := f.Permissions(t.Context(), user, top)
 		if err != nil || !slices.Equal(p.Owners, []events.Principal{"user:alice"}) || !slices.Equal(p.List, list) || p.Version != 2 {
-			t.Errorf("%s is told %+v (%v)", user.Principal, p, err)
+			t.Errorf("%s gets %+v (%v)", user.Principal, p, err)
 		}
 		p, err = f.Permissions(t.Context(), user, sub)
 		if err != nil || len(p.Owners) != 0 || len(p.List) != 0 || p.Version != 1 {
-			t.Errorf("of the folder below it %s is told %+v (%v)", user.Principal, p, err)
+			t.Errorf("of the folder below it %s gets %+v (%v)", user.Principal, p, err)
 		}
 	}
 	if p, err := f.Permissions(t.Context(), bob, top); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("bob, who may write, is told %+v (%v)", p, err)
+		t.Errorf("bob, who may write, gets %+v (%v)", p, err)
 	}
 	for _, id := range []uuid.UUID{top, sub, uuid.New()} {
 		if p, err := f.Permissions(t.Context(), eve, id); !fault.Is(err, fault.NotFound) {
-			t.Errorf("eve is told %+v (%v)", p, err)
+			t.Errorf("eve gets %+v (%v)", p, err)
 		}
 	}
 	f.add(events.Folders, events.FolderDeleted{Folder: sub})
@@ -43,7 +43,7 @@ func TestPermissionsAreToldToOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestTheVersionOfAFolderIsThatOfItsPermissions(t *testing.T) {
+func TestPermissionsVersion(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	const changes = 300
@@ -63,7 +63,7 @@ func TestTheVersionOfAFolderIsThatOfItsPermissions(t *testing.T) {
 	}()
 	for version := range changes {
 		f.share(top, events.Principal(fmt.Sprint("user:", version+2)), "read")
-		if err := f.WaitVault(t.Context(), f.at); err != nil {
+		if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,39 +72,13 @@ func TestTheVersionOfAFolderIsThatOfItsPermissions(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeDoneInAFolderIsTheSameOnceAllWereListed(t *testing.T) {
-	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	f.share(top, "user:bob", "write")
-	sub := f.folder(top, "Sub", "")
-	f.settle()
-	for _, c := range []struct {
-		user events.User
-		want folderAccess
-	}{{admin, folderAccess{events.Own, "Top/Sub"}}, {alice, folderAccess{events.Own, "Top/Sub"}}, {bob, folderAccess{events.Write, "Top/Sub"}}} {
-		v, err := f.viewer(t.Context(), c.user)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.folders(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := v.folder(t.Context(), sub.String()); err != nil || got != c.want {
-			t.Errorf("%s has in the folder %+v (%v), want %+v", c.user.Principal, got, err, c.want)
-		}
-		if path, readable, err := v.path(t.Context(), sub.String()); err != nil || !readable || path != "Top/Sub" {
-			t.Errorf("%s reads it: %v, at %q (%v)", c.user.Principal, readable, path, err)
-		}
-	}
-}
-
-func TestAFoldersVersionRisesWithItsChangesAlone(t *testing.T) {
+func TestFolderVersion(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	sub := f.folder(top, "Sub", "")
 	version := func(id uuid.UUID) int64 {
 		t.Helper()
-		if err := f.WaitVault(t.Context(), f.at); err != nil {
+		if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
 		folder, err := f.Folder(t.Context(), alice, id)
@@ -131,7 +105,7 @@ func TestAFoldersVersionRisesWithItsChangesAlone(t *testing.T) {
 	}
 }
 
-func TestWhetherAFolderHoldsDocumentsIsToldAsOfAPosition(t *testing.T) {
+func TestHoldsDocuments(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	sub := f.folder(top, "Sub", "")

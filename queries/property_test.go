@@ -1,6 +1,6 @@
 //go:build !race
 
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/queries/search"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -23,12 +25,12 @@ func (w *world) same(user events.User, what string, got, want []uuid.UUID) {
 	}
 }
 
-// told fails the run unless an error says fault.NotFound of what may not be
+// checkReadable fails the run unless an error says fault.NotFound of what may not be
 // read, and nothing of what may. It reports whether there is anything to see.
-func (w *world) told(user events.User, what string, id uuid.UUID, err error, readable bool) bool {
+func (w *world) checkReadable(user events.User, what string, id uuid.UUID, err error, readable bool) bool {
 	w.r.Helper()
 	if readable && err != nil || !readable && !fault.Is(err, fault.NotFound) {
-		w.r.Fatalf("%s of %v is told to %s: %v; he may read it: %v", what, id, user.Principal, err, readable)
+		w.r.Fatalf("%s of %v is shown to %s: %v; he may read it: %v", what, id, user.Principal, err, readable)
 	}
 	return readable
 }
@@ -43,19 +45,19 @@ func own[T any](known func(uuid.UUID) bool, list []T, id func(T) uuid.UUID) (ids
 	return ids
 }
 
-func (w *world) folderIDs(list []Folder) []uuid.UUID {
-	return own(func(id uuid.UUID) bool { return w.folders[id] != nil }, list, func(f Folder) uuid.UUID { return f.ID })
+func (w *world) folderIDs(list []vault.Folder) []uuid.UUID {
+	return own(func(id uuid.UUID) bool { return w.folders[id] != nil }, list, func(f vault.Folder) uuid.UUID { return f.ID })
 }
 
-func documentIDs(list []Document) []uuid.UUID {
-	return own(func(uuid.UUID) bool { return true }, list, func(d Document) uuid.UUID { return d.ID })
+func documentIDs(list []vault.Document) []uuid.UUID {
+	return own(func(uuid.UUID) bool { return true }, list, func(d vault.Document) uuid.UUID { return d.ID })
 }
 
 func in(folder uuid.UUID) func(*worldDocument) bool {
 	return func(d *worldDocument) bool { return d.folder == folder }
 }
 
-// listings checks all that a user is told of folders.
+// listings checks the listings of folders that a user gets.
 func (w *world) listings(user events.User) {
 	ctx := w.t.Context()
 	top, err := w.Folders(ctx, user, nil)
@@ -65,12 +67,12 @@ func (w *world) listings(user events.User) {
 	w.same(user, "top level", w.folderIDs(top), w.children(user, uuid.Nil))
 	for id, f := range w.folders {
 		readable := w.reads(user, id)
-		docs, _, err := w.Documents(ctx, user, DocumentFilter{Folder: &id})
-		if w.told(user, "the listing", id, err, readable) {
+		docs, _, err := w.Documents(ctx, user, vault.DocumentFilter{Folder: &id})
+		if w.checkReadable(user, "the listing", id, err, readable) {
 			w.same(user, "documents", documentIDs(docs), w.readable(user, in(id)))
 		}
 		detail, err := w.FolderDetail(ctx, user, id)
-		if !w.told(user, "the folder", id, err, readable) {
+		if !w.checkReadable(user, "the folder", id, err, readable) {
 			continue
 		}
 		path, parent := w.path(id), f.parent
@@ -88,7 +90,7 @@ func (w *world) listings(user events.User) {
 	}
 }
 
-// summaries checks what a user is told of folders in summaries.
+// summaries checks the folder summaries that a user gets.
 func (w *world) summaries(user events.User) {
 	for id := range w.folders {
 		var want strings.Builder
@@ -111,13 +113,13 @@ func (w *world) summaries(user events.User) {
 			}
 		}
 		d, err := w.Document(w.t.Context(), user, events.SummaryID(id))
-		if w.told(user, "the summary", id, err, want.Len() > 0) && !strings.HasSuffix(content(d), want.String()) {
+		if w.checkReadable(user, "the summary", id, err, want.Len() > 0) && !strings.HasSuffix(content(d), want.String()) {
 			w.r.Fatalf("%s gets the summary %q, want %q", user.Principal, content(d), want.String())
 		}
 	}
 }
 
-// singles checks all that a user is told of documents by their ids.
+// singles checks what a user gets for documents by their ids.
 func (w *world) singles(user events.User) {
 	ctx := w.t.Context()
 	var ids, want []uuid.UUID
@@ -129,7 +131,7 @@ func (w *world) singles(user events.User) {
 		ids = append(ids, id)
 		readable := d != nil && w.reads(user, d.folder)
 		versions, err := w.Versions(ctx, user, id)
-		if !w.told(user, "the history", id, err, readable) {
+		if !w.checkReadable(user, "the history", id, err, readable) {
 			continue
 		}
 		if len(versions) != d.version {
@@ -153,12 +155,12 @@ func (w *world) singles(user events.User) {
 	}
 }
 
-// everywhere checks what a user is told of documents in all folders.
+// everywhere checks what a user gets for documents in all folders.
 func (w *world) everywhere(user events.User) {
 	ctx := w.t.Context()
 	var want []string
 	for _, tag := range w.tags {
-		docs, _, err := w.Documents(ctx, user, DocumentFilter{Tag: tag})
+		docs, _, err := w.Documents(ctx, user, vault.DocumentFilter{Tag: tag})
 		if err != nil {
 			w.r.Fatal(err)
 		}
@@ -179,32 +181,32 @@ func (w *world) everywhere(user events.User) {
 		copies = near
 	}
 	if id, known, err := w.DuplicateOf(ctx, user, folder, sha256); err != nil || known != (len(copies) > 0) || known && !slices.Contains(copies, id) {
-		w.r.Fatalf("%s is told of the duplicate %v, %v (%v), want one of %v", user.Principal, id, known, err, copies)
+		w.r.Fatalf("%s sees the duplicate %v, %v (%v), want one of %v", user.Principal, id, known, err, copies)
 	}
 }
 
-// invitations checks what a user is told of folders that wait for their answer,
-// and owners of whom they wait for.
+// invitations checks the invitations that a user gets, and owners of whom they wait
+// for.
 func (w *world) invitations(user events.User) {
 	ctx := w.t.Context()
 	all, err := w.Invitations(ctx, user)
 	if err != nil {
 		w.r.Fatal(err)
 	}
-	told := make(map[uuid.UUID]Invitation)
+	shown := make(map[uuid.UUID]vault.Invitation)
 	for _, i := range all {
-		told[i.Folder] = i
+		shown[i.Folder] = i
 	}
 	for id, f := range w.folders {
 		want, waits := w.seesInvitation(user, id)
-		if got, ok := told[id]; ok != waits || waits && (got.Name != f.name || got.By != want.By || got.Access.String() != want.Access) {
-			w.r.Fatalf("%s is told of the invitation %+v to %v, want %+v: %v", user.Principal, got, id, want, waits)
+		if got, ok := shown[id]; ok != waits || waits && (got.Name != f.name || got.By != want.By || got.Access.String() != want.Access) {
+			w.r.Fatalf("%s sees the invitation %+v to %v, want %+v: %v", user.Principal, got, id, want, waits)
 		}
-		delete(told, id)
+		delete(shown, id)
 		p, err := w.Permissions(ctx, user, id)
 		if len(w.path(id)) == 0 || !w.ownsNow(user, id) {
 			if err == nil {
-				w.r.Fatalf("%s, who does not own %v, is told %+v", user.Principal, id, p)
+				w.r.Fatalf("%s, who does not own %v, gets %+v", user.Principal, id, p)
 			}
 			continue
 		}
@@ -214,11 +216,11 @@ func (w *world) invitations(user events.User) {
 			invited = append(invited, events.Permission{Principal: i.Principal, Access: i.Access})
 		}
 		if err != nil || !slices.Equal(p.List, list) || !slices.Equal(p.Invited, invited) {
-			w.r.Fatalf("%s is told %+v (%v) of %v, want %v and %v", user.Principal, p, err, id, list, invited)
+			w.r.Fatalf("%s gets %+v (%v) of %v, want %v and %v", user.Principal, p, err, id, list, invited)
 		}
 	}
-	if len(told) > 0 {
-		w.r.Fatalf("%s is told of invitations that there are not: %v", user.Principal, told)
+	if len(shown) > 0 {
+		w.r.Fatalf("%s sees invitations that there are not: %v", user.Principal, shown)
 	}
 	blocked, err := w.BlockedInviters(ctx, user)
 	if err != nil {
@@ -230,8 +232,8 @@ func (w *world) invitations(user events.User) {
 		}
 	}
 	for pair := range w.blocked {
-		if pair[0] == user.Principal && !slices.ContainsFunc(blocked, func(b Blocked) bool { return b.By == pair[1] }) {
-			w.r.Fatalf("%s is not told that %s is blocked", user.Principal, pair[1])
+		if pair[0] == user.Principal && !slices.ContainsFunc(blocked, func(b vault.Blocked) bool { return b.By == pair[1] }) {
+			w.r.Fatalf("%s does not see that %s is blocked", user.Principal, pair[1])
 		}
 	}
 }
@@ -239,7 +241,7 @@ func (w *world) invitations(user events.User) {
 // searches checks what a user finds; where the index has caught up, that is all
 // that he may.
 func (w *world) searches(user events.User, caughtUp bool) {
-	s := Search{Query: fmt.Sprint("heron", w.number), Limit: 100, Tags: w.drawTags(), AnyTag: rapid.Bool().Draw(w.r, "any tag")}
+	s := search.Query{Query: fmt.Sprint("heron", w.number), Limit: 100, Tags: w.drawTags(), AnyTag: rapid.Bool().Draw(w.r, "any tag")}
 	scope := w.pick("scope", w.liveFolder)
 	if rapid.Bool().Draw(w.r, "everywhere") {
 		scope = uuid.Nil
@@ -279,7 +281,7 @@ func (w *world) searches(user events.User, caughtUp bool) {
 // Whatever is changed, every way of reading gives every user what he may read
 // and nothing else, as soon as the vault has passed the change; and a search
 // gives all of it once the index has.
-func TestEveryWayOfReadingGivesWhatTheCallerMayRead(t *testing.T) {
+func TestReadsGiveReadableOnly(t *testing.T) {
 	f := newFixture(t)
 	worlds := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -287,7 +289,7 @@ func TestEveryWayOfReadingGivesWhatTheCallerMayRead(t *testing.T) {
 		w := newWorld(f, r, worlds)
 		for range rapid.IntRange(1, 12).Draw(r, "changes") {
 			w.change()
-			if err := w.WaitVault(t.Context(), w.at); err != nil {
+			if err := w.Models.Vault.Wait(t.Context(), w.at); err != nil {
 				r.Fatal(err)
 			}
 			for _, user := range w.users {

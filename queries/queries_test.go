@@ -1,12 +1,7 @@
-package queries
+package queries_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,23 +9,23 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/memory"
-	"annals/projections"
-	"annals/projections/projectionstest"
 	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
+	"annals/queries"
+	"annals/queries/jobs"
+	"annals/queries/queriestest"
+	"annals/queries/search"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
 
-// fixture is a log with read models that follow it, and what was put there.
+// fixture is a log with read models that follow it, and what answers reads from
+// them.
 type fixture struct {
-	*Queries
-	t      testing.TB
-	driver events.Driver
-	log    *events.Log
-	home   projections.Home
-	at     events.Position // of the last event
+	*queries.Queries
+	world *queriestest.World
+	t     testing.TB
+	at    events.Position // of the last event
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -41,52 +36,25 @@ func newFixture(t testing.TB) *fixture {
 // newFixtureOver puts something between the read models and their engine.
 func newFixtureOver(t testing.TB, engine func(searchindex.Engine) searchindex.Engine) *fixture {
 	t.Helper()
-	driver, dir := memory.New(), t.TempDir()
-	log, home := events.NewLog(driver), projectionstest.Home(t, dir)
-	control, err := projections.OpenControl(t.Context(), filepath.Join(dir, "control.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := projections.Open(t.Context(), projections.Options{
-		Log: log, Control: control, Tables: home, Logger: slog.New(slog.DiscardHandler),
-		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
-			e, err := bleve.Open(filepath.Join(dir, name))
-			return engine(e), err
-		},
-		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- models.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ended, models.Close(), control.Close(), log.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return &fixture{Queries: &Queries{Models: models, MaxLag: time.Hour}, t: t, driver: driver, log: log, home: home}
+	w := queriestest.OpenOver(t, engine)
+	return &fixture{Queries: queries.New(w.Models.Set, queries.Options{MaxLag: time.Hour}), world: w, t: t}
 }
 
 func (f *fixture) add(stream string, data ...events.Data) {
 	f.t.Helper()
-	all := make([]events.New, len(data))
-	for i, d := range data {
-		all[i].Data = d
-	}
-	at, err := f.log.Append(f.t.Context(), stream, events.AnyRevision, events.Cause{Actor: "user:alice"}, all...)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.at = at.Position
+	f.addAs("user:alice", stream, data...)
+}
+
+func (f *fixture) addAs(who events.Principal, stream string, data ...events.Data) {
+	f.t.Helper()
+	f.world.AppendAs(who, stream, data...)
+	f.at = f.world.At
 }
 
 // addUnreadable adds an event that this version of the program cannot read.
 func (f *fixture) addUnreadable(stream, kind string) {
 	f.t.Helper()
-	at, err := f.driver.Append(f.t.Context(), stream, events.AnyRevision, []events.Record{{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Metadata: []byte(`{"schema":999}`)}})
+	at, err := f.world.Driver.Append(f.t.Context(), stream, events.AnyRevision, []events.Record{{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Metadata: []byte(`{"schema":999}`)}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -96,36 +64,27 @@ func (f *fixture) addUnreadable(stream, kind string) {
 // settle waits until every read model has passed the last event.
 func (f *fixture) settle() {
 	f.t.Helper()
-	for _, m := range f.Models.All() {
-		if err := m.Wait(f.t.Context(), f.at); err != nil {
-			f.t.Fatal(err)
-		}
-	}
+	f.world.At = f.at
+	f.world.Settle()
 }
 
 func (f *fixture) folder(parent uuid.UUID, name string, owner events.Principal) uuid.UUID {
-	id := uuid.New()
-	f.add(events.Folders, events.FolderCreated{Folder: id, Parent: parent, Name: name, Owner: owner})
-	return id
+	f.t.Helper()
+	defer func() { f.at = f.world.At }()
+	return f.world.Folder(parent, name, owner)
 }
 
 func (f *fixture) share(folder uuid.UUID, who events.Principal, access string) {
-	f.add(events.Folders, events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: who, Access: access}}})
+	f.t.Helper()
+	defer func() { f.at = f.world.At }()
+	f.world.Share(folder, who, access)
 }
 
 // document files a document whose text is one section for each text.
 func (f *fixture) document(folder uuid.UUID, name string, tags []string, texts ...string) uuid.UUID {
-	id := uuid.New()
-	stream := events.TextStream(id, 0)
-	for i, text := range texts {
-		title := fmt.Sprintf("Section %d", i+1)
-		f.add(stream, events.SectionExtracted{Index: i, Level: 1, Title: title, Path: []string{title}, Text: text})
-	}
-	f.add(events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Name: name, Tags: tags, Content: events.Content{
-		SHA256: strings.Repeat("0a", 32), Size: 10, MediaType: "text/markdown", Title: "Title of " + name,
-		TextStream: stream, Sections: len(texts), Description: "About " + name + ".",
-	}})
-	return id
+	f.t.Helper()
+	defer func() { f.at = f.world.At }()
+	return f.world.Document(folder, name, tags, texts...)
 }
 
 var (
@@ -135,7 +94,7 @@ var (
 	eve   = events.User{Principal: "user:eve"}
 )
 
-func found(sources []Source) []uuid.UUID {
+func found(sources []search.Source) []uuid.UUID {
 	var ids []uuid.UUID
 	for _, s := range sources {
 		if !slices.Contains(ids, s.Document) {
@@ -145,7 +104,7 @@ func found(sources []Source) []uuid.UUID {
 	return ids
 }
 
-func TestSearchFindsWhatTheCallerMayReadAndNothingElse(t *testing.T) {
+func TestSearchFindsReadableOnly(t *testing.T) {
 	f := newFixture(t)
 	home := f.folder(uuid.Nil, "Alice", "user:alice")
 	secret := f.folder(home, "Secret", "")
@@ -160,7 +119,7 @@ func TestSearchFindsWhatTheCallerMayReadAndNothingElse(t *testing.T) {
 	}{
 		{alice, []uuid.UUID{hidden, open}}, {admin, []uuid.UUID{hidden, open}}, {bob, []uuid.UUID{open}}, {eve, nil},
 	} {
-		sources, err := f.Search(t.Context(), c.user, Search{Query: "walrus plan"})
+		sources, err := f.Search(t.Context(), c.user, search.Query{Query: "walrus plan"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,10 +131,10 @@ func TestSearchFindsWhatTheCallerMayReadAndNothingElse(t *testing.T) {
 		}
 	}
 	f.add(events.Folders, events.FolderShared{Folder: shared})
-	if err := f.WaitVault(t.Context(), f.at); err != nil {
+	if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 		t.Fatal(err)
 	}
-	if sources, err := f.Search(t.Context(), bob, Search{Query: "walrus plan"}); err != nil || len(sources) > 0 {
+	if sources, err := f.Search(t.Context(), bob, search.Query{Query: "walrus plan"}); err != nil || len(sources) > 0 {
 		t.Errorf("after the right was withdrawn bob finds %v (%v)", sources, err)
 	}
 }
@@ -190,19 +149,19 @@ func TestSearchHeedsItsLimits(t *testing.T) {
 	c := f.document(other, "c.md", []string{"round"}, "A zebra in another folder.")
 	f.settle()
 	for name, q := range map[string]struct {
-		s    Search
+		s    search.Query
 		want []uuid.UUID
 	}{
-		"everywhere":      {Search{}, []uuid.UUID{a, b, c}},
-		"a folder's tree": {Search{Folder: "Top"}, []uuid.UUID{a, b}},
-		"a subfolder":     {Search{Folder: " Top / Sub/ "}, []uuid.UUID{b}},
-		"no such folder":  {Search{Folder: "Nowhere"}, nil},
-		"all tags":        {Search{Tags: []string{"red", "round"}}, []uuid.UUID{a}},
-		"any tag":         {Search{Tags: []string{"red", "round"}, AnyTag: true}, []uuid.UUID{a, b, c}},
-		"a document":      {Search{Document: c}, []uuid.UUID{c}},
-		"one in a folder": {Search{Document: b, Folder: "Top"}, []uuid.UUID{b}},
-		"one elsewhere":   {Search{Document: c, Folder: "Top"}, nil},
-		"no document":     {Search{Document: uuid.New()}, nil},
+		"everywhere":      {search.Query{}, []uuid.UUID{a, b, c}},
+		"a folder's tree": {search.Query{Folder: "Top"}, []uuid.UUID{a, b}},
+		"a subfolder":     {search.Query{Folder: " Top / Sub/ "}, []uuid.UUID{b}},
+		"no such folder":  {search.Query{Folder: "Nowhere"}, nil},
+		"all tags":        {search.Query{Tags: []string{"red", "round"}}, []uuid.UUID{a}},
+		"any tag":         {search.Query{Tags: []string{"red", "round"}, AnyTag: true}, []uuid.UUID{a, b, c}},
+		"a document":      {search.Query{Document: c}, []uuid.UUID{c}},
+		"one in a folder": {search.Query{Document: b, Folder: "Top"}, []uuid.UUID{b}},
+		"one elsewhere":   {search.Query{Document: c, Folder: "Top"}, nil},
+		"no document":     {search.Query{Document: uuid.New()}, nil},
 	} {
 		q.s.Query = "zebra"
 		sources, err := f.Search(t.Context(), alice, q.s)
@@ -219,15 +178,15 @@ func TestSearchHeedsItsLimits(t *testing.T) {
 			t.Errorf("%s: found %d documents, want %d", name, len(got), len(q.want))
 		}
 	}
-	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra", Limit: 2}); err != nil || len(s) != 2 {
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "zebra", Limit: 2}); err != nil || len(s) != 2 {
 		t.Errorf("limit 2: %d passages (%v)", len(s), err)
 	}
-	if s, err := f.Search(t.Context(), alice, Search{Query: "  "}); err != nil || len(s) != 0 {
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "  "}); err != nil || len(s) != 0 {
 		t.Errorf("a blank question finds %d passages (%v)", len(s), err)
 	}
 }
 
-func TestSearchShowsTheNewContentAloneOnceADocumentIsRevised(t *testing.T) {
+func TestSearchAfterRevision(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := f.document(top, "a.md", nil, "The old text speaks of okapis.")
@@ -238,16 +197,16 @@ func TestSearchShowsTheNewContentAloneOnceADocumentIsRevised(t *testing.T) {
 		SHA256: strings.Repeat("0b", 32), MediaType: "text/markdown", Title: "New", TextStream: stream, Sections: 1,
 	}})
 	f.settle()
-	if s, err := f.Search(t.Context(), alice, Search{Query: "okapis"}); err != nil || len(s) != 0 {
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "okapis"}); err != nil || len(s) != 0 {
 		t.Errorf("the old text is still found: %v (%v)", s, err)
 	}
-	s, err := f.Search(t.Context(), alice, Search{Query: "gnus"})
+	s, err := f.Search(t.Context(), alice, search.Query{Query: "gnus"})
 	if err != nil || len(s) != 1 || s[0].Title != "New" {
 		t.Errorf("the new text: %v (%v)", s, err)
 	}
 	f.add(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
 	f.settle()
-	if s, err := f.Search(t.Context(), alice, Search{Query: "gnus"}); err != nil || len(s) != 0 {
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "gnus"}); err != nil || len(s) != 0 {
 		t.Errorf("the deleted text is still found: %v (%v)", s, err)
 	}
 	if n, err := f.Models.Search.Count(t.Context()); err != nil || n != 0 {
@@ -255,7 +214,7 @@ func TestSearchShowsTheNewContentAloneOnceADocumentIsRevised(t *testing.T) {
 	}
 }
 
-func TestPagesOfPassagesFollowThePageBreaks(t *testing.T) {
+func TestPassagePagesFollowPageBreaks(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := uuid.New()
@@ -277,7 +236,7 @@ func TestPagesOfPassagesFollowThePageBreaks(t *testing.T) {
 	f.settle()
 	for page := 3; page <= 8; page++ {
 		word := fmt.Sprintf("word%dpage", page)
-		s, err := f.Search(t.Context(), alice, Search{Query: word})
+		s, err := f.Search(t.Context(), alice, search.Query{Query: word})
 		if err != nil || len(s) == 0 {
 			t.Fatalf("%s: %v, %v", word, s, err)
 		}
@@ -292,7 +251,7 @@ func TestPagesOfPassagesFollowThePageBreaks(t *testing.T) {
 	}
 }
 
-func TestListingsShowWhatTheCallerMayRead(t *testing.T) {
+func TestListingsShowReadableOnly(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	mid := f.folder(top, "Mid", "")
@@ -316,7 +275,7 @@ func TestListingsShowWhatTheCallerMayRead(t *testing.T) {
 	if tags, err := f.VisibleTags(t.Context(), bob); err != nil || !slices.Equal(tags, []string{"t1"}) {
 		t.Errorf("bob sees the tags %v (%v)", tags, err)
 	}
-	docs, _, err := f.Documents(t.Context(), bob, DocumentFilter{Tag: "t2"})
+	docs, _, err := f.Documents(t.Context(), bob, vault.DocumentFilter{Tag: "t2"})
 	if err != nil || len(docs) != 0 {
 		t.Errorf("bob lists %v by a tag of a document that he may not read (%v)", docs, err)
 	}
@@ -337,7 +296,7 @@ func TestListingsShowWhatTheCallerMayRead(t *testing.T) {
 	}
 }
 
-func TestPagesOfAListingHoldEveryDocumentOnce(t *testing.T) {
+func TestDocumentPagesHoldEachOnce(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	var want []string
@@ -352,7 +311,7 @@ func TestPagesOfAListingHoldEveryDocumentOnce(t *testing.T) {
 		var got []string
 		seen := make(map[uuid.UUID]bool)
 		for cursor := ""; ; {
-			docs, next, err := f.Documents(t.Context(), alice, DocumentFilter{Folder: &top, Limit: limit, Cursor: cursor})
+			docs, next, err := f.Documents(t.Context(), alice, vault.DocumentFilter{Folder: &top, Limit: limit, Cursor: cursor})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -371,12 +330,12 @@ func TestPagesOfAListingHoldEveryDocumentOnce(t *testing.T) {
 			t.Errorf("limit %d: %v, want %v", limit, got, want)
 		}
 	}
-	if _, _, err := f.Documents(t.Context(), alice, DocumentFilter{Folder: &top, Cursor: "%"}); !fault.Is(err, fault.Invalid) {
+	if _, _, err := f.Documents(t.Context(), alice, vault.DocumentFilter{Folder: &top, Cursor: "%"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad cursor: %v", err)
 	}
 }
 
-func TestAFolderSummaryTellsWhatTheFolderHolds(t *testing.T) {
+func TestFolderSummary(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	f.folder(top, "Sub", "")
@@ -415,7 +374,7 @@ func TestAFolderSummaryTellsWhatTheFolderHolds(t *testing.T) {
 	}
 }
 
-func TestAJobIsDoneOnceItsDocumentsAreFound(t *testing.T) {
+func TestJobIsDoneOnceFound(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	for i := range 20 {
@@ -429,15 +388,15 @@ func TestAJobIsDoneOnceItsDocumentsAreFound(t *testing.T) {
 		}
 		doc := f.document(top, word+".md", nil, texts...)
 		f.add(events.JobStream(job), events.FileImported{Document: doc, Title: "A"}, events.JobFinished{Successful: 1, Failed: 1})
-		var last *Job
-		if err := f.WaitJob(t.Context(), f.at); err != nil {
+		var last *jobs.Job
+		if err := f.Models.Jobs.Wait(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
-		err := f.FollowJob(t.Context(), alice, job.String(), func(u JobUpdate) error { last = u.Job; return nil })
+		err := f.FollowJob(t.Context(), alice, job.String(), func(u jobs.Update) error { last = u.Job; return nil })
 		if err != nil || last == nil || !last.Done || last.Status != "complete" || last.Successful != 1 || last.Failed != 1 {
 			t.Fatalf("job %+v (%v)", last, err)
 		}
-		if s, err := f.Search(t.Context(), alice, Search{Query: word}); err != nil || len(s) == 0 || !strings.Contains(s[0].Text, word) {
+		if s, err := f.Search(t.Context(), alice, search.Query{Query: word}); err != nil || len(s) == 0 || !strings.Contains(s[0].Text, word) {
 			t.Fatalf("the job is done and its document is not found: %v (%v)", s, err)
 		}
 		if _, err := f.Job(t.Context(), eve, job.String()); !fault.Is(err, fault.NotFound) {
@@ -446,7 +405,7 @@ func TestAJobIsDoneOnceItsDocumentsAreFound(t *testing.T) {
 	}
 }
 
-func TestAKnownFilesResultTellsTheTagsOfItsDocument(t *testing.T) {
+func TestDuplicateResultHasDocumentTags(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	doc := f.document(top, "a.md", []string{"first"}, "Text.")
@@ -460,7 +419,7 @@ func TestAKnownFilesResultTellsTheTagsOfItsDocument(t *testing.T) {
 	}
 }
 
-func TestAnImportedFilesMessageAgreesWithItsOutcome(t *testing.T) {
+func TestImportedFileMessage(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	doc := f.document(top, "a.md", nil, "Text.")
@@ -474,23 +433,19 @@ func TestAnImportedFilesMessageAgreesWithItsOutcome(t *testing.T) {
 		{events.OutcomeUnchanged, true, "a.md was imported before"}, {events.OutcomeUnchanged, false, "a.md is unchanged"},
 		{"", true, "a.md was imported before"}, {"", false, "imported a.md"}, // of earlier releases
 	} {
-		row := fileRow{name: "a.md", state: "imported", document: doc.String(), duplicate: c.duplicate, outcome: c.outcome}
-		if u, reported := row.update(); !reported || u.Message != c.want {
-			t.Errorf("%q, duplicate %v: message %q, want %q", c.outcome, c.duplicate, u.Message, c.want)
+		job := uuid.New()
+		f.add(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"},
+			events.FileImported{Document: doc, Title: "A", Duplicate: c.duplicate, Outcome: c.outcome}, events.JobFinished{Successful: 1})
+		f.settle()
+		var messages []string
+		err := f.FollowJob(t.Context(), alice, job.String(), func(u jobs.Update) error { messages = append(messages, u.Message); return nil })
+		if err != nil || !slices.Contains(messages, c.want) {
+			t.Errorf("%q, duplicate %v: messages %q (%v), want %q", c.outcome, c.duplicate, messages, err, c.want)
 		}
-	}
-	job := uuid.New()
-	f.add(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"},
-		events.FileImported{Document: doc, Title: "A", Duplicate: true, Outcome: events.OutcomeCreated}, events.JobFinished{Successful: 1})
-	f.settle()
-	var messages []string
-	err := f.FollowJob(t.Context(), alice, job.String(), func(u JobUpdate) error { messages = append(messages, u.Message); return nil })
-	if err != nil || len(messages) == 0 || messages[0] != "imported a.md" {
-		t.Errorf("a new document with known bytes is reported as %q (%v)", messages, err)
 	}
 }
 
-func TestAJobTellsNothingOfAKnownFileThatItsUserMayNotReadAnyMore(t *testing.T) {
+func TestJobHidesUnreadableDuplicate(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	f.share(top, "user:bob", "write")
@@ -501,24 +456,24 @@ func TestAJobTellsNothingOfAKnownFileThatItsUserMayNotReadAnyMore(t *testing.T) 
 	f.settle()
 	j, err := f.Job(t.Context(), bob, job.String())
 	if err != nil || j.Results[0].Document != doc || j.Results[0].Title != "Title of a.md" {
-		t.Errorf("bob, who may read it, is told %+v (%v)", j.Results, err)
+		t.Errorf("bob, who may read it, gets %+v (%v)", j.Results, err)
 	}
 	f.add(events.Folders, events.FolderShared{Folder: top})
-	if err := f.WaitVault(t.Context(), f.at); err != nil {
+	if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 		t.Fatal(err)
 	}
 	j, err = f.Job(t.Context(), bob, job.String())
 	if err != nil || j.Status != "complete" || j.Results[0].Document != uuid.Nil || j.Results[0].Title != "" || !slices.Equal(j.Results[0].Tags, []string{"mine"}) {
-		t.Errorf("after the right was withdrawn bob is told %+v (%v)", j, err)
+		t.Errorf("after the right was withdrawn bob gets %+v (%v)", j, err)
 	}
-	var told []JobUpdate
-	err = f.FollowJob(t.Context(), bob, job.String(), func(u JobUpdate) error { told = append(told, u); return nil })
-	if err != nil || len(told) != 3 || told[0].Document != uuid.Nil || !told[0].Duplicate || told[2].Job == nil || told[2].Job.Results[0].Document != uuid.Nil {
-		t.Errorf("following the job bob is told %+v (%v)", told, err)
+	var updates []jobs.Update
+	err = f.FollowJob(t.Context(), bob, job.String(), func(u jobs.Update) error { updates = append(updates, u); return nil })
+	if err != nil || len(updates) != 3 || updates[0].Document != uuid.Nil || !updates[0].Duplicate || updates[2].Job == nil || updates[2].Job.Results[0].Document != uuid.Nil {
+		t.Errorf("following the job bob gets %+v (%v)", updates, err)
 	}
 }
 
-func TestAFailedFilesResultTellsWhoseFaultItIs(t *testing.T) {
+func TestFailedFileKind(t *testing.T) {
 	f := newFixture(t)
 	job := uuid.New()
 	f.add(events.JobStream(job),
@@ -533,7 +488,7 @@ func TestAFailedFilesResultTellsWhoseFaultItIs(t *testing.T) {
 	}
 	for i, want := range []fault.Kind{fault.Invalid, fault.Invalid, fault.Conflict, fault.Internal} {
 		if r := j.Results[i]; r.Kind != want || r.Success || r.Done != (i < 3) {
-			t.Errorf("of %s is told %+v, want a fault of kind %v", r.Filename, r, want)
+			t.Errorf("of %s gets %+v, want a fault of kind %v", r.Filename, r, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -8,6 +8,10 @@ import (
 
 	"annals/events"
 	"annals/events/eventstest"
+	"annals/projections/readmodel"
+	"annals/queries/audit"
+	"annals/queries/search"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -23,7 +27,7 @@ var (
 // released is a fixture over the log of every kind of event ever released.
 func released(t *testing.T) *fixture {
 	f := newFixture(t)
-	f.at = eventstest.AppendReleased(t, f.driver)
+	f.at = eventstest.AppendReleased(t, f.world.Driver)
 	f.settle()
 	return f
 }
@@ -40,7 +44,7 @@ func TestReleasedLogParksNothing(t *testing.T) {
 	}
 }
 
-func TestReleasedLogIsListedAsItWasFiled(t *testing.T) {
+func TestReleasedLogListing(t *testing.T) {
 	f := released(t)
 	for _, c := range []struct {
 		user events.User
@@ -58,7 +62,7 @@ func TestReleasedLogIsListedAsItWasFiled(t *testing.T) {
 			t.Errorf("FolderAt(%s, %s): found is %t, %v", c.user.Principal, c.path, found, err)
 			continue
 		}
-		docs, _, err := f.Documents(t.Context(), c.user, DocumentFilter{Folder: &folder.ID})
+		docs, _, err := f.Documents(t.Context(), c.user, vault.DocumentFilter{Folder: &folder.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +91,7 @@ func TestReleasedLogIsListedAsItWasFiled(t *testing.T) {
 	}
 }
 
-func TestReleasedLogIsSearchedByItsLastTexts(t *testing.T) {
+func TestReleasedLogSearch(t *testing.T) {
 	f := released(t)
 	for query, want := range map[string]string{
 		"lanterns sold in Zürich": "Revenue rose by 9 %",
@@ -96,18 +100,18 @@ func TestReleasedLogIsSearchedByItsLastTexts(t *testing.T) {
 		"whale oil":               "", // of a text that was replaced
 		"nobody draft":            "", // in a folder that was deleted
 	} {
-		sources, err := f.Search(t.Context(), alice, Search{Query: query})
+		sources, err := f.Search(t.Context(), alice, search.Query{Query: query})
 		if err != nil {
 			t.Fatal(err)
 		}
-		hit := func(s Source) bool { return strings.Contains(s.Text, want) }
+		hit := func(s search.Source) bool { return strings.Contains(s.Text, want) }
 		if want == "" && len(sources) > 0 || want != "" && !slices.ContainsFunc(sources, hit) {
 			t.Errorf("a search for %q finds %+v, want %q", query, sources, want)
 		}
 	}
 }
 
-func TestReleasedLogTellsHowItsImportsEnded(t *testing.T) {
+func TestReleasedLogJobs(t *testing.T) {
 	f := released(t)
 	for id, want := range map[string][]string{
 		firstJob: {"Annual report.pdf ok", "Budget.xlsx: files of type .xlsx cannot be read", "Notes.md ok", "Broken.pdf: the file is no PDF, or is damaged"},
@@ -136,9 +140,9 @@ func TestReleasedLogTellsHowItsImportsEnded(t *testing.T) {
 	}
 }
 
-func TestReleasedLogTellsWhoDidWhat(t *testing.T) {
+func TestReleasedLogAudit(t *testing.T) {
 	f := released(t)
-	entries, _, err := f.Audit(t.Context(), alice, AuditFilter{Document: &annualReport})
+	entries, _, err := f.Audit(t.Context(), alice, audit.Filter{Document: &annualReport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,5 +190,38 @@ func TestReleasedLogGrantsWhatWasAccepted(t *testing.T) {
 	p, err := f.Permissions(t.Context(), alice, archive)
 	if err != nil || fmt.Sprint(p.List, p.Invited) != "[{group:board own} {user:carol read}] [{user:dave write} {user:keycloak/bob read}]" {
 		t.Errorf("the archive's list is %v and %v (%v)", p.List, p.Invited, err)
+	}
+}
+
+// TestAuditDescribesEveryEvent holds that no type of event is left out of the
+// audit trail, or stands there by its name alone, unless it is exempt.
+func TestAuditDescribesEveryEvent(t *testing.T) {
+	f := released(t)
+	admin := events.User{Principal: "user:admin", Admin: true}
+	described := make(map[string]bool)
+	filter := audit.Filter{Limit: 200}
+	for {
+		entries, next, err := f.Audit(t.Context(), admin, filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			described[e.Type] = described[e.Type] || e.What != e.Type
+		}
+		if filter.Cursor = next; next == "" {
+			break
+		}
+	}
+	for _, k := range events.Kinds() {
+		_, exempt := readmodel.NotAudited[k.Type]
+		described, listed := described[k.Type]
+		switch {
+		case exempt && listed:
+			t.Errorf("%s is in the audit trail though NotAudited in projections/readmodel/audit.go exempts it", k.Type)
+		case !exempt && !listed:
+			t.Errorf("%s of the released log is not in the audit trail: add the type to Types and recordOf in projections/readmodel/audit.go, or to NotAudited there with a reason", k.Type)
+		case !exempt && !described:
+			t.Errorf("the audit trail has no words for %s: add a case to words in queries/audit/sentence.go", k.Type)
+		}
 	}
 }

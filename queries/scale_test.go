@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"cmp"
@@ -8,8 +8,7 @@ import (
 	"testing"
 
 	"annals/events"
-	"annals/projections"
-	"annals/projections/projectionstest"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -37,7 +36,7 @@ func manyDocuments(t testing.TB) *fixture {
 				Tags: []string{"all", fmt.Sprintf("t%d", i%50)}, Content: events.Content{SHA256: commonBytes, MediaType: "application/pdf", Title: "T"}})
 		}
 	}
-	if err := f.WaitVault(t.Context(), f.at); err != nil {
+	if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -48,7 +47,7 @@ func manyDocuments(t testing.TB) *fixture {
 func (f *fixture) reads(user events.User, n int) map[string]func() error {
 	list := func(limit int) func() error {
 		return func() error {
-			docs, _, err := f.Documents(f.t.Context(), user, DocumentFilter{Tag: "all", Limit: limit})
+			docs, _, err := f.Documents(f.t.Context(), user, vault.DocumentFilter{Tag: "all", Limit: limit})
 			if want := cmp.Or(limit, n); err == nil && len(docs) != want {
 				return fmt.Errorf("%d documents, want %d", len(docs), want)
 			}
@@ -91,51 +90,5 @@ func BenchmarkReadsOfManyDocuments(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-func TestHotQueriesLookThroughNoWholeTable(t *testing.T) {
-	projectionstest.OfFiles(t)
-	f := newFixture(t)
-	for name, q := range map[string]struct {
-		query string
-		args  int
-	}{
-		"folder":        {pageQuery(inFolder), 4},
-		"folder by tag": {pageQuery(inFolderTagged), 5},
-		"folders":       {pageQuery(inFolders), 5},
-		"tag":           {pageQuery(withTag), 5},
-		"tags":          {tagsOfFolders, 1},
-		"all tags":      {tagsInUse, 1},
-		"copies":        {copies, 3},
-		"duplicate":     {oldestCopy, 3},
-		"granted":       {foldersBelow(grantedFolders), 1},
-		"top":           {foldersBelow(topFolders), 1},
-		"moved":         {movedBelow, 2},
-		"versions":      {versionColumns + `ORDER BY version`, 1},
-		"contents":      {contentVersions, 1},
-		"subfolders":    {folderColumns + `WHERE f.parent = $1 AND f.deleted = 0` + byName, 1},
-	} {
-		args := make([]any, q.args)
-		for i := range args {
-			args[i] = "[]"
-		}
-		type step struct {
-			id, parent, unused int
-			detail             string
-		}
-		plan, err := projections.List(t.Context(), f.Models.Vault.DB(), func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} },
-			"EXPLAIN QUERY PLAN "+q.query, args...)
-		if err != nil || len(plan) == 0 {
-			t.Fatalf("%s: %v", name, err)
-		}
-		for _, s := range plan {
-			for _, table := range []string{"documents", "d", "c", "tags", "t", "folders", "f", "permissions", "p", "moved", "versions", "v"} {
-				if s.detail == "SCAN "+table || strings.HasPrefix(s.detail, "SCAN "+table+" ") {
-					t.Errorf("%s: %s in %v", name, s.detail, plan)
-				}
-			}
-		}
-		t.Logf("%s: %v", name, plan)
 	}
 }

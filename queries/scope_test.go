@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
@@ -21,7 +22,7 @@ func TestAskIsScopedToADocument(t *testing.T) {
 	south := f.document(top, "south.md", nil, "The lighthouse in the south was finished in 1811 by Robert Stevenson.")
 	f.settle()
 	for id, want := range map[uuid.UUID]string{north: "Smeaton", south: "Stevenson"} {
-		q := Search{Query: "Who finished the lighthouse?", Document: id}
+		q := search.Query{Query: "Who finished the lighthouse?", Document: id}
 		if a, err := f.Ask(t.Context(), alice, q); err != nil || !strings.Contains(a.Text, want) {
 			t.Errorf("Ask(alice, %s) = %+v, %v, want %s", id, a, err, want)
 		} else if len(a.Sources) != 1 || a.Sources[0].Document != id || !strings.Contains(a.Sources[0].Text, want) || a.Sources[0].DeepLink == "" {
@@ -34,7 +35,7 @@ func TestAskIsScopedToADocument(t *testing.T) {
 }
 
 // A search returns as many passages as it is asked for, of one document too.
-func TestSearchIsScopedToADocumentAndLimited(t *testing.T) {
+func TestSearchDocumentAndLimit(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	var last uuid.UUID
@@ -42,18 +43,17 @@ func TestSearchIsScopedToADocumentAndLimited(t *testing.T) {
 		last = f.document(top, fmt.Sprintf("%d.md", i), nil, fmt.Sprintf("Lighthouse number %d stands by the sea.", i))
 	}
 	f.settle()
-	for limit, want := range map[int]int{0: 10, 1: 1, 50: 50, MaxSearchLimit: 60} {
-		s, err := f.Search(t.Context(), alice, Search{Query: "lighthouse", Limit: limit})
+	for limit, want := range map[int]int{0: 10, 1: 1, 50: 50, search.MaxLimit: 60} {
+		s, err := f.Search(t.Context(), alice, search.Query{Query: "lighthouse", Limit: limit})
 		if err != nil || len(s) != want {
 			t.Errorf("%d passages (%v) where %d are asked for, want %d", len(s), err, limit, want)
 		}
 	}
-	f.finds(alice, Search{Query: "lighthouse", Document: last}, last)
-	f.finds(bob, Search{Query: "lighthouse", Document: last})
+	f.finds(alice, search.Query{Query: "lighthouse", Document: last}, last)
+	f.finds(bob, search.Query{Query: "lighthouse", Document: last})
 }
 
-// The paths of folders and what may be done there are told to those who may
-// read them.
+// The paths of folders and the access to them are returned to users who may read them.
 func TestFolderPathsAndAccess(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")

@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"errors"
@@ -10,12 +10,14 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/projections/projectionstest"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
 
 // finds searches and compares the documents found with those wanted.
-func (f *fixture) finds(user events.User, s Search, want ...uuid.UUID) {
+func (f *fixture) finds(user events.User, s search.Query, want ...uuid.UUID) {
 	f.t.Helper()
 	sources, err := f.Search(f.t.Context(), user, s)
 	if err != nil {
@@ -38,13 +40,13 @@ func (f *fixture) hold(engine *moody, change func()) (release func()) {
 	engine.gate.Store(g)
 	change()
 	<-g.entered
-	if err := f.WaitVault(f.t.Context(), f.at); err != nil {
+	if err := f.Models.Vault.Wait(f.t.Context(), f.at); err != nil {
 		f.t.Fatal(err)
 	}
 	return func() { close(g.open) }
 }
 
-func TestAMovedFolderIsSearchedWhereItIsThoughTheIndexIsBehind(t *testing.T) {
+func TestSearchMovedFolderBeforeIndexed(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	from := f.folder(uuid.Nil, "From", "user:alice")
 	to := f.folder(uuid.Nil, "To", "user:alice")
@@ -56,7 +58,7 @@ func TestAMovedFolderIsSearchedWhereItIsThoughTheIndexIsBehind(t *testing.T) {
 	a := f.document(moved, "a.md", nil, "A zebra that moves.")
 	b := f.document(deep, "b.md", nil, "A zebra that moves along.")
 	f.settle()
-	zebra := func(folder string) Search { return Search{Query: "zebra", Folder: folder} }
+	zebra := func(folder string) search.Query { return search.Query{Query: "zebra", Folder: folder} }
 	check := func() {
 		t.Helper()
 		f.finds(bob, zebra(""), a, b)
@@ -79,7 +81,7 @@ func TestAMovedFolderIsSearchedWhereItIsThoughTheIndexIsBehind(t *testing.T) {
 	check()
 }
 
-func TestFoldersThatMovedInOneAnotherAreSearchedWhereTheyAre(t *testing.T) {
+func TestSearchNestedMovedFolders(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	a, b := f.folder(top, "A", ""), f.folder(top, "B", "")
@@ -90,17 +92,17 @@ func TestFoldersThatMovedInOneAnotherAreSearchedWhereTheyAre(t *testing.T) {
 	release := f.hold(engine, func() {
 		f.add(events.Folders, events.FolderMoved{Folder: a, Parent: b}, events.FolderMoved{Folder: inner, Parent: top})
 	})
-	f.finds(bob, Search{Query: "zebra"})
+	f.finds(bob, search.Query{Query: "zebra"})
 	f.add(events.Folders, events.FolderMoved{Folder: inner, Parent: a})
-	if err := f.WaitVault(t.Context(), f.at); err != nil {
+	if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 		t.Fatal(err)
 	}
-	f.finds(bob, Search{Query: "zebra"}, doc)
-	f.finds(bob, Search{Query: "zebra", Folder: "Top/B/A"}, doc)
+	f.finds(bob, search.Query{Query: "zebra"}, doc)
+	f.finds(bob, search.Query{Query: "zebra", Folder: "Top/B/A"}, doc)
 	release()
 }
 
-func TestASearchWaitsForNothingWhereTheEngineIsAway(t *testing.T) {
+func TestSearchWithoutEngineFailsAtOnce(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	doc := f.document(f.folder(uuid.Nil, "Top", "user:alice"), "a.md", nil, "A zebra.")
 	f.settle()
@@ -108,19 +110,19 @@ func TestASearchWaitsForNothingWhereTheEngineIsAway(t *testing.T) {
 		f.add(events.DocumentStream(doc), events.DocumentTagged{Version: 2, Tags: []string{"new"}})
 	})
 	away := fault.Errorf(fault.Unavailable, "it is known not to answer")
-	engine.away.Store(&away)
+	engine.unreachable.Store(&away)
 	searched := func() { t.Error("the engine was asked") }
 	engine.searched.Store(&searched)
-	if _, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); !errors.Is(err, away) {
+	if _, err := f.Search(t.Context(), alice, search.Query{Query: "zebra"}); !errors.Is(err, away) {
 		t.Errorf("Search: %v, want %v", err, away)
 	}
-	engine.away.Store(nil)
+	engine.unreachable.Store(nil)
 	engine.searched.Store(nil)
 	release()
-	f.finds(alice, Search{Query: "zebra", Tags: []string{"new"}}, doc)
+	f.finds(alice, search.Query{Query: "zebra", Tags: []string{"new"}}, doc)
 }
 
-func TestWhatWasFoundIsCheckedAgainstTheDocumentOfNow(t *testing.T) {
+func TestSearchRechecksHits(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	open, closed := f.folder(top, "Open", ""), f.folder(top, "Closed", "")
@@ -129,7 +131,7 @@ func TestWhatWasFoundIsCheckedAgainstTheDocumentOfNow(t *testing.T) {
 	untagged := f.document(open, "b.md", []string{"red", "blue"}, "A zebra that loses a tag.")
 	deleted := f.document(open, "c.md", []string{"red"}, "A zebra that is deleted.")
 	f.settle()
-	red := Search{Query: "zebra", Tags: []string{"red"}}
+	red := search.Query{Query: "zebra", Tags: []string{"red"}}
 	f.finds(bob, red, moved, untagged, deleted)
 	release := f.hold(engine, func() {
 		f.add(events.DocumentStream(moved), events.DocumentMoved{Version: 2, Folder: closed})
@@ -137,15 +139,15 @@ func TestWhatWasFoundIsCheckedAgainstTheDocumentOfNow(t *testing.T) {
 		f.add(events.DocumentStream(deleted), events.DocumentDeleted{Version: 2})
 	})
 	defer release()
-	f.finds(bob, Search{Query: "zebra"}, untagged)
+	f.finds(bob, search.Query{Query: "zebra"}, untagged)
 	f.finds(bob, red)
-	f.finds(bob, Search{Query: "zebra", Tags: []string{"red", "green"}, AnyTag: true})
-	f.finds(bob, Search{Query: "zebra", Tags: []string{"red", "blue"}, AnyTag: true}, untagged)
+	f.finds(bob, search.Query{Query: "zebra", Tags: []string{"red", "green"}, AnyTag: true})
+	f.finds(bob, search.Query{Query: "zebra", Tags: []string{"red", "blue"}, AnyTag: true}, untagged)
 	f.finds(alice, red, moved)
-	f.finds(alice, Search{Query: "zebra", Folder: "Top/Open"}, untagged)
+	f.finds(alice, search.Query{Query: "zebra", Folder: "Top/Open"}, untagged)
 }
 
-func TestADocumentIsFoundWhereItWasPutAndByItsNewTagsAtOnce(t *testing.T) {
+func TestSearchAwaitsMovesAndTags(t *testing.T) {
 	f := newFixture(t)
 	from, to := f.folder(uuid.Nil, "From", "user:alice"), f.folder(uuid.Nil, "To", "user:alice")
 	f.share(to, "user:bob", "read")
@@ -155,26 +157,26 @@ func TestADocumentIsFoundWhereItWasPutAndByItsNewTagsAtOnce(t *testing.T) {
 	change := func(data events.Data) {
 		t.Helper()
 		f.add(events.DocumentStream(doc), data)
-		if err := f.WaitVault(t.Context(), f.at); err != nil {
+		if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
 			t.Fatal(err)
 		}
 		version++
 	}
 	for range 5 {
 		change(events.DocumentTagged{Version: version + 1, Tags: []string{"new"}})
-		f.finds(alice, Search{Query: "zebra", Tags: []string{"new"}}, doc)
+		f.finds(alice, search.Query{Query: "zebra", Tags: []string{"new"}}, doc)
 		change(events.DocumentMoved{Version: version + 1, Folder: to})
-		f.finds(bob, Search{Query: "zebra"}, doc)
-		f.finds(alice, Search{Query: "zebra", Folder: "To"}, doc)
+		f.finds(bob, search.Query{Query: "zebra"}, doc)
+		f.finds(alice, search.Query{Query: "zebra", Folder: "To"}, doc)
 		change(events.DocumentTagged{Version: version + 1, Tags: []string{"old"}})
-		f.finds(alice, Search{Query: "zebra", Tags: []string{"old"}}, doc)
+		f.finds(alice, search.Query{Query: "zebra", Tags: []string{"old"}}, doc)
 		change(events.DocumentMoved{Version: version + 1, Folder: from})
-		f.finds(bob, Search{Query: "zebra"})
-		f.finds(alice, Search{Query: "zebra", Folder: "From"}, doc)
+		f.finds(bob, search.Query{Query: "zebra"})
+		f.finds(alice, search.Query{Query: "zebra", Folder: "From"}, doc)
 	}
 }
 
-func TestWhoeverReadsLittleOfWhatTheIndexHoldsFindsIt(t *testing.T) {
+func TestSearchFindsLittleAmongMuch(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	open, big := f.folder(top, "Open", ""), f.folder(top, "Big", "")
@@ -187,10 +189,10 @@ func TestWhoeverReadsLittleOfWhatTheIndexHoldsFindsIt(t *testing.T) {
 	f.settle()
 	release := f.hold(engine, func() { f.add(events.Folders, events.FolderMoved{Folder: big, Parent: top}) })
 	defer release()
-	f.finds(bob, Search{Query: "zebra"}, doc)
+	f.finds(bob, search.Query{Query: "zebra"}, doc)
 }
 
-func TestADocumentIsFoundAsItWasUntilItsNewContentIsIndexed(t *testing.T) {
+func TestSearchShowsOldContentUntilIndexed(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := f.document(top, "notes", nil, "The zebra of old.")
@@ -205,7 +207,7 @@ func TestADocumentIsFoundAsItWasUntilItsNewContentIsIndexed(t *testing.T) {
 	})
 	check := func(title, text, link string) {
 		t.Helper()
-		s, err := f.Search(t.Context(), alice, Search{Query: "zebra"})
+		s, err := f.Search(t.Context(), alice, search.Query{Query: "zebra"})
 		if err != nil || len(s) != 1 || s[0].Title != title || !strings.HasSuffix(s[0].Text, text) || s[0].DeepLink != "/documents/"+id.String()+link {
 			t.Errorf("found %+v (%v), want %s: %s", s, err, title, text)
 		}
@@ -216,32 +218,33 @@ func TestADocumentIsFoundAsItWasUntilItsNewContentIsIndexed(t *testing.T) {
 	check("Now", "The zebra of now.", ".pdf#page=1")
 }
 
-func TestASearchWaitsForTheVaultToKnowWhatIsShown(t *testing.T) {
+func TestSearchAwaitsVault(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := f.document(top, "a.md", nil, "The zebra of old.")
 	f.settle()
-	unlock := f.holdBack("vault-1")
+	unlock := projectionstest.Block(t, f.world.Home, "vault-1")
 	f.revise(id, 2, "The zebra of now.")
 	if err := f.Models.Passages.Wait(t.Context(), f.at); err != nil {
 		t.Error(err)
 	}
-	f.MaxLag = time.Nanosecond // whoever waits gives up at once
-	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
+	f.Models.MaxLag = time.Nanosecond // waiting readers give up at once
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("while the vault does not know it, the search finds %+v (%v), want fault.Unavailable", s, err)
 	}
 	unlock()
-	f.MaxLag = time.Hour
-	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); err != nil || len(s) != 1 || s[0].Title != "New" || s[0].Text != "The zebra of now." {
+	f.Models.MaxLag = time.Hour
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "zebra"}); err != nil || len(s) != 1 || s[0].Title != "New" || s[0].Text != "The zebra of now." {
 		t.Errorf("found %+v (%v)", s, err)
 	}
 }
 
-func TestASearchThatIsAlwaysOvertakenIsUnavailable(t *testing.T) {
+func TestSearchOvertakenIsUnavailable(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := f.document(top, "a.md", nil, "The zebra of old.")
 	f.settle()
+	const searchRestarts = 20
 	version, times := 1, 0
 	revise := func() {
 		if times > 0 {
@@ -253,18 +256,18 @@ func TestASearchThatIsAlwaysOvertakenIsUnavailable(t *testing.T) {
 	}
 	engine.searched.Store(&revise)
 	times = searchRestarts
-	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); err != nil || len(s) != 1 || !strings.HasSuffix(s[0].Text, fmt.Sprintf("edition %d.", version)) {
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "zebra"}); err != nil || len(s) != 1 || !strings.HasSuffix(s[0].Text, fmt.Sprintf("edition %d.", version)) {
 		t.Errorf("overtaken %d times the search finds %+v (%v), want edition %d", searchRestarts, s, err, version)
 	}
 	times = searchRestarts + 1
-	if s, err := f.Search(t.Context(), alice, Search{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
+	if s, err := f.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("overtaken without end the search finds %+v (%v), want fault.Unavailable", s, err)
 	}
 }
 
 // Whenever a search is made, it finds one edition, whole: with its title, and
 // every passage of it.
-func TestSearchesDuringRevisionsFindOneVersion(t *testing.T) {
+func TestSearchDuringRevisions(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	id := uuid.New()
@@ -292,7 +295,7 @@ func TestSearchesDuringRevisionsFindOneVersion(t *testing.T) {
 					return
 				default:
 				}
-				if err := oneEdition(f.Search(t.Context(), alice, Search{Query: "heron edition"})); err != nil {
+				if err := oneEdition(f.Search(t.Context(), alice, search.Query{Query: "heron edition"})); err != nil {
 					ended <- err
 					return
 				}
@@ -312,13 +315,13 @@ func TestSearchesDuringRevisionsFindOneVersion(t *testing.T) {
 		}
 	}
 	f.settle()
-	s, err := f.Search(t.Context(), alice, Search{Query: "heron edition"})
+	s, err := f.Search(t.Context(), alice, search.Query{Query: "heron edition"})
 	if err = errors.Join(err, oneEdition(s, err)); err != nil || s[0].Title != fmt.Sprintf("Edition %d", editions) {
 		t.Errorf("at last found %v (%v)", s, err)
 	}
 }
 
-func oneEdition(sources []Source, err error) error {
+func oneEdition(sources []search.Source, err error) error {
 	if err != nil {
 		return err
 	}

@@ -8,54 +8,77 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections"
+	"annals/queries/freshness"
 )
 
-// logPatience is for how long the log is asked how far it is: whoever probes the
-// service is to learn soon that it is away.
-const logPatience = 2 * time.Second
-
-// askLog asks the log something. Where it does not answer soon the error is of
-// kind fault.Unavailable.
-func askLog[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	soon, cancel := context.WithTimeout(ctx, logPatience)
-	defer cancel()
-	answer, err := ask(soon)
-	if err != nil && soon.Err() != nil && ctx.Err() == nil {
-		err = fault.Hide(fault.Unavailable, "the log does not answer at the moment", err)
+// Ready returns nil if every read model has passed the log's head at the start of the
+// service. Otherwise the error is of kind fault.Unavailable and names a read model that
+// is behind. An unreachable search engine does not count, because everything but
+// search works without it.
+func (q *Queries) Ready(ctx context.Context) error {
+	for _, m := range q.Models.All() {
+		if err := m.Err(); err != nil {
+			return err
+		}
+		p := m.Position()
+		if m.Unreachable() != nil {
+			p = m.Applied()
+		}
+		if p < q.Models.Start {
+			if full := m.Full(); full != nil {
+				return full
+			}
+			return fault.Errorf(fault.Unavailable, "the read model %s is at position %d of %d", m.Name(), p, q.Models.Start)
+		}
 	}
-	return answer, err
+	if err := q.Models.Trusted(ctx); err != nil {
+		return err
+	}
+	_, err := freshness.Passed(ctx, q.Models.Vault) // every read uses it first
+	return err
 }
 
-// Status tells how far every read model is. Those that can be told of are there
-// also where the error, which is of the others or of the log, is not nil.
+// Model is the state of a read model.
+type Model struct {
+	Name           string
+	Position, Head events.Position // last applied position, and the log's head
+	Lag            time.Duration   // age of the first event not yet applied; 0 if it is up to date
+	Unheard        bool            // the log does not respond: Head and Lag are unknown
+	Waiting        int             // documents postponed by the search index: very large ones, and those in moved folders
+	Full           bool            // it cannot catch up because its disk is full
+	Leads          bool            // this node applies its events
+	Parked         int             // events that could not be applied, and later ones of their streams, which wait
+}
+
+// Status returns the state of every read model. If the log or a read model cannot be
+// queried, it returns an error along with the states of the others.
 func (q *Queries) Status(ctx context.Context) (all []Model, err error) {
-	head, err := askLog(ctx, q.Models.Vault.Head)
-	heard := err == nil
+	head, err := freshness.AskLog(ctx, q.Models.Vault.Head)
+	reachable := err == nil
 	for _, m := range q.Models.All() {
 		state, failure := q.status(ctx, m)
 		if failure != nil {
-			err = errors.Join(err, wrap(failure, "state of the read model "+m.Name()))
+			err = errors.Join(err, freshness.Wrap(failure, "state of the read model "+m.Name()))
 			continue
 		}
-		if heard {
+		if reachable {
 			state.Head = max(head, state.Position)
 			if state.Lag, failure = lag(ctx, m, state); failure != nil {
-				err, heard = errors.Join(err, failure), false
+				err, reachable = errors.Join(err, failure), false
 			}
 		}
-		state.Unheard = !heard
+		state.Unheard = !reachable
 		all = append(all, state)
 	}
 	return all, err
 }
 
-// lag returns for how long the first event that a read model has not passed is
-// in the log.
+// lag returns the age of the first event that a read model has not applied.
 func lag(ctx context.Context, m *projections.Runner, at Model) (time.Duration, error) {
 	if at.Position == at.Head {
 		return 0, nil
 	}
-	return askLog(ctx, func(ctx context.Context) (time.Duration, error) { return m.Age(ctx, at.Position) })
+	return freshness.AskLog(ctx, func(ctx context.Context) (time.Duration, error) { return m.Age(ctx, at.Position) })
 }
 
 func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Model, err error) {
@@ -69,19 +92,19 @@ func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Mode
 	return state, err
 }
 
-// Backlog is what waits to be imported.
+// Backlog counts the files that wait to be imported.
 type Backlog struct {
-	Files int           // whose import has not ended, those in work among them
-	Age   time.Duration // of the oldest of them, since its job was accepted
+	Files int           // including those in progress
+	Age   time.Duration // of the oldest file, since its job was accepted
 }
 
-// Backlog tells how much waits to be imported, and for how long.
+// Backlog returns the files that wait to be imported.
 func (q *Queries) Backlog(ctx context.Context) (b Backlog, err error) {
 	work := q.Models.Work
 	var oldest events.Position
 	err = work.DB().QueryRowContext(ctx, `SELECT count(*), coalesce(min(accepted), 0) FROM files WHERE owner > ''`).Scan(&b.Files, &oldest)
 	if err == nil && b.Files > 0 {
-		b.Age, err = askLog(ctx, func(ctx context.Context) (time.Duration, error) { return work.Age(ctx, oldest-1) })
+		b.Age, err = freshness.AskLog(ctx, func(ctx context.Context) (time.Duration, error) { return work.Age(ctx, oldest-1) })
 	}
-	return b, wrap(err, "files that wait to be imported")
+	return b, freshness.Wrap(err, "files that wait to be imported")
 }

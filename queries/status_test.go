@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"testing"
@@ -6,11 +6,12 @@ import (
 
 	"annals/events"
 	"annals/projections/projectionstest"
+	"annals/queries"
 
 	"github.com/google/uuid"
 )
 
-func TestStatusTellsForHowLongAReadModelIsBehind(t *testing.T) {
+func TestStatusLag(t *testing.T) {
 	f, engine := newMoodyFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	f.settle()
@@ -33,11 +34,11 @@ func TestStatusTellsForHowLongAReadModelIsBehind(t *testing.T) {
 		t.Fatalf("status %v (%v)", all, err)
 	}
 	for _, m := range all {
-		late := m.Name == "passages"
-		if late != (m.Position < m.Head) || late != (m.Lag > 0) {
+		behind := m.Name == "passages"
+		if behind != (m.Position < m.Head) || behind != (m.Lag > 0) {
 			t.Errorf("status %+v, want passages behind and nothing else", m)
 		}
-		if most := time.Since(before) + time.Millisecond; late && (m.Lag < least || m.Lag > most) {
+		if most := time.Since(before) + time.Millisecond; behind && (m.Lag < least || m.Lag > most) {
 			t.Errorf("passages are %v behind, want %v to %v", m.Lag, least, most)
 		}
 	}
@@ -65,7 +66,7 @@ func TestStatusCountsParkedEvents(t *testing.T) {
 
 func TestBacklogIsWhatHasNotEnded(t *testing.T) {
 	f := newFixture(t)
-	backlog := func(files int) Backlog {
+	backlog := func(files int) queries.Backlog {
 		t.Helper()
 		f.settle()
 		b, err := f.Backlog(t.Context())
@@ -97,13 +98,12 @@ func TestBacklogIsWhatHasNotEnded(t *testing.T) {
 	}
 }
 
-// Whatever the read models were told last, it is of no use while they cannot be
-// asked.
-func TestAServiceIsReadyOnlyWhileTheVaultCanBeRead(t *testing.T) {
+// The last known state of read models must not be used while they cannot be asked.
+func TestReadyNeedsVault(t *testing.T) {
 	f := newFixture(t)
 	f.folder(uuid.Nil, "Top", "user:alice")
 	f.settle()
-	db := projectionstest.Open(t, f.home, "vault-1")
+	db := projectionstest.Open(t, f.world.Home, "vault-1")
 	defer db.Close()
 	for _, step := range []struct {
 		change string

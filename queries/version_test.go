@@ -1,4 +1,4 @@
-package queries
+package queries_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestVersionsTellWhatADocumentWas(t *testing.T) {
+func TestVersionsShowFormerState(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	open := f.folder(top, "Open", "")
@@ -63,7 +63,7 @@ func TestVersionsTellWhatADocumentWas(t *testing.T) {
 	}
 }
 
-func TestVersionsAreForWhoMayReadTheDocumentNow(t *testing.T) {
+func TestVersionsNeedReadAccess(t *testing.T) {
 	f := newFixture(t)
 	top := f.folder(uuid.Nil, "Top", "user:alice")
 	open := f.folder(top, "Open", "")

@@ -1,6 +1,6 @@
 //go:build !race
 
-package queries
+package queries_test
 
 import (
 	"cmp"
@@ -280,8 +280,8 @@ func (w *world) changeDocument(kind string, id, folder uuid.UUID) {
 	w.add(events.DocumentStream(id), change)
 }
 
-// invite draws the invitations of a folder that is shared anew: some that were
-// there, and new ones.
+// invite draws the invitations of a folder that is shared again: some that were there,
+// and new ones.
 func (w *world) invite(f *worldFolder) (list []events.Invitation) {
 	before := f.invited
 	f.invited = nil

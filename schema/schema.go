@@ -1,11 +1,13 @@
 // Package schema holds the contracts that Annals keeps with others, embedded:
 // the OpenAPI documents of both services, a JSON Schema for every event type,
-// and the SQL of the read models. It imports nothing of ours.
+// and the SQL of the read models. It imports no other
+// package of this module.
 package schema
 
 import "embed"
 
-// SQL holds sql/<dialect>/<name>.sql.
+// SQL holds sql/<name>.sql, the tables of the read models in the words of
+// sqldb.Dialect, and sql/<dialect>/<name>.sql, what one engine has besides.
 //
 //go:embed sql
 var SQL embed.FS

@@ -7,19 +7,20 @@ import (
 	"syscall"
 	"testing"
 
+	"annals/cmd/annals/engine"
 	"annals/http/signin"
 )
 
 // A token of the data folder's own accounts would be refused by a server whose
 // accounts are elsewhere.
-func TestTokenSaysWhichAccountsTheServerHas(t *testing.T) {
+func TestTokenNamesAccountsOfServer(t *testing.T) {
 	dir := t.TempDir()
 	urls := signin.DefaultURLs("127.0.0.1:1")
-	urls.Accounts = withoutPassword("postgres://annals:secret@db/annals")
+	urls.Accounts = engine.WithoutPassword("postgres://annals:secret@db/annals")
 	if err := signin.WriteURLs(dir, urls); err != nil {
 		t.Fatal(err)
 	}
-	own, err := openAccounts(t.Context(), "", dir) // such as were there before the server moved
+	own, err := engine.URLs{Data: dir}.OpenAccounts(t.Context()) // such as were there before the server moved
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestTokenSaysWhichAccountsTheServerHas(t *testing.T) {
 	}
 }
 
-func TestAccessLogHasALineForEachRequest(t *testing.T) {
+func TestAccessLogLinePerRequest(t *testing.T) {
 	dir := t.TempDir()
 	accounts := "sqlite://" + filepath.ToSlash(filepath.Join(dir, "elsewhere.db"))
 	p, err := startServer(dir, nil, "--access-log", "--accounts", accounts)

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"annals/events/postgres/postgrestest"
-	"annals/http/signin"
+	"annals/events/sqldb/postgrestest"
+	"annals/http/signin/accounts"
 )
 
 // annals runs a command, which must succeed, and returns what it prints.
@@ -25,7 +25,7 @@ func annals(t *testing.T, stdin string, args ...string) string {
 
 // Two servers with a folder each share the users of one database, and a backup
 // of either keeps them.
-func TestNodesShareTheAccountsOfADatabase(t *testing.T) {
+func TestNodesShareAccounts(t *testing.T) {
 	url := postgrestest.URL(t)
 	dirs := []string{t.TempDir(), t.TempDir()}
 	var nodes []*serverProcess
@@ -44,12 +44,12 @@ func TestNodesShareTheAccountsOfADatabase(t *testing.T) {
 			created++
 		}
 		nodes = append(nodes, p)
-		if _, err := os.Stat(filepath.Join(dir, "annals-data", signin.AccountsFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "annals-data", accounts.FileName)); err == nil {
 			t.Error("a node keeps accounts in its data folder")
 		}
 	}
 	if created != 1 {
-		t.Errorf("%d nodes have told the password of admin, want 1", created)
+		t.Errorf("%d nodes printed the password of admin, want 1", created)
 	}
 	data := func(i int) string { return filepath.Join(dirs[i], "annals-data") }
 	if said := annals(t, "correct horse\n", "user", "add", "alice", "--accounts", url, "--data", data(0)); !strings.Contains(said, "alice") {
@@ -82,9 +82,9 @@ func TestNodesShareTheAccountsOfADatabase(t *testing.T) {
 	}
 }
 
-func TestAccountsThatCannotBe(t *testing.T) {
+func TestAccountsRejectInvalidURLs(t *testing.T) {
 	for url, want := range map[string]string{
-		"ftp://host/accounts":                "accounts lie at sqlite:///path or postgres://host/database, not at ftp://",
+		"ftp://host/accounts":                "the scheme \"ftp\" is not supported: give sqlite:///path or postgres://host/database",
 		"postgres://me:secret@host:port/db":  "--accounts: the PostgreSQL URL cannot be read",
 		"postgres://me:secret@127.0.0.1:1/x": "the database does not answer at the moment",
 		"sqlite:///nowhere/accounts.db":      "there are no accounts at sqlite:///nowhere/accounts.db",

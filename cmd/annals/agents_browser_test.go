@@ -31,9 +31,9 @@ func newBrowser(name, password string) *browser {
 	}
 }
 
-// open goes to a page and on from there, until it is sent away from the site.
-// Where to is returned; nobody is there yet.
-func (b *browser) open(ctx context.Context, address string) (away *url.URL, err error) {
+// open opens a page and follows it until it redirects to another site. It returns that
+// URL without opening it.
+func (b *browser) open(ctx context.Context, address string) (redirected *url.URL, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -66,11 +66,11 @@ func (b *browser) open(ctx context.Context, address string) (away *url.URL, err 
 			return nil, fmt.Errorf("%s: %w", reply.Status, err)
 		}
 	}
-	return nil, fmt.Errorf("%s leads nowhere: %s", address, r.URL)
+	return nil, fmt.Errorf("%s redirects nowhere: %s", address, r.URL)
 }
 
-// maySendTo returns an error where browsers do not follow a page's form to
-// where its answer redirects to: they hold redirects to the page's policy too.
+// maySendTo returns an error if browsers would not follow a form's redirect: the page's
+// policy applies to redirects too.
 func maySendTo(policy string, u *url.URL) error {
 	for directive := range strings.SplitSeq(policy, ";") {
 		sources := strings.Fields(directive)

@@ -8,7 +8,7 @@ func meantToFail() map[string]map[string]string {
 		prompts   = "there are no prompts"
 		logging   = "calls answer with their results, and log nothing to clients"
 		asking    = "the tools ask neither the person nor the model for anything"
-		unwatched = "resources are read anew, not watched"
+		unwatched = "resources are read again, not watched"
 		headers   = "no tool wants its arguments repeated in headers"
 	)
 	return map[string]map[string]string{

@@ -34,7 +34,7 @@ func nodeModules(t *testing.T) string {
 	installed, _ := os.ReadFile(filepath.Join(dir, "package-lock.json"))
 	modules := filepath.Join(dir, "node_modules")
 	if _, err := os.Stat(filepath.Join(modules, ".bin", "node")); err != nil || !bytes.Equal(installed, wanted) {
-		t.Skip("the agents' clients are not installed: scripts/test-deps does that where there is npm")
+		t.Skip("the agents' clients are not installed: run scripts/test-deps, which needs npm")
 	}
 	return modules
 }
@@ -65,7 +65,7 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	defer func() { // where each ends the test
+	defer func() { // each ends the test on failure
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}()
@@ -85,11 +85,11 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 // with the answer to the client, which listens for it.
 func (a *agentTest) visit(t *testing.T, person, address string) {
 	t.Helper()
-	away, err := a.browser(person).open(t.Context(), address)
+	redirected, err := a.browser(person).open(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := http.Get(away.String())
+	reply, err := http.Get(redirected.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,19 +116,19 @@ func (a *agentTest) testTypeScriptClient(t *testing.T) {
 	writeFile(t, client.Dir, "client.mjs", string(script))
 	last := ""
 	err = eachLine(t, client, func(line string) {
-		var told struct{ Open, Step, Error string }
-		if err := json.Unmarshal([]byte(line), &told); err != nil {
+		var message struct{ Open, Step, Error string }
+		if err := json.Unmarshal([]byte(line), &message); err != nil {
 			t.Fatalf("the client says %q: %v", line, err)
 		}
 		switch {
-		case told.Open != "":
-			a.visit(t, "alice", told.Open)
-		case told.Error != "":
-			t.Errorf("%s: %s", told.Step, told.Error)
+		case message.Open != "":
+			a.visit(t, "alice", message.Open)
+		case message.Error != "":
+			t.Errorf("%s: %s", message.Step, message.Error)
 		default:
-			t.Log(told.Step)
+			t.Log(message.Step)
 		}
-		last = told.Step
+		last = message.Step
 	})
 	if err != nil || last != "ends" {
 		t.Errorf("after the step %q the client ends: %v", last, err)

@@ -23,7 +23,7 @@ type plainClient struct {
 	id       string // that it registered under
 }
 
-// authorizationServer is where people sign in, as its metadata tells.
+// authorizationServer is the metadata of the server where people sign in.
 type authorizationServer struct {
 	Issuer    string   `json:"issuer"`
 	Authorize string   `json:"authorization_endpoint"`
@@ -32,8 +32,8 @@ type authorizationServer struct {
 	Methods   []string `json:"code_challenge_methods_supported"`
 }
 
-// callbackURL is where a plain client has its answers sent, which nobody listens
-// at: it reads them off the redirect.
+// callbackURL is a plain client's redirect address, at which nothing listens at: it
+// reads them off the redirect.
 const callbackURL = "http://127.0.0.1:9/callback"
 
 // tokenReply is the token endpoint's answer, good or bad.
@@ -152,13 +152,13 @@ func (c *plainClient) authorization(verifier string, others url.Values) string {
 func (c *plainClient) code(others url.Values) (code, verifier string) {
 	c.Helper()
 	verifier = rand.Text() + rand.Text()
-	away, err := c.open(c.Context(), c.authorization(verifier, others))
+	redirected, err := c.open(c.Context(), c.authorization(verifier, others))
 	if err != nil {
 		c.Fatal(err)
 	}
-	q := away.Query()
-	if q.Get("code") == "" || q.Get("state") != "a state" || q.Get("iss") != c.signin.Issuer || !strings.HasPrefix(away.String(), callbackURL+"?") {
-		c.Fatalf("the person is sent to %s; want %s with a code, the state, and iss %s", away, callbackURL, c.signin.Issuer)
+	q := redirected.Query()
+	if q.Get("code") == "" || q.Get("state") != "a state" || q.Get("iss") != c.signin.Issuer || !strings.HasPrefix(redirected.String(), callbackURL+"?") {
+		c.Fatalf("the person is sent to %s; want %s with a code, the state, and iss %s", redirected, callbackURL, c.signin.Issuer)
 	}
 	return q.Get("code"), verifier
 }
@@ -242,8 +242,8 @@ func (c *plainClient) rpc(token, session, method string, params any) (status int
 	return reply.StatusCode, reply.Header, answer
 }
 
-// answerOf reads the result from a reply. There is none where the reply is an
-// error, or answers a notification.
+// answerOf reads the result from a reply. There is none if the reply is an error, or
+// answers a notification.
 func answerOf(reply *http.Response) (json.RawMessage, error) {
 	if reply.StatusCode != http.StatusOK {
 		return nil, nil

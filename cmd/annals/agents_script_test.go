@@ -17,7 +17,7 @@ func (a *agentTest) testWholeWay(t *testing.T) {
 		t.Errorf("service_search answers %s; want what the document says", found)
 	}
 	if found := c.search(tokens.Access, session, "What is the passphrase of the icebreaker?"); strings.Contains(found, "walrus") {
-		t.Errorf("service_search tells alice %s, which is bob's", found)
+		t.Errorf("service_search shows alice %s, which is bob's", found)
 	}
 	status, refreshed := c.exchange(forRefresh(tokens.Refresh))
 	if status != http.StatusOK || refreshed.Access == "" || refreshed.Refresh == "" || refreshed.Refresh == tokens.Refresh {
@@ -56,8 +56,8 @@ func (c *plainClient) search(token, session, query string) string {
 	return string(result)
 }
 
-// testWrongSteps takes every step of the way wrongly. What happens at a later
-// time than this is tested where there is a clock to turn, in http/signin.
+// testWrongSteps takes every step of the way wrongly. What happens at a later time than
+// this is tested in http/signin, with a fake clock.
 func (a *agentTest) testWrongSteps(t *testing.T) {
 	c, other := a.newPlainClient(t, "alice"), a.newPlainClient(t, "bob")
 	t.Run("registration", c.testWrongRegistrations)
@@ -109,9 +109,9 @@ func (c *plainClient) testWrongAuthorizations(t *testing.T) {
 		"an unknown client":      {"client_id": {"nobody"}},
 		"a client without an id": {"client_id": nil},
 	} {
-		away, err := c.open(t.Context(), c.authorization("verifier", others))
+		redirected, err := c.open(t.Context(), c.authorization("verifier", others))
 		if err == nil || !strings.Contains(err.Error(), "400") {
-			t.Errorf("with %s the person is sent to %v (%v); want a page that says no, with 400", name, away, err)
+			t.Errorf("with %s the person is sent to %v (%v); want a page that says no, with 400", name, redirected, err)
 		}
 	}
 	for _, wrong := range []struct {
@@ -125,11 +125,11 @@ func (c *plainClient) testWrongAuthorizations(t *testing.T) {
 		{"another response type", url.Values{"response_type": {"token"}}, "unsupported_response_type"},
 		{"a foreign resource", url.Values{"resource": {"https://thief.example/mcp"}}, "invalid_target"},
 	} {
-		away, err := c.open(t.Context(), c.authorization("verifier", wrong.others))
+		redirected, err := c.open(t.Context(), c.authorization("verifier", wrong.others))
 		if err != nil {
 			t.Errorf("%s: %v", wrong.name, err)
-		} else if q := away.Query(); q.Get("error") != wrong.want || q.Get("state") != "a state" || q.Has("code") || !strings.HasPrefix(away.String(), callbackURL+"?") {
-			t.Errorf("with %s the person is sent to %s; want %s with error=%s", wrong.name, away, callbackURL, wrong.want)
+		} else if q := redirected.Query(); q.Get("error") != wrong.want || q.Get("state") != "a state" || q.Has("code") || !strings.HasPrefix(redirected.String(), callbackURL+"?") {
+			t.Errorf("with %s the person is sent to %s; want %s with error=%s", wrong.name, redirected, callbackURL, wrong.want)
 		}
 	}
 }
@@ -187,8 +187,8 @@ func (c *plainClient) wantGone(form url.Values, what string) {
 	}
 }
 
-// testWrongTokens holds that a token is good where it was asked for, for as
-// long as it is whole, and that a session is its user's.
+// testWrongTokens checks that a token is valid only for its resource, for as long as it
+// is whole, and that a session is its user's.
 func (c *plainClient) testWrongTokens(other *plainClient) {
 	mine, theirs := c.signIn(nil).Access, other.signIn(nil).Access
 	rest := c.signIn(url.Values{"resource": {c.base + "/core"}}).Access
@@ -215,8 +215,8 @@ func (c *plainClient) testWrongTokens(other *plainClient) {
 	}
 }
 
-// testRegistrationsAreBounded holds that who registers again and again is told
-// to wait, and that nothing else suffers.
+// testRegistrationsAreBounded checks that a client that registers again and again is
+// told to wait, and that nothing else suffers.
 func (a *agentTest) testRegistrationsAreBounded(t *testing.T) {
 	c := a.newPlainClient(t, "alice")
 	refused := 0
@@ -228,7 +228,7 @@ func (a *agentTest) testRegistrationsAreBounded(t *testing.T) {
 		}
 	}
 	if refused < 500 {
-		t.Errorf("of 1000 registrations %d are told to wait, want most of them", refused)
+		t.Errorf("of 1000 registrations %d got 429, want most of them", refused)
 	}
 	c.signIn(nil)
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// agentTest is the real program with two users and a folder of each, for what
-// agents are made of: the official clients, and whoever has only HTTP.
+// agentTest is the real program with two users and a folder of each, for what agents
+// use: the official clients, and plain HTTP.
 type agentTest struct {
 	*serverProcess
 	data  string

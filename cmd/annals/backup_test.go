@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestABackupOfARunningServerIsRestored holds that what backups take while
+// TestBackupAndRestore holds that what backups take while
 // files are being imported, some of them killed, is whole: one that was taken
 // in the middle serves, and its jobs come to their end; and the last gives the
 // same answers as its source.
-func TestABackupOfARunningServerIsRestored(t *testing.T) {
+func TestBackupAndRestore(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
 	last, middle := filepath.Join(c.dir, "backup"), filepath.Join(c.dir, "backup in the middle")
@@ -62,7 +62,7 @@ func TestABackupOfARunningServerIsRestored(t *testing.T) {
 	}
 }
 
-// notes are some files that a folder is to hold.
+// notes returns files for a folder.
 func notes(folder string) map[string]string {
 	files := map[string]string{}
 	for n := range 15 {
@@ -81,9 +81,9 @@ func (c *crashTest) backUp(dir string) {
 
 // backedUp runs a command of the program and returns what it prints.
 func backedUp(ctx context.Context, args ...string) (string, error) {
-	var out, told strings.Builder
-	err := run(ctx, args, strings.NewReader(""), &out, &told)
-	return out.String() + told.String(), err
+	var out, errOut strings.Builder
+	err := run(ctx, args, strings.NewReader(""), &out, &errOut)
+	return out.String() + errOut.String(), err
 }
 
 // restored restores a backup and serves it until its jobs have ended.
@@ -100,8 +100,8 @@ func (c *crashTest) restored(from string) *crashTest {
 	return r
 }
 
-// answers is what a server tells of all its documents: lists, texts, files as
-// they came, and a search.
+// answers is what a server replies about all its documents: lists, texts, files as they
+// came, and a search.
 func answers(c *crashTest) string {
 	c.Helper()
 	token, err := issueToken(c.data, "admin")
@@ -109,7 +109,7 @@ func answers(c *crashTest) string {
 		c.Fatal(err)
 	}
 	var all strings.Builder
-	tell := func(method, path, body string) []byte {
+	call := func(method, path, body string) []byte {
 		c.Helper()
 		for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
 			status, reply, err := c.server.request(token, method, path, body)
@@ -124,23 +124,23 @@ func answers(c *crashTest) string {
 		}
 	}
 	var folders, documents []struct{ ID, Name string }
-	if err := json.Unmarshal(tell("GET", "/vault/folders", ""), &folders); err != nil {
+	if err := json.Unmarshal(call("GET", "/vault/folders", ""), &folders); err != nil {
 		c.Fatal(err)
 	}
 	for _, folder := range folders {
-		if err := json.Unmarshal(tell("GET", "/vault/documents?folderId="+folder.ID, ""), &documents); err != nil {
+		if err := json.Unmarshal(call("GET", "/vault/documents?folderId="+folder.ID, ""), &documents); err != nil {
 			c.Fatal(err)
 		}
 		for _, d := range documents {
-			tell("GET", "/vault/documents/"+d.ID+"/markdown", "")
-			tell("GET", "/documents/"+d.ID+filepath.Ext(d.Name), "")
+			call("GET", "/vault/documents/"+d.ID+"/markdown", "")
+			call("GET", "/documents/"+d.ID+filepath.Ext(d.Name), "")
 		}
 	}
-	tell("POST", "/core/search", `{"query": "which note lies in the second folder?"}`)
+	call("POST", "/core/search", `{"query": "which note lies in the second folder?"}`)
 	return all.String()
 }
 
-func TestAHalfRestoredFolderIsNotServed(t *testing.T) {
+func TestServeRejectsIncompleteRestore(t *testing.T) {
 	dir := t.TempDir()
 	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n", "glass.md": "# Glass\n\nThe glass was blown.\n"})
 	if err := server.end(os.Interrupt); err != nil {

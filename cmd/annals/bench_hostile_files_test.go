@@ -13,8 +13,8 @@ import (
 // costlyKinds are how many kinds of small files there are that cost much.
 const costlyKinds = 18
 
-// costlyFile makes one. Each has bytes of its own, so that none is known to the
-// server.
+// costlyFile creates one. Each has different bytes, since the server recognises
+// duplicates of files known to the server.
 func costlyFile(kind int, random *rand.Rand) upload {
 	salt := fmt.Sprint(random.Uint64())
 	markdown := func(head, text string) upload {

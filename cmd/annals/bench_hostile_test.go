@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/client"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -174,7 +176,7 @@ type hostileClient struct {
 
 func newHostileClient(s *benchServer, name string) *hostileClient {
 	s.addUser(name)
-	return &hostileClient{benchServer: s, name: name, client: newHTTPClient(16)}
+	return &hostileClient{benchServer: s, name: name, client: client.NewHTTPClient(16)}
 }
 
 func (c *hostileClient) token() (string, error) {
@@ -362,7 +364,7 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 		return fmt.Errorf("import of %d files is answered with %.1000s", len(files), stream)
 	}
 	// A stream in which nothing happens ends, and the import goes on.
-	var job importJob
+	var job client.Job
 	for {
 		if err := u.sendJSON(ctx, http.MethodGet, "/core/jobs/"+last.Job, nil, &job); err != nil {
 			return err
@@ -377,7 +379,7 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 		}
 	}
 	if job.Successful != len(files) {
-		return fmt.Errorf("of %d files %d were imported; %+v", len(files), job.Successful, job.firstFailure())
+		return fmt.Errorf("of %d files %d were imported; %+v", len(files), job.Successful, firstFailure(job))
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -575,7 +577,7 @@ func (h *hostileUser) answers() string {
 	return strings.Join(lines, "; ")
 }
 
-// wantNoFault fails where the server had a fault of its own.
+// wantNoFault fails if the server had an internal fault.
 func (h *hostileUser) wantNoFault() {
 	for _, f := range h.faults {
 		h.Errorf("he caused %s", f)

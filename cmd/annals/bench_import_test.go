@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"annals/cmd/annals/client"
 )
 
 // BenchmarkImportSmallFiles imports small Markdown files, all in one request and
@@ -219,14 +221,13 @@ func BenchmarkLargeText(b *testing.B) {
 	}
 	for round := 0; b.Loop(); round++ {
 		stop, begun := s.watchMemory(), time.Now()
-		batch := []localFile{{Path: "large.txt", Size: largeText}}
-		job := s.importBatch(dir, fmt.Sprint("round ", round), batch)
+		job := s.importBatch([]client.File{{Path: filepath.Join(dir, "large.txt"), Folder: fmt.Sprint("round ", round)}})
 		b.ReportMetric(time.Since(begun).Seconds(), "done-s")
 		b.ReportMetric(largeText/1e6/time.Since(begun).Seconds(), "MB/s")
 		all, _ := stop()
 		b.ReportMetric(all, "peak-MB")
 		if job.Successful != 1 {
-			b.Fatalf("the text was not imported: %+v", job.firstFailure())
+			b.Fatalf("the text was not imported: %+v", firstFailure(job))
 		}
 		begun = time.Now()
 		if n, err := s.search(b.Context(), token, zipfQuestion(rand.New(rand.NewPCG(7, 7)))); err != nil || n == 0 {
@@ -275,7 +276,7 @@ func (s *benchServer) readAll(token, path string, atLeast int64) time.Duration {
 		s.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	reply, err := s.core.http.Do(r)
+	reply, err := s.core.HTTP.Do(r)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"annals/projections"
+	"annals/projections/readmodel"
 )
 
-// BenchmarkLag imports small files as fast as the server takes them and looks
-// ten times a second how far each read model is behind: for how long the first
-// event that it has not passed is in the log, as /metrics tells it. A look at a
-// log that did not grow since the last one does not count. p50-s and p95-s are
-// those of the read model that is furthest behind.
+// BenchmarkLag imports small files as fast as the server takes them and looks ten times
+// a second how far each read model is behind: for how long the first event that it has
+// not passed is in the log, as /metrics reports it. A look at a log that did not grow
+// since the last one does not count. p50-s and p95-s are those of the read model that
+// is furthest behind.
 func BenchmarkLag(b *testing.B) {
 	s := serveBench(b, nil)
 	lags := make(map[string][]time.Duration)
@@ -28,7 +28,7 @@ func BenchmarkLag(b *testing.B) {
 		stop()
 	}
 	var p50, p95 time.Duration
-	for _, name := range projections.Names() {
+	for _, name := range readmodel.Names() {
 		all := lags[name]
 		if len(all) == 0 {
 			b.Fatalf("%s was never looked at", name)

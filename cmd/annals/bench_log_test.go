@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/engine"
 	"annals/events"
 
 	"github.com/google/uuid"
@@ -63,7 +64,7 @@ func benchHistory(b *testing.B, n int) (dataDir string) {
 }
 
 func writeHistory(ctx context.Context, dataDir string, n int) (err error) {
-	driver, err := openLog(ctx, logFlag, "", dataDir, mayCreate)
+	driver, err := engine.OpenLog(ctx, engine.LogFlag, "", dataDir, engine.MayCreate)
 	if err != nil {
 		return err
 	}
@@ -165,13 +166,13 @@ func newEvents(all []events.Data) []events.New {
 
 // file imports one file.
 func (j *historyJob) file(ctx context.Context, f events.FileAccepted) error {
-	var told []events.Data
+	var steps []events.Data
 	if j.random.IntN(10) == 0 {
-		told = append(told, events.FileStarted{File: f.File}, events.FileStepped{File: f.File, Step: "reading", Message: "page 12 of 40"})
+		steps = append(steps, events.FileStarted{File: f.File}, events.FileStepped{File: f.File, Step: "reading", Message: "page 12 of 40"})
 	}
 	if j.random.IntN(100) == 0 {
 		j.failed++
-		return j.append(ctx, append(told, events.FileFailed{File: f.File, Error: "the file is damaged"})...)
+		return j.append(ctx, append(steps, events.FileFailed{File: f.File, Error: "the file is damaged"})...)
 	}
 	id := events.DocumentID(f.Under, f.SHA256, 0)
 	content, err := j.text(ctx, id, 0, f)
@@ -187,7 +188,7 @@ func (j *historyJob) file(ctx context.Context, f events.FileAccepted) error {
 			return err
 		}
 	}
-	return j.append(ctx, append(told, events.FileImported{File: f.File, Document: id, Title: content.Title})...)
+	return j.append(ctx, append(steps, events.FileImported{File: f.File, Document: id, Title: content.Title})...)
 }
 
 // text appends the sections of a document.

@@ -109,12 +109,14 @@ func (s *nodes) importEverywhere(name string, files int) int {
 // many there are once all nodes find them.
 func (s *nodes) importTree(dir, folder string) int {
 	s.Helper()
-	t, err := listTree(dir)
+	batches, err := uploads(dir, folder, 100)
 	if err != nil {
 		s.Fatal(err)
 	}
-	for first, batch := range batches(t.files, 100, maxBatchBytes) {
-		job, err := s.core(s.all[first%len(s.all)].base).ingest(s.Context(), dir, folder, nil, batch)
+	files := 0
+	for first, batch := range batches {
+		files += len(batch)
+		job, _, err := s.core(s.all[first%len(s.all)].base).Upload(s.Context(), batch)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -125,7 +127,7 @@ func (s *nodes) importTree(dir, folder string) int {
 			})
 		}
 	}
-	return len(t.files)
+	return files
 }
 
 // cpu returns the processor time that all nodes and their children have taken.

@@ -13,10 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/engine"
 	"annals/events"
 	"annals/projections"
+	"annals/projections/control"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
+	"annals/projections/searchindex/searchindextest"
 )
 
 // BenchmarkRebuildTables makes the vault, jobs and summaries from a log of a million
@@ -35,7 +40,7 @@ func BenchmarkRebuildTables(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	models := []projections.Projection{projections.Vault{}, projections.Jobs{}, projections.Summaries{}}
+	models := []readmodel.Projection{readmodel.Vault{}, readmodel.Jobs{}, readmodel.Summaries{}}
 	history, tenth := benchHistory(b, n), benchHistory(b, n/10)
 	var ours, yardstick, whole time.Duration
 	for b.Loop() {
@@ -61,33 +66,33 @@ func BenchmarkRebuildTables(b *testing.B) {
 type benchRebuild struct {
 	*testing.B
 	dir     string
-	options projections.Options
+	options generation.Options
 	bleve   time.Duration // that the search index took
 }
 
 func newBenchRebuild(b *testing.B, history string) *benchRebuild {
 	r := &benchRebuild{B: b, dir: b.TempDir()}
-	driver, err := openLog(b.Context(), logFlag, "", history, mustExist)
+	driver, err := engine.OpenLog(b.Context(), engine.LogFlag, "", history, engine.MustExist)
 	if err != nil {
 		b.Fatal(err)
 	}
 	log := events.NewLog(driver)
 	b.Cleanup(func() { log.Close() })
-	control, err := projections.OpenControl(b.Context(), filepath.Join(r.dir, "control.db"))
+	control, err := control.Open(b.Context(), filepath.Join(r.dir, "control.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { control.Close() })
-	folders, err := newModelFolders("", "", r.dir)
+	models, err := engine.URLs{Data: r.dir}.Models()
 	if err != nil {
 		b.Fatal(err)
 	}
-	r.options = folders.options(projections.Options{Log: log, Control: control, Logger: slog.New(slog.DiscardHandler)})
-	open := r.options.OpenSearch
-	r.options.OpenSearch = func(ctx context.Context, generation string) (searchindex.Engine, error) {
-		engine, err := open(ctx, generation)
-		return &timedEngine{engine, &r.bleve}, err
-	}
+	r.options = models.Options(generation.Options{Log: log, Control: control, Logger: slog.New(slog.DiscardHandler)})
+	search := r.options.Search
+	r.options.Search = searchindextest.Store{Store: search, OnOpen: func(ctx context.Context, generation string) (searchindex.Engine, error) {
+		index, err := search.Open(ctx, generation)
+		return &timedEngine{index, &r.bleve}, err
+	}}
 	return r
 }
 
@@ -95,7 +100,7 @@ func newBenchRebuild(b *testing.B, history string) *benchRebuild {
 func (r *benchRebuild) run(name string) time.Duration {
 	r.Helper()
 	begun := time.Now()
-	if _, err := r.options.Rebuild(r.Context(), name, func(_, _ events.Position) {}); err != nil {
+	if _, err := r.options.Rebuild(r.Context(), name, nil); err != nil {
 		r.Fatal(err)
 	}
 	return time.Since(begun)
@@ -208,7 +213,7 @@ func rawLoop(b *testing.B, history string, types []string, most int) time.Durati
 
 // rebuildMemory lets the program make read models and returns the peak of its
 // anonymous memory in MB.
-func rebuildMemory(b *testing.B, history string, models []projections.Projection) float64 {
+func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) float64 {
 	program, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/engine"
 	"annals/events"
 
 	blevesearch "github.com/blevesearch/bleve/v2"
@@ -36,8 +37,8 @@ const (
 	benchHits      = 10
 )
 
-// benchLibrary is what BenchmarkSearchOverHTTP searches: made from a seed, so that
-// the log and the bare index hold the same.
+// benchLibrary is what BenchmarkSearchOverHTTP searches: made from a seed: the log and
+// the bare index hold the same.
 type benchLibrary struct {
 	tops, subs []uuid.UUID
 	granted    []uuid.UUID // subs
@@ -57,7 +58,7 @@ func newBenchLibrary() *benchLibrary {
 	return l
 }
 
-// document makes document i: where it is, and the texts of its sections.
+// document returns the path and the sections' texts of document i.
 func (l *benchLibrary) document(i int) (id uuid.UUID, sub int, sections []string) {
 	random := rand.New(rand.NewPCG(1, uint64(i)))
 	sub = random.IntN(len(l.subs))
@@ -92,7 +93,7 @@ func zipfQuestion(random *rand.Rand) string {
 // write appends the library to a new log, with many appends at a time, which
 // share the disk's syncs.
 func (l *benchLibrary) write(ctx context.Context, dataDir string) error {
-	driver, err := openLog(ctx, logFlag, "", dataDir, mayCreate)
+	driver, err := engine.OpenLog(ctx, engine.LogFlag, "", dataDir, engine.MayCreate)
 	if err != nil {
 		return err
 	}
@@ -253,9 +254,9 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 	}
 }
 
-// besideOther asks both sides the same questions in turns, twenty at a time,
-// and reports how long an answer takes. Whoever comes second may find what the
-// first has left in caches: each does so as often.
+// besideOther asks both sides the same questions in turns, twenty at a time, and
+// reports how long an answer takes. The second to run may find what the first has left
+// in caches: each does so as often.
 func besideOther(b *testing.B, clients int, other string, ours, theirs func(context.Context, string) error) {
 	const turn = 20
 	random := rand.New(rand.NewPCG(2, 2))
@@ -327,7 +328,7 @@ func (s *benchServer) post(ctx context.Context, token, path string, body, into a
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	reply, err := s.core.http.Do(r)
+	reply, err := s.core.HTTP.Do(r)
 	if err != nil {
 		return err
 	}

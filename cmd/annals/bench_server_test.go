@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"annals/cmd/annals/client"
 )
 
 // benchServer is the real program, serving a folder of its own.
@@ -19,10 +21,10 @@ type benchServer struct {
 	*testing.B
 	*serverProcess
 	data string
-	core *coreClient
+	core *client.Core
 }
 
-// serveBench starts a server; fill, where given, writes its log before.
+// serveBench starts a server; fill, if not nil, writes its log before.
 func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchServer {
 	b.Helper()
 	s := &benchServer{B: b}
@@ -46,56 +48,57 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 			b.Error(err)
 		}
 	})
-	s.core = &coreClient{restClient{
-		url: s.base + "/core", http: newHTTPClient(4), tries: 3, pause: 10 * time.Millisecond, tell: func(string) {},
-		as: credential{token: (&issuedToken{issue: func(context.Context) (string, time.Time, error) {
+	s.core = &client.Core{Client: client.Client{
+		URL: s.base + "/core", HTTP: client.NewHTTPClient(4), Tries: 3, Pause: 10 * time.Millisecond, Notify: func(string) {},
+		Credential: client.Credential{Token: client.IssuedTokens(func(context.Context) (string, time.Time, error) {
 			token, err := issueToken(s.data, "admin")
 			return token, time.Now().Add(time.Hour), err
-		}}).get},
+		})},
 	}}
 	return s
 }
 
-// importFiles uploads a folder in requests of a bounded number of files, each
-// of which is done before the next begins, and fails where more files than
-// mayFail are not imported.
+// importFiles uploads a folder in requests of a bounded number of files, each of which
+// is done before the next begins, and fails if more files than mayFail are not
+// imported.
 func (s *benchServer) importFiles(dir, folder string, perRequest, mayFail int) (files int) {
 	s.Helper()
-	t, err := listTree(dir)
+	batches, err := uploads(dir, folder, perRequest)
 	if err != nil {
 		s.Fatal(err)
 	}
 	failed := 0
-	for _, batch := range batches(t.files, perRequest, 256<<20) {
-		job := s.importBatch(dir, folder, batch)
+	for _, batch := range batches {
+		files += len(batch)
+		job := s.importBatch(batch)
 		if failed += job.Failed; failed > mayFail {
-			s.Fatalf("%s: %d files were not imported, such as %+v", folder, failed, job.firstFailure())
+			s.Fatalf("%s: %d files were not imported, such as %+v", folder, failed, firstFailure(job))
 		}
 	}
-	return len(t.files)
+	return files
 }
 
-func (j importJob) firstFailure() (r importResult) {
-	if i := slices.IndexFunc(j.Results, func(r importResult) bool { return !r.Success }); i >= 0 {
-		r = j.Results[i]
+func firstFailure(job client.Job) (r client.FileResult) {
+	if i := slices.IndexFunc(job.Results, func(r client.FileResult) bool { return !r.Success }); i >= 0 {
+		r = job.Results[i]
 	}
 	return r
 }
 
 // importBatch makes one request and asks for its job until that is done.
-func (s *benchServer) importBatch(dir, folder string, batch []localFile) importJob {
+func (s *benchServer) importBatch(batch []client.File) client.Job {
 	s.Helper()
-	job, err := s.core.ingest(s.Context(), dir, folder, nil, batch)
+	job, _, err := s.core.Upload(s.Context(), batch)
 	for err == nil && !job.Done {
 		select {
 		case <-time.After(20 * time.Millisecond):
-			job, err = s.core.job(s.Context(), job.ID)
+			job, err = s.core.Job(s.Context(), job.ID)
 		case <-s.Context().Done():
 			err = s.Context().Err()
 		}
 	}
 	if err != nil {
-		s.Fatalf("import into %s: %v", folder, err)
+		s.Fatalf("import into %s: %v", batch[0].Folder, err)
 	}
 	return job
 }
@@ -122,8 +125,8 @@ func (s *benchServer) family() []int {
 	return family
 }
 
-// processStat returns the fields of /proc/PID/stat after the name, nil where
-// there is no such process (any more).
+// processStat returns the fields of /proc/PID/stat after the name, nil if there is no
+// such process (any more).
 func processStat(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -195,23 +198,11 @@ func peaks(every time.Duration, sample func() (server, children float64)) (stop 
 	}
 }
 
-// awaitReady waits until every read model holds what the log held at the
-// start.
+// awaitReady waits until the server is ready.
 func (s *benchServer) awaitReady() {
 	s.Helper()
-	for {
-		status, reply, err := s.request("", "GET", "/readyz", "")
-		if err == nil && status == 200 {
-			return
-		}
-		if err != nil || status != 503 {
-			s.Fatalf("GET /readyz: %d %s %v", status, reply, err)
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-s.Context().Done():
-			s.Fatal(s.Context().Err())
-		}
+	if err := s.serverProcess.awaitReady(s.Context()); err != nil {
+		s.Fatal(err)
 	}
 }
 

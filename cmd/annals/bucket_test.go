@@ -8,10 +8,10 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// TestAServerOnABucketIsBackedUpIntoABucket holds that the program keeps its
+// TestBackupBetweenBuckets holds that the program keeps its
 // promises with S3 in place of folders: what a server stores there is found by
 // the other commands, and backed up and restored while it serves.
-func TestAServerOnABucketIsBackedUpIntoABucket(t *testing.T) {
+func TestBackupBetweenBuckets(t *testing.T) {
 	uploads, kept := s3test.URL(t), s3test.URL(t)
 	t.Setenv("ANNALS_ORIGINALS", uploads)
 	c := newCrashTest(t)

@@ -22,7 +22,7 @@ type chromium struct {
 	session string // of its one page
 }
 
-// startChromium starts a browser, or skips the test where there is none.
+// startChromium starts a browser, or skips the test if there is none.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	var path string
@@ -61,7 +61,7 @@ func startChromium(t *testing.T) *chromium {
 	fromBrowser.Close()
 	b := &chromium{TB: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		_ = b.try("", "Browser.close", nil, nil) // so that it leaves its folder alone
+		_ = b.try("", "Browser.close", nil, nil) // it must release its folder
 		in.Close()
 		_ = c.Wait()
 		cancel()
@@ -126,8 +126,8 @@ func (b *chromium) open(address string) {
 	b.call("Page.navigate", map[string]any{"url": address}, nil)
 }
 
-// run runs a script in the page that is shown, and returns its value; "" where there
-// is none yet.
+// run runs a script in the page that is shown, and returns its value; "" if there is
+// none yet.
 func (b *chromium) run(script string) string {
 	b.Helper()
 	var out struct{ Result struct{ Value any } }

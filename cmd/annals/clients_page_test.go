@@ -85,7 +85,7 @@ func TestClientsPageNamesTheLockedVersions(t *testing.T) {
 	}
 }
 
-func TestClientsPageHasNoCommentsInCommands(t *testing.T) {
+func TestClientsPageCommandsHaveNoComments(t *testing.T) {
 	_, commands := readClientsPage(t)
 	for heading, block := range commands {
 		if m := regexp.MustCompile(`(?m)(^|\s)# *[^'\n]*$`).FindString(block); m != "" {
@@ -145,7 +145,7 @@ func shim(t *testing.T, dir, name, script string) {
 	}
 }
 
-// localAddress is the address of a server in what readers are told to type.
+// localAddress is the server's address in the commands that readers type.
 var localAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // run runs commands in a folder, with those of tools first in PATH.

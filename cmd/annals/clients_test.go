@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -196,9 +197,7 @@ func (s *clientTest) testSchemathesis(t *testing.T) {
 	program := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin", "schemathesis")
 	own := startClientTest(t) // what is there is changed and deleted
 	examples := os.Getenv("ANNALS_TEST_SCHEMATHESIS")
-	if examples == "" {
-		examples = "5"
-	}
+	examples = cmp.Or(examples, "5")
 	rules, err := os.ReadFile("../../schemathesis.toml")
 	if err != nil {
 		t.Fatal(err)

@@ -81,9 +81,9 @@ func compacted(t *testing.T, data string, args ...string) string {
 	return out
 }
 
-// TestALogIsCompacted holds that texts which came to nothing go, beside
+// TestCompact holds that texts which came to nothing go, beside
 // backups and copies that hold them, and nothing else changes.
-func TestALogIsCompacted(t *testing.T) {
+func TestCompact(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
 	path := filepath.Join(c.data, "log.db")
@@ -122,7 +122,7 @@ func TestALogIsCompacted(t *testing.T) {
 	if out, err := backedUp(t.Context(), "compact", "--data", c.data); err == nil || !strings.Contains(out, "stop it first") {
 		t.Errorf("compact beside a server: %v\n%s", err, out)
 	}
-	if out := compacted(t, c.data, "--dry-run"); !strings.Contains(out, "would remove 3 texts that came to nothing: 120 events") {
+	if out := compacted(t, c.data, "--dry-run"); !strings.Contains(out, "would remove 3 texts of failed imports: 120 events") {
 		t.Errorf("compact --dry-run prints\n%s", out)
 	}
 	if err := <-imported; err != nil {
@@ -191,8 +191,8 @@ func TestALogIsCompacted(t *testing.T) {
 	if out, err := backedUp(t.Context(), "backup", "--verify", kept); err != nil || !strings.HasPrefix(out, "sound: ") {
 		t.Errorf("backup --verify: %v\n%s", err, out)
 	}
-	anew := filepath.Join(c.dir, "anew")
-	c.backUp(anew)
+	newBackup := filepath.Join(c.dir, "new-backup")
+	c.backUp(newBackup)
 	wantRun(t, "copy", "--data", c.data, "--to", copied)
 	wantRun(t, "copy", "--data", c.data, "--to", "sqlite://"+filepath.ToSlash(filepath.Join(c.dir, "fresh", "log.db")))
 	wantRun(t, "rebuild", "--all", "--data", c.data)
@@ -205,7 +205,7 @@ func TestALogIsCompacted(t *testing.T) {
 		t.Error(err)
 	}
 	r := newCrashTest(t)
-	wantRun(t, "restore", anew, "--data", r.data)
+	wantRun(t, "restore", newBackup, "--data", r.data)
 	r.start()
 	t.Cleanup(func() { _ = r.server.end(os.Kill) })
 	if got := answers(r); got != before {
@@ -258,24 +258,24 @@ func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *ev
 }
 
 // What EventStoreDB has made of a log is read after its streams were truncated.
-func TestALossAtEventStoreDBIsReported(t *testing.T) {
+func TestCompactReportsLossAtEventStoreDB(t *testing.T) {
 	url, _ := eventStoreDBWithText(t, &spoiled{Driver: memory.New()})
 	out, err := backedUp(t.Context(), "compact", "--data", t.TempDir(), "--grace", "0s", "--log", url)
-	if err == nil || !strings.Contains(err.Error(), "do not scavenge the server") || strings.Contains(out, "equal") {
+	if err == nil || !strings.Contains(err.Error(), "do not scavenge EventStoreDB") || strings.Contains(out, "equal") {
 		t.Errorf("compact ends with %v and prints\n%s", err, out)
 	}
 }
 
-func TestALogAtEventStoreDBIsCompacted(t *testing.T) {
+func TestCompactAtEventStoreDB(t *testing.T) {
 	url, log := eventStoreDBWithText(t, memory.New())
 	data := t.TempDir()
 	for _, step := range []struct {
 		args []string
 		want string
 	}{
-		{nil, "leaves 1 text of jobs that go on, or ended just now"},
-		{[]string{"--grace", "0s", "--dry-run"}, "would remove 1 text that came to nothing: 3 events"},
-		{[]string{"--grace", "0s"}, "the streams are truncated; scavenge the server"},
+		{nil, "leaves 1 text of jobs that are running, or ended just now"},
+		{[]string{"--grace", "0s", "--dry-run"}, "would remove 1 text of failed imports: 3 events"},
+		{[]string{"--grace", "0s"}, "the streams are truncated; scavenge EventStoreDB"},
 		{[]string{"--grace", "0s"}, "removes 0 texts"},
 	} {
 		if out := compacted(t, data, append(step.args, "--log", url)...); !strings.Contains(out, step.want) {

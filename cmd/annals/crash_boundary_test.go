@@ -30,8 +30,7 @@ type boundaryTest struct {
 // boundary is how a process is brought to a point.
 type boundary struct {
 	point failpoint.Point
-	// reach returns when a process that is to die at the point, by this
-	// setting, has died.
+	// reach returns when a process that dies at the point, by this setting, has died.
 	reach func(b *boundaryTest, setting string)
 	most  int  // times that it is reached before it counts; 0 and 1: once
 	slow  bool // it takes more than ten seconds
@@ -105,8 +104,8 @@ var boundaries = []boundary{
 	{point: failpoint.FileStarted, reach: (*boundaryTest).importingLong}, // at last: a file whose reading is ended thrice is given up
 }
 
-// sampledBoundaries is how many boundaries are tried where ANNALS_CRASH_ROUNDS
-// does not ask for all.
+// sampledBoundaries is how many boundaries are tried if ANNALS_CRASH_ROUNDS does not
+// ask for all.
 const sampledBoundaries = 20
 
 // TestCrashAtEveryBoundary holds what TestCrashWhileImporting does, with a
@@ -114,7 +113,7 @@ const sampledBoundaries = 20
 // durable. ANNALS_CRASH_SEED repeats the choices of an earlier run.
 func TestCrashAtEveryBoundary(t *testing.T) {
 	if !failpoint.Enabled {
-		t.Skip("the program dies where it is told to in builds with -tags failpoint alone, as make test and make crash make them")
+		t.Skip("needs a build with -tags failpoint, as by make test and make crash")
 	}
 	seed := rand.Uint64()
 	if text := os.Getenv("ANNALS_CRASH_SEED"); text != "" {
@@ -157,7 +156,7 @@ func (b *boundaryTest) choose(all bool) (chosen []boundary) {
 // through lets the program die at boundaries, and then looks for losses.
 func (b *boundaryTest) through(chosen []boundary) {
 	b.Helper()
-	b.away.Lock() // there is no server between two boundaries
+	b.down.Lock() // there is no server between two boundaries
 	b.Cleanup(b.abandon)
 	for _, at := range chosen {
 		setting := fmt.Sprintf("%s:%d", at.point, 1+b.IntN(max(1, at.most)))
@@ -186,7 +185,7 @@ func (b *boundaryTest) through(chosen []boundary) {
 	if out, err := verified(b.T, b.data); err != nil || strings.Contains(out, "not compared") {
 		b.Errorf("verify: %v\n%s", err, out)
 	}
-	b.away.Lock()
+	b.down.Lock()
 	b.wantNothingLeft()
 }
 
@@ -224,11 +223,11 @@ func (b *boundaryTest) abandon() {
 	if b.server != nil {
 		_ = b.server.end(os.Kill)
 	}
-	b.away.TryLock()
-	b.away.Unlock()
+	b.down.TryLock()
+	b.down.Unlock()
 	if b.load != nil {
 		b.load.cancel()
-		_ = b.load.clients.Wait() // it was told
+		_ = b.load.clients.Wait() // it has reported the error
 	}
 }
 
@@ -253,7 +252,7 @@ func (b *boundaryTest) serve(setting string) (serves bool) {
 		b.wantKilled(err, setting)
 		return false
 	}
-	b.away.Unlock()
+	b.down.Unlock()
 	return true
 }
 
@@ -277,6 +276,6 @@ func (b *boundaryTest) ends(setting string) error {
 	case <-time.After(3 * time.Minute): // originals are swept after one, which make crash alone waits for
 		b.Fatalf("the server did not come to %s", setting)
 	}
-	b.away.Lock()
+	b.down.Lock()
 	return b.server.command.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"annals/cmd/annals/client"
 	"annals/events"
 )
 
@@ -18,7 +19,7 @@ import (
 // is killed meanwhile, and knows how they must look.
 type editor struct {
 	*crashTest
-	vault   *vaultClient
+	vault   *client.Vault
 	token   string
 	folders [2]string // ids: one at the top, one in it
 
@@ -27,7 +28,7 @@ type editor struct {
 	reader   events.Principal // who was granted the lower folder last
 }
 
-// editedDocument is what the vault tells of a document.
+// editedDocument is a document as the vault returns it.
 type editedDocument struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -42,8 +43,8 @@ const editedFolder = "edited"
 func (c *crashTest) newEditor() *editor {
 	c.Helper()
 	core := c.client()
-	e := &editor{crashTest: c, vault: &vaultClient{core.restClient}}
-	e.vault.url = c.base + "/vault"
+	e := &editor{crashTest: c, vault: &client.Vault{Client: core.Client}}
+	e.vault.URL = c.base + "/vault"
 	var err error
 	if e.token, err = issueToken(c.data, "admin"); err != nil {
 		c.Fatal(err)
@@ -55,19 +56,15 @@ func (c *crashTest) newEditor() *editor {
 	if err := os.WriteFile(filepath.Join(dir, "note.md"), []byte("# Note\n\nThe first version.\n"), 0o600); err != nil {
 		c.Fatal(err)
 	}
-	files, err := listTree(dir)
-	if err != nil {
-		c.Fatal(err)
-	}
-	job, err := core.ingest(c.Context(), dir, editedFolder+"/inner", nil, files.files)
+	job, err := uploadAll(c.Context(), core, dir, editedFolder+"/inner")
 	if err == nil {
 		job, err = c.ended(c.Context(), core, job.ID)
 	}
 	if err != nil || job.Successful != 1 {
-		c.Fatalf("import of what is to be edited: %+v, %v", job, err)
+		c.Fatalf("import of the documents to edit: %+v, %v", job, err)
 	}
 	for i, path := range []string{editedFolder, editedFolder + "/inner"} {
-		folder, err := e.vault.find(c.Context(), path)
+		folder, err := e.vault.FindFolder(c.Context(), path)
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -81,11 +78,8 @@ func (c *crashTest) newEditor() *editor {
 }
 
 func (e *editor) read(ctx context.Context, id string) (d editedDocument, err error) {
-	a, err := e.vault.call(ctx, patiently, e.vault.request(ctx, http.MethodGet, "/documents/"+id, "", nil))
-	if err != nil {
-		return d, err
-	}
-	return d, a.decode(&d)
+	err = e.vault.Get(ctx, "/documents/"+id, &d)
+	return d, err
 }
 
 // edit makes changes until the server was killed and is back, and then each
@@ -135,12 +129,12 @@ func editedName(n int) string { return fmt.Sprintf("%s %d", editedFolder, n) }
 func editedText(n int) string { return fmt.Sprintf("This note tells of %s.", editedWord(n)) }
 func editedWord(n int) string { return fmt.Sprintf("zanzibar%dquay", n) }
 
-// change makes the document's next version. A reply that was lost leaves open
-// whether it was one of success: then the version tells.
+// change makes the document's next version. A reply that was lost leaves open whether
+// it was one of success: then the version decides.
 func (e *editor) change(ctx context.Context, method, path string, body any) error {
 	for {
 		err := e.write(ctx, method, "/documents/"+e.document.ID+path, fmt.Sprintf(`"%d"`, e.document.Version), body)
-		if err != nil && !isRefusal(err, http.StatusConflict) {
+		if err != nil && !client.IsRefusal(err, http.StatusConflict) {
 			return err
 		}
 		now, err := e.read(ctx, e.document.ID)
@@ -159,18 +153,17 @@ func (e *editor) change(ctx context.Context, method, path string, body any) erro
 // write makes a request with a text or JSON as its body.
 func (e *editor) write(ctx context.Context, method, path, version string, body any) error {
 	text, isText := body.(string)
-	encoded := []byte(text)
 	if !isText {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return err
-		}
+		_, err := e.vault.Call(ctx, method, path, version, body, nil)
+		return err
 	}
-	request := e.vault.request(ctx, method, path, version, encoded)
-	_, err := e.vault.call(ctx, patiently, func() (*http.Request, error) {
-		r, err := request()
-		if err == nil && isText {
+	_, err := e.vault.Do(ctx, func() (*http.Request, error) {
+		r, err := http.NewRequestWithContext(ctx, method, e.vault.URL+path, strings.NewReader(text))
+		if err == nil {
 			r.Header.Set("Content-Type", "text/markdown")
+			if version != "" {
+				r.Header.Set("If-Match", version)
+			}
 		}
 		return r, err
 	})
@@ -190,18 +183,14 @@ func (e *editor) wantEdits() {
 		e.Errorf("the edited document is %+v, %v; want %+v", got, err, e.document)
 	}
 	var tags struct{ Tags []string }
-	a, err := e.vault.call(ctx, patiently, e.vault.request(ctx, http.MethodGet, "/documents/"+e.document.ID+"/tags", "", nil))
-	if err == nil {
-		err = a.decode(&tags)
-	}
-	if err != nil || !slices.Equal(tags.Tags, []string{editedTag(e.edits)}) {
+	if err := e.vault.Get(ctx, "/documents/"+e.document.ID+"/tags", &tags); err != nil || !slices.Equal(tags.Tags, []string{editedTag(e.edits)}) {
 		e.Errorf("its tags are %q, %v; want %q", tags.Tags, err, editedTag(e.edits))
 	}
-	folder, err := e.vault.find(ctx, editedName(e.edits)+"/inner")
+	folder, err := e.vault.FindFolder(ctx, editedName(e.edits)+"/inner")
 	if err != nil || folder.ID != e.folders[1] {
 		e.Errorf("the edited folder is %+v, %v; want %s in %q", folder, err, e.folders[1], editedName(e.edits))
 	}
-	p, err := e.vault.permissions(ctx, vaultFolder{ID: e.folders[1]})
+	p, err := e.vault.Permissions(ctx, e.folders[1])
 	if err != nil || len(p.List) != 1 || p.List[0].Principal != e.reader {
 		e.Errorf("the edited folder grants %v, %v; want something to %s alone", p.List, err, e.reader)
 	}

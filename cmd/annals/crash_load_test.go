@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"annals/cmd/annals/client"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -23,8 +24,8 @@ import (
 type crashLoad struct {
 	*crashTest
 	editor *editor
-	rooms  [2]vaultFolder // between which shelf is moved
-	shelf  vaultFolder
+	rooms  [2]client.Folder // between which shelf is moved
+	shelf  client.Folder
 
 	clients *errgroup.Group
 	ctx     context.Context // ends when one of them fails
@@ -39,14 +40,14 @@ type crashLoad struct {
 	replacements int // of a file, each in the place of the one before
 }
 
-// loadPause is between two rounds of a client: they are to be at it at every
-// boundary, and not to fill the log.
+// loadPause is the pause between two rounds of a client: clients must be active at
+// every boundary, and not to fill the log.
 const loadPause = 100 * time.Millisecond
 
 // removedFolder is what the paths of documents that are deleted begin with.
 const removedFolder = "removed"
 
-// newLoad files what is to be changed and lets the clients begin.
+// newLoad files the documents to change and starts the clients.
 func (c *crashTest) newLoad() *crashLoad {
 	c.Helper()
 	l := &crashLoad{crashTest: c, editor: c.newEditor(), stop: make(chan struct{}), awaited: map[string]bool{}}
@@ -58,12 +59,12 @@ func (c *crashTest) newLoad() *crashLoad {
 			c.Fatal(err)
 		}
 		var err error
-		if l.rooms[i], err = l.editor.vault.find(l.ctx, fmt.Sprint("room ", i)); err != nil {
+		if l.rooms[i], err = l.editor.vault.FindFolder(l.ctx, fmt.Sprint("room ", i)); err != nil {
 			c.Fatal(err)
 		}
 	}
 	var err error
-	if l.shelf, err = l.editor.vault.find(l.ctx, "room 0/shelf"); err != nil {
+	if l.shelf, err = l.editor.vault.FindFolder(l.ctx, "room 0/shelf"); err != nil {
 		c.Fatal(err)
 	}
 	for _, client := range []func() error{
@@ -130,7 +131,7 @@ func (l *crashLoad) file(ctx context.Context, folder string, contents map[string
 }
 
 // upload is file that returns the job, which ended.
-func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, contents map[string][]byte) (job importJob, err error) {
+func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, contents map[string][]byte) (job client.Job, err error) {
 	dir := filepath.Join(l.dir, "files", folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return job, err
@@ -140,12 +141,15 @@ func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, co
 			return job, err
 		}
 	}
-	files, err := listTree(dir)
+	batches, err := uploads(dir, folder, len(contents))
 	if err != nil {
 		return job, err
 	}
+	for i := range batches[0] {
+		batches[0][i].Tags = tags
+	}
 	core := l.client()
-	if job, err = core.ingest(ctx, dir, folder, tags, files.files); err != nil {
+	if job, _, err = core.Upload(ctx, batches[0]); err != nil {
 		return job, fmt.Errorf("upload to %s: %w", folder, err)
 	}
 	l.mu.Lock()
@@ -170,12 +174,8 @@ func (l *crashLoad) replace() error {
 	if err != nil {
 		return err
 	}
-	files, err := listTree(dir)
-	if err != nil {
-		return err
-	}
 	core := l.client()
-	job, _, err := core.upload(l.ctx, dir, files.files, func(localFile) uploadEntry { return uploadEntry{Folder: replacedFolder, Replace: true} })
+	job, _, err := core.Upload(l.ctx, []client.File{{Path: filepath.Join(dir, "file.md"), Folder: replacedFolder, Replace: true}})
 	if err != nil {
 		return fmt.Errorf("replace a file: %w", err)
 	}
@@ -192,11 +192,11 @@ func (l *crashLoad) replace() error {
 // last content, and that searches find that alone.
 func (l *crashLoad) wantReplaced() {
 	l.Helper()
-	folder, _, err := l.editor.vault.folderAt(l.Context(), replacedFolder)
+	folder, _, err := l.editor.vault.FolderAt(l.Context(), replacedFolder)
 	if err != nil {
 		l.Fatal(err)
 	}
-	documents, err := l.editor.vault.Documents(l.Context(), folder)
+	documents, err := l.editor.vault.Documents(l.Context(), folder.ID)
 	if err != nil || len(documents) != 1 || documents[0].Version != l.replacements {
 		l.Errorf("of %d replacements of a file there are %+v (%v)", l.replacements, documents, err)
 	}
@@ -262,7 +262,7 @@ func (l *crashLoad) remove() error {
 	}
 	for _, path := range paths {
 		err := l.editor.write(l.ctx, http.MethodDelete, path, "", "")
-		if err != nil && !isRefusal(err, http.StatusNoContent, http.StatusNotFound) { // not found: the first reply was lost
+		if err != nil && !client.IsRefusal(err, http.StatusNoContent, http.StatusNotFound) { // not found: the first reply was lost
 			return err
 		}
 	}
@@ -270,21 +270,13 @@ func (l *crashLoad) remove() error {
 	return nil
 }
 
-// folderAt returns the folder of a path, patiently.
-func (l *crashLoad) folderAt(path string) (folder vaultFolder, err error) {
-	vault := l.editor.vault
-	a, err := vault.call(l.ctx, patiently, vault.request(l.ctx, http.MethodGet, "/folders?path="+url.QueryEscape(path), "", nil))
-	var at []vaultFolder
-	if err == nil {
-		err = a.decode(&at)
+// folderAt returns the folder of a path, which must exist.
+func (l *crashLoad) folderAt(path string) (client.Folder, error) {
+	folder, found, err := l.editor.vault.FolderAt(l.ctx, path)
+	if err == nil && !found {
+		err = fmt.Errorf("there is not one folder at the path %s", path)
 	}
-	if err == nil && len(at) != 1 {
-		err = fmt.Errorf("of the path %s there are the folders %v", path, at)
-	}
-	if err != nil {
-		return folder, err
-	}
-	return at[0], nil
+	return folder, err
 }
 
 // Texts of what is moved and deleted.

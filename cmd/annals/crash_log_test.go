@@ -6,13 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"annals/events"
+
+	"github.com/google/uuid"
 )
 
-// soundLog is what a log tells that was read from its beginning and found
-// sound.
+// soundLog is the state of a log that was read from its beginning and found sound.
 type soundLog struct {
 	jobs    map[string]int  // how often each was finished
 	files   map[string]int  // how many each has
@@ -62,8 +61,8 @@ func (c *crashTest) wantSoundLog() *soundLog {
 	return l
 }
 
-// fold takes in what an event tells of a job or a document. No request of
-// this test makes two changes of a document in one.
+// fold applies an event of a job or a document. No request of this test makes two
+// changes of a document in one.
 func (c *crashTest) fold(l *soundLog, e events.Record) {
 	c.Helper()
 	var data struct {

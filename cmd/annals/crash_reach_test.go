@@ -13,7 +13,7 @@ import (
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/sqlite"
-	"annals/projections"
+	"annals/projections/readmodel"
 
 	"github.com/google/uuid"
 )
@@ -40,7 +40,7 @@ func (b *boundaryTest) loaded() {
 func (b *boundaryTest) kill() {
 	b.Helper()
 	_ = b.server.end(os.Kill) // its error is that it was killed
-	b.away.Lock()
+	b.down.Lock()
 }
 
 // serving lets a server die while clients are at it.
@@ -130,12 +130,12 @@ func (b *boundaryTest) sweepingOriginals(setting string) {
 // model returns another read model each time: who rebuilds one is kept waiting
 // by who died of it just before.
 func (b *boundaryTest) model() string {
-	names := projections.Names()
+	names := readmodel.Names()
 	b.renewed++
 	return names[b.renewed%len(names)]
 }
 
-// rebuilding lets a process die that makes a read model anew beside a server.
+// rebuilding kills a process that rebuilds a read model beside a server.
 func (b *boundaryTest) rebuilding(setting string) {
 	b.Helper()
 	b.loaded()
@@ -162,7 +162,7 @@ func (b *boundaryTest) compacting(setting string) {
 }
 
 // leaveText appends a text that no document names, for a job that has ended, and
-// another, so that it is not the last.
+// another, which keeps it from being the last.
 func (b *boundaryTest) leaveText() error {
 	driver, err := sqlite.Open(b.Context(), filepath.Join(b.data, "log.db"))
 	if err != nil {
@@ -210,7 +210,7 @@ func (b *boundaryTest) goingBack(setting string) {
 	b.dying(setting, "rebuild", "--back", name)
 }
 
-// takingOver lets a server die that takes up what another process made anew.
+// takingOver kills a server that activates what another process rebuilt.
 func (b *boundaryTest) takingOver(setting string) {
 	b.Helper()
 	b.loaded()
@@ -246,13 +246,12 @@ func (b *boundaryTest) damage(name string) {
 		b.Fatalf("read models %v: %v", files, err)
 	}
 	newest := slices.MaxFunc(files, func(x, y string) int { return number(x) - number(y) })
-	if err := os.WriteFile(newest, []byte("this is no database, and long enough to be told from an empty one"), 0o600); err != nil {
+	if err := os.WriteFile(newest, []byte("this is no database, and too long to pass for an empty one"), 0o600); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// replacingDamaged lets a server die that makes a damaged read model anew at
-// its start.
+// replacingDamaged kills a server that rebuilds a damaged read model at its start.
 func (b *boundaryTest) replacingDamaged(setting string) {
 	b.Helper()
 	b.loaded()

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/client"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -29,17 +31,17 @@ type crashTest struct {
 	transport http.RoundTripper // of all clients
 
 	mu   sync.Mutex
-	jobs map[string]bool // whose acceptance a client was told of
+	jobs map[string]bool // whose acceptance was reported to a client
 
-	// away is held for writing while there is known to be no server: clients
+	// down is held for writing while there is known to be no server: clients
 	// then wait for it, and not longer and longer between their tries.
-	away sync.RWMutex
+	down sync.RWMutex
 }
 
 // RoundTrip makes a client's request of the server, once there is one.
 func (c *crashTest) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.away.RLock()
-	defer c.away.RUnlock()
+	c.down.RLock()
+	defer c.down.RUnlock()
 	return c.transport.RoundTrip(r)
 }
 
@@ -53,7 +55,7 @@ func newCrashTest(t *testing.T) *crashTest {
 	dir := t.TempDir()
 	return &crashTest{
 		T: t, dir: dir, data: filepath.Join(dir, "annals-data"),
-		transport: newHTTPClient(crashClients).Transport, jobs: map[string]bool{},
+		transport: client.NewHTTPClient(crashClients).Transport, jobs: map[string]bool{},
 	}
 }
 
@@ -92,8 +94,7 @@ func TestCrashWhileImporting(t *testing.T) {
 	editor.wantEdits()
 }
 
-// crashRounds is how often the server is to be killed, 0 where that is not
-// said.
+// crashRounds is how often to kill the server, 0 if that is not said.
 func crashRounds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ANNALS_CRASH_ROUNDS")
@@ -157,9 +158,9 @@ func (c *crashTest) round(round int, editor *editor) {
 
 // send uploads a client's files of one round. The first two clients have the
 // same files and file them in the same folder, at the same time.
-func (c *crashTest) send(ctx context.Context, round, client int) error {
-	folder := fmt.Sprintf("client %d", max(client, 1))
-	dir := filepath.Join(c.dir, "files", strconv.Itoa(client), strconv.Itoa(round))
+func (c *crashTest) send(ctx context.Context, round, number int) error {
+	folder := fmt.Sprintf("client %d", max(number, 1))
+	dir := filepath.Join(c.dir, "files", strconv.Itoa(number), strconv.Itoa(round))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -169,15 +170,15 @@ func (c *crashTest) send(ctx context.Context, round, client int) error {
 			return err
 		}
 	}
-	files, err := listTree(dir)
+	batches, err := uploads(dir, folder, crashBatch)
 	if err != nil {
 		return err
 	}
 	core := c.client()
-	for _, batch := range batches(files.files, crashBatch, maxBatchBytes) {
-		job, err := core.ingest(ctx, dir, folder, nil, batch)
+	for _, batch := range batches {
+		job, _, err := core.Upload(ctx, batch)
 		if err != nil {
-			return fmt.Errorf("client %d: %w", client, err)
+			return fmt.Errorf("client %d: %w", number, err)
 		}
 		c.mu.Lock()
 		c.jobs[job.ID] = true
@@ -186,14 +187,14 @@ func (c *crashTest) send(ctx context.Context, round, client int) error {
 	return nil
 }
 
-func (c *crashTest) client() *coreClient {
-	token := &issuedToken{issue: func(context.Context) (string, time.Time, error) {
+func (c *crashTest) client() *client.Core {
+	token := client.IssuedTokens(func(context.Context) (string, time.Time, error) {
 		token, err := issueToken(c.data, "admin")
 		return token, time.Now().Add(time.Hour), err
-	}}
-	return &coreClient{restClient{
-		url: c.base + "/core", http: &http.Client{Transport: c}, as: credential{token: token.get},
-		tries: 40, pause: 5 * time.Millisecond, tell: func(string) {},
+	})
+	return &client.Core{Client: client.Client{
+		URL: c.base + "/core", HTTP: &http.Client{Transport: c}, Credential: client.Credential{Token: token},
+		Tries: 40, Pause: 5 * time.Millisecond, Notify: func(string) {},
 	}}
 }
 
@@ -217,10 +218,10 @@ func (c *crashTest) wantJobsEnded(l *soundLog) {
 }
 
 // ended waits for a job's end.
-func (c *crashTest) ended(ctx context.Context, core *coreClient, id string) (importJob, error) {
+func (c *crashTest) ended(ctx context.Context, core *client.Core, id string) (client.Job, error) {
 	for {
-		job, err := core.job(ctx, id)
-		if err != nil || job.finished() {
+		job, err := core.Job(ctx, id)
+		if err != nil || job.Finished() {
 			return job, err
 		}
 		select {

@@ -12,13 +12,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"annals/cmd/annals/engine"
 )
 
 // No test may reach, or collide with, a server that somebody runs on this machine
 // as README says.
 func TestNoTestUsesTheDefaultAddress(t *testing.T) {
 	if _, port, err := net.SplitHostPort(defaultListen); err != nil || port != "0" {
-		t.Errorf("tests run with the default address %s: TestMain is to set one whose port is 0", defaultListen)
+		t.Errorf("tests run with the default address %s: TestMain must set one whose port is 0", defaultListen)
 	}
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(scripts) < 10 {
@@ -36,13 +38,13 @@ func TestNoTestUsesTheDefaultAddress(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(text), "\n") {
 			if here.MatchString(line) {
-				t.Errorf("%s:%d names the default port, where a server may run: let the test have a free one (serve in scripts does)", name, i+1)
+				t.Errorf("%s:%d names the default port, where a server may run: use a free port instead (serve in scripts does)", name, i+1)
 			}
 		}
 	}
 }
 
-func TestServeReportsAWrongSettingThoughItsPortIsTaken(t *testing.T) {
+func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +73,6 @@ func TestServeReportsAWrongSettingThoughItsPortIsTaken(t *testing.T) {
 		{"--read-models", "mysql://host/database"},
 		{"--read-models", "postgres://annals@127.0.0.1:1/annals?connect_timeout=1"},
 		{"--read-models", "sqlite://" + occupied},
-		{"--read-replica", "postgres://host/database"},
 		{"--search", "elastic://host"},
 		{"--search", "meilisearch://key:more@host"},
 		{"--log", "mysql://host"},
@@ -114,7 +115,7 @@ func TestServeReportsAWrongSettingThoughItsPortIsTaken(t *testing.T) {
 	if _, err := os.Lstat(mine); err != nil {
 		t.Errorf("a start on an address that is taken removes a folder that was there before: %v", err)
 	}
-	accounts, err := openAccounts(t.Context(), "", data)
+	accounts, err := engine.URLs{Data: data}.OpenAccounts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

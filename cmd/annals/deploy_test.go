@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"annals/cmd/annals/settings"
+
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
@@ -62,13 +64,13 @@ type composeFile struct {
 	Volumes map[string]any
 }
 
-func TestComposeFileFitsTheProgram(t *testing.T) {
+func TestComposeFile(t *testing.T) {
 	checkCompose(t, "compose.yaml", 2)
 }
 
 // One container that keeps everything in one volume, answers on its machine alone
 // until somebody says otherwise, and is given no password.
-func TestSingleComposeFileFitsTheProgram(t *testing.T) {
+func TestSingleComposeFile(t *testing.T) {
 	compose := checkCompose(t, "single.yaml", 1)
 	node := compose.Services["annals"]
 	if len(compose.Services) != 1 || len(compose.Volumes) != 1 || len(node.Volumes) != 1 || !strings.HasSuffix(node.Volumes[0], ":/data") {
@@ -129,7 +131,7 @@ func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 
 // Every secret that the compose file asks for stands in the example, empty, and
 // nothing else does.
-func TestEnvironmentExampleNamesWhatTheComposeFileAsksFor(t *testing.T) {
+func TestEnvironmentExampleMatchesComposeFile(t *testing.T) {
 	var asked, given []string
 	for _, m := range regexp.MustCompile(`[^$]\$\{([A-Z_]+)[^}]*\}`).FindAllStringSubmatch(deployed(t, "compose.yaml"), -1) {
 		asked = append(asked, m[1])
@@ -147,7 +149,7 @@ func TestEnvironmentExampleNamesWhatTheComposeFileAsksFor(t *testing.T) {
 	}
 }
 
-func TestOtherFilesOfDeploymentFitTheProgram(t *testing.T) {
+func TestDeploymentFiles(t *testing.T) {
 	for _, name := range []string{"Dockerfile", "annals.service"} {
 		for _, m := range regexp.MustCompile(`\b(ANNALS_[A-Z_]+)=([\w./:]+)`).FindAllStringSubmatch(deployed(t, name), -1) {
 			wantFlag(t, name, m[1], m[2])
@@ -164,7 +166,7 @@ func TestOtherFilesOfDeploymentFitTheProgram(t *testing.T) {
 	for _, m := range regexp.MustCompile(`# (ANNALS_[A-Z_]+): (.*)`).FindAllStringSubmatch(deployed(t, "single.yaml"), -1) {
 		wantFlag(t, "single.yaml", m[1], m[2])
 	}
-	settings, err := readConfig(filepath.Join("..", "..", "deploy", "annals.yaml"))
+	settings, err := settings.ReadFile(rootCommand(), filepath.Join("..", "..", "deploy", "annals.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +179,7 @@ func TestOtherFilesOfDeploymentFitTheProgram(t *testing.T) {
 
 // The unit bounds what the program and its children take together, and lets
 // readers of files give up what they do not need.
-func TestUnitBoundsWhatTheProgramTakes(t *testing.T) {
+func TestUnitLimits(t *testing.T) {
 	unit := deployed(t, "annals.service")
 	for _, setting := range []string{`MemoryMax=\d+[MG]`, `TasksMax=\d+`, `OOMPolicy=continue`, `LimitNOFILE=\d+`, `NoNewPrivileges=yes`, `SystemCallFilter=.*landlock_restrict_self.*seccomp`} {
 		if !regexp.MustCompile(`(?m)^` + setting).MatchString(unit) {

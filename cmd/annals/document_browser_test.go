@@ -11,9 +11,9 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// A link to a page of a document leads a person through the sign-in, with a second
-// factor, to that page.
-func TestALinkOpensItsPageInABrowser(t *testing.T) {
+// A link to a page of a document opens after the sign-in, with a second factor, to that
+// page.
+func TestLinkOpensPageInBrowser(t *testing.T) {
 	const page = "#page=29"
 	browser := startChromium(t)
 	dir := t.TempDir()

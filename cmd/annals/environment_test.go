@@ -4,12 +4,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"annals/cmd/annals/settings"
+
+	"github.com/spf13/pflag"
 )
 
-func TestUnknownVariablesAreReported(t *testing.T) {
+func TestUnknownVariables(t *testing.T) {
 	for name, want := range map[string]string{
 		"ANNALS_READ_MODEL=secret":                  "did you mean ANNALS_READ_MODELS?",
 		"ANNALS_LISTEN_ADDRESS=secret":              "did you mean ANNALS_LISTEN?",
+		"ANNALS_READ_REPLICA=postgres://secret":     "replicas are not read any more; remove it",
 		"ANNALS_QUOTA_FOLDER=1":                     "did you mean ANNALS_QUOTA_FOLDERS?",
 		"ANNALS_PORT=9000":                          "annals serve --help lists the settings",
 		"ANNALS_ZZZ=1":                              "annals serve --help lists the settings",
@@ -25,27 +30,27 @@ func TestUnknownVariablesAreReported(t *testing.T) {
 		"ANNALS_METRICS_SERVICE_PORT_HTTP=10.0.0.1": "known",
 		"ANNALSX=1":                                 "known", "PATH=ANNALS_X": "known",
 	} {
-		told := unknownVariables(rootCommand(), []string{name})
+		warnings := settings.UnknownVariables(rootCommand(), []string{name})
 		switch {
-		case want == "known" && len(told) > 0:
-			t.Errorf("%s is reported: %q", name, told)
-		case want != "known" && (len(told) != 1 || !strings.Contains(told[0], strings.Split(name, "=")[0]) || !strings.HasSuffix(told[0], want) || strings.Contains(told[0], "secret")):
-			t.Errorf("%s is reported by %q, want %q", name, told, want)
+		case want == "known" && len(warnings) > 0:
+			t.Errorf("%s is reported: %q", name, warnings)
+		case want != "known" && (len(warnings) != 1 || !strings.Contains(warnings[0], strings.Split(name, "=")[0]) || !strings.HasSuffix(warnings[0], want) || strings.Contains(warnings[0], "secret")):
+			t.Errorf("%s is reported by %q, want %q", name, warnings, want)
 		}
 	}
 }
 
-// Whatever sets a flag is known.
-func TestVariablesOfFlagsAreKnown(t *testing.T) {
+// Every flag of a command can be set by its variable.
+func TestFlagVariablesAreKnown(t *testing.T) {
 	var environment []string
 	for _, command := range rootCommand().Commands() {
-		for _, flag := range strings.Fields(command.Flags().FlagUsages()) {
-			if name, ok := strings.CutPrefix(flag, "--"); ok && command.Flags().Lookup(name) != nil && isSetting(command.Flags().Lookup(name)) {
-				environment = append(environment, variableOf(name)+"=1")
+		command.Flags().VisitAll(func(f *pflag.Flag) {
+			if settings.IsSetting(f) {
+				environment = append(environment, settings.Variable(f.Name)+"=1")
 			}
-		}
+		})
 	}
-	if told := unknownVariables(rootCommand(), environment); len(told) > 0 || !slices.Contains(environment, "ANNALS_LISTEN=1") {
-		t.Errorf("of %d variables reported: %q", len(environment), told)
+	if warnings := settings.UnknownVariables(rootCommand(), environment); len(warnings) > 0 || !slices.Contains(environment, "ANNALS_LISTEN=1") {
+		t.Errorf("of %d variables reported: %q", len(environment), warnings)
 	}
 }

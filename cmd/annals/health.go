@@ -12,12 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"annals/commands/importer/extract"
+	"annals/cmd/annals/settings"
+	"annals/commands/importer/extract/reader"
 
 	"github.com/spf13/cobra"
 )
 
-// healthConfig is what health can be told.
+// healthConfig holds the flags of health.
 type healthConfig struct {
 	listen string
 	ready  bool
@@ -29,9 +30,9 @@ func healthCommand() *cobra.Command {
 	var c healthConfig
 	command := &cobra.Command{
 		Use:   "health",
-		Short: "Ask the server on this machine whether it answers",
-		Long: "Ask the server that listens on this machine whether it answers; the exit status is 0 if so. It is for containers\n" +
-			"and service managers, and reads --listen where serve does.",
+		Short: "Check that the server on this machine answers",
+		Long: "Check that the server on this machine answers; the exit status is 0 if it does. For containers and service\n" +
+			"managers. --listen is read from the same settings as that of serve.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.reader {
@@ -42,24 +43,24 @@ func healthCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&c.listen, "listen", defaultListen, "address that serve listens on")
-	flags.BoolVar(&c.ready, "ready", false, "ask whether reads can be answered too, as a load balancer does")
-	flags.BoolVar(&c.reader, "readers", false, "ask no server: start a reader of files, and print what its sandbox is made of on this machine")
-	flags.DurationVar(&c.within, "within", 5*time.Second, "time for the answer")
-	markByFlagAlone(flags, "ready", "readers", "within")
+	flags.BoolVar(&c.ready, "ready", false, "also check that the server can serve reads (/readyz), like a load balancer")
+	flags.BoolVar(&c.reader, "readers", false, "start a process that reads files instead of calling a server, and print which measures confine it on this machine")
+	flags.DurationVar(&c.within, "within", 5*time.Second, "maximum time to wait for the response")
+	settings.FlagOnly(flags, "ready", "readers", "within")
 	return command
 }
 
-// inspect prints what holds in a reader, and is an error if something lacks.
+// inspect prints the measures that confine a reader. It returns an error if one is missing.
 func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, to start a reader: %w", err)
 	}
-	reader := extract.New(extract.Options{Command: []string{program, readerName}})
-	defer reader.Close()
+	files := reader.New(reader.Options{Command: []string{program, readerName}})
+	defer files.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
-	report, err := extract.Inspect(ctx, reader)
+	report, err := reader.Inspect(ctx, files)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// ask prints what the server says, and is an error unless that is 200.
+// ask prints the status of the server. Any status other than 200 is an error.
 func (c *healthConfig) ask(ctx context.Context, out io.Writer) error {
 	host, port, err := net.SplitHostPort(c.listen)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *healthConfig) ask(ctx context.Context, out io.Writer) error {
 	defer reply.Body.Close()
 	var state struct{ Status, Detail string }
 	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(&state); err != nil {
-		return fmt.Errorf("%s answers %s, not as a server of Annals: %w", request.URL, reply.Status, err)
+		return fmt.Errorf("%s responds %s, but not like an Annals server: %w; check --listen", request.URL, reply.Status, err)
 	}
 	if reply.StatusCode != http.StatusOK {
 		return errors.New(strings.TrimSuffix(reply.Status+": "+state.Detail, ": "))

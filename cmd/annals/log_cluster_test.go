@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// TestAnImportOutlivesTheServerOfTheLog holds that files are imported once
+// TestImportSurvivesLogServerRestart holds that files are imported once
 // while the server of the log is started again and again, loses answers, and
 // drops subscriptions.
-func TestAnImportOutlivesTheServerOfTheLog(t *testing.T) {
+func TestImportSurvivesLogServerRestart(t *testing.T) {
 	log, dir := memory.New(), t.TempDir()
 	cluster := esdbtest.Start(t, log)
 	server, err := startServer(dir, nil, "--log", cluster.URL())

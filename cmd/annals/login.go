@@ -1,21 +1,22 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"time"
+	"maps"
+	"slices"
 
-	"github.com/google/uuid"
-	"github.com/spf13/cobra"
-
+	"annals/cmd/annals/client"
+	"annals/cmd/annals/engine"
 	"annals/cmd/annals/login"
-	"annals/http/signin"
+	"annals/cmd/annals/settings"
+	"annals/cmd/annals/terminal"
+	"annals/http/signin/provider/clients"
+
+	"github.com/spf13/cobra"
 )
 
-// loginConfig is everything that login can be told.
+// loginConfig holds the flags of login.
 type loginConfig struct {
 	server, issuer, clientID, resource string
 	scopes                             []string
@@ -23,120 +24,63 @@ type loginConfig struct {
 }
 
 // loginCommand signs a person in to a server, for the other commands.
-func loginCommand(dataDir func() string) *cobra.Command {
+func loginCommand(at *engine.URLs) *cobra.Command {
 	c := new(loginConfig)
 	command := &cobra.Command{
 		Use:   "login",
 		Short: "Sign in to a server, for import and share",
-		Long: "Sign in to a server by a browser on this machine, or, where there is none or with --device, by one anywhere. The\n" +
-			"sign-in is kept for you alone, by server; import and share use it and renew it until you sign out by logout. They\n" +
-			"go by --token or ANNALS_TOKEN first, and, where --user is given, by the server's data folder instead.",
+		Long: "Sign in to a server by a browser on this machine, or on another device if there is none or with --device. The\n" +
+			"sign-in is stored per server, readable only by you; import and share use and renew it until annals logout. They\n" +
+			"prefer --token or ANNALS_TOKEN, and with --user the data folder of the server.",
 		Example: "  annals login --server https://annals.example.com/core\n  annals import reports --server https://annals.example.com/core",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.run(cmd, dataDir())
+			return c.run(cmd, at.Data)
 		},
 	}
 	flags := command.Flags()
 	bindServer(flags, &c.server)
 	flags.BoolVar(&c.device, "device", false, "sign in by a browser on another device")
 	flags.BoolVar(&c.noBrowser, "no-browser", false, "print the address to open on this machine, and do not open it")
-	flags.StringVar(&c.issuer, "issuer", "", "URL of the OpenID issuer to sign in at (default: as the server says)")
-	flags.StringVar(&c.clientID, "client-id", signin.CLIClient, "client that is registered for this program at an issuer of your own")
-	flags.StringVar(&c.resource, "resource", "", "what the issuer is asked for tokens for (default: the server; nothing with --client-id)")
-	flags.StringArrayVar(&c.scopes, "scope", nil, "further scope to ask an issuer of your own for (repeatable)")
-	// --issuer is a setting of serve, and means more there.
-	markByFlagAlone(flags, "device", "no-browser", "issuer", "client-id", "resource", "scope")
+	flags.StringVar(&c.issuer, "issuer", "", "URL of the OpenID issuer to sign in with (default: the one that the server names)")
+	flags.StringVar(&c.clientID, "client-id", clients.CLIID, "client id under which this program is registered with your own issuer")
+	flags.StringVar(&c.resource, "resource", "", "resource to request tokens for (default: the server; none with --client-id)")
+	flags.StringArrayVar(&c.scopes, "scope", nil, "additional scope to request from your own issuer (repeatable)")
+	// --issuer is also a setting of serve, with another meaning.
+	settings.FlagOnly(flags, "device", "no-browser", "issuer", "client-id", "resource", "scope")
 	command.MarkFlagsMutuallyExclusive("device", "no-browser")
 	return command
 }
 
 func (c *loginConfig) run(cmd *cobra.Command, dataDir string) error {
-	server, store, err := signInPlace(c.server, dataDir)
+	server, store, err := signInStore(c.server, dataDir)
 	if err != nil {
 		return err
 	}
-	if _, _, err := store.Get(server); err != nil {
-		return err // before anybody signs in for nothing
-	}
-	tell := teller(cmd.ErrOrStderr())
-	client := newSignInClient()
-	defer client.CloseIdleConnections()
 	flow := login.Flow{
 		Server: server, Issuer: c.issuer, ClientID: c.clientID, Resource: c.resource, Scopes: c.scopes,
-		Device: c.device || !c.noBrowser && !login.CanOpen(), HTTP: client, Tell: tell,
+		Device: c.device || !c.noBrowser && !login.CanOpen(), HTTP: client.NewSignInClient(), Print: terminal.LinePrinter(cmd.ErrOrStderr()),
 	}
+	defer flow.HTTP.CloseIdleConnections()
 	if !c.noBrowser {
 		flow.Open = login.OpenBrowser
 	}
-	if c.resource == "" && c.clientID == signin.CLIClient {
+	if c.resource == "" && c.clientID == clients.CLIID {
 		flow.Resource = server
 	}
-	signedIn, err := flow.SignIn(cmd.Context())
+	signedIn, err := client.SignIn(cmd.Context(), flow, store)
 	if err != nil {
 		return err
 	}
-	if err := keep(cmd.Context(), store, server, signedIn, client, tell); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed in to %s as %s\n", server, printable(signedIn.User))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed in to %s as %s\n", server, terminal.Printable(signedIn.User))
 	return err
 }
 
-// keep keeps a sign-in that the server accepts, in the place of the one before.
-// What is not kept is ended.
-func keep(ctx context.Context, store login.Store, server string, l login.Login, client *http.Client, tell func(...string)) error {
-	err := try(ctx, server, &l, tell)
-	var before login.Login
-	var found bool
-	if err == nil {
-		before, found, err = store.Put(ctx, server, l)
-	}
-	if err != nil {
-		return errors.Join(err, l.Revoke(context.WithoutCancel(ctx), client))
-	}
-	if found {
-		if err := before.Revoke(ctx, client); err != nil {
-			tell("Your earlier sign-in could not be ended: " + err.Error())
-		}
-	}
-	return nil
-}
-
-// try finds out which token a server accepts: the one for access, as a rule, or
-// the ID token of an issuer that names the program itself as its audience.
-func try(ctx context.Context, server string, l *login.Login, tell func(...string)) error {
-	err := greet(ctx, server, credential{
-		token: func(context.Context, string) (string, error) { return l.Bearer(), nil },
-		name:  "what the issuer " + l.Issuer + " gives", help: "serve --issuer must name the issuer, and an audience of its tokens",
-	}, tell)
-	switch {
-	case isRefusal(err, http.StatusUnauthorized) && !l.ByIDToken && l.UseIDToken():
-		return try(ctx, server, l, tell)
-	case isRefusal(err, http.StatusUnauthorized) || ctx.Err() != nil:
-		return err
-	case err != nil:
-		tell("The server could not be asked whether it accepts the sign-in: " + err.Error())
-	}
-	return nil
-}
-
-// greet makes a request that a server answers to all who are signed in.
-func greet(ctx context.Context, server string, as credential, tell func(...string)) error {
-	client := &coreClient{restClient{
-		url: server, http: newHTTPClient(1), tries: 3, pause: 200 * time.Millisecond, as: as,
-		tell: func(text string) { tell(text) },
-	}}
-	defer client.http.CloseIdleConnections()
-	_, err := client.reach(ctx, uuid.Nil.String())
-	return err
-}
-
-// signInPlace returns where a sign-in is kept: under the URL of the server, or of
-// the one on the data folder if none is given.
-func signInPlace(server, dataDir string) (string, login.Store, error) {
+// signInStore returns the store of sign-ins, and the URL under which it has the
+// sign-in to the server: the server on the data folder if none is given.
+func signInStore(server, dataDir string) (string, login.Store, error) {
 	c := connection{server: server}
-	server, err := c.core(dataDir)
+	server, err := c.target(dataDir).CoreURL()
 	if err != nil {
 		return "", login.Store{}, err
 	}
@@ -147,14 +91,68 @@ func signInPlace(server, dataDir string) (string, login.Store, error) {
 	return server, store, err
 }
 
-// teller prints lines that may hold anything.
-func teller(out io.Writer) func(lines ...string) {
-	return func(lines ...string) {
-		for _, line := range lines {
-			fmt.Fprintln(out, printable(line))
-		}
+// logoutCommand ends a sign-in.
+func logoutCommand(at *engine.URLs) *cobra.Command {
+	var server string
+	var all bool
+	command := &cobra.Command{
+		Use:   "logout",
+		Short: "End the sign-in to a server, both on the server and on this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			server, store, err := signInStore(server, at.Data)
+			if err != nil {
+				return err
+			}
+			servers := []string{server}
+			if all {
+				kept, err := store.All()
+				if err != nil {
+					return err
+				}
+				servers = slices.Sorted(maps.Keys(kept))
+			}
+			var failed error
+			for _, server := range servers {
+				found, err := client.SignOut(cmd.Context(), store, server)
+				switch {
+				case err != nil:
+				case found:
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed out of %s\n", server)
+				default:
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "nobody is signed in to %s\n", server)
+				}
+				failed = errors.Join(failed, err)
+			}
+			return failed
+		},
 	}
+	bindServer(command.Flags(), &server)
+	command.Flags().BoolVar(&all, "all", false, "end the sign-ins to all servers; --server is ignored")
+	settings.FlagOnly(command.Flags(), "all")
+	return command
 }
 
-// newSignInClient returns a client for what is asked of issuers.
-func newSignInClient() *http.Client { return login.NewHTTPClient(newHTTPClient(1).Transport) }
+// whoamiCommand prints the user that login has signed in.
+func whoamiCommand(at *engine.URLs) *cobra.Command {
+	var server string
+	command := &cobra.Command{
+		Use:   "whoami",
+		Short: "Print the user you are signed in as, and check it with the server",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			server, store, err := signInStore(server, at.Data)
+			if err != nil {
+				return err
+			}
+			l, err := client.WhoAmI(cmd.Context(), store, server, terminal.LinePrinter(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, signed in to %s by %s; %s\n", terminal.Printable(l.User), server, terminal.Printable(l.Issuer), l.Lifetime())
+			return err
+		},
+	}
+	bindServer(command.Flags(), &server)
+	return command
+}

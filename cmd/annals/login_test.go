@@ -19,13 +19,13 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// signInSite is a server with the user alice, and somebody who uses it from a
-// machine without its data folder.
+// signInSite is a server with the user alice, and a home directory from which she signs in
+// without its data folder.
 type signInSite struct {
 	*testing.T
 	*serverProcess
 	data string
-	home string // of whoever signs in
+	home string // in which the sign-in is kept
 }
 
 func newSignInSite(t *testing.T, args ...string) *signInSite {
@@ -48,7 +48,7 @@ func newSignInSite(t *testing.T, args ...string) *signInSite {
 	return s
 }
 
-// from returns the site as another test uses it, from a machine of its own.
+// from returns the site with a home directory of its own, for another test.
 func (s *signInSite) from(t *testing.T) *signInSite {
 	return &signInSite{T: t, serverProcess: s.serverProcess, data: s.data, home: t.TempDir()}
 }
@@ -73,9 +73,8 @@ func (s *signInSite) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// login starts a sign-in, finishes it by what is given, and returns what the
-// program prints. What is given gets the program's lines up to the empty one
-// that ends an address.
+// login runs annals login and returns what it prints. finish has to complete the sign-in,
+// and gets the lines up to the empty one after the address.
 func (s *signInSite) login(finish func(says string), args ...string) (string, error) {
 	s.Helper()
 	c := s.annals(append([]string{"login"}, args...)...)
@@ -104,8 +103,7 @@ func (s *signInSite) login(finish func(says string), args ...string) (string, er
 	return says.String(), <-ended
 }
 
-// walk opens the first address that a text names, as alice, and returns where
-// that ends.
+// walk opens the first URL of a text as alice, and returns the page where that ends.
 func (s *signInSite) walk(says, decision string) (page string) {
 	s.Helper()
 	w, err := newWalker("alice", "correct horse", decision)
@@ -152,11 +150,11 @@ func TestSignIn(t *testing.T) {
 	t.Parallel()
 	site := newSignInSite(t)
 	for name, test := range map[string]func(*signInSite){
-		"a browser's answer is told from others'":         (*signInSite).testBrowser,
-		"a browser elsewhere will do":                     (*signInSite).testDevice,
-		"one of several processes renews it":              (*signInSite).testRenewal,
-		"it outlasts its issuer's failure for a while":    (*signInSite).testFailure,
-		"an issuer of one's own may know ID tokens alone": (*signInSite).testOwnIssuer,
+		"browser":      (*signInSite).testBrowser,
+		"device":       (*signInSite).testDevice,
+		"renewal":      (*signInSite).testRenewal,
+		"issuer down":  (*signInSite).testFailure,
+		"other issuer": (*signInSite).testOwnIssuer,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -172,14 +170,14 @@ func (s *signInSite) testBrowser() {
 			s.Fatal(err)
 		}
 		back := u.Query().Get("redirect_uri")
-		for _, stranger := range []string{back, back + "?code=x", back + "?state=guess&code=x&iss=" + s.base + "/signin"} {
-			reply, err := http.Get(stranger)
+		for _, forged := range []string{back, back + "?code=x", back + "?state=guess&code=x&iss=" + s.base + "/signin"} {
+			reply, err := http.Get(forged)
 			if err != nil {
 				s.Fatal(err)
 			}
 			reply.Body.Close()
 			if reply.StatusCode != http.StatusBadRequest {
-				s.Errorf("an answer without the state, %s, gives %s", stranger, reply.Status)
+				s.Errorf("a redirect without the state, %s, gives %s", forged, reply.Status)
 			}
 		}
 		if page := s.walk(says, "allow"); !strings.Contains(page, "You may close this window") {
@@ -192,7 +190,7 @@ func (s *signInSite) testBrowser() {
 	s.wantSignedIn()
 }
 
-// testDevice takes as long as devices wait before they ask.
+// testDevice takes as long as devices wait before they poll.
 func (s *signInSite) testDevice() {
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -220,8 +218,8 @@ func (s *signInSite) walkDevice(says, decision string) {
 	}
 }
 
-// testRenewal lets several processes find a token that will not
-// do at the same time: two that sent the same refresh token would end the sign-in.
+// testRenewal has several processes renew a token at the same time: if two sent the same
+// refresh token, the sign-in would end.
 func (s *signInSite) testRenewal() {
 	if out, err := s.login(func(says string) { s.walk(says, "allow") }, "--no-browser"); err != nil {
 		s.Fatalf("login = %v %s", err, out)
@@ -241,17 +239,17 @@ func (s *signInSite) testRenewal() {
 		all.Wait()
 		after, _ := s.kept()
 		if after.AccessToken == before.AccessToken || after.RefreshToken == before.RefreshToken || after.User != "alice" {
-			s.Errorf("%s: the sign-in is as it was", name)
+			s.Errorf("%s: the sign-in is not renewed", name)
 		}
 		s.wantSignedIn()
 		if again, _ := s.kept(); again != after {
-			s.Errorf("%s: a good sign-in is renewed", name)
+			s.Errorf("%s: a valid sign-in is renewed", name)
 		}
 	}
 }
 
-// testOwnIssuer has another server trust the site's sign-in, whose ID tokens alone
-// are meant for the program.
+// testOwnIssuer has another server trust the site's issuer, of which only ID tokens name the
+// program as audience.
 func (s *signInSite) testOwnIssuer() {
 	issuer := s
 	s = newSignInSite(s.T, "--issuer", "url="+issuer.base+"/signin,alias=corp,audience=annals-cli")
@@ -288,7 +286,7 @@ func (s *signInSite) testFailure() {
 	}
 	l.RevocationURL = "http://127.0.0.1:1/revoke"
 	keep(l)
-	if out, err := s.run("logout"); err == nil || !strings.Contains(out, "is forgotten here, but goes on at its issuer") {
+	if out, err := s.run("logout"); err == nil || !strings.Contains(out, "is deleted on this machine, but its issuer has not revoked it") {
 		s.Errorf("logout = %v %s", err, out)
 	}
 	if out, err := s.run("whoami"); err == nil || !strings.Contains(out, "nobody is signed in") {

@@ -1,6 +1,6 @@
-// Command annals imports documents, searches them and answers from them. This
-// package holds flags, configuration, the choice of engines, and signals, and
-// nothing else; it alone knows which engine is behind what.
+// Command annals imports documents, searches them, and answers questions from them.
+// This package defines the flags of each command and passes them to the package that
+// carries it out. It may import everything.
 package main
 
 import (
@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"annals/cmd/annals/engine"
+	"annals/cmd/annals/settings"
 	"annals/events/fault"
 
 	"github.com/spf13/cobra"
@@ -23,8 +25,8 @@ func main() {
 	}
 }
 
-// run is the whole program: it carries out args and tells an error on stderr
-// before it returns it. An interrupt ends it in order; a second one at once.
+// run carries out the command line args. It prints an error to stderr before it returns
+// it. An interrupt shuts it down in order, a second one ends it at once.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -52,50 +54,44 @@ func rootCommand() *cobra.Command {
 		Long: "Annals imports documents, searches them and answers from them. Everything that happens is an event in an\n" +
 			"append-only log; every index and view is made from it.\n\n" +
 			"Every flag can also be set by an environment variable (--read-models is ANNALS_READ_MODELS) or in the YAML\n" +
-			"file that --config names (read-models: …). Flags come first, then the environment, then the file. What\n" +
-			"is to be done to a user is told by flags alone.",
+			"file that --config names (read-models: …). A flag overrides the environment, which overrides the\n" +
+			"file. Flags that request an action are given on the command line only.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Name() != serveName { // which logs it
-				warnOfVariables(cmd.ErrOrStderr(), cmd.Root(), os.Environ())
+			if cmd.Name() != serveName { // serve logs the warnings itself
+				for _, warning := range settings.UnknownVariables(cmd.Root(), os.Environ()) {
+					fmt.Fprintln(cmd.ErrOrStderr(), "annals: warning:", warning)
+				}
 			}
-			if cmd.Parent() != nil && cmd.Parent() != cmd.Root() && cmd.Annotations[takesSettings] == "" {
-				// What is to be done to one user is no setting: serve's --admin
-				// is another than that of user add.
-				return configure(cmd.InheritedFlags())
-			}
-			return configure(cmd.Flags())
+			return settings.Apply(cmd)
 		},
 	}
-	var dir string
-	root.PersistentFlags().StringVar(&dir, "data", "annals-data", "folder in which the embedded parts live")
-	root.PersistentFlags().String("config", "", "YAML file with settings by flag name")
-	bindAccounts(root)
-	dataDir := func() string { return dir }
+	at := new(engine.URLs)
+	bindGlobal(root.PersistentFlags(), at)
 	root.AddCommand(
-		serveCommand(dataDir),
-		userCommand(dataDir),
-		tokenCommand(dataDir),
-		keysCommand(dataDir),
-		eventsCommand(dataDir),
-		projectionsCommand(dataDir),
-		rebuildCommand(dataDir),
-		verifyCommand(dataDir),
-		copyCommand(dataDir),
-		compactCommand(dataDir),
-		backupCommand(dataDir),
-		restoreCommand(dataDir),
-		importCommand(dataDir),
-		shareCommand(dataDir),
-		loginCommand(dataDir),
-		logoutCommand(dataDir),
-		whoamiCommand(dataDir),
+		serveCommand(at),
+		userCommand(at),
+		tokenCommand(at),
+		keysCommand(at),
+		eventsCommand(at),
+		projectionsCommand(at),
+		rebuildCommand(at),
+		verifyCommand(at),
+		copyCommand(at),
+		compactCommand(at),
+		backupCommand(at),
+		restoreCommand(at),
+		importCommand(at),
+		shareCommand(at),
+		loginCommand(at),
+		logoutCommand(at),
+		whoamiCommand(at),
 		healthCommand(),
 		versionCommand(),
 		readerCommand(),
 	)
-	reportUnknown(root)
+	settings.RejectUnknownCommands(root)
 	return root
 }

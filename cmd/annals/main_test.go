@@ -14,7 +14,7 @@ import (
 // TestMain lets the test binary be the program: by its name in scripts, by
 // the environment elsewhere, and as the readers that a server starts.
 func TestMain(m *testing.M) {
-	// Nothing can listen there, and what is to listen there gets a free port.
+	// Nothing can listen there; servers get a free port.
 	defaultListen = "127.0.0.1:0"
 	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == readerName {
 		main()

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"annals/cmd/annals/engine"
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// TestAServerOnMeilisearch holds that the program keeps its promises with the
-// search index on a server: what serve filled is found sound, and made anew,
+// TestServeOnMeilisearch holds that the program keeps its promises with the search
+// index on a server: verify finds what serve filled sound, and rebuild rebuilds it,
 // while it runs and after; and the server keeps nothing that serves no more.
-func TestAServerOnMeilisearch(t *testing.T) {
+func TestServeOnMeilisearch(t *testing.T) {
 	search := meilisearchtest.New(t)
 	t.Setenv("ANNALS_SEARCH", search.URL("test-"))
 	dir := t.TempDir()
@@ -26,7 +27,7 @@ func TestAServerOnMeilisearch(t *testing.T) {
 		}
 	}
 	sound("while it serves")
-	if out, err := backedUp(t.Context(), "rebuild", "passages", "--data", data); err != nil || !strings.Contains(out, "passages: generation 2 serves") {
+	if out, err := backedUp(t.Context(), "rebuild", "passages", "--data", data); err != nil || !strings.Contains(out, "passages: generation 2 is active") {
 		t.Errorf("rebuild: %v\n%s", err, out)
 	}
 	if err := importFiles(t, dir, "second", notes("second")); err != nil {
@@ -35,16 +36,16 @@ func TestAServerOnMeilisearch(t *testing.T) {
 	sound("after a rebuild")
 	noWayBack := func(when string) {
 		t.Helper()
-		if out, err := backedUp(t.Context(), "rebuild", "--back", "passages", "--data", data); err == nil || !strings.Contains(err.Error(), "generation 1 of passages, which is kept, cannot serve again: ") {
+		if out, err := backedUp(t.Context(), "rebuild", "--back", "passages", "--data", data); err == nil || !strings.Contains(err.Error(), "the kept generation 1 of passages cannot become active again: ") {
 			t.Errorf("rebuild --back %s: %v\n%s", when, err, out)
 		}
 	}
-	place, err := newSearchPlace(search.URL("test-"), data)
+	indexes, err := engine.SearchEngines.Open(search.URL("test-"), data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer place.close()
-	if err := place.remove(t.Context(), "passages-1"); err != nil {
+	defer indexes.Close()
+	if err := indexes.Remove(t.Context(), "passages-1"); err != nil {
 		t.Fatal(err)
 	}
 	noWayBack("while it serves")
@@ -59,16 +60,6 @@ func TestAServerOnMeilisearch(t *testing.T) {
 	for _, uid := range search.Indexes() {
 		if uid != "test-passages-2" {
 			t.Errorf("the server keeps the index %s", uid)
-		}
-	}
-}
-
-func TestErrorsOfSearchTellNoKey(t *testing.T) {
-	for _, search := range []string{
-		"meilisearch://SECRET@host?timeout=1", "meilisearch://SECRET@", "meilisearchs://SECRET@host", "meili://SECRET@host:7700", "https://SECRET@host", "bleve://SECRET@host/x", "bleve://SECRET@%zz",
-	} {
-		if _, err := newSearchPlace(search, t.TempDir()); err == nil || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("--search %s: %v, want an error without the key", search, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
+func TestMetricsListen(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--metrics-listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -177,8 +177,8 @@ func (s series) check(t *testing.T, where, expr string) {
 	}
 }
 
-// some reports whether a filter by a value can be met at all. What a service that does well
-// has not, such as a status 5xx, cannot be told from a value that never comes: so
+// some reports whether a filter by a value can be met at all. What a service that does
+// well has not, such as a status 5xx, looks like a value that never comes: so
 // alternatives of words alone are looked at.
 func (s series) some(name string, f metricsql.LabelFilter) bool {
 	values := s[name][f.Label]
@@ -199,7 +199,7 @@ func (s series) some(name string, f metricsql.LabelFilter) bool {
 
 // What is watched of a service is there, from the start of it as far as it can
 // be: an alert on a name that never comes is silent for ever.
-func TestAlertsAndDashboardAskForWhatThereIs(t *testing.T) {
+func TestAlertsAndDashboardUseKnownMetrics(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--data", "d")
 	if err != nil {
 		t.Fatal(err)

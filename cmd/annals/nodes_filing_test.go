@@ -11,27 +11,29 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/service"
 	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
-	"annals/events/postgres"
-	"annals/events/postgres/postgrestest"
-	"annals/projections"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
+	"annals/projections/control"
 
 	"github.com/google/uuid"
 )
 
 // controls are the control store as so many nodes have it.
-func controls(t *testing.T, nodes int) []*projections.Control {
+func controls(t *testing.T, nodes int) []*control.Store {
 	t.Helper()
-	database, err := postgres.Parse(postgrestest.URL(t))
+	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]*projections.Control, nodes)
+	all := make([]*control.Store, nodes)
 	for i := range all {
-		if all[i], err = projections.OpenSharedControl(t.Context(), database); err != nil {
+		if all[i], err = control.OpenShared(t.Context(), database); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
@@ -96,7 +98,7 @@ func newFilingNodes(t *testing.T) *filingNodes {
 	t.Cleanup(func() { log.Close() })
 	n.reads = &logged{log, func() {}}
 	all := controls(t, 2)
-	gate := func(i int) commands.Gate { return all[i].Gate("filing", filingOpen) }
+	gate := func(i int) commands.Gate { return all[i].Gate("filing", service.FilingGateOpen) }
 	n.deletes = &commands.Handler{Log: log, Contents: n.reads, Gate: gate(0), Logger: slog.New(slog.DiscardHandler)}
 	n.files = &commands.Handler{Log: events.NewLog(n.appends), Gate: gate(1), Logger: n.deletes.Logger}
 	return n
@@ -104,7 +106,7 @@ func newFilingNodes(t *testing.T) *filingNodes {
 
 func (n *filingNodes) folder(name string) (id uuid.UUID) {
 	n.Helper()
-	id, _, err := n.deletes.CreateFolder(n.Context(), ada, "", commands.CreateFolder{Name: name})
+	id, _, err := n.deletes.CreateFolder(n.Context(), ada, "", foldertree.CreateFolder{Name: name})
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func (n *filingNodes) folder(name string) (id uuid.UUID) {
 }
 
 func (n *filingNodes) remove(folder uuid.UUID) error {
-	_, err := n.deletes.DeleteFolder(n.Context(), ada, "", commands.DeleteFolder{ID: folder, Version: -1})
+	_, err := n.deletes.DeleteFolder(n.Context(), ada, "", foldertree.DeleteFolder{ID: folder, Version: -1})
 	return err
 }
 
@@ -136,7 +138,7 @@ func (n *filingNodes) file(folder uuid.UUID) error {
 
 // A node that is so slow that it files in a folder just after another has seen
 // that it is empty, and looks at it before that one deletes it.
-func TestASlowNodeIsToldThatTheFolderIsGone(t *testing.T) {
+func TestSlowNodeSeesFolderDeleted(t *testing.T) {
 	t.Parallel()
 	n := newFilingNodes(t)
 	folder := n.folder("slow")
@@ -154,16 +156,16 @@ func TestASlowNodeIsToldThatTheFolderIsGone(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // for a look at the folder that waits for nobody
 		}
 	}
-	told := make(chan error)
-	go func() { told <- n.file(folder) }()
+	result := make(chan error)
+	go func() { result <- n.file(folder) }()
 	<-permitted
 	removed := n.remove(folder)
-	if filed := <-told; removed != nil || filed == nil {
+	if filed := <-result; removed != nil || filed == nil {
 		t.Errorf("the folder was deleted (%v), and a document filed in it (%v); want the first, and an error", removed, filed)
 	}
 }
 
-func TestWhatIsMovedToAFolderThatAnotherNodeDeletesStaysWhereItIs(t *testing.T) {
+func TestMoveIntoFolderDeletedByOtherNode(t *testing.T) {
 	t.Parallel()
 	n := newFilingNodes(t)
 	from, to := n.folder("from"), n.folder("to")
@@ -171,12 +173,12 @@ func TestWhatIsMovedToAFolderThatAnotherNodeDeletesStaysWhereItIs(t *testing.T) 
 		t.Fatal(err)
 	}
 	document := events.DocumentID(from, sha, 0)
-	told, looks := make(chan error, 1), 0
+	result, looks := make(chan error, 1), 0
 	n.reads.asked = func() {
 		if looks++; looks == 2 {
 			go func() {
 				_, err := n.files.ChangeDocument(t.Context(), ada, "", commands.ChangeDocument{ID: document, Version: 1, Folder: &to})
-				told <- err
+				result <- err
 			}()
 			time.Sleep(50 * time.Millisecond) // for one who waits for nobody
 		}
@@ -184,7 +186,7 @@ func TestWhatIsMovedToAFolderThatAnotherNodeDeletesStaysWhereItIs(t *testing.T) 
 	if err := n.remove(to); err != nil {
 		t.Errorf("DeleteFolder: %v", err)
 	}
-	if err := <-told; !fault.Is(err, fault.NotFound) {
+	if err := <-result; !fault.Is(err, fault.NotFound) {
 		t.Errorf("the move to it: %v, want not found", err)
 	}
 	if err := n.files.CheckRevision(t.Context(), ada, document, 1); err != nil {
@@ -192,19 +194,19 @@ func TestWhatIsMovedToAFolderThatAnotherNodeDeletesStaysWhereItIs(t *testing.T) 
 	}
 }
 
-func TestNoNodeDeletesAFolderAsEmptyFromAroundADocument(t *testing.T) {
+func TestFilingExcludesDeletionByOtherNode(t *testing.T) {
 	t.Parallel()
 	n := newFilingNodes(t)
 	filed, removed := 0, 0
 	for i := range 20 {
 		folder := n.folder(fmt.Sprint(i))
-		n.appends.before = func() { time.Sleep(rand.N(3 * filingOpen)) }
-		told := make(chan error)
+		n.appends.before = func() { time.Sleep(rand.N(3 * service.FilingGateOpen)) }
+		result := make(chan error)
 		go func() {
-			time.Sleep(rand.N(filingOpen / 2))
-			told <- n.file(folder)
+			time.Sleep(rand.N(service.FilingGateOpen / 2))
+			result <- n.file(folder)
 		}()
-		errRemoved, errFiled := n.remove(folder), <-told
+		errRemoved, errFiled := n.remove(folder), <-result
 		switch {
 		case (errRemoved == nil) == (errFiled == nil):
 			t.Fatalf("a document was filed (%v) and the folder deleted (%v)", errFiled, errRemoved)

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// A node that hangs loses the lead of what nodes share, though its machine keeps
-// its connections: others go on within half a minute, and it follows them when
-// it comes to itself.
-func TestANodeThatHangsLeadsNoMore(t *testing.T) {
+// A leader that hangs is replaced, though its machine keeps its connections: others go
+// on within half a minute, and it follows them when it comes to itself.
+func TestHangingLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 2)
 	leader := -1
@@ -37,7 +36,7 @@ func TestANodeThatHangsLeadsNoMore(t *testing.T) {
 	}
 	listed := func(i int) func() (bool, string) {
 		return func() (bool, string) {
-			// One that comes to itself cannot tell at first which tables serve.
+			// A node that resumes does not know at first which generation is active.
 			status, folders, err := s.all[i].request(s.issuer.token, http.MethodGet, "/vault/folders", "")
 			return strings.Contains(string(folders), "Made meanwhile"), fmt.Sprint(status, string(folders), err)
 		}

@@ -23,7 +23,7 @@ import (
 // Three nodes share the work on what is uploaded to each of them. One is killed
 // meanwhile: what it had in work is taken up, each file is imported once, and
 // the others tell the same of all of it.
-func TestNodesShareAnImportAndOneIsKilled(t *testing.T) {
+func TestImportSurvivesKilledNode(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 3)
 	const files = 120 // of each client
@@ -152,7 +152,7 @@ func (s *nodes) wantEachFileOnce(files int) {
 
 // Nodes that are restarted one after another fail no request of clients whose
 // proxy heeds whether they are ready. These share a search index too.
-func TestNodesAreRestartedWithoutAFailedRequest(t *testing.T) {
+func TestRollingRestartFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 3, "--search", meilisearchtest.New(t).URL("nodes"))
 	jobs, err := s.upload(t.Context(), 0, "lights", 10, 10)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"annals/cmd/annals/client"
 )
 
 // proxy sends requests to nodes in turns, those that say they are ready. It never
@@ -25,7 +27,7 @@ type proxy struct {
 
 // newProxy asks every tenth of a second which nodes are ready.
 func newProxy(t *testing.T, s *nodes) *proxy {
-	p := &proxy{nodes: s, client: newHTTPClient(8), ready: make([]bool, len(s.all)), requests: make([]int, len(s.all))}
+	p := &proxy{nodes: s, client: client.NewHTTPClient(8), ready: make([]bool, len(s.all)), requests: make([]int, len(s.all))}
 	for _, node := range s.all {
 		p.addresses = append(p.addresses, node.base)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/engine"
+	"annals/cmd/annals/service"
 	"annals/events/originals"
 	"annals/events/s3/s3test"
 )
@@ -26,8 +28,8 @@ func newKeepers(t *testing.T, url string) *keepers {
 	t.Helper()
 	k := &keepers{T: t}
 	for i, control := range controls(t, 2) {
-		k.gates[i] = control.Gate("originals", keepingOpen)
-		store, err := openOriginals(t.Context(), url, t.TempDir(), k.gates[i])
+		k.gates[i] = control.Gate("originals", service.OriginalsGateOpen)
+		store, err := engine.URLs{Originals: url, Data: t.TempDir()}.OpenOriginals(t.Context(), k.gates[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +93,7 @@ func (j judged) Delete(ctx context.Context, sha256 string, before time.Time) (bo
 	return j.Store.Delete(ctx, sha256, before)
 }
 
-func TestASweepOfASharedFolderLeavesWhatAnotherNodeCommits(t *testing.T) {
+func TestFolderSweepKeepsOtherNodesCommits(t *testing.T) {
 	t.Parallel()
 	k := newKeepers(t, "file://"+t.TempDir())
 	var wait func()
@@ -100,7 +102,7 @@ func TestASweepOfASharedFolderLeavesWhatAnotherNodeCommits(t *testing.T) {
 	k.wantKept()
 }
 
-func TestASweepOfABucketLeavesWhatAnotherNodeCommits(t *testing.T) {
+func TestBucketSweepKeepsOtherNodesCommits(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	k := newKeepers(t, server.URL)
@@ -118,7 +120,7 @@ func TestASweepOfABucketLeavesWhatAnotherNodeCommits(t *testing.T) {
 
 // An object that takes so long that a sweep looks at the old one and removes the
 // new one is put once more.
-func TestWhatIsPutSlowlyOutlivesASweep(t *testing.T) {
+func TestSlowUploadSurvivesSweep(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	k := newKeepers(t, server.URL)

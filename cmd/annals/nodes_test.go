@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/client"
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb/postgrestest"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -140,11 +141,10 @@ func (s *nodes) ask(i int, method, path, body string) string {
 	return string(reply)
 }
 
-func (s *nodes) core(base string) *coreClient {
-	token := func(context.Context, string) (string, error) { return s.issuer.token, nil }
-	return &coreClient{restClient{
-		url: base + "/core", http: newHTTPClient(4), as: credential{token: token},
-		tries: 1, pause: 10 * time.Millisecond, tell: func(string) {},
+func (s *nodes) core(base string) *client.Core {
+	return &client.Core{Client: client.Client{
+		URL: base + "/core", HTTP: client.NewHTTPClient(4), Credential: client.Credential{Token: client.FixedToken(s.issuer.token)},
+		Tries: 1, Pause: 10 * time.Millisecond, Notify: func(string) {},
 	}}
 }
 
@@ -160,13 +160,13 @@ func (s *nodes) upload(ctx context.Context, i int, folder string, files, perRequ
 			return nil, err
 		}
 	}
-	t, err := listTree(dir)
+	batches, err := uploads(dir, folder, perRequest)
 	if err != nil {
 		return nil, err
 	}
 	core := s.core(s.all[i].base)
-	for _, batch := range batches(t.files, perRequest, maxBatchBytes) {
-		job, err := core.ingest(ctx, dir, folder, nil, batch)
+	for _, batch := range batches {
+		job, _, err := core.Upload(ctx, batch)
 		if err != nil {
 			return nil, fmt.Errorf("upload to node %d: %w", i, err)
 		}
@@ -176,7 +176,7 @@ func (s *nodes) upload(ctx context.Context, i int, folder string, files, perRequ
 }
 
 // jobOf asks a node for a job.
-func (s *nodes) jobOf(i int, id string) (job importJob) {
+func (s *nodes) jobOf(i int, id string) (job client.Job) {
 	s.Helper()
 	if err := json.Unmarshal([]byte(s.get(i, "/core/jobs/"+id)), &job); err != nil {
 		s.Fatal(err)

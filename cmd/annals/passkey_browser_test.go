@@ -8,30 +8,32 @@ import (
 	"testing"
 
 	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/provider"
 )
 
 // A passkey leads to the page of a document, too, in place of the password and as the
 // second factor.
-func TestAPasskeyLeadsToAPage(t *testing.T) {
+func TestPasskeySignInOpensPage(t *testing.T) {
 	const link, page, password = "/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.pdf", "#page=29", "a lighthouse keeper"
 	browser := startChromium(t)
-	accounts, err := signin.OpenAccounts(t.Context(), t.TempDir())
+	store, err := accounts.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { accounts.Close() })
-	if _, err := accounts.Create(t.Context(), signin.NewAccount{Name: "alice", Password: password}); err != nil {
+	t.Cleanup(func() { store.Close() })
+	if _, err := store.Create(t.Context(), accounts.NewAccount{Name: "alice", Password: password}); err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	live := httptest.NewServer(mux)
 	t.Cleanup(live.Close)
 	base := strings.Replace(live.URL, "127.0.0.1", "localhost", 1) // where browsers have passkeys
-	issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: base + "/signin"})
+	issuer, err := signin.NewIssuer(store, signin.IssuerOptions{URL: base + "/signin"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := signin.NewProvider(issuer, signin.ProviderOptions{Logger: slog.New(slog.DiscardHandler)})
+	provider, err := provider.New(issuer, provider.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func TestAPasskeyLeadsToAPage(t *testing.T) {
 	const use = `document.querySelector('form[action*="/passkey"] button').click()`
 	for what, second := range map[string]bool{"in place of the password": false, "as the second factor": true} {
 		if second {
-			if err := accounts.RequireFactor(t.Context(), "alice", true); err != nil {
+			if err := store.RequireFactor(t.Context(), "alice", true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -46,9 +46,9 @@ func readsOriginal(pid int) bool {
 	})
 }
 
-// TestAFileWhoseReadersAreKilledFailsForGood holds that a file is read at most
-// twice by processes of its own, whoever dies meanwhile.
-func TestAFileWhoseReadersAreKilledFailsForGood(t *testing.T) {
+// TestFileFailsAfterReadersAreKilled holds that a file is read at most twice by
+// processes of its own, whichever process dies meanwhile.
+func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts the program twice")
 	}
@@ -62,11 +62,7 @@ func TestAFileWhoseReadersAreKilledFailsForGood(t *testing.T) {
 	}
 	c.start()
 	t.Cleanup(func() { _ = c.server.end(os.Kill) })
-	tree, err := listTree(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := c.client().ingest(t.Context(), files, "Stories", nil, tree.files)
+	job, err := uploadAll(t.Context(), c.client(), files, "Stories")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,20 +95,20 @@ func TestAFileWhoseReadersAreKilledFailsForGood(t *testing.T) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		if job, err = core.job(t.Context(), job.ID); err != nil {
+		if job, err = core.Job(t.Context(), job.ID); err != nil {
 			t.Fatal(err)
 		}
-		return job.finished()
+		return job.Finished()
 	})
 	if job.Failed != 1 || len(job.Results) != 1 || !strings.Contains(fmt.Sprint(job.Results[0]), "it is not tried again") || alone() != 2 {
 		t.Errorf("the job ended as %+v after %d readings alone, want a failure and 2", job, alone())
 	}
 }
 
-// TestHostileFilesCostTheServerNothing holds that files whose reading takes
+// TestHostileFilesDoNotSlowServer holds that files whose reading takes
 // minutes or gigabytes elsewhere hold up nothing here, and that their readers
 // know none of the server's secrets.
-func TestHostileFilesCostTheServerNothing(t *testing.T) {
+func TestHostileFilesDoNotSlowServer(t *testing.T) {
 	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
 	c := newCrashTest(t)
 	files := filepath.Join(c.dir, "files")
@@ -140,21 +136,17 @@ func TestHostileFilesCostTheServerNothing(t *testing.T) {
 			t.Errorf("the environment of reader %d is %q, %v", pid, env, err)
 		}
 	}
-	tree, err := listTree(files)
-	if err != nil {
-		t.Fatal(err)
-	}
 	core := c.client()
 	begun := time.Now()
-	job, err := core.ingest(t.Context(), files, "Hostile", nil, tree.files)
+	job, err := uploadAll(t.Context(), core, files, "Hostile")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.await("the job ends", func() bool {
-		if job, err = core.job(t.Context(), job.ID); err != nil {
+		if job, err = core.Job(t.Context(), job.ID); err != nil {
 			t.Fatal(err)
 		}
-		return job.finished()
+		return job.Finished()
 	})
 	if took := time.Since(begun); job.Successful != 4 || took > 30*time.Second {
 		t.Errorf("the job ended as %+v after %v", job, took)

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"annals/cmd/annals/settings"
 )
 
 // readmeBlocks returns the blocks of README in a language.
@@ -54,7 +56,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // What README says to paste is run as it stands, in one shell, which begins before
 // there is a server, as in a second terminal while the first still compiles. Only
 // the address is another, and go runs what is compiled already.
-func TestReadmeBlocksRunOneAfterAnother(t *testing.T) {
+func TestReadmeCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("README's blocks call curl, which is not installed")
 	}
@@ -149,7 +151,7 @@ func TestReadmeBlocksRunOneAfterAnother(t *testing.T) {
 }
 
 // Shells that people use differ: an interactive zsh takes # for a word.
-func TestReadmeBlocksHaveNoComments(t *testing.T) {
+func TestReadmeCommandsHaveNoComments(t *testing.T) {
 	for _, block := range readmeBlocks(t, "sh") {
 		if m := regexp.MustCompile(`(?m)(^|\s)# *[^'\n]*$`).FindString(block); m != "" {
 			t.Errorf("a block of README has the comment %q, which a zsh does not take when it is pasted", strings.TrimSpace(m))
@@ -157,7 +159,7 @@ func TestReadmeBlocksHaveNoComments(t *testing.T) {
 	}
 }
 
-func TestReadmeSettingsFitTheProgram(t *testing.T) {
+func TestReadmeSettings(t *testing.T) {
 	blocks := readmeBlocks(t, "yaml")
 	if len(blocks) == 0 {
 		t.Fatal("README shows no settings")
@@ -167,7 +169,7 @@ func TestReadmeSettingsFitTheProgram(t *testing.T) {
 		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		settings, err := readConfig(file)
+		settings, err := settings.ReadFile(rootCommand(), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +181,7 @@ func TestReadmeSettingsFitTheProgram(t *testing.T) {
 	}
 }
 
-func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+func TestDocumentLinks(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(files) < 3 {
 		t.Fatalf("found the documents %v (%v)", files, err)

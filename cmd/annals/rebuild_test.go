@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"annals/projections"
+	"annals/projections/readmodel"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// TestReadsGoOnWhileReadModelsAreRebuilt holds that clients of a server, with
+// TestReadsDuringRebuild holds that clients of a server, with
 // files being imported, notice nothing of rebuilds in other processes: not of
 // those that are killed, nor of the switch to what they made, nor back.
-func TestReadsGoOnWhileReadModelsAreRebuilt(t *testing.T) {
+func TestReadsDuringRebuild(t *testing.T) {
 	c := newCrashTest(t)
 	c.start()
 	t.Cleanup(func() { _ = c.server.end(os.Kill) })
@@ -60,7 +60,7 @@ func TestReadsGoOnWhileReadModelsAreRebuilt(t *testing.T) {
 		_ = p.Wait() // its error is that it was killed
 	}
 	for _, args := range [][]string{{"rebuild", "--all"}, {"rebuild", "--all", "--back"}, {"rebuild", "--all"}} {
-		if out, err := c.program(args...).CombinedOutput(); err != nil || strings.Count(string(out), " serves, after ") != len(projections.Names()) {
+		if out, err := c.program(args...).CombinedOutput(); err != nil || strings.Count(string(out), " is active, after ") != len(readmodel.Names()) {
 			t.Errorf("%v: %v; %s", args, err, out)
 		}
 	}

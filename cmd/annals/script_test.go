@@ -19,7 +19,7 @@ import (
 
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb/postgrestest"
 
 	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":       serveInScript,
+			"await-ready": readyInScript,
 			"stop-server": stopInScript,
 			"kill-server": killInScript,
 			"request":     requestInScript,
@@ -91,6 +92,13 @@ func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LISTEN", strings.TrimPrefix(p.base, "http://"))
 	_, err = io.WriteString(ts.Stdout(), p.welcome)
 	ts.Check(err)
+}
+
+// readyInScript: await-ready waits until the server is ready.
+func readyInScript(ts *testscript.TestScript, _ bool, _ []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ts.Check(ts.Value(serverKey{}).(*scriptServer).awaitReady(ctx))
 }
 
 // stopInScript: stop-server ends the server as an operator does.
@@ -191,6 +199,25 @@ func (p *serverProcess) end(sig os.Signal) error {
 		return fmt.Errorf("serve: %w: %s", err, p.stderr.String())
 	}
 	return nil
+}
+
+// awaitReady waits until every read model has applied what the log held at the
+// start.
+func (p *serverProcess) awaitReady(ctx context.Context) error {
+	for {
+		status, reply, err := p.request("", http.MethodGet, "/readyz", "")
+		if err == nil && status == http.StatusOK {
+			return nil
+		}
+		if err != nil || status != http.StatusServiceUnavailable {
+			return fmt.Errorf("GET /readyz: %d %s %v", status, reply, err)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // request makes one request, with a JSON body where it is not "".

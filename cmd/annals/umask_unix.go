@@ -4,6 +4,6 @@ package main
 
 import "syscall"
 
-// init keeps what the program makes for its user alone: the log and the read
-// models hold every text.
+// init makes all files of the program accessible to its user only, because the log and
+// the read models contain every text.
 func init() { syscall.Umask(0o077) }

@@ -4,63 +4,65 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
+	"annals/cmd/annals/admin"
+	"annals/cmd/annals/engine"
 	"annals/events/fault"
-	"annals/http/signin"
+	"annals/http/signin/accounts"
+
+	"github.com/spf13/cobra"
 )
 
-func userGroupsCommand(dataDir func() string) *cobra.Command {
+func userGroupsCommand(at *engine.URLs) *cobra.Command {
 	var add, remove []string
 	command := &cobra.Command{
 		Use:   "groups NAME [GROUP...]",
 		Short: "Show or change the groups of a user",
-		Long: "Show the groups of a user, one a line. GROUPs replace all that there were; --add and --remove change some, and\n" +
-			"the rest stay. A change holds at once, for tokens that are out too.",
+		Long: "Show the groups of a user, one per line. GROUPs replace all of them; --add and --remove change some\n" +
+			"and keep the rest. A change takes effect at once, also for issued tokens.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, groups := args[0], args[1:]
 			changes := len(add)+len(remove) > 0
 			if changes && len(groups) > 0 {
-				return fault.Errorf(fault.Invalid, "name either all groups of %s, or those to --add and --remove", name)
+				return fault.Errorf(fault.Invalid, "give either all groups of %s, or --add and --remove", name)
 			}
-			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) (err error) {
+			return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) (err error) {
 				switch {
 				case changes:
-					err = accounts.ChangeGroups(ctx, name, add, remove)
+					err = store.ChangeGroups(ctx, name, add, remove)
 				case len(groups) > 0:
-					err = accounts.SetGroups(ctx, name, groups)
+					err = store.SetGroups(ctx, name, groups)
 				}
 				if err != nil {
-					return helpUnknown(err)
+					return admin.ExplainUnknown(err)
 				}
-				account, err := accounts.Get(ctx, name)
+				account, err := store.Get(ctx, name)
 				for _, g := range account.Groups {
 					fmt.Fprintln(cmd.OutOrStdout(), g)
 				}
-				return helpUnknown(err)
+				return admin.ExplainUnknown(err)
 			})
 		},
 	}
-	command.Flags().StringArrayVar(&add, "add", nil, "put the user in this group (repeatable)")
-	command.Flags().StringArrayVar(&remove, "remove", nil, "take the user out of this group (repeatable)")
+	command.Flags().StringArrayVar(&add, "add", nil, "add the user to this group (repeatable)")
+	command.Flags().StringArrayVar(&remove, "remove", nil, "remove the user from this group (repeatable)")
 	return command
 }
 
-func userAdminCommand(dataDir func() string) *cobra.Command {
+func userAdminCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "admin NAME on|off",
-		Short: "Let a user do everything, or no longer",
-		Long:  "Make a user an administrator, who may do everything, or an ordinary user again. It holds at once, for tokens\nthat are out too.",
+		Short: "Make a user an administrator, or an ordinary user again",
+		Long:  "Make a user an administrator, who may do everything, or an ordinary user again. It takes effect at\nonce, also for issued tokens.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			outcome, ok := map[string]string{"on": "an administrator", "off": "an ordinary user"}[args[1]]
 			if !ok {
-				return fault.Errorf(fault.Invalid, "%q is neither on nor off", args[1])
+				return fault.Errorf(fault.Invalid, "%q: must be on or off", args[1])
 			}
-			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
-				if err := accounts.SetAdmin(ctx, args[0], args[1] == "on"); err != nil {
-					return helpUnknown(err)
+			return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) error {
+				if err := store.SetAdmin(ctx, args[0], args[1] == "on"); err != nil {
+					return admin.ExplainUnknown(err)
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "user %s is %s now\n", args[0], outcome)
 				return err
@@ -69,21 +71,19 @@ func userAdminCommand(dataDir func() string) *cobra.Command {
 	}
 }
 
-func userDeleteCommand(dataDir func() string) *cobra.Command {
+func userDeleteCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete a user for good; the name is never given again",
-		Long: "Delete a user for good: the password and the groups are forgotten, and tokens that are out are refused at once.\n" +
-			"What the user did is told under that name, so the name is never given again. \"disable\" can be undone.",
+		Short: "Delete a user; the name cannot be used again",
+		Long: "Delete a user with password and groups; issued tokens are refused at once. This cannot be undone, as \"disable\" can.\n" +
+			"The audit trail keeps the name with what the user did, so the name cannot be used again.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
-				if err := accounts.Delete(ctx, args[0]); err != nil {
-					return helpUnknown(err)
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "deleted user %s\n", args[0])
-				return err
-			})
-		},
+		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
+			if err := store.Delete(ctx, args[0]); err != nil {
+				return admin.ExplainUnknown(err)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "deleted user %s\n", args[0])
+			return err
+		}),
 	}
 }

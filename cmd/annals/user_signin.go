@@ -3,51 +3,52 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/spf13/cobra"
-
+	"annals/cmd/annals/admin"
+	"annals/cmd/annals/engine"
 	"annals/events/fault"
 	"annals/http/signin"
+	"annals/http/signin/accounts"
+
+	"github.com/spf13/cobra"
 )
 
-// userLinkCommand prints a link by which a user sets a password, which nobody else
-// needs to know.
-func userLinkCommand(dataDir func() string) *cobra.Command {
+// userLinkCommand lets a user set a password that the administrator does not know.
+func userLinkCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "link NAME",
 		Short: "Print a one-time link by which a user sets a password",
-		Long: "Print a link to a page on which the user sets a new password. It is good once, within an hour; another link, or\n" +
-			"a change of the password, ends it. Whoever has it can sign in as the user, who is asked for the second factor\n" +
-			"all the same.",
+		Long: "Print a link to a page on which the user sets a new password. It works once, within an hour, unless another link is\n" +
+			"made or the password changed before. Anyone who has it can sign in as the user, but is asked for the second factor\n" +
+			"too.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printIssued(cmd, dataDir(), args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
+			return printIssued(cmd, at, args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
 				return issuer.NewLink(ctx, name)
 			})
 		},
 	}
 }
 
-func userRequireCommand(dataDir func() string) *cobra.Command {
+func userRequireCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "require-2fa NAME [on|off]",
-		Short: "Require a second factor of a user at each sign-in, or no longer",
-		Long: "Require a second factor, a one-time code or a passkey, of a user at each sign-in by a browser. Who has none sets\n" +
-			"one up at the next, for which this ends the browsers' sessions; programs stay signed in. serve\n" +
-			"--require-second-factor requires one of everybody.",
+		Short: "Require a second factor of a user at each sign-in, or stop requiring it",
+		Long: "Require a second factor, a one-time code or a passkey, of a user at each sign-in by a browser. A user without\n" +
+			"one sets it up at the next sign-in; sessions in browsers end at once, programs stay signed in.\n" +
+			"serve --require-second-factor requires one of all users.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := true
 			if len(args) == 2 {
 				if args[1] != "on" && args[1] != "off" {
-					return fault.Errorf(fault.Invalid, "%q is neither on nor off", args[1])
+					return fault.Errorf(fault.Invalid, "%q: must be on or off", args[1])
 				}
 				on = args[1] == "on"
 			}
-			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
-				if err := accounts.RequireFactor(ctx, args[0], on); err != nil {
-					return helpUnknown(err)
+			return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) error {
+				if err := store.RequireFactor(ctx, args[0], on); err != nil {
+					return admin.ExplainUnknown(err)
 				}
 				outcome := "is required of"
 				if !on {
@@ -60,46 +61,19 @@ func userRequireCommand(dataDir func() string) *cobra.Command {
 	}
 }
 
-func userResetCommand(dataDir func() string) *cobra.Command {
+func userResetCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset-2fa NAME",
 		Short: "Remove a user's one-time codes, passkeys and recovery codes",
-		Long: "Remove a user's one-time codes, passkeys and recovery codes, and sign the user out everywhere: for who has lost\n" +
-			"the device. The password stays. Where a second factor is required, the next sign-in sets a new one up.",
+		Long: "Remove a user's one-time codes, passkeys and recovery codes, and sign the user out everywhere, after a device\n" +
+			"was lost. The password stays. If a second factor is required, the user sets up a new one at the next sign-in.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withAccounts(cmd, dataDir(), func(ctx context.Context, accounts *signin.Accounts) error {
-				if err := accounts.ResetFactors(ctx, args[0]); err != nil {
-					return helpUnknown(err)
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "reset the second factor of user %s\n", args[0])
-				return err
-			})
-		},
+		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
+			if err := store.ResetFactors(ctx, args[0]); err != nil {
+				return admin.ExplainUnknown(err)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "reset the second factor of user %s\n", args[0])
+			return err
+		}),
 	}
-}
-
-// shownFactors is what a user has besides a password.
-type shownFactors struct {
-	Required bool `json:"required"`
-	Codes    bool `json:"codes"`
-	Passkeys int  `json:"passkeys"`
-	Recovery int  `json:"recovery_codes"` // not used yet
-}
-
-func (f shownFactors) String() string {
-	var all []string
-	if f.Codes {
-		all = append(all, "codes")
-	}
-	if f.Passkeys > 0 {
-		all = append(all, fmt.Sprintf("passkeys:%d", f.Passkeys))
-	}
-	if f.Required {
-		all = append(all, "required")
-	}
-	if len(all) == 0 {
-		return "none"
-	}
-	return strings.Join(all, ",")
 }

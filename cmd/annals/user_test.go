@@ -7,25 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"annals/events"
 	"annals/events/fault"
 	"annals/http/signin"
+	"annals/http/signin/accounts"
 )
 
 // account runs the user or the token command on a data folder.
 func account(t *testing.T, dir, input string, args ...string) (string, error) {
 	t.Helper()
-	root := &cobra.Command{SilenceUsage: true, SilenceErrors: true}
-	bindAccounts(root)
-	dataDir := func() string { return dir }
-	root.AddCommand(userCommand(dataDir), tokenCommand(dataDir))
+	root := rootCommand()
 	var out bytes.Buffer
 	root.SetIn(strings.NewReader(input))
 	root.SetOut(&out)
 	root.SetErr(&out)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{"--data", dir}, args...))
 	err := root.ExecuteContext(t.Context())
 	return out.String(), err
 }
@@ -34,12 +30,12 @@ func account(t *testing.T, dir, input string, args ...string) (string, error) {
 func signinFolder(t *testing.T) (dir string, verifier *signin.Verifier) {
 	t.Helper()
 	dir = t.TempDir()
-	accounts, err := signin.OpenAccounts(t.Context(), dir)
+	store, err := accounts.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := accounts.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -47,7 +43,7 @@ func signinFolder(t *testing.T) (dir string, verifier *signin.Verifier) {
 	if err := signin.WriteURLs(dir, urls); err != nil {
 		t.Fatal(err)
 	}
-	issuer, err := signin.NewIssuer(accounts, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience})
+	issuer, err := signin.NewIssuer(store, signin.IssuerOptions{URL: urls.Issuer, Audience: urls.Audience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +54,7 @@ func signinFolder(t *testing.T) (dir string, verifier *signin.Verifier) {
 	return dir, verifier
 }
 
-func TestUserAndTokenCommands(t *testing.T) {
+func TestUserCommands(t *testing.T) {
 	dir, verifier := signinFolder(t)
 	if _, err := account(t, dir, "correct horse\n", "user", "add", "alice", "--admin", "--group", "staff", "--group", "board"); err != nil {
 		t.Fatal(err)
@@ -90,17 +86,17 @@ func TestUserAndTokenCommands(t *testing.T) {
 	if _, err := account(t, dir, "battery staple\r\n", "user", "password", "alice"); err != nil {
 		t.Fatal(err)
 	}
-	accounts, err := signin.OpenAccounts(t.Context(), dir)
+	store, err := accounts.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer accounts.Close()
-	if _, err := accounts.Authenticate(t.Context(), "alice", "battery staple"); err != nil {
+	defer store.Close()
+	if _, err := store.Authenticate(t.Context(), "alice", "battery staple"); err != nil {
 		t.Errorf("Authenticate with the new password: %v", err)
 	}
 }
 
-func TestRightsOfAUserChangeAtOnce(t *testing.T) {
+func TestUserRightsChangeAtOnce(t *testing.T) {
 	dir, verifier := signinFolder(t)
 	if _, err := account(t, dir, "correct horse\n", "user", "add", "alice", "--group", "staff"); err != nil {
 		t.Fatal(err)
@@ -140,7 +136,7 @@ func TestRightsOfAUserChangeAtOnce(t *testing.T) {
 	}
 }
 
-func TestUserCommandsSayWhatIsWrong(t *testing.T) {
+func TestUserCommandErrors(t *testing.T) {
 	dir, _ := signinFolder(t)
 	if _, err := account(t, dir, "correct horse", "user", "add", "alice"); err != nil {
 		t.Fatal(err)
@@ -165,9 +161,9 @@ func TestUserCommandsSayWhatIsWrong(t *testing.T) {
 		{dir, "", "user groups bob staff", fault.NotFound, "annals user list"},
 		{dir, "", "user groups bob --add staff", fault.NotFound, "annals user list"},
 		{dir, "", "user groups alice --add a/b", fault.Invalid, `cannot hold "/"`},
-		{dir, "", "user groups alice staff --add board", fault.Invalid, "either all groups of alice, or those to --add and --remove"},
+		{dir, "", "user groups alice staff --add board", fault.Invalid, "either all groups of alice, or --add and --remove"},
 		{dir, "", "user admin bob on", fault.NotFound, `no user "bob"`},
-		{dir, "", "user admin alice yes", fault.Invalid, `"yes" is neither on nor off`},
+		{dir, "", "user admin alice yes", fault.Invalid, `"yes": must be on or off`},
 		{dir, "", "user delete bob", fault.NotFound, `no user "bob"`},
 		{dir, "", "token bob", fault.NotFound, `no user "bob"`},
 	} {

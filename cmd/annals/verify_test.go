@@ -58,7 +58,7 @@ func verified(t *testing.T, data string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestVerifyNamesWhatWasHarmed(t *testing.T) {
+func TestVerifyReportsCorruption(t *testing.T) {
 	dir := t.TempDir()
 	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n", "glass.md": "# Glass\n\nThe glass was blown.\n"})
 	if err := server.end(os.Interrupt); err != nil {
@@ -72,7 +72,7 @@ func TestVerifyNamesWhatWasHarmed(t *testing.T) {
 		"nothing": {func(*testing.T, string) error { return nil }, nil, nil},
 		"a flipped byte of a text": {func(t *testing.T, data string) error {
 			return editLog(t, data, `UPDATE events SET data = CAST(replace(data, 'burned oil', 'turned oil') AS BLOB) WHERE type = 'SectionExtracted'`)
-		}, nil, []string{"passages     1 problem", `text is "The lamp burned oil.", by the log "The lamp turned oil."`}},
+		}, nil, []string{"passages     1 problem", `text is "The lamp burned oil.", according to the log "The lamp turned oil."`}},
 		"a flipped byte of a name": {func(t *testing.T, data string) error {
 			return editLog(t, data, `UPDATE events SET data = CAST(replace(data, '"title":', '"titlf":') AS BLOB) WHERE type = 'DocumentImported' AND instr(data, 'lamp.md')`)
 		}, nil, []string{"log          1 problem", "(DocumentImported) at position"}},
@@ -89,7 +89,7 @@ func TestVerifyNamesWhatWasHarmed(t *testing.T) {
 			[]string{"--quick"}, nil},
 		"a row": {func(t *testing.T, data string) error {
 			return edit(t, filepath.Join(data, "read-models", "vault-1.db"), `UPDATE documents SET name = 'x.md' WHERE name = 'lamp.md'`)
-		}, nil, []string{"vault        1 problem", `name is "x.md", by the log "lamp.md"`}},
+		}, nil, []string{"vault        1 problem", `name is "x.md", according to the log "lamp.md"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "data")
@@ -246,7 +246,7 @@ func TestVerifyBesideAnImport(t *testing.T) {
 }
 
 // A byte of a value is nothing that a start would notice.
-func TestWhatAStartDoesNotNoticeVerifyNamesAndRebuildMends(t *testing.T) {
+func TestVerifyAndRebuildAfterUnnoticedCorruption(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")
 	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n"})
@@ -272,7 +272,7 @@ func TestWhatAStartDoesNotNoticeVerifyNamesAndRebuildMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := verified(t, data)
-	if err == nil || !strings.Contains(out, "passages     1 problem") || !strings.Contains(out, `text is "The lamp burned nil.", by the log "The lamp burned oil."`) {
+	if err == nil || !strings.Contains(out, "passages     1 problem") || !strings.Contains(out, `text is "The lamp burned nil.", according to the log "The lamp burned oil."`) {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 	if err := run(t.Context(), []string{"rebuild", "passages", "--data", data}, nil, io.Discard, io.Discard); err != nil {

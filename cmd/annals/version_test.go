@@ -4,7 +4,7 @@ import "testing"
 
 // The linker sets these two names for a release, and passes over in silence what
 // it does not find.
-func TestVersionNamesReleaseAndCommit(t *testing.T) {
+func TestVersionHasReleaseAndCommit(t *testing.T) {
 	oldRelease, oldCommit := release, commit
 	defer func() { release, commit = oldRelease, oldCommit }()
 	release, commit = "7.8.9", "0123456789ab"

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,11 +19,14 @@ import (
 	"annals/events"
 	"annals/events/memory"
 	"annals/events/originals"
-	"annals/events/postgres"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
 	"annals/projections"
-	"annals/projections/searchindex"
+	"annals/projections/control"
+	"annals/projections/generation"
+	"annals/projections/importqueue"
 	"annals/projections/searchindex/bleve"
+	"annals/projections/tables"
 
 	"github.com/google/uuid"
 )
@@ -60,7 +62,7 @@ func (s *slow) readings(prefix string) (n int) {
 	return n
 }
 
-// imports are nodes that import what one log accepts, each with two places.
+// imports are nodes that import the jobs of one log, each with two slots.
 type imports struct {
 	testing.TB
 	handler *commands.Handler
@@ -85,29 +87,26 @@ func newImports(t *testing.T, nodes int, url string) *imports {
 
 // options are those of a node's read models: in a folder, or in a database that
 // nodes share.
-func (s *imports) options(url string) projections.Options {
+func (s *imports) options(url string) generation.Options {
 	s.Helper()
 	dir := s.TempDir()
-	o := projections.Options{
-		Log: s.handler.Log, Tables: projections.Folder(dir), Logger: slog.New(slog.DiscardHandler),
-		OpenSearch: func(_ context.Context, name string) (searchindex.Engine, error) {
-			return bleve.Open(filepath.Join(dir, name))
-		},
-		RemoveSearch: func(_ context.Context, name string) error { return os.RemoveAll(filepath.Join(dir, name)) },
+	o := generation.Options{
+		Log: s.handler.Log, Tables: tables.Folder(dir), Logger: slog.New(slog.DiscardHandler),
+		Search: bleve.Folder(dir),
 	}
-	control, err := projections.OpenControl(s.Context(), filepath.Join(dir, "control.db"))
+	own, err := control.Open(s.Context(), filepath.Join(dir, "control.db"))
 	if err != nil {
 		s.Fatal(err)
 	}
-	closing := []func() error{control.Close}
-	if o.Control = control; url != "" {
-		database, err := postgres.Parse(url)
+	closing := []func() error{own.Close}
+	if o.Control = own; url != "" {
+		database, err := sqldb.ParsePostgres(url)
 		if err != nil {
 			s.Fatal(err)
 		}
-		o.Own = &projections.Own{Control: control, Tables: projections.Folder(dir)}
-		home := projections.NewDatabase(database)
-		if o.Control, err = projections.OpenSharedControl(s.Context(), database); err != nil {
+		o.Own = &generation.Own{Control: own, Tables: tables.Folder(dir)}
+		home := tables.NewDatabase(database)
+		if o.Control, err = control.OpenShared(s.Context(), database); err != nil {
 			s.Fatal(err)
 		}
 		o.Tables = home
@@ -124,7 +123,7 @@ func (s *imports) options(url string) projections.Options {
 }
 
 // run lets a node work until the test ends.
-func (s *imports) run(n int, o projections.Options) {
+func (s *imports) run(n int, o generation.Options) {
 	s.Helper()
 	models, err := projections.Open(s.Context(), o)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *imports) run(n int, o projections.Options) {
 	if o.Own != nil {
 		i.GiveBackAfter = 5 * time.Second
 	}
-	queue := &projections.Queue{Work: models.Work, Control: o.Control, Holder: fmt.Sprint("node ", n), Workers: 16, Room: i.Room, Logger: o.Logger}
+	queue := &importqueue.Queue{Work: models.Runner("work"), Control: o.Control, Holder: fmt.Sprint("node ", n), Workers: 16, Room: i.Room, Logger: o.Logger}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{models.Run, func(ctx context.Context) error { return i.Run(ctx, queue) }} {
@@ -153,7 +152,7 @@ func (s *imports) run(n int, o projections.Options) {
 	})
 }
 
-// accept makes a job of so many files of a user, whose names begin with a word.
+// accept starts a user's job of so many files, whose names begin with a word.
 func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	s.Helper()
 	var uploads []commands.Upload
@@ -176,8 +175,7 @@ func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	return started.Job
 }
 
-// wantSoon waits until jobs have ended, which must be within 2 s of when they
-// were accepted.
+// wantSoon waits until jobs have ended, which must be within 2 s of their acceptance.
 func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
 	s.Helper()
 	for _, job := range jobs {
@@ -210,9 +208,9 @@ func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
 	}
 }
 
-// Whatever files of one user are in reading, a stranger's few are imported at
+// However many files of one user are being read, another user's few are imported at
 // once: on one node, and on several that share the work.
-func TestAFewFilesPassTheHeavyOnesOfAnother(t *testing.T) {
+func TestSmallFilesPassOthersHeavyOnes(t *testing.T) {
 	for name, nodes := range map[string]int{"one node": 1, "two nodes": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +226,7 @@ func TestAFewFilesPassTheHeavyOnesOfAnother(t *testing.T) {
 					t.Fatalf("%d of the heavy files are in reading, want %d", s.reader.readings("heavy"), 2*nodes)
 				}
 			}
-			<-time.After(1500 * time.Millisecond) // it is known by then that they take long
+			<-time.After(1500 * time.Millisecond) // by then they are known to take long
 			accepted := time.Now()
 			s.wantSoon(accepted, s.accept("stranger", "small", 3))
 			accepted = time.Now()

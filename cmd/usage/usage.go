@@ -1,5 +1,6 @@
-// Package usage puts what the read side knows of users and folders before the
-// write side, which judges by it: the two do not know each other.
+// Package usage connects quotas, which the write side enforces, with their data:
+// what users and folders have used, which the read side counts, and the limits that
+// settings and accounts give. Write and read side do not import each other.
 package usage
 
 import (

@@ -89,8 +89,8 @@ func BenchmarkSmallFiles(b *testing.B) {
 	})
 }
 
-// BenchmarkLongText imports one text of 300 MB, and tells the most memory
-// that was in use beyond that of the log.
+// BenchmarkLongText imports one text of 300 MB, and reports the most memory that was in
+// use beyond that of the log.
 func BenchmarkLongText(b *testing.B) {
 	const size = 300 << 20
 	bench := newBench(b)

@@ -67,7 +67,7 @@ func heads(count, title int) string {
 	return b.String()
 }
 
-func TestEventsOfAFileAreBoundedByItsBytes(t *testing.T) {
+func TestEventsBoundedByFileSize(t *testing.T) {
 	spanned := func(rows, span int) string {
 		return `<w:tbl>` + strings.Repeat(fmt.Sprintf(`<w:tr><w:trPr><w:gridBefore w:val="%[1]d"/></w:trPr><w:tc><w:tcPr><w:gridSpan w:val="%[1]d"/></w:tcPr><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>y</w:t></w:r></w:p></w:tc></w:tr>`, span), rows) + `</w:tbl>`
 	}
@@ -122,7 +122,7 @@ func TestEventsOfAFileAreBoundedByItsBytes(t *testing.T) {
 	}
 }
 
-func TestAnyTextOfAReaderStaysInTheBound(t *testing.T) {
+func TestTextBound(t *testing.T) {
 	b := newBench(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := b.on(memory.New())
@@ -175,7 +175,7 @@ var (
 	textPieces = []string{"# %s\n", "###### %s\n", "%s\n", "%s", "\n\n", "- %s\n", "%s\n===\n", "| %s | |\n", "<&>\"\\\u2028", "\f", "```\n", "\u0958\u0344"}
 )
 
-func TestEventsOfAnyDocumentStayInTheBound(t *testing.T) {
+func TestEventsBound(t *testing.T) {
 	first := newBench(t)
 	checks := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -302,7 +302,7 @@ func TestSpoolGivesBackWhatItTook(t *testing.T) {
 	})
 }
 
-func TestAStartRemovesWhatAKilledProcessLeft(t *testing.T) {
+func TestSweepSpool(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"text-1234.spool", "other"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

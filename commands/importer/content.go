@@ -1,24 +1,26 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/reader"
 	"annals/commands/importer/turns"
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
-// read reads the file, and appends its text once all of it was read: of a file
-// that fails nothing is left.
+// read reads the file, and appends its text once the whole file was read, so a file that
+// cannot be read leaves nothing in the log.
 func (r *run) read(ctx context.Context) (events.Content, error) {
 	summary := r.summariser(r.file.Accepted.Name)
 	info, err := r.extract(ctx, summary)
 	if err == nil {
-		err = r.text.read(info)
+		err = r.text.check(info)
 	}
 	if err == nil {
 		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.file.Destination(), r.text.written)
@@ -43,17 +45,16 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	accepted := r.file.Accepted
 	description, text := summary.Result()
 	return events.Content{
-		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: first(info.MediaType, accepted.MediaType),
-		Title: first(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
+		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: cmp.Or(info.MediaType, accepted.MediaType),
+		Title: cmp.Or(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
 		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version, TextBytes: r.text.written,
 		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
 	}, nil
 }
 
-// extract has the file read, as one of few at a time: reading takes a core
-// and memory, while all else waits for the log. The clock begins anew when it
-// is the file's turn: that it had to wait is not its fault. It is
-// turns.ErrSetAside if the reading had to give way to others.
+// extract waits for the file's turn and reads it. Reading takes a core and memory, so few
+// files are read at a time. The timeout does not include the wait. The error is
+// turns.ErrSuspended if the reading had to give way to other files.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
 	r.clock.Stop()
 	reading, release, err := r.acquire(ctx, r.turn, r.alone != "")
@@ -63,12 +64,12 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	defer release()
 	r.clock.Reset(r.timeout())
 	accepted := readable(r.file.Accepted)
-	reader := r.Reader
+	files := r.Reader
 	if r.alone != "" {
 		if err := r.isolate(ctx, r.progress.work, r.file, r.alone); err != nil {
 			return extract.Info{}, err
 		}
-		reader = extract.Isolated(reader)
+		files = reader.Isolated(files)
 	}
 	stop, err := r.progress.watch(ctx)
 	if err != nil {
@@ -80,10 +81,10 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return extract.Info{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
 	}
 	if err != nil {
-		return extract.Info{}, r.setAside(reading, err)
+		return extract.Info{}, r.suspended(reading, err)
 	}
 	defer done()
-	info, err := reader.Read(reading, path, accepted.Name, func(s extract.Section) error {
+	info, err := files.Read(reading, path, accepted.Name, func(s extract.Section) error {
 		if err := r.text.add(s); err != nil {
 			return err
 		}
@@ -91,23 +92,23 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return r.progress.at(ctx, "splitting", "")
 	}, r.progress.reading(ctx))
 	if err == nil {
-		err = reading.Err() // a reader that was stopped may take it for the end
+		err = reading.Err() // a stopped reader may report success
 	}
-	return info, r.setAside(reading, err)
+	return info, r.suspended(reading, err)
 }
 
-// setAside returns turns.ErrSetAside instead of the error of a reading that had to
-// give way.
-func (r *run) setAside(reading context.Context, err error) error {
-	if err == nil || context.Cause(reading) != turns.ErrSetAside {
+// suspended returns turns.ErrSuspended instead of err if the reading had to give way to
+// other files.
+func (r *run) suspended(reading context.Context, err error) error {
+	if err == nil || context.Cause(reading) != turns.ErrSuspended {
 		return err
 	}
 	r.progress.pause()
-	return turns.ErrSetAside
+	return turns.ErrSuspended
 }
 
-// stillMay returns an error where the file cannot be filed any more, before its
-// text is appended for nothing; errFiled where it is a duplicate.
+// stillMay returns an error if the file can no longer be filed, so that its text is not
+// appended in vain. The error is errFiled if the file is a duplicate.
 func (r *run) stillMay(ctx context.Context) error {
 	if isRevision(r.file.Accepted) {
 		_, err := r.Handler.ClaimRevision(ctx, r.file)
@@ -122,8 +123,8 @@ func (r *run) stillMay(ctx context.Context) error {
 	return r.duplicate(ctx, r.document(r.folder, events.Content{SHA256: r.file.Accepted.SHA256}))
 }
 
-// Bounds of what is kept of a file besides its text, so that the events of
-// many files fit into one append.
+// Bounds of the titles and warnings of a file, so that the events of many files fit into
+// one append.
 const (
 	maxTitle    = 1 << 10 // bytes
 	maxWarnings = 10
@@ -155,14 +156,7 @@ func (i *Importer) summariser(title string) Summariser {
 	return i.Summarise(title)
 }
 
-func first(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
-// shorten cuts a text that is longer than so many bytes.
+// shorten cuts text to at most maxBytes bytes.
 func shorten(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text

@@ -104,7 +104,7 @@ func (b *bench) crashable(d events.Driver) *Importer {
 	return i
 }
 
-func TestACrashAroundAnyAppendLosesAndDoublesNothing(t *testing.T) {
+func TestCrashAroundAppendsImportsOnce(t *testing.T) {
 	first := newBench(t)
 	for _, after := range []bool{false, true} {
 		for n := 1; ; n++ {
@@ -131,7 +131,7 @@ func TestACrashAroundAnyAppendLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-func TestACrashAtEveryAppendStillComesToAnEnd(t *testing.T) {
+func TestCrashAtEveryAppendEnds(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		b := newBench(t)
 		check, work := story(b)
@@ -159,7 +159,7 @@ func TestAnUnavailableLogIsTriedAgain(t *testing.T) {
 			d := &crashing{Driver: b.driver, after: after, blip: true, left: n}
 			i := b.crashable(d)
 			i.Retries = 4
-			// What was given back could not even be told to have failed.
+			// Work given back could not even report its failure.
 			if nacked := b.deliver(i, work); len(nacked) > 1 || len(b.deliver(i, nacked)) > 0 {
 				t.Errorf("gave back %v", nacked)
 			}

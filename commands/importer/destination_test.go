@@ -3,14 +3,14 @@ package importer
 import (
 	"testing"
 
-	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 
 	"github.com/google/uuid"
 )
 
 // change is a change of a folder of alice's.
-func (b *bench) change(c commands.ChangeFolder) {
+func (b *bench) change(c foldertree.ChangeFolder) {
 	b.Helper()
 	c.Version = -1
 	if _, err := b.handler().ChangeFolder(b.Context(), alice, "", c); err != nil {
@@ -21,7 +21,7 @@ func (b *bench) change(c commands.ChangeFolder) {
 // folder makes a folder of alice's, or returns the one there is.
 func (b *bench) folder(path string) uuid.UUID {
 	b.Helper()
-	id, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, commands.Destination{Path: path})
+	id, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, foldertree.Destination{Path: path})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -33,7 +33,7 @@ var bob = events.User{Principal: "user:bob"}
 // share grants a user so much in a folder of alice's; none: nothing.
 func (b *bench) share(path string, user events.User, access string) {
 	b.Helper()
-	c := commands.ShareFolder{ID: b.folder(path), Version: -1}
+	c := foldertree.ShareFolder{ID: b.folder(path), Version: -1}
 	if access != "none" {
 		c.Permissions = []events.Permission{{Principal: user.Principal, Access: access}}
 	}
@@ -43,14 +43,14 @@ func (b *bench) share(path string, user events.User, access string) {
 	if access == "none" {
 		return
 	}
-	if _, err := b.handler().AcceptInvitation(b.Context(), user, "", commands.AcceptInvitation{Folder: c.ID}); err != nil {
+	if _, err := b.handler().AcceptInvitation(b.Context(), user, "", foldertree.AcceptInvitation{Folder: c.ID}); err != nil {
 		b.Fatal(err)
 	}
 }
 
 // A folder may be renamed, moved or deleted, and its user be shut out, while
 // the files that go there wait to be read.
-func TestFilesFollowTheFolderThatTheyWereAcceptedFor(t *testing.T) {
+func TestFilesFollowMovedFolder(t *testing.T) {
 	first := newBench(t)
 	name := "Past"
 	for _, test := range []struct {
@@ -60,11 +60,11 @@ func TestFilesFollowTheFolderThatTheyWereAcceptedFor(t *testing.T) {
 		want string                            // the sentence
 	}{
 		{"a rename", func(b *bench, library uuid.UUID) {
-			b.change(commands.ChangeFolder{ID: library, Name: &name})
+			b.change(foldertree.ChangeFolder{ID: library, Name: &name})
 		}, "Past", ""},
 		{"a move, and another by the old name", func(b *bench, library uuid.UUID) {
 			archive := b.folder("Archive")
-			b.change(commands.ChangeFolder{ID: library, Parent: &archive})
+			b.change(foldertree.ChangeFolder{ID: library, Parent: &archive})
 			b.folder("Library")
 		}, "Archive/Library", ""},
 		{"a deletion", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "",

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/reader"
 	"annals/events"
 	"annals/events/fault"
 
@@ -19,7 +21,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// script is a reader that does as it is told.
+// script is a reader that runs a function.
 type script func(ctx context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error)
 
 func (s script) Read(ctx context.Context, _, _ string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
@@ -28,7 +30,7 @@ func (s script) Read(ctx context.Context, _, _ string, emit func(extract.Section
 
 func (script) Close() error { return nil }
 
-// sections emits so many sections of 64 KiB that begin with a word.
+// sections emits a number of sections of 64 KiB that begin with a word.
 func sections(emit func(extract.Section) error, word string, count int) error {
 	for i := range count {
 		text := word + strings.Repeat(" and so on", extract.MaxPart/10+1)
@@ -47,10 +49,10 @@ func TestFailures(t *testing.T) {
 		tries int
 		want  string // in the sentence; none: the file is imported
 	}{
-		{"what is wrong with the file is told, and not tried again", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		{"a fault of the file is reported, and not retried", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			return extract.Info{}, fault.Errorf(fault.Invalid, "the file is encrypted")
 		}, 1, "the file is encrypted"},
-		{"a panic is tried again, and never told", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		{"a panic is retried, and never reported", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			panic("secret")
 		}, 3, "internal fault"},
 		{"so is an error of no kind", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
@@ -100,7 +102,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestMessagesThatAreNoWorkAreDropped(t *testing.T) {
+func TestInvalidMessagesAreDropped(t *testing.T) {
 	b := newBench(t)
 	b.accept(alice, doc{"a.md", "Library", "x"})
 	before, _ := b.log.Head(t.Context())
@@ -129,13 +131,13 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 		// The folder was not there when the files were accepted. While the
 		// first is read, it is made, goes, and comes again as another's.
 		h := &commands.Handler{Log: b.log}
-		if folder, found, err := h.FindFolder(ctx, alice, commands.Destination{Path: "Library"}); err == nil && found {
+		if folder, found, err := h.FindFolder(ctx, alice, foldertree.Destination{Path: "Library"}); err == nil && found {
 			_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}})
 			if err != nil {
 				return extract.Info{}, err
 			}
 		}
-		_, err := h.EnsureFolder(ctx, events.User{Principal: "user:bob"}, events.Cause{}, commands.Destination{Path: "Library"})
+		_, err := h.EnsureFolder(ctx, events.User{Principal: "user:bob"}, events.Cause{}, foldertree.Destination{Path: "Library"})
 		return extract.Info{Sections: 1}, err
 	})
 	i := b.importer(b.driver)
@@ -157,7 +159,7 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 	}
 }
 
-func TestAFileIsToldThatItsFolderWasDeletedWhileItWasRead(t *testing.T) {
+func TestFileFailsIfFolderDeletedMeanwhile(t *testing.T) {
 	b := newBench(t)
 	library := b.folder("Library")
 	job, work := b.accept(alice, doc{"a.md", "Library", "x"})
@@ -175,7 +177,7 @@ func TestAFileIsToldThatItsFolderWasDeletedWhileItWasRead(t *testing.T) {
 	}
 }
 
-func TestTextOfOthersIsLeftAlone(t *testing.T) {
+func TestTextOfOthersIsKept(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		theirs, ours func(emit func(extract.Section) error) error
@@ -223,7 +225,7 @@ func TestTextOfOthersIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestStepsAreToldAtAPace(t *testing.T) {
+func TestStepsAreRateLimited(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"slow.md", "Library", "x"}, doc{"quick.md", "Library", "y"})
 	synctest.Test(t, func(t *testing.T) {
@@ -247,7 +249,7 @@ func TestStepsAreToldAtAPace(t *testing.T) {
 	})
 	o := b.outcome(job)
 	if o.steps != 10 {
-		t.Errorf("%d steps were told of ten seconds and a moment, want 10", o.steps)
+		t.Errorf("%d steps were reported in ten seconds and a moment, want 10", o.steps)
 	}
 	var steps []string
 	for _, e := range b.all() {
@@ -263,7 +265,7 @@ func TestStepsAreToldAtAPace(t *testing.T) {
 	}
 }
 
-func TestAStepIsToldOnce(t *testing.T) {
+func TestStepIsReportedOnce(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"slow.md", "Library", "x"})
 	synctest.Test(t, func(t *testing.T) {
@@ -280,18 +282,18 @@ func TestAStepIsToldOnce(t *testing.T) {
 		}
 	})
 	b.outcome(job)
-	told := map[events.FileStepped]int{}
+	steps := map[events.FileStepped]int{}
 	for _, e := range b.all() {
 		if d, ok := e.Data.(events.FileStepped); ok {
-			told[d]++
+			steps[d]++
 		}
 	}
-	if told[events.FileStepped{Step: "reading"}] != 1 {
-		t.Errorf("steps told: %v, want the reading once", told)
+	if steps[events.FileStepped{Step: "reading"}] != 1 {
+		t.Errorf("steps reported: %v, want the reading once", steps)
 	}
 }
 
-func TestAFileThatIsNeverReadToItsEndIsGivenUp(t *testing.T) {
+func TestSuspectFileFailsAfterLimit(t *testing.T) {
 	b := newBench(t)
 	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
 	synctest.Test(t, func(t *testing.T) {
@@ -299,7 +301,7 @@ func TestAFileThatIsNeverReadToItsEndIsGivenUp(t *testing.T) {
 		for n := 0; ; n++ {
 			ctx, die := context.WithCancel(t.Context())
 			b.reader = script(func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
-				time.Sleep(time.Second) // long enough to be told
+				time.Sleep(time.Second) // long enough to be reported
 				die()
 				return extract.Info{}, ctx.Err()
 			})
@@ -325,7 +327,7 @@ func (b *bench) shallow(t *testing.T) *bench {
 	return &inner
 }
 
-// hold is a reader that tells when it has begun and waits until it may end.
+// hold is a reader that signals its start and waits until it may end.
 func hold(begun chan<- struct{}, end <-chan struct{}) script {
 	return func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 		begun <- struct{}{}
@@ -345,7 +347,7 @@ func TestShutdownDrains(t *testing.T) {
 		acked bool
 	}{
 		{"what ends in time is imported", time.Hour, true},
-		{"what does not is given back, and nothing is told of it", time.Millisecond, false},
+		{"unfinished work is given back without a report", time.Millisecond, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
@@ -379,7 +381,7 @@ func TestShutdownDrains(t *testing.T) {
 			if got := acked.Load() == 1; got != test.acked || (head == before) == test.acked || acked.Load() > 1 {
 				t.Errorf("%d acknowledged, %d given back, head from %d to %d", acked.Load(), nacked.Load(), before, head)
 			}
-			b.reader = extract.New(extract.Options{})
+			b.reader = reader.New(reader.Options{})
 			b.deliver(b.importer(b.driver), work)
 			if o := b.outcome(job); len(o.imported) != 2 {
 				t.Errorf("after a restart imported %v, failed %v", o.imported, o.failed)
@@ -388,7 +390,7 @@ func TestShutdownDrains(t *testing.T) {
 	}
 }
 
-func TestWorkWhoseLeaseIsLostIsGivenBack(t *testing.T) {
+func TestLostLeaseGivesBack(t *testing.T) {
 	b := newBench(t)
 	begun := make(chan struct{}, 1)
 	b.reader = hold(begun, nil)
@@ -426,7 +428,7 @@ type channel chan *message.Message
 func (c channel) Subscribe(context.Context, string) (<-chan *message.Message, error) { return c, nil }
 func (c channel) Close() error                                                       { return nil }
 
-func TestRunTellsWhenItsSourceEnds(t *testing.T) {
+func TestRunReportsEndOfSource(t *testing.T) {
 	msgs := make(chan *message.Message)
 	close(msgs)
 	if err := newBench(t).importer(nil).Run(t.Context(), channel(msgs)); !fault.Is(err, fault.Unavailable) {

@@ -1,13 +1,14 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"annals/commands"
-	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/process"
 	"annals/commands/importer/turns"
 	"annals/commands/quota"
 	"annals/events"
@@ -18,20 +19,19 @@ import (
 )
 
 var (
-	// errUnknownFile says that there is no such job, or file in it.
+	// errUnknownFile means that the job, or the file in it, does not exist.
 	errUnknownFile = errors.New("no such file to import")
-	// errFiled ends the reading of a file that turns out to be filed.
+	// errFiled ends the reading of a file that is filed already.
 	errFiled = errors.New("the file is filed already")
-	// errTooLong ends the work on a file that took longer than it may.
+	// errTooLong is the cause if the work on a file exceeds its timeout.
 	errTooLong = errors.New("the time for importing one file is over")
 )
 
-// maxRuns bounds how often a file is read because others got in its way.
+// maxRuns bounds how often a file is read again because of conflicts.
 const maxRuns = 5
 
-// importFile does the work on a file from the start, going over what was
-// done before. It returns nil once the file's work has ended, by this call or
-// before it.
+// importFile imports a file from the start, skipping steps that were done before. It
+// returns nil if the work on the file has ended, in this call or earlier.
 func (i *Importer) importFile(ctx context.Context, w Work) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -41,12 +41,12 @@ func (i *Importer) importFile(ctx context.Context, w Work) error {
 	if err == nil {
 		i.forget(w)
 	} else if context.Cause(ctx) == errTooLong {
-		return fault.Errorf(fault.Invalid, "importing the file took longer than %v", i.timeout())
+		return fault.Errorf(fault.Invalid, "importing the file took longer than %v: split it, or upload it again later", i.timeout())
 	}
 	return err
 }
 
-// workOn is importFile; clock ends ctx in time.
+// workOn does the work of importFile. clock cancels ctx after the timeout.
 func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error {
 	file, err := i.Handler.FileToImport(ctx, w.Job, w.File)
 	if fault.Is(err, fault.NotFound) {
@@ -66,14 +66,14 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 	for runs := 1; ; runs++ {
 		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn, alone: alone}
 		r.text = textWriter{
-			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, limit: or(i.textBatch, maxTextBatch),
+			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, limit: cmp.Or(i.textBatch, maxTextBatch),
 			spool: spool{dir: i.SpoolDir, most: i.textHeld},
 		}
 		r.text.bound(i.textMost)
 		became, err := r.do(ctx)
-		var died *extract.Died
+		var died *process.Died
 		if closed := r.text.spool.close(); closed != nil {
-			i.logger().WarnContext(ctx, "a temporary file was not removed", "error", closed)
+			i.logger().WarnContext(ctx, "a temporary file could not be removed", "error", closed)
 		}
 		if errors.As(err, &died) && i.Died != nil {
 			i.Died()
@@ -86,22 +86,22 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 		case died != nil && alone == "":
 			alone = "its reader ended: " + died.Detail
 		case died != nil:
-			return fault.Errorf(fault.Invalid, "the file ended the process that read it, and again one that read nothing else; it is not tried again: save it anew, or export it as PDF or text, and upload that")
-		case errors.Is(err, turns.ErrSetAside):
-			runs-- // it counts only how often other work on the document got in the way
+			return fault.Errorf(fault.Invalid, "the file crashed the process that read it, and then another one that read nothing else; it is not tried again: save it again, or export it as PDF or text, and upload that")
+		case errors.Is(err, turns.ErrSuspended):
+			runs-- // only conflicts count
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
-			// Read again, for another document.
+			// Read the file again: it becomes another document.
 		default:
 			return err
 		}
 	}
 }
 
-// suspect returns why a file is to be read apart from all others; "": it is
-// not. The error says that it is not read any more.
+// suspect returns why a file must be read alone, or "" if it need not be. An error means
+// that it must not be read again.
 func (i *Importer) suspect(w Work, file commands.ImportFile) (why string, err error) {
 	if file.Alone >= maxAlone && !i.isolated(w) {
-		return "", fault.Errorf(fault.Invalid, "the file was given up: what read it ended each time, at last twice while it read nothing else: save it anew, or export it as PDF or text, and upload that")
+		return "", fault.Errorf(fault.Invalid, "the file was given up, because it crashed each process that read it, the last two while they read nothing else: save it again, or export it as PDF or text, and upload that")
 	}
 	switch {
 	case file.Alone > 0:
@@ -119,21 +119,21 @@ type run struct {
 	clock    *time.Timer
 	progress *progress
 	turn     *turns.File
-	alone    string // why it is read apart from all others; "": it is not
+	alone    string // why it is read in a process of its own; "" if it is not
 
 	located bool
 	folder  uuid.UUID
-	claim   commands.Claim // what the file becomes, once located
+	claim   commands.Claim // set once located
 	text    textWriter
-	hold    *quota.Hold // of room for the text, once it was read
+	hold    *quota.Hold // quota for the text, once it was read
 
-	// elsewhere says that the user could read the same bytes in another
-	// document, other; asked, that this was looked up.
+	// elsewhere means that the user can read the same bytes in the document other.
+	// asked means that this was looked up.
 	elsewhere, asked bool
 	other            uuid.UUID
 }
 
-// do files the upload, if it is not filed yet.
+// do files the upload unless it is filed already.
 func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	file := r.fileNew
 	if isRevision(r.file.Accepted) {
@@ -153,7 +153,7 @@ func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	return r.became(ctx)
 }
 
-// fileNew makes the file a document of its own.
+// fileNew files the file as a new document.
 func (r *run) fileNew(ctx context.Context) error {
 	folder, found, err := r.Handler.FindFolder(ctx, r.file.User, r.file.Destination())
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *run) fileNew(ctx context.Context) error {
 	if found {
 		err = r.locate(ctx, folder)
 	} else if a := r.file.Accepted; a.Replace && a.Version > 0 {
-		err = settle(commands.NoVersion(a)) // before a folder is made for it
+		err = settle(commands.NoVersion(a)) // before a folder is created for it
 	}
 	var content events.Content
 	if err == nil {
@@ -174,9 +174,9 @@ func (r *run) fileNew(ctx context.Context) error {
 	return err
 }
 
-// checkFolder returns an error if the folder was deleted while the file was
-// being filed in it: folders go in a stream of their own, and what arrives in
-// one that is gone is hidden.
+// checkFolder returns an error if the folder was deleted while the file was being filed in
+// it. This can happen because folders have their own stream, and a document in a deleted
+// folder is not visible.
 func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
 	there, err := r.Handler.HasFolder(ctx, folder)
 	if err == nil && !there {
@@ -185,7 +185,7 @@ func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
 	return err
 }
 
-// locate finds what the file becomes in its folder; errFiled if that exists.
+// locate finds the claim of the file in its folder; errFiled if its document exists.
 func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
 	if r.file.Accepted.Replace {
 		r.located, r.folder = true, folder
@@ -202,8 +202,8 @@ func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
 	return nil
 }
 
-// ensureLocated makes the folder, if need be. It is made as late as this, so
-// that a file that cannot be read leaves none.
+// ensureLocated creates the folder if it does not exist. It is called after the file was
+// read, so a file that cannot be read leaves no folder.
 func (r *run) ensureLocated(ctx context.Context) error {
 	if r.located {
 		return nil
@@ -216,9 +216,9 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	return r.locate(ctx, folder)
 }
 
-// fileAs makes the document, unless one with the same bytes came into the
-// folder under another id. Access is judged again here: it may have been
-// withdrawn since the upload.
+// fileAs creates the document, unless one with the same bytes has come into the folder
+// under another id. Access is checked again, because it may have been withdrawn since the
+// upload.
 func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
@@ -235,8 +235,8 @@ func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	return r.refused(ctx, err)
 }
 
-// duplicate returns errFiled where a document with the same bytes, that the
-// read side knows, is in the folder.
+// duplicate returns errFiled if the read side knows a document with the same bytes
+// in the folder.
 func (r *run) duplicate(ctx context.Context, command commands.ImportDocument) error {
 	if err := r.lookElsewhere(ctx, r.folder); err != nil || !r.elsewhere {
 		return err
@@ -248,8 +248,7 @@ func (r *run) duplicate(ctx context.Context, command commands.ImportDocument) er
 	return err
 }
 
-// refused gives the error of a user who may not write in the folder the words
-// for him.
+// refused returns err, and for fault.Forbidden an error that names the folder.
 func (r *run) refused(ctx context.Context, err error) error {
 	if !fault.Is(err, fault.Forbidden) {
 		return err
@@ -260,7 +259,7 @@ func (r *run) refused(ctx context.Context, err error) error {
 	return fault.Errorf(fault.Forbidden, "you may not write in folder %q", r.file.Accepted.Folder)
 }
 
-// document is the command that files the upload in a folder.
+// document returns the command that files the upload in a folder.
 func (r *run) document(folder uuid.UUID, content events.Content) commands.ImportDocument {
 	return commands.ImportDocument{
 		ID: r.claim.Document, Folder: folder, Name: r.file.Accepted.Name, Tags: r.file.Accepted.Tags, Content: content,
@@ -268,9 +267,9 @@ func (r *run) document(folder uuid.UUID, content events.Content) commands.Import
 	}
 }
 
-// lookElsewhere asks whether the user can read the same bytes in another
-// document, first of all one in a folder. It is asked before the document is
-// made: of several the answer names one.
+// lookElsewhere asks the read side whether the user can read the same bytes in another
+// document, preferring one in the folder. It must be called before the document is
+// created, because the query could find that document.
 func (r *run) lookElsewhere(ctx context.Context, folder uuid.UUID) (err error) {
 	if r.asked || r.Handler.Duplicates == nil {
 		return nil
@@ -281,12 +280,12 @@ func (r *run) lookElsewhere(ctx context.Context, folder uuid.UUID) (err error) {
 	return err
 }
 
-// became tells the outcome. The file is a duplicate if what it was to become
-// was there without it, or if the user can read the same bytes elsewhere; in
-// a document's history nobody looks for others like it.
+// became returns the outcome. The file is a duplicate if its document existed before, or
+// if the user can read the same bytes in another document. A new version of a document is
+// never a duplicate.
 func (r *run) became(ctx context.Context) (events.FileImported, error) {
 	if r.claim.Own && !isRevision(r.file.Accepted) {
-		// Of its own folder the answer would be the document itself.
+		// With its own folder the query would find the document itself.
 		if err := r.lookElsewhere(ctx, uuid.Nil); err != nil {
 			return events.FileImported{}, err
 		}

@@ -17,6 +17,7 @@ import (
 
 	"annals/commands"
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/reader"
 	"annals/commands/importer/summarise"
 	"annals/events"
 	"annals/events/memory"
@@ -44,7 +45,7 @@ func newBench(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{TB: t, driver: memory.New(), originals: dir, reader: extract.New(extract.Options{})}
+	b := &bench{TB: t, driver: memory.New(), originals: dir, reader: reader.New(reader.Options{})}
 	b.log = events.NewLog(b.driver)
 	t.Cleanup(func() {
 		b.reader.Close()
@@ -306,7 +307,7 @@ func (o outcome) ended(file int) bool {
 	return imported || failed
 }
 
-// long is a Markdown text with so many bytes and a section every 20 KB.
+// long returns Markdown of the given size with a section every 20 KB.
 func long(size int) string {
 	var text bytes.Buffer
 	for n := 0; text.Len() < size; n++ {
@@ -342,7 +343,7 @@ func TestFilesBecomeDocuments(t *testing.T) {
 		t.Errorf("its text is %q", got)
 	}
 	if empty := o.documents[o.imported[1].Document]; empty.Sections != 0 || len(empty.Warnings) != 1 || len(o.imported[1].Warnings) != 1 {
-		t.Errorf("a document without text is %+v, told as %+v", empty, o.imported[1])
+		t.Errorf("a document without text is %+v, reported as %+v", empty, o.imported[1])
 	}
 	big := o.documents[o.imported[2].Document]
 	if n := strings.Count(o.text[big.TextStream], "a thing or two"); n != strings.Count(long(1200<<10), "a thing or two") {
@@ -355,7 +356,7 @@ func TestFilesBecomeDocuments(t *testing.T) {
 	}
 }
 
-func TestSameBytesAreOneDocumentInAFolder(t *testing.T) {
+func TestSameBytesOneDocument(t *testing.T) {
 	b := newBench(t)
 	same := "# Same\n\nbytes\n"
 	var docs []doc
@@ -391,7 +392,7 @@ func (f found) DuplicateOf(_ context.Context, _ events.User, _ uuid.UUID, sha256
 	return f.document, sha256 == f.sha256, nil
 }
 
-func TestBytesFromElsewhereAreFiledAndToldAsDuplicate(t *testing.T) {
+func TestDuplicateElsewhereIsReported(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"a.md", "Here", "known"}, doc{"b.md", "Here", "new"})
 	f, err := (&commands.Handler{Log: b.log}).FileToImport(t.Context(), job, 0)
@@ -402,6 +403,6 @@ func TestBytesFromElsewhereAreFiledAndToldAsDuplicate(t *testing.T) {
 	b.deliver(b.importer(b.driver), work)
 	o := b.outcome(job)
 	if !o.imported[0].Duplicate || o.imported[1].Duplicate || len(o.documents) != 2 {
-		t.Errorf("imported %+v as %d documents; want the first alone told as duplicate, and 2", o.imported, len(o.documents))
+		t.Errorf("imported %+v as %d documents; want only the first reported as duplicate, and 2", o.imported, len(o.documents))
 	}
 }

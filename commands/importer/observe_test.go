@@ -22,7 +22,7 @@ func TestStepsAreMeasured(t *testing.T) {
 		b.reader = script(func(_ context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
 			progress("reading", 1, 2)
 			time.Sleep(time.Second)
-			progress("ocr", 1, 2)
+			progress("layout", 1, 2)
 			time.Sleep(3 * time.Second)
 			progress("reading", 2, 2)
 			time.Sleep(time.Second)
@@ -34,7 +34,7 @@ func TestStepsAreMeasured(t *testing.T) {
 		if err := i.importFile(t.Context(), work[0]); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]time.Duration{"reading": 2 * time.Second, "ocr": 3 * time.Second, "splitting": 0, "summarising": 0, "filing": 0}
+		want := map[string]time.Duration{"reading": 2 * time.Second, "layout": 3 * time.Second, "splitting": 0, "summarising": 0, "filing": 0}
 		if !maps.Equal(took, want) {
 			t.Errorf("steps took %v, want %v", took, want)
 		}
@@ -74,7 +74,7 @@ func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
 	}
 }
 
-func TestATryThatFailedIsLoggedWithItsRequest(t *testing.T) {
+func TestFailedAttemptLogsRequest(t *testing.T) {
 	b := newBench(t)
 	tries := 0
 	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {

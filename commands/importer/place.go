@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 
@@ -11,69 +12,66 @@ import (
 )
 
 const (
-	// suspectStarts is how many starts that came to no end make a file a
-	// suspect, and so does one reader that died of it. Suspects are read one at
-	// a time, in a process of their own: one that brings down what reads it, or
-	// the whole machine, then no longer cuts off the same others again and
-	// again, until they seem to be like it.
+	// suspectStarts is after how many starts without an end a file becomes a suspect.
+	// It also becomes one if its reader dies. Suspects are read one at a time, in a
+	// new process. Otherwise a file that crashes its reader, or the machine, would
+	// interrupt the files that are read at the same time, and make them suspects.
 	suspectStarts = 3
-	// maxAlone bounds how often a suspect is read, by all processes together.
+	// maxAlone bounds how often a suspect is read, by all nodes together.
 	maxAlone = 2
 )
 
-// places are what the importer knows of the files that it works on.
-type places struct {
+// slots limits which files the importer reads at a time.
+type slots struct {
 	turns    *turns.Turns
-	suspects chan struct{} // a token for the suspect that is being read
+	suspects chan struct{} // holds one token while a suspect is read
 }
 
 func (i *Importer) init() {
 	i.once.Do(func() {
-		i.places = places{turns.New(or(i.Workers, runtime.NumCPU())), make(chan struct{}, 1)}
-		i.places.turns.GiveBackAfter = i.GiveBackAfter
+		i.slots = slots{turns.New(cmp.Or(i.Workers, runtime.NumCPU())), make(chan struct{}, 1)}
+		i.slots.turns.GiveBackAfter = i.GiveBackAfter
 	})
 }
 
-// acquire waits until it is a file's turn to be read. The context is for the
-// reading: its cause is turns.ErrSetAside if others need the place. release lets
-// the next in.
+// acquire waits until it is a file's turn to be read. The context it returns is for the
+// reading; it is cancelled with the cause turns.ErrSuspended if others need the slot.
+// release frees the slot.
 func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) (reading context.Context, release func(), err error) {
 	i.init()
 	if !suspect {
-		return i.places.turns.Begin(ctx, file)
+		return i.slots.turns.Begin(ctx, file)
 	}
 	select {
-	case i.places.suspects <- struct{}{}:
+	case i.slots.suspects <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	reading, end, err := i.places.turns.Begin(ctx, file)
+	reading, end, err := i.slots.turns.Begin(ctx, file)
 	if err != nil {
-		<-i.places.suspects
+		<-i.slots.suspects
 		return nil, nil, err
 	}
-	return reading, func() { end(); <-i.places.suspects }, nil
+	return reading, func() { end(); <-i.slots.suspects }, nil
 }
 
-// Room returns how many more files of an owner should be delivered to this
-// process: he has held of them here, and may have most if he is the only one.
+// Room returns how many more files of an owner should be delivered to this process. It
+// already has held of them, and may have most if no other owner has files.
 func (i *Importer) Room(owner string, held, most int) int {
 	i.init()
-	return i.places.turns.Room(owner, held, most)
+	return i.slots.turns.Room(owner, held, most)
 }
 
-// orderKey is the context's key of a message's place among those delivered.
+// orderKey is the context key of a message's number in the order of delivery.
 type orderKey struct{}
 
-// turnOf is a file as one that takes its turn: its user's come in the order in
-// which they were delivered.
+// turnOf returns a file for turns. The files of one user are read in order of delivery.
 func turnOf(ctx context.Context, owner events.Principal) *turns.File {
 	order, _ := ctx.Value(orderKey{}).(int64)
 	return &turns.File{Owner: string(owner), Order: order}
 }
 
-// start notes that this process takes up a file, and reports whether it does
-// so for the first time: another try is no start.
+// start records that this process works on a file. It returns false for a retry.
 func (i *Importer) start(w Work) (first bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,15 +83,15 @@ func (i *Importer) start(w Work) (first bool) {
 	return first
 }
 
-// isolated reports whether this process noted that a file is read alone.
+// isolated reports whether this process recorded that a file is read alone.
 func (i *Importer) isolated(w Work) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.alone[w]
 }
 
-// isolate notes, in the log and here, that a file is read alone from here on:
-// before it is, since whatever happens then may leave no time for it.
+// isolate records, in the log and in memory, that a file is read alone. It is called
+// before the reading, because a crash would leave no time to record it.
 func (i *Importer) isolate(ctx context.Context, w Work, file commands.ImportFile, why string) error {
 	if i.isolated(w) {
 		return nil
@@ -112,7 +110,7 @@ func (i *Importer) isolate(ctx context.Context, w Work, file commands.ImportFile
 	return nil
 }
 
-// forget forgets a file whose work has ended, or goes on elsewhere.
+// forget forgets a file whose work has ended, or continues on another node.
 func (i *Importer) forget(w Work) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/process"
+	"annals/commands/importer/extract/reader"
 	"annals/events"
 	"annals/events/fault"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// starts returns how often each file of all jobs was told to be taken up.
+// starts returns how often each file of all jobs was reported as started.
 func (b *bench) starts() map[int]int {
 	b.Helper()
 	starts := make(map[int]int)
@@ -30,7 +31,7 @@ func (b *bench) starts() map[int]int {
 	return starts
 }
 
-func TestWaitingForATurnIsNoPartOfTheTimeout(t *testing.T) {
+func TestTimeoutExcludesWaiting(t *testing.T) {
 	b := newBench(t)
 	var docs []doc
 	for n := range 8 {
@@ -75,7 +76,7 @@ func (away) DuplicateOf(context.Context, events.User, uuid.UUID, string) (uuid.U
 }
 
 func TestAnOutageIsSurvived(t *testing.T) {
-	readers := extract.New(extract.Options{})
+	readers := reader.New(reader.Options{})
 	t.Cleanup(func() { readers.Close() })
 	tries := 0
 	for name, begin := range map[string]func(b *bench){
@@ -148,10 +149,10 @@ func TestAnOutageIsMetWithPauses(t *testing.T) {
 
 // died is what a reader returns that was killed.
 func died() error {
-	return &extract.Died{Death: process.Death{Cause: process.Killed, Detail: "signal: killed"}}
+	return &process.Died{Death: process.Death{Cause: process.Killed, Detail: "signal: killed"}}
 }
 
-// alone returns how often each file of all jobs was told to be read alone.
+// alone returns how often each file of all jobs was reported as read alone.
 func (b *bench) alone() map[int]int {
 	b.Helper()
 	alone := make(map[int]int)
@@ -163,7 +164,7 @@ func (b *bench) alone() map[int]int {
 	return alone
 }
 
-func TestAFileThatKillsItsReaderIsTriedTwice(t *testing.T) {
+func TestCrashingFileTriedTwice(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"})
 	tries := 0
@@ -180,12 +181,12 @@ func TestAFileThatKillsItsReaderIsTriedTwice(t *testing.T) {
 		t.Errorf("gave back %v, and %d readers died, want 2", left, deaths)
 	}
 	o := b.outcome(job)
-	if tries != 2 || !strings.Contains(o.failed[0], "ended the process that read it") {
+	if tries != 2 || !strings.Contains(o.failed[0], "crashed the process that read it") {
 		t.Errorf("after %d tries failed with %q; want 2, and a sentence", tries, o.failed[0])
 	}
 }
 
-func TestDeathsOfReadersAreCountedAcrossRestarts(t *testing.T) {
+func TestDeathsCountAcrossRestarts(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"})
 	tries := 0
@@ -214,7 +215,7 @@ func TestDeathsOfReadersAreCountedAcrossRestarts(t *testing.T) {
 	}
 }
 
-func TestAnotherTryIsNoStart(t *testing.T) {
+func TestRetryIsNotReportedAsStart(t *testing.T) {
 	b := newBench(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"small.md", "Library", "y"}, doc{"a.pdf", "Library", "z"})
 	tries := 0
@@ -233,7 +234,7 @@ func TestAnotherTryIsNoStart(t *testing.T) {
 		t.Errorf("imported %v, failed %v", o.imported, o.failed)
 	}
 	if starts := b.starts(); starts[0] > 1 || starts[1] > 1 || starts[2] > 1 {
-		t.Errorf("files were told to be taken up %v times, want each once at most", starts)
+		t.Errorf("files were reported as started %v times, want each once at most", starts)
 	}
 	if len(i.started) > 0 {
 		t.Errorf("the importer still knows of %v", i.started)
@@ -247,7 +248,7 @@ func TestSuspectsAreReadOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
 		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
-			time.Sleep(time.Second) // long enough to be told
+			time.Sleep(time.Second) // long enough to be reported
 			return extract.Info{}, context.Canceled
 		})
 		for n := range suspectStarts {

@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// quiet is for how long nothing is told of the work on a file: of the
-	// many that take less, only the end is told, and thousands of small files
-	// cost one event each.
+	// quiet is how long no step of the work on a file is reported. Most files take
+	// less time, and add only one event when they end.
 	quiet = 250 * time.Millisecond
-	// pace is the least time between two steps that are told of a file. Of one
-	// that takes long the next is told after a twentieth of that time, so that
-	// the steps of any file are some hundred at most.
+	// pace is the least time between two reported steps of a file. If a file takes
+	// long, the pause is a twentieth (1/paceLong) of the time so far, so no file
+	// reports more than a few hundred steps.
 	pace     = time.Second
 	paceLong = 20
 )
 
-// progress tells the steps of the work on one file.
+// progress reports the steps of the work on one file.
 type progress struct {
 	importer *Importer
 	file     commands.ImportFile
@@ -30,18 +29,17 @@ type progress struct {
 
 	mu            sync.Mutex
 	step, message string    // the latest
-	told          [2]string // the step and message last told: the same are not told again
-	next          time.Time // nothing is told before
-	since         time.Time // the first was told
-	err           error     // of telling; kept for those who cannot return it
+	reported      [2]string // the last step and message reported; they are not repeated
+	next          time.Time // no step is reported before this time
+	since         time.Time // of the first report
+	err           error     // of reporting; kept for callers that cannot return it
 
 	begun time.Time // of the step, zero before the first
 	spent map[string]time.Duration
 }
 
-// watch begins to tell the reading of a file: that it was taken up is told
-// even while nothing comes from its reader, after the time that is quiet. stop
-// ends that.
+// watch reports the start of the reading of a file after the quiet time, even if its
+// reader sends nothing until then. stop ends the watch.
 func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +47,7 @@ func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	if p.next.IsZero() {
 		p.next = time.Now().Add(quiet)
 	}
-	if p.tell(ctx); p.err != nil {
+	if p.report(ctx); p.err != nil {
 		return nil, p.err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,7 +60,7 @@ func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 		case <-timer.C:
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.tell(ctx)
+			p.report(ctx)
 		case <-ctx.Done():
 		}
 	}()
@@ -72,17 +70,17 @@ func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// at notes the step that the work is at, and tells it if it is time to.
+// at records the current step, and reports it if it is time to.
 func (p *progress) at(ctx context.Context, step, message string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.account()
 	p.step, p.message = step, message
-	p.tell(ctx)
+	p.report(ctx)
 	return p.err
 }
 
-// account adds the time since the step began to what was spent on it.
+// account adds the time since the last call to the current step.
 func (p *progress) account() {
 	now := time.Now()
 	if !p.begun.IsZero() {
@@ -94,7 +92,7 @@ func (p *progress) account() {
 	p.begun = now
 }
 
-// pause begins a time that is no part of any step.
+// pause stops counting time until the next call of watch or at.
 func (p *progress) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +100,7 @@ func (p *progress) pause() {
 	p.begun = time.Time{}
 }
 
-// end tells whoever observes the importer how long the steps took.
+// end reports to Observe how long the steps took.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,10 +115,10 @@ func (p *progress) end() {
 	}
 }
 
-func (p *progress) tell(ctx context.Context) {
+func (p *progress) report(ctx context.Context) {
 	now := time.Now()
 	step := [2]string{p.step, p.message}
-	if p.err != nil || now.Before(p.next) || step == p.told {
+	if p.err != nil || now.Before(p.next) || step == p.reported {
 		return
 	}
 	if p.since.IsZero() {
@@ -130,14 +128,14 @@ func (p *progress) tell(ctx context.Context) {
 	first := p.importer.start(p.work)
 	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
 	failpoint.Here(failpoint.FileStarted)
-	p.told = step
+	p.reported = step
 	if p.err != nil && first {
 		p.importer.forget(p.work)
 	}
 }
 
-// reading is what a reader of files calls. An error is kept, and met at the
-// next section.
+// reading returns the Progress for the reader of the file. An error is kept, and returned
+// with the next section.
 func (p *progress) reading(ctx context.Context) func(step string, page, pages int) {
 	return func(step string, page, pages int) {
 		message := ""

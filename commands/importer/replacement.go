@@ -10,8 +10,8 @@ import (
 	"annals/events/failpoint"
 )
 
-// locateReplaced finds which document of its folder the file takes the place of;
-// errFiled where nothing of it need be read.
+// locateReplaced finds the document that the file replaces in the folder. It returns
+// errFiled if the file need not be read.
 func (r *run) locateReplaced(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimReplacement(ctx, r.file, r.folder); err != nil {
 		return settle(err)
@@ -28,17 +28,17 @@ func (r *run) locateReplaced(ctx context.Context) (err error) {
 	return err
 }
 
-// replacementAttempt is where the attempts at the text begin: at a number of the
-// upload's and of the version that it replaces. Once a document names a text,
-// read models drop other texts of it, so a file that is read again for
-// another version appends its text again.
+// replacementAttempt returns the number of the first attempt at the text, derived from the
+// upload and from the version that it replaces. Once a document names a text, read models
+// drop its other texts. A file that is read again for another version must therefore
+// append its text to another stream.
 func (r *run) replacementAttempt() int {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s@%d@%d", r.file.Job, r.file.Accepted.File, r.claim.Version))
 	return 2*maxAttempts + int(binary.BigEndian.Uint32(sum[:])>>1)
 }
 
-// fileReplacement makes what was read the content of the document, or a new one.
-// The read side is asked for the same bytes before.
+// fileReplacement files the content as a new version of the document, or as a new
+// document. Before that it asks the read side for the same bytes.
 func (r *run) fileReplacement(ctx context.Context, content events.Content) (err error) {
 	if err = r.lookElsewhere(ctx, r.folder); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (b *bench) contents(document uuid.UUID) (texts, tags []string) {
 	return texts, tags
 }
 
-func TestReplacingFileBecomesAVersionOfItsDocument(t *testing.T) {
+func TestReplacementBecomesVersion(t *testing.T) {
 	b := newBench(t)
 	first := b.replace(doc{"a.md", "Library", "one"})
 	var got []string
@@ -94,7 +94,7 @@ func TestReplacingFileBecomesAVersionOfItsDocument(t *testing.T) {
 }
 
 // A document that was not made by its name is the read side's to know.
-func TestReplacingFileTakesTheNewestDocumentOfItsName(t *testing.T) {
+func TestReplacementTakesNewest(t *testing.T) {
 	b := newBench(t)
 	old, newest := b.imported(doc{"a.md", "Library", "old"}), b.imported(doc{"a.md", "Library", "newer"})
 	f := b.replace(doc{"a.md", "Library", "new"}, newest, old)
@@ -231,7 +231,7 @@ func TestCrashAroundAnyAppendReplacesOnce(t *testing.T) {
 
 // A text is appended for the version that it follows: what was appended before
 // another version came is dropped by the read models.
-func TestTextIsAppendedAnewForAnotherVersion(t *testing.T) {
+func TestNewVersionAppendsTextAgain(t *testing.T) {
 	b := newBench(t)
 	document := b.replace(doc{"a.md", "Library", "one"}).Document
 	job, work := b.acceptAs(alice, true, doc{"a.md", "Library", "two"})
@@ -253,7 +253,7 @@ func TestTextIsAppendedAnewForAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestReplacementByWhomTheRightWasWithdrawn(t *testing.T) {
+func TestReplacementNeedsAccess(t *testing.T) {
 	b := newBench(t)
 	document := b.replace(doc{"a.md", "Library", "one"}).Document
 	b.share("Library", bob, "write")

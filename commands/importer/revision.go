@@ -13,13 +13,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// isRevision reports whether a file is to be the new content of a document.
+// isRevision reports whether a file is new content for a given document.
 func isRevision(f events.FileAccepted) bool { return f.Document != uuid.Nil }
 
-// firstAttempt is where the attempts at the text of a file's document begin.
-// Those of a revision begin at a number of its job's own: a job that was cut
-// off meets what it appended before, and jobs that revise the same document
-// at once do not meet each other.
+// firstAttempt returns the number of the first attempt at the text of a file's document.
+// For a revision it is derived from the job, so a resumed job finds its own text stream,
+// and concurrent revisions of a document use different ones.
 func firstAttempt(f commands.ImportFile) int {
 	if !isRevision(f.Accepted) {
 		return 0
@@ -27,8 +26,8 @@ func firstAttempt(f commands.ImportFile) int {
 	return maxAttempts + int(binary.BigEndian.Uint32(f.Job[:4])>>1)
 }
 
-// readable is the file under a name that tells how to read it. A document may
-// have been renamed to one that does not: then its media type tells.
+// readable returns the file with a name whose extension fits its media type, because the
+// document may have been renamed.
 func readable(f events.FileAccepted) events.FileAccepted {
 	if isRevision(f) {
 		f.Name = extract.NameFor(f.Name, f.MediaType)
@@ -36,7 +35,7 @@ func readable(f events.FileAccepted) events.FileAccepted {
 	return f
 }
 
-// revise makes the file the content of its document, if it is not yet.
+// revise makes the file the content of its document, unless it is already.
 func (r *run) revise(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimRevision(ctx, r.file); err != nil {
 		return settle(err)
@@ -57,13 +56,13 @@ func (r *run) revise(ctx context.Context) (err error) {
 	return settle(err)
 }
 
-// overtaken is a conflict that the user is to solve: unlike one of an import
-// it does not pass when the file is read again.
+// overtaken is a conflict that only the user can resolve: reading the file again does not
+// help.
 type overtaken struct{ error }
 
 func (o overtaken) Unwrap() error { return o.error }
 
-// settle tells the conflicts of a revision from those that pass.
+// settle marks a conflict as one that a retry cannot resolve.
 func settle(err error) error {
 	if fault.Is(err, fault.Conflict) {
 		return overtaken{err}

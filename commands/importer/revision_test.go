@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/commands/importer/extract"
 	"annals/events"
 	"annals/events/fault"
@@ -82,7 +83,7 @@ func (b *bench) revisions(document uuid.UUID) (made []events.DocumentRevised, te
 	return made, texts
 }
 
-func TestNewContentIsReadAndFiledAsAVersion(t *testing.T) {
+func TestRevisionBecomesVersion(t *testing.T) {
 	b := newBench(t)
 	document := b.imported(doc{"a.md", "Library", "# Old\n\nApples are red.\n"})
 	job, work := b.revise(document, 1, "# New\n\nPears are green and long.\n")
@@ -97,7 +98,7 @@ func TestNewContentIsReadAndFiledAsAVersion(t *testing.T) {
 	}
 }
 
-func TestTheSameBytesAreNoNewVersion(t *testing.T) {
+func TestSameBytesMakeNoVersion(t *testing.T) {
 	b := newBench(t)
 	document := b.imported(doc{"a.md", "Library", "same"})
 	job, work := b.revise(document, 1, "same")
@@ -110,7 +111,7 @@ func TestTheSameBytesAreNoNewVersion(t *testing.T) {
 	}
 }
 
-func TestADocumentWhoseNameTellsNoTypeIsReadAsWhatItWas(t *testing.T) {
+func TestRenamedDocumentKeepsFormat(t *testing.T) {
 	b := newBench(t)
 	document := b.imported(doc{"a.md", "Library", "# Old\n"})
 	b.rename(document, 1, "notes")
@@ -121,14 +122,14 @@ func TestADocumentWhoseNameTellsNoTypeIsReadAsWhatItWas(t *testing.T) {
 	}
 }
 
-func TestARevisionThatCannotBeLeavesTheDocumentAlone(t *testing.T) {
+func TestFailedRevisionChangesNothing(t *testing.T) {
 	first := newBench(t)
 	for _, test := range []struct {
 		name string
 		file string                             // of the document
 		then func(b *bench, document uuid.UUID) // while the file waits
 		want string                             // in the sentence
-		kind string                             // whose fault it is told to be
+		kind string                             // kind of the reported error
 	}{
 		{"the document changed", "a.md", func(b *bench, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2", "conflict"},
 		{"the document was deleted", "a.md", func(b *bench, document uuid.UUID) {
@@ -138,7 +139,7 @@ func TestARevisionThatCannotBeLeavesTheDocumentAlone(t *testing.T) {
 		}, "no document", ""},
 		{"its folder was deleted", "a.md", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "no document", ""},
 		{"the right was withdrawn", "a.md", func(b *bench, _ uuid.UUID) { b.share("Library", bob, "read") }, "you have read access", "forbidden"},
-		{"the name says another type", "a.docx", func(*bench, uuid.UUID) {}, "no Word document", ""},
+		{"the name says another type", "a.docx", func(*bench, uuid.UUID) {}, "not a Word document", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := first.again()
@@ -165,16 +166,16 @@ func TestARevisionThatCannotBeLeavesTheDocumentAlone(t *testing.T) {
 func (b *bench) deleteFolder(path string) {
 	b.Helper()
 	h := b.handler()
-	folder, _, err := h.FindFolder(b.Context(), alice, commands.Destination{Path: path})
+	folder, _, err := h.FindFolder(b.Context(), alice, foldertree.Destination{Path: path})
 	if err == nil {
-		_, err = h.DeleteFolder(b.Context(), alice, "", commands.DeleteFolder{ID: folder, Version: -1, Recursive: true})
+		_, err = h.DeleteFolder(b.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1, Recursive: true})
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func TestOfRevisionsOfOneVersionOneWins(t *testing.T) {
+func TestConcurrentRevisionsOneWins(t *testing.T) {
 	b := newBench(t)
 	document := b.imported(doc{"a.md", "Library", "old"})
 	const racers = 8
@@ -201,7 +202,7 @@ func TestOfRevisionsOfOneVersionOneWins(t *testing.T) {
 	}
 }
 
-func TestACrashAroundAnyAppendRevisesOnce(t *testing.T) {
+func TestCrashAroundAppendsRevisesOnce(t *testing.T) {
 	first := newBench(t)
 	text := long(30 << 10) // two appends
 	want := strings.Count(text, "a thing or two")
@@ -241,7 +242,7 @@ func TestACrashAroundAnyAppendRevisesOnce(t *testing.T) {
 	}
 }
 
-func TestTextOfARevisionBeginsItsOwnStream(t *testing.T) {
+func TestRevisionTextStream(t *testing.T) {
 	job, other := uuid.New(), uuid.New()
 	file := func(job uuid.UUID, document uuid.UUID) commands.ImportFile {
 		return commands.ImportFile{Job: job, Accepted: events.FileAccepted{Document: document}}
@@ -258,7 +259,7 @@ func TestTextOfARevisionBeginsItsOwnStream(t *testing.T) {
 
 // A folder that goes between the last look at it and the append of the
 // document is noticed after it.
-func TestAFileWhoseFolderWentAwayIsToldToHaveFailed(t *testing.T) {
+func TestFileFailsIfFolderDeleted(t *testing.T) {
 	for name, accept := range map[string]func(b *bench) (uuid.UUID, []Work){
 		"of an import": func(b *bench) (uuid.UUID, []Work) { return b.accept(alice, doc{"b.md", "Library", "new"}) },
 		"of a revision": func(b *bench) (uuid.UUID, []Work) {
@@ -305,7 +306,7 @@ func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
 	}{
 		{"it was moved there", func(b *bench) uuid.UUID {
 			document := b.imported(doc{"a.md", "Other", "same"})
-			folder, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, commands.Destination{Path: "Library"})
+			folder, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, foldertree.Destination{Path: "Library"})
 			if err == nil {
 				_, err = b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: document, Version: 1, Folder: &folder})
 			}
@@ -344,7 +345,7 @@ func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
 	}
 }
 
-func TestARevisionIsReadAgainAfterAnOutage(t *testing.T) {
+func TestRevisionRetriesAfterOutage(t *testing.T) {
 	b := newBench(t)
 	document := b.imported(doc{"a.md", "Library", "old"})
 	job, work := b.revise(document, 1, "# New\n\nText.\n")

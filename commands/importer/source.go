@@ -7,18 +7,17 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// source stands between the router and a subscriber, so that delivery ends
-// first and what was delivered has time to end by itself. Subscribers differ
-// in this: with some the messages' contexts end with the subscription, with
-// others never.
+// source wraps the subscriber for the router. When it ends, it stops delivery first and
+// gives messages in progress the time to drain. With some subscribers the contexts of
+// messages end with the subscription, with others never; source makes them the same.
 type source struct {
 	message.Subscriber
 	work    context.Context // ends when the time to drain is over
-	pumped  sync.WaitGroup  // deliveries
-	running sync.WaitGroup  // messages delivered whose work has not ended
+	pumped  sync.WaitGroup  // subscriptions
+	running sync.WaitGroup  // messages in progress
 }
 
-// Subscribe delivers what the subscriber does until ctx ends.
+// Subscribe delivers the messages of the subscriber until ctx ends.
 func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	in, err := s.Subscriber.Subscribe(s.work, topic)
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	out := make(chan *message.Message)
 	s.pumped.Go(func() {
 		s.pump(ctx, in, out)
-		<-s.work.Done()       // nothing is claimed meanwhile, to be given back at once
+		<-s.work.Done()       // before that the subscriber would claim further messages, only to get them back
 		for msg := range in { // until the subscriber is closed
 			msg.Nack()
 		}
@@ -61,8 +60,8 @@ func (s *source) pump(ctx context.Context, in <-chan *message.Message, out chan<
 // Close does nothing: the subscriber is closed when the work has ended.
 func (s *source) Close() error { return nil }
 
-// tracked ends a message's context when the time to drain is over, and counts
-// the message out again: the router itself stops waiting for it then.
+// tracked cancels a message's context when the time to drain is over, and marks the
+// message as ended once its handler returns.
 func (s *source) tracked(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		defer s.running.Done()

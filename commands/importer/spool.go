@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,36 +15,36 @@ import (
 	"annals/events/fault"
 )
 
-// heldText is how much text of a file is held in memory; what is longer goes
-// to a temporary file.
+// heldText is how many bytes of a file's text are held in memory. The rest goes to a
+// temporary file.
 const heldText = 1 << 20
 
-// spool keeps the sections of one file from when they are read until all of it
-// was read well. It is used by one goroutine; close it at the end.
+// spool keeps the sections of one file until the whole file was read. It is for one
+// goroutine. Close it after use.
 type spool struct {
-	dir  string // of the temporary file; empty: the system's
-	most int    // bytes held in memory; 0: heldText
+	dir  string // of the temporary file; empty means the system's
+	most int    // bytes held in memory; 0 means heldText
 
 	held  []spooled
 	bytes int
-	file  *os.File // once there is more
+	file  *os.File // for what exceeds most; nil until then
 	out   *bufio.Writer
 	buf   []byte
 }
 
-// spooled is a section and the size that its event has.
+// spooled is a section and the size of its event.
 type spooled struct {
 	events.SectionExtracted
 	size int
 }
 
-// spoolPattern names the temporary files, so that a start finds those that a
-// process left which was killed.
+// spoolPattern is the pattern of the names of temporary files. SweepSpool finds those of
+// killed processes by it.
 const spoolPattern = "text-*.spool"
 
-// add takes a section that is about size bytes.
+// add adds a section whose event has about size bytes.
 func (s *spool) add(section events.SectionExtracted, size int) error {
-	if s.file == nil && s.bytes+size <= or(s.most, heldText) {
+	if s.file == nil && s.bytes+size <= cmp.Or(s.most, heldText) {
 		s.held = append(s.held, spooled{section, size})
 		s.bytes += size
 		return nil
@@ -61,8 +62,8 @@ func (s *spool) add(section events.SectionExtracted, size int) error {
 	return spoolError(err)
 }
 
-// encode appends a section to b, but for the text that follows: numbers, and
-// texts with their lengths before them.
+// encode appends a section without its text to b: numbers as varints, and strings after
+// their lengths. The caller writes the text.
 func (s spooled) encode(b []byte) []byte {
 	text := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
 	for _, n := range [...]int{s.size, s.Index, s.Part, s.Level, s.StartPage, s.EndPage, len(s.Path), len(s.PageBreaks)} {
@@ -78,7 +79,7 @@ func (s spooled) encode(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(len(s.Text)))
 }
 
-// decode reads what encode wrote, and the text; io.EOF after the last.
+// decode reads what encode wrote, and the text. The error after the last is io.EOF.
 func decode(in *bufio.Reader) (s spooled, err error) {
 	if _, err := in.Peek(1); err != nil {
 		return s, err
@@ -121,8 +122,8 @@ func decode(in *bufio.Reader) (s spooled, err error) {
 	return s, err
 }
 
-// open makes the file. It has no name any more once it is open, where the
-// system allows that: then nothing is left of it, however the process ends.
+// open creates the file. If the system allows it for an open file, it removes the name at
+// once, so nothing remains if the process is killed.
 func (s *spool) open() (err error) {
 	if s.file, err = os.CreateTemp(s.dir, spoolPattern); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (s *spool) each(fn func(spooled) error) error {
 	}
 }
 
-// close forgets everything.
+// close drops the sections and removes the file.
 func (s *spool) close() error {
 	file := s.file
 	s.held, s.bytes, s.file = nil, 0, nil
@@ -178,16 +179,17 @@ func (s *spool) close() error {
 	return err
 }
 
-// spoolError is that of the machine, and may pass.
+// spoolError returns an error of kind fault.Unavailable, because the disk may work again
+// later.
 func spoolError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Hide(fault.Unavailable, "text cannot be kept on the server's disk at the moment", fmt.Errorf("keep text in a temporary file: %w", err))
+	return fault.Hide(fault.Unavailable, "the text cannot be stored on the server's disk at the moment: try again later", fmt.Errorf("store text in a temporary file: %w", err))
 }
 
-// SweepSpool removes from a folder what processes left there that were killed
-// while they made a temporary file. None of them may be running.
+// SweepSpool removes the temporary files of killed processes from a folder. No process
+// may be using it.
 func SweepSpool(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, spoolPattern))
 	for _, path := range left {

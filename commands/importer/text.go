@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 
 	"annals/commands"
@@ -13,45 +14,43 @@ import (
 )
 
 const (
-	// maxTextBatch is the most bytes of sections that one append is filled
-	// with.
+	// maxTextBatch is the most bytes of sections in one append.
 	maxTextBatch = 512 << 10
-	// maxAttempts bounds how many attempts at one document's text there may
-	// be.
+	// maxAttempts is the most attempts at one document's text.
 	maxAttempts = 1000
 )
 
-// textWriter keeps the sections of a file while it is read, and appends them
-// to the stream of an attempt at reading its document once all of it was read
-// well. What is kept is bounded by the size of the upload, whatever the reader
-// says.
+// textWriter keeps the sections of a file while it is read, and appends them to the text
+// stream of one attempt once the whole file was read. What it keeps is bounded by the
+// size of the upload, even if the reader misbehaves.
 //
-// What this file's work appended to the stream before, it appends again: the
-// log recognises it by the ids and goes over it. The stream of an attempt
-// that holds anything else is left to whoever made it, for the next.
+// Events that were appended for the same file before are appended again: the log
+// recognises them by their ids. If the stream holds other events, it belongs to other
+// work, and the stream of the next attempt is tried.
 type textWriter struct {
 	log      *events.Log
 	file     commands.ImportFile
 	document uuid.UUID
 	attempt  int
-	end      int // of the attempts there may be
-	limit    int // of bytes in a batch
+	end      int // attempts must be less than this
+	limit    int // most bytes of a batch
 
 	spool    spool
 	metadata int   // bytes of each event's metadata
 	most     int64 // bytes of all events
-	written  int64 // of them so far
+	written  int64 // bytes of all events so far
 	sections int
-	words    bool // there is text or a title
+	words    bool // a section has text or a title
 }
 
-// bound sets how many bytes the events may take: most, unless that is 0.
+// bound sets how many bytes the events may take: most or, if that is 0, what the size of
+// the file allows.
 func (w *textWriter) bound(most int64) {
 	size, c := w.file.Accepted.Size, w.file.Cause
 	if extract.IsXML(readable(w.file.Accepted).Name) {
-		size = extract.MostXML(size) // until it is known how much there is
+		size = extract.MostXML(size) // an upper bound until the file was read
 	}
-	w.most = or(most, extract.Allowance(size))
+	w.most = cmp.Or(most, extract.Allowance(size))
 	w.metadata = metadataBytes + extract.JSONSize(string(c.Actor)) + extract.JSONSize(c.Via) + extract.JSONSize(c.Correlation) + extract.JSONSize(c.Causation)
 }
 
@@ -69,7 +68,7 @@ func (w *textWriter) add(s extract.Section) error {
 	}
 	size := w.size(&data)
 	if size > w.limit && size > maxTextBatch {
-		return fault.Errorf(fault.Invalid, "the file has a section of %d bytes in one piece, with its titles; %d are possible", size, maxTextBatch)
+		return fault.Errorf(fault.Invalid, "the file has a section of %d bytes in one piece, including its titles; the most is %d: divide it by headings, and upload that", size, maxTextBatch)
 	}
 	if w.written += int64(size); w.written > w.most {
 		return w.tooMuch(w.most)
@@ -79,8 +78,9 @@ func (w *textWriter) add(s extract.Section) error {
 	return w.spool.add(data, size)
 }
 
-// read is called once all of the file was read, with the XML that it holds.
-func (w *textWriter) read(info extract.Info) error {
+// check returns an error if the file, which was read in full, has too much text for its
+// bytes of XML.
+func (w *textWriter) check(info extract.Info) error {
 	if info.XML > 0 {
 		w.most = min(w.most, extract.Allowance(info.XML))
 	}
@@ -125,7 +125,7 @@ func digits(n int) int {
 	return count
 }
 
-// append appends what was kept, to the first attempt that holds nothing else.
+// append appends the sections to the first text stream that holds no other events.
 func (w *textWriter) append(ctx context.Context) error {
 	for ; w.attempt < w.end; w.attempt++ {
 		err := w.fill(ctx)
@@ -133,10 +133,10 @@ func (w *textWriter) append(ctx context.Context) error {
 			return err
 		}
 	}
-	return fault.Errorf(fault.Internal, "document %s has %d attempts at its text", w.document, maxAttempts)
+	return fault.Errorf(fault.Internal, "append the text of document %s: all of its %d text streams are in use", w.document, maxAttempts)
 }
 
-// fill appends what was kept to the stream of one attempt, batch by batch.
+// fill appends the sections to one text stream, batch by batch.
 func (w *textWriter) fill(ctx context.Context) error {
 	stream := w.stream()
 	var batch []events.New

@@ -2,6 +2,8 @@ package quota
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,13 +13,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Changes bounds how much of the log the changes of one user fill in an hour:
-// what is renamed, tagged, moved, shared or deleted stays there for good, however
-// little is stored. Each user has a bucket of the bytes of an hour, which comes
-// back steadily. Set its fields before the first call. A nil one lets everything
-// through. It is safe for use by several goroutines.
+// Changes limits how many bytes per hour the renames, tags, moves, shares and deletions
+// of one user add to the log, because they are never removed from it. Each user has a
+// token bucket that holds the bytes of one hour. Set its fields before the first call. A
+// nil Changes limits nothing. It is safe for use by several goroutines.
 type Changes struct {
-	// Limits of a user; of these Changed counts.
+	// Limits returns the limits of a user; only Changed is used.
 	Limits func(context.Context, events.User) (Limits, error)
 	Refuse func(kind string) // is called for each refusal. May be nil
 
@@ -28,30 +29,41 @@ type Changes struct {
 }
 
 const (
-	// MinChange is what a change costs at least: an event takes room in the log
-	// and in the read models, however short it is.
+	// MinChange is the least cost of a change: every event takes space in the log
+	// and in the read models.
 	MinChange = 512
-	// changesTime is the time for which a limit is given.
+	// changesTime is the period of a limit.
 	changesTime = time.Hour
-	// maxBudgets is how many budgets are kept before those are dropped of which
-	// nothing is spent.
+	// maxBudgets is how many budgets are kept before the full ones are dropped.
 	maxBudgets = 10_000
-	// remembered is for how long a limit is not asked for again.
+	// remembered is how long a limit is cached.
 	remembered = 5 * time.Second
 )
 
-// Budget is what the changes of one user may still write. A nil Budget is not
-// limited.
+// Cost returns the number of bytes that the events of a change are charged as.
+func Cost(data ...events.Data) (n int64) {
+	for _, d := range data {
+		b, err := json.Marshal(d)
+		if err != nil {
+			panic(fmt.Sprintf("quota: %T cannot be encoded: %v", d, err)) // cannot happen for plain structs
+		}
+		n += max(MinChange, int64(len(b)))
+	}
+	return n
+}
+
+// Budget is how much the changes of one user may still add to the log. A nil Budget is
+// unlimited.
 type Budget struct {
 	changes *Changes
 	limit   int64
-	asked   time.Time // when the limit was asked for
+	asked   time.Time // when the limit was read
 	bucket  *rate.Limiter
 	running int64 // of changes that are being appended
-	opened  int   // that hold it
+	opened  int   // callers that have it open
 }
 
-// Open returns the budget of a user, which Close gives back.
+// Open returns the budget of a user. Close it after use.
 func (c *Changes) Open(ctx context.Context, user events.User) (*Budget, error) {
 	if c == nil || user.Admin || user.Principal == "" {
 		return nil, nil
@@ -107,7 +119,7 @@ func (c *Changes) budget(user events.Principal, limit int64) *Budget {
 
 func perSecond(limit int64) rate.Limit { return rate.Limit(float64(limit) / changesTime.Seconds()) }
 
-// forget drops the budgets that say nothing.
+// forget drops the budgets that are full and unused.
 func (c *Changes) forget(now time.Time) {
 	for user, b := range c.users {
 		if b.opened == 0 && b.bucket.TokensAt(now) >= float64(b.limit) {
@@ -123,16 +135,16 @@ func (c *Changes) clock() time.Time {
 	return time.Now()
 }
 
-// Spend runs do, which appends so many bytes of events, and charges the user for
-// them unless it fails. Where the budget is short of that, do is not run, and
-// the error is fault.Exhausted.
+// Spend runs do, which appends events of the given cost, and charges the user unless do
+// fails. If the budget is too small it does not run do, and the error is
+// fault.Exhausted.
 func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 	if b == nil {
 		return do()
 	}
 	c := b.changes
 	c.mu.Lock()
-	if err := b.judge(bytes); err != nil {
+	if err := b.check(bytes); err != nil {
 		c.mu.Unlock()
 		return err
 	}
@@ -152,18 +164,18 @@ func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 	return err
 }
 
-// Check returns the error of Spend without anything being spent. It is one, too,
-// where more was charged than there was.
+// Check returns the error that Spend would return, without spending anything. It also
+// returns an error if the budget is overdrawn.
 func (b *Budget) Check(bytes int64) error {
 	if b == nil {
 		return nil
 	}
 	b.changes.mu.Lock()
 	defer b.changes.mu.Unlock()
-	return b.judge(bytes)
+	return b.check(bytes)
 }
 
-// Charge charges for what is in the log, whether there is enough or not.
+// Charge charges for events that are in the log already; it may overdraw the budget.
 func (b *Budget) Charge(bytes int64) {
 	if b != nil && bytes > 0 {
 		b.changes.mu.Lock()
@@ -172,17 +184,17 @@ func (b *Budget) Charge(bytes int64) {
 	}
 }
 
-// charge takes bytes from the bucket, below nothing if need be.
+// charge takes bytes from the bucket, and may overdraw it.
 func (b *Budget) charge(bytes int64) {
 	now := b.changes.clock()
-	for ; bytes > 0; bytes -= b.limit { // a bucket gives what it holds at most, at once
+	for ; bytes > 0; bytes -= b.limit { // one reservation takes at most a full bucket
 		b.bucket.ReserveN(now, int(min(bytes, b.limit)))
 	}
 }
 
-// judge returns an error where a change does not fit. One that is larger than
-// the limit fits where nothing is spent.
-func (b *Budget) judge(bytes int64) error {
+// check returns an error if a change exceeds the budget. A change larger than the limit
+// fits if the bucket is full.
+func (b *Budget) check(bytes int64) error {
 	left := b.bucket.TokensAt(b.changes.clock()) - float64(b.running)
 	short := float64(min(bytes, b.limit)) - left
 	if short <= 0 {
@@ -193,12 +205,11 @@ func (b *Budget) judge(bytes int64) error {
 	}
 	wait := max(time.Second, time.Duration(short/float64(b.limit)*float64(changesTime)).Truncate(time.Second)+time.Second)
 	return fault.Later(Changed.String(), wait, "your changes have used up the %s that they may add to the log in an hour, of which each takes %s at least; "+
-		"this one can be made in %s. Long lists of tags and permissions take more, and uploads count whose files are refused, fail or are here already; whoever operates the service can raise the limit (annals user quota)",
+		"this one can be made in %s. Long lists of tags and permissions take more, and so do uploads of files that are refused, fail or exist already; the operator can raise the limit (annals user quota)",
 		Changed.Show(b.limit), Changed.Show(MinChange), wait)
 }
 
-// Used returns what a user has spent of the last hour's bytes, as far as it is
-// not given back yet.
+// Used returns how many bytes a user has used up.
 func (c *Changes) Used(user events.Principal) int64 {
 	if c == nil {
 		return 0

@@ -13,7 +13,7 @@ import (
 
 // A user's changes are let through up to the limit, however many come at once,
 // and again as its bytes come back; what fails costs nothing.
-func TestChangesComeBackWithTheHour(t *testing.T) {
+func TestChangeQuotaRefillsHourly(t *testing.T) {
 	limit, now := int64(36_000), time.Unix(0, 0)
 	c := &Changes{now: func() time.Time { return now }, Limits: func(context.Context, events.User) (Limits, error) {
 		return Limits{Changed: limit}, nil

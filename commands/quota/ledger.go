@@ -14,27 +14,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Usage is what a Ledger asks of the read side. What it returns holds by the log
-// up to the position that comes with it.
+// Usage are the queries of a Ledger to the read side. A result covers the log up to the
+// position that is returned with it.
 type Usage interface {
-	// Used returns what a user has stored and in work; of Folders those alone
-	// that are still to be made for files in work.
+	// Used returns what a user has stored and in progress. Its Folders counts only
+	// folders that are yet to be created for files in progress.
 	Used(ctx context.Context, user events.Principal) (used Limits, at events.Position, err error)
-	// UsedIn returns what lies in a space and is in work for it.
+	// UsedIn returns what is stored in a space and in progress for it.
 	UsedIn(ctx context.Context, s Space) (used Limits, at events.Position, err error)
-	// UsedBelow returns what lies in a folder and below it.
+	// UsedBelow returns what is stored in a folder and below it.
 	UsedBelow(ctx context.Context, folder uuid.UUID) (used Limits, err error)
 }
 
 // Space is a folder that has limits: one at the top level, or a user's own in
-// the inbox. Folder is uuid.Nil while there is none of that name.
+// the inbox. Folder is uuid.Nil until a folder of that name exists.
 type Space struct {
 	Folder uuid.UUID
 	Name   string
 }
 
-// keys are what a space is found by: its folder may get another name, and what
-// was held for a name may have been made meanwhile.
+// keys returns the keys under which a hold for a space is counted. The name alone is
+// not enough, because the folder may be renamed; nor is the folder, because it may be
+// created after the hold.
 func (s Space) keys() []Space {
 	if s.Folder == uuid.Nil {
 		return []Space{{Name: s.Name}}
@@ -42,33 +43,31 @@ func (s Space) keys() []Space {
 	return []Space{{Name: s.Name}, {Folder: s.Folder}, s}
 }
 
-// Ledger judges what users ask for by what they have, and by what is being taken
-// at the moment: from when something is asked for until the read side has seen
-// it. So what comes at once does not pass together. Other processes on the same
-// log have ledgers of their own: what is under way there counts once it is
-// in the log.
+// Ledger admits requests by what users have and what other requests hold. A request
+// holds what it takes until the read side has seen its events, so concurrent requests
+// cannot exceed a limit together. Other processes on the same log have their own
+// ledgers: their requests count once they are in the log.
 //
-// A nil Ledger lets everything through. It is safe for use by several goroutines.
+// A nil Ledger limits nothing. It is safe for use by several goroutines.
 type Ledger struct {
 	Policy *Policy
 	Usage  Usage
 	Refuse func(kind string) // is called for each refusal. May be nil
 
 	mu      sync.Mutex
-	settled []*Hold // of which the read side may not have seen everything
+	settled []*Hold // holds whose events the read side may not have seen
 	seen    events.Position
-	users   map[events.Principal]*balance // of whom there are holds
-	spaces  map[Space]*sum                // what is held for each of the keys of spaces
+	users   map[events.Principal]*balance // only users with holds
+	spaces  map[Space]*sum                // by each key of a space
 }
 
-// balance is what a user is known to use, by the log up to a position, and the
-// sum of what his holds take besides.
+// balance is what a user has in the log up to a position, and the sum of their holds.
 type balance struct {
 	used  Limits
 	at    events.Position
 	held  Limits
 	holds int
-	open  int // of them, of requests under way
+	open  int // number of holds neither settled nor closed
 }
 
 // sum is what is held for spaces.
@@ -77,28 +76,28 @@ type sum struct {
 	holds int
 }
 
-// Hold is what one request takes, until the read side has seen it. A nil Hold
-// takes nothing. Its methods may not be called at the same time.
+// Hold reserves what one request takes until the read side has seen it. A nil Hold
+// reserves nothing. It is for use by one goroutine at a time.
 type Hold struct {
 	ledger *Ledger
 	user   events.User
 	limits Limits
-	have   Limits // that the read side is not asked for
+	have   Limits // set by Have
 	taken  Limits
 	parts  []Part
-	until  events.Position // of the append that made it count; 0 before
-	counts bool            // in the user's balance
+	until  events.Position // the position that Settle was called with; 0 before
+	counts bool            // it is counted in the user's balance
 	over   error
 }
 
-// Part is what goes into one space.
+// Part is the share of a request that goes into one space.
 type Part struct {
 	Space
 	Takes Limits // bytes and documents
 }
 
-// Open begins to hold for a request of a user, of which not too many may be under
-// way.
+// Open returns a hold for a request of a user, or an error if the user has too many
+// open holds.
 func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 	h, err := l.begin(ctx, user, maxOpen)
 	if h == nil || err != nil {
@@ -111,13 +110,15 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 	return h, nil
 }
 
-// Place is Open of a request that is bounded by how many are under way alone.
+// Place is like Open, but does not read what the user has: the hold only counts as an
+// open request.
 func (l *Ledger) Place(ctx context.Context, user events.User) (*Hold, error) {
 	return l.begin(ctx, user, maxOpen)
 }
 
-// Begin is Open of what the service does for a user by itself. Admit has to
-// come first: until then it is not known what the user has.
+// Begin returns a hold for work that the service itself does for a user. The number of
+// such holds is not limited. Call Admit on it before anything else: Begin does not read
+// what the user has.
 func (l *Ledger) Begin(ctx context.Context, user events.User) (*Hold, error) {
 	return l.begin(ctx, user, math.MaxInt)
 }
@@ -141,11 +142,11 @@ func (l *Ledger) begin(ctx context.Context, user events.User, most int) (*Hold, 
 	return h, nil
 }
 
-// maxOpen is how many requests of one user take something at the same time: each
-// costs a connection and a file until it is done, however little it sends.
+// maxOpen is how many holds of one user may be open: each request costs a connection
+// and a file until it is done, however slowly it sends.
 const maxOpen = 64
 
-// join has a hold count for its user, of whom not too many may be open.
+// join counts a hold for its user, unless too many are open.
 func (l *Ledger) join(h *Hold, most int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +159,7 @@ func (l *Ledger) join(h *Hold, most int) error {
 		l.users[h.user.Principal] = b
 	}
 	if b.open >= most {
-		return fault.Later("uploads", time.Second, "%d of your uploads are under way, and more are not taken at once: send the next when one is answered", maxOpen)
+		return fault.Later("uploads", time.Second, "start an upload: %d of your uploads are in progress, which is the most at once; send the next when one has ended", maxOpen)
 	}
 	b.holds++
 	b.open++
@@ -166,7 +167,7 @@ func (l *Ledger) join(h *Hold, most int) error {
 	return nil
 }
 
-// leave undoes join. The ledger is locked, as in all below.
+// leave undoes join. The ledger must be locked, as for enter, exit and pass.
 func (h *Hold) leave() {
 	if !h.counts {
 		return
@@ -179,7 +180,7 @@ func (h *Hold) leave() {
 	}
 }
 
-// enter has the hold count in the spaces that it goes to.
+// enter counts the hold in its spaces.
 func (h *Hold) enter(parts []Part) {
 	h.exit()
 	h.parts = parts
@@ -210,7 +211,7 @@ func (h *Hold) exit() {
 	h.parts = nil
 }
 
-// refresh asks the read side what the user has.
+// refresh reads what the user has from the read side.
 func (h *Hold) refresh(ctx context.Context) error {
 	used, at, err := h.ledger.Usage.Used(ctx, h.user.Principal)
 	if err != nil {
@@ -225,9 +226,9 @@ func (h *Hold) refresh(ctx context.Context) error {
 	return nil
 }
 
-// pass notes how far the read side has come, and lets go of what is counted
-// there. A user's hold counts until the balance knows of it too; where nothing of
-// his is under way, it is asked for before anything is judged by it.
+// pass records the position of the read side, and drops the holds whose events it has
+// seen. While the user has open holds, a hold stays until the user's balance includes it;
+// otherwise the balance is read again before it is used.
 func (l *Ledger) pass(at events.Position) {
 	l.seen = max(l.seen, at)
 	l.settled = slices.DeleteFunc(l.settled, func(h *Hold) bool {
@@ -243,14 +244,14 @@ func (l *Ledger) pass(at events.Position) {
 	})
 }
 
-// userNow returns what the hold's user has, with all that is held and not seen
-// yet.
+// userNow returns what the user has, including all holds that the read side has not
+// seen.
 func (h *Hold) userNow() Limits {
 	b := h.ledger.users[h.user.Principal]
 	return b.used.plus(h.have).plus(b.held)
 }
 
-// heldFor returns what is held for a space, by its name or its folder.
+// heldFor returns what is held for a space under its name or its folder.
 func (l *Ledger) heldFor(s Space) Limits {
 	held := func(key Space) (n Limits) {
 		if sum := l.spaces[key]; sum != nil {
@@ -261,7 +262,7 @@ func (l *Ledger) heldFor(s Space) Limits {
 	if s.Folder == uuid.Nil {
 		return held(s)
 	}
-	// What is held by both is in both.
+	// A hold with both keys is counted in both sums.
 	return held(Space{Name: s.Name}).plus(held(Space{Folder: s.Folder})).minus(held(s))
 }
 
@@ -279,8 +280,7 @@ func (l Limits) plus(other Limits) Limits {
 	return l
 }
 
-// Take adds to what is held, and takes it back where that is more than the
-// user may have.
+// Take adds to the hold, unless that exceeds the user's limits.
 func (h *Hold) Take(k Kind, n int64) error {
 	if h == nil || h.limits[k] == 0 || n == 0 {
 		return nil
@@ -288,7 +288,7 @@ func (h *Hold) Take(k Kind, n int64) error {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
 	if !h.counts || h.until > 0 {
-		return nil // it is in the log, or given back
+		return nil // settled or closed
 	}
 	if now := h.userNow(); n > 0 && now[k]+n > h.limits[k] {
 		h.over = h.refuse(k, now[k]-h.taken[k], h.taken[k]+n)
@@ -299,14 +299,14 @@ func (h *Hold) Take(k Kind, n int64) error {
 	return nil
 }
 
-// Have says what the user has of a kind, besides what the read side tells.
+// Have adds n of a kind, which the read side does not count, to what the user has.
 func (h *Hold) Have(k Kind, n int64) {
 	if h != nil {
 		h.have[k] = n
 	}
 }
 
-// Room returns an error where a user has no room for anything more of a kind.
+// Room returns an error if the user has no quota left of one of the kinds.
 func (h *Hold) Room(all ...Kind) error {
 	if h == nil {
 		return nil
@@ -320,7 +320,7 @@ func (h *Hold) Room(all ...Kind) error {
 	return nil
 }
 
-// Over returns why something was refused, nil where nothing was.
+// Over returns the last refusal, nil if nothing was refused.
 func (h *Hold) Over() error {
 	if h == nil {
 		return nil
@@ -328,10 +328,9 @@ func (h *Hold) Over() error {
 	return h.over
 }
 
-// Admit makes the hold what a request takes in full, in place of what was taken
-// so far, and judges it by what is known now of its user and of the spaces it
-// goes to. What does not fit is fault.TooLarge, or fault.Exhausted where it
-// will fit in a while.
+// Admit sets the hold to all that a request takes, and checks it against the current
+// usage of its user and spaces. The error is fault.TooLarge if it does not fit, or
+// fault.Exhausted if it will fit after a while.
 func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if h == nil {
 		return nil
@@ -342,8 +341,8 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if err := h.refresh(ctx); err != nil {
 		return err
 	}
-	// The user's own limits come first: they are known already, and bound how
-	// many spaces there are to ask about.
+	// The user's own limits come first: they are in memory, and bound the number of
+	// spaces to read.
 	if err := h.admitUser(takes); err != nil {
 		return err
 	}
@@ -358,8 +357,7 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	return nil
 }
 
-// admitSpace is Admit by the limits of one space, for which the hold counts
-// already.
+// admitSpace checks the limits of one space, whose sum already includes the hold.
 func (h *Hold) admitSpace(ctx context.Context, p Part) error {
 	const tries = 100
 	for range tries {
@@ -367,16 +365,17 @@ func (h *Hold) admitSpace(ctx context.Context, p Part) error {
 		if err != nil {
 			return err
 		}
-		if judged, err := h.judgeSpace(p, used, at); judged || err != nil {
+		if checked, err := h.checkSpace(p, used, at); checked || err != nil {
 			return err
 		}
 	}
-	return fault.Errorf(fault.Unavailable, "what folder %q holds cannot be told at the moment", p.Name)
+	return fault.Errorf(fault.Unavailable, "cannot read the usage of folder %q at the moment: try again later", p.Name)
 }
 
-// judgeSpace is not judged where something was let go of that used does not have
-// yet: others came to know more of the log meanwhile.
-func (h *Hold) judgeSpace(p Part, used Limits, at events.Position) (judged bool, err error) {
+// checkSpace checks the limits of one space against what it uses at a position. checked
+// is false if another call read a later position: it may have dropped holds that used
+// does not include yet.
+func (h *Hold) checkSpace(p Part, used Limits, at events.Position) (checked bool, err error) {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
 	if at < h.ledger.seen {
@@ -393,7 +392,7 @@ func (h *Hold) judgeSpace(p Part, used Limits, at events.Position) (judged bool,
 	return true, nil
 }
 
-// admitUser is Admit by the limits of the user alone.
+// admitUser checks the limits of the user, and sets the hold to takes if it fits.
 func (h *Hold) admitUser(takes Limits) error {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
@@ -410,8 +409,8 @@ func (h *Hold) admitUser(takes Limits) error {
 	return nil
 }
 
-// Settle says that what is held is in the log, at a position: it counts until
-// the read side has passed that.
+// Settle records the position at which what is held is in the log. The hold counts until
+// the read side has passed that position.
 func (h *Hold) Settle(at events.Position) {
 	if h == nil {
 		return
@@ -426,7 +425,7 @@ func (h *Hold) Settle(at events.Position) {
 	h.ledger.settled = append(h.ledger.settled, h)
 }
 
-// Close gives back what is held and was not settled.
+// Close releases the hold unless it was settled.
 func (h *Hold) Close() {
 	if h == nil {
 		return
@@ -441,18 +440,18 @@ func (h *Hold) Close() {
 	h.leave()
 }
 
-// Reader is a reader that takes the bytes as they come, and ends with the
-// refusal where they are too many.
+// Reader adds the bytes that it reads to a hold, and fails with the refusal if they
+// exceed a limit.
 type Reader struct {
 	hold *Hold
 	from io.Reader
 	n    int64
 }
 
-// Reader returns a reader of r that takes its bytes.
+// Reader returns a reader that adds the bytes read from r to the hold.
 func (h *Hold) Reader(r io.Reader) *Reader { return &Reader{hold: h, from: r} }
 
-// Read is that of io.Reader.
+// Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	if over := r.hold.Take(Bytes, int64(n)); over != nil {
@@ -462,14 +461,13 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Undo gives back what was taken.
+// Undo removes the bytes that were read from the hold.
 func (r *Reader) Undo() {
 	_ = r.hold.Take(Bytes, -r.n)
 	r.n = 0
 }
 
-// Refused counts a refusal that was made elsewhere, by the limits that Of
-// returns.
+// Refused counts a refusal by a caller that checks the limits of Of itself.
 func (l *Ledger) Refused(k Kind) {
 	if l != nil {
 		l.refused(k)
@@ -489,7 +487,7 @@ type holdKey struct{}
 // With returns a context whose commands take what they need from a hold.
 func With(ctx context.Context, h *Hold) context.Context { return context.WithValue(ctx, holdKey{}, h) }
 
-// From returns the hold of a context, nil where there is none.
+// From returns the hold of a context, nil if there is none.
 func From(ctx context.Context) *Hold {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	return h

@@ -63,9 +63,9 @@ func (s *store) UsedIn(_ context.Context, in Space) (Limits, events.Position, er
 
 func (s *store) UsedBelow(context.Context, uuid.UUID) (Limits, error) { panic("not asked") }
 
-// However what comes at once and the read side meet, no more gets in than there
-// is room for, and in the end no less.
-func TestNoMorePassesThanThereIsRoomFor(t *testing.T) {
+// In any order of concurrent holds and updates of the read side, no more is admitted
+// than the limit, and in the end no less.
+func TestConcurrentHoldsRespectLimit(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}, Folder: Limits{Bytes: 150}}, Usage: s}
 	following, stop := context.WithCancel(t.Context())
@@ -122,7 +122,7 @@ func TestNoMorePassesThanThereIsRoomFor(t *testing.T) {
 }
 
 // However many folders one upload goes to, others take what they need meanwhile.
-func TestAnUploadIntoManyFoldersHoldsNobodyUp(t *testing.T) {
+func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 1 << 30}, Folder: Limits{Bytes: 1 << 30}}, Usage: newStore()}
 	open := func(user events.Principal) *Hold {
 		h, err := l.Open(t.Context(), events.User{Principal: user})
@@ -223,7 +223,7 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 }
 
 // A folder that was made meanwhile is the one that was held by its name.
-func TestAHoldByNameCountsForTheFolder(t *testing.T) {
+func TestHoldByNameCountsForFolder(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{Folder: Limits{Documents: 1}}, Usage: s}
 	var err error
@@ -241,7 +241,7 @@ func TestAHoldByNameCountsForTheFolder(t *testing.T) {
 	}
 }
 
-func TestLimitsAreReadAndShown(t *testing.T) {
+func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		kind Kind
 		text string

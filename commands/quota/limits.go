@@ -1,9 +1,7 @@
-// Package quota says how much of the service one user and one folder may take:
-// what is stored, what is in work, and how much time searches take a minute.
-// It holds the limits, judges usage by them, and words what is refused. Usage
-// is counted elsewhere and handed in.
-//
-// It imports events and events/fault.
+// Package quota limits how much of the service one user and one folder may use: stored
+// bytes and documents, files in progress, changes per hour, and search time per minute.
+// It holds the limits, checks usage against them, and writes the refusals; the read
+// side counts usage. It imports events and events/fault.
 package quota
 
 import (
@@ -19,19 +17,19 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Kind is a thing that is limited.
+// Kind is a kind of limit.
 type Kind uint8
 
-// The kinds. All but Search and Changed are counted; Search is a time.Duration a
-// minute, Changed are bytes an hour.
+// The kinds. Search is a time.Duration per minute and Changed a number of bytes per
+// hour; the others are totals.
 const (
-	Bytes     Kind = iota // of originals and their text, in all versions that are kept, and of files in work
-	Documents             // and files in work that are to become documents
+	Bytes     Kind = iota // of all kept versions of originals and their text, and of files in progress
+	Documents             // includes files in progress that are to become documents
 	Folders               //
 	Shares                // entries in permission lists
-	Imports               // files in work
-	Search                // time that searches, questions and listings take, a minute
-	Changed               // bytes of events that changes add to the log, an hour
+	Imports               // files in progress
+	Search                // time that searches, questions and listings take per minute
+	Changed               // bytes of events that changes add to the log per hour
 	kinds
 )
 
@@ -45,7 +43,7 @@ func Kinds() (all []Kind) {
 	return all
 }
 
-// String returns the name of a kind: in flags, overrides and metrics.
+// String returns the name of a kind, as used in flags, overrides and metrics.
 func (k Kind) String() string { return names[k] }
 
 // ParseKind is the inverse of String.
@@ -58,21 +56,21 @@ func ParseKind(name string) (Kind, bool) {
 	return 0, false
 }
 
-// Limits are how much there may be of each kind; 0: as much as there is.
+// Limits has a limit for each kind; 0 means unlimited.
 type Limits [kinds]int64
 
-// Default are the limits of a user where nothing else is said.
+// Default has the limits of a user for whom no others are set.
 var Default = Limits{
 	Bytes: 20 << 30, Documents: 100_000, Folders: 10_000, Shares: 10_000, Imports: 10_000, Search: int64(30 * time.Second),
 	Changed: 16 << 20,
 }
 
-// DefaultFolder are the limits of a top-level folder with all below it, of which
-// only bytes and documents are counted.
+// DefaultFolder has the limits of a top-level folder with all below it. Only bytes and
+// documents are limited.
 var DefaultFolder = Limits{Bytes: 200 << 30, Documents: 1_000_000}
 
-// Override is what another limit than the general one was set for: as JSON it
-// goes by the names of kinds, with times in nanoseconds.
+// Override has the limits of one user that differ from the general ones. Its JSON keys
+// are the names of kinds; times are in nanoseconds.
 type Override map[Kind]int64
 
 // MarshalText writes a kind's name.
@@ -82,13 +80,13 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	known, ok := ParseKind(string(text))
 	if !ok {
-		return fault.Errorf(fault.Invalid, "%.80q is no limit: there are %s", text, strings.Join(names[:], ", "))
+		return fault.Errorf(fault.Invalid, "%.80q is not a limit: the limits are %s", text, strings.Join(names[:], ", "))
 	}
 	*k = known
 	return nil
 }
 
-// on returns limits with those of o in place of theirs.
+// on returns l with the limits of o in their place.
 func (o Override) on(l Limits) Limits {
 	for k, value := range o {
 		l[k] = value
@@ -96,17 +94,17 @@ func (o Override) on(l Limits) Limits {
 	return l
 }
 
-// Policy says what the limits of each user are.
+// Policy has the limits of all users.
 type Policy struct {
 	User, Folder Limits
-	// Principals have other limits by configuration.
+	// Principals has the limits of single users that are configured.
 	Principals map[events.Principal]Override
-	// Override returns what was set for a user while the service runs. It comes
-	// before Principals. May be nil.
+	// Override returns the limits that were set for a user at run time. They take
+	// precedence over Principals. May be nil.
 	Override func(context.Context, events.Principal) (Override, error)
 }
 
-// Of returns the limits of a user, whoever may do everything being under none.
+// Of returns the limits of a user; administrators have none.
 func (p *Policy) Of(ctx context.Context, user events.User) (Limits, error) {
 	if p == nil || user.Admin {
 		return Limits{}, nil
@@ -119,8 +117,8 @@ func (p *Policy) Of(ctx context.Context, user events.User) (Limits, error) {
 	return o.on(limits), err
 }
 
-// Parse reads a limit of a kind as flags have it: a size with its unit, a time,
-// or a number. 0 and "unlimited" lift it.
+// Parse reads a limit of a kind as written in flags: a size with its unit, a duration,
+// or a number. Both 0 and "unlimited" mean no limit.
 func Parse(k Kind, text string) (n int64, err error) {
 	if text == "unlimited" {
 		return 0, nil
@@ -140,14 +138,14 @@ func Parse(k Kind, text string) (n int64, err error) {
 		n, err = strconv.ParseInt(text, 10, 64)
 	}
 	if err != nil || n < 0 {
-		return 0, fault.Errorf(fault.Invalid, "%q is no limit of %s: write it as %s, or as 0 for none", text, k, examples[k])
+		return 0, fault.Errorf(fault.Invalid, "%q is not a limit for %s: write it as %s, or as 0 for none", text, k, examples[k])
 	}
 	return n, nil
 }
 
 var examples = [kinds]string{Bytes: "50GiB or 500MB", Documents: "100000", Folders: "1000", Shares: "1000", Imports: "500", Search: "30s", Changed: "16MiB"}
 
-// Show writes an amount of a kind for people.
+// Show formats an amount of a kind for people.
 func (k Kind) Show(n int64) string {
 	switch k {
 	case Bytes, Changed:
@@ -158,7 +156,7 @@ func (k Kind) Show(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// ShowLimit is Show of a limit.
+// ShowLimit is like Show, but formats 0 as "unlimited".
 func (k Kind) ShowLimit(n int64) string {
 	if n == 0 {
 		return "unlimited"
@@ -166,7 +164,7 @@ func (k Kind) ShowLimit(n int64) string {
 	return k.Show(n)
 }
 
-// ParseOverride reads PRINCIPAL=KIND=VALUE,… of a configuration.
+// ParseOverride reads the limits of one user, written as PRINCIPAL=KIND=VALUE,…
 func ParseOverride(text string) (events.Principal, Override, error) {
 	principal, list, ok := strings.Cut(text, "=")
 	p, o := events.Principal(principal), Override{}
@@ -177,7 +175,7 @@ func ParseOverride(text string) (events.Principal, Override, error) {
 		name, value, _ := strings.Cut(one, "=")
 		k, ok := ParseKind(name)
 		if !ok {
-			return "", nil, fault.Errorf(fault.Invalid, "%q: %q is no limit: there are %s", text, name, strings.Join(names[:], ", "))
+			return "", nil, fault.Errorf(fault.Invalid, "%q: %q is not a limit: the limits are %s", text, name, strings.Join(names[:], ", "))
 		}
 		n, err := Parse(k, value)
 		if err != nil {

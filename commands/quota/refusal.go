@@ -8,22 +8,22 @@ import (
 	"annals/events/fault"
 )
 
-// things are what is counted, in the words of a refusal.
+// things names the kinds in the messages of refusals.
 var things = [kinds]string{
-	Bytes: "stored and in work", Documents: "documents, with files in work", Folders: "folders, with those that files in work are to make",
-	Shares: "entries in permission lists of folders", Imports: "files in work",
+	Bytes: "stored and in progress", Documents: "documents, including files in progress", Folders: "folders, including those to be created for files in progress",
+	Shares: "entries in permission lists of folders", Imports: "files in progress",
 }
 
-// ways are what to do about it.
+// ways says what a user can do about a refusal.
 var ways = [kinds]string{
-	Bytes:     "Delete documents, or ask whoever operates the service for more (annals user quota). What is deleted, and files that failed, count for up to 30 hours",
-	Documents: "Delete documents, or ask whoever operates the service for more (annals user quota)",
-	Folders:   "Delete folders, or ask whoever operates the service for more (annals user quota)",
-	Shares:    "Take entries out of lists, or share with a group; or ask whoever operates the service for more (annals user quota)",
-	Imports:   "Send the rest when some are done; whoever operates the service can raise the limit (annals user quota)",
+	Bytes:     "Delete documents, or ask the operator for more (annals user quota). Deleted documents and failed files count for up to 30 more hours",
+	Documents: "Delete documents, or ask the operator for more (annals user quota)",
+	Folders:   "Delete folders, or ask the operator for more (annals user quota)",
+	Shares:    "Remove entries from permission lists, or share with a group; or ask the operator for more (annals user quota)",
+	Imports:   "Send the rest when some are done; the operator can raise the limit (annals user quota)",
 }
 
-// busy is when to try again while too many files are in work.
+// busy is after how long to try again if too many files are in progress.
 const busy = 15 * time.Second
 
 func (h *Hold) refuse(k Kind, has, wants int64) error {
@@ -31,16 +31,16 @@ func (h *Hold) refuse(k Kind, has, wants int64) error {
 	return Refusal(k, has, wants, h.limits[k])
 }
 
-// Refusal is the error that a user is told who has some of a kind, and wants
-// more than the limit.
+// Refusal returns the error for a user who already has some of a kind, and wants more
+// than the limit allows.
 func Refusal(k Kind, has, wants, limit int64) error {
 	more := "there is no room for more"
 	if left := limit - has; left > 0 {
 		more = "there is room for " + k.Show(left) + " more, and this takes more than that"
 	}
 	if k == Imports && wants > limit {
-		return fault.Errorf(fault.TooLarge, "more files come at once than the %s of one user that may be in work: send at most %s at once, and the rest when these files in work are done. "+
-			"Whoever operates the service can raise the limit (annals user quota)", k.Show(limit), k.Show(limit))
+		return fault.Errorf(fault.TooLarge, "one user may have at most %s files in progress, and this upload has more: send at most %s at once, and the rest when those are done. "+
+			"The operator can raise the limit (annals user quota)", k.Show(limit), k.Show(limit))
 	}
 	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), things[k], k.Show(limit), more, ways[k])
 	if k == Imports && wants <= limit {
@@ -49,12 +49,12 @@ func Refusal(k Kind, has, wants, limit int64) error {
 	return fault.Errorf(fault.TooLarge, "%s", text)
 }
 
-// refuseSpace tells only what is in a folder's limits: its user may not see all
-// that lies there.
+// refuseSpace names only the limit of a folder, not its usage, because the user may not
+// be allowed to see all that is in it.
 func (h *Hold) refuseSpace(k Kind, p Part) error {
 	h.refused(k)
 	return fault.Errorf(fault.TooLarge, "there is no room for %s more in folder %q, which may have %s with all below it: "+
-		"delete some of what is there, file it elsewhere, or ask whoever operates the service (--quota-folder-%s)",
+		"delete some of it, use another folder, or ask the operator (--quota-folder-%s)",
 		amount(k, p.Takes[k]), cmp.Or(p.Name, "there"), amount(k, h.ledger.Policy.Folder[k]), k)
 }
 
@@ -65,8 +65,8 @@ func amount(k Kind, n int64) string {
 	return fmt.Sprintf("%s %s", k.Show(n), k)
 }
 
-// refused counts the first refusal of a request alone: what reads an upload may
-// ask again after an error.
+// refused counts only the first refusal of a request, because the reader of an upload
+// may try again after an error.
 func (h *Hold) refused(k Kind) {
 	if h.over == nil {
 		h.ledger.refused(k)

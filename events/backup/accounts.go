@@ -14,13 +14,13 @@ import (
 	"annals/events/fault"
 )
 
-// accountsPrefix begins the names of copies of the account store. The rest hangs
-// on their bytes, so that a new one comes beside the one that the manifest
-// names.
+// accountsPrefix is the prefix of the names of account store copies. The rest of
+// the name is a digest of the copy's bytes, so a new copy never overwrites the one
+// that the manifest names.
 const accountsPrefix = "accounts-"
 
-// copyAccounts copies the account store, by a temporary file: its copy has to be
-// a file, and its name in the place hangs on its bytes.
+// copyAccounts copies the account store. It writes to a temporary file first,
+// because the name of the copy depends on its bytes.
 func (t *taking) copyAccounts(ctx context.Context) (err error) {
 	t.now.Accounts = nil
 	if t.Accounts == nil {
@@ -62,8 +62,8 @@ func (t *taking) copyAccounts(ctx context.Context) (err error) {
 	return nil
 }
 
-// removeOldAccounts removes the copies before this one: who was deleted from
-// the accounts is to be forgotten.
+// removeOldAccounts removes earlier copies: deleted users must not stay in a
+// backup.
 func (t *taking) removeOldAccounts(ctx context.Context) error {
 	files, err := t.Place.Files(ctx, "")
 	for name := range files {
@@ -75,8 +75,7 @@ func (t *taking) removeOldAccounts(ctx context.Context) error {
 	return err
 }
 
-// copyTo copies a file of the backup in a place to w and returns an error
-// unless it is as it was written.
+// copyTo copies a file of the backup to w, and returns an error if it is corrupt.
 func (f *File) copyTo(ctx context.Context, p Place, w io.Writer) error {
 	in, err := p.Open(ctx, f.Name)
 	if err != nil {

@@ -1,15 +1,17 @@
-// Package backup copies a log, its originals and the accounts to a place, beside
-// the running service, and gives them back from it. A place is a folder, or the
-// prefix of a bucket of S3.
+// Package backup copies a log, its originals and the accounts to a Place while the
+// service runs, and restores them. A Place is a folder, or a prefix of a bucket in
+// S3. It contains:
 //
-// The place holds manifest.json; the events in log/, as segments that are
-// never changed: gzip of records, each after its length; the originals by the
-// SHA-256 of their bytes in originals/; and a copy of the account store. A
-// backup into a place that holds one already adds what is new. Nothing is
-// kept in memory that grows with events or documents.
+//   - manifest.json, written last
+//   - log/, the events in immutable segments: gzip of length-prefixed records
+//   - originals/, named by the SHA-256 of their bytes
+//   - a copy of the account store
 //
-// It imports events, events/fault, events/originals and events/s3, nothing else
-// of ours.
+// A backup into a Place that already holds one only adds what is new. Memory does
+// not grow with the number of events or documents.
+//
+// The package imports events, events/fault, events/originals and events/s3, and no
+// other package of this module.
 package backup
 
 import (
@@ -25,13 +27,12 @@ import (
 	"annals/events/originals"
 )
 
-// segmentBytes is how much a segment holds, give or take one read, before it is
-// compressed; in tests it is less. A backup that is cut off has to take up again
-// at most one segment.
+// segmentBytes is the approximate size of a segment before compression. An
+// interrupted backup repeats at most one segment. Tests set it lower.
 var segmentBytes int64 = 16 << 20
 
-// maxLost bounds the originals that are missing. More cannot be an accident: the
-// store is another log's.
+// maxLost is how many missing originals a backup tolerates. If more are missing, the
+// store probably belongs to another log.
 const maxLost = 1000
 
 // Backup is what Run copies, and where to.
@@ -40,47 +41,45 @@ type Backup struct {
 	Program   string // version of this program
 	Log       *events.Log
 	Originals originals.Store
-	// Accounts writes a copy of the account store to a new file; nil where
-	// there is none, and never was.
+	// Accounts writes a copy of the account store to a new file. It is nil if the
+	// service never had accounts.
 	Accounts func(ctx context.Context, path string) error
-	// Prune also removes originals from the place that nothing in the log
-	// needs any more.
+	// Prune also removes originals that the log no longer needs from the backup.
 	Prune bool
-	// Progress is told how far each step is.
+	// Progress is called with the progress of each step.
 	Progress func(step string, done, total int64)
 }
 
 // taking is one call of Run.
 type taking struct {
 	*Backup
-	was    *Manifest       // of the last backup that was whole
-	now    *Manifest       // of this one, as far as it is
-	begun  Count           // originals that counted when it began
-	upTo   events.Position // to which the log is copied
+	was    *Manifest       // of the last complete backup
+	now    *Manifest       // of this backup so far
+	begun  Count           // originals that the backup held at the start
+	upTo   events.Position // the log is copied up to here
 	names  *names
 	copier *copier
-	kept   originals.Store // in the place
+	kept   originals.Store // of the backup
 }
 
 // Result is what a backup did.
 type Result struct {
 	Manifest *Manifest
-	Events   int64 // that are new
-	Copied   Count // originals that are new
+	Events   int64 // new ones
+	Copied   Count // new originals
 	Written  int64 // bytes
-	Pruned   int   // originals that were removed
-	Unread   int   // events that may name originals, but cannot be read
+	Pruned   int   // removed originals
+	Unread   int   // events that cannot be read and may name originals
 }
 
-// Run takes a backup: the log up to where it ends when Run begins, at least,
-// the originals that it needs by then, and the accounts. To a place that holds
-// a backup it adds what is new, and goes on with one that was cut off. All that
-// is written is read back before the manifest tells of it.
+// Run backs up the log, at least up to its head when Run begins, the originals that
+// the log needs at that point, and the accounts. It adds to an existing backup and
+// continues an interrupted one. Everything that it writes is read back before the
+// manifest lists it.
 //
-// A place that holds anything else, the backup of another log, accounts where
-// there are none now, or one into which another backup is under way is
-// fault.Conflict. Originals that are
-// needed but lost are no error: the manifest lists them.
+// The error is fault.Conflict if the place is in use by another backup, or holds
+// other files, the backup of another log, or accounts although the service has none
+// now. Missing originals are not an error: the manifest lists them.
 func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 	ctx, release, err := b.Place.Hold(ctx)
 	if err != nil {
@@ -101,11 +100,11 @@ func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 	if b.Prune {
 		r.Pruned, err = t.prune(ctx)
 	}
-	t.tell(&r)
+	t.summary(&r)
 	return r, err
 }
 
-// begin reads what the place holds, and holds it against the log.
+// begin reads the manifest and checks it against the log.
 func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 	t = &taking{Backup: b, names: newNames(b.Log)}
 	if t.was, err = readManifest(ctx, b.Place, manifestFile); fault.Is(err, fault.NotFound) {
@@ -125,7 +124,7 @@ func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 		return nil, fmt.Errorf("back up into %s: %w", b.Place, err)
 	}
 	if b.Accounts == nil && t.was.Accounts != nil {
-		return nil, fault.Errorf(fault.Conflict, "the backup in %s holds accounts, which this one would remove, as there are none now: name the data folder that has them, or another place", b.Place)
+		return nil, fault.Errorf(fault.Conflict, "the backup in %s holds accounts, which this one would remove because the data folder has none: name the data folder that has them, or back up to another place", b.Place)
 	}
 	if t.kept, err = b.Place.Originals(ctx); err != nil {
 		return nil, err
@@ -139,9 +138,9 @@ func (b *Backup) begin(ctx context.Context) (t *taking, err error) {
 	return t, nil
 }
 
-// present returns how many originals the place holds, and an error of kind
-// fault.Conflict where files that it is to hold are gone or cut off: what is
-// added to them would be of no use. It reads none of them.
+// present returns how many originals the backup holds. The error is fault.Conflict if
+// files of the backup are missing or truncated: adding to it would be useless. The
+// contents of files are not read.
 func (t *taking) present(ctx context.Context) (held Count, err error) {
 	sizes, err := t.Place.Files(ctx, logDir)
 	if err != nil {
@@ -149,7 +148,7 @@ func (t *taking) present(ctx context.Context) (held Count, err error) {
 	}
 	for _, s := range t.now.Segments {
 		if size, there := sizes[s.Name]; !there || size != s.Bytes {
-			return held, t.harmed("the segment " + s.Name + " is missing or cut off")
+			return held, t.harmed("the segment " + s.Name + " is missing or truncated")
 		}
 	}
 	if held, err = count(ctx, t.kept); err != nil {
@@ -162,11 +161,11 @@ func (t *taking) present(ctx context.Context) (held Count, err error) {
 }
 
 func (t *taking) harmed(how string) error {
-	return fault.Errorf(fault.Conflict, "the backup in %s is damaged: %s; --verify names all that is, a new place takes another", t.Place, how)
+	return fault.Errorf(fault.Conflict, "the backup in %s is damaged: %s; list all damage with --verify, or back up to a new place", t.Place, how)
 }
 
-// tell says what was done since the last backup that was whole.
-func (t *taking) tell(r *Result) {
+// summary returns what was done since the last complete backup.
+func (t *taking) summary(r *Result) {
 	r.Manifest, r.Events, r.Copied, r.Unread = t.now, t.now.Events-t.was.Events, t.copier.copied, t.names.unread
 	r.Written = r.Copied.Bytes
 	for _, s := range t.now.Segments[len(t.was.Segments):] {
@@ -177,7 +176,8 @@ func (t *taking) tell(r *Result) {
 	}
 }
 
-// markAt returns the event at a position; an empty mark where there is none.
+// markAt returns the mark of the event at a position, an empty one if no event has
+// that position.
 func markAt(ctx context.Context, log *events.Log, p events.Position) (Mark, error) {
 	records, _, err := log.Records(ctx, p-1, 1)
 	if err != nil || len(records) == 0 {
@@ -186,17 +186,16 @@ func markAt(ctx context.Context, log *events.Log, p events.Position) (Mark, erro
 	return Mark{records[0].Position, records[0].ID}, nil
 }
 
-// copyAll copies events and their originals, a segment of them at a time,
-// until nothing is missing up to where the log ended at the start. An original
-// may be gone because its document was deleted meanwhile: the backup then goes
-// on until it holds that too.
+// copyAll copies events and their originals, a segment at a time, up to the log's
+// head at the start. If an original is missing because its document was deleted in
+// the meantime, the backup continues until it includes the deletion.
 func (t *taking) copyAll(ctx context.Context) (err error) {
 	if t.upTo, err = t.Log.Head(ctx); err != nil {
 		return err
 	}
 	lost := t.now.Lost
 	t.now.Lost = nil
-	for _, n := range lost { // it may be back
+	for _, n := range lost { // it may have been uploaded again
 		needed, err := t.names.needs(ctx, n.Stream, t.upTo)
 		if err == nil && needed {
 			err = t.copyOriginal(ctx, n)
@@ -216,8 +215,8 @@ func (t *taking) copyAll(ctx context.Context) (err error) {
 	return t.forgetFound(ctx)
 }
 
-// forgetFound drops what is lost no more: its bytes came in again, with another
-// document.
+// forgetFound removes originals from the list of lost ones if they were uploaded again
+// with another document.
 func (t *taking) forgetFound(ctx context.Context) error {
 	var lost []Named
 	for _, n := range t.now.Lost {
@@ -232,8 +231,8 @@ func (t *taking) forgetFound(ctx context.Context) error {
 	return nil
 }
 
-// copySegment copies the next events with the originals that they name, and
-// writes down that they are there.
+// copySegment copies the next events with the originals that they name, and saves
+// the progress.
 func (t *taking) copySegment(ctx context.Context) error {
 	number := len(t.now.Segments) + 1
 	name := fmt.Sprintf("%s/%06d.gz", logDir, number)
@@ -250,7 +249,7 @@ func (t *taking) copySegment(ctx context.Context) error {
 			}
 		}
 		for _, r := range slices.Backward(records) {
-			if !events.IsText(r.Stream) { // which may be removed from the log
+			if !events.IsText(r.Stream) { // compaction may remove texts
 				t.now.Last = Mark{r.Position, r.ID}
 				break
 			}
@@ -271,7 +270,7 @@ func (t *taking) copySegment(ctx context.Context) error {
 	return t.now.write(ctx, t.Place, progressFile)
 }
 
-// writeSegment writes the events that come next into a file of that name.
+// writeSegment writes the next events to a file.
 func (t *taking) writeSegment(ctx context.Context, name string) (made Segment, err error) {
 	err = t.Place.Write(ctx, name, func(to io.Writer) error {
 		w, err := newSegmentWriter(to, name, t.now.Digest)
@@ -289,14 +288,14 @@ func (t *taking) writeSegment(ctx context.Context, name string) (made Segment, e
 	return made, err
 }
 
-// copyEvents writes a page of events and returns how far it is.
+// copyEvents writes a page of events and returns the last position.
 func (t *taking) copyEvents(ctx context.Context, w *segmentWriter, after events.Position) (events.Position, error) {
 	records, through, err := t.Log.Records(ctx, after, page)
 	if err != nil {
 		return after, err
 	}
 	if len(records) == 0 {
-		return after, fault.Errorf(fault.Internal, "the log ended at position %d, and holds nothing after %d now", t.upTo, after)
+		return after, fault.Errorf(fault.Internal, "the log ended at position %d before, and now has no events after %d", t.upTo, after)
 	}
 	for _, r := range records {
 		if r.Position > t.upTo {
@@ -310,7 +309,7 @@ func (t *taking) copyEvents(ctx context.Context, w *segmentWriter, after events.
 	return min(through, t.upTo), nil
 }
 
-// copyOriginal copies an original that the log needs up to where it is copied.
+// copyOriginal copies an original that the events copied so far need.
 func (t *taking) copyOriginal(ctx context.Context, n Named) error {
 	err := t.copier.copy(ctx, n)
 	var lost *lostError
@@ -337,7 +336,7 @@ func (t *taking) copyOriginal(ctx context.Context, n Named) error {
 	return nil
 }
 
-// finish copies the accounts, and makes the backup count.
+// finish copies the accounts, and writes the manifest.
 func (t *taking) finish(ctx context.Context) (err error) {
 	if err := t.copyAccounts(ctx); err != nil {
 		return err

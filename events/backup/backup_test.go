@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
 )
 
-func TestWhatIsRestoredIsWhatWasBackedUp(t *testing.T) {
+func TestRestoreEqualsBackup(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		twice := v.file(v.folder, "glass")
@@ -45,7 +45,7 @@ func TestWhatIsRestoredIsWhatWasBackedUp(t *testing.T) {
 	})
 }
 
-func TestALogWithoutEventsIsBackedUp(t *testing.T) {
+func TestBackupOfEmptyLog(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.log = events.NewLog(memory.New())
 		v.mustBackUp()
@@ -55,7 +55,7 @@ func TestALogWithoutEventsIsBackedUp(t *testing.T) {
 	})
 }
 
-func TestABackupAddsWhatIsNewAndKeepsWhatIsThere(t *testing.T) {
+func TestBackupIsIncremental(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.mustBackUp()
@@ -77,7 +77,7 @@ func TestABackupAddsWhatIsNewAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestABackupGoesOnAfterTextsWereRemoved(t *testing.T) {
+func TestBackupContinuesAfterCompaction(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		text := events.TextStream(uuid.New(), 0)
@@ -96,7 +96,7 @@ func TestABackupGoesOnAfterTextsWereRemoved(t *testing.T) {
 	})
 }
 
-func TestTheBackupOfAnotherLogIsRefused(t *testing.T) {
+func TestBackupOfOtherLogIsRefused(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.mustBackUp()
@@ -115,7 +115,7 @@ func TestTheBackupOfAnotherLogIsRefused(t *testing.T) {
 	})
 }
 
-func TestOneBackupAtATimeWorksInAPlace(t *testing.T) {
+func TestHoldExcludesOtherBackups(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		b := v.backup()
@@ -135,7 +135,7 @@ func TestOneBackupAtATimeWorksInAPlace(t *testing.T) {
 	})
 }
 
-func TestAccountsThatAreMissingAreNotForgotten(t *testing.T) {
+func TestBackupRefusesMissingAccounts(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.mustBackUp()

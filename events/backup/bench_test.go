@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/backup"
 	"annals/events/originals"
 	"annals/events/sqlite"
+
+	"github.com/google/uuid"
 )
 
 // benchEvents is how many events are backed up; ANNALS_BENCH_EVENTS says

@@ -12,23 +12,22 @@ import (
 	"annals/events/s3"
 )
 
-// Bucket is a place in a bucket of S3. What is written is gathered in a
-// temporary file first: a segment, or as many originals as are copied at once.
-// A backup that begins while another is read takes nothing of it but the
-// accounts, which it replaces, and what it prunes: the reader is told so.
+// Bucket is a Place in a bucket of S3. Everything is written to a temporary file
+// first: one segment, or one batch of originals. A backup may begin while another
+// process reads the Place. It removes only the accounts, which it replaces, and the
+// originals that it prunes; a reader that needs those fails.
 type Bucket struct {
 	bucket  *s3.Bucket
-	scratch string // local folder, while the place is held
+	scratch string // local folder while the lease is held
 }
 
-// NewBucket returns the place below a bucket's prefix.
+// NewBucket returns the Place below a bucket's prefix.
 func NewBucket(b *s3.Bucket) *Bucket { return &Bucket{bucket: b} }
 
 func (b *Bucket) String() string { return b.bucket.String() }
 
-// Hold writes an object that says so, and goes on to as long as it holds the
-// place. A place whose holder was killed is free after two minutes, by the
-// server's clock.
+// Hold acquires a lease, kept in an object, and renews it until release. The lease of
+// a killed process expires after two minutes by the server's clock.
 func (b *Bucket) Hold(ctx context.Context) (held context.Context, release func() error, err error) {
 	l := newLock(b.bucket)
 	if err := l.take(ctx); err != nil {
@@ -41,19 +40,19 @@ func (b *Bucket) Hold(ctx context.Context) (held context.Context, release func()
 	return held, func() error { return errors.Join(os.RemoveAll(b.scratch), free()) }, nil
 }
 
-// Share looks whether somebody holds the place.
+// Share checks that no backup is in progress.
 func (b *Bucket) Share(ctx context.Context) (release func() error, err error) {
 	state, err := newLock(b.bucket).look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if state.held() {
-		return nil, fault.Errorf(fault.Conflict, "a backup into %s is under way, or was cut off: %s", b, state)
+		return nil, fault.Errorf(fault.Conflict, "a backup into %s is in progress, or was interrupted: %s", b, state)
 	}
 	return func() error { return nil }, nil
 }
 
-// Open opens an object.
+// Open opens an object for reading.
 func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	o, err := b.bucket.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
@@ -65,7 +64,7 @@ func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return o, nil
 }
 
-// Write writes a temporary file and puts it to its name.
+// Write writes a temporary file and uploads it.
 func (b *Bucket) Write(ctx context.Context, name string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(b.scratch, "")
 	if err != nil {
@@ -82,10 +81,10 @@ func (b *Bucket) Write(ctx context.Context, name string, write func(io.Writer) e
 	return b.bucket.Put(ctx, name, f, info.Size())
 }
 
-// Remove removes an object.
+// Remove deletes an object.
 func (b *Bucket) Remove(ctx context.Context, name string) error { return b.bucket.Remove(ctx, name) }
 
-// Files lists a folder.
+// Files returns the sizes of the objects of a folder by their names.
 func (b *Bucket) Files(ctx context.Context, folder string) (map[string]int64, error) {
 	sizes := make(map[string]int64)
 	for o, err := range b.bucket.List(ctx, folder, false) {

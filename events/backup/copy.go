@@ -11,8 +11,8 @@ import (
 	"annals/events/originals"
 )
 
-// What is staged before it is committed together, which shares the waiting for
-// the disk.
+// Limits of a batch of originals. They are staged and then committed together, so
+// that they share the wait for the disk.
 const (
 	groupFiles = 64
 	groupBytes = 64 << 20
@@ -22,23 +22,22 @@ const (
 // wrote.
 type copier struct {
 	from, to originals.Store
-	// doubtful says that the other store holds originals that perhaps nobody
-	// has read back: the program died, or they came out otherwise.
+	// doubtful means that the other store may hold originals that were never read
+	// back, or are corrupt.
 	doubtful bool
 	staged   []originals.Staged
-	bytes    int64 // of what is staged
+	bytes    int64 // staged
 	copied   Count
 }
 
-// lostError says that the store to copy from does not hold an original as it
-// came.
+// lostError means that an original is missing from the source or corrupt there.
 type lostError struct{ err error }
 
 func (l *lostError) Error() string { return l.err.Error() }
 func (l *lostError) Unwrap() error { return l.err }
 
-// copy copies an original, unless the other store holds it. It is there for
-// certain after flush.
+// copy copies an original unless the other store already holds it. The copy is
+// durable after flush.
 func (c *copier) copy(ctx context.Context, n Named) error {
 	if slices.ContainsFunc(c.staged, func(s originals.Staged) bool { return s.SHA256() == n.SHA256 }) {
 		return nil
@@ -46,8 +45,8 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	switch err := c.has(ctx, n); {
 	case err == nil:
 		return nil
-	case c.doubtful && fault.Is(err, fault.Internal): // damaged: committed anew it is whole
-	case fault.Is(err, fault.Invalid): // no SHA-256 at all
+	case c.doubtful && fault.Is(err, fault.Internal): // corrupt: committing it again repairs it
+	case fault.Is(err, fault.Invalid): // the name is not a SHA-256
 		return &lostError{err}
 	case !fault.Is(err, fault.NotFound):
 		return err
@@ -64,7 +63,7 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	return c.flush(ctx)
 }
 
-// has returns no error if the other store holds an original that counts.
+// has returns nil if the other store holds an original that need not be copied again.
 func (c *copier) has(ctx context.Context, n Named) error {
 	if c.doubtful {
 		return originals.Verify(ctx, c.to, n.SHA256, n.Size, true)
@@ -83,19 +82,19 @@ func (c *copier) stage(ctx context.Context, n Named) (originals.Staged, error) {
 	defer original.Close()
 	s, err := c.to.Stage(ctx, original, n.Size)
 	if fault.Is(err, fault.TooLarge) {
-		return nil, &lostError{fmt.Errorf("the original %s has more than its %d bytes", n.SHA256, n.Size)}
+		return nil, &lostError{fmt.Errorf("the original %s has more than the expected %d bytes", n.SHA256, n.Size)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copy the original %s: %w", n.SHA256, err)
 	}
 	if s.SHA256() != n.SHA256 || s.Size() != n.Size {
-		err := &lostError{fmt.Errorf("the original %s has %d bytes with the SHA-256 %s", n.SHA256, s.Size(), s.SHA256())}
+		err := &lostError{fmt.Errorf("the original %s is corrupt: it has %d bytes with the SHA-256 %s", n.SHA256, s.Size(), s.SHA256())}
 		return nil, errors.Join(err, s.Discard())
 	}
 	return s, nil
 }
 
-// flush commits what is staged, and reads it back.
+// flush commits the staged originals and reads them back.
 func (c *copier) flush(ctx context.Context) error {
 	if err := originals.CommitAll(ctx, c.staged); err != nil {
 		return err
@@ -111,7 +110,7 @@ func (c *copier) flush(ctx context.Context) error {
 	return nil
 }
 
-// discard throws away what is staged.
+// discard discards the staged originals.
 func (c *copier) discard() error {
 	var errs []error
 	for _, s := range c.staged {
@@ -121,7 +120,7 @@ func (c *copier) discard() error {
 	return errors.Join(errs...)
 }
 
-// has returns no error if a store holds an original.
+// has returns nil if a store holds an original.
 func has(ctx context.Context, s originals.Store, sha256 string) error {
 	original, err := s.Open(ctx, sha256)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/gofrs/flock"
-
 	"annals/events/fault"
 	"annals/events/originals"
+
+	"github.com/gofrs/flock"
 )
 
-// Folder is a place in the file system, by its path. While a backup is read no
-// other begins.
+// Folder is a Place in the file system, by its path. No backup can begin while it is
+// being read.
 type Folder string
 
 func (f Folder) String() string { return string(f) }
@@ -38,7 +38,7 @@ func (f Folder) Hold(ctx context.Context) (held context.Context, release func() 
 	if held, err := lock.TryLock(); err != nil {
 		return nil, nil, fmt.Errorf("lock the folder of the backup: %w", err)
 	} else if !held {
-		return nil, nil, fault.Errorf(fault.Conflict, "another backup or restore works with %s at this moment", f)
+		return nil, nil, fault.Errorf(fault.Conflict, "another backup or restore is using %s: wait until it ends", f)
 	}
 	if err := os.MkdirAll(f.within(logDir), 0o700); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("make the folder of segments: %w", err), lock.Unlock())
@@ -57,16 +57,16 @@ func (f Folder) refuseForeign() error {
 		if e.Name() == lockFile || e.Name() == manifestFile {
 			return nil
 		}
-		foreign = foreign || e.Name() != "lost+found" // a file system's own
+		foreign = foreign || e.Name() != "lost+found" // of the file system
 	}
 	if foreign {
-		return fault.Errorf(fault.Conflict, "%s is not empty, and holds no backup", f)
+		return fault.Errorf(fault.Conflict, "%s is not empty and is not a backup", f)
 	}
 	return nil
 }
 
-// Share keeps backups, but not other readers, from the folder. Where there is
-// no lock file nobody can be writing: it is the first that a backup makes.
+// Share excludes backups, but not other readers. Without a lock file no backup runs:
+// creating it is the first step of a backup.
 func (f Folder) Share(context.Context) (release func() error, err error) {
 	lock := flock.New(f.within(lockFile), flock.SetFlag(os.O_RDONLY))
 	held, err := lock.TryRLock()
@@ -76,12 +76,12 @@ func (f Folder) Share(context.Context) (release func() error, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("lock the folder of the backup: %w", err)
 	case !held:
-		return nil, fault.Errorf(fault.Conflict, "a backup into %s is under way", f)
+		return nil, fault.Errorf(fault.Conflict, "a backup into %s is in progress: wait until it ends", f)
 	}
 	return lock.Unlock, nil
 }
 
-// Open opens a file.
+// Open opens a file for reading.
 func (f Folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	file, err := os.Open(f.within(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (f Folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// Write writes a file beside its name and moves it there.
+// Write writes a temporary file in the same folder and renames it.
 func (f Folder) Write(_ context.Context, name string, write func(io.Writer) error) error {
 	partial := f.within(name) + ".partial"
 	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -113,7 +113,7 @@ func (f Folder) Write(_ context.Context, name string, write func(io.Writer) erro
 	return f.sync(path.Dir(name))
 }
 
-// sync makes what a folder holds durable.
+// sync makes a folder's entries durable.
 func (f Folder) sync(folder string) error {
 	file, err := os.Open(f.within(folder))
 	if err != nil {
@@ -122,7 +122,7 @@ func (f Folder) sync(folder string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// Remove removes a file.
+// Remove deletes a file.
 func (f Folder) Remove(_ context.Context, name string) error {
 	if err := os.Remove(f.within(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -130,7 +130,7 @@ func (f Folder) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Files reads a folder.
+// Files returns the sizes of the files of a folder by their names.
 func (f Folder) Files(_ context.Context, folder string) (map[string]int64, error) {
 	entries, err := os.ReadDir(f.within(folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -172,7 +172,7 @@ func flip(g ground, name string, at int) {
 	g.write(name, content)
 }
 
-// lie makes a manifest tell another digest of the whole than of its parts.
+// lie gives a manifest a digest that does not match its parts.
 func lie(g ground) {
 	before, after, _ := strings.Cut(string(g.read("manifest.json")), `"digest": "`)
 	g.write("manifest.json", []byte(before+`"digest": "`+strings.Repeat("0", 64)+after[64:]))

@@ -8,39 +8,41 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events/fault"
 	"annals/events/s3"
+
+	"github.com/google/uuid"
 )
 
-// renewal is how often who holds a bucket says so; tests say it oftener.
+// renewal is the interval at which the lease of a bucket is renewed. Tests set it
+// lower.
 var renewal = 20 * time.Second
 
-// stale is how long after that was said last another may take the bucket.
+// stale is the time after the last renewal at which the lease expires.
 const stale = 2 * time.Minute
 
-// tries is how often the object is written where no reply comes.
+// tries is how many times a write of the object is attempted if the server does not
+// reply.
 const tries = 3
 
-// maxLock bounds the object that says who holds a bucket.
+// maxLock bounds the object that holds the lease.
 const maxLock = 64 << 10
 
-// lock holds a bucket by an object that says who holds it. It is only ever
-// written in place of what was read: of two who write at once one wins. When
-// nobody holds the bucket the object says that.
+// lock is a lease of a bucket, kept in an object that names the holder. The object
+// is only replaced if its ETag matches, so only one of two concurrent writers
+// succeeds. Release marks the bucket as free in the object.
 type lock struct {
 	bucket *s3.Bucket
 	owner  uuid.UUID
-	etag   string // of the object as we wrote it
+	etag   string // of the object as this process wrote it
 }
 
-// holding is what the object says.
+// holding is the content of the object.
 type holding struct {
 	Owner   uuid.UUID `json:"owner"`
 	Host    string    `json:"host,omitempty"`
 	Process int       `json:"process,omitempty"`
-	Time    time.Time `json:"time"` // by the owner's clock, so that each has an ETag of its own
+	Time    time.Time `json:"time"` // by the owner's clock; gives each write its own ETag
 	Free    bool      `json:"free,omitempty"`
 
 	there bool
@@ -50,16 +52,16 @@ type holding struct {
 
 func (h holding) held() bool { return h.there && !h.Free && h.age < stale }
 
-// String says who holds the bucket.
+// String describes the holder.
 func (h holding) String() string {
-	return fmt.Sprintf("process %d on %q said so %s ago, and counts for %s", h.Process, h.Host, h.age.Round(time.Second), stale)
+	return fmt.Sprintf("process %d on %q renewed its lease %s ago, which expires after %s", h.Process, h.Host, h.age.Round(time.Second), stale)
 }
 
 func newLock(b *s3.Bucket) *lock { return &lock{bucket: b, owner: uuid.New()} }
 
-// look reads who holds the bucket.
+// look reads the lease.
 func (l *lock) look(ctx context.Context) (h holding, err error) {
-	text, info, told, err := l.bucket.Load(ctx, lockFile, maxLock)
+	text, info, now, err := l.bucket.Load(ctx, lockFile, maxLock)
 	if fault.Is(err, fault.NotFound) {
 		return h, nil
 	}
@@ -67,25 +69,25 @@ func (l *lock) look(ctx context.Context) (h holding, err error) {
 		return h, err
 	}
 	if err := json.Unmarshal(text, &h); err != nil {
-		return h, fault.Errorf(fault.Conflict, "%s/%s is not what a backup writes: %w", l.bucket, lockFile, err)
+		return h, fault.Errorf(fault.Conflict, "%s/%s was not written by a backup: %w", l.bucket, lockFile, err)
 	}
-	h.there, h.etag, h.age = true, info.ETag, told.Sub(info.Modified)
+	h.there, h.etag, h.age = true, info.ETag, now.Sub(info.Modified)
 	return h, nil
 }
 
-// take takes the bucket, unless another holds it or it holds anything but a
-// backup.
+// take acquires the lease, unless another process holds it or the bucket contains
+// anything but a backup.
 func (l *lock) take(ctx context.Context) error {
 	for try := 1; ; try++ {
 		h, err := l.look(ctx)
 		switch {
 		case err != nil:
 			return err
-		case h.there && h.Owner == l.owner: // we wrote it, and did not hear so
+		case h.there && h.Owner == l.owner: // this process wrote it, but the reply was lost
 			l.etag = h.etag
 			return l.prove(ctx)
 		case h.held():
-			return fault.Errorf(fault.Conflict, "another backup works with %s, or was cut off: %s", l.bucket, h)
+			return fault.Errorf(fault.Conflict, "another backup is using %s, or was interrupted: %s", l.bucket, h)
 		case !h.there:
 			if err := l.refuseForeign(ctx); err != nil {
 				return err
@@ -96,7 +98,7 @@ func (l *lock) take(ctx context.Context) error {
 		case err == nil:
 			return l.prove(ctx)
 		case fault.Is(err, fault.Conflict):
-			return fault.Errorf(fault.Conflict, "another backup has just begun to work with %s", l.bucket)
+			return fault.Errorf(fault.Conflict, "another backup has just begun to use %s", l.bucket)
 		case !fault.Is(err, fault.Unavailable) || try == tries:
 			return err
 		}
@@ -111,15 +113,15 @@ func (l *lock) refuseForeign(ctx context.Context) error {
 	}
 	for _, err := range l.bucket.List(ctx, "", true) {
 		if err == nil {
-			err = fault.Errorf(fault.Conflict, "%s is not empty, and holds no backup", l.bucket)
+			err = fault.Errorf(fault.Conflict, "%s is not empty and is not a backup", l.bucket)
 		}
 		return err
 	}
 	return nil
 }
 
-// prove returns an error unless the server refuses to write what is there
-// already: one that knows no conditions would let two in.
+// prove returns an error unless the server supports conditional writes. Without them
+// two backups could run at once.
 func (l *lock) prove(ctx context.Context) error {
 	etag := l.etag
 	switch err := l.write(ctx, "", false); {
@@ -130,15 +132,15 @@ func (l *lock) prove(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		fault.Errorf(fault.Invalid, "the server of %s heeds no conditions of writes (If-None-Match), by which backups are kept apart: use another, or back up into a folder", l.bucket),
+		fault.Errorf(fault.Invalid, "the server of %s ignores conditional writes (If-None-Match), which keep backups apart: use another server, or back up into a folder", l.bucket),
 		l.write(ctx, l.etag, true))
 }
 
-// write says that the bucket is held by us, or free, if the object is the one
-// with this ETag.
+// write replaces the lease, with one of this process or a free one, if its ETag is
+// still etag.
 func (l *lock) write(ctx context.Context, etag string, free bool) error {
 	h := holding{Owner: l.owner, Process: os.Getpid(), Time: time.Now().UTC(), Free: free}
-	h.Host, _ = os.Hostname() // for people alone
+	h.Host, _ = os.Hostname() // only shown to operators
 	text, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -150,9 +152,9 @@ func (l *lock) write(ctx context.Context, etag string, free bool) error {
 	return err
 }
 
-// keep renews what was taken until release is called. The context that it
-// returns ends where that fails for so long that another may take the bucket
-// soon, or where one has; release then says so.
+// keep renews the lease until release is called. The returned context is cancelled if
+// the lease was lost, or could not be renewed and may expire; release then returns
+// the error.
 func (l *lock) keep(ctx context.Context) (held context.Context, release func() error) {
 	held, lose := context.WithCancelCause(ctx)
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -166,7 +168,7 @@ func (l *lock) keep(ctx context.Context) (held context.Context, release func() e
 		if err := context.Cause(held); err != nil && !errors.Is(err, errReleased) && ctx.Err() == nil {
 			return err
 		}
-		// Also where ctx has ended: the next backup is not to wait.
+		// Release even if ctx has ended, so that the next backup need not wait.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		return l.say(ctx, true)
@@ -175,7 +177,7 @@ func (l *lock) keep(ctx context.Context) (held context.Context, release func() e
 
 var errReleased = errors.New("the bucket was released")
 
-// renew returns why it ended.
+// renew renews the lease until ctx ends or it is lost, and returns why.
 func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 	tick := time.NewTicker(renewal)
 	defer tick.Stop()
@@ -187,7 +189,7 @@ func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		begun := time.Now() // the server's clock may have gone on since it wrote
+		begun := time.Now() // before the request: the lease runs from when the server received it, or later
 		saying, cancel := context.WithTimeout(ctx, stale/4)
 		err := l.say(saying, false)
 		cancel()
@@ -195,12 +197,12 @@ func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 		case err == nil:
 			last = begun
 		case fault.Is(err, fault.Conflict), time.Since(last) > stale*3/4:
-			return fault.Errorf(fault.KindOf(err), "the backup does not hold %s any more: %w", l.bucket, err)
+			return fault.Errorf(fault.KindOf(err), "the backup has lost its lease of %s: %w", l.bucket, err)
 		}
 	}
 }
 
-// say writes the object anew, also where we did not hear that we wrote it.
+// say writes the object again, even if the reply to an earlier write was lost.
 func (l *lock) say(ctx context.Context, free bool) error {
 	for try := 1; ; try++ {
 		err := l.write(ctx, l.etag, free)

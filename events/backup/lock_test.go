@@ -24,7 +24,7 @@ func newServed(t *testing.T) (*vault, *s3test.Server) {
 
 const anotherHolds = `{"owner":"6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11","host":"elsewhere","process":7,"time":"2026-01-02T03:04:05Z"}`
 
-// later has a server tell a time that is later.
+// later makes a server's clock run ahead.
 func later(d time.Duration) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w.Header().Set("Date", time.Now().Add(d).UTC().Format(http.TimeFormat))
@@ -34,7 +34,7 @@ func later(d time.Duration) func(http.ResponseWriter, *http.Request, http.Handle
 
 func isLock(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/backup.lock") }
 
-func TestABucketWhoseHolderWasKilledIsFreeInAWhile(t *testing.T) {
+func TestLeaseOfKilledHolderExpires(t *testing.T) {
 	t.Parallel()
 	v, server := newServed(t)
 	v.file(v.folder, "lamp")
@@ -60,7 +60,7 @@ func TestABucketWhoseHolderWasKilledIsFreeInAWhile(t *testing.T) {
 	v.wantBackedUp("lamp", "oil")
 }
 
-func TestABackupThatNoLongerHoldsItsBucketEnds(t *testing.T) {
+func TestBackupEndsWhenLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	v, server := newServed(t)
 	v.file(v.folder, "lamp")
@@ -80,7 +80,7 @@ func TestABackupThatNoLongerHoldsItsBucketEnds(t *testing.T) {
 			<-r.Context().Done()
 		})
 	}
-	if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "does not hold") {
+	if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "lost its lease") {
 		t.Errorf("Backup.Run = %v, want that the bucket is lost", err)
 	}
 	server.Intercept(nil)
@@ -89,7 +89,7 @@ func TestABackupThatNoLongerHoldsItsBucketEnds(t *testing.T) {
 	}
 }
 
-func TestABucketIsHeldThoughTheReplyWasLost(t *testing.T) {
+func TestLeaseSurvivesLostReply(t *testing.T) {
 	t.Parallel()
 	v, server := newServed(t)
 	v.file(v.folder, "lamp")
@@ -115,7 +115,7 @@ func TestABucketIsHeldThoughTheReplyWasLost(t *testing.T) {
 	}
 }
 
-func TestAServerThatHeedsNoConditionsIsRefused(t *testing.T) {
+func TestServerWithoutConditionalWritesIsRefused(t *testing.T) {
 	t.Parallel()
 	v, server := newServed(t)
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -128,7 +128,7 @@ func TestAServerThatHeedsNoConditionsIsRefused(t *testing.T) {
 	}
 }
 
-func TestOfBackupsThatBeginAtOnceOneWorks(t *testing.T) {
+func TestConcurrentBackupsOneWins(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		const n = 8
@@ -154,7 +154,7 @@ func TestOfBackupsThatBeginAtOnceOneWorks(t *testing.T) {
 	})
 }
 
-func TestABackupGoesOnOnceTheServerIsBack(t *testing.T) {
+func TestBackupContinuesAfterOutage(t *testing.T) {
 	t.Parallel()
 	v, server := newServed(t)
 	v.file(v.folder, "lamp")
@@ -173,7 +173,7 @@ func TestABackupGoesOnOnceTheServerIsBack(t *testing.T) {
 	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Backup.Run while the server goes away = %v", err)
 	}
-	server.Intercept(later(3 * time.Minute)) // it could not be told that the bucket is free
+	server.Intercept(later(3 * time.Minute)) // it could not be known that the bucket is free
 	if _, err := restore(t, v.at.place()); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Restore.Run of half a backup = %v", err)
 	}
@@ -194,7 +194,7 @@ func TestABackupGoesOnOnceTheServerIsBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadBackOtherwiseDoesNotCount(t *testing.T) {
+func TestCorruptCopyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"/log/000001.gz", "/originals/" + sum("lamp")} {
 		v, server := newServed(t)

@@ -7,31 +7,31 @@ import (
 	"io"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/fault"
+
+	"github.com/google/uuid"
 )
 
-// Names in the place of a backup.
+// Names of files and folders of a backup.
 const (
 	manifestFile = "manifest.json"
-	progressFile = "progress.json" // the manifest so far of a backup under way
+	progressFile = "progress.json" // the manifest of a backup in progress
 	lockFile     = "backup.lock"
 	logDir       = "log"
 	originalsDir = "originals"
 )
 
-// format is the version of how a backup is laid out.
+// format is the version of the layout of backups.
 const format = 1
 
-// Manifest says what a backup holds. It is written last, whole or not at all,
-// when all that it names is durable and was read back.
+// Manifest lists the contents of a backup. It is written last and atomically, after
+// everything that it lists is durable and was read back.
 type Manifest struct {
 	Format  int             `json:"format"`
 	Program string          `json:"program"` // version of the program that wrote it
 	Time    time.Time       `json:"time"`
-	Head    events.Position `json:"head"` // the log up to and including it
+	Head    events.Position `json:"head"` // position of the last event
 	Events  int64           `json:"events"`
 	Digest  Digest          `json:"digest"` // of all events
 	First   Mark            `json:"first"`
@@ -41,40 +41,39 @@ type Manifest struct {
 	Originals Count     `json:"originals"`
 	Accounts  *File     `json:"accounts,omitempty"`
 
-	// Lost are originals that the log names, and that the service itself no
-	// longer had as they came.
+	// Lost are the originals that the log names but that were missing or corrupt
+	// in the service's store.
 	Lost []Named `json:"lost,omitempty"`
 }
 
-// Mark is an event by which a log is known again.
+// Mark is an event that identifies a log.
 type Mark struct {
 	Position events.Position `json:"position"`
 	ID       uuid.UUID       `json:"id"`
 }
 
-// Segment is a file with events that follow those of the segment before.
+// Segment is a file with the events that follow those of the previous segment.
 type Segment struct {
 	File
 	Events  int64           `json:"events"`
 	Through events.Position `json:"through"`
-	Digest  Digest          `json:"digest"` // of all events up to its last
+	Digest  Digest          `json:"digest"` // of all events up to the last one of this segment
 }
 
-// File is a file of the backup, by its path in the place.
+// File is a file of the backup, by its path.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Count is how many files there are, and of how many bytes together.
+// Count is a number of files and their total size in bytes.
 type Count struct {
 	Files int64 `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// readManifest reads a manifest; an error of kind fault.NotFound says that
-// there is none.
+// readManifest reads a manifest. The error is fault.NotFound if it does not exist.
 func readManifest(ctx context.Context, p Place, name string) (*Manifest, error) {
 	f, err := p.Open(ctx, name)
 	if err != nil {
@@ -95,7 +94,7 @@ func readManifest(ctx context.Context, p Place, name string) (*Manifest, error) 
 	return m, nil
 }
 
-// write replaces a file of the place, durably and in one step.
+// write replaces a file of the backup, durably and atomically.
 func (m *Manifest) write(ctx context.Context, p Place, name string) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -111,9 +110,9 @@ func (m *Manifest) write(ctx context.Context, p Place, name string) error {
 	return nil
 }
 
-// fits returns an error unless the log is the one that was backed up, as it has
-// gone on since: at gives its event at a position, and the first and the last
-// of the backup must be in their places.
+// fits returns an error unless the log is the one that was backed up: it must hold
+// the first and the last event of the backup at their positions. at returns the
+// log's event at a position.
 func (m *Manifest) fits(at func(events.Position) (Mark, error)) error {
 	if m.Events == 0 {
 		return nil
@@ -124,7 +123,7 @@ func (m *Manifest) fits(at func(events.Position) (Mark, error)) error {
 			return err
 		}
 		if got != want {
-			return fault.Errorf(fault.Conflict, "it is the backup of another log, or of one that went another way: at position %d this log does not hold the event %s; name another place", want.Position, want.ID)
+			return fault.Errorf(fault.Conflict, "it is the backup of another log: at position %d this log does not hold the event %s; back up to another place", want.Position, want.ID)
 		}
 	}
 	return nil

@@ -1,12 +1,13 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
 	"annals/events"
+
+	"github.com/google/uuid"
 )
 
 // Named is an original that the events of a stream name.
@@ -16,24 +17,24 @@ type Named struct {
 	Size   int64  `json:"size"`
 }
 
-// names looks up which originals a log needs: those of all versions of the
-// documents that are there, and those that accepted jobs have yet to read. It
-// keeps the places of all folders, and nothing that grows with documents.
+// names finds the originals that a log needs: those of all versions of existing
+// documents, and those that accepted jobs have yet to read. It keeps all folders in
+// memory, but no documents.
 type names struct {
 	log     *events.Log
 	known   map[string]bool // types of events
 	folders map[uuid.UUID]place
-	next    int64 // revision of the stream of folders
+	next    int64 // next revision of the stream of folders
 	through events.Position
-	judged  map[string]bool // whether streams need their originals, of the last ones
-	upTo    events.Position // that they were judged by
+	judged  map[string]bool // cache: whether a stream needs its originals
+	upTo    events.Position // position that the cache is for
 	unread  int             // events that may name originals but cannot be read
 }
 
-// place is where a folder is, and since when it is deleted.
+// place is a folder's parent, and the position at which the folder was deleted.
 type place struct {
 	parent  uuid.UUID
-	deleted events.Position // 0: it is not
+	deleted events.Position // 0 means not deleted
 }
 
 func newNames(log *events.Log) *names {
@@ -44,8 +45,8 @@ func newNames(log *events.Log) *names {
 	return n
 }
 
-// in calls each with the originals that the records name and that are needed
-// by the log up to a position.
+// in calls each with the originals that the records name, if the log up to a
+// position needs them.
 func (n *names) in(ctx context.Context, records []events.Record, upTo events.Position, each func(Named) error) error {
 	for _, r := range records {
 		var err error
@@ -96,12 +97,12 @@ func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, 
 	return err
 }
 
-// maxJudged is of how many streams is remembered what they need: every version
-// of a document asks for it, and all of the stream tells.
+// maxJudged bounds the cache of results by stream. Without a cache the whole stream
+// would be read for each version of a document.
 const maxJudged = 10_000
 
 // needs reports whether the log up to a position needs the originals that a
-// stream's events name. It remembers that as long as the position stays the same.
+// stream's events name. Results are cached for one position.
 func (n *names) needs(ctx context.Context, stream string, upTo events.Position) (bool, error) {
 	if n.upTo != upTo || len(n.judged) == maxJudged {
 		clear(n.judged)
@@ -117,10 +118,10 @@ func (n *names) needs(ctx context.Context, stream string, upTo events.Position) 
 	return needed, err
 }
 
-var errBeyond = errors.New("what follows is beyond")
+var errBeyond = errors.New("event is beyond the position")
 
-// judge is needs for a position that is asked for once. Where an event cannot
-// be read, the originals are needed.
+// judge computes the result of needs. If an event cannot be read, the originals count
+// as needed.
 func (n *names) judge(ctx context.Context, stream string, upTo events.Position) (needed bool, err error) {
 	var folder uuid.UUID
 	ended := false
@@ -132,7 +133,7 @@ func (n *names) judge(ctx context.Context, stream string, upTo events.Position) 
 		case events.DocumentImported:
 			folder = d.Folder
 		case events.DocumentMoved:
-			ended = ended || n.deleted(folder, e.Position) // it was gone with the folder before it left
+			ended = ended || n.deleted(folder, e.Position) // deleted with the folder before it was moved
 			folder = d.Folder
 		case events.DocumentDeleted, events.JobFinished:
 			ended = true
@@ -151,10 +152,9 @@ func (n *names) judge(ctx context.Context, stream string, upTo events.Position) 
 	return !ended && !n.deleted(folder, upTo), nil
 }
 
-// deleted reports whether a folder was deleted up to a position, by itself or
-// with one above it.
+// deleted reports whether a folder, or one above it, was deleted up to a position.
 func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
-	for range n.folders { // no chain is longer
+	for range n.folders { // no path is longer
 		f, known := n.folders[folder]
 		switch {
 		case !known:
@@ -167,7 +167,7 @@ func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
 	return false
 }
 
-// follow takes in what happened to folders up to a position at least.
+// follow reads the events of folders at least up to a position.
 func (n *names) follow(ctx context.Context, upTo events.Position) error {
 	if n.through >= upTo {
 		return nil
@@ -180,9 +180,7 @@ func (n *names) follow(ctx context.Context, upTo events.Position) error {
 			n.folders[d.Folder] = place{d.Parent, n.folders[d.Folder].deleted}
 		case events.FolderDeleted:
 			f := n.folders[d.Folder]
-			if f.deleted == 0 {
-				f.deleted = e.Position
-			}
+			f.deleted = cmp.Or(f.deleted, e.Position)
 			n.folders[d.Folder] = f
 		}
 		n.next = e.Revision + 1

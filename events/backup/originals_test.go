@@ -16,7 +16,7 @@ import (
 
 // The rules are those of the vault: what it shows, in all its versions, and
 // what jobs have yet to read.
-func TestOnlyOriginalsThatTheLogNeedsAreBackedUp(t *testing.T) {
+func TestBackupSkipsUnneededOriginals(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		revised := v.file(v.folder, "first version")
@@ -48,7 +48,7 @@ func TestOnlyOriginalsThatTheLogNeedsAreBackedUp(t *testing.T) {
 	})
 }
 
-// job accepts a file, and goes on as data tells.
+// job accepts a file, and then appends data.
 func (v *vault) job(text string, data ...events.Data) (stream string) {
 	v.Helper()
 	stream = events.JobStream(uuid.New())
@@ -57,7 +57,7 @@ func (v *vault) job(text string, data ...events.Data) (stream string) {
 	return stream
 }
 
-func TestAJobThatIsRequestedAfterItsFilesIsBackedUpWithThem(t *testing.T) {
+func TestBackupIncludesFilesOfLaterRequest(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		stream := v.job("accepted")
 		v.mustBackUp()
@@ -67,7 +67,7 @@ func TestAJobThatIsRequestedAfterItsFilesIsBackedUpWithThem(t *testing.T) {
 	})
 }
 
-func TestPruneRemovesOriginalsThatNothingNeeds(t *testing.T) {
+func TestPruneRemovesUnneededOriginals(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		shared := v.file(v.folder, "of two documents")
@@ -91,7 +91,7 @@ func TestPruneRemovesOriginalsThatNothingNeeds(t *testing.T) {
 	})
 }
 
-func TestPruneGoesThroughMoreNamesThanItRemembers(t *testing.T) {
+func TestPruneHandlesManyNames(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		var kept, streams []string
 		for n := range 12 {
@@ -114,7 +114,7 @@ func TestPruneGoesThroughMoreNamesThanItRemembers(t *testing.T) {
 
 // A later version of the program may name originals by events that this one does
 // not know.
-func TestPruneRemovesNothingWhereAnEventIsUnknown(t *testing.T) {
+func TestPruneKeepsAllOnUnknownEvent(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		driver := memory.New()
 		v.log = events.NewLog(driver)
@@ -138,7 +138,7 @@ func TestPruneRemovesNothingWhereAnEventIsUnknown(t *testing.T) {
 
 // Its document is deleted and the original swept after the log was copied and
 // before its turn comes.
-func TestAnOriginalThatGoesWithItsDocumentMeanwhileIsNoFault(t *testing.T) {
+func TestOriginalDeletedDuringBackup(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		gone := v.file(v.folder, "glass")
@@ -163,7 +163,7 @@ func TestAnOriginalThatGoesWithItsDocumentMeanwhileIsNoFault(t *testing.T) {
 	})
 }
 
-func TestALostOriginalIsNamedAndComesInWhenItIsBack(t *testing.T) {
+func TestLostOriginalIsCopiedLater(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.file(v.folder, "glass")
@@ -185,7 +185,7 @@ func TestALostOriginalIsNamedAndComesInWhenItIsBack(t *testing.T) {
 	})
 }
 
-func TestAnEventThatCannotBeReadIsCountedAndKeepsAllOriginals(t *testing.T) {
+func TestUnreadableEventKeepsAllOriginals(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		driver := memory.New()
 		v.log = events.NewLog(driver)
@@ -208,7 +208,7 @@ func TestAnEventThatCannotBeReadIsCountedAndKeepsAllOriginals(t *testing.T) {
 	})
 }
 
-func TestTheStoreOfAnotherLogIsRefused(t *testing.T) {
+func TestBackupRefusesStoreOfOtherLog(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
 	for n := range 1001 {
@@ -221,7 +221,7 @@ func TestTheStoreOfAnotherLogIsRefused(t *testing.T) {
 	}
 }
 
-func TestALostOriginalThatComesInAgainMeanwhileIsRestored(t *testing.T) {
+func TestLostOriginalUploadedAgainIsRestored(t *testing.T) {
 	inEveryPlace(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.lose("lamp")
@@ -260,7 +260,7 @@ func (c counting) ReadStream(ctx context.Context, stream string, from int64, lim
 }
 
 // Otherwise a backup takes longer by the square of them.
-func TestADocumentIsNotReadAnewForEachOfItsVersions(t *testing.T) {
+func TestNeedsCachesDocuments(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
 	driver := counting{memory.New(), make(map[string]int)}
@@ -279,7 +279,7 @@ func TestADocumentIsNotReadAnewForEachOfItsVersions(t *testing.T) {
 
 // The log goes on meanwhile, so that what is lost is judged by a later position
 // than what is there.
-func TestADocumentIsNotReadAnewForEachOriginalThatIsLost(t *testing.T) {
+func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
 	driver := counting{memory.New(), make(map[string]int)}
@@ -313,7 +313,7 @@ func (failing) ReadStream(context.Context, string, int64, int) ([]events.Record,
 	return nil, fault.Errorf(fault.Internal, "the file is damaged")
 }
 
-func TestALogThatCannotBeReadIsNotTakenForAnEventThatCannot(t *testing.T) {
+func TestReadStreamDistinguishesLogErrors(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
 	driver := memory.New()

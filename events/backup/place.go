@@ -11,49 +11,50 @@ import (
 	"annals/events/originals"
 )
 
-// Place is where a backup lies: a Folder, or a Bucket of S3. Its files have
-// paths with slashes for names; one is there whole or not at all.
+// Place is the storage of a backup: a Folder, or a Bucket of S3. Files are named by
+// paths with slashes. A file either exists completely or not at all.
 type Place interface {
-	// String names the place to people.
+	// String returns the name that is shown to operators.
 	String() string
 
-	// Hold makes the place, unless it is there, and keeps other backups from it
-	// until release is called. The context that it returns ends where that can
-	// no longer be promised, and release then tells why. A place that holds
-	// anything but a backup, or that another backup holds, is fault.Conflict.
+	// Hold creates the place if it is missing, and excludes other backups until
+	// release is called. The returned context is cancelled if the exclusion is
+	// lost; release then returns the reason. The error is fault.Conflict if the
+	// place contains other files, or another backup holds it.
 	Hold(ctx context.Context) (held context.Context, release func() error, err error)
 
-	// Share is for reading a backup. While another is under way it is
-	// fault.Conflict; whether one may begin before release is up to the place.
+	// Share prepares for reading a backup. The error is fault.Conflict while a
+	// backup is being written. Whether a new backup may begin before release is
+	// called depends on the kind of place.
 	Share(ctx context.Context) (release func() error, err error)
 
-	// Open opens a file for reading, as long as ctx lasts. One that is not
-	// there is fault.NotFound.
+	// Open opens a file for reading until ctx ends. The error is fault.NotFound
+	// if the file does not exist.
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
 
-	// Write makes what write writes a file, over one of that name, durable when
-	// it returns. It is for who holds the place.
+	// Write creates or replaces a file with the output of write. The file is
+	// durable when Write returns. The caller must hold the place.
 	Write(ctx context.Context, name string, write func(io.Writer) error) error
 
-	// Remove removes a file; one that is not there is no error.
+	// Remove removes a file. It does nothing if the file does not exist.
 	Remove(ctx context.Context, name string) error
 
-	// Files returns the sizes of the files in a folder, without those of the
-	// folders in it. The name of the place itself is empty.
+	// Files returns the sizes of the files directly in a folder, by name. The
+	// empty name is the root of the place.
 	Files(ctx context.Context, folder string) (map[string]int64, error)
 
-	// Originals opens the store of originals for who holds the place.
+	// Originals opens the store of originals. The caller must hold the place.
 	Originals(ctx context.Context) (originals.Store, error)
 
-	// View gives the store of originals for reading.
+	// View opens the store of originals for reading.
 	View() originals.Store
 }
 
-// page is how many records are read at a time, at most.
+// page is the maximum number of records per read.
 const page = 1000
 
-// Look returns what a backup holds, as its manifest tells, and fault.NotFound
-// where there is none that is whole.
+// Look returns the manifest of a backup. The error is fault.NotFound if the place
+// holds no complete backup.
 func Look(ctx context.Context, p Place) (*Manifest, error) {
 	m, err := readManifest(ctx, p, manifestFile)
 	if !fault.Is(err, fault.NotFound) {
@@ -64,15 +65,15 @@ func Look(ctx context.Context, p Place) (*Manifest, error) {
 		return nil, err
 	}
 	if _, begun := files[lockFile]; begun {
-		return nil, fault.Errorf(fault.NotFound, "the backup in %s never came to its end: take it again", p)
+		return nil, fault.Errorf(fault.NotFound, "the backup in %s is incomplete: run it again", p)
 	}
-	return nil, fault.Errorf(fault.NotFound, "there is no backup in %s", p)
+	return nil, fault.Errorf(fault.NotFound, "%s holds no backup", p)
 }
 
-// records gives the events of a backup in batches, and ends with an error
-// where they are not those that were written.
+// records yields the events of a backup in batches. The last pair is an error if the
+// events are not those that were written.
 func (m *Manifest) records(ctx context.Context, p Place) iter.Seq2[[]events.Record, error] {
-	errStop := errors.New("no more is wanted")
+	errStop := errors.New("iteration stopped")
 	return func(yield func([]events.Record, error) bool) {
 		var before Digest
 		for _, s := range m.Segments {

@@ -10,14 +10,12 @@ import (
 	"annals/events/fault"
 )
 
-// maxNames is of how many originals prune remembers that they are needed; tests
-// have it remember fewer.
+// maxNames bounds the names of needed originals in memory. Tests set it lower.
 var maxNames = 500_000
 
-// prune removes the originals that nothing in the log needs up to where it was
-// copied: as many at a time, in order of their names, as it can remember which
-// of them are needed. An event that cannot be read may name any of them: then
-// all stay.
+// prune removes the originals that the copied part of the log does not need. It works
+// in spans of names with at most maxNames needed ones. If an event cannot be read it
+// removes nothing, because the event may name any original.
 func (t *taking) prune(ctx context.Context) (removed int, err error) {
 	for after := ""; ; {
 		needed, err := t.needed(ctx, after)
@@ -32,8 +30,7 @@ func (t *taking) prune(ctx context.Context) (removed int, err error) {
 	}
 }
 
-// needed returns the names of the originals that are needed, from the first
-// after a name on.
+// needed returns the next span: the names of needed originals after a name.
 func (t *taking) needed(ctx context.Context, after string) (*span, error) {
 	needed := &span{after: after, names: make(map[[32]byte]struct{})}
 	names := newNames(t.Log)
@@ -51,13 +48,14 @@ func (t *taking) needed(ctx context.Context, after string) (*span, error) {
 		}
 	}
 	if names.unread > 0 {
-		return nil, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: none is removed", names.unread)
+		return nil, fault.Errorf(fault.Internal, "%d events cannot be read and may name any original: nothing was pruned", names.unread)
 	}
 	return needed, nil
 }
 
-// removeAllBut removes the originals of a span that are not needed, once the
-// manifest no longer counts them: cut off, the next backup is not to miss them.
+// removeAllBut removes the originals of a span that are not needed. Before that it
+// writes a manifest that no longer counts them, so that the next backup does not miss
+// them if the removal is interrupted.
 func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, err error) {
 	unneeded := func(each func(sha256 string, size int64) error) error {
 		return t.kept.List(ctx, func(sha256 string, size int64, _ time.Time) error {
@@ -79,9 +77,9 @@ func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, e
 	if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
 		return 0, err
 	}
-	late := time.Now().AddDate(100, 0, 0) // whenever it came in
+	always := time.Now().AddDate(100, 0, 0) // whatever its date
 	err = unneeded(func(sha256 string, _ int64) error {
-		gone, err := t.kept.Delete(ctx, sha256, late)
+		gone, err := t.kept.Delete(ctx, sha256, always)
 		if gone {
 			removed++
 		}
@@ -90,8 +88,8 @@ func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, e
 	return removed, err
 }
 
-// span is the names of originals after one up to another: to the end where last
-// is empty. It remembers maxNames of them, and ends earlier for it.
+// span is a range of names of originals: after one name up to last, or to the end if
+// last is empty. It holds at most maxNames needed ones.
 type span struct {
 	after, last string
 	names       map[[32]byte]struct{}
@@ -122,7 +120,8 @@ func (s *span) add(sha256 string) {
 	s.last = hex.EncodeToString(sorted[half-1][:])
 }
 
-// digits returns the bytes of a name; of what is none, those that can be read.
+// digits decodes a name from hex; of an invalid name it returns the bytes before the
+// first error.
 func digits(sha256 string) (name [32]byte) {
 	_, _ = hex.Decode(name[:], []byte(sha256[:min(len(sha256), 64)]))
 	return name

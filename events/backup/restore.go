@@ -12,25 +12,24 @@ import (
 	"annals/events/originals"
 )
 
-// Load fills an empty log with events, at the positions that they have, and
-// opens it. An error that it is given in place of events it returns.
+// Load fills an empty log with events, keeping their positions, and opens it. If the
+// sequence yields an error, Load returns it.
 type Load func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error)
 
-// Restore is what Run gives back, and where to.
+// Restore is what Run restores, and where to.
 type Restore struct {
 	Place     Place // of the backup
 	Load      Load
 	Originals originals.Store
-	Accounts  string // file to be made
-	// Progress is told how far each step is.
+	Accounts  string // file to create
+	// Progress is called with the progress of each step.
 	Progress func(step string, done, total int64)
 }
 
-// Run gives back the log, the originals that it needs, and the accounts. All
-// of it is held against what was backed up while it is read, and the log once
-// more when it is filled; where anything differs or is missing the error says
-// so, and what was given back counts for nothing. Originals that were lost
-// before the backup are not asked for. It returns what the backup holds, and
+// Run restores the log, the originals that it needs, and the accounts. It verifies
+// everything while reading, and the log once more when it is complete. If anything
+// differs or is missing it returns an error, and the restored data is unusable.
+// Originals that were lost before the backup are skipped. It returns the manifest and
 // how many originals the log needed.
 func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error) {
 	release, err := r.Place.Share(ctx)
@@ -41,7 +40,7 @@ func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error
 	if m, err = Look(ctx, r.Place); err != nil {
 		return nil, needed, err
 	}
-	there, err := count(ctx, r.Originals) // by a restore that was cut off
+	there, err := count(ctx, r.Originals) // by an interrupted restore
 	if err != nil {
 		return m, needed, err
 	}
@@ -70,9 +69,8 @@ func (r *Restore) accounts(ctx context.Context, m *Manifest) error {
 	return errors.Join(m.Accounts.copyTo(ctx, r.Place, f), f.Sync(), f.Close())
 }
 
-// fold loads the events of a backup into a log, compares what that holds then,
-// and calls each with every original that it needs and that was not lost
-// before.
+// fold loads the events of a backup into a log, verifies the log, and calls each
+// with every original that it needs, except lost ones.
 func (m *Manifest) fold(ctx context.Context, p Place, load Load, progress func(string, int64, int64), each func(Named) error) (err error) {
 	log, err := load(ctx, func(yield func([]events.Record, error) bool) {
 		for records, err := range m.records(ctx, p) {
@@ -120,7 +118,7 @@ func (m *Manifest) fold(ctx context.Context, p Place, load Load, progress func(s
 		after = through
 	}
 	if digest != m.Digest {
-		return fault.Errorf(fault.Internal, "the events that were restored are not those that were backed up")
+		return fault.Errorf(fault.Internal, "the restored events differ from those that were backed up")
 	}
 	return nil
 }

@@ -16,10 +16,9 @@ import (
 	"annals/events/fault"
 )
 
-// Digest is that of a run of events: the SHA-256 of the digest before the
-// last event, zeros before the first, and of that event as appendRecord has
-// it. So it goes on with every event, and does not hang on how a log is cut
-// into segments.
+// Digest is the digest of a sequence of events: the SHA-256 of the digest up to the
+// previous event (zeros before the first), followed by the last event as appendRecord
+// encodes it. It does not depend on how a log is split into segments.
 type Digest [sha256.Size]byte
 
 func (d *Digest) add(record []byte) {
@@ -35,18 +34,18 @@ func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:
 // UnmarshalText reads what MarshalText wrote.
 func (d *Digest) UnmarshalText(text []byte) error {
 	if hex.DecodedLen(len(text)) != len(d) {
-		return fmt.Errorf("a digest has %d digits, not %d", hex.EncodedLen(len(d)), len(text))
+		return fmt.Errorf("read a digest: want %d hex digits, got %d", hex.EncodedLen(len(d)), len(text))
 	}
 	_, err := hex.Decode(d[:], text)
 	return err
 }
 
-// maxRecord is above the size of every record that a log takes.
+// maxRecord is larger than any record that a log accepts.
 const maxRecord = events.MaxAppendBytes + 64<<10
 
-// appendRecord appends a record in the one form that is stored and digested:
-// position, id, stream, revision, type, data and metadata. Numbers are
-// unsigned varints; what varies in length comes after its length.
+// appendRecord appends the encoding of a record that is stored and digested:
+// position, id, stream, revision, type, data and metadata. Numbers are unsigned
+// varints; fields of variable length are prefixed with their length.
 func appendRecord(b []byte, r events.Record) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Position))
 	b = append(b, r.ID[:]...)
@@ -61,21 +60,21 @@ func appendBytes[T ~string | ~[]byte](b []byte, field T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-var errDamaged = errors.New("it holds what no backup writes")
+var errCorrupt = errors.New("it is corrupt")
 
-// parseRecord reads what appendRecord wrote. The record keeps parts of b.
+// parseRecord decodes a record. The record refers to parts of b.
 func parseRecord(b []byte) (r events.Record, err error) {
 	number := func() int64 {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
-			err, n = errDamaged, 0
+			err, n = errCorrupt, 0
 		}
 		b = b[n:]
 		return int64(v)
 	}
 	cut := func(n int64) []byte {
 		if n < 0 || n > int64(len(b)) {
-			err, n = errDamaged, 0
+			err, n = errCorrupt, 0
 		}
 		field := b[:n:n]
 		b = b[n:]
@@ -89,18 +88,18 @@ func parseRecord(b []byte) (r events.Record, err error) {
 	r.Data = cut(number())
 	r.Metadata = cut(number())
 	if len(b) > 0 {
-		err = errDamaged
+		err = errCorrupt
 	}
 	return r, err
 }
 
-// segmentWriter writes a segment: gzip of records, each after its length.
+// segmentWriter writes a segment: gzip of length-prefixed records.
 type segmentWriter struct {
 	to   io.Writer // the file
 	sum  hash.Hash // of the file
 	zip  *gzip.Writer
 	buf  []byte
-	raw  int64 // bytes before they were compressed
+	raw  int64 // bytes before compression
 	made Segment
 }
 
@@ -110,7 +109,7 @@ func newSegmentWriter(to io.Writer, name string, digest Digest) (w *segmentWrite
 	return w, err
 }
 
-// write writes what was compressed, counts it and digests it.
+// write writes compressed bytes to the file, counts and digests them.
 func (w *segmentWriter) write(p []byte) (int, error) {
 	n, err := w.to.Write(p)
 	w.made.Bytes += int64(n)
@@ -125,7 +124,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func (w *segmentWriter) add(r events.Record) error {
 	w.buf = appendRecord(w.buf[:0], r)
 	if len(w.buf) > maxRecord {
-		return fmt.Errorf("event %d of %s has %d bytes, more than any log takes", r.Revision, r.Stream, len(w.buf))
+		return fmt.Errorf("event %d of %s has %d bytes, more than a log can hold", r.Revision, r.Stream, len(w.buf))
 	}
 	w.made.Digest.add(w.buf)
 	w.made.Events++
@@ -145,9 +144,9 @@ func (w *segmentWriter) finish() (Segment, error) {
 	return w.made, err
 }
 
-// read calls each with the records of the segment in a place, in batches, and
-// returns an error unless they are what was written: at the latest after the
-// last of them. before is the digest of what came before.
+// read calls each with the records of the segment, in batches. It returns an error if
+// they are not those that were written, at the latest after the last batch. before is
+// the digest of the events before the segment.
 func (s Segment) read(ctx context.Context, p Place, before Digest, each func([]events.Record) error) error {
 	wrong := func(err error) error {
 		return fault.Errorf(fault.KindOf(err), "the segment %s of %s: %w", s.Name, p, err)
@@ -181,9 +180,9 @@ func (s Segment) read(ctx context.Context, p Place, before Digest, each func([]e
 	}
 	switch {
 	case hex.EncodeToString(sum.Sum(nil)) != s.SHA256:
-		return wrong(errors.New("its bytes are not those that were written"))
+		return wrong(errors.New("its bytes differ from those that were written"))
 	case in.digest != s.Digest || in.events != s.Events:
-		return wrong(errors.New("its events are not those that were written"))
+		return wrong(errors.New("its events differ from those that were written"))
 	}
 	return nil
 }
@@ -195,8 +194,7 @@ type segmentReader struct {
 	events int64
 }
 
-// batch returns the next records, of about MaxBatchBytes at most; none at the
-// end.
+// batch returns the next records, about MaxBatchBytes at most, and none at the end.
 func (s *segmentReader) batch() (batch []events.Record, err error) {
 	for size := 0; size < events.MaxBatchBytes && len(batch) < page; {
 		length, err := binary.ReadUvarint(s.in)
@@ -204,7 +202,7 @@ func (s *segmentReader) batch() (batch []events.Record, err error) {
 			return batch, nil
 		}
 		if err == nil && length > maxRecord {
-			err = errDamaged
+			err = errCorrupt
 		}
 		if err != nil {
 			return nil, err

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/backup"
 	"annals/events/memory"
 	"annals/events/originals"
 	"annals/events/sqlite"
+
+	"github.com/google/uuid"
 )
 
 // vault is what is backed up: a log whose positions have gaps, and originals.
@@ -182,7 +182,7 @@ func restore(t *testing.T, from backup.Place) (restored, error) {
 	got.accounts = string(accounts)
 	got.originals = held(t, store)
 	if int(m.Events) != len(got.records) || int(needed.Files) != len(got.originals) {
-		t.Errorf("Restore.Run tells of %d events and %d originals, restored are %d and %d", m.Events, needed.Files, len(got.records), len(got.originals))
+		t.Errorf("Restore.Run reports %d events and %d originals, restored are %d and %d", m.Events, needed.Files, len(got.records), len(got.originals))
 	}
 	return got, nil
 }
@@ -232,14 +232,14 @@ func (v *vault) problems() (all []string) {
 	v.Helper()
 	verification := &backup.Verification{
 		Place: v.at.place(), Load: load(v.T), Progress: func(string, int64, int64) {},
-		Tell: func(problem string) { all = append(all, problem) },
+		Report: func(problem string) { all = append(all, problem) },
 	}
 	_, n, err := verification.Run(v.Context())
 	if err != nil {
 		v.Fatalf("Verification.Run: %v", err)
 	}
 	if (n > 0) != (len(all) > 0) {
-		v.Errorf("Verification.Run counts %d problems and tells %q", n, all)
+		v.Errorf("Verification.Run counts %d problems and reports %q", n, all)
 	}
 	return all
 }

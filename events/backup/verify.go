@@ -12,19 +12,19 @@ import (
 	"annals/events/originals"
 )
 
-// Verification is what Run looks at.
+// Verification is what Run verifies.
 type Verification struct {
 	Place Place
-	Load  Load // into a log that is thrown away
-	// Progress is told how far each step is.
+	Load  Load // into a temporary log
+	// Progress is called with the progress of each step.
 	Progress func(step string, done, total int64)
-	// Tell is told each problem, as a sentence.
-	Tell func(problem string)
+	// Report is called with each problem, as a sentence.
+	Report func(problem string)
 }
 
-// Run reads all of a backup and compares it with what was written: segments,
-// originals and accounts; it changes nothing. Which originals have to be there
-// it learns from the events. It returns how many problems there are.
+// Run reads a whole backup and checks it against the digests in its manifest:
+// segments, accounts, and the originals that the events name. It changes nothing and
+// returns the number of problems.
 func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err error) {
 	release, err := v.Place.Share(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 			return err
 		}
 		problems++
-		v.Tell(fault.Detail(err))
+		v.Report(fault.Detail(err))
 		return nil
 	}
 	if m.Accounts != nil {
@@ -57,7 +57,7 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		before = s.Digest
 	}
 	if problems > 0 {
-		v.Tell("the originals were not looked at: the events tell which there must be")
+		v.Report("the originals were not verified, because the events that name them cannot be read")
 		return m, problems, nil
 	}
 	store := v.Place.View()
@@ -67,9 +67,9 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 	return m, problems, judge(err)
 }
 
-// ofBackup tells what is wrong with a backup from what keeps this machine from
-// reading it: too many open files, or rights that are missing. Bytes that a
-// disk has lost are the backup's.
+// ofBackup reports whether an error is a problem of the backup, such as a read error
+// of its disk, and not of this process, such as too many open files or missing
+// permissions.
 func ofBackup(err error) bool {
 	var local *fs.PathError
 	if errors.As(err, &local) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EIO) {

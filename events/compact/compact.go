@@ -1,6 +1,6 @@
-// Package compact removes from a log the texts that came to nothing: those of
-// files that failed, or whose work was cut off and begun anew. It proves that
-// all else stays. It imports events and events/fault only.
+// Package compact removes orphaned texts from a log: those of files that failed,
+// or whose work was interrupted and started again. It proves that everything else
+// stays. It imports events and events/fault only.
 package compact
 
 import (
@@ -26,14 +26,14 @@ const page = 2000
 type Compaction struct {
 	Log events.Driver
 	// Before is the time before which a job must have ended, for a log that
-	// others append to: a node that was cut off from it may still file what it
+	// other nodes append to: one that lost its connection may still file what it
 	// read. Zero: at any time.
 	Before time.Time
-	// Progress, unless it is nil, hears how far a step is, in positions.
+	// Progress, unless nil, is called with the progress of a step, in positions.
 	Progress func(step string, done, total int64)
 }
 
-// The steps of which Progress tells.
+// The steps that Progress reports.
 const (
 	Looking  = "look"
 	Digests  = "digest"
@@ -52,8 +52,8 @@ type Text struct {
 type Plan struct {
 	Head  events.Position // of the log, when it was read
 	Texts []Text          // by stream
-	// Open is how many texts nobody names yet, of jobs that go on or ended too
-	// late; Unknown, of which no job is known. They stay.
+	// Open is how many texts no document names yet, of jobs that are running or
+	// ended after Before; Unknown, of which no job is known. They stay.
 	Open, Unknown int
 }
 
@@ -66,7 +66,7 @@ func (p *Plan) Sum() (all Text) {
 	return all
 }
 
-// key names a stream of sections, in little room.
+// key names a stream of sections in few bytes.
 type key struct {
 	document uuid.UUID
 	attempt  uint64
@@ -84,9 +84,8 @@ func keyOf(stream string) (k key, ok bool) {
 	return k, err == nil && events.TextStream(k.document, int(attempt)) == stream
 }
 
-// Plan reads the whole log, and says what is to be removed. An event that
-// cannot be read may name a text: then nothing can be said, and the error is
-// fault.Invalid. Memory grows with the number of documents' versions, by some
+// Plan reads the whole log, and returns what Run would remove. An event that
+// cannot be read may name any text: the error is then fault.Invalid. Memory grows with the number of documents' versions, by some
 // 50 bytes for each.
 func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 	head, err := c.Log.Head(ctx)
@@ -140,8 +139,8 @@ func jobOf(e events.Event) uuid.UUID {
 	return id
 }
 
-// plan judges the texts that nobody names. last is the stream of the log's last
-// event, which stays.
+// plan decides on the texts that no document names. last is the stream of the
+// log's last event, which stays.
 func (c *Compaction) plan(ctx context.Context, head events.Position, last string, texts map[key]*Text) (*Plan, error) {
 	p, ended := &Plan{Head: head}, make(map[uuid.UUID]bool)
 	for _, t := range texts {
@@ -165,7 +164,7 @@ func (c *Compaction) plan(ctx context.Context, head events.Position, last string
 		if err != nil {
 			return nil, err
 		}
-		if len(held) == 0 { // removed, and the engine has yet to tidy up
+		if len(held) == 0 { // removed, and the engine has yet to reclaim it
 			continue
 		}
 		p.Texts = append(p.Texts, *t)

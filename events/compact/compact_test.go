@@ -128,7 +128,7 @@ var engines = []struct {
 	}},
 }
 
-func TestTextsThatCameToNothingAloneAreRemoved(t *testing.T) {
+func TestRunRemovesOnlyOrphanedTexts(t *testing.T) {
 	for _, engine := range engines {
 		t.Run(engine.name, func(t *testing.T) {
 			checks := 0
@@ -213,7 +213,7 @@ func orphan(t *testing.T) (events.Driver, *history) {
 	return driver, h
 }
 
-func TestNothingIsRemovedWhereSomethingElseWouldChange(t *testing.T) {
+func TestRunRemovesNothingIfRestDiffers(t *testing.T) {
 	driver, _ := orphan(t)
 	before := all(t, driver)
 	c := &compact.Compaction{Log: changing{driver}}
@@ -229,7 +229,7 @@ func TestNothingIsRemovedWhereSomethingElseWouldChange(t *testing.T) {
 	}
 }
 
-func TestJobsThatEndedJustNowAreLeft(t *testing.T) {
+func TestCompactKeepsTextsOfRecentJobs(t *testing.T) {
 	driver, _ := orphan(t)
 	for before, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1} {
 		plan, err := (&compact.Compaction{Log: driver, Before: before}).Plan(t.Context())
@@ -239,7 +239,7 @@ func TestJobsThatEndedJustNowAreLeft(t *testing.T) {
 	}
 }
 
-func TestALogWithAnEventThatCannotBeReadIsLeft(t *testing.T) {
+func TestCompactRefusesUnreadableEvent(t *testing.T) {
 	driver, _ := orphan(t)
 	unknown := events.Record{ID: uuid.New(), Type: "DocumentTranslated", Data: []byte(`{}`), Metadata: []byte(`{"time":"2026-01-02T03:04:05Z","schema":1}`)}
 	if _, err := driver.Append(t.Context(), events.DocumentStream(uuid.New()), events.NoStream, []events.Record{unknown}); err != nil {

@@ -3,11 +3,7 @@ package copylog
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"hash"
 
 	"annals/events"
 	"annals/events/fault"
@@ -16,51 +12,22 @@ import (
 // page is how many records are read at once, if they are not too large.
 const page = 2000
 
-// Digest names what a log holds, whatever engine keeps it.
-type Digest struct {
-	Events int64 `json:"events"`
-	// SHA256, in hex, is over all events in their order: of each the id, and
-	// the stream, revision, type, metadata and data with their lengths before
-	// them; not the position.
-	SHA256 string `json:"sha256"`
-}
-
 // side is one log, as far as it was compared.
 type side struct {
-	at    events.Position
-	count int64
-	hash  hash.Hash
-	buf   []byte
+	at     events.Position
+	count  int64
+	digest events.Digester
 }
 
 // pass takes the log's next record into its digest.
 func (s *side) pass(r *events.Record) {
-	if s.hash == nil {
-		s.hash = sha256.New()
-	}
-	b := append(s.buf[:0], r.ID[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(r.Revision))
-	for _, text := range [...]string{r.Stream, r.Type} {
-		b = append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
-	}
-	for _, text := range [...][]byte{r.Metadata, r.Data} {
-		b = append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
-	}
-	s.hash.Write(b)
-	s.at, s.count, s.buf = r.Position, s.count+1, b
+	s.digest.Add(r)
+	s.at, s.count = r.Position, s.count+1
 }
 
-// sum is the digest of what was compared so far.
-func (s *side) sum() Digest {
-	if s.hash == nil {
-		s.hash = sha256.New()
-	}
-	return Digest{Events: s.count, SHA256: hex.EncodeToString(s.hash.Sum(nil))}
-}
-
-// compare goes on to the end of the target, and returns an error at the first
-// record that the source does not have in its place. The target is read first:
-// whatever another copy added to it is in the source by then.
+// compare continues to the end of the target, and returns an error at the first record
+// that differs from the source. It reads the target first, so the source already has
+// any record that another copy added to the target.
 func (c *Copy) compare(ctx context.Context, head events.Position) error {
 	for after := c.target.at; ; {
 		held, through, err := c.To.ReadAll(ctx, after, page, nil)
@@ -74,13 +41,13 @@ func (c *Copy) compare(ctx context.Context, head events.Position) error {
 			return err
 		}
 		after = through
-		c.tell(Comparing, c.source.at, head)
+		c.report(Comparing, c.source.at, head)
 	}
 }
 
-// compareTo reads as much of the source as the target holds next. A text that
-// was removed from the source may be there or not, on either side: it does not
-// count.
+// compareTo compares the next records of the target with the source. Records of a text
+// that was removed from the source are ignored on both sides, because they may or may
+// not exist there.
 func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 	for after := c.source.at; len(held) > 0; {
 		records, through, err := c.From.ReadAll(ctx, after, len(held), nil)
@@ -142,14 +109,13 @@ func (c *Copy) removed(ctx context.Context, r *events.Record) (bool, error) {
 	return len(records) == 0, nil
 }
 
-// equal reports whether two logs hold the same event; where does not matter.
+// equal reports whether two records are the same event, regardless of position.
 func equal(a, b *events.Record) bool {
 	return a.ID == b.ID && a.Stream == b.Stream && a.Revision == b.Revision && a.Type == b.Type &&
 		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data)
 }
 
-// foreignError says that a target holds something else than the source: no
-// other try makes that good.
+// foreignError means that the target differs from the source. Retrying does not help.
 type foreignError struct{ error }
 
 func (e *foreignError) Unwrap() error { return e.error }

@@ -26,31 +26,31 @@ import (
 type Copy struct {
 	From, To events.Driver
 
-	// Progress, unless it is nil, hears how far a step is, in positions of
-	// the source.
+	// Progress, unless nil, is called with the progress of a step, in positions
+	// of the source.
 	Progress func(step string, done, total int64)
 
 	source, target side
 	appended       int64
 }
 
-// The steps of which Progress tells.
+// The steps that Progress reports.
 const (
 	Comparing = "compare"
 	Copying   = "copy"
 )
 
-// Result tells what two logs were seen to hold. Run and Follow return it
-// without an error only where that is the same.
+// Result is what two logs hold. Without an error of Run or Follow that is the
+// same.
 type Result struct {
-	From, To Digest
+	From, To events.Digest
 	Appended int64 // events that this Copy added to the target, or another at the same moment
 }
 
-// Run brings the target to where the source ends when it is called, and reads
-// all of both back. Where the target holds anything else than the source does,
-// the error is fault.Conflict and says what and where; nothing is added to a
-// target that did so before. The target may hold more of the source than this.
+// Run copies everything up to the source's head at the call, and then compares
+// both logs. If the target holds anything that the source does not, the error is
+// fault.Conflict and says what and where; if it did so before the call, nothing
+// is added to it. The target may hold more of the source than this.
 func (c *Copy) Run(ctx context.Context) (Result, error) {
 	head, err := c.From.Head(ctx)
 	if err != nil {
@@ -59,9 +59,8 @@ func (c *Copy) Run(ctx context.Context) (Result, error) {
 	return c.reach(ctx, head)
 }
 
-// Follow goes on after Run with what is appended to the source, until ctx
-// ends. Then it takes over what the source holds at that moment, for which it
-// does not heed ctx.
+// Follow copies after Run what is appended to the source, until ctx ends. It then
+// copies, regardless of ctx, up to the source's head at that moment.
 func (c *Copy) Follow(ctx context.Context) (Result, error) {
 	whole := context.WithoutCancel(ctx)
 	for {
@@ -76,20 +75,19 @@ func (c *Copy) Follow(ctx context.Context) (Result, error) {
 	}
 }
 
-// How often in a row, and how long, an engine that is away is waited for.
+// How often in a row, and how long, an unreachable engine is retried.
 const (
 	patience   = 8
 	firstPause = 250 * time.Millisecond
 )
 
-// reach brings the target to a position of the source. What fails since an
-// engine is away for a while, or since another copy was faster, is taken up
-// again where the target ends.
+// reach copies up to a position of the source. After an engine was unreachable, or
+// another copy was faster, it continues where the target ends.
 func (c *Copy) reach(ctx context.Context, head events.Position) (Result, error) {
 	for tries, known := 0, c.source.count; ; tries++ {
 		err := c.once(ctx, head)
 		if err == nil {
-			return Result{From: c.source.sum(), To: c.target.sum(), Appended: c.appended}, nil
+			return Result{From: c.source.digest.Sum(), To: c.target.digest.Sum(), Appended: c.appended}, nil
 		}
 		if c.source.count > known {
 			tries, known = 0, c.source.count
@@ -125,7 +123,7 @@ func (c *Copy) once(ctx context.Context, head events.Position) error {
 	return err
 }
 
-func (c *Copy) tell(step string, done, head events.Position) {
+func (c *Copy) report(step string, done, head events.Position) {
 	if c.Progress != nil {
 		c.Progress(step, int64(min(done, head)), int64(head))
 	}

@@ -13,9 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"pgregory.net/rapid"
-
 	"annals/events"
 	"annals/events/copylog"
 	"annals/events/eventstoredb"
@@ -23,6 +20,9 @@ import (
 	"annals/events/fault"
 	"annals/events/memory"
 	"annals/events/sqlite"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
 )
 
 // engines are the kinds of logs that the tests copy between.
@@ -62,7 +62,7 @@ func open(t *testing.T, engine int) events.Driver {
 func record(text string) events.Record {
 	return events.Record{
 		ID: uuid.New(), Type: "Happened",
-		Data:     fmt.Appendf(nil, `{"text": %q,  "n":1.50}`, text), // in no form that JSON would be given anew
+		Data:     fmt.Appendf(nil, `{"text": %q,  "n":1.50}`, text), // not as encoding/json would format it
 		Metadata: []byte(`{"time":"2026-01-02T03:04:05.000006Z","schema":1}`),
 	}
 }
@@ -163,7 +163,7 @@ func (d *cutDriver) Append(ctx context.Context, stream string, expected int64, r
 	return events.Appended{}, errCut
 }
 
-func TestAnyHistoryIsCopiedHoweverOftenItIsCutOff(t *testing.T) {
+func TestInterruptedCopyContinues(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		source, target := memory.New(), memory.New()
 		defer source.Close()
@@ -189,7 +189,7 @@ func TestAnyHistoryIsCopiedHoweverOftenItIsCutOff(t *testing.T) {
 	})
 }
 
-func TestATargetThatHoldsSomethingElseIsLeftAsItWas(t *testing.T) {
+func TestCopyRefusesForeignTarget(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		foreign func(t *testing.T, source, target events.Driver)
@@ -239,7 +239,7 @@ func copied(t *testing.T, target, source events.Driver) {
 	}
 }
 
-func TestCopiesAtOnceMakeOneCopy(t *testing.T) {
+func TestConcurrentCopiesAgree(t *testing.T) {
 	source, target := open(t, 0), open(t, 1)
 	history(t, source, 300)
 	var all sync.WaitGroup
@@ -255,7 +255,7 @@ func TestCopiesAtOnceMakeOneCopy(t *testing.T) {
 	wantCopied(t, target, source)
 }
 
-func TestFollowTakesOverWhatIsAppendedUntilItIsToldToStop(t *testing.T) {
+func TestFollowCopiesUntilContextEnds(t *testing.T) {
 	source, target := open(t, 0), open(t, 1)
 	history(t, source, 20)
 	c := &copylog.Copy{From: source, To: target}
@@ -300,7 +300,7 @@ func (d *awayDriver) Append(ctx context.Context, stream string, expected int64, 
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
-func TestAnEngineThatIsAwayForAMomentIsWaitedFor(t *testing.T) {
+func TestCopyRetriesUnreachableEngine(t *testing.T) {
 	source := open(t, 0)
 	target := &awayDriver{Driver: open(t, 0)}
 	target.away.Store(2)
@@ -329,7 +329,7 @@ func (d scavenged) ReadAll(ctx context.Context, after events.Position, limit int
 	return slices.DeleteFunc(records, func(r events.Record) bool { return r.Stream == d.text && r.Revision != d.last }), through, err
 }
 
-func TestTextsThatWereRemovedDoNotCount(t *testing.T) {
+func TestVerifyIgnoresRemovedTexts(t *testing.T) {
 	const text = "text-6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11-0"
 	for _, when := range []string{"before the text was removed", "after it was removed", "after the engine tidied up"} {
 		t.Run("a copy that was begun "+when, func(t *testing.T) {

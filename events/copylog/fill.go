@@ -30,7 +30,7 @@ func (c *Copy) fill(ctx context.Context, head events.Position) error {
 			if err := c.append(ctx, rest[:n]); err != nil {
 				return err
 			}
-			c.tell(Copying, rest[n-1].Position, head)
+			c.report(Copying, rest[n-1].Position, head)
 			rest = rest[n:]
 		}
 	}
@@ -84,7 +84,7 @@ func (c *Copy) append(ctx context.Context, records []events.Record) error {
 	if _, err := c.To.Append(ctx, first.Stream, first.Revision-1, records); err != nil {
 		if fault.Is(err, fault.Conflict) {
 			if gone, unread := c.removed(ctx, first); gone || unread != nil {
-				return unread // the source holds the end of it, until it is tidied up
+				return unread // the source holds its last events until it is scavenged
 			}
 		}
 		return fmt.Errorf("append %s to the target: %w", name(first), err)

@@ -1,5 +1,6 @@
-// Package disk reports how much room the disks have that a service writes to,
-// and which errors say that there is none. It imports nothing of ours.
+// Package disk reports the free space of the disks that a service writes to, and
+// which errors mean that a disk is full. It imports events/sqldb, and no other package
+// of this module.
 package disk
 
 import (
@@ -7,27 +8,26 @@ import (
 	"slices"
 	"strings"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"annals/events/sqldb"
 )
 
 // Folder is a folder that a service writes to.
 type Folder struct {
-	Name string // for metrics and messages, which tell no paths: data, temp
+	Name string // for metrics and messages, which contain no paths: data, temp
 	Path string
 }
 
-// Space is how much room there is for a folder.
+// Space is the free space for a folder.
 type Space struct {
 	Folder string // its Name
 	Free   int64  // bytes that this user may still write
 }
 
-// Folders are those of one service.
+// Folders are the folders of one service.
 type Folders []Folder
 
-// Space returns the room of each folder. Those that are not there yet, or
-// cannot be looked at, are left out.
+// Space returns the free space for each folder, except those that do not exist
+// yet or cannot be inspected.
 func (f Folders) Space() (all []Space) {
 	for _, folder := range f {
 		if bytes, err := free(folder.Path); err == nil {
@@ -37,11 +37,11 @@ func (f Folders) Space() (all []Space) {
 	return all
 }
 
-// fullBelow is the room below which a disk counts as full: databases and
+// fullBelow is the free space below which a disk counts as full: databases and
 // segments of an index grow by more than that.
 const fullBelow = 1 << 20
 
-// Full returns the names of the folders whose disks have no room.
+// Full returns the names of the folders whose disks are full.
 func (f Folders) Full() (names []string) {
 	for _, s := range f.Space() {
 		if s.Free < fullBelow {
@@ -51,26 +51,14 @@ func (f Folders) Full() (names []string) {
 	return names
 }
 
-// postgresFull is PostgreSQL's code for a full disk.
-const postgresFull = "53100"
-
 // IsFull reports whether an error says that a disk, or a quota on it, is full:
 // one of the file system, of SQLite, or of PostgreSQL.
 func IsFull(err error) bool {
-	if err == nil {
-		return false
-	}
-	if e := (*sqlite.Error)(nil); errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_FULL {
-		return true
-	}
-	if e := (interface{ SQLState() string })(nil); errors.As(err, &e) && e.SQLState() == postgresFull {
-		return true
-	}
-	return slices.ContainsFunc(full, func(e error) bool { return errors.Is(err, e) })
+	return sqldb.IsFull(err) || slices.ContainsFunc(full, func(e error) bool { return errors.Is(err, e) })
 }
 
-// Restore returns an error of a library that keeps only the text of what it met,
-// with the error in its tree that the text ends in, where that is of a full disk.
+// Restore repairs the error chain of a full disk: some libraries return an error that
+// only ends with the text of the cause, without wrapping it.
 func Restore(err error) error {
 	for _, e := range full {
 		if err != nil && !errors.Is(err, e) && strings.HasSuffix(err.Error(), e.Error()) {

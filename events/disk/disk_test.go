@@ -27,7 +27,7 @@ func sqliteFull(t *testing.T) error {
 	return err
 }
 
-func TestAFullDiskIsKnownHoweverItIsReported(t *testing.T) {
+func TestIsFull(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want bool
@@ -49,7 +49,7 @@ func TestAFullDiskIsKnownHoweverItIsReported(t *testing.T) {
 	}
 }
 
-func TestTheRoomOfAFolderIsThatOfItsDisk(t *testing.T) {
+func TestSpace(t *testing.T) {
 	there := Folder{"data", t.TempDir()}
 	got := Folders{there, {"gone", filepath.Join(there.Path, "gone")}}.Space()
 	if len(got) != 1 || got[0].Folder != "data" || got[0].Free <= 0 {
@@ -57,7 +57,7 @@ func TestTheRoomOfAFolderIsThatOfItsDisk(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsLoggedOnceAMinute(t *testing.T) {
+func TestQuietLogsFullDiskOnceAMinute(t *testing.T) {
 	var out bytes.Buffer
 	handler := Quiet(slog.NewTextHandler(&out, nil)).(*quiet)
 	now := time.Now()

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// logEvery is how often a full disk is logged: all that writes fails by it, and
-// is tried again every few seconds.
+// logEvery is how often a full disk is logged: every writer fails because of it,
+// and retries every few seconds.
 const logEvery = time.Minute
 
-// Quiet returns a handler that passes on one record a minute of those with an
-// error that says that a disk is full, and every other record.
+// Quiet returns a handler that limits records about full disks to one a minute, and
+// passes on all other records.
 func Quiet(next slog.Handler) slog.Handler { return &quiet{next, &last{now: time.Now}} }
 
 type quiet struct {
@@ -45,8 +45,8 @@ func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, r)
 }
 
-// take reports whether a record is to be passed on, and how many were not since
-// the last that was.
+// take reports whether to log a record, and how many were suppressed since the
+// last one that was logged.
 func (l *last) take() (now bool, skipped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

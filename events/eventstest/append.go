@@ -19,7 +19,7 @@ func testReadBack(t *testing.T, d events.Driver) {
 	all := readAll(t, d, 0, 10)
 	wantRecords(t, all, "a", 0, want)
 	if got := all[2].Position; got != a.Position {
-		t.Errorf("Append told position %d, ReadAll %d", a.Position, got)
+		t.Errorf("Append returned position %d, ReadAll %d", a.Position, got)
 	}
 	if head, err := d.Head(t.Context()); err != nil || head != a.Position {
 		t.Errorf("Head: got %d, %v, want %d", head, err, a.Position)

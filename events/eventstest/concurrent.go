@@ -11,8 +11,6 @@ import (
 	"annals/events/fault"
 )
 
-func testRace(t *testing.T, d events.Driver) { race(t, d, d) }
-
 // race lets writers at both drivers, of the same log, append to one stream at
 // once: one of each round may win.
 func race(t *testing.T, a, b events.Driver) {
@@ -180,8 +178,8 @@ func testWait(t *testing.T, d events.Driver) {
 	wantKind(t, <-done, fault.Canceled, "Wait, cancelled")
 }
 
-// wakes lets several wait at one driver for what another, of the same log,
-// appends.
+// wakes checks that several calls of Wait on one driver return when another driver of
+// the same log appends.
 func wakes(t *testing.T, waiting, appending events.Driver) {
 	for i := range 3 {
 		head, err := waiting.Head(t.Context())

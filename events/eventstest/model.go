@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"annals/events"
 	"annals/events/fault"
+
+	"pgregory.net/rapid"
 )
 
 // model is a log as simple as can be: what was appended, in order.

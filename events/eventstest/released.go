@@ -19,8 +19,8 @@ import (
 //go:embed released.jsonl
 var released []byte
 
-// Released returns an old log: it holds every kind of event ever released, and
-// tells of folders, imports and changes that did not all go well.
+// Released returns an old log with every kind of event ever released, including failed
+// imports.
 func Released(t testing.TB) []events.Record {
 	t.Helper()
 	records, err := ParseLines(released)

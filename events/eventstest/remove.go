@@ -83,7 +83,7 @@ func testRemove(t *testing.T, d events.Driver) {
 	}
 	if at, err := d.Append(t.Context(), "text-1", events.NoStream, records(2)); err == nil {
 		if at.Revision != 1 {
-			t.Errorf("a stream that begins anew ends at revision %d, want 1", at.Revision)
+			t.Errorf("a stream that begins again ends at revision %d, want 1", at.Revision)
 		}
 	} else {
 		wantKind(t, err, fault.Conflict, "Append to a removed stream")

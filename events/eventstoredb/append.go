@@ -6,28 +6,28 @@ import (
 	"errors"
 	"strings"
 
+	"annals/events"
+	"annals/events/fault"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
-
-	"annals/events"
-	"annals/events/fault"
 )
 
-// Append implements events.Driver. The server recognises an append that is
-// repeated at the same revision, so that one whose answer was lost is made once.
+// Append implements events.Driver. The server recognises an append that is repeated at
+// the same revision, so a retry after a lost response does not append twice.
 func (d *Driver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	if err := events.CheckAppend(stream, expected, records); err != nil {
 		return events.Appended{}, err
 	}
 	if d.prefix == "" && strings.HasPrefix(stream, "$") {
-		return events.Appended{}, fault.Errorf(fault.Invalid, "append to %s: names that begin with $ are the server's own", stream)
+		return events.Appended{}, fault.Errorf(fault.Invalid, "append to %s: names that begin with $ are reserved by the server", stream)
 	}
 	if expected != events.AnyRevision {
 		return d.appendAt(ctx, stream, expected, records)
 	}
-	// The server takes an append of known ids at any revision for a repetition,
-	// and one at the end of the stream for new.
+	// With AnyRevision the server treats an append of known ids as a repetition; at
+	// the end of the stream it treats it as new.
 	last, err := d.lastOf(ctx, stream)
 	for err == nil {
 		var made events.Appended
@@ -36,12 +36,12 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 		if !errors.As(err, &at) {
 			return made, err
 		}
-		last, err = at.revision, nil // of a stream that was removed nothing is read, and it goes on all the same
+		last, err = at.revision, nil // a removed stream reads as empty, but continues at its last revision
 	}
 	return events.Appended{}, err
 }
 
-// endsAt is the error of an append to a stream that ends at another revision.
+// endsAt is returned if the stream of an append ends at another revision.
 type endsAt struct {
 	error
 	revision int64
@@ -51,14 +51,14 @@ func (e *endsAt) Unwrap() error { return e.error }
 
 func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, records []events.Record) (made events.Appended, err error) {
 	err = d.call(ctx, "append to "+stream+" in", func(ctx context.Context, s *session, _ func()) (err error) {
-		made, err = d.append(ctx, s, stream, expected, records)
+		made, err = d.append(ctx, s, d.prefix+stream, expected, records)
 		return err
 	})
 	if err != nil || made.Position > 0 {
 		d.heads.advance(made.Position)
 		return made, err
 	}
-	// A repetition that overtakes the server's index is answered without it.
+	// If a repetition overtakes the server's index, the response has no position.
 	batch, err := d.ReadStream(ctx, stream, made.Revision, 1)
 	if err == nil && len(batch) > 0 {
 		made.Position = batch[0].Position
@@ -66,13 +66,8 @@ func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, re
 	return made, err
 }
 
-// append makes one attempt.
+// append makes one attempt to append to a stream.
 func (d *Driver) append(ctx context.Context, s *session, stream string, expected int64, records []events.Record) (events.Appended, error) {
-	return d.appendTo(ctx, s, d.prefix+stream, expected, records)
-}
-
-// appendTo is append to a stream by its name at the server.
-func (d *Driver) appendTo(ctx context.Context, s *session, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	call, err := s.streams.Append(leading(ctx))
 	if err != nil {
 		return events.Appended{}, err
@@ -81,7 +76,7 @@ func (d *Driver) appendTo(ctx context.Context, s *session, stream string, expect
 	for i := 0; i < len(records) && err == nil; i++ {
 		err = call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: proposed(&records[i])}})
 	}
-	// Where sending has failed, the answer says why.
+	// If sending failed, the response has the reason.
 	response, err := call.CloseAndRecv()
 	if err != nil {
 		return events.Appended{}, explained(err, call.Trailer())
@@ -99,7 +94,7 @@ func (d *Driver) appendTo(ctx context.Context, s *session, stream string, expect
 		}
 		return events.Appended{}, &endsAt{fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, last, expected), last}
 	}
-	return events.Appended{}, errors.New("the server's answer to an append is not known")
+	return events.Appended{}, errors.New("unknown response of the server to an append")
 }
 
 func appendOptions(stream string, expected int64) *streams.AppendReq_Options {
@@ -127,7 +122,7 @@ func proposed(r *events.Record) *streams.AppendReq_ProposedMessage {
 	}
 }
 
-// idOf reads an event's id, which is asked for in two numbers.
+// idOf decodes an event's id, which the server sends as two numbers.
 func idOf(id *shared.UUID) (u uuid.UUID) {
 	s := id.GetStructured()
 	binary.BigEndian.PutUint64(u[:8], uint64(s.GetMostSignificantBits()))

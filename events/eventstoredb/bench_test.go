@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/eventstoredb"
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
 )
 
 // pair times the driver and the bare client, in turns, and reports how many

@@ -5,33 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
-// Pauses between the repetitions of a call.
-const (
-	firstPause = 10 * time.Millisecond
-	maxPause   = time.Second
-)
+// maxPause bounds the pauses between the tries of a call.
+const maxPause = time.Second
 
-// longest is how many deadlines a server may be silent that looks for the next
-// event of ours among many others; so much it is given if nothing else is wrong
-// with it.
+// newBackOff returns pauses that double from 10 ms to maxPause.
+func newBackOff() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: 10 * time.Millisecond, Multiplier: 2, MaxInterval: maxPause}
+}
+
+// longest is how many deadlines to wait at most for a server that searches for the next
+// event of this log among many others.
 const longest = 32
 
-// work is what a call asks of the server. It calls alive whenever the server
-// has answered something, which prolongs its deadline.
+// work makes the requests of a call. It calls alive after each response of the server,
+// which extends the deadline.
 type work func(ctx context.Context, s *session, alive func()) error
 
-// call carries out do on the connection to the leader. What passes, such as a
-// change of the leader, is waited for and do called again, until twice the
-// deadline has passed since the first call: one that was never answered is
-// repeated, too.
+// call runs do with the connection to the leader. It retries transient errors, such as
+// a leader change or a timeout, until twice the deadline has passed since the first
+// attempt.
 func (d *Driver) call(ctx context.Context, doing string, do work) error {
 	return d.repeat(ctx, doing, 1, do)
 }
 
-// scan is call for what makes the server look through the log, which it may do
-// for long without an answer. Silence alone is met with more time.
+// scan is like call, but for requests that make the server search the log, which may
+// take long. The deadline is raised after each timeout.
 func (d *Driver) scan(ctx context.Context, doing string, do work) error {
 	return d.repeat(ctx, doing, longest, do)
 }
@@ -49,8 +51,9 @@ func (d *Driver) repeat(ctx context.Context, doing string, most time.Duration, d
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()
 	begun, deadline := time.Now(), d.deadline
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for pauses := newBackOff(); ; {
 		asked, err := d.once(inner, deadline, do)
+		pause := pauses.NextBackOff()
 		switch {
 		case err == nil:
 			return nil
@@ -60,8 +63,8 @@ func (d *Driver) repeat(ctx context.Context, doing string, most time.Duration, d
 			return errClosed
 		case asked && errors.Is(err, errSilent) && deadline < most*d.deadline:
 			begun, deadline = time.Now(), 2*deadline
-		case !passes(err) || time.Since(begun)+pause > 2*d.deadline:
-			return told(doing, err)
+		case !isTransient(err) || time.Since(begun)+pause > 2*d.deadline:
+			return classify(doing, err)
 		}
 		wait(inner, pause)
 	}
@@ -77,11 +80,10 @@ func wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// errSilent is a server's that has not answered anything for the deadline.
-var errSilent = errors.New("the server does not answer")
+// errSilent is returned if the server has not responded within the deadline.
+var errSilent = errors.New("the server does not respond")
 
-// once carries out do with a deadline; asked tells that there was a connection
-// to do so.
+// once runs do with a deadline; asked reports whether a connection was available.
 func (d *Driver) once(ctx context.Context, deadline time.Duration, do work) (asked bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -89,19 +91,18 @@ func (d *Driver) once(ctx context.Context, deadline time.Duration, do work) (ask
 	defer late.Stop()
 	s, err := d.cluster.session(ctx)
 	if err != nil {
-		return false, silenced(ctx, err)
+		return false, timedOut(ctx, err)
 	}
 	late.Reset(deadline)
-	err = silenced(ctx, do(ctx, s, func() { late.Reset(deadline) }))
-	if err != nil && passes(err) && (ctx.Err() == nil || errors.Is(err, errSilent)) {
+	err = timedOut(ctx, do(ctx, s, func() { late.Reset(deadline) }))
+	if err != nil && isTransient(err) && (ctx.Err() == nil || errors.Is(err, errSilent)) {
 		d.cluster.drop(s, err)
 	}
 	return true, err
 }
 
-// silenced returns the error of a call that may have ended since its server
-// said nothing.
-func silenced(ctx context.Context, err error) error {
+// timedOut adds errSilent to an error if the call's deadline caused it.
+func timedOut(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return errors.Join(errSilent, err)
 	}

@@ -11,38 +11,38 @@ import (
 	"sync/atomic"
 	"time"
 
+	"annals/events"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
-
-	"annals/events"
 )
 
 // cluster supervises the one connection to a cluster's leader: it finds the
-// leader, tries the connection with a call before anybody gets it, and replaces
-// one that was found broken.
+// leader, tests the connection with a call before it is used, and replaces one that
+// failed.
 type cluster struct {
 	settings
-	turn chan struct{} // holds the token of who connects
+	turn chan struct{} // holds a token while a goroutine connects
 
 	mu      sync.Mutex
 	current *session
-	leader  string // as a node told that is not it
+	leader  string // as reported by another node
 }
 
-// session is a connection that has answered a call.
+// session is a connection on which a call has succeeded.
 type session struct {
 	conn    *grpc.ClientConn
 	streams streams.StreamsClient
 
-	// seen is the highest position that was read of the log here. What is read
-	// to its end later, here, holds all up to it; at another node, which may
-	// just have become the leader, it may not.
+	// seen is the highest position read from this node. Later reads from this node
+	// include everything up to it. Those from another node, which may just have
+	// become the leader, may not.
 	seen atomic.Int64
 }
 
-// saw notes a position that was read.
+// saw records a position that was read.
 func (s *session) saw(p events.Position) {
 	for old := s.seen.Load(); old < int64(p) && !s.seen.CompareAndSwap(old, int64(p)); {
 		old = s.seen.Load()
@@ -53,8 +53,8 @@ func newCluster(s settings) *cluster {
 	return &cluster{settings: s, turn: make(chan struct{}, 1)}
 }
 
-// session returns the connection, and makes one where there is none. Of those
-// who find none, one connects; the others wait for him, or for the end of ctx.
+// session returns the connection, and makes one if there is none. One of the
+// callers connects; the others wait for it, or until ctx ends.
 func (c *cluster) session(ctx context.Context) (*session, error) {
 	if s := c.held(); s != nil {
 		return s, nil
@@ -84,8 +84,7 @@ func (c *cluster) held() *session {
 	return c.current
 }
 
-// drop closes a connection on which a call has failed so that it may be the
-// connection's fault. Other calls on it are cut off.
+// drop closes a connection that may have caused a call's error. Other calls on it fail.
 func (c *cluster) drop(s *session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +95,7 @@ func (c *cluster) drop(s *session, err error) {
 	if other := (*notLeader)(nil); errors.As(err, &other) {
 		c.leader = other.leader
 	}
-	_ = s.conn.Close() // fails only for one that is closed
+	_ = s.conn.Close() // fails only if it is already closed
 }
 
 func (c *cluster) close() error {
@@ -110,12 +109,12 @@ func (c *cluster) close() error {
 	return s.conn.Close()
 }
 
-// connect looks for the leader until a node of the list is, or knows, one that
-// answers.
+// connect tries the nodes of the list until it finds the leader, or a node that names a
+// leader that responds.
 func (c *cluster) connect(ctx context.Context) (*session, error) {
 	seeds, several := c.seeds()
 	rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
-	if told := c.told(); told != "" {
+	if told := c.named(); told != "" {
 		if s, err := c.try(ctx, told); err == nil {
 			return s, nil
 		}
@@ -138,8 +137,8 @@ func (c *cluster) connect(ctx context.Context) (*session, error) {
 	return nil, failed
 }
 
-// told returns, once, the leader that another node has named.
-func (c *cluster) told() string {
+// named returns the leader that another node has named, and clears it.
+func (c *cluster) named() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	leader := c.leader
@@ -147,8 +146,8 @@ func (c *cluster) told() string {
 	return leader
 }
 
-// try connects to a node and asks it for an event, as its leader. One that
-// names another leader is followed there.
+// try connects to a node and reads an event from it as the leader. If the node names
+// another leader, try continues with that.
 func (c *cluster) try(ctx context.Context, address string) (*session, error) {
 	s, err := c.ask(ctx, address)
 	if other := (*notLeader)(nil); errors.As(err, &other) {
@@ -169,7 +168,7 @@ func (c *cluster) ask(ctx context.Context, address string) (*session, error) {
 	return s, nil
 }
 
-// gossip asks a node who leads.
+// gossip asks a node for its leader.
 func (c *cluster) gossip(ctx context.Context, address string) (leader string, err error) {
 	conn, err := c.dial(address)
 	if err != nil {

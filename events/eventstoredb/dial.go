@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"time"
 
+	"annals/events/fault"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
-
-	"annals/events/fault"
 )
 
-// maxMessage is what the official clients take of one message.
+// maxMessage is the maximum size of a message, as in the official clients.
 const maxMessage = 17 << 20
 
-// dial prepares a connection to a node; its first call makes it.
+// dial prepares a connection to a node; the first call establishes it.
 func (c *cluster) dial(address string) (*grpc.ClientConn, error) {
 	transport, err := c.transport()
 	if err != nil {
@@ -59,9 +59,9 @@ func (c *cluster) transport() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(t), nil
 }
 
-// misnamed returns an error that says so where a node did not answer because its
-// URL is wrong about TLS, and else the one that it is given: neither side tells
-// the other. It takes a second at most, also where the caller's time is up.
+// misnamed explains the error if a node did not respond because the URL is wrong about
+// TLS, which neither side reports. Otherwise it returns err. It takes at most a second,
+// even if the caller's context has ended.
 func (c *cluster) misnamed(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -77,8 +77,8 @@ func (c *cluster) misnamed(ctx context.Context, err error) error {
 	return err
 }
 
-// speaksTLS tells whether a server speaks TLS, where it is known. It is sent
-// nothing that has to be secret.
+// speaksTLS reports whether a server uses TLS, and whether it could find out. It sends
+// no credentials.
 func speaksTLS(ctx context.Context, address string) (secure, known bool) {
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -89,7 +89,7 @@ func speaksTLS(ctx context.Context, address string) (secure, known bool) {
 	return false, errors.As(err, new(tls.RecordHeaderError))
 }
 
-// basic is a user and a password, which go with every call.
+// basic is the user and password that are sent with every call.
 type basic string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -97,6 +97,6 @@ func (b basic) GetRequestMetadata(context.Context, ...string) (map[string]string
 	return map[string]string{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(b))}, nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials: a password
-// does not travel in the clear. A server without TLS asks for none.
+// RequireTransportSecurity implements credentials.PerRPCCredentials: passwords are never
+// sent unencrypted. A server without TLS requires none.
 func (basic) RequireTransportSecurity() bool { return true }

@@ -7,33 +7,32 @@ import (
 	"net"
 	"strings"
 
+	"annals/events/fault"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-
-	"annals/events/fault"
 )
 
-// notLeader is the error of a call to a node that does not lead the cluster.
+// notLeader is returned by a node that is not the leader of its cluster.
 type notLeader struct {
-	leader string // the address of the node that does
+	leader string // address of the leader
 	err    error
 }
 
 func (e *notLeader) Error() string { return "the leader is now " + e.leader }
 func (e *notLeader) Unwrap() error { return e.err }
 
-// What servers call their exceptions, in the trailer of a call.
+// Names of exceptions in the trailer of a call.
 const (
 	isNotLeader = "not-leader"
-	isTooLarge  = "maximum-append-" // how it begins: size-exceeded, or event-size-exceeded
+	isTooLarge  = "maximum-append-" // a prefix of size-exceeded and event-size-exceeded
 )
 
-// lacksLeader is how a node answers during an election, with no code that says
-// so.
+// lacksLeader is in a node's error message during an election, which has no code.
 const lacksLeader = "No leader info available"
 
-// explained returns the error of a call with what its trailer says of it.
+// explained converts the error of a call, using the details in its trailer.
 func explained(err error, trailer metadata.MD) error {
 	first := func(key string) string {
 		if values := trailer.Get(key); len(values) > 0 {
@@ -45,15 +44,14 @@ func explained(err error, trailer metadata.MD) error {
 	case exception == isNotLeader:
 		return &notLeader{net.JoinHostPort(first("leader-endpoint-host"), first("leader-endpoint-port")), err}
 	case strings.HasPrefix(exception, isTooLarge):
-		return fault.Errorf(fault.Invalid, "the append is larger than the server takes: %w", err)
+		return fault.Errorf(fault.Invalid, "the append exceeds the server's size limit: %w", err)
 	}
 	return err
 }
 
-// passes reports whether a call may succeed when it is repeated, on another
-// connection. One that was cut off by its own context may not, but that is for
-// the caller to know.
-func passes(err error) bool {
+// isTransient reports whether a call may succeed when it is retried on another
+// connection. The caller checks whether its own context has ended.
+func isTransient(err error) bool {
 	if errors.Is(err, errSilent) || errors.Is(err, errNoLeader) || errors.As(err, new(*notLeader)) {
 		return true
 	}
@@ -66,12 +64,12 @@ func passes(err error) bool {
 	return false
 }
 
-// misplaced is how servers say that no event begins where a filtered read of the
-// whole log is to begin. There is no code that says so, and what they find in
-// the middle of an event may be any other failure to them, too.
+// misplaced begins the error message if a filtered read of the whole log starts at a
+// position where no event starts. That error has no code, and positions in the middle
+// of an event may cause other errors, too.
 const misplaced = "Unexpected FilteredReadAllResult: "
 
-// refuses reports whether a server does not read from a position.
+// refuses reports whether a server refused to read from a position.
 func refuses(err error) bool {
 	switch codeOf(err) {
 	case codes.InvalidArgument:
@@ -94,22 +92,22 @@ func codeOf(err error) codes.Code {
 	return codes.Unknown
 }
 
-// theLog is what calls are about, in the words of their errors.
-const theLog = "the log at EventStoreDB"
+// theLog names the log in errors.
+const theLog = "the log in EventStoreDB"
 
-// told gives an error its kind, and the words for clients.
-func told(doing string, err error) error {
+// classify returns err with its kind and a message for clients.
+func classify(doing string, err error) error {
 	var known *fault.Error
 	cause := fmt.Errorf("%s %s: %w", doing, theLog, err)
 	switch {
 	case errors.As(err, &known):
 		return err
-	case passes(err):
+	case isTransient(err):
 		return fault.Hide(fault.Unavailable, "the log does not answer at the moment", cause)
 	}
 	switch codeOf(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
-		return fault.Hide(fault.Unavailable, "the log refuses the user and password that it is given", cause)
+		return fault.Hide(fault.Unavailable, "the log refuses the user and password of its URL", cause)
 	}
 	return cause
 }

@@ -1,11 +1,11 @@
 // Package eventstoredb keeps a log in EventStoreDB or KurrentDB: one server or
-// a cluster of them. It imports events and events/fault, nothing else of ours.
+// a cluster of them. It imports events and events/fault, and no other package of this
+// module.
 //
-// It speaks the protocol by the definitions of the official client, reads its
-// URLs by it, and does without the client itself. That one, once it has looked
-// for a server in vain, is dead for good, with calls that hang in it whatever
-// their contexts say, and closing it then ends the program; it asks no filter
-// of reads of the whole log, nor the leader for them.
+// It uses the protocol definitions and the URL parser of the official client, but not
+// the client itself. After the client once failed to find a server, its calls hang
+// regardless of their contexts, and closing it panics. It also cannot filter reads of
+// the whole log, nor send them to the leader.
 package eventstoredb
 
 import (
@@ -19,9 +19,9 @@ import (
 
 // Driver is an events.Driver over a cluster. Open makes one.
 //
-// A position is the commit position of the server's log. What the server keeps
-// for itself, in streams whose names begin with $, is left out, and so are the
-// streams of others where the URL has a prefix for ours.
+// A position is the commit position in the server's log. Streams of the server, whose
+// names begin with $, are left out. If the URL has a prefix, so are all streams without
+// it.
 type Driver struct {
 	settings
 	cluster *cluster
@@ -33,7 +33,7 @@ type Driver struct {
 	mu        sync.Mutex
 	closed    bool
 	following bool
-	work      sync.WaitGroup // calls under way, and the subscription
+	work      sync.WaitGroup // calls in progress, and the subscription
 }
 
 // Open connects to the server that a URL names, as the clients of EventStoreDB
@@ -43,14 +43,13 @@ type Driver struct {
 //	esdb://one:2113,two:2113,three:2113?tls=false
 //	esdb+discover://cluster.example.com:2113?prefix=annals-
 //
-// kurrentdb stands for esdb as well. With prefix=P the names of all streams
-// begin with P there, so that several logs may share a cluster;
-// defaultDeadline=MS is how long an answer is waited for, 5 s where it is left
-// out; a call that is never answered fails after twice that. The user must be
-// one who may read $all, which by default admins may alone.
+// The scheme may also be kurrentdb. With prefix=P the names of all streams on the
+// server begin with P, so that several logs can share a cluster. defaultDeadline=MS is
+// how long to wait for a response, by default 5 s; a call fails after twice that. The
+// user must have the right to read $all, by default only admins.
 //
-// A URL that cannot be used is fault.Invalid, and no error repeats what may be
-// a password; a server that does not answer is fault.Unavailable.
+// The error is fault.Invalid if the URL cannot be used, and fault.Unavailable if the
+// server does not respond. No error contains a part of the URL that may be a password.
 func Open(ctx context.Context, url string) (*Driver, error) {
 	s, err := parse(url)
 	if err != nil {
@@ -59,7 +58,7 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	d := &Driver{settings: s, cluster: newCluster(s), heads: newHeads()}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := d.call(ctx, "open", func(context.Context, *session, func()) error { return nil }); err != nil {
-		_ = d.Close() // nothing was opened that could fail to close
+		_ = d.Close() // nothing was opened that can fail to close
 		if fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 			err = d.cluster.misnamed(ctx, err)
 		}
@@ -68,8 +67,8 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	return d, nil
 }
 
-// Close implements events.Driver. It cuts off all calls: an append among them
-// may have been made or not.
+// Close implements events.Driver. It interrupts all calls: an append among them may or
+// may not have been made.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true

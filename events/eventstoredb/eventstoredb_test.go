@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/eventstest"
 	"annals/events/eventstoredb"
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
 )
 
 // variable names a real server, by the URL that clients are given. It is used

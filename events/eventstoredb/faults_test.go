@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"google.golang.org/grpc/codes"
-
 	"annals/events"
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/fault"
 	"annals/events/memory"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
 )
 
 // records returns n events of their own.
@@ -43,7 +43,7 @@ func wantLength(t *testing.T, d events.Driver, n int) {
 	}
 }
 
-func TestAnAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+func TestAppendSurvivesLostReply(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
 	d := open(t, server.URL())
@@ -56,7 +56,7 @@ func TestAnAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	wantLength(t, log, 6)
 }
 
-func TestWhatPassesIsWaitedFor(t *testing.T) {
+func TestTransientErrorsAreRetried(t *testing.T) {
 	for name, f := range map[string]esdbtest.Fault{
 		"the server is not ready":    {Times: 3, Code: codes.Unavailable},
 		"a write runs out of time":   {Times: 2, Code: codes.DeadlineExceeded},
@@ -82,7 +82,7 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAServerThatStaysAwayIsUnavailable(t *testing.T) {
+func TestLongOutageIsUnavailable(t *testing.T) {
 	server := esdbtest.Start(t, memory.New())
 	d := open(t, server.URL()+"&defaultDeadline=300")
 	appendTo(t, d, "a", events.NoStream, 1)
@@ -105,7 +105,7 @@ func TestAServerThatStaysAwayIsUnavailable(t *testing.T) {
 	wantLength(t, d, 2)
 }
 
-func TestAnAnswerThatNeverComesIsNotWaitedForLongerThanItsContext(t *testing.T) {
+func TestCallEndsWithContext(t *testing.T) {
 	server := esdbtest.Start(t, memory.New())
 	d := open(t, server.URL())
 	for _, m := range []esdbtest.Method{esdbtest.Append, esdbtest.Read} {
@@ -135,7 +135,7 @@ func TestAnAnswerThatNeverComesIsNotWaitedForLongerThanItsContext(t *testing.T) 
 }
 
 // A server that has found what it was asked for goes on looking for one more.
-func TestTheEndOfALogIsToldAtOnce(t *testing.T) {
+func TestHeadReturnsAtOnce(t *testing.T) {
 	server := esdbtest.Start(t, memory.New())
 	d := open(t, server.URL()+"&defaultDeadline=500")
 	made := appendTo(t, d, "a", events.NoStream, 1)
@@ -180,7 +180,7 @@ func TestTheLeaderIsFollowed(t *testing.T) {
 	}
 }
 
-func TestALeaderThatDiesIsReplaced(t *testing.T) {
+func TestFailoverToNewLeader(t *testing.T) {
 	log := memory.New()
 	a, b := esdbtest.Start(t, log), esdbtest.Start(t, log)
 	esdbtest.Cluster(a, b)
@@ -230,7 +230,7 @@ func TestWaitOutlivesItsSubscription(t *testing.T) {
 	wake("subscriptions are forgotten")
 }
 
-func TestAWrongPasswordIsToldAsSuch(t *testing.T) {
+func TestWrongPasswordIsReported(t *testing.T) {
 	authority, config := certificate(t)
 	server := esdbtest.StartWith(t, memory.New(), esdbtest.Options{TLS: config, User: "annals", Password: "right"})
 	url := server.URL() + "&tlsCaFile=" + authority

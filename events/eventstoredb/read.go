@@ -1,13 +1,14 @@
 package eventstoredb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-
 	"annals/events"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 )
 
 // ReadStream implements events.Driver.
@@ -20,7 +21,7 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 		}
 		_, err := read(ctx, s, ofStream(d.prefix+stream, max(from, 0), limit), p.take)
 		batch = p.batch
-		return joined(err, p.err)
+		return cmp.Or(err, p.err)
 	})
 	if err != nil {
 		return nil, err
@@ -41,8 +42,8 @@ func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err
 	return revision, err
 }
 
-// ReadAll implements events.Driver. The server filters; what it cannot filter
-// out is looked at and left out here.
+// ReadAll implements events.Driver. The server filters the events; those that it cannot
+// filter out are dropped here.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	var p page
 	err := d.scan(ctx, fmt.Sprintf("read after position %d of", after), func(ctx context.Context, s *session, alive func()) error {
@@ -79,14 +80,14 @@ type page struct {
 
 	batch   []events.Record
 	size    int
-	through events.Position // of the last event of the log that was looked at
-	looked  events.Position // the same, whosever event it was
-	came    int             // events of one answer
+	through events.Position // of the last event of this log that was examined
+	looked  events.Position // of the last event that was examined, of any log
+	came    int             // events in one response
 	cut     bool            // there may be more
 	err     error           // ends the read
 }
 
-// take looks at one event, and tells whether to go on.
+// take adds one event, and reports whether to continue.
 func (p *page) take(e *recorded) bool {
 	p.alive()
 	p.came++
@@ -96,7 +97,7 @@ func (p *page) take(e *recorded) bool {
 		p.err = err
 		return err == nil
 	}
-	p.through = r.Position // never another's, which the log's head does not count
+	p.through = r.Position // never that of another log's event, which may be beyond this log's head
 	if p.batch == nil {
 		p.batch = make([]events.Record, 0, min(p.limit, 128))
 	}
@@ -106,14 +107,14 @@ func (p *page) take(e *recorded) bool {
 	return !p.cut
 }
 
-// mostMore is by how much an answer may be longer than what is wanted.
+// mostMore bounds how many more events than needed are requested.
 const mostMore = 4096
 
-// read reads what lies behind after. The server reads from the beginning of an
-// event, and refuses other positions. Those that Annals goes on after are such;
-// one that an operator names is mostly the one before an event; any other is
-// met by reading all. Where other services' events fill an answer, the next one
-// is asked for, which may be twice as long: there may be many of them.
+// read reads the events after a position. The server only reads from positions at which
+// an event begins. The positions after which Annals continues are of this kind. If the
+// server refuses one, which an operator chose, read tries the next one, and then reads
+// the whole log. If a response is full of other services' events, read requests
+// another one of up to twice the length.
 func (p *page) read(ctx context.Context, s *session, skip []string) error {
 	f := p.settings.ours()
 	if len(skip) > 0 {
@@ -137,17 +138,9 @@ func (p *page) read(ctx context.Context, s *session, skip []string) error {
 		case ended && p.came == count:
 			p.after, from = p.looked, p.looked
 		default:
-			return joined(err, p.err)
+			return cmp.Or(err, p.err)
 		}
 	}
-}
-
-// joined returns the first error that is one.
-func joined(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // Head implements events.Driver.
@@ -159,8 +152,8 @@ func (d *Driver) Head(ctx context.Context) (head events.Position, err error) {
 	return head, err
 }
 
-// head does not wait for the end of the answer: before it, the server looks for
-// one event more than it was asked for, which may lie far behind others'.
+// head does not wait for the end of the response: before that the server searches for
+// one event more than requested, possibly among many of other services.
 func (d *Driver) head(ctx context.Context, s *session) (head events.Position, err error) {
 	_, err = read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
 		head = events.Position(e.GetCommitPosition())

@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/fault"
+
+	"github.com/google/uuid"
 )
 
-// Remove implements events.Driver: it truncates the streams, by their metadata.
-// Their events stay in the log as a whole until the server is scavenged, which
-// leaves the last one of each: from that the server knows where the stream ends.
-// There are no transactions over streams: check reads the log as it is before the
-// first is truncated, and whoever needs a proof reads it again afterwards.
+// Remove implements events.Driver: it truncates the streams by their metadata. Their
+// events stay in $all until the server is scavenged, except for the last one of each
+// stream, which always stays: it tells the server where the stream ends.
+//
+// The server has no transactions over several streams. Therefore check reads the log as
+// it is before the removal; to prove the result, read the log again afterwards.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	var last string
 	err := d.scan(ctx, "read the end of", func(ctx context.Context, s *session, _ func()) error {
@@ -44,7 +45,7 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 		if err != nil {
 			return err
 		}
-		if revision == events.NoStream { // or it is truncated already
+		if revision == events.NoStream { // or it is already truncated
 			continue
 		}
 		if err := d.truncate(ctx, stream, revision+1); err != nil {
@@ -54,11 +55,11 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 	return nil
 }
 
-// truncate lets a stream begin at a revision.
+// truncate makes a stream begin at a revision.
 func (d *Driver) truncate(ctx context.Context, stream string, from int64) error {
 	about := []events.Record{{ID: uuid.New(), Type: "$metadata", Data: fmt.Appendf(nil, `{"$tb":%d}`, from), Metadata: []byte(`{}`)}}
 	return d.call(ctx, "truncate stream "+stream+" of", func(ctx context.Context, s *session, _ func()) error {
-		_, err := d.appendTo(ctx, s, "$$"+d.prefix+stream, events.AnyRevision, about)
+		_, err := d.append(ctx, s, "$$"+d.prefix+stream, events.AnyRevision, about)
 		return err
 	})
 }

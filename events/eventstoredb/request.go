@@ -9,11 +9,11 @@ import (
 	"regexp"
 	"strings"
 
+	"annals/events"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc/metadata"
-
-	"annals/events"
 )
 
 type (
@@ -22,14 +22,14 @@ type (
 	recorded = streams.ReadResp_ReadEvent_RecordedEvent
 )
 
-// leading asks that the node which answers be the leader: others may lack what
-// was appended last.
+// leading requires that the leader handles the request: other nodes may lack the latest
+// events.
 func leading(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
 
-// read gives take the events that a request is answered with until it returns
-// false. ended tells that there were no more.
+// read calls take with the events of a response until take returns false. ended reports
+// that the response has no more events.
 func read(ctx context.Context, s *session, o *options, take func(*recorded) bool) (ended bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // ends what the server still sends
 	defer cancel()
@@ -49,14 +49,14 @@ func read(ctx context.Context, s *session, o *options, take func(*recorded) bool
 		case err != nil:
 			return false, explained(err, call.Trailer())
 		}
-		// Other answers tell of the stream's state, or that it is not there.
+		// Other messages describe the stream's state, or say that it does not exist.
 		if e := response.GetEvent().GetEvent(); e != nil && !take(e) {
 			return false, nil
 		}
 	}
 }
 
-// ofStream asks for a stream's events from a revision on.
+// ofStream requests a stream's events from a revision on.
 func ofStream(stream string, from int64, limit int) *options {
 	return &options{
 		StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
@@ -67,7 +67,7 @@ func ofStream(stream string, from int64, limit int) *options {
 	}
 }
 
-// lastOfStream asks for a stream's last event.
+// lastOfStream requests a stream's last event.
 func lastOfStream(stream string) *options {
 	return &options{
 		StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
@@ -79,8 +79,8 @@ func lastOfStream(stream string) *options {
 	}
 }
 
-// ofAll asks for the log's events at a position and behind it, or behind it
-// alone in a subscription; 0 is where the log begins.
+// ofAll requests the log's events from a position on, including it; a subscription
+// excludes it. 0 is the beginning of the log.
 func ofAll(from events.Position, f *filter) *options {
 	o := &options{FilterOption: &streams.ReadReq_Options_Filter{Filter: f}}
 	at := &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Start{Start: &shared.Empty{}}}
@@ -93,7 +93,7 @@ func ofAll(from events.Position, f *filter) *options {
 	return o
 }
 
-// lastOfAll asks for the log's last event.
+// lastOfAll requests the log's last event.
 func lastOfAll(f *filter) *options {
 	o := &options{
 		StreamOption: &streams.ReadReq_Options_All{All: &streams.ReadReq_Options_AllOptions{
@@ -108,11 +108,10 @@ func lastOfAll(f *filter) *options {
 	return o
 }
 
-// window is how many events the server looks at before it says how far it has
-// come, where none of them matches.
+// window is after how many events without a match the server reports its progress.
 const window = 1000
 
-// ours filters by stream: it lets all events of the log through, and no others.
+// ours returns a filter by stream that matches exactly the events of this log.
 func (s *settings) ours() *filter {
 	expression := &streams.ReadReq_Options_FilterOptions_Expression{Regex: `^[^\$]`}
 	if s.prefix != "" {
@@ -125,8 +124,8 @@ func (s *settings) ours() *filter {
 	}
 }
 
-// without filters by type: it leaves out what is to be skipped and the server's
-// own events. A server takes one filter, so that other services' events pass it.
+// without returns a filter by type that excludes the types to skip and the server's own
+// events. The server accepts only one filter, so other services' events match it.
 func without(skip []string) *filter {
 	names := make([]string, len(skip))
 	for i, name := range skip {
@@ -141,15 +140,15 @@ func without(skip []string) *filter {
 	}
 }
 
-// record returns an event of the server as one of the log; ok is false for
-// those that are not ours.
+// record converts an event of the server to a record; ok is false if the event does not
+// belong to this log.
 func (s *settings) record(e *recorded) (r events.Record, ok bool, err error) {
 	stream, ok := strings.CutPrefix(string(e.GetStreamIdentifier().GetStreamName()), s.prefix)
 	if !ok || s.prefix == "" && strings.HasPrefix(stream, "$") {
 		return events.Record{}, false, nil
 	}
 	if e.GetCommitPosition() > math.MaxInt64 {
-		return events.Record{}, false, fmt.Errorf("the server does not tell the positions of a stream's events: it is too old")
+		return events.Record{}, false, fmt.Errorf("the server does not return the positions of a stream's events: use a newer version")
 	}
 	return events.Record{
 		Position: events.Position(e.GetCommitPosition()),

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"annals/events"
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // A cluster holds the server's own streams, and may hold other services'.
-func TestOthersStreamsAreLeftOut(t *testing.T) {
+func TestForeignStreamsAreSkipped(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
 	ours, theirs := open(t, server.URL()+"&prefix=ours-"), open(t, server.URL()+"&prefix=theirs-")
@@ -77,7 +77,7 @@ func TestOthersStreamsAreLeftOut(t *testing.T) {
 }
 
 // Few events are found behind many of other services' in few calls.
-func TestOthersEventsArePassedOverInFewCalls(t *testing.T) {
+func TestForeignEventsAreSkippedInFewCalls(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
 	ours := open(t, server.URL()+"&prefix=ours-")
@@ -109,7 +109,7 @@ func count(t *testing.T, d events.Driver, limit int, skip []string) (n int) {
 }
 
 // Servers read from the beginnings of events alone; operators name others.
-func TestReadingGoesOnAfterAnyPosition(t *testing.T) {
+func TestReadAllAfterAnyPosition(t *testing.T) {
 	d := open(t, esdbtest.Start(t, memory.New()).URL())
 	appendTo(t, d, "a", events.NoStream, 10)
 	all, head, err := d.ReadAll(t.Context(), 0, 100, nil)
@@ -132,7 +132,7 @@ func TestReadingGoesOnAfterAnyPosition(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWhatWaitsForAServerThatIsAway(t *testing.T) {
+func TestCloseEndsWaitingCalls(t *testing.T) {
 	server := esdbtest.Start(t, memory.New())
 	d := open(t, server.URL())
 	done := make(chan error)

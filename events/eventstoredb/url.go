@@ -9,25 +9,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
-
 	"annals/events/fault"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 )
 
-// schemes are how URLs begin, and how the client writes them.
+// schemes maps the accepted schemes of URLs to those of the official client.
 var schemes = map[string]string{
 	"esdb": "esdb", "esdb+discover": "esdb+discover",
 	"kurrentdb": "esdb", "kurrentdb+discover": "esdb+discover",
 }
 
-// Knows reports whether a URL is of the kind that Open takes.
+// Knows reports whether a URL has a scheme that Open accepts.
 func Knows(url string) bool {
 	scheme, _, found := strings.Cut(url, "://")
 	return found && schemes[scheme] != ""
 }
 
-// Overlap reports whether two URLs name logs of which one holds the other's
-// streams: they name a node in common, and the one's prefix begins the other's.
+// Overlap reports whether the logs of two URLs share streams: the URLs have a node in
+// common, and the prefix of one begins with that of the other.
 func Overlap(one, other string) bool {
 	a, err := parse(one)
 	if err != nil {
@@ -46,11 +46,11 @@ func Overlap(one, other string) bool {
 
 const form = "esdb://user:password@host:2113?tlsCaFile=/path, or esdb+discover://… for a cluster"
 
-// settings are what a URL says.
+// settings are the settings in a URL.
 type settings struct {
 	config   *esdb.Configuration
-	prefix   string        // of the names of our streams
-	deadline time.Duration // of a call without an answer
+	prefix   string        // of the names of this log's streams
+	deadline time.Duration // for a response
 }
 
 // known are the settings that a URL may have.
@@ -59,12 +59,11 @@ var known = []string{
 	"nodePreference", "prefix", "tls", "tlsCaFile", "tlsVerifyCert", "userCertFile", "userKeyFile",
 }
 
-// meant are settings of other clients that would do nothing here: who sets them
-// wants something that is had otherwise.
+// meant are settings of other clients that this package does not need and rejects.
 var meant = []string{"discoveryInterval", "maxDiscoverAttempts"}
 
-// parse reads a URL. Its errors tell nothing of what stands before the
-// settings, where a password may be.
+// parse parses a URL. Its errors contain nothing that precedes the settings, where the
+// password is.
 func parse(text string) (settings, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	place, query, _ := strings.Cut(rest, "?")
@@ -78,10 +77,10 @@ func parse(text string) (settings, error) {
 		named := func(k string) bool { return strings.EqualFold(k, name) }
 		i := slices.IndexFunc(known, named)
 		switch {
-		case strings.Contains(name, "@"): // it is the rest of a password
-			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F where it is of the password")
+		case strings.Contains(name, "@"): // the rest of a password
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F if the ? is part of the password")
 		case slices.ContainsFunc(meant, named):
-			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which does nothing here: leave it out; a leader is looked for until twice defaultDeadline has passed", name)
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which has no effect: remove it; Annals searches for a leader until twice defaultDeadline has passed", name)
 		case i < 0:
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %q; it may set %s", name, strings.Join(known, ", "))
 		case known[i] == "prefix":
@@ -93,7 +92,7 @@ func parse(text string) (settings, error) {
 		}
 	}
 	if strings.HasPrefix(s.prefix, "$") {
-		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has the prefix %q; names that begin with $ are the server's own", s.prefix)
+		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has the prefix %q: names that begin with $ are reserved by the server", s.prefix)
 	}
 	if badPort(place) {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a port that is not from 1 to 65535")
@@ -108,8 +107,8 @@ func parse(text string) (settings, error) {
 	return s, s.check()
 }
 
-// badPort reports whether a host of a URL has a number that is no port, of which
-// the client would take what is left of it in 16 bits.
+// badPort reports whether a host of a URL has a port above 65535, which the client
+// would truncate to 16 bits.
 func badPort(place string) bool {
 	hosts := strings.TrimRight(place[strings.LastIndex(place, "@")+1:], "/")
 	return slices.ContainsFunc(strings.Split(hosts, ","), func(host string) bool {
@@ -119,14 +118,14 @@ func badPort(place string) bool {
 	})
 }
 
-// check judges settings, and takes those that are the driver's own.
+// check validates the settings, and reads those of this driver.
 func (s *settings) check() error {
 	c := s.config
 	if err := c.Validate(); err != nil {
 		return fault.Errorf(fault.Invalid, "the URL of the log: %w", err)
 	}
 	if c.NodePreference != esdb.NodePreferenceLeader {
-		return fault.Errorf(fault.Invalid, "the URL of the log prefers another node than the leader; others may not know yet what was appended")
+		return fault.Errorf(fault.Invalid, "the URL of the log prefers another node than the leader; others may lack the latest appends")
 	}
 	if c.DefaultDeadline != nil {
 		s.deadline = *c.DefaultDeadline
@@ -137,8 +136,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// seeds are the addresses at which nodes are looked for; of a cluster where any
-// of its nodes may be there.
+// seeds returns the addresses of the nodes to try; cluster means that any node of a
+// cluster may be at an address.
 func (s *settings) seeds() (addresses []string, cluster bool) {
 	for _, e := range s.config.GossipSeeds {
 		addresses = append(addresses, e.String())

@@ -34,7 +34,7 @@ func openURL(t *testing.T, url string) (events.Driver, error) {
 	return d, nil
 }
 
-func TestABadURLSaysWhatIsWrongAndNoPassword(t *testing.T) {
+func TestBadURLErrorsOmitPassword(t *testing.T) {
 	for url, want := range map[string]string{
 		"esdb://":                                             "host that cannot be read",
 		"esdb://me:secret@":                                   "host that cannot be read",
@@ -57,8 +57,8 @@ func TestABadURLSaysWhatIsWrongAndNoPassword(t *testing.T) {
 		"esdb://me:secret@host:0":                             "a port that is not from 1 to 65535",
 		"esdb://me:s,e:99999@secret@host:2113,b:65536/":       "a port that is not from 1 to 65535",
 		"esdb://me:secret@host:99999999999999999999":          "a port that is not from 1 to 65535",
-		"esdb://me:secret@host?maxDiscoverAttempts=3":         "maxDiscoverAttempts, which does nothing here",
-		"esdb://me:secret@host?DISCOVERYINTERVAL=100":         "DISCOVERYINTERVAL, which does nothing here",
+		"esdb://me:secret@host?maxDiscoverAttempts=3":         "maxDiscoverAttempts, which has no effect",
+		"esdb://me:secret@host?DISCOVERYINTERVAL=100":         "DISCOVERYINTERVAL, which has no effect",
 		"esdb+discover://me:secret@host/path?tls=false&tls=x": "host that cannot be read",
 	} {
 		_, err := openURL(t, url)
@@ -69,7 +69,7 @@ func TestABadURLSaysWhatIsWrongAndNoPassword(t *testing.T) {
 }
 
 // A server that speaks TLS and a client that does not hear nothing of each other.
-func TestAURLThatIsWrongAboutTLSIsToldAsSuch(t *testing.T) {
+func TestWrongTLSSettingIsReported(t *testing.T) {
 	_, config := certificate(t)
 	secret := esdbtest.StartWith(t, memory.New(), esdbtest.Options{TLS: config})
 	plain := esdbtest.Start(t, memory.New())
@@ -85,7 +85,7 @@ func TestAURLThatIsWrongAboutTLSIsToldAsSuch(t *testing.T) {
 	}
 }
 
-func TestOnlyURLsOfEventStoreDBAreKnown(t *testing.T) {
+func TestKnows(t *testing.T) {
 	for url, want := range map[string]bool{
 		"esdb://host": true, "esdb+discover://host": true, "kurrentdb://host": true, "kurrentdb+discover://host": true,
 		"": false, "esdb": false, "esdb:host": false, "sqlite:///esdb://x": false, "postgres://host": false,
@@ -96,7 +96,7 @@ func TestOnlyURLsOfEventStoreDBAreKnown(t *testing.T) {
 	}
 }
 
-func TestLogsOfOneClusterOverlapByTheirPrefixes(t *testing.T) {
+func TestOverlapComparesPrefixes(t *testing.T) {
 	for _, c := range []struct {
 		one, other string
 		want       bool

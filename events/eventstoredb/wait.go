@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-
 	"annals/events"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 )
 
-// heads is the highest position that was seen of the log, from whatever call.
+// heads is the highest position of the log seen by any call.
 type heads struct {
 	mu      sync.Mutex
 	highest events.Position
@@ -35,7 +35,7 @@ func (h *heads) advance(p events.Position) {
 	}
 }
 
-// Wait implements events.Driver. While the server is away it goes on waiting.
+// Wait implements events.Driver. It keeps waiting while the server is unreachable.
 func (d *Driver) Wait(ctx context.Context, after events.Position) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -58,8 +58,7 @@ func (d *Driver) Wait(ctx context.Context, after events.Position) error {
 	}
 }
 
-// startFollowing makes the one subscription of the driver, when the first call
-// of Wait comes.
+// startFollowing starts the driver's one subscription, on the first call of Wait.
 func (d *Driver) startFollowing() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,27 +73,26 @@ func (d *Driver) startFollowing() error {
 	return nil
 }
 
-// follow keeps a subscription until Close. Each begins where the log's head is
-// when it is made, so that nothing between two of them is missed.
+// follow keeps a subscription until Close. Each starts at the log's head at that
+// time, which includes everything since the one before.
 func (d *Driver) follow() {
-	for pause := firstPause; d.life.Err() == nil; {
+	for pauses := newBackOff(); d.life.Err() == nil; {
 		begun := time.Now()
 		if d.subscribe() {
 			continue
 		}
 		if time.Since(begun) > maxPause {
-			pause = firstPause
+			pauses.Reset()
 		}
-		wait(d.life, pause)
-		pause = min(2*pause, maxPause)
+		wait(d.life, pauses.NextBackOff())
 	}
 }
 
-// subscribe advances the head with what is appended, until the subscription
-// ends. One that a server has forgotten says nothing; so each is given up in
-// time, and renewed is true then.
+// subscribe advances the head with appends until the subscription ends. A server may
+// drop a subscription without notice, so each one ends after a while; renewed is then
+// true.
 func (d *Driver) subscribe() (renewed bool) {
-	head, err := d.Head(d.life) // with all patience
+	head, err := d.Head(d.life) // which retries
 	if err != nil {
 		return false
 	}
@@ -114,7 +112,7 @@ func (d *Driver) subscribe() (renewed bool) {
 	if ctx.Err() != nil {
 		return true
 	}
-	if err != nil && passes(err) {
+	if err != nil && isTransient(err) {
 		d.cluster.drop(s, err)
 	}
 	return false

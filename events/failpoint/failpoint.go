@@ -1,12 +1,12 @@
 // Package failpoint marks the boundaries between two things that a process
-// makes durable, so that a test can end it there without warning. It imports
-// nothing of ours, and anything may import it.
+// makes durable, so that a test can kill it there. It imports no other package of this
+// module, and any package may import it.
 //
-// It does something in builds with -tags failpoint alone. There the
+// It only has an effect in builds with -tags failpoint. There the
 // environment variable ANNALS_FAILPOINT names a point, and after a colon how
-// often it is to be reached: "log-committed:3" ends the process, by SIGKILL of
-// itself, when it comes to that point for the third time. In any other build
-// Here is an empty function, of which the compiler leaves nothing.
+// often it has to be reached: "log-committed:3" ends the process by SIGKILL when
+// it reaches that point for the third time. In any other build Here is an empty
+// function that the compiler removes.
 package failpoint
 
 // Point names a boundary.
@@ -20,14 +20,14 @@ const (
 	OriginalsFolder   Point = "originals-folder"    // one of them is made
 	StagingSwept      Point = "staging-swept"       // an abandoned upload is removed
 	ControlMade       Point = "control-made"        // or opened
-	LeasesReleased    Point = "leases-released"     // of the process before this one
+	LeasesReleased    Point = "leases-released"     // of the previous process
 	TablesMade        Point = "tables-made"         // of a read model, and not committed
 	IndexOpened       Point = "index-opened"        // or made; the tables beside it may not be
-	GenerationMade    Point = "generation-made"     // and nobody knows that it serves
+	GenerationMade    Point = "generation-made"     // and not noted as active
 	GenerationNoted   Point = "generation-noted"    // what it replaces is given up
 	AccountsFile      Point = "accounts-file"       // is there, its tables may not be
 	AccountsMade      Point = "accounts-made"       // without a user
-	UserMade          Point = "user-made"           // and its password told to nobody
+	UserMade          Point = "user-made"           // and its password not yet printed
 	KeyMade           Point = "key-made"            // that signs tokens
 	AddressesWritten  Point = "addresses-written"   // to a file that has yet to take its name
 	LeasesForgotten   Point = "leases-forgotten"    // that ran out
@@ -37,10 +37,10 @@ const (
 	OriginalsKept     Point = "originals-kept"      // all are durable under their names, and no job knows them
 	OriginalRemoved   Point = "original-removed"    // that nothing refers to
 	EventsInserted    Point = "events-inserted"     // appends of one commit, before it
-	EventsCommitted   Point = "events-committed"    // before any caller hears of it
-	JobBegun          Point = "job-begun"           // some of its files are told, and that it exists is not
+	EventsCommitted   Point = "events-committed"    // before any caller has its answer
+	JobBegun          Point = "job-begun"           // some of its files are in the log, ImportRequested is not
 	FileClaimed       Point = "file-claimed"        // leased, and not begun
-	FileStarted       Point = "file-started"        // told in the log
+	FileStarted       Point = "file-started"        // its event is in the log
 	TextKept          Point = "text-kept"           // all of it is read, and nothing appended
 	TextAppended      Point = "text-appended"       // a batch of sections
 	FolderEnsured     Point = "folder-ensured"      // in which a file is to be filed
@@ -62,7 +62,7 @@ const (
 	LabelsNoted       Point = "labels-noted"        // of some of them
 	RebuildClaimed    Point = "rebuild-claimed"     // and nothing done
 	RebuildBegun      Point = "rebuild-begun"       // a generation is to be filled
-	RebuildFilled     Point = "rebuild-filled"      // and nobody knows
+	RebuildFilled     Point = "rebuild-filled"      // and not noted as ready
 	RebuildReady      Point = "rebuild-ready"       // and is to be taken up
 	RebuildReleased   Point = "rebuild-released"    // for others to begin
 	BackReady         Point = "back-ready"          // what was kept is to be taken up

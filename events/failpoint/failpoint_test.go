@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestAllNamesEveryPointOnce(t *testing.T) {
+func TestAllIsComplete(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "failpoint.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	Here(LogMade)
 }
 
-func TestTheProcessEndsWhereItWasAskedTo(t *testing.T) {
+func TestHereKillsProcess(t *testing.T) {
 	for setting, dies := range map[string]bool{"log-made:1": true, "log-made:2": true, "log-made:3": false, "key-made:1": false} {
 		p := exec.CommandContext(t.Context(), os.Args[0])
 		p.Env = append(os.Environ(), Variable+"="+setting)

@@ -32,8 +32,8 @@ func parse(text string) (p Point, times int64) {
 	return Point(name), times
 }
 
-// Here marks a boundary, and ends the process there if that was asked for. It
-// does not return then: whatever else the process is at ends in that moment.
+// Here marks a boundary, and ends the process there if Variable names it: it does
+// not return then, and all other goroutines end at that moment too.
 func Here(p Point) {
 	if p != chosen || reached.Add(1) != times {
 		return

@@ -1,6 +1,6 @@
-// Package fault gives every error the kind that decides how it is told: to
-// an HTTP client as a status, to an agent as a tool error, to an operator as
-// an exit code. Any package may import it; it imports nothing of ours.
+// Package fault gives every error the kind that decides how it is reported: to an
+// HTTP client as a status, to an agent as a tool error, to an operator as an exit
+// code. Any package may import it; it imports no other package of this module.
 package fault
 
 import (
@@ -13,8 +13,8 @@ import (
 // Kind says what sort of failure an error is, whatever its cause.
 type Kind uint8
 
-// The kinds. Internal is the zero value: an error that nobody gave a kind is
-// our own fault until shown otherwise, and its text is never sent to clients.
+// The kinds. Internal is the zero value: an error without a kind counts as a
+// fault of the service, and its text is never sent to clients.
 const (
 	Internal Kind = iota
 	Invalid
@@ -25,7 +25,7 @@ const (
 	TooLarge
 	Unavailable
 	Canceled
-	Exhausted // there is too much of it now: RetryAfter says when there may be less
+	Exhausted // a limit is used up: RetryAfter says when to try again
 )
 
 var names = [...]string{"internal", "invalid", "unauthenticated", "forbidden", "not found", "conflict", "too large", "unavailable", "canceled", "exhausted"}
@@ -44,7 +44,7 @@ type Error struct {
 	Kind  Kind
 	text  string
 	err   error
-	hides bool // text does not tell err
+	hides bool // text leaves err out
 	limit string
 	after time.Duration
 }
@@ -62,7 +62,7 @@ func Errorf(kind Kind, format string, args ...any) error {
 }
 
 // Hide returns an error of the given kind whose message is text alone. The
-// cause stays in its tree, for Detail to tell whoever operates the service.
+// cause stays in its tree, where Detail finds it for operators.
 func Hide(kind Kind, text string, cause error) error {
 	return &Error{Kind: kind, text: text, err: cause, hides: true}
 }

@@ -9,7 +9,7 @@ import (
 	"annals/events/fault"
 )
 
-func TestHiddenCausesAreToldToOperatorsAlone(t *testing.T) {
+func TestDetailIncludesHiddenCauses(t *testing.T) {
 	cause := errors.New("open /srv/index: no such file")
 	inner := fault.Hide(fault.Unavailable, "the index does not answer", fmt.Errorf("ask it: %w", cause))
 	for _, err := range []error{inner, fmt.Errorf("search: %w", inner), fault.Errorf(fault.Unavailable, "search: %w", inner)} {

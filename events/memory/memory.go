@@ -1,5 +1,5 @@
 // Package memory keeps a log in memory, for tests of what is built on a log.
-// It passes the same conformance suite as the drivers that keep theirs, and
+// It passes the same conformance suite as the durable drivers, and
 // imports events and events/fault only.
 package memory
 
@@ -14,8 +14,8 @@ import (
 	"annals/events/fault"
 )
 
-// step is the distance of two positions. It is not 1, so that nobody comes to
-// count on positions that follow each other.
+// step is the distance of two positions. It is not 1, since callers must not rely
+// on consecutive positions.
 const step = 3
 
 // Driver is an events.Driver in memory. Make one with New.
@@ -62,7 +62,8 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	return events.Appended{Revision: last, Position: d.head()}, nil
 }
 
-// repeated tells an append that was made before from a conflict.
+// repeated returns the result of an append that was made before; else the append
+// is a conflict.
 func (d *Driver) repeated(stream string, expected int64, records []events.Record) (events.Appended, error) {
 	held := d.streams[stream]
 	last := expected + int64(len(records))

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// busy keeps an original from being deleted while it is committed, and the
-// other way round. The zero value is ready.
+// busy excludes deleting and committing the same original at once. The zero value
+// is ready.
 type busy struct {
 	mu         sync.Mutex
 	committing map[string]int
 	deleting   map[string]chan struct{} // closed when it is done
 }
 
-// commit waits until nobody deletes an original, and keeps all from it until
-// done is called.
+// commit waits until an original is not being deleted, and prevents its deletion
+// until done is called.
 func (b *busy) commit(ctx context.Context, name string) (done func(), err error) {
 	for {
 		b.mu.Lock()
@@ -44,8 +44,8 @@ func (b *busy) committed(name string) {
 	}
 }
 
-// delete reports whether an original may be deleted until done is called: not
-// while somebody else commits or deletes it.
+// delete reports whether an original may be deleted until done is called: not while
+// it is committed or deleted by another call.
 func (b *busy) delete(name string) (done func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,8 +22,8 @@ type Dir struct {
 	Gate Gate // between processes that commit there; nil: this is the only one
 
 	root string
-	// placing is held for reading while a file is dated and moved to its
-	// place, and for writing while one is judged by its date and removed.
+	// placing is held for reading while a file is dated and moved to its place,
+	// and for writing while the date of one is checked and it is removed.
 	placing sync.RWMutex
 }
 
@@ -49,8 +49,7 @@ func OpenDir(root string) (*Dir, error) {
 	return d, sweepStaged(d.staging(), time.Now().Add(-leftover))
 }
 
-// ViewDir returns the store in a folder that OpenDir made, for reading: nothing
-// in the folder is made or removed.
+// ViewDir returns the store in a folder that OpenDir made, for reading only.
 func ViewDir(root string) *Dir { return &Dir{root: root} }
 
 func (d *Dir) staging() string             { return filepath.Join(d.root, stagingDir) }
@@ -102,7 +101,7 @@ func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 }
 
 // Delete removes the file of an original. Other processes may read the store
-// meanwhile; what they commit is kept apart by Sweep.
+// meanwhile; Sweep excludes their commits.
 func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
 		return false, err
@@ -136,7 +135,7 @@ func (d *Dir) List(ctx context.Context, each func(sha256 string, size int64, mod
 			return diskError(err)
 		}
 		for _, second := range seconds {
-			if !second.IsDir() { // not ours: desktops leave files where they look
+			if !second.IsDir() { // not ours: desktops leave files everywhere
 				continue
 			}
 			if err := listFolder(ctx, filepath.Join(first, second.Name()), each); err != nil {
@@ -170,21 +169,21 @@ func listFolder(ctx context.Context, path string, each func(string, int64, time.
 	return nil
 }
 
-// missing says that there is no such original, where that is what err means
-// and not that the whole store is away, as when its disk is not mounted.
+// missing returns an error that says that there is no such original, if that is
+// what err means, and not that the whole store is unavailable, as when its disk is
+// not mounted.
 func (d *Dir) missing(sha256 string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, away := os.Stat(d.staging()); away != nil {
-			return fault.Errorf(fault.Unavailable, "the store of originals is away")
+			return fault.Errorf(fault.Unavailable, "the store of originals is unavailable: its folder is missing")
 		}
 		return fault.Errorf(fault.NotFound, "no original %s", sha256)
 	}
 	return diskError(err)
 }
 
-// diskError gives an error of the file system its kind: a full disk can be
-// helped and is told, to operators with its path; everything else names paths
-// and stays internal.
+// diskError gives an error of the file system its kind: a full disk is reported, to
+// operators with its path; all other errors contain paths and stay internal.
 func diskError(err error) error {
 	switch {
 	case err == nil:

@@ -63,7 +63,7 @@ func TestOpenDirRemovesOnlyAbandonedUploads(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftInStaging(t *testing.T) {
+func TestStagingIsEmptyAfterwards(t *testing.T) {
 	root := t.TempDir()
 	d := openDir(t, root)
 	_, err := d.Stage(t.Context(), strings.NewReader("too long"), 3)
@@ -85,7 +85,7 @@ func TestNothingIsLeftInStaging(t *testing.T) {
 	}
 }
 
-func TestCommitHealsADamagedOriginal(t *testing.T) {
+func TestCommitRepairsCorruptOriginal(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	for range 2 {
 		s, err := d.Stage(t.Context(), strings.NewReader("whole"), 10)
@@ -197,7 +197,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestAnOriginalIsNotMissingWhileTheStoreIsAway(t *testing.T) {
+func TestUnavailableStoreIsNotMissingOriginal(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "originals")
 	d, err := originals.OpenDir(root)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestAnOriginalIsNotMissingWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-func TestFilesOfOthersAreNoOriginals(t *testing.T) {
+func TestListIgnoresForeignFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d, err := originals.OpenDir(root)

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Gate keeps deletions apart from what other processes commit to the same store.
+// Gate excludes deletions and the commits of other processes to the same store.
 type Gate interface {
-	// Pass waits while another process deletes, and returns until when none
-	// does.
+	// Pass waits while another process deletes. It returns the time until which no
+	// process will delete again.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut lets do delete alone, once all who have passed were told to ask
-	// anew. still returns an error where do is not alone any more.
+	// Shut calls do once all earlier passes have expired. still returns an error if
+	// the exclusion was lost.
 	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
 }
 
-// beside lets do commit an original beside the deletions of other processes, and
-// reports whether none can have met it. Where one can, none is under way any
-// more that began before: whether the original is there tells.
+// beside calls do, which commits an original, while other processes may delete. It
+// reports whether no deletion can have overlapped. If one can, it has ended:
+// whether the original exists then decides.
 func beside(ctx context.Context, gate Gate, do func() error) (sure bool, err error) {
 	if gate == nil {
 		return true, do()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"annals/events/failpoint"
@@ -14,21 +13,19 @@ import (
 	"annals/events/s3"
 )
 
-// S3 is a Store in a bucket: originals by their names below its prefix. What
-// is not committed yet lies in a local folder: an object's name is the hash of
-// its bytes, which is known at their end only, and not every server renames or
-// copies objects of any size.
+// S3 is a Store in a bucket: originals by their names below its prefix. Uploads are
+// staged in a local folder: an object's name is the hash of its bytes, which is
+// only known at their end, and not every server can rename or copy large objects.
 //
-// Another process may commit what Delete removes at the same moment: no server
-// offers to remove an object only if it is not newer. Delete is for what has
-// been of no use for long; Sweep keeps it apart from the commits of all who have
-// its Gate, but for a removal that was given up as unanswered and that the server
-// carries out later.
+// Another process may commit what Delete removes at the same moment: no server can
+// remove an object only if it is not newer. Delete is for what has been unused for
+// long; Sweep excludes the commits of all processes that share its Gate, except
+// when a removal timed out and the server carries it out later.
 type S3 struct {
 	Gate Gate // between processes that commit there; nil: this is the only one
 
 	bucket  *s3.Bucket
-	staging string // local folder; where it is empty, one for temporary files
+	staging string // local folder; if empty, that for temporary files
 	busy    busy
 }
 
@@ -70,7 +67,7 @@ func (s *S3) Open(ctx context.Context, sha256 string) (Original, error) {
 	return o, nil
 }
 
-// noOriginal says which original is not there, where err says that it is not.
+// noOriginal names the original in an error of a missing object.
 func noOriginal(sha256 string, err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Errorf(fault.NotFound, "no original %s", sha256)
@@ -111,7 +108,7 @@ func (s *S3) Delete(ctx context.Context, sha256 string, before time.Time) (delet
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	// Servers cut off what is less than a second.
+	// Servers truncate to seconds.
 	if err != nil || !info.Modified.Add(time.Second).Before(before) {
 		return false, err
 	}
@@ -141,17 +138,12 @@ func (s *S3) List(ctx context.Context, each func(sha256 string, size int64, modi
 
 // stagedObject is an upload that is to become an object.
 type stagedObject struct {
-	upload
+	*upload
 	store *S3
-
-	mu   sync.Mutex
-	done bool // committed or discarded
-	kept bool // committed
 }
 
-// Commit puts the file to its name, over the same bytes if they are there:
-// that heals a damaged object, and its date says when the bytes were last
-// asked for.
+// Commit uploads the file under its name even if the object exists. That repairs a
+// corrupt object, and updates its date to the time of the last commit.
 func (s *stagedObject) Commit(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,17 +163,6 @@ func (s *stagedObject) Commit(ctx context.Context) error {
 		return err
 	}
 	s.done, s.kept = true, true
-	return s.remove()
-}
-
-// Discard removes the file.
-func (s *stagedObject) Discard() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done {
-		return nil
-	}
-	s.done = true
 	return s.remove()
 }
 

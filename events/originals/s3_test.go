@@ -48,7 +48,7 @@ func keep(t *testing.T, s originals.Store, content []byte) originals.Staged {
 	return staged
 }
 
-func TestAnOriginalOfSeveralPartsIsReadFromItsMiddle(t *testing.T) {
+func TestMultipartOriginalIsSeekable(t *testing.T) {
 	t.Parallel()
 	s := openS3(t, s3test.URL(t), t.TempDir())
 	content := bytes.Repeat([]byte("lamp and oil, "), 5<<18) // 17.5 MiB
@@ -69,7 +69,7 @@ func TestAnOriginalOfSeveralPartsIsReadFromItsMiddle(t *testing.T) {
 	}
 }
 
-func TestNothingOfAnUploadIsLeftOnTheMachine(t *testing.T) {
+func TestUploadLeavesNoLocalFile(t *testing.T) {
 	t.Parallel()
 	staging := t.TempDir()
 	s := openS3(t, s3test.URL(t), staging)
@@ -103,7 +103,7 @@ func TestNothingOfAnUploadIsLeftOnTheMachine(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsNotAsItCameIsNoFile(t *testing.T) {
+func TestPathRefusesCorruptObject(t *testing.T) {
 	t.Parallel()
 	url := s3test.URL(t)
 	s := openS3(t, url, t.TempDir())
@@ -120,7 +120,7 @@ func TestAnObjectThatIsNotAsItCameIsNoFile(t *testing.T) {
 	}
 }
 
-func TestACommitWhileTheServerIsAwayCanBeDoneAgain(t *testing.T) {
+func TestCommitCanBeRetriedAfterOutage(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	s := openS3(t, server.URL, t.TempDir())
@@ -146,7 +146,7 @@ func TestACommitWhileTheServerIsAwayCanBeDoneAgain(t *testing.T) {
 
 // A commit and a delete of the same original come to the server in turn, and
 // what was committed stays.
-func TestWhatIsCommittedWhileItIsDeletedStays(t *testing.T) {
+func TestCommitDuringDeleteStays(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	s := openS3(t, server.URL, t.TempDir())

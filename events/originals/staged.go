@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"annals/events/failpoint"
@@ -16,30 +15,14 @@ import (
 
 // stagedFile is an upload in the staging folder of a Dir.
 type stagedFile struct {
-	upload
+	*upload
 	dir *Dir
-
-	mu   sync.Mutex
-	done bool // committed or discarded
-	kept bool // committed
 }
 
-// Commit moves the file to its place, over one with the same bytes if there
-// is any: that heals a damaged one, and its date says when the bytes were
-// last asked for.
+// Commit moves the file to its final path even if the original exists. That repairs a
+// corrupt file, and updates its date to the time of the last commit.
 func (s *stagedFile) Commit(ctx context.Context) error {
 	return s.commitGroup(ctx, []Staged{s})
-}
-
-// Discard removes the file.
-func (s *stagedFile) Discard() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done {
-		return nil
-	}
-	s.done = true
-	return s.remove()
 }
 
 // commitGroup commits files of this store: their bytes are durable before the
@@ -110,7 +93,7 @@ func (s *stagedFile) check() error {
 	return nil
 }
 
-// put places the file, beside what other processes delete.
+// put places the file while other processes may delete.
 func (s *stagedFile) put(ctx context.Context, touched map[string]bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +102,7 @@ func (s *stagedFile) put(ctx context.Context, touched map[string]bool) error {
 		return err
 	}
 	if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
-		return fault.Errorf(fault.Unavailable, "upload %s was deleted by another process, as of no use: send it again", s.sha256)
+		return fault.Errorf(fault.Unavailable, "upload %s was deleted by another process as unused: send it again", s.sha256)
 	} else if err != nil {
 		return diskError(err)
 	}

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// sweptTogether is how many originals are gathered before the gate is shut.
+	// sweptTogether is how many originals are deleted with the gate shut once.
 	sweptTogether = 100
-	// sweepTurn is for how long it stays shut at a time.
+	// sweepTurn is how long the gate stays shut at a time.
 	sweepTurn = 500 * time.Millisecond
 )
 
 // Sweep deletes the originals that were last committed before a time and that
 // nothing refers to: uploads whose request ended before a job accepted them,
-// and those of documents that were deleted. It returns how many it deleted. Where
-// other processes commit to the store, it deletes behind the gate that they pass.
+// and those of deleted documents. It returns how many it deleted. If other
+// processes commit to the store, it shuts their gate meanwhile.
 func Sweep(ctx context.Context, s Store, gate Gate, before time.Time, referred func(ctx context.Context, sha256 string) (bool, error)) (deleted int, err error) {
 	w := sweeping{store: s, gate: gate, before: before}
 	err = s.List(ctx, func(sha256 string, _ int64, modified time.Time) error {
@@ -45,7 +45,7 @@ type sweeping struct {
 	deleted int
 }
 
-// delete deletes what is doomed, in turns with those who commit.
+// delete deletes what is doomed, with pauses in which others can commit.
 func (w *sweeping) delete(ctx context.Context) (err error) {
 	if w.gate == nil {
 		return w.turn(ctx, func() error { return nil })

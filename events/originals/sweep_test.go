@@ -10,7 +10,7 @@ import (
 	"annals/events/originals"
 )
 
-func TestSweepDeletesOldUploadsThatNothingRefersTo(t *testing.T) {
+func TestSweepDeletesUnreferencedUploads(t *testing.T) {
 	store, err := originals.OpenDir(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestSweepDeletesOldUploadsThatNothingRefersTo(t *testing.T) {
 	f.Close()
 }
 
-func TestSweepKeepsWhatIsUploadedAgainWhileItIsJudged(t *testing.T) {
+func TestSweepKeepsOriginalUploadedAgain(t *testing.T) {
 	store, err := originals.OpenDir(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -10,22 +10,26 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"annals/events/failpoint"
 	"annals/events/fault"
 )
 
-// leftover is the age at which a staged file that nobody wrote to is taken for
-// one that a crash left behind.
+// leftover is the age at which a staged file counts as left behind by a crash.
 const leftover = 24 * time.Hour
 
-// upload is what came in, in a file of a staging folder. The file is closed: a
-// request may hold thousands.
+// upload is a received file in a staging folder. The file is closed, since a
+// request may have thousands.
 type upload struct {
-	path   string
 	sha256 string
 	size   int64
+
+	mu   sync.Mutex
+	path string
+	done bool // committed or discarded
+	kept bool // committed
 }
 
 // SHA256 returns the name that the upload is to have.
@@ -34,17 +38,28 @@ func (u *upload) SHA256() string { return u.sha256 }
 // Size returns how many bytes it has.
 func (u *upload) Size() int64 { return u.size }
 
+// Discard removes the file.
+func (u *upload) Discard() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.done {
+		return nil
+	}
+	u.done = true
+	return u.remove()
+}
+
 // stage streams r to a new file in a folder while hashing it.
-func stage(ctx context.Context, folder string, r io.Reader, limit int64) (u upload, err error) {
+func stage(ctx context.Context, folder string, r io.Reader, limit int64) (*upload, error) {
 	f, err := os.CreateTemp(folder, "")
 	if err != nil {
-		return u, diskError(err)
+		return nil, diskError(err)
 	}
-	u.path = f.Name()
+	u := &upload{path: f.Name()}
 	hash := sha256.New()
 	u.size, err = copyBounded(ctx, io.MultiWriter(f, hash), r, limit)
 	if err = errors.Join(err, diskError(f.Close())); err != nil {
-		return u, errors.Join(err, u.remove())
+		return nil, errors.Join(err, u.remove())
 	}
 	u.sha256 = hex.EncodeToString(hash.Sum(nil))
 	failpoint.Here(failpoint.OriginalStaged)
@@ -59,8 +74,8 @@ func (u *upload) remove() error {
 	return nil
 }
 
-// copyBounded copies up to limit bytes until src ends, and tells errors of
-// reading from those of writing.
+// copyBounded copies up to limit bytes until src ends. Its errors say whether
+// reading or writing failed.
 func copyBounded(ctx context.Context, dst io.Writer, src io.Reader, limit int64) (size int64, err error) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -10,7 +10,7 @@ import (
 	"annals/events/originals"
 )
 
-func TestVerifyTellsWhatIsNotAsItCame(t *testing.T) {
+func TestVerifyReportsCorruptOriginal(t *testing.T) {
 	root := t.TempDir()
 	store, err := originals.OpenDir(root)
 	if err != nil {

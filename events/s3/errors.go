@@ -5,49 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-
 	"annals/events/fault"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/minio/minio-go/v7"
 )
 
-// tries is how often something is tried that may pass.
+// tries bounds how often a call is made whose error is transient.
 const tries = 5
 
-// firstWait is about how long is waited before the second try; tests wait less.
-var firstWait = 100 * time.Millisecond
+// firstPause is about the pause before the second try; tests wait less.
+var firstPause = 100 * time.Millisecond
 
-// again calls do until its error is none or one that waiting does not help, a
-// few times at most, with waits that double.
-func again(ctx context.Context, do func() error) error {
-	for try, wait := 1, firstWait; ; try, wait = try+1, wait*2 {
+// retry calls do until it succeeds or fails for good, with pauses that double, at
+// random so that many callers do not come back at once.
+func retry(ctx context.Context, do func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if !passes(err) || try == tries || ctx.Err() != nil {
-			return err
+		if err != nil && !isTransient(err) {
+			err = backoff.Permanent(err)
 		}
-		if !pause(ctx, wait) {
-			return err
-		}
-	}
+		return struct{}{}, err
+	}, backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0),
+		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: time.Minute, RandomizationFactor: .5}))
+	return err
 }
 
-// pause waits, half by chance so that many do not come back at once, and
-// reports whether it came to the end.
-func pause(ctx context.Context, wait time.Duration) bool {
-	select {
-	case <-time.After(wait/2 + rand.N(wait)):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// passes reports whether an error of the client may be gone a moment later: a
-// connection that fails or breaks off, or a server that says so.
-func passes(err error) bool {
+// isTransient reports whether a call that failed may succeed a moment later: the
+// connection failed or was cut, or the server says so.
+func isTransient(err error) bool {
 	var reply minio.ErrorResponse
 	var local *fs.PathError
 	switch {
@@ -60,25 +49,25 @@ func passes(err error) bool {
 	return true
 }
 
-// told gives an error of the client its kind. What only an operator can help
-// says so to him, and to others no more than that the store is away.
-func (b *Bucket) told(err error) error {
+// classify gives an error of the client its kind. The cause of an error that only
+// an operator can mend is for operators alone.
+func (b *Bucket) classify(err error) error {
 	var reply minio.ErrorResponse
 	errors.As(err, &reply)
 	switch {
 	case err == nil:
 		return nil
-	case passes(err):
+	case isTransient(err):
 		return fault.Hide(fault.Unavailable, "the S3 store does not answer", fmt.Errorf("%s: %w", b, err))
 	case reply.Code == minio.NoSuchBucket:
-		return fault.Hide(fault.Unavailable, "the S3 store is away", fmt.Errorf("there is no bucket %s there: make it first", b.name))
+		return fault.Hide(fault.Unavailable, "the S3 store is unavailable", fmt.Errorf("it has no bucket %s: create that first", b.name))
 	case reply.Code == minio.NoSuchKey:
-		return fault.Errorf(fault.NotFound, "%s does not hold it: %w", b, err)
+		return fault.Errorf(fault.NotFound, "%s has no such object: %w", b, err)
 	case reply.StatusCode == http.StatusPreconditionFailed, reply.StatusCode == http.StatusConflict:
-		return fault.Errorf(fault.Conflict, "%s holds something else by now: %w", b, err)
+		return fault.Errorf(fault.Conflict, "%s holds another object by now: %w", b, err)
 	case reply.StatusCode == http.StatusForbidden, reply.StatusCode == http.StatusUnauthorized, reply.Code == minio.InvalidAccessKeyID:
 		return fault.Hide(fault.Unavailable, "the S3 store denies access",
-			fmt.Errorf("%s: %w (%s): look at the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), and at what they may do there", b, err, reply.Code))
+			fmt.Errorf("%s: %w (%s): check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and their rights on the bucket", b, err, reply.Code))
 	}
 	return fmt.Errorf("%s: %w", b, err)
 }

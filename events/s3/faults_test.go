@@ -25,7 +25,7 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 		status int
 		code   string
 		want   fault.Kind
-		tells  string
+		says   string
 	}{
 		"denied":          {403, "AccessDenied", fault.Unavailable, "AWS_SECRET_ACCESS_KEY"},
 		"a wrong key":     {403, "InvalidAccessKeyId", fault.Unavailable, "InvalidAccessKeyId"},
@@ -55,15 +55,15 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 					return err
 				}(),
 			} {
-				if !fault.Is(err, c.want) || !strings.Contains(fault.Detail(err), c.tells) {
-					t.Errorf("%s = %v, want kind %v and %q", call, fault.Detail(err), c.want, c.tells)
+				if !fault.Is(err, c.want) || !strings.Contains(fault.Detail(err), c.says) {
+					t.Errorf("%s = %v, want kind %v and %q", call, fault.Detail(err), c.want, c.says)
 				}
 			}
 		})
 	}
 }
 
-func TestAServerThatIsAwayIsUnavailable(t *testing.T) {
+func TestUnreachableServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	b := s3test.Open(t, s3test.New(t).URL)
 	if _, err := b.Stat(t.Context(), "lamp"); !fault.Is(err, fault.NotFound) {
@@ -112,7 +112,7 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func TestFaultsThatPassAreOvercome(t *testing.T) {
+func TestTransientFaultsAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"an early error", "a broken connection", "a reply that is cut"} {
 		t.Run(kind, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestFaultsThatPassAreOvercome(t *testing.T) {
 	}
 }
 
-func TestAnUploadWhoseLastReplyIsLostIsThere(t *testing.T) {
+func TestUploadSurvivesLostReply(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)
@@ -149,7 +149,7 @@ func TestAnUploadWhoseLastReplyIsLostIsThere(t *testing.T) {
 	}
 }
 
-func TestAListIsWholeThoughPagesFail(t *testing.T) {
+func TestListRetriesFailedPages(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)
@@ -185,7 +185,7 @@ func TestAListIsWholeThoughPagesFail(t *testing.T) {
 	}
 }
 
-func TestAReplyThatIsCutAgainAndAgainIsUnavailable(t *testing.T) {
+func TestRepeatedlyCutReplyIsUnavailable(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)
@@ -196,7 +196,7 @@ func TestAReplyThatIsCutAgainAndAgainIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestBytesThatChangeOnTheirWayAreRefused(t *testing.T) {
+func TestCorruptUploadIsRefused(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)
@@ -223,7 +223,7 @@ func skip(r io.Reader) io.Reader {
 	return r
 }
 
-func TestUploadsThatNeverEndedAreThrownAway(t *testing.T) {
+func TestAbortUploads(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)

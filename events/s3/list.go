@@ -12,35 +12,35 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// List gives the objects in a folder, a path without slashes at its ends, in
-// order of name: deep with those of the folders in it. An error ends it.
+// List yields the objects in a folder, a path without slashes at its ends, in
+// order of name; deep includes those of the folders in it. An error ends it.
 func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[Info, error] {
 	prefix := b.prefix
 	if folder != "" {
 		prefix += folder + "/"
 	}
 	return func(yield func(Info, error) bool) {
-		for last, failed := "", 0; ; {
-			reached, more, err := b.listAfter(ctx, prefix, last, deep, yield)
-			if !more {
+		last, wanted, complete := "", true, false
+		for wanted && !complete {
+			err := retry(ctx, func() error {
+				reached, more, err := b.listAfter(ctx, prefix, last, deep, yield)
+				progress := reached > last
+				last, wanted, complete = max(last, reached), more, err == nil
+				if progress && isTransient(err) {
+					return nil // the next page has tries of its own
+				}
+				return err
+			})
+			if err = cmp.Or(err, ctx.Err()); err != nil && wanted { // the client reports no ended context
+				yield(Info{}, b.classify(err))
 				return
 			}
-			if reached > last {
-				last, failed = reached, 0
-			}
-			if failed++; err != nil && passes(err) && failed < tries && pause(ctx, firstWait<<failed) {
-				continue
-			}
-			if err = cmp.Or(err, ctx.Err()); err != nil { // of an ended context the client says nothing
-				yield(Info{}, b.told(err))
-			}
-			return
 		}
 	}
 }
 
-// listAfter gives the objects after a key. It returns the key up to which they
-// were given, whether more are wanted, and what kept it from the end.
+// listAfter yields the objects after a key. It returns the key up to which it got,
+// whether the caller wants more, and the error that ended it early.
 func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool, yield func(Info, error) bool) (reached string, more bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -62,38 +62,38 @@ func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool,
 
 // Remove removes an object; one that is not there is no error.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
-	return b.told(again(ctx, func() error {
+	return b.classify(retry(ctx, func() error {
 		return b.core.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
 	}))
 }
 
-// AbortUploads throws away the parts of objects that were begun before a time
-// and never came to their end. Where the program may not do so, or the server
-// cannot, they stay: a rule of the bucket removes them.
+// AbortUploads aborts multipart uploads that were begun before a time and never
+// completed. If the program lacks the right, or the server cannot, they stay for
+// a lifecycle rule of the bucket.
 func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 	key, id := "", ""
 	for {
 		var page minio.ListMultipartUploadsResult
-		err := again(ctx, func() (err error) {
+		err := retry(ctx, func() (err error) {
 			page, err = b.core.ListMultipartUploads(ctx, b.name, b.prefix, key, id, "", 1000)
 			return err
 		})
-		if mayNot(err) || errorIs(err, http.StatusNotFound) { // as some servers say where there are none
+		if isDenied(err) || errorIs(err, http.StatusNotFound) { // as some servers answer if there are none
 			return nil
 		}
 		if err != nil {
-			return b.told(err)
+			return b.classify(err)
 		}
 		for _, u := range page.Uploads {
 			if !u.Initiated.Before(before) {
 				continue
 			}
-			err := again(ctx, func() error { return b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) })
-			if mayNot(err) {
+			err := retry(ctx, func() error { return b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) })
+			if isDenied(err) {
 				return nil
 			}
 			if err != nil && !errorIs(err, http.StatusNotFound) {
-				return b.told(err)
+				return b.classify(err)
 			}
 		}
 		if !page.IsTruncated {
@@ -103,7 +103,7 @@ func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 	}
 }
 
-func mayNot(err error) bool {
+func isDenied(err error) bool {
 	return errorIs(err, http.StatusForbidden) || errorIs(err, http.StatusNotImplemented) || errorIs(err, http.StatusMethodNotAllowed)
 }
 

@@ -7,38 +7,38 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-
 	"annals/events/fault"
+
+	"github.com/minio/minio-go/v7"
 )
 
-// Stat returns what the server tells of an object.
+// Stat returns the properties of an object.
 func (b *Bucket) Stat(ctx context.Context, name string) (Info, error) {
 	var o minio.ObjectInfo
-	err := again(ctx, func() (err error) {
+	err := retry(ctx, func() (err error) {
 		o, err = b.core.StatObject(ctx, b.name, b.prefix+name, minio.StatObjectOptions{})
 		return err
 	})
-	if err = b.told(err); fault.Is(err, fault.NotFound) {
+	if err = b.classify(err); fault.Is(err, fault.NotFound) {
 		return Info{}, b.missing(ctx, err)
 	}
 	return Info{name, o.Size, o.ETag, o.LastModified}, err
 }
 
-// missing tells an object that is not there from a bucket that is not: the
-// server's reply has no room for it.
+// missing distinguishes a missing object from a missing bucket, which the reply to
+// a HEAD request does not.
 func (b *Bucket) missing(ctx context.Context, err error) error {
 	there, errAsked := b.core.BucketExists(ctx, b.name)
 	if errAsked == nil && !there {
-		return b.told(minio.ErrorResponse{Code: minio.NoSuchBucket, StatusCode: http.StatusNotFound})
+		return b.classify(minio.ErrorResponse{Code: minio.NoSuchBucket, StatusCode: http.StatusNotFound})
 	}
 	return err
 }
 
-// Load reads an object of up to limit bytes. told is the server's time of its
+// Load reads an object of up to limit bytes, and returns the server's time of its
 // reply.
-func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []byte, info Info, told time.Time, err error) {
-	err = again(ctx, func() error {
+func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []byte, info Info, date time.Time, err error) {
+	err = retry(ctx, func() error {
 		body, o, header, err := b.core.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
 		if err != nil {
 			return err
@@ -48,28 +48,27 @@ func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []
 		if content, err = io.ReadAll(io.LimitReader(body, limit+1)); err != nil {
 			return err
 		}
-		told, err = http.ParseTime(header.Get("Date"))
+		date, err = http.ParseTime(header.Get("Date"))
 		return err
 	})
-	if err = b.told(err); err == nil && int64(len(content)) > limit {
+	if err = b.classify(err); err == nil && int64(len(content)) > limit {
 		err = fault.Errorf(fault.TooLarge, "%s/%s has more than %d bytes", b, name, limit)
 	}
-	return content, info, told, err
+	return content, info, date, err
 }
 
-// Object is an object that is read. It is fetched as it is read, and fetched
-// on where a connection broke off.
+// Object reads an object. It is fetched as it is read; after a connection was
+// lost, fetching continues where it ended.
 type Object struct {
 	ctx    context.Context
 	bucket *Bucket
 	info   Info
 	at     int64
-	body   io.ReadCloser // from at, once something was read there
-	failed int           // fetches since the last byte
+	body   io.ReadCloser // from at; nil until the first read
 }
 
-// Open opens an object for reading, as long as ctx lasts. Its bytes are those
-// of one and the same object to the end.
+// Open opens an object for reading until ctx ends. All bytes are from the same version
+// of the object.
 func (b *Bucket) Open(ctx context.Context, name string) (*Object, error) {
 	info, err := b.Stat(ctx, name)
 	if err != nil {
@@ -81,23 +80,22 @@ func (b *Bucket) Open(ctx context.Context, name string) (*Object, error) {
 // Size returns how many bytes the object has.
 func (o *Object) Size() int64 { return o.info.Size }
 
-// Read reads on.
-func (o *Object) Read(p []byte) (int, error) {
+// Read implements io.Reader.
+func (o *Object) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for wait := firstWait; o.at < o.info.Size; wait *= 2 {
-		n, err := o.read(p)
-		o.at += int64(n)
-		if n > 0 {
-			o.failed = 0
-			return n, nil
-		}
-		if o.failed++; !passes(err) || o.failed >= tries || !pause(o.ctx, wait) {
-			return 0, o.bucket.told(err)
-		}
+	if o.at >= o.info.Size {
+		return 0, io.EOF
 	}
-	return 0, io.EOF
+	err = retry(o.ctx, func() (err error) {
+		if n, err = o.read(p); n > 0 {
+			return nil
+		}
+		return err
+	})
+	o.at += int64(n)
+	return n, o.bucket.classify(err)
 }
 
 // read reads from the body, which it fetches if need be and drops once it fails.
@@ -114,7 +112,7 @@ func (o *Object) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// noEOF makes an end that comes too early an error like any other.
+// noEOF turns an early end into an error.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -136,7 +134,7 @@ func (o *Object) fetch() (io.ReadCloser, error) {
 	return body, err
 }
 
-// Seek moves to where the next Read begins.
+// Seek implements io.Seeker.
 func (o *Object) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -154,7 +152,7 @@ func (o *Object) Seek(offset int64, whence int) (int64, error) {
 	return o.at, o.Close()
 }
 
-// Close ends the fetching. To read after it fetches anew.
+// Close ends the fetching. A later Read fetches again.
 func (o *Object) Close() error {
 	if o.body == nil {
 		return nil

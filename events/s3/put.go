@@ -24,23 +24,22 @@ const (
 	atOnce   = 4      // parts of one object
 )
 
-// Put makes content an object, over one of the same name, durable when it
-// returns. The server holds every part against its SHA-256 and MD5 before it
-// counts. Nothing of it is kept in memory.
+// Put writes content to an object, replacing one of the same name, durable when it
+// returns. The server checks every part against its SHA-256 and MD5. Content is
+// not held in memory.
 func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, size int64) error {
 	if size > partBytes {
-		return b.told(b.putParts(ctx, b.prefix+name, content, size))
+		return b.classify(b.putParts(ctx, b.prefix+name, content, size))
 	}
-	return b.told(again(ctx, func() error {
+	return b.classify(retry(ctx, func() error {
 		_, err := b.putWhole(ctx, b.prefix+name, content, size, minio.PutObjectOptions{})
 		return err
 	}))
 }
 
-// PutIf puts content if the object there has this ETag, or if there is none
-// where etag is empty. Anything else is fault.Conflict. It returns the new
-// ETag. It tries once: that a first try was lost cannot be told from what
-// another wrote.
+// PutIf writes content if the object has this ETag, or does not exist if etag is
+// empty; else it is fault.Conflict. It returns the new ETag. It does not retry: a
+// first try whose reply was lost would look like another writer's.
 func (b *Bucket) PutIf(ctx context.Context, name string, content []byte, etag string) (string, error) {
 	var options minio.PutObjectOptions
 	if etag == "" {
@@ -49,7 +48,7 @@ func (b *Bucket) PutIf(ctx context.Context, name string, content []byte, etag st
 		options.SetMatchETag(etag)
 	}
 	made, err := b.putWhole(ctx, b.prefix+name, bytes.NewReader(content), int64(len(content)), options)
-	return made.ETag, b.told(err)
+	return made.ETag, b.classify(err)
 }
 
 func (b *Bucket) putWhole(ctx context.Context, key string, content io.ReaderAt, size int64, options minio.PutObjectOptions) (minio.UploadInfo, error) {
@@ -57,14 +56,14 @@ func (b *Bucket) putWhole(ctx context.Context, key string, content io.ReaderAt, 
 	if err != nil {
 		return minio.UploadInfo{}, err
 	}
-	options.DisableContentSha256 = true // that is: do not sign piece by piece, since the sum of all is signed
+	options.DisableContentSha256 = true // do not sign chunk by chunk: the sum of all is signed
 	return b.core.PutObject(ctx, b.name, key, io.NewSectionReader(content, 0, size), size, sums.md5, sums.sha256, options)
 }
 
 // putParts puts an object in parts, a few at once.
 func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, size int64) (err error) {
 	var upload string
-	err = again(ctx, func() (err error) {
+	err = retry(ctx, func() (err error) {
 		upload, err = b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{})
 		return err
 	})
@@ -75,7 +74,7 @@ func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, 
 		if err == nil {
 			return
 		}
-		// Also when ctx has ended: what is left takes room until it is swept.
+		// Also when ctx has ended: what is left takes space until it is swept.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		_ = b.core.AbortMultipartUpload(ctx, b.name, key, upload)
@@ -96,11 +95,11 @@ func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, 
 	return b.complete(ctx, key, upload, parts, size)
 }
 
-// complete makes the parts an object. A try whose reply was lost may have done
-// it, and leaves nothing for the next.
+// complete assembles the object from its parts. A try whose reply was lost may
+// have done so; the next then finds no upload.
 func (b *Bucket) complete(ctx context.Context, key, upload string, parts []minio.CompletePart, size int64) error {
 	lost := false
-	return again(ctx, func() error {
+	return retry(ctx, func() error {
 		_, err := b.core.CompleteMultipartUpload(ctx, b.name, key, upload, parts, minio.PutObjectOptions{})
 		if lost && errorIs(err, http.StatusNotFound) {
 			made, errStat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
@@ -108,14 +107,14 @@ func (b *Bucket) complete(ctx context.Context, key, upload string, parts []minio
 				return nil
 			}
 		}
-		lost = lost || passes(err)
+		lost = lost || isTransient(err)
 		return err
 	})
 }
 
 func (b *Bucket) putPart(ctx context.Context, key, upload string, number int, content io.ReaderAt, at, size int64) (minio.CompletePart, error) {
 	var part minio.ObjectPart
-	err := again(ctx, func() error {
+	err := retry(ctx, func() error {
 		sums, err := sum(content, at, size)
 		if err != nil {
 			return err
@@ -127,15 +126,15 @@ func (b *Bucket) putPart(ctx context.Context, key, upload string, number int, co
 	return minio.CompletePart{PartNumber: number, ETag: part.ETag}, err
 }
 
-// partSize returns how large the parts of an object are, so that there are not
-// too many.
+// partSize returns the size of the parts of an object: large enough that there are
+// at most maxParts.
 func partSize(size int64) int64 {
 	const mib = 1 << 20
 	least := (size + maxParts - 1) / maxParts
 	return max(partBytes, (least+mib-1)/mib*mib)
 }
 
-// sums are what a server holds bytes against.
+// sums are the digests that a server checks bytes against.
 type sums struct{ md5, sha256 string }
 
 func sum(content io.ReaderAt, at, size int64) (sums, error) {
@@ -145,7 +144,7 @@ func sum(content io.ReaderAt, at, size int64) (sums, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return sums{}, fmt.Errorf("read what is to be stored: %w", err)
+		return sums{}, fmt.Errorf("read the content to store: %w", err)
 	}
 	return sums{base64.StdEncoding.EncodeToString(m.Sum(nil)), hex.EncodeToString(s.Sum(nil))}, nil
 }

@@ -1,7 +1,6 @@
-// Package s3 speaks to a bucket of S3, or of anything that speaks it: what
-// originals and backups need of it, and no more. It gives every error its kind
-// and tries again what may pass. It imports events/fault and nothing else of
-// ours.
+// Package s3 is a client of a bucket in S3, or in any compatible store, with what
+// originals and backups need. It gives every error its kind and retries transient
+// ones with backoff. It imports events/fault, and no other package of this module.
 package s3
 
 import (
@@ -16,16 +15,15 @@ import (
 
 // Bucket is a bucket below a prefix. It is safe for use by several goroutines.
 //
-// Errors that may pass, by waiting or by giving the program other rights, are
-// fault.Unavailable; an object that is not there is fault.NotFound; a condition
-// that does not hold is fault.Conflict.
+// Transient errors and missing rights are fault.Unavailable; a missing object is
+// fault.NotFound; a condition that does not hold is fault.Conflict.
 type Bucket struct {
 	core   *minio.Core
 	name   string
 	prefix string // empty, or ends with a slash
 }
 
-// Info is what a server tells of an object.
+// Info is what a server knows of an object.
 type Info struct {
 	Name     string // below the prefix
 	Size     int64
@@ -74,8 +72,9 @@ func (b *Bucket) String() string {
 // stall is how long a connection may move no byte before it counts as lost.
 const stall = 2 * time.Minute
 
-// newTransport makes the connections of one Bucket. What only hangs would hold
-// its caller for ever: a server that sends a reply's head and no more.
+// newTransport makes the connections of one Bucket, and ends those that stall: a
+// server that sends the head of a reply and no more would block its caller for
+// ever.
 func newTransport(stall time.Duration) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -95,8 +94,8 @@ func newTransport(stall time.Duration) http.RoundTripper {
 	}
 }
 
-// movingConn is a connection on which what waits ends once nothing has moved
-// for a while, either way: while an upload goes out its reply is awaited.
+// movingConn is a connection whose reads and writes fail once no byte has moved
+// for a while in either direction: while an upload is sent, its reply is awaited.
 type movingConn struct {
 	net.Conn
 	stall time.Duration

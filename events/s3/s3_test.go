@@ -32,7 +32,7 @@ func get(t *testing.T, b *s3.Bucket, name string) ([]byte, error) {
 	return content, errors.Join(err, o.Close())
 }
 
-func TestWhatIsPutIsReadBack(t *testing.T) {
+func TestPutOpen(t *testing.T) {
 	t.Parallel()
 	b := s3test.Open(t, s3test.URL(t))
 	parts := bytes.Repeat([]byte("several parts, "), 1<<20) // 15 MiB
@@ -59,7 +59,7 @@ func TestWhatIsPutIsReadBack(t *testing.T) {
 	}
 }
 
-func TestListsAreCompleteAndInOrder(t *testing.T) {
+func TestListIsCompleteAndSorted(t *testing.T) {
 	t.Parallel()
 	b := s3test.Open(t, s3test.URL(t))
 	var want []string
@@ -116,16 +116,16 @@ func TestConditionsHold(t *testing.T) {
 	if _, err := b.PutIf(t.Context(), "lock", []byte("yours"), first); !fault.Is(err, fault.Conflict) {
 		t.Errorf("PutIf of what it was: %v", err)
 	}
-	content, info, told, err := b.Load(t.Context(), "lock", 100)
-	if err != nil || string(content) != "mine still" || told.Sub(info.Modified).Abs() > time.Hour {
-		t.Errorf("Load = %q, %+v at %v, %v", content, info, told, err)
+	content, info, date, err := b.Load(t.Context(), "lock", 100)
+	if err != nil || string(content) != "mine still" || date.Sub(info.Modified).Abs() > time.Hour {
+		t.Errorf("Load = %q, %+v at %v, %v", content, info, date, err)
 	}
 	if _, _, _, err := b.Load(t.Context(), "lock", 9); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("Load of more than the limit: %v", err)
 	}
 }
 
-func TestABadURLIsToldAndNeverRepeated(t *testing.T) {
+func TestParseNeverRepeatsURL(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"s3://AKIA:secret@bucket/p":                  "AWS_SECRET_ACCESS_KEY",
@@ -144,7 +144,7 @@ func TestABadURLIsToldAndNeverRepeated(t *testing.T) {
 	}
 }
 
-func TestMissingCredentialsAreTold(t *testing.T) {
+func TestMissingCredentialsError(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"} {
 		t.Setenv(name, "")
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 func init() {
-	firstWait = time.Millisecond
+	firstPause = time.Millisecond
 	partBytes = 5 << 20 // the least that servers take
 }
 
-func TestAConnectionOnWhichNothingMovesEnds(t *testing.T) {
+func TestStalledConnectionFails(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "half of it")
@@ -36,12 +36,12 @@ func TestAConnectionOnWhichNothingMovesEnds(t *testing.T) {
 	}
 	defer reply.Body.Close()
 	got, err := io.ReadAll(reply.Body)
-	if string(got) != "half of it" || !errors.Is(err, os.ErrDeadlineExceeded) || !passes(err) {
+	if string(got) != "half of it" || !errors.Is(err, os.ErrDeadlineExceeded) || !isTransient(err) {
 		t.Errorf("read %q, %v; want half of it, and an error that may pass", got, err)
 	}
 }
 
-func TestAReplyIsAwaitedAsLongAsTheRequestMoves(t *testing.T) {
+func TestSlowUploadIsNotStalled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -71,7 +71,7 @@ func TestAReplyIsAwaitedAsLongAsTheRequestMoves(t *testing.T) {
 	})
 }
 
-func TestPartsAreNeverTooMany(t *testing.T) {
+func TestPartSizeBoundsParts(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{partBytes + 1, maxParts * partBytes, maxParts*partBytes + 1, 5 << 40} {
 		step := partSize(size)

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"annals/events/fault"
+
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
-
-	"annals/events/fault"
 )
 
 // Scheme begins the URLs of buckets.
@@ -22,7 +22,7 @@ const Scheme = "s3"
 
 const form = "s3://bucket/prefix?endpoint=https://host:9000&region=eu-central-1"
 
-// location is what a URL tells.
+// location is what a URL names.
 type location struct {
 	bucket, prefix string
 	endpoint       *url.URL
@@ -55,7 +55,7 @@ func parse(text string) (l location, err error) {
 	}
 	for key := range query {
 		if key != "endpoint" && key != "region" {
-			return wrong("has the setting %q, which there is not", key)
+			return wrong("has the unknown setting %q", key)
 		}
 	}
 	l.region = query.Get("region")
@@ -75,7 +75,7 @@ func parse(text string) (l location, err error) {
 func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bucket, error) {
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	if l.amazon {
-		// Elsewhere nobody would answer.
+		// Elsewhere there is no such service to ask.
 		providers = append(providers, &credentials.IAM{Client: &http.Client{Timeout: 5 * time.Second}})
 	}
 	found := credentials.NewChainCredentials(providers)
@@ -88,7 +88,7 @@ func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bu
 	}
 	core, err := minio.NewCore(l.endpoint.Host, &minio.Options{
 		Creds: found, Secure: l.endpoint.Scheme == "https", Region: l.region, Transport: transport,
-		MaxRetries: 1, // again does it: it gives each try a body of its own
+		MaxRetries: 1, // retry does it, with a new body for each try
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for s3://%s: %w", l.bucket, err)

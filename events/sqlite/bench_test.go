@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events"
+
+	"github.com/google/uuid"
 )
 
 // pair times two ways of doing the same, in turns, and reports how many times
@@ -136,7 +136,7 @@ type rawLog struct {
 
 func openRaw(b *testing.B) *rawLog {
 	d := openBench(b) // makes the file
-	db, err := connect(d.path, "rw", 1, "synchronous(FULL)", "journal_size_limit(67108864)")
+	db, err := connect(d.path, 1, "synchronous(FULL)", "journal_size_limit(67108864)")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func BenchmarkReadAll(b *testing.B) {
 	d := openBench(b)
 	log := events.NewLog(d)
 	fill(b, log, n)
-	db, err := connect(d.path, "rw", 1, "query_only(1)")
+	db, err := connect(d.path, 1, "query_only(1)")
 	if err != nil {
 		b.Fatal(err)
 	}

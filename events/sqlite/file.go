@@ -6,15 +6,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
-	"time"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"annals/events/failpoint"
 	"annals/events/fault"
+	"annals/events/sqldb"
 )
 
 //go:embed log.sql
@@ -26,30 +21,16 @@ const (
 	version       = 1          // of log.sql
 )
 
-// busyTimeout is how long a transaction waits for one of another process.
-const busyTimeout = 10 * time.Second
-
-// connect returns a pool of at most n connections, each with these pragmas.
-// The mode is SQLite's: "rw" opens a file that is there, "rwc" makes one.
-func connect(path, mode string, n int, pragmas ...string) (*sql.DB, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	q := url.Values{"mode": {mode}, "_pragma": append(pragmas, fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}).String())
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(n)
-	db.SetMaxIdleConns(n)
-	return db, nil
+// connect returns a pool of at most n connections to a file that is there, each
+// with these pragmas.
+func connect(path string, n int, pragmas ...string) (*sql.DB, error) {
+	return sqldb.SQLite{Path: path, Connections: n, Pragmas: pragmas, Existing: true}.Open()
 }
 
 // prepare makes sure that the file at path is a log of this version. It looks
 // before it changes anything, so that a foreign file stays as it was.
 func prepare(ctx context.Context, path string) error {
-	db, err := connect(path, "rwc", 1)
+	db, err := sqldb.SQLite{Path: path, Connections: 1}.Open()
 	if err != nil {
 		return explain(ctx, err, "open the log %s", path)
 	}
@@ -74,8 +55,8 @@ func prepare(ctx context.Context, path string) error {
 	return nil
 }
 
-// inspect tells an empty file from a log of this version; anything else is an
-// error.
+// inspect reports whether the file is empty, or a log of this version. Anything
+// else is an error.
 func inspect(ctx context.Context, conn *sql.Conn, path string) (empty bool, err error) {
 	var application, found, tables int
 	err = conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -96,65 +77,30 @@ func inspect(ctx context.Context, conn *sql.Conn, path string) (empty bool, err 
 }
 
 // useWAL switches the file to write-ahead logging, which it then keeps.
-// SQLite does not wait by itself when two processes try that at once.
 func useWAL(ctx context.Context, conn *sql.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
-	defer cancel()
-	for {
-		var mode string
-		err := conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode)
-		switch {
-		case err == nil && mode == "wal":
-			return nil
-		case err == nil:
-			return fmt.Errorf("the file system allows no write-ahead log, only journal mode %s", mode)
-		case code(err) != sqlite3.SQLITE_BUSY:
-			return err
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return err
-		}
+	var mode string
+	err := sqldb.WhileBusy(ctx, func() error { return conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode) })
+	if err == nil && mode != "wal" {
+		err = fmt.Errorf("the file system allows no write-ahead log, only journal mode %s", mode)
 	}
-}
-
-// create fills an empty file, unless another process just did.
-func create(ctx context.Context, conn *sql.Conn, path string) (err error) {
-	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_, undo := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-			err = errors.Join(err, undo)
-		}
-	}()
-	empty, err := inspect(ctx, conn, path)
-	if err != nil {
-		return err
-	}
-	if empty {
-		marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
-		if _, err := conn.ExecContext(ctx, definition+marks); err != nil {
-			return err
-		}
-	}
-	_, err = conn.ExecContext(ctx, `COMMIT`)
 	return err
 }
 
-// code returns SQLite's primary result code of an error, 0 for others.
-func code(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code() & 0xff
-	}
-	return 0
+// create fills an empty file, unless another process just did.
+func create(ctx context.Context, conn *sql.Conn, path string) error {
+	return sqldb.Immediate(ctx, conn, func() error {
+		empty, err := inspect(ctx, conn, path)
+		if err != nil || !empty {
+			return err
+		}
+		marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
+		_, err = conn.ExecContext(ctx, definition+marks)
+		return err
+	})
 }
 
-// explain gives an error of SQLite's the kind and the words that help whoever
-// operates the log. Errors that have a kind keep it.
+// explain gives an error of SQLite its kind, and says what it means for an
+// operator. Errors that have a kind keep it.
 func explain(ctx context.Context, err error, doing string, args ...any) error {
 	doing = fmt.Sprintf(doing, args...)
 	var known *fault.Error
@@ -164,52 +110,29 @@ func explain(ctx context.Context, err error, doing string, args ...any) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
-	kind, why := diagnose(err)
+	kind, why := sqldb.Diagnose(err)
 	if why == "" {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return fault.Errorf(kind, "%s: %s (%w)", doing, why, err)
 }
 
-// What cannot be done, in words for clients.
+// What failed, for clients.
 const (
 	cannotRead  = "the log cannot be read"
 	cannotWrite = "the log cannot be written"
 )
 
-// conceal is explain for the work on an open log. Clients meet those errors:
-// they are told what cannot be done and why, and neither the file nor what
-// SQLite says of it.
+// conceal is explain for calls on an open log, whose errors reach clients: these
+// see what failed and why, but neither the file's name nor SQLite's message.
 func conceal(ctx context.Context, err error, cannot, doing string, args ...any) error {
 	cause := explain(ctx, err, doing, args...)
-	if code(err) == sqlite3.SQLITE_NOTADB && ctx.Err() == nil { // it was one when it was opened
+	if sqldb.IsCorrupt(err) && ctx.Err() == nil { // it was one when it was opened
 		return fault.Errorf(fault.Internal, "%s: the file is damaged; restore it from a backup (%w)", fmt.Sprintf(doing, args...), err)
 	}
-	kind, why := diagnose(cause)
+	kind, why := sqldb.Diagnose(cause)
 	if cause == err || kind == fault.Internal {
 		return cause
 	}
 	return fault.Hide(kind, cannot+" at the moment: "+why, cause)
-}
-
-// diagnose returns the kind of an error of SQLite's and what it means, "" for
-// others.
-func diagnose(err error) (kind fault.Kind, why string) {
-	switch code(err) {
-	case sqlite3.SQLITE_FULL:
-		return fault.Unavailable, "the disk is full"
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return fault.Unavailable, "the file may only be read"
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fault.Unavailable, "another process holds the file"
-	case sqlite3.SQLITE_IOERR:
-		return fault.Unavailable, "the disk reports an error"
-	case sqlite3.SQLITE_CANTOPEN:
-		return fault.Unavailable, "the file cannot be opened; is its folder there, and may it be written?"
-	case sqlite3.SQLITE_NOTADB:
-		return fault.Invalid, "this file is no SQLite database"
-	case sqlite3.SQLITE_CORRUPT:
-		return fault.Internal, "the file is damaged; restore it from a backup"
-	}
-	return fault.Internal, ""
 }

@@ -64,7 +64,7 @@ func TestOpenRefusesWhatIsNotALog(t *testing.T) {
 	}
 }
 
-func TestDamagedFileIsTold(t *testing.T) {
+func TestDamagedFileIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	for i := range 20 {
@@ -91,7 +91,7 @@ func TestDamagedFileIsTold(t *testing.T) {
 	}
 }
 
-func TestFullDiskIsUnavailableAndLeavesNothing(t *testing.T) {
+func TestFullDiskIsUnavailable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := openWith(t, path, "max_page_count(40)")
 	defer d.Close()
@@ -139,7 +139,7 @@ func TestAnEventNeverChanges(t *testing.T) {
 	}
 }
 
-func TestManyOpenANewLogAtOnce(t *testing.T) {
+func TestConcurrentOpenOfNewLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a log % ? #.db") // no character of a name has a meaning
 	var all sync.WaitGroup
 	for range 8 {
@@ -166,7 +166,7 @@ func TestManyOpenANewLogAtOnce(t *testing.T) {
 	}
 }
 
-func TestAppendThatIsCancelledBeforeItsTurnNeverHappens(t *testing.T) {
+func TestCancelledPendingAppendIsWithdrawn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	defer d.Close()
@@ -205,7 +205,7 @@ func TestAppendThatIsCancelledBeforeItsTurnNeverHappens(t *testing.T) {
 }
 
 // A log that is destroyed while it is open is nobody's fault who asks for it.
-func TestALogThatIsOverwrittenWhileItIsOpenIsInternal(t *testing.T) {
+func TestOverwrittenOpenLogIsInternal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	defer d.Close()

@@ -12,17 +12,16 @@ import (
 	"annals/events/fault"
 )
 
-// Load makes a log in a new file at path of the records that batches gives,
-// with the revisions and positions that they have. It is durable when Load
-// returns; after an error, which may be one that batches gives, the file is of
-// no use. Nobody else may open it before. A file that holds events already is
-// fault.Conflict.
+// Load writes records to a new log at path, with the revisions and positions
+// that they have. The log is durable when Load returns; after an error, which may
+// be one of batches, the file is unusable. No other process may open it before.
+// A file that holds events is fault.Conflict.
 func Load(ctx context.Context, path string, batches iter.Seq2[[]events.Record, error]) (err error) {
 	if err := prepare(ctx, path); err != nil {
 		return err
 	}
-	// Nothing counts before the end, so the disk is waited for once, there.
-	db, err := connect(path, "rw", 1, "synchronous(OFF)", "cache_size(-65536)")
+	// The file counts only when it is whole, so it is synced once, at the end.
+	db, err := connect(path, 1, "synchronous(OFF)", "cache_size(-65536)")
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func loadAll(ctx context.Context, db *sql.DB, batches iter.Seq2[[]events.Record,
 			return err
 		}
 		if last, err = load(ctx, tx, records, last); err != nil {
-			_ = tx.Rollback() // the file is of no use any more
+			_ = tx.Rollback() // the file is unusable anyway
 			return err
 		}
 		if err := tx.Commit(); err != nil {
@@ -60,7 +59,7 @@ func loadAll(ctx context.Context, db *sql.DB, batches iter.Seq2[[]events.Record,
 	return nil
 }
 
-// load inserts records that stand behind position last.
+// load inserts records after position last.
 func load(ctx context.Context, tx *sql.Tx, records []events.Record, last events.Position) (events.Position, error) {
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO events (position, type, stream, revision, id, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
@@ -70,7 +69,7 @@ func load(ctx context.Context, tx *sql.Tx, records []events.Record, last events.
 	for i := range records {
 		r := &records[i]
 		if r.Position <= last {
-			return last, fault.Errorf(fault.Invalid, "event %d of %s at position %d stands behind position %d", r.Revision, r.Stream, r.Position, last)
+			return last, fault.Errorf(fault.Invalid, "event %d of %s at position %d comes after position %d", r.Revision, r.Stream, r.Position, last)
 		}
 		if _, err := insert.ExecContext(ctx, int64(r.Position), r.Type, r.Stream, r.Revision, r.ID[:], []byte(r.Metadata), []byte(r.Data)); err != nil {
 			return last, err

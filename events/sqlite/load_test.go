@@ -7,11 +7,11 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/sqlite"
+
+	"github.com/google/uuid"
 )
 
 func one(err error, records ...events.Record) iter.Seq2[[]events.Record, error] {
@@ -25,7 +25,7 @@ func stored(stream string, revision int64, position events.Position) events.Reco
 	}
 }
 
-func TestLoadKeepsRecordsAsTheyAre(t *testing.T) {
+func TestLoadKeepsRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	want := []events.Record{stored("a", 0, 3), stored("b", 0, 7), stored("a", 1, 12)}
 	if err := sqlite.Load(t.Context(), path, one(nil, want...)); err != nil {
@@ -45,7 +45,7 @@ func TestLoadKeepsRecordsAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesWhatIsNoLog(t *testing.T) {
+func TestLoadRefusesInvalidRecords(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		batches iter.Seq2[[]events.Record, error]

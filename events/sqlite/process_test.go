@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/sqlite"
+
+	"github.com/google/uuid"
 )
 
 // The test binary runs itself again as a process that appends to the log that
@@ -122,9 +122,9 @@ func (c *child) acknowledged(t *testing.T, n int) map[string]events.Appended {
 	return last
 }
 
-// TestKilledProcessLosesNothingAcknowledged kills a process in the middle of
+// TestKillLosesNoAcknowledgedAppend kills a process in the middle of
 // its appends, several times over the same file, while another has it open.
-func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
+func TestKillLosesNoAcknowledgedAppend(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	open(t, path).Close()
 	for round := range 4 {

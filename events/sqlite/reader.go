@@ -20,14 +20,14 @@ const queryAll = `SELECT ` + columns + ` FROM events WHERE position > ?1 AND pos
 const columns = `position, type, stream, revision, id, metadata, data`
 
 // statements are the prepared reads; each connection compiles one when it
-// first uses it. SQLite plans a statement anew for each value of a plain
-// parameter in LIMIT: an expression spares it that.
+// first uses it. SQLite replans a statement for each value of a plain parameter
+// in LIMIT, but not if that is an expression.
 type statements struct {
 	head, all, stream, types *sql.Stmt
 	byTypes                  *byTypes
 }
 
-// byTypes holds the reads of some types only, by the number of types.
+// byTypes holds the prepared reads of some types, by the number of types.
 type byTypes struct {
 	mu       sync.Mutex
 	db       *sql.DB
@@ -145,8 +145,8 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	return batch, head, nil
 }
 
-// typesBut returns the types of all events in the log that are none of skip.
-// Whoever asks after he read the head misses none of up to there.
+// typesBut returns the types of all events in the log except skip. If it is called
+// after the head was read, it has all types up to there.
 func (d *Driver) typesBut(ctx context.Context, skip []string) (types []string, err error) {
 	rows, err := d.reads.types.QueryContext(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (d *Driver) typesBut(ctx context.Context, skip []string) (types []string, e
 	return types, rows.Err()
 }
 
-// scan runs a read to its end or to one of the limits of a batch; cut tells
+// scan runs a read to its end or to one of the limits of a batch; cut reports
 // that it was a limit.
 func scan(ctx context.Context, read *sql.Stmt, limit int, args ...any) (batch []events.Record, cut bool, err error) {
 	rows, err := read.QueryContext(ctx, args...)
@@ -195,7 +195,7 @@ type blob []byte
 func (b *blob) Scan(src any) error {
 	bytes, ok := src.([]byte)
 	if !ok && src != nil {
-		return fmt.Errorf("a column holds a %T where bytes belong", src)
+		return fmt.Errorf("a column holds a %T instead of bytes", src)
 	}
 	*b = bytes
 	return nil
@@ -206,7 +206,7 @@ type id [16]byte
 func (i *id) Scan(src any) error {
 	bytes, ok := src.([]byte)
 	if !ok || len(bytes) != len(i) {
-		return fmt.Errorf("a column holds %v where the 16 bytes of an id belong", src)
+		return fmt.Errorf("a column holds %v instead of the 16 bytes of an id", src)
 	}
 	copy(i[:], bytes)
 	return nil

@@ -11,11 +11,12 @@ import (
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
+	"annals/events/sqldb"
 )
 
-// Remove implements events.Driver, in one transaction. Appends wait for it, of
-// other processes for as long as they wait for any transaction: nobody should
-// append meanwhile. The file keeps its size until Shrink.
+// Remove implements events.Driver, in one transaction. Appends wait for it, but those of
+// other processes fail after sqldb.BusyTimeout: stop them first. The file keeps its size
+// until Shrink.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	release, err := d.hold()
 	if err != nil {
@@ -23,29 +24,26 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 	}
 	defer release()
 	return d.alone(ctx, "remove streams from", func(conn *sql.Conn) error {
-		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
-			return err
-		}
-		err := remove(ctx, conn, streams, check)
-		if err == nil {
+		err := sqldb.Immediate(ctx, conn, func() error {
+			if err := remove(ctx, conn, streams, check); err != nil {
+				return err
+			}
 			failpoint.Here(failpoint.StreamsRemoved)
-			_, err = conn.ExecContext(ctx, `COMMIT`)
+			return nil
+		})
+		if err == nil {
+			failpoint.Here(failpoint.StreamsGone)
 		}
-		if err != nil {
-			conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`) // fails where SQLite has undone it all by itself
-			return err
-		}
-		failpoint.Here(failpoint.StreamsGone)
-		return nil
+		return err
 	})
 }
 
-// alone gives do a connection of its own.
+// alone calls do with a dedicated connection.
 func (d *Driver) alone(ctx context.Context, doing string, do func(*sql.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	db, err := connect(d.path, "rw", 1, "synchronous(FULL)", "journal_size_limit(67108864)")
+	db, err := connect(d.path, 1, "synchronous(FULL)", "journal_size_limit(67108864)")
 	if err == nil {
 		var conn *sql.Conn
 		if conn, err = db.Conn(ctx); err == nil {
@@ -59,8 +57,8 @@ func (d *Driver) alone(ctx context.Context, doing string, do func(*sql.Conn) err
 	return nil
 }
 
-// guard is the trigger that keeps events from being deleted. It is away within
-// the transaction that removes streams.
+// guard is the trigger that prevents the deletion of events. The transaction that
+// removes streams drops and restores it.
 var guard = func() string {
 	_, text, _ := strings.Cut(definition, "CREATE TRIGGER events_never_vanish")
 	return "CREATE TRIGGER events_never_vanish" + text
@@ -91,7 +89,7 @@ func remove(ctx context.Context, conn *sql.Conn, streams []string, check func(ev
 		return err
 	}
 	if err := conn.QueryRowContext(ctx, head).Scan(&after, &last); err != nil || after != before {
-		return errors.Join(err, fmt.Errorf("the log ends at position %d, and not at %d any more", after, before))
+		return errors.Join(err, fmt.Errorf("the log would end at position %d instead of %d", after, before))
 	}
 	if check == nil {
 		return nil
@@ -108,7 +106,7 @@ type within struct {
 // ReadAll implements events.AllReader.
 func (w within) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	if len(skip) > 0 {
-		return nil, after, errors.New("a reader of a transaction leaves nothing out")
+		return nil, after, errors.New("read the log within a removal: types cannot be skipped")
 	}
 	if after >= w.head || limit <= 0 {
 		return nil, after, ctx.Err()
@@ -128,11 +126,10 @@ func (w within) ReadAll(ctx context.Context, after events.Position, limit int, s
 	return batch, w.head, nil
 }
 
-// Shrink gives the room that removed streams left back to the file system, and
-// returns the size of the file before and after. It takes as much room again
-// while it works, in the folder of temporary files and beside the log. Where it
-// is cut off, the log holds what it held. It does nothing where there is little
-// to give back.
+// Shrink returns the space of removed streams to the file system, and reports the
+// size of the file before and after. While it runs it needs the same amount of space
+// again, both in the folder of temporary files and next to the log. If it is
+// interrupted, the log is unchanged. It does nothing if the file has no free space.
 func (d *Driver) Shrink(ctx context.Context) (before, after int64, err error) {
 	release, err := d.hold()
 	if err != nil {
@@ -162,14 +159,14 @@ func (d *Driver) Shrink(ctx context.Context) (before, after int64, err error) {
 	return before, after, err
 }
 
-// fileSize is the size of the log's file and of its write-ahead log.
+// fileSize returns the size of the log's file including its write-ahead log.
 func (d *Driver) fileSize() (size int64, err error) {
 	for _, suffix := range []string{"", "-wal"} {
 		info, err := os.Stat(d.path + suffix)
 		if err == nil {
 			size += info.Size()
 		} else if suffix == "" {
-			return 0, fmt.Errorf("look at the log: %w", err)
+			return 0, fmt.Errorf("get the size of the log: %w", err)
 		}
 	}
 	return size, nil

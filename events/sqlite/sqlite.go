@@ -1,9 +1,9 @@
 // Package sqlite keeps a log in one SQLite file. Several processes may have
-// the file open at once. It imports events, events/fault and events/failpoint,
-// nothing else of ours.
+// the file open at once. It imports events, events/fault, events/failpoint and
+// events/sqldb, and no other package of this module.
 //
-// Appends go through one goroutine, which commits all that wait at that moment
-// in one transaction, so that they share its one sync to the disk.
+// Appends go through one goroutine, which commits all that wait in one
+// transaction: they share one sync of the disk.
 package sqlite
 
 import (
@@ -31,10 +31,10 @@ type Driver struct {
 	closed chan struct{} // closed by Close
 }
 
-// Open opens the log in the file at path and makes the file where there is
-// none; its folder must exist. A file that is not a log, or one that a newer
-// Annals wrote, is fault.Invalid and stays as it was; one that cannot be
-// reached is fault.Unavailable.
+// Open opens the log in the file at path, and creates the file if it does not exist; its
+// folder must exist. The error is fault.Invalid if the file is not a log or was written
+// by a newer version of Annals, and the file is then not changed. It is
+// fault.Unavailable if the file cannot be accessed.
 func Open(ctx context.Context, path string) (*Driver, error) {
 	if err := prepare(ctx, path); err != nil {
 		return nil, err
@@ -57,18 +57,18 @@ func (d *Driver) start(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	if d.write, err = connect(d.path, "rw", 1, "synchronous(FULL)", "journal_size_limit(67108864)"); err != nil {
+	if d.write, err = connect(d.path, 1, "synchronous(FULL)", "journal_size_limit(67108864)"); err != nil {
 		return err
 	}
 	opened = append(opened, d.write)
-	if d.read, err = connect(d.path, "rw", readers+1, "query_only(1)"); err != nil {
+	if d.read, err = connect(d.path, readers+1, "query_only(1)"); err != nil {
 		return err
 	}
 	opened = append(opened, d.read)
 	if d.reads, err = prepareReads(ctx, d.read); err != nil {
 		return err
 	}
-	watch, err := d.read.Conn(ctx) // one of the pool's connections for good
+	watch, err := d.read.Conn(ctx) // a connection of the pool that stays reserved
 	if err != nil {
 		return err
 	}

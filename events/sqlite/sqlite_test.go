@@ -39,9 +39,9 @@ func openWith(t *testing.T, path, pragma string) *sqlite.Driver {
 	return d
 }
 
-// TestTypesAreReadFromTheirIndex looks at SQLite's plan: events of other types
+// TestReadByTypeUsesIndex looks at SQLite's plan: events of other types
 // are not visited, and nothing is sorted.
-func TestTypesAreReadFromTheirIndex(t *testing.T) {
+func TestReadByTypeUsesIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	defer d.Close()

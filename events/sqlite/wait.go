@@ -12,15 +12,15 @@ import (
 // pollEvery is how long an append of another process may go unnoticed.
 const pollEvery = 50 * time.Millisecond
 
-// waiters are the calls of Wait. While there are any, one goroutine looks for
-// what other processes append.
+// waiters are the calls of Wait. While there are any, one goroutine polls for
+// appends of other processes.
 type waiters struct {
 	mu    sync.Mutex
 	count int
 	head  events.Position // the highest that was seen
 	err   error           // of the last look at the file
 	moved chan struct{}   // closed and replaced when head or err changes
-	wake  chan struct{}   // holds a token when a waiter came
+	wake  chan struct{}   // holds a token after a waiter was added
 	stop  chan struct{}   // closed to end the polling
 	ended chan struct{}
 }
@@ -92,12 +92,11 @@ func (w *waiters) waiting() bool {
 	return w.count > 0
 }
 
-// advance tells the waiters that the log reaches up to head.
-func (w *waiters) advance(head events.Position) { w.tell(head, nil) }
+// advance wakes the waiters for a new head.
+func (w *waiters) advance(head events.Position) { w.update(head, nil) }
 
-// tell wakes the waiters if there is news for them: a higher head, or that
-// the log cannot be looked at.
-func (w *waiters) tell(head events.Position, err error) {
+// update wakes the waiters if the head rose or the log cannot be read.
+func (w *waiters) update(head events.Position, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = err
@@ -108,14 +107,14 @@ func (w *waiters) tell(head events.Position, err error) {
 	}
 }
 
-// close ends the polling. Nobody enters any more.
+// close ends the polling, after the last call of enter.
 func (w *waiters) close() {
 	close(w.stop)
 	<-w.ended
 }
 
-// poll looks for new events while somebody waits, until close. Asking whether
-// the file changed costs next to nothing, so the head is read only then.
+// poll looks for new events while there are waiters, until close. It reads the
+// head only if the file has changed, which is cheap to check.
 func (w *waiters) poll(conn *sql.Conn) {
 	defer close(w.ended)
 	defer conn.Close()
@@ -131,7 +130,7 @@ func (w *waiters) poll(conn *sql.Conn) {
 		for w.waiting() {
 			head, version, err := look(conn, known)
 			if known = version; head > 0 || err != nil {
-				w.tell(head, err)
+				w.update(head, err)
 			}
 			select {
 			case <-tick.C:
@@ -142,7 +141,7 @@ func (w *waiters) poll(conn *sql.Conn) {
 	}
 }
 
-// look returns the head of the log, or 0 where the file is as it was at the
+// look returns the head of the log, or 0 if the file has not changed since the
 // known version.
 func look(conn *sql.Conn, known int64) (head events.Position, version int64, err error) {
 	ctx := context.Background()

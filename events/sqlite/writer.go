@@ -8,19 +8,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/fault"
+
+	"github.com/google/uuid"
 )
 
 // maxGroup is how many bytes of appends one transaction takes at most, give or
 // take one append; it bounds how long the first of them waits.
 const maxGroup = 8 << 20
 
-// gatherAtMost is how long a transaction is held up so that more appends come
-// into it: not longer than the sync that each of them saves.
+// gatherAtMost is how long a transaction waits for further appends: not longer
+// than the sync that each of them saves.
 const gatherAtMost = 250 * time.Microsecond
 
 // writer makes all appends of this process. Its goroutine is the only one
@@ -32,7 +32,7 @@ type writer struct {
 	version, last    *sql.Stmt
 	ids, insert      *sql.Stmt
 	ends             ends
-	moved            func(events.Position) // told the position of each commit
+	moved            func(events.Position) // called with the position of each commit
 	active           int                   // number of appends that were made or waiting at the last commit
 	transactions     int                   // committed, each with one sync of the log's file
 
@@ -45,8 +45,8 @@ type writer struct {
 	ended  chan struct{}
 }
 
-// pending is an append that waits. It can be withdrawn until the writer takes
-// it, inside a transaction that has begun; from then on its outcome is near.
+// pending is an append that waits. It can be withdrawn until a transaction of the
+// writer takes it.
 type pending struct {
 	stream   string
 	expected int64
@@ -84,9 +84,8 @@ func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 	return w, nil
 }
 
-// Append implements events.Driver. When ctx ends while the append is still
-// waiting it is taken back; when its transaction is under way already, Append
-// waits for it and tells what came of it.
+// Append implements events.Driver. If ctx ends while the append is still waiting,
+// it is withdrawn; if its transaction has begun, Append waits for the result.
 func (d *Driver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	if err := events.CheckAppend(stream, expected, records); err != nil {
 		return events.Appended{}, err
@@ -125,7 +124,7 @@ func (w *writer) add(p *pending) bool {
 	return true
 }
 
-// signal leaves a token in c, unless there is one.
+// signal puts a token into c, unless there is one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -133,7 +132,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// withdraw reports whether p was still waiting; then it never happens.
+// withdraw removes p from the queue, and reports whether it was still there.
 func (w *writer) withdraw(p *pending) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,9 +175,9 @@ func (w *writer) run() {
 	}
 }
 
-// gather lets those come who are about to append again, as everyone whom the
-// last commit answered may be: until as many wait as were active then, or
-// gatherAtMost has passed. A sync for each half of them in turn takes longer.
+// gather waits for the callers of the last commit, who may be about to append
+// again: until as many wait as were active then, or gatherAtMost has passed. To
+// sync for each half of them in turn would take longer.
 func (w *writer) gather() {
 	w.mu.Lock()
 	w.goal = w.active
@@ -199,7 +198,7 @@ func (w *writer) gather() {
 	}
 }
 
-// close refuses further appends, and returns when those before are made.
+// close refuses further appends, and returns when all earlier ones are done.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -210,9 +209,9 @@ func (w *writer) close() error {
 		w.version.Close(), w.last.Close(), w.ids.Close(), w.insert.Close(), w.conn.Close())
 }
 
-// commit makes the appends that wait in one transaction, and then tells each
-// what came of it. An append is judged before anything of it is inserted, so
-// that a conflict leaves nothing to undo; an error of the database undoes all.
+// commit makes the waiting appends in one transaction, and sends each its result.
+// An append is checked before anything of it is inserted, so a conflict has
+// nothing to roll back; an error of the database rolls back all.
 func (w *writer) commit() {
 	ctx := context.Background() // the group's, not one caller's
 	_, err := w.begin.ExecContext(ctx)
@@ -226,7 +225,7 @@ func (w *writer) commit() {
 		_, err = w.end.ExecContext(ctx)
 	}
 	if err != nil {
-		w.undo.ExecContext(ctx) // fails where SQLite has undone it all by itself
+		w.undo.ExecContext(ctx) // fails if SQLite has rolled back by itself
 		w.ends = ends{}
 		err = conceal(ctx, err, cannotWrite, "append to the log %s", w.path)
 	}
@@ -264,7 +263,7 @@ func (w *writer) appendAll(ctx context.Context, group []*pending, outcomes []out
 	return nil
 }
 
-// append judges one append and inserts its records.
+// append checks one append and inserts its records.
 func (w *writer) append(ctx context.Context, p *pending) (events.Appended, error) {
 	last, known := w.ends.revision[p.stream]
 	if !known {
@@ -299,8 +298,8 @@ type ends struct {
 	revision map[string]int64
 }
 
-// refresh forgets what may be outdated in a transaction that sees the file at
-// this version, and all when it has become much.
+// refresh drops entries that may be outdated for a transaction that sees the file
+// at this version, and all once there are many.
 func (e *ends) refresh(version int64) {
 	const much = 10_000
 	if e.revision == nil || e.version != version || len(e.revision) > much {
@@ -308,7 +307,8 @@ func (e *ends) refresh(version int64) {
 	}
 }
 
-// repeated tells an append that was made before from a conflict.
+// repeated returns the result of an append that was made before; else the append
+// is a conflict.
 func (w *writer) repeated(ctx context.Context, p *pending, last int64) (events.Appended, error) {
 	conflict := fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", p.stream, last, p.expected)
 	made := events.Appended{Revision: p.expected + int64(len(p.records))}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// access records something of a call, if records are kept.
+// access records an access by a call, if records are kept.
 func (h *Handler) access(c call, a accesslog.Access) {
 	if h.Accessed == nil {
 		return
@@ -20,8 +20,7 @@ func (h *Handler) access(c call, a accesslog.Access) {
 	h.Accessed(a)
 }
 
-// record records what came of a call that names a document: that it was read,
-// or that it was denied.
+// record records whether a call that names a document read it or was denied.
 func (h *Handler) record(c call, tool string, kind accesslog.Kind, id uuid.UUID, err error) {
 	a := accesslog.Access{Kind: kind, Thing: events.DocumentStream(id), Detail: "by the tool " + h.Prefix + tool}
 	switch {
@@ -44,8 +43,8 @@ func (h *Handler) recordReads(c call, tool string, ids ...uuid.UUID) {
 	}
 }
 
-// tokenRefused records that a request came with a token that is not valid. One
-// without any is how clients begin.
+// tokenRefused records that a request came with a token that is not valid. A request
+// without a token is not recorded: clients begin with one.
 func (h *Handler) tokenRefused(r *http.Request) {
 	if h.Accessed == nil {
 		return

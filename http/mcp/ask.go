@@ -3,7 +3,7 @@ package mcp
 import (
 	"fmt"
 
-	"annals/queries"
+	"annals/queries/search"
 )
 
 var askTool = tool{
@@ -29,7 +29,7 @@ type askOut struct {
 }
 
 func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
-	q := queries.Search{Query: in.Query, Folder: in.FolderName}
+	q := search.Query{Query: in.Query, Folder: in.FolderName}
 	if in.DocumentID != "" {
 		d, err := h.describe(c, askTool.name, in.DocumentID)
 		if err != nil {

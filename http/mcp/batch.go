@@ -14,21 +14,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxBatch is the most calls that one request may come with. All of their
-// results are held until the last is there.
+// maxBatch is the maximum number of calls in one request. All results are held in memory
+// until the last is complete.
 const maxBatch = 50
 
-// batch is the calls of one request, of which the oldest versions of the
-// protocol allow several. They are answered one at a time, so that such a request
-// costs no more at once than any other.
+// batch holds the calls of one request; the oldest versions of the protocol allow several.
+// They are handled one at a time, which bounds the cost of a request.
 type batch struct{ sync.Mutex }
 
-// errBatch stands for each reason to refuse a batch.
+// errBatch is returned for every refused batch.
 var errBatch = fault.Errorf(fault.TooLarge, "the batch is refused")
 
-// bounded reads a request that is a batch and reports whether it may be
-// answered; one that may not is answered with one error, before any of its
-// calls is looked at.
+// bounded reads a request that is a batch and reports whether its size is allowed. If
+// not, it answers with one error before any call is handled.
 func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.Body == nil {
 		return true
@@ -43,18 +41,18 @@ func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):
-		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request has up to %d bytes: send its calls by themselves", h.Limits.JSONBytes))
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request may have at most %d bytes: send its calls one by one", h.Limits.JSONBytes))
 		return false
 	case err != nil && err != io.EOF:
-		return false // the client is gone, or sends nothing any more
+		return false // the client disconnected or stalled
 	}
 	if isBatch {
 		switch n := entries(head, maxBatch+1); {
 		case n > maxBatch:
-			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch has up to %d calls, and none of these was carried out: send fewer at a time", maxBatch))
+			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch may have at most %d calls; none of these was carried out: send fewer at a time", maxBatch))
 			return false
 		case n == 0:
-			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a batch has at least one call")
+			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a batch must have at least one call")
 			return false
 		}
 	}
@@ -65,11 +63,10 @@ func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// maxBlanks is how many blanks may stand before a request's JSON.
+// maxBlanks is the maximum number of blanks before the JSON of a request.
 const maxBlanks = 1024
 
-// firstByte reads up to the first byte that is no blank, and reports whether it
-// begins a batch.
+// firstByte skips blanks and reports whether the next byte begins a batch.
 func firstByte(r io.Reader) (read []byte, isBatch bool, err error) {
 	one := make([]byte, 1)
 	for len(read) < maxBlanks {
@@ -84,12 +81,12 @@ func firstByte(r io.Reader) (read []byte, isBatch bool, err error) {
 			return read, false, err
 		}
 	}
-	// What has so many blanks is judged as a batch would be.
+	// Too many blanks: treat the request like a batch.
 	return read, true, nil
 }
 
-// entries counts the entries of a JSON array, up to most, without keeping them;
-// of what is none, 1: the protocol's library words what is wrong with it.
+// entries counts the entries of a JSON array, up to most, without keeping them. It
+// returns 1 for anything else: the protocol's library reports what is wrong with it.
 func entries(text []byte, most int) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {

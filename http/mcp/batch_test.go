@@ -62,7 +62,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			}
 		}
 		large := len(sent) > 1<<20
-		if err := json.Unmarshal([]byte(body), &one); err != nil || len(body) > 300 || one.ID != nil || !strings.Contains(one.Error.Message, "batch has") && !large ||
+		if err := json.Unmarshal([]byte(body), &one); err != nil || len(body) > 300 || one.ID != nil || !strings.Contains(one.Error.Message, "a batch m") && !large ||
 			!large && (resp.StatusCode != 400 || one.Error.Code != -32600) || large && resp.StatusCode != 413 {
 			t.Errorf("%s = %d, %v: %.300s", name, resp.StatusCode, err, body)
 		}

@@ -8,10 +8,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxCompletions is the most values that the protocol allows.
+// maxCompletions is the maximum number of values that the protocol allows.
 const maxCompletions = 100
 
-// complete completes the names of folders and tags that the caller may see.
+// complete completes names of folders and tags that the caller may see.
 func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	c := caller(ctx)
 	found, err := metered(h, c, tool{}, len(req.Params.Argument.Value), func() ([]string, error) { return h.completions(c, req.Params) })
@@ -37,8 +37,8 @@ func (h *Handler) completions(c call, p *sdk.CompleteParams) (names []string, er
 	return matching(names, p.Argument.Value), err
 }
 
-// matching returns the names that begin with what was typed, and behind them
-// those that hold it elsewhere, in any case.
+// matching returns the names that begin with what was typed, followed by those that
+// contain it elsewhere, ignoring case.
 func matching(names []string, typed string) []string {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	begin, hold := []string{}, []string{}

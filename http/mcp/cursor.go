@@ -2,32 +2,32 @@ package mcp
 
 import (
 	"encoding/base64"
-	"sort"
+	"slices"
 	"strings"
 
 	"annals/events/fault"
 )
 
-// Sizes of pages. A page is to fit into what an agent reads at once.
+// Page sizes. An agent must be able to read a page at once.
 const (
 	namesPage     = 500    // folders or tags
 	documentsPage = 100    // documents, or files of a job
 	textPage      = 40_000 // bytes of Markdown
 )
 
-// maxCursor is the most characters of a cursor. The longest ends a page of
-// folders at the longest path.
+// maxCursor is the maximum number of characters of a cursor. The longest cursors contain
+// the path of a folder.
 const maxCursor = 4*maxPath + 64
 
-// errCursor is the answer to a cursor that is none.
+// errCursor is returned for an invalid cursor.
 var errCursor = fault.Errorf(fault.Invalid, "the cursor is not one of this listing: leave it out to begin at the first page")
 
-// cursor returns a text that names where a page of a kind of listing ended.
+// cursor encodes the position at which a page of a kind of listing ended.
 func cursor(kind, at string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + " " + at))
 }
 
-// parseCursor is the inverse of cursor; at is "" for none.
+// parseCursor is the inverse of cursor; at is "" if there is none.
 func parseCursor(kind, text string) (at string, err error) {
 	if text == "" {
 		return "", nil
@@ -40,13 +40,17 @@ func parseCursor(kind, text string) (at string, err error) {
 	return at, nil
 }
 
-// namePage returns a page of names, which are in order.
+// namePage returns a page of sorted names.
 func namePage(kind string, all []string, after string) (page []string, m more, err error) {
 	last, err := parseCursor(kind, after)
 	if err != nil {
 		return nil, m, err
 	}
-	rest := all[sort.Search(len(all), func(i int) bool { return all[i] > last }):]
+	at, found := slices.BinarySearch(all, last)
+	if found {
+		at++
+	}
+	rest := all[at:]
 	page = append([]string{}, rest[:min(len(rest), namesPage)]...)
 	if len(rest) > namesPage {
 		m.NextCursor = cursor(kind, page[namesPage-1])

@@ -11,12 +11,12 @@ import (
 	httpd "annals/http"
 )
 
-// maxDeleted is the most documents of one call.
+// maxDeleted is the maximum number of documents in one call.
 const maxDeleted = 100
 
 var deleteTool = tool{
 	name: "delete_documents", title: "Delete documents", effect: deletes,
-	about: `Deletes documents for good, 1 to 100 by their ids, where you own their folders. Each is told of on its own: what was deleted, or why not. ` +
+	about: `Deletes documents for good, 1 to 100 by their ids, where you own their folders. Each has a result of its own: that it was deleted, or why not. ` +
 		`Ask the person you work for before you call it; service_get_document_metadata tells what a document is and whether you own it.`,
 }
 
@@ -36,8 +36,8 @@ type deleted struct {
 	Error      string `json:"error,omitempty" jsonschema:"why it was not deleted"`
 }
 
-// deleteDocuments deletes one after the other, and answers once all of that
-// shows in what is read, or takes too long to.
+// deleteDocuments deletes one document after the other. It returns once the read models
+// show it, or after Await.
 func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error) {
 	var last events.Position
 	seen := make(map[string]bool)
@@ -51,17 +51,17 @@ func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error
 		last = max(last, at)
 	}
 	if last > 0 {
-		h.awaitVault(c, last)
+		h.awaitWrite(c, last)
 	}
 	return out, nil
 }
 
-// awaitVault waits until what was done shows in what is read, or takes too long to:
-// it is done all the same.
-func (h *Handler) awaitVault(c call, done events.Position) {
-	soon, cancel := context.WithTimeout(c, h.Await)
+// awaitWrite waits until the agent can read a write at a position, but at most for Await.
+// The write has succeeded in either case.
+func (h *Handler) awaitWrite(c call, at events.Position) {
+	bounded, cancel := context.WithTimeout(c, h.Await)
 	defer cancel()
-	_ = h.Queries.WaitVault(soon, done)
+	_ = h.Queries.AwaitWrite(bounded, at)
 }
 
 func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Position) {
@@ -74,7 +74,7 @@ func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Po
 		err = h.advise(err, fault.Conflict, "Look at what it is now, and call again.")
 	}
 	if one.Deleted = err == nil; !one.Deleted {
-		one.Error = h.tell(c, deleteTool.name, err).Error()
+		one.Error = h.shown(c, deleteTool.name, err).Error()
 	}
 	return one, at
 }

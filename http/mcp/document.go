@@ -10,8 +10,8 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	httpd "annals/http"
-	"annals/queries"
 	"annals/queries/accesslog"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -26,11 +26,11 @@ type document struct {
 }
 
 // documents returns a page of a listing.
-func (h *Handler) documents(c call, f queries.DocumentFilter) (docs []document, m more, err error) {
+func (h *Handler) documents(c call, f vault.DocumentFilter) (docs []document, m more, err error) {
 	f.Limit = documentsPage
 	found, next, err := h.Queries.Documents(c, c.user, f)
 	if fault.Is(err, fault.Invalid) {
-		err = errCursor // nothing else of the filter can be wrong
+		err = errCursor // no other part of the filter can be invalid
 	}
 	docs, m.NextCursor = []document{}, next
 	for _, d := range found {
@@ -52,19 +52,19 @@ func documentList(docs []document) string {
 }
 
 // describe returns a document that the caller may read.
-func (h *Handler) describe(c call, tool, id string) (queries.Document, error) {
+func (h *Handler) describe(c call, tool, id string) (vault.Document, error) {
 	parsed, err := h.documentID(id)
 	if err != nil {
-		return queries.Document{}, err
+		return vault.Document{}, err
 	}
 	d, err := h.Queries.Describe(c, c.user, parsed)
 	h.record(c, tool, "", parsed, err)
 	return d, h.advise(err, fault.NotFound, whichDocuments)
 }
 
-const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag tell the ids of those you may read."
+const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag list the ids of those you may read."
 
-// documentID reads an id. One of another form is that of no document.
+// documentID parses an id. No document has a malformed one.
 func (h *Handler) documentID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
@@ -122,8 +122,8 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 	return out, nil
 }
 
-// parseTextCursor returns of which version the last page of a document was, and
-// where it ended.
+// parseTextCursor returns the version of a document's last page and the offset at which
+// the page ended.
 func parseTextCursor(document uuid.UUID, text string) (version int, from int64, err error) {
 	at, err := parseCursor("text "+document.String(), text)
 	if at == "" || err != nil {
@@ -175,7 +175,7 @@ func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
 		return out, h.advise(err, fault.NotFound, whichDocuments)
 	}
 	if d.SHA256 == "" {
-		access = events.Read // a folder's summary, which nobody wrote
+		access = events.Read // a folder's summary, which nobody owns
 	}
 	return metadataOut{
 		DocumentID: d.ID.String(), Title: d.Title, AccessLevel: access.String(), Tags: orEmpty(d.Tags),

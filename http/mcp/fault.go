@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// codes is where kinds of errors meet the protocol's codes, for what is no
-// tool: the errors of tools are results.
+// codes are the protocol's error codes by kind of fault. The errors of tools are
+// results and have none.
 var codes = map[fault.Kind]int64{
 	fault.Internal:        jsonrpc.CodeInternalError,
 	fault.Invalid:         jsonrpc.CodeInvalidParams,
@@ -27,40 +27,40 @@ var codes = map[fault.Kind]int64{
 	fault.Exhausted:       jsonrpc.CodeInternalError,
 }
 
-// protocolError is how the protocol tells an error of what is no tool; about
-// is what was asked for.
+// protocolError returns an error in the protocol's form, for anything but tools. about
+// describes the requested thing.
 func (h *Handler) protocolError(c call, what string, err error, about any) error {
-	data, _ := json.Marshal(about) // texts can always be encoded
-	return &jsonrpc.Error{Code: codes[fault.KindOf(err)], Message: h.tell(c, what, err).Error(), Data: data}
+	data, _ := json.Marshal(about) // strings can always be encoded
+	return &jsonrpc.Error{Code: codes[fault.KindOf(err)], Message: h.shown(c, what, err).Error(), Data: data}
 }
 
-// errFailed is what is told of a fault of our own.
+// errFailed is the reply to an internal error.
 var errFailed = errors.New("the service failed")
 
-// tell returns of an error what its caller may know: the words of its outermost
-// fault, and of a fault of our own only how to find it in the logs.
-func (h *Handler) tell(c call, what string, err error) error {
+// shown returns the error that the caller may see: the message of the outermost fault. For
+// an internal error it returns only the request id under which it is logged.
+func (h *Handler) shown(c call, what string, err error) error {
 	id := httpd.Correlation(c)
 	kind := fault.KindOf(err)
 	if c.Err() != nil || kind == fault.Canceled {
-		return errors.New("the call was cut off: call again")
+		return errors.New("the call was cancelled: call again")
 	}
 	if kind == fault.Internal {
 		h.Logger.ErrorContext(c, "call failed", "call", what, "error", err, "correlation_id", id)
-		return fmt.Errorf("%w; whoever operates it finds out why by the request id %s", errFailed, id)
+		return fmt.Errorf("%w; the operator finds the cause in the log by the request id %s", errFailed, id)
 	}
 	h.Logger.DebugContext(c, "call refused", "call", what, "error", err, "correlation_id", id)
 	if kind == fault.Unavailable {
-		return errors.New(told(err) + ". Call again in some seconds")
+		return errors.New(words(err) + ". Call again in a few seconds")
 	}
 	if kind == fault.Exhausted {
-		return fmt.Errorf("%s. Call again in %d s", told(err), fault.RetryAfter(err)/time.Second)
+		return fmt.Errorf("%s. Call again in %d s", words(err), fault.RetryAfter(err)/time.Second)
 	}
-	return errors.New(told(err))
+	return errors.New(words(err))
 }
 
-// told returns the words of an error's outermost fault.
-func told(err error) string {
+// words returns the message of an error's outermost fault.
+func words(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Kind != fault.Internal {
 		return f.Error()
@@ -68,10 +68,10 @@ func told(err error) string {
 	return errFailed.Error()
 }
 
-// advise adds to an error of a kind what to do next.
+// advise adds advice to errors of a kind.
 func (h *Handler) advise(err error, kind fault.Kind, advice string) error {
 	if !fault.Is(err, kind) {
 		return err
 	}
-	return fault.Errorf(kind, "%s. %s", told(err), h.named(advice))
+	return fault.Errorf(kind, "%s. %s", words(err), h.named(advice))
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"annals/commands"
+	"annals/commands/naming"
 	"annals/events/fault"
-	"annals/queries"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -31,7 +31,7 @@ func (h *Handler) listFolders(c call, in pageIn) (out foldersOut, err error) {
 	if err != nil {
 		return out, err
 	}
-	paths, err := h.Queries.FolderPage(c, c.user, last, namesPage+1) // one more tells whether there is a next page
+	paths, err := h.Queries.FolderPage(c, c.user, last, namesPage+1) // one more reveals a next page
 	if len(paths) > namesPage {
 		paths = paths[:namesPage]
 		out.NextCursor = cursor("folders", paths[namesPage-1])
@@ -78,7 +78,7 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 	}
 	out.FolderName, out.Subfolders = strings.Trim(in.FolderName, "/ "), []string{}
 	out.advice = h.named("service_list_folders lists all.")
-	if path, err := commands.NormalizeFolder(out.FolderName); err == nil {
+	if path, err := naming.Folder(out.FolderName); err == nil {
 		out.FolderName = path
 	}
 	if in.Cursor == "" {
@@ -92,7 +92,7 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 			out.Subfolders = append(out.Subfolders, out.FolderName+"/"+f.Name)
 		}
 	}
-	out.Documents, out.more, err = h.documents(c, queries.DocumentFilter{Folder: &place.Near, Cursor: in.Cursor})
+	out.Documents, out.more, err = h.documents(c, vault.DocumentFilter{Folder: &place.Near, Cursor: in.Cursor})
 	return out, err
 }
 

@@ -25,10 +25,10 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 )
 
-// sessionless is the first version of the protocol that knows no sessions.
+// sessionless is the first version of the protocol without sessions.
 const sessionless = "2026-07-28"
 
-// call is what is known of the request that an agent's call came with.
+// call describes the request that carries an agent's call.
 type call struct {
 	context.Context // ends when the client leaves
 	user            events.User
@@ -56,14 +56,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.bounded(w, r) {
-		// The reply, which is short, leaves when this returns.
+		// The short reply is flushed when this function returns.
 		h.Brake.Refused(r.Context(), user.Principal, errBatch)
 		return
 	}
 	switch session := r.Header.Get(sessionHeader); {
 	case session != "" && !ownSession(session, user):
-		// The standard's answer, upon which clients begin a new one.
-		refuse(w, http.StatusNotFound, "there is no such session of yours: begin a new one by initialize")
+		// The protocol's reply, after which clients start a new session.
+		refuse(w, http.StatusNotFound, "you have no such session: start a new one with initialize")
 		return
 	case session == "" && r.Method == http.MethodPost && r.Header.Get(versionHeader) < sessionless:
 		w.Header().Set(sessionHeader, newSession(user))
@@ -76,9 +76,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// foreign reports whether a web page that has no business here may have sent a
-// request: from another origin, or through a name that it has made to mean
-// this machine.
+// foreign reports whether a request may come from a foreign web page: from another origin,
+// or by DNS rebinding to this machine.
 func (h *Handler) foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.Origins, origin) && !slices.Contains(h.Origins, "*") {
 		from, err := url.Parse(origin)
@@ -90,8 +89,8 @@ func (h *Handler) foreign(r *http.Request) bool {
 	return ok && loopback(local.String()) && !loopback(r.Host) && !strings.EqualFold(r.Host, h.URL.Host)
 }
 
-// loopback reports whether a host, with or without a port, means the machine
-// itself.
+// loopback reports whether a host, with or without a port, is a loopback address or
+// localhost.
 func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -100,9 +99,9 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// newSession returns the id of a new session: a random part, and a digest of
-// it with the user's name. Nothing is kept of it: each request proves by its
-// token what it may do, and the id, that the client has not mixed up its users.
+// newSession returns the id of a new session: a random part, and a digest of it with
+// the user's name. The server keeps no sessions: the token of each request grants
+// access, and the id only detects clients that mix up their users.
 func newSession(user events.User) string {
 	random := rand.Text()
 	return random + "." + sessionDigest(random, user)
@@ -118,7 +117,7 @@ func sessionDigest(random string, user events.User) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// unverified answers a request whose token does not tell its user.
+// unverified replies to a request without a valid token.
 func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.Is(err, fault.Unauthenticated) {
 		h.tokenRefused(r)
@@ -127,11 +126,11 @@ func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) 
 	}
 	h.Logger.ErrorContext(r.Context(), "a token cannot be verified", "error", fault.Detail(err), "correlation_id", httpd.Correlation(r.Context()))
 	w.Header().Set("Retry-After", "5")
-	refuse(w, http.StatusServiceUnavailable, "who you are cannot be told at the moment")
+	refuse(w, http.StatusServiceUnavailable, "your token cannot be verified at the moment")
 }
 
-// challenge answers as RFC 6750 has it, and says where a client can sign in. The
-// code is that of a token that was given.
+// challenge sets the header of RFC 6750 with the URL of the resource metadata. The code is
+// "" for requests without a token.
 func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
 	header := "Bearer "
 	if code != "" {
@@ -143,7 +142,7 @@ func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
 	send(w, http.StatusUnauthorized, map[string]string{"error": code, "error_description": why})
 }
 
-// refuse answers with an error of the protocol that belongs to no call.
+// refuse replies with a protocol error that belongs to no call.
 func refuse(w http.ResponseWriter, status int, why string) { refuseWith(w, status, -32000, why) }
 
 func refuseWith(w http.ResponseWriter, status int, code int64, why string) {
@@ -154,5 +153,5 @@ func send(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

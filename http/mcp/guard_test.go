@@ -13,7 +13,7 @@ import (
 	"annals/events/fault"
 	httpd "annals/http"
 	"annals/http/mcp"
-	"annals/queries"
+	"annals/queries/search"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,8 +24,8 @@ const (
 	alice      = "Bearer alice"
 )
 
-// Who is not signed in is told where to do that, and nothing else.
-func TestTheFirst401SaysWhereToSignIn(t *testing.T) {
+// A client without a token learns only where to sign in.
+func TestUnauthorizedNamesMetadata(t *testing.T) {
 	s := start(t)
 	metadata := `resource_metadata="` + strings.Replace(s.url, "/mcp", "/.well-known/oauth-protected-resource/mcp", 1) + `"`
 	for header, want := range map[string]string{
@@ -169,7 +169,7 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 
 // What is done by tools stands in the log with the request's id, and with the
 // part that it came through.
-func TestEventsTellTheirRequest(t *testing.T) {
+func TestEventsCarryTheirRequest(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
 	id := s.file("alice", paper{"A", "a.md", "# A", nil})[0]
@@ -184,26 +184,26 @@ func TestEventsTellTheirRequest(t *testing.T) {
 			t.Errorf("%s = %d %s", tool, resp.StatusCode, reply)
 		}
 	}
-	var told []string
+	var got []string
 	written, _, err := s.log.Read(t.Context(), before, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range written {
 		if e.Metadata.Via == "tools" && e.Metadata.Actor == "user:alice" {
-			told = append(told, e.Type+" "+e.Metadata.Correlation)
+			got = append(got, e.Type+" "+e.Metadata.Correlation)
 		}
 	}
-	slices.Sort(told)
-	if want := []string{"DocumentDeleted trace-delete_documents", "FileAccepted trace-ingest", "ImportRequested trace-ingest"}; !slices.Equal(told, want) {
-		t.Errorf("events %q, want %q", told, want)
+	slices.Sort(got)
+	if want := []string{"DocumentDeleted trace-delete_documents", "FileAccepted trace-ingest", "ImportRequested trace-ingest"}; !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
 	}
 }
 
 // broken panics where it searches, and fails where it asks.
 type broken struct{ mcp.Queries }
 
-func (broken) SearchPage(context.Context, events.User, queries.Search) ([]queries.Source, string, error) {
+func (broken) SearchPage(context.Context, events.User, search.Query) ([]search.Source, string, error) {
 	panic("out of luck")
 }
 
@@ -219,7 +219,7 @@ func (broken) FolderPage(context.Context, events.User, string, int) ([]string, e
 	return nil, &json.SyntaxError{}
 }
 
-// A fault of our own is told without its cause, and ends nothing but its call.
+// An internal fault is reported without its cause, and ends only its call.
 func TestFaultsOfOurOwnAreHidden(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Queries = broken{o.Queries} })
 	a := s.connect("alice")

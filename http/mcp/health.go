@@ -17,7 +17,7 @@ type healthOut struct {
 func (h *Handler) health(c call, _ healthIn) (healthOut, error) {
 	err := h.Queries.Ready(c)
 	if fault.Is(err, fault.Unavailable) {
-		return healthOut{"unavailable", h.tell(c, healthTool.name, err).Error()}, nil
+		return healthOut{"unavailable", h.shown(c, healthTool.name, err).Error()}, nil
 	}
 	return healthOut{"ok", "The service answers."}, err
 }

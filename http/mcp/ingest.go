@@ -7,15 +7,17 @@ import (
 	"slices"
 	"strings"
 
-	"annals/commands"
+	"annals/commands/naming"
 	"annals/events"
 	"annals/events/fault"
 	httpd "annals/http"
+	"annals/http/ingest"
 
 	"github.com/google/uuid"
 )
 
-// ingestTool names the folders that files may be imported from.
+// ingestTool returns the tool, whose description names the folders that files may be
+// imported from.
 func (h *Handler) ingestTool() tool {
 	var roots []string
 	for _, r := range h.roots {
@@ -24,7 +26,7 @@ func (h *Handler) ingestTool() tool {
 	return tool{
 		name: "ingest", title: "Import files", effect: adds,
 		about: `Imports files that lie on the service's own disk. They are copied, and read in the background: ` +
-			`it returns a job_id at once, for service_job_status. Where one of the paths cannot be taken, none of the files is, and every such path is told of. ` +
+			`it returns a job_id at once, for service_job_status. Where one of the paths cannot be taken, none of the files is, and every such path is listed. ` +
 			`These can be imported: .pdf, .docx, .md, .markdown, .txt, .text. Files on another machine are uploaded by POST /ingest instead.`,
 		where: " The files must lie below " + strings.Join(roots, " or ") + ".",
 	}
@@ -40,8 +42,8 @@ type fileMetadata struct {
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the document"`
 	Replace    bool     `json:"replace,omitempty" jsonschema:"whether the file takes the place of the document of its name in that folder, as a new version of it, where there is one"`
 
-	// Of a path as the caller is shown it: the folder on it that there is, and
-	// the path from there.
+	// For a path as it is shown to the caller: the deepest existing folder and the rest
+	// of the path.
 	under uuid.UUID
 	rest  string
 }
@@ -53,8 +55,8 @@ type ingestOut struct {
 	advice string
 }
 
-// ingest copies the files and makes them count as one job. What is wrong with
-// the call is found before anything is stored.
+// ingest copies the files and accepts them as one job. It finds errors in the call
+// before it stores anything.
 func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if n := len(in.FileMetadata); n > 0 && n != len(in.FilePaths) {
 		return out, fault.Errorf(fault.Invalid, "file_metadata has %d entries for %d files: give one for each, in the order of file_paths", n, len(in.FilePaths))
@@ -66,8 +68,8 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if err := h.checkPaths(c, in.FilePaths); err != nil {
 		return out, err
 	}
-	intake := httpd.Intake{
-		Store: h.Originals, FileBytes: h.Limits.FileBytes,
+	intake := ingest.Intake{
+		Store: h.Originals, FileBytes: h.Limits.FileBytes, Correlation: httpd.Correlation(c),
 		Replaces: func(file int) bool { return places[file].Replace },
 	}
 	defer func() {
@@ -89,9 +91,7 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if err != nil {
 		return out, err
 	}
-	soon, cancel := context.WithTimeout(c, h.Await)
-	defer cancel()
-	_ = h.Queries.WaitJob(soon, started.Position) // it is accepted all the same
+	h.awaitWrite(c, started.Position)
 	return ingestOut{started.Job.String(), len(in.FilePaths), h.named("service_job_status tells how far it is.")}, nil
 }
 
@@ -99,21 +99,21 @@ func (o ingestOut) markdown() string {
 	return fmt.Sprintf("Job `%s` imports %s. %s", o.JobID, count(o.TotalFiles, "file"), o.advice)
 }
 
-// places returns where each file goes, once it is known that the caller may
-// write there.
+// places returns the destination of each file, after checking that the caller may write
+// there.
 func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error) {
 	var folders []string
 	for i := range in.FilePaths {
-		place := fileMetadata{FolderName: commands.InboxFolder(c.user)}
+		place := fileMetadata{FolderName: naming.InboxFolder(c.user)}
 		if len(in.FileMetadata) > 0 {
 			given := in.FileMetadata[i]
 			if given.FolderName != "" {
-				if place.FolderName, err = commands.NormalizeFolder(given.FolderName); err != nil {
+				if place.FolderName, err = naming.Folder(given.FolderName); err != nil {
 					return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].folder_name: %w", i, err)
 				}
 			}
 			place.Replace = given.Replace
-			if place.Tags, err = commands.NormalizeTags(given.Tags); err != nil {
+			if place.Tags, err = naming.Tags(given.Tags); err != nil {
 				return nil, fault.Errorf(fault.Invalid, "file_metadata[%d].tags: %w", i, err)
 			}
 		}
@@ -129,9 +129,9 @@ func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error)
 	return places, h.Commands.CheckImport(c, c.user, slices.Compact(folders))
 }
 
-// shownPlace returns where a path leads that is as the caller is shown it: the
-// folder on it that there is, and the rest of the path. A path from the top level
-// gives neither. The error is that the caller may not write there.
+// shownPlace resolves a path as it is shown to the caller. It returns the deepest existing
+// folder and the rest of the path; both are empty for a path from the top level. It fails
+// if the caller may not write there.
 func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string, err error) {
 	place, err := h.Queries.PlaceOf(c, c.user, path)
 	if err != nil || !place.Shown || place.Near == uuid.Nil {
@@ -144,10 +144,10 @@ func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string,
 	return place.Near, place.Rest, err
 }
 
-// maxTold is how many of the paths that cannot be taken are told of.
-const maxTold = 100
+// maxBadPaths is the maximum number of refused paths that an error lists.
+const maxBadPaths = 100
 
-// checkPaths returns an error that names every path that cannot be taken.
+// checkPaths returns an error that names the paths that cannot be imported.
 func (h *Handler) checkPaths(ctx context.Context, paths []string) error {
 	var bad []string
 	for _, path := range paths {
@@ -156,7 +156,7 @@ func (h *Handler) checkPaths(ctx context.Context, paths []string) error {
 		}
 		f, err := openBelow(h.roots, path)
 		if err != nil {
-			bad = append(bad, fmt.Sprintf("- %q: %s", path, told(err)))
+			bad = append(bad, fmt.Sprintf("- %q: %s", path, words(err)))
 			continue
 		}
 		f.Close()
@@ -169,19 +169,20 @@ func badPaths(bad []string) error {
 		return nil
 	}
 	rest := ""
-	if len(bad) > maxTold {
-		rest = fmt.Sprintf("\n- and %d more", len(bad)-maxTold)
+	if len(bad) > maxBadPaths {
+		rest = fmt.Sprintf("\n- and %d more", len(bad)-maxBadPaths)
 	}
-	return fault.Errorf(fault.Invalid, "no file was imported, because of these:\n%s%s", strings.Join(bad[:min(len(bad), maxTold)], "\n"), rest)
+	return fault.Errorf(fault.Invalid, "no file was imported, because of these:\n%s%s", strings.Join(bad[:min(len(bad), maxBadPaths)], "\n"), rest)
 }
 
-// copyFiles takes every file in, opened anew: so many are not held open.
-func (h *Handler) copyFiles(ctx context.Context, intake *httpd.Intake, paths []string) error {
+// copyFiles copies every file. It opens each file again, so that only one is open at a
+// time.
+func (h *Handler) copyFiles(ctx context.Context, intake *ingest.Intake, paths []string) error {
 	left := h.Limits.UploadBytes
 	for _, path := range paths {
 		f, err := openBelow(h.roots, path)
 		if err != nil {
-			return badPaths([]string{fmt.Sprintf("- %q: %s", path, told(err))})
+			return badPaths([]string{fmt.Sprintf("- %q: %s", path, words(err))})
 		}
 		err = intake.Add(ctx, filepath.Base(path), f)
 		f.Close()
@@ -189,7 +190,7 @@ func (h *Handler) copyFiles(ctx context.Context, intake *httpd.Intake, paths []s
 			return err
 		}
 		if left -= intake.Files[len(intake.Files)-1].Size; left < 0 {
-			return fault.Errorf(fault.TooLarge, "the files have more than the %d bytes that one import may have: import them in several calls", h.Limits.UploadBytes)
+			return fault.Errorf(fault.TooLarge, "the files exceed the limit of %d bytes per import: import them in several calls", h.Limits.UploadBytes)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func write(t *testing.T, path, text string) string {
 // Files are taken from below the roots alone, and by no link, "..", device,
 // pipe, socket or folder; with one that cannot be taken none is, and each of
 // those is named.
-func TestIngestReadsBelowItsRootsAlone(t *testing.T) {
+func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 	top := t.TempDir()
 	root := filepath.Join(top, "root")
 	good := write(t, filepath.Join(root, "good.md"), "# Good")
@@ -110,26 +110,25 @@ func TestIngestReadsBelowItsRootsAlone(t *testing.T) {
 	}
 }
 
-// What is told of a path outside of the roots is the same sentence whatever is
-// there.
-func TestIngestTellsNothingOfWhatIsOutside(t *testing.T) {
+// The error for a path outside of the roots is the same whatever is there.
+func TestIngestRevealsNothingOutside(t *testing.T) {
 	root, set := everything(t)
 	a := start(t, set).connect("alice")
-	var told []string
+	var errors []string
 	for _, path := range []string{"/etc/passwd", "/etc/none", "/etc", "/root/.ssh/id_rsa", "/dev/null", filepath.Dir(root)} {
 		text, _, _ := a.try("ingest", args{"file_paths": []string{path}})
-		told = append(told, strings.ReplaceAll(text, strconv.Quote(path), "PATH"))
+		errors = append(errors, strings.ReplaceAll(text, strconv.Quote(path), "PATH"))
 	}
-	for _, text := range told {
-		if text != told[0] {
-			t.Errorf("%q beside %q", text, told[0])
+	for _, text := range errors {
+		if text != errors[0] {
+			t.Errorf("%q beside %q", text, errors[0])
 		}
 	}
 }
 
 // Files have the limits that uploads have, each its own failure, and the
 // caller's rights.
-func TestIngestKeepsToTheLimitsOfUploads(t *testing.T) {
+func TestIngestHasUploadLimits(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set, func(o *mcp.Options) { o.Limits = httpd.Limits{FileBytes: 100, UploadBytes: 250, Files: 5} })
 	s.file("alice", paper{"Hers", "a.md", "# A", nil})

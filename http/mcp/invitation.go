@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	httpd "annals/http"
@@ -76,32 +76,32 @@ type answerOut struct {
 
 func (h *Handler) acceptInvitation(c call, in answerIn) (answerOut, error) {
 	return h.answerInvitation(c, in, "accepted", func(id uuid.UUID) (events.Position, error) {
-		return h.Commands.AcceptInvitation(c, c.user, httpd.Correlation(c), commands.AcceptInvitation{Folder: id})
+		return h.Commands.AcceptInvitation(c, c.user, httpd.Correlation(c), foldertree.AcceptInvitation{Folder: id})
 	})
 }
 
 func (h *Handler) declineInvitation(c call, in answerIn) (answerOut, error) {
 	return h.answerInvitation(c, in, "declined", func(id uuid.UUID) (events.Position, error) {
-		return h.Commands.DeclineInvitation(c, c.user, httpd.Correlation(c), commands.DeclineInvitation{Folder: id})
+		return h.Commands.DeclineInvitation(c, c.user, httpd.Correlation(c), foldertree.DeclineInvitation{Folder: id})
 	})
 }
 
-// answerInvitation answers once that shows in what is read, or takes too long
-// to.
+// answerInvitation accepts or declines. It returns once the read models show it, or after
+// Await.
 func (h *Handler) answerInvitation(c call, in answerIn, status string, do func(uuid.UUID) (events.Position, error)) (answerOut, error) {
 	out := answerOut{in.FolderID, status}
 	id, err := uuid.Parse(in.FolderID)
 	if err != nil {
-		err = fault.Errorf(fault.NotFound, "%.100q is no id of a folder", in.FolderID)
+		err = fault.Errorf(fault.NotFound, "%.100q is not the id of a folder", in.FolderID)
 	}
 	var at events.Position
 	if err == nil {
 		at, err = do(id)
 	}
 	if err != nil {
-		return out, h.advise(err, fault.NotFound, "service_list_invitations names those that wait.")
+		return out, h.advise(err, fault.NotFound, "service_list_invitations names those that are unanswered.")
 	}
-	h.awaitVault(c, at)
+	h.awaitWrite(c, at)
 	return out, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 )
 
@@ -62,7 +62,7 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 	}
 	for _, tool := range []string{"accept_invitation", "decline_invitation"} {
 		b.refused(tool, args{"folder_id": seal.String()}, "you have no invitation", "service_list_invitations")
-		b.refused(tool, args{"folder_id": "x"}, "no id of a folder")
+		b.refused(tool, args{"folder_id": "x"}, "not the id of a folder")
 	}
 	written, _, err := s.log.Read(t.Context(), before, 100)
 	if err != nil || len(written) != 2 || written[0].Metadata.Via != "tools" || written[0].Metadata.Actor != "user:bob" || written[1].Type != events.TypeOf(events.FolderInvitationDeclined{}) {
@@ -71,16 +71,16 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 }
 
 // Agents make folders at the top level where their users may.
-func TestAgentsKeepToTheRulesOfTheTopLevel(t *testing.T) {
+func TestAgentsKeepTopLevelRules(t *testing.T) {
 	root, set := everything(t)
 	s := prepare(t)
-	s.handler.Rules = commands.Rules{TopLevel: commands.TopLevel{Restricted: true}}
+	s.handler.Rules = foldertree.Rules{TopLevel: foldertree.TopLevel{Restricted: true}}
 	s.serve(set)
 	path := write(t, root+"/a.md", "# A")
 	a := s.connect("alice")
 	in := func(folder string) args {
 		return args{"file_paths": []string{path}, "file_metadata": []args{{"folder_name": folder}}}
 	}
-	a.refused("ingest", in("New/below"), "folders at the top level are made here by administrators alone", `your own folder is "Inbox/alice"`)
+	a.refused("ingest", in("New/below"), "only administrators may create folders at the top level here", `your own folder is "Inbox/alice"`)
 	a.ok("ingest", in("Inbox/alice/below"), nil)
 }

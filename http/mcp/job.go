@@ -7,7 +7,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
-	"annals/queries"
+	"annals/queries/jobs"
 
 	"github.com/google/uuid"
 )
@@ -15,7 +15,7 @@ import (
 var jobTool = tool{
 	name: "job_status", title: "Show an import job", free: true,
 	about: `Tells how far an import job is and, for each file, whether it succeeded and the document's id. Call it again every few seconds until done is true; ` +
-		`the documents can then be listed, read and searched. Jobs are told to those who started them.`,
+		`the documents can then be listed, read and searched. Jobs are visible to those who started them.`,
 }
 
 type jobIn struct {
@@ -80,7 +80,7 @@ func (h *Handler) jobStatus(c call, in jobIn) (out jobOut, err error) {
 	return out, nil
 }
 
-// filePage returns where a page of a job's files begins.
+// filePage returns the index at which a page of a job's files begins.
 func filePage(files int, after string) (first int, m more, err error) {
 	at, err := parseCursor("files", after)
 	if err != nil {
@@ -97,7 +97,7 @@ func filePage(files int, after string) (first int, m more, err error) {
 	return first, m, nil
 }
 
-func fileResult(r queries.JobResult) jobResult {
+func fileResult(r jobs.Result) jobResult {
 	out := jobResult{
 		Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, Title: r.Title, Error: r.Error,
 		Warnings: r.Warnings, Tags: orEmpty(r.Tags), Duplicate: r.Duplicate, Outcome: r.Outcome, done: r.Done,

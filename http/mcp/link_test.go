@@ -8,7 +8,7 @@ import (
 	"annals/http/mcp"
 )
 
-// Agents are given an address to cite, which a person can open, and told to.
+// Agents get an address to cite, which a person can open, and the instruction to do so.
 func TestAgentsCiteAnAddress(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.LinkURL = &url.URL{Scheme: "https", Host: "annals.example"} })
 	ids := s.file("alice", paper{"Staff", "handbook.md", handbook, nil})
@@ -26,7 +26,7 @@ func TestAgentsCiteAnAddress(t *testing.T) {
 			t.Errorf("%s = %s, %+v; want the address %s", tool, text, out, want)
 		}
 	}
-	if told := a.InitializeResult().Instructions; !strings.Contains(told, "page and url") {
-		t.Errorf("the instructions do not say what to cite: %s", told)
+	if got := a.InitializeResult().Instructions; !strings.Contains(got, "page and url") {
+		t.Errorf("the instructions do not say what to cite: %s", got)
 	}
 }

@@ -1,13 +1,14 @@
-// Package mcp gives agents the functions of the service as tools and
-// resources, by the Model Context Protocol over streamable HTTP. Every call
-// sees what the user whose token it carries may read, and nothing else.
+// Package mcp offers the functions of the service to agents as tools and resources, by the
+// Model Context Protocol over streamable HTTP. A call sees only what the user of its token
+// may read.
 //
-// It keeps nothing between requests, so that any node can answer each of them:
-// a session is an id that names its user. It imports http, commands, queries,
-// events, events/fault and events/originals.
+// It keeps no state between requests, so every node can serve each of them: a session is
+// only an id that is bound to its user. It imports http, commands, queries, events,
+// events/fault and events/originals.
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,52 +22,54 @@ import (
 	"time"
 
 	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/ingest"
 	"annals/http/ratelimit"
-	"annals/queries"
+	"annals/queries/access"
 	"annals/queries/accesslog"
+	"annals/queries/jobs"
+	"annals/queries/search"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Queries answers what the tools read: queries.Queries does.
+// Queries are the queries of the tools. queries.Queries implements it.
 type Queries interface {
 	Ready(ctx context.Context) error
-	WaitJob(ctx context.Context, after events.Position) error
-	WaitVault(ctx context.Context, after events.Position) error
+	AwaitWrite(ctx context.Context, at events.Position) error
 
 	FolderPaths(ctx context.Context, user events.User) ([]string, error)
 	FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error)
-	FolderAt(ctx context.Context, user events.User, path string) (f queries.Folder, found bool, err error)
-	PlaceOf(ctx context.Context, user events.User, path string) (queries.Place, error)
+	PlaceOf(ctx context.Context, user events.User, path string) (access.Place, error)
 	ShownPaths(ctx context.Context, user events.User, paths []string) ([]string, error)
-	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]queries.Folder, error)
+	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]vault.Folder, error)
 	Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error)
-	Invitations(ctx context.Context, user events.User) ([]queries.Invitation, error)
-	Documents(ctx context.Context, user events.User, f queries.DocumentFilter) (docs []queries.Document, next string, err error)
-	Describe(ctx context.Context, user events.User, id uuid.UUID) (queries.Document, error)
-	MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (queries.MarkdownPage, error)
+	Invitations(ctx context.Context, user events.User) ([]vault.Invitation, error)
+	Documents(ctx context.Context, user events.User, f vault.DocumentFilter) (docs []vault.Document, next string, err error)
+	Describe(ctx context.Context, user events.User, id uuid.UUID) (vault.Document, error)
+	MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (vault.MarkdownPage, error)
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
-	Job(ctx context.Context, user events.User, id string) (queries.Job, error)
-	SearchPage(ctx context.Context, user events.User, s queries.Search) (sources []queries.Source, next string, err error)
-	Ask(ctx context.Context, user events.User, s queries.Search) (queries.Answer, error)
+	Job(ctx context.Context, user events.User, id string) (jobs.Job, error)
+	SearchPage(ctx context.Context, user events.User, s search.Query) (sources []search.Source, next string, err error)
+	Ask(ctx context.Context, user events.User, s search.Query) (search.Answer, error)
 }
 
-// Commands carries out what the tools write: *commands.Handler does.
+// Commands are the commands of the tools. *commands.Handler implements it.
 type Commands interface {
-	httpd.Importer
+	ingest.Importer
 	DeleteDocument(ctx context.Context, user events.User, correlation string, c commands.DeleteDocument) (events.Position, error)
-	AcceptInvitation(ctx context.Context, user events.User, correlation string, c commands.AcceptInvitation) (events.Position, error)
-	DeclineInvitation(ctx context.Context, user events.User, correlation string, c commands.DeclineInvitation) (events.Position, error)
+	AcceptInvitation(ctx context.Context, user events.User, correlation string, c foldertree.AcceptInvitation) (events.Position, error)
+	DeclineInvitation(ctx context.Context, user events.User, correlation string, c foldertree.DeclineInvitation) (events.Position, error)
 }
 
-// Options are what the tools are made of. Where a field says so, its zero value
-// means the default named there.
+// Options configure the tools. If a field names a default, its zero value means that.
 type Options struct {
-	// Verify tells whose a bearer token is and until when it holds. Its errors
+	// Verify returns the user of a bearer token and when it expires. Its errors
 	// are of kind fault.Unauthenticated or fault.Unavailable.
 	Verify    func(ctx context.Context, token string) (events.User, time.Time, error)
 	Queries   Queries
@@ -75,12 +78,12 @@ type Options struct {
 
 	URL *url.URL // that agents call
 	// LinkURL is the root of the addresses by which people open documents in a
-	// browser. Sources have none where it is nil.
+	// browser. Sources have none if it is nil.
 	LinkURL *url.URL
-	// ResourceMetadata is the URL of the document that tells agents where to
-	// sign in. By default it is where RFC 9728 looks for that of URL.
+	// ResourceMetadata is the URL of the document that names the authorization server.
+	// The default is RFC 9728's well-known URL for URL.
 	ResourceMetadata string
-	Origins          []string // whose web pages may call, beside URL's own; "*" is everyone's
+	Origins          []string // origins of web pages that may call, besides URL's own; "*" means all
 
 	Prefix string // of the tools' names: service_
 	Scheme string // of the resources' URIs: service
@@ -89,21 +92,21 @@ type Options struct {
 	IngestRoots []string
 	AllowDelete bool // offers the tool that deletes documents
 
-	// Accessed is told of refusals, and of documents that were read. It is not
-	// waited for. May be nil.
+	// Accessed is called for refusals and for documents that were read. It must not
+	// block. May be nil.
 	Accessed func(accesslog.Access)
 	// Address returns the address of a request's client: that of its connection
 	// if nil.
 	Address func(*http.Request) string
 
 	Limits httpd.Limits
-	// Reads charges users for the time of what only reads, beside that of the
-	// routes. Nothing is charged where it is nil.
+	// Reads charges users for the time of tools that only read. It is shared with the
+	// routes and may be nil.
 	Reads *ratelimit.Limiter
-	// Brake slows down users who go on after refusals, of the routes too. Nobody
-	// is slowed down where it is nil.
+	// Brake slows down users who continue after refusals. It is shared with the routes
+	// and may be nil.
 	Brake   *ratelimit.Brake
-	Await   time.Duration // for a reader to see what was done: 5 s
+	Await   time.Duration // how long to wait until a write can be read: 5 s
 	Version string        // of the program
 	Logger  *slog.Logger  // slog.Default if nil
 }
@@ -120,20 +123,20 @@ var (
 	uriScheme  = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 )
 
-// New checks options and makes a handler of them.
+// New checks options and returns a handler.
 func New(o Options) (*Handler, error) {
 	h := &Handler{Options: o}
 	h.Limits = h.Limits.WithDefaults()
-	orElse(&h.Prefix, "service_")
-	orElse(&h.Scheme, "service")
-	orElse(&h.Await, 5*time.Second)
-	orElse(&h.Logger, slog.Default())
-	orElse(&h.ResourceMetadata, wellKnown(h.URL))
+	h.Prefix = cmp.Or(h.Prefix, "service_")
+	h.Scheme = cmp.Or(h.Scheme, "service")
+	h.Await = cmp.Or(h.Await, 5*time.Second)
+	h.Logger = cmp.Or(h.Logger, slog.Default())
+	h.ResourceMetadata = cmp.Or(h.ResourceMetadata, wellKnown(h.URL))
 	if !toolPrefix.MatchString(h.Prefix) {
-		return nil, fmt.Errorf("the prefix %q of tools must be 1 to 64 letters, digits, dots, hyphens or underscores", h.Prefix)
+		return nil, fmt.Errorf("the tool prefix %q must consist of 1 to 64 letters, digits, dots, hyphens or underscores", h.Prefix)
 	}
 	if !uriScheme.MatchString(h.Scheme) {
-		return nil, fmt.Errorf("%q cannot be the scheme of a URI", h.Scheme)
+		return nil, fmt.Errorf("%q is not a valid URI scheme", h.Scheme)
 	}
 	for _, dir := range h.IngestRoots {
 		r, err := newRoot(dir)
@@ -145,8 +148,8 @@ func New(o Options) (*Handler, error) {
 	server := h.server()
 	h.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless:    true,
-		JSONResponse: true, // nothing is told before the result
-		// foreign does it, and knows the address that a proxy is called by.
+		JSONResponse: true, // nothing is sent before the result
+		// The method foreign checks this; it knows the public address behind a proxy.
 		DisableLocalhostProtection:   true,
 		MaxRequestBodyBytes:          h.Limits.JSONBytes,
 		PropagateRequestCancellation: true,
@@ -170,26 +173,19 @@ func newRoot(dir string) (root, error) {
 	return root(abs), nil
 }
 
-// wellKnown returns where RFC 9728 puts the metadata of a resource.
+// wellKnown returns the URL of the metadata of a resource by RFC 9728.
 func wellKnown(u *url.URL) string {
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-protected-resource" + strings.TrimSuffix(u.Path, "/")}
 	return at.String()
 }
 
-// orElse sets *v to def where it is zero.
-func orElse[T comparable](v *T, def T) {
-	if *v == *new(T) {
-		*v = def
-	}
-}
-
-// server makes the server of the protocol, with everything that it offers.
+// server returns the protocol's server with all tools and resources.
 func (h *Handler) server() *sdk.Server {
 	s := sdk.NewServer(
 		&sdk.Implementation{Name: "annals", Title: "Annals", Version: h.Version},
 		&sdk.ServerOptions{
 			Instructions: h.named(instructions),
-			// What is offered stays the same while the program runs.
+			// The lists never change while the program runs.
 			Capabilities:      &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 			CompletionHandler: h.complete,
 			SetCacheable:      func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
@@ -200,7 +196,7 @@ func (h *Handler) server() *sdk.Server {
 	return s
 }
 
-// named puts the configured names of tools and resources into a text of ours.
+// named replaces the names of tools and resources in a text by the configured ones.
 func (h *Handler) named(text string) string {
 	return strings.NewReplacer("service_", h.Prefix, "service://", h.Scheme+"://").Replace(text)
 }

@@ -4,5 +4,5 @@ package mcp
 
 import "io/fs"
 
-// names returns how many names a file has, as far as that is known.
+// names returns the number of a file's hard links, 1 if unknown.
 func names(fs.FileInfo) uint64 { return 1 }

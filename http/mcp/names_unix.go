@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// names returns how many names a file has.
+// names returns the number of a file's hard links.
 func names(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink)

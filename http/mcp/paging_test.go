@@ -92,7 +92,7 @@ func (s *service) refusedJob(files int) string {
 	}
 	started, err := s.handler.StartImport(s.Context(), user("alice"), "", uploads)
 	if err == nil {
-		err = s.options.Queries.WaitJob(s.Context(), started.Position)
+		err = s.options.Queries.AwaitWrite(s.Context(), started.Position)
 	}
 	if err != nil {
 		s.Fatal(err)

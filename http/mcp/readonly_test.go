@@ -17,7 +17,7 @@ import (
 
 // A token whose scope is read is offered what reads alone, and no tool that it calls
 // all the same changes anything.
-func TestAReadTokenChangesNothingByAnyTool(t *testing.T) {
+func TestReadTokenChangesNothing(t *testing.T) {
 	root, set := everything(t)
 	file := filepath.Join(root, "a.md")
 	if err := os.WriteFile(file, []byte("# A"), 0o600); err != nil {
@@ -34,7 +34,7 @@ func TestAReadTokenChangesNothingByAnyTool(t *testing.T) {
 		}
 	})
 	job, ids := s.importJob("alice", paper{"Open", "open.md", "# Penguins\n\nThe penguin lives in the south.\n", []string{"seen"}})
-	folder, _, err := s.options.Queries.FolderAt(t.Context(), user("alice"), "Open")
+	folder, _, err := s.queries.FolderAt(t.Context(), user("alice"), "Open")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,14 +35,14 @@ func TestToolsBeyondTheLimit(t *testing.T) {
 		a.refused(tool, in, "10ms of time", "Call again in", "Call again in ")
 	}
 	if _, err := a.read("service://folders"); err == nil || !strings.Contains(err.Error(), "Call again in") {
-		t.Errorf("a resource is told with %v", err)
+		t.Errorf("a resource returns %v", err)
 	}
 	for uri, argument := range map[string]string{"service://folders/{folder_name}": "folder_name", "service://tags/{tag_name}": "tag_name"} {
 		_, err := a.Complete(t.Context(), &sdk.CompleteParams{
 			Ref: &sdk.CompleteReference{Type: "ref/resource", URI: uri}, Argument: sdk.CompleteParamsArgument{Name: argument, Value: "a"},
 		})
 		if err == nil || !strings.Contains(err.Error(), "10ms of time") {
-			t.Errorf("the completion of %s is told with %v", argument, err)
+			t.Errorf("the completion of %s returns %v", argument, err)
 		}
 	}
 	a.ok("health", nil, nil)
@@ -79,7 +79,7 @@ func TestIngestBeyondTheLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.connect("alice").refused("ingest", args{"file_paths": []string{path}}, "you have 0 B stored and in work, and the limit is 1000 B", "annals user quota")
+	s.connect("alice").refused("ingest", args{"file_paths": []string{path}}, "you have 0 B stored and in progress, and the limit is 1000 B", "annals user quota")
 	if after, err := s.log.Head(t.Context()); err != nil || after != before {
 		t.Errorf("what is refused takes the log from %d to %d (%v)", before, after, err)
 	}

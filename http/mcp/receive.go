@@ -16,9 +16,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// receive wraps every call of the protocol: it ends when its client leaves, and
-// a panic is one call's fault alone, though the protocol's calls run on
-// goroutines of their own.
+// receive wraps every call of the protocol. It cancels the call when its client
+// disconnects, and recovers from panics, because calls run on goroutines of the protocol's
+// library.
 func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
 		c, ok := ctx.Value(callKey{}).(call)
@@ -58,8 +58,8 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// notOffered reports whether a method belongs to a part of the protocol that
-// its library answers though it is not declared.
+// notOffered reports whether a method belongs to a capability that is not declared but
+// that the library serves anyway.
 func notOffered(method string) bool {
 	return strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "logging/")
 }
@@ -71,9 +71,8 @@ func caller(ctx context.Context) call {
 	return c
 }
 
-// withoutNulls leaves out arguments that are null, however deep: many clients
-// write what is not given like that, and schemas that allow it are too much for
-// some.
+// withoutNulls removes arguments that are null, at any depth: many clients send null
+// for missing arguments, and some cannot handle schemas that allow it.
 func withoutNulls(arguments json.RawMessage) json.RawMessage {
 	if !bytes.Contains(arguments, []byte("null")) {
 		return arguments
@@ -109,8 +108,8 @@ func dropNulls(v any) {
 	}
 }
 
-// explainArguments says what to do about arguments that a tool's schema does
-// not allow, which the protocol's library words for programmers.
+// explainArguments rewrites the library's message about arguments that a tool's schema
+// does not allow, so that an agent knows how to correct them.
 func explainArguments(tool string, result sdk.Result) {
 	r, ok := result.(*sdk.CallToolResult)
 	if !ok || r == nil || !r.IsError || len(r.Content) != 1 {

@@ -13,7 +13,7 @@ import (
 
 const markdownType = "text/markdown"
 
-// addResources tells which resources there are. readResource reads them all.
+// addResources registers the resources, all of which readResource reads.
 func (h *Handler) addResources(s *sdk.Server) {
 	for _, r := range []sdk.Resource{
 		{URI: "service://folders", Name: "folders", Title: "Folders", Description: "The paths of all folders that you may read."},
@@ -34,14 +34,13 @@ func (h *Handler) addResources(s *sdk.Server) {
 	}
 }
 
-// asked is the resource that an agent asked for.
+// asked is a resource that an agent requests.
 type asked struct{ uri, kind, name, cursor string }
 
 type askedKey struct{}
 
-// asking notes what is asked for, and makes of its URI the one by which the
-// protocol's library finds its template, which knows neither a cursor nor a
-// slash in the path of a folder.
+// asking stores the requested resource, and rewrites its URI for the library's templates,
+// which support neither a cursor nor a slash in the path of a folder.
 func (h *Handler) asking(ctx context.Context, params *sdk.ReadResourceParams) (context.Context, error) {
 	a := asked{uri: params.URI}
 	path, query, _ := strings.Cut(strings.TrimPrefix(a.uri, h.Scheme+"://"), "?")
@@ -56,7 +55,7 @@ func (h *Handler) asking(ctx context.Context, params *sdk.ReadResourceParams) (c
 	return context.WithValue(ctx, askedKey{}, a), nil
 }
 
-// plain returns the path of a resource as its template has it.
+// plain returns the path of a resource in the form of its template.
 func (a asked) plain() string {
 	if a.name == "" {
 		return a.kind
@@ -70,8 +69,8 @@ func (a asked) plain() string {
 	return a.kind + "/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20") + content
 }
 
-// readResource reads a resource. What has more behind it than fits one reading
-// ends with the URI of the next.
+// readResource reads a resource. If the content does not fit in one reply, it ends with the
+// URI of the next part.
 func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	c, a := caller(ctx), ctx.Value(askedKey{}).(asked)
 	out, err := metered(h, c, tool{}, len(a.uri), func() (output, error) { return h.resource(c, a) })
@@ -85,9 +84,9 @@ func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) 
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: a.uri, MIMEType: markdownType, Text: text}}}, nil
 }
 
-var errNoResource = fault.Errorf(fault.NotFound, "there is no such resource; resources/list and resources/templates/list tell those there are")
+var errNoResource = fault.Errorf(fault.NotFound, "there is no such resource; resources/list and resources/templates/list name those there are")
 
-// resource returns what an agent asked for.
+// resource returns the requested resource.
 func (h *Handler) resource(c call, a asked) (output, error) {
 	id, whole := strings.CutSuffix(a.name, "/content")
 	switch {

@@ -49,9 +49,9 @@ var aims = map[string][]string{
 	"service://documents/{document_id}/content": {"service://documents/{document}/content"},
 }
 
-// Nobody is told by any tool or resource what he may not read: what is hidden
-// from him is answered like what does not exist, and remains as it was.
-func TestNoToolTellsWhatItsUserMayNotRead(t *testing.T) {
+// No tool or resource reveals what the user may not read: what is hidden from him is
+// answered like what does not exist, and remains as it was.
+func TestToolsRevealOnlyReadable(t *testing.T) {
 	root, set := everything(t)
 	file := filepath.Join(root, "a.md")
 	if err := os.WriteFile(file, []byte("# A"), 0o600); err != nil {
@@ -62,7 +62,7 @@ func TestNoToolTellsWhatItsUserMayNotRead(t *testing.T) {
 		paper{"Open", "open.md", "# Penguins\n\nThe penguin lives in the south.\n", []string{"seen"}},
 		paper{"Vault", "hidden.md", "# Zanzibar\n\nThe walrus lives in the attic.\n", []string{"hush"}})
 	s.share("Open", "bob", "read")
-	secret, _, err := s.options.Queries.FolderAt(t.Context(), user("alice"), "Vault")
+	secret, _, err := s.queries.FolderAt(t.Context(), user("alice"), "Vault")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestNoToolTellsWhatItsUserMayNotRead(t *testing.T) {
 			}
 			for _, word := range []string{"Zanzibar", "attic", "hidden.md"} {
 				if strings.Contains(to, word) {
-					t.Errorf("%s %s tells bob %q: %s", name, way, word, to)
+					t.Errorf("%s %s reveals %q to bob: %s", name, way, word, to)
 				}
 			}
 			if !strings.Contains(way, "{") && (strings.Contains(to, "Vault") || strings.Contains(to, "hush")) {
-				t.Errorf("%s tells bob: %s", name, to)
+				t.Errorf("%s reveals to bob: %s", name, to)
 			}
 		}
 	}
@@ -122,8 +122,8 @@ func (s *service) offered(a *agent) (names []string) {
 	return names
 }
 
-// reply returns all that a client is told by a tool, called with arguments in
-// JSON, or by a resource.
+// reply returns everything that a tool replies, called with arguments in JSON, or by a
+// resource.
 func (a *agent) reply(name, aim string) string {
 	a.Helper()
 	if strings.HasPrefix(name, "service://") {

@@ -12,12 +12,12 @@ import (
 	"annals/events/fault"
 )
 
-// root is a folder, by its absolute path, below which files may be imported
-// from this machine's disk.
+// root is the absolute path of a folder below which files may be imported from this
+// machine's disk.
 type root string
 
-// Why a file is not taken. What is outside of the roots is told of in one
-// sentence, whatever is there.
+// Errors for refused files. Outside of the roots the error is always the same, so that it
+// does not reveal whether a file exists.
 var (
 	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
 	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
@@ -28,14 +28,13 @@ var (
 	errSwapped = fault.Errorf(fault.Conflict, "it was replaced while it was being opened")
 )
 
-// openBelow opens the regular file at an absolute path below one of the roots.
-// No link is followed on the way, nor ".." taken.
+// openBelow opens the regular file at an absolute path below one of the roots. It
+// follows neither links nor "..".
 func openBelow(roots []root, path string) (*os.File, error) {
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
 		return nil, errOutside
 	}
-	// A slash or a dot behind a name asks for a folder, and cleaning would make a
-	// file of it.
+	// A trailing slash or dot names a folder; cleaning would remove it.
 	if names := strings.Split(filepath.ToSlash(path), "/"); filepath.IsAbs(path) && (names[len(names)-1] == "" || names[len(names)-1] == ".") {
 		return nil, errUnclean
 	}
@@ -47,8 +46,8 @@ func openBelow(roots []root, path string) (*os.File, error) {
 	return nil, errOutside
 }
 
-// open goes from folder to folder, so that nothing that is put in their place
-// meanwhile leads anywhere else.
+// open opens one folder after another, each relative to its parent, so that replacing one
+// meanwhile cannot redirect it.
 func (r root) open(names []string) (*os.File, error) {
 	dir, err := os.OpenRoot(string(r))
 	if err != nil {
@@ -66,7 +65,7 @@ func (r root) open(names []string) (*os.File, error) {
 	return openFile(dir, names[len(names)-1])
 }
 
-// openFolder opens a folder in another, where it is one itself.
+// openFolder opens a folder in another, unless it is a link.
 func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	seen, err := look(dir, name)
 	if err != nil {
@@ -95,9 +94,9 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 	case !seen.Mode().IsRegular():
 		return nil, errNoFile
 	case names(seen) > 1:
-		return nil, errLinked // the others may be anywhere on this disk
+		return nil, errLinked // the other names may be outside of the roots
 	}
-	// A pipe that is put in its place must not keep us waiting.
+	// Do not block if the file was replaced by a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, because(err)
@@ -109,7 +108,7 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// look returns what a name in a folder stands for, unless it is a link.
+// look returns the file info of a name in a folder. A link is an error.
 func look(dir *os.Root, name string) (fs.FileInfo, error) {
 	seen, err := dir.Lstat(name)
 	switch {
@@ -121,7 +120,7 @@ func look(dir *os.Root, name string) (fs.FileInfo, error) {
 	return seen, nil
 }
 
-// because returns why a file below a root cannot be opened.
+// because returns the reason why a file below a root cannot be opened.
 func because(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

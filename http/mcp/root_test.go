@@ -13,7 +13,7 @@ import (
 
 // However files and folders are replaced by links while they are opened, what
 // is read lies below the root.
-func TestOpenBelowIsNotLedAstray(t *testing.T) {
+func TestOpenBelowStaysBelow(t *testing.T) {
 	top := t.TempDir()
 	inside, outside := filepath.Join(top, "in"), filepath.Join(top, "out")
 	for dir, text := range map[string]string{filepath.Join(inside, "dir"): "inside", outside: "outside"} {
@@ -108,7 +108,7 @@ func TestOpenBelowTakesPathsOfFiles(t *testing.T) {
 	}
 }
 
-func TestAJobsFileIsReportedByItsOutcome(t *testing.T) {
+func TestJobReportsFileOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		outcome   string
 		duplicate bool

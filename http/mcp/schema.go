@@ -1,26 +1,25 @@
 package mcp
 
 import (
-	"annals/commands"
-	"annals/queries"
+	"annals/commands/naming"
+	"annals/queries/search"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaOf returns the schema of a type whose fields are described by their
-// tags.
+// schemaOf returns the schema of a type. The tags of its fields are their descriptions.
 func schemaOf[T any](h *Handler) *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
-		panic(err) // the types are ours
+		panic(err) // unreachable: all types are defined in this package
 	}
 	h.tidy(s)
 	return s
 }
 
-// tidy puts the configured names into a schema's descriptions, says of every
-// list that it is never null, and of what may be null so by two schemas: some
-// clients know one type for each alone.
+// tidy puts the configured names into a schema's descriptions and forbids null for lists.
+// It splits nullable types into two schemas, because some clients support only one type
+// per schema.
 func (h *Handler) tidy(s *jsonschema.Schema) {
 	s.Description = h.named(s.Description)
 	if len(s.Types) == 2 {
@@ -39,44 +38,42 @@ func (h *Handler) tidy(s *jsonschema.Schema) {
 	}
 }
 
-// maxPath is the most characters of a path that is asked for: more than any
-// that a document can lie at.
-const maxPath = commands.MaxSegments * (commands.MaxName + 1)
+// maxPath is the maximum number of characters of a path argument. Paths of documents are
+// shorter.
+const maxPath = naming.MaxSegments * (naming.MaxName + 1)
 
-// inputSchema adds to a schema the limits of its fields. A name means the same
-// in every tool.
+// inputSchema adds limits to the fields of a schema. A field name has the same limits in
+// every tool.
 func (h *Handler) inputSchema(s *jsonschema.Schema) *jsonschema.Schema {
 	for name, p := range s.Properties {
 		switch name {
 		case "query":
-			p.MinLength, p.MaxLength = ptr(1), ptr(h.Limits.QueryLength)
+			p.MinLength, p.MaxLength = new(1), new(h.Limits.QueryLength)
 		case "folder_name":
-			p.MaxLength = ptr(maxPath)
+			p.MaxLength = new(maxPath)
 		case "tag_name":
-			p.MinLength, p.MaxLength = ptr(1), ptr(commands.MaxTag)
+			p.MinLength, p.MaxLength = new(1), new(naming.MaxTag)
 		case "tags":
-			p.MaxItems = ptr(h.Limits.Tags)
-			p.Items.MaxLength = ptr(commands.MaxTag)
+			p.MaxItems = new(h.Limits.Tags)
+			p.Items.MaxLength = new(naming.MaxTag)
 		case "tag_mode":
 			p.Enum, p.Default = []any{"all", "any"}, []byte(`"all"`)
 		case "limit":
-			p.Minimum, p.Maximum = ptr(1.0), ptr(float64(queries.MaxSearchLimit))
+			p.Minimum, p.Maximum = new(1.0), new(float64(search.MaxLimit))
 		case "document_id", "job_id", "folder_id":
 			p.Format = "uuid"
 		case "doc_ids":
-			p.MinItems, p.MaxItems = ptr(1), ptr(maxDeleted)
+			p.MinItems, p.MaxItems = new(1), new(maxDeleted)
 			p.Items.Format = "uuid"
 		case "cursor":
-			p.MaxLength = ptr(maxCursor)
+			p.MaxLength = new(maxCursor)
 		case "file_paths":
-			p.MinItems, p.MaxItems = ptr(1), ptr(h.Limits.Files)
-			p.Items.MinLength, p.Items.MaxLength = ptr(1), ptr(4096)
+			p.MinItems, p.MaxItems = new(1), new(h.Limits.Files)
+			p.Items.MinLength, p.Items.MaxLength = new(1), new(4096)
 		case "file_metadata":
-			p.MaxItems = ptr(h.Limits.Files)
+			p.MaxItems = new(h.Limits.Files)
 			h.inputSchema(p.Items)
 		}
 	}
 	return s
 }
-
-func ptr[T any](v T) *T { return &v }

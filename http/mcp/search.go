@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	httpd "annals/http"
-	"annals/queries"
+	"annals/queries/search"
 
 	"github.com/google/uuid"
 )
@@ -50,7 +50,7 @@ type source struct {
 }
 
 func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
-	q := queries.Search{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any", Limit: in.Limit, Cursor: in.Cursor}
+	q := search.Query{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any", Limit: in.Limit, Cursor: in.Cursor}
 	for _, tag := range in.Tags {
 		q.Tags = append(q.Tags, httpd.AskedTag(tag))
 	}
@@ -80,7 +80,7 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	return out, err
 }
 
-func (h *Handler) sourceOf(p queries.Source) source {
+func (h *Handler) sourceOf(p search.Source) source {
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: httpd.Link(h.LinkURL, p.DeepLink),
@@ -88,7 +88,7 @@ func (h *Handler) sourceOf(p queries.Source) source {
 	}
 }
 
-// pageNumber returns a page's number, nil where there are no pages.
+// pageNumber returns a page's number, nil if there are no pages.
 func pageNumber(n int) *int {
 	if n == 0 {
 		return nil
@@ -120,12 +120,12 @@ func (s source) name() string {
 	return name + s.pages()
 }
 
-// where is what a source is cited and opened by.
+// where returns the name to cite a source by, and the URL that opens it.
 func (s source) where() string {
 	return fmt.Sprintf("document `%s`, %s, %s", s.DocID, cmp.Or(s.URL, s.DeepLink), s.place())
 }
 
-// place names the folder of a source, and its owner.
+// place returns the folder of a source and the folder's owner.
 func (s source) place() string {
 	place := "in folder " + inLine(s.Folder)
 	if s.Owner != "" {
@@ -144,8 +144,7 @@ func (s source) pages() string {
 	return fmt.Sprintf(", pages %d-%d", *s.StartPage, *s.EndPage)
 }
 
-// shortened returns the beginning of a question, which may be as long as a
-// document.
+// shortened returns the beginning of a question, which may be very long.
 func shortened(s string) string {
 	const most = 200
 	runes := []rune(inLine(s[:min(len(s), 8*most)]))

@@ -15,10 +15,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// With whom a folder was shared is told nothing of the names above it, by no
-// tool, resource, cursor or completion; and every path that he is shown leads
-// back to its folder, as does the one from the top level.
-func TestNamesAboveASharedFolderAreNotShown(t *testing.T) {
+// A user with whom a folder was shared sees nothing of the names above it, by any tool,
+// resource, cursor or completion; and every path that he is shown leads back to its
+// folder, as does the one from the top level.
+func TestHiddenNamesAreNotShown(t *testing.T) {
 	root := t.TempDir()
 	s := start(t, func(o *mcp.Options) { o.IngestRoots, o.AllowDelete = []string{root}, true })
 	ids := s.file("alice",
@@ -77,7 +77,7 @@ func TestNamesAboveASharedFolderAreNotShown(t *testing.T) {
 	added := s.finish("bob", job.JobID)
 	text, data, _ := bob.try("job_status", args{"job_id": job.JobID})
 	note(text, data)
-	if _, found, err := s.options.Queries.FolderAt(t.Context(), user("alice"), "Merger/Target-Corp/Notes/New"); !found || err != nil {
+	if _, found, err := s.queries.FolderAt(t.Context(), user("alice"), "Merger/Target-Corp/Notes/New"); !found || err != nil {
 		t.Errorf("the folder was not made where it is shown: %v", err)
 	}
 	text, data, _ = bob.try("get_document_metadata", args{"document_id": added[0]})
@@ -93,7 +93,7 @@ func TestNamesAboveASharedFolderAreNotShown(t *testing.T) {
 	}
 	for _, name := range []string{"Merger", "Target-Corp", "Secret"} {
 		if strings.Contains(all, name) {
-			t.Errorf("%s is told: %s", name, all)
+			t.Errorf("%s gets: %s", name, all)
 		}
 	}
 	var found struct{ Sources []struct{ Folder string } }
@@ -110,9 +110,8 @@ func TestNamesAboveASharedFolderAreNotShown(t *testing.T) {
 	}
 }
 
-// Folders that would be shown alike are told apart, and each path leads to its
-// own.
-func TestSharedFoldersOfOneNameAreToldApart(t *testing.T) {
+// Folders with equal shown names get different paths, and each path leads to its own.
+func TestSharedFoldersOfOneName(t *testing.T) {
 	s := start(t)
 	papers := []paper{
 		{folder: "A/Notes", name: "1.md", text: "# One\n\nFirst.\n"}, {folder: "B/Notes", name: "2.md", text: "# Two\n\nSecond.\n"},
@@ -155,7 +154,7 @@ func TestSharedFoldersOfOneNameAreToldApart(t *testing.T) {
 
 func (s *service) folderID(path string) uuid.UUID {
 	s.Helper()
-	f, found, err := s.options.Queries.FolderAt(s.Context(), user("alice"), path)
+	f, found, err := s.queries.FolderAt(s.Context(), user("alice"), path)
 	if err != nil || !found {
 		s.Fatalf("folder %s: %v %v", path, found, err)
 	}

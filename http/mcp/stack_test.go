@@ -14,12 +14,15 @@ import (
 
 	"annals/cmd/stacktest"
 	"annals/commands"
+	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/ingest"
 	"annals/http/mcp"
+	"annals/queries"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/google/uuid"
@@ -33,6 +36,7 @@ type service struct {
 	log     *events.Log
 	handler *commands.Handler
 	options mcp.Options
+	queries *queries.Queries
 	last    events.Position // of what was written to the log itself
 }
 
@@ -62,6 +66,7 @@ func (s *service) serve(change ...func(*mcp.Options)) {
 	}
 	stack := stacktest.Open(s, s.handler)
 	stack.Run(s, store)
+	s.queries = stack.Queries
 	live := httptest.NewUnstartedServer(nil)
 	at := &url.URL{Scheme: "http", Host: live.Listener.Addr().String(), Path: "/mcp"}
 	s.url = at.String()
@@ -138,10 +143,10 @@ func (s *service) connect(name string) *agent {
 	return a
 }
 
-// resolve makes a schema of what a client was told.
-func resolve(t testing.TB, told any) *jsonschema.Resolved {
+// resolve parses a schema that a client received.
+func resolve(t testing.TB, got any) *jsonschema.Resolved {
 	t.Helper()
-	text, err := json.Marshal(told)
+	text, err := json.Marshal(got)
 	schema := new(jsonschema.Schema)
 	if err == nil {
 		err = json.Unmarshal(text, schema)
@@ -237,7 +242,7 @@ func (s *service) file(who string, papers ...paper) (ids []string) {
 
 func (s *service) importJob(who string, papers ...paper) (job string, ids []string) {
 	s.Helper()
-	intake := httpd.Intake{Store: s.options.Originals, FileBytes: 1 << 30}
+	intake := ingest.Intake{Store: s.options.Originals, FileBytes: 1 << 30}
 	defer func() {
 		if err := intake.Discard(); err != nil {
 			s.Error(err)
@@ -284,18 +289,18 @@ func (s *service) finish(who, job string) (ids []string) {
 func (s *service) share(path, who, access string) {
 	s.Helper()
 	id := s.offer(path, who, access)
-	at, err := s.handler.AcceptInvitation(s.Context(), user(who), "", commands.AcceptInvitation{Folder: id})
+	at, err := s.handler.AcceptInvitation(s.Context(), user(who), "", foldertree.AcceptInvitation{Folder: id})
 	s.wait(at, err)
 }
 
 // offer is share whose user does not answer yet.
 func (s *service) offer(path, who, access string) (id uuid.UUID) {
 	s.Helper()
-	folder, found, err := s.options.Queries.FolderAt(s.Context(), user("alice"), path)
+	folder, found, err := s.queries.FolderAt(s.Context(), user("alice"), path)
 	if err != nil || !found {
 		s.Fatalf("folder %s: %v %v", path, found, err)
 	}
-	at, err := s.handler.ShareFolder(s.Context(), user("alice"), "", commands.ShareFolder{
+	at, err := s.handler.ShareFolder(s.Context(), user("alice"), "", foldertree.ShareFolder{
 		ID: folder.ID, Version: -1, Permissions: []events.Permission{{Principal: events.Principal("user:" + who), Access: access}},
 	})
 	s.wait(at, err)
@@ -306,7 +311,7 @@ func (s *service) offer(path, who, access string) (id uuid.UUID) {
 func (s *service) wait(at events.Position, err error) {
 	s.Helper()
 	if err == nil {
-		err = s.options.Queries.WaitVault(s.Context(), at)
+		err = s.options.Queries.AwaitWrite(s.Context(), at)
 	}
 	if err != nil {
 		s.Fatal(err)

@@ -2,7 +2,7 @@ package mcp
 
 import (
 	httpd "annals/http"
-	"annals/queries"
+	"annals/queries/vault"
 )
 
 var listTagsTool = tool{
@@ -52,7 +52,7 @@ type byTagOut struct {
 
 func (h *Handler) listByTag(c call, in byTagIn) (out byTagOut, err error) {
 	out.TagName, out.advice = in.TagName, h.named("service_list_tags names the tags there are.")
-	out.Documents, out.more, err = h.documents(c, queries.DocumentFilter{Tag: httpd.AskedTag(in.TagName), Cursor: in.Cursor})
+	out.Documents, out.more, err = h.documents(c, vault.DocumentFilter{Tag: httpd.AskedTag(in.TagName), Cursor: in.Cursor})
 	return out, err
 }
 

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// inLine makes one line of a text that documents or users may have written.
+// inLine puts an untrusted text on one line.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// ends returns the beginning and the end of a text whose middle may be a whole
-// argument.
+// ends shortens a text to its beginning and end, because it may contain a long argument.
 func ends(s string) string {
 	const most = 200 // bytes of each
 	if len(s) <= 2*most {
@@ -18,7 +17,7 @@ func ends(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + " … " + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
-// quoted makes a Markdown quotation of a text.
+// quoted returns a text as a Markdown quotation.
 func quoted(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(s)) {
@@ -28,7 +27,7 @@ func quoted(s string) string {
 	return b.String()
 }
 
-// bullets makes a Markdown list.
+// bullets returns a Markdown list.
 func bullets(items []string) string {
 	var b strings.Builder
 	for _, item := range items {
@@ -37,7 +36,7 @@ func bullets(items []string) string {
 	return b.String()
 }
 
-// count names a number of things.
+// count returns a number and a noun, such as "1 file" or "2 files".
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -8,23 +8,23 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tool is what agents are told of a tool.
+// tool is the description of a tool for agents.
 type tool struct {
 	name         string // without the prefix
 	title, about string
-	where        string // goes behind about, with its names as they are
+	where        string // appended to about, with its names unchanged
 	effect       effect
-	free         bool // its time is not charged: it tells of what was begun
+	free         bool // its time is not charged: it reports on a job that was charged
 }
 
-// effect is what a tool does to what is kept.
+// effect is what a tool changes.
 type effect int
 
 const (
 	reads effect = iota
 	adds
 	deletes
-	settles // says once and for all what may be said again
+	settles // gives an answer that repeated calls do not change
 )
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
@@ -35,14 +35,13 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	}
 }
 
-// output is what a tool returns: its fields as data, and beside it a text to be
-// read.
+// output is what a tool returns: its fields as data, and a readable text.
 type output interface{ markdown() string }
 
-// paged is output that may have more behind it.
+// paged is output that may have a next page.
 type paged interface{ next() string }
 
-// more is the part of an output that tells of its next page.
+// more is the part of an output with the next page's cursor.
 type more struct {
 	NextCursor string `json:"next_cursor,omitempty" jsonschema:"there is more: call again with this as cursor; absent on the last page"`
 }
@@ -60,7 +59,7 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 		c := caller(ctx)
 		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return answer(c, in) })
 		if err != nil {
-			return nil, out, h.tell(c, name, err)
+			return nil, out, h.shown(c, name, err)
 		}
 		text := out.markdown()
 		if p, ok := any(out).(paged); ok && p.next() != "" {
@@ -70,8 +69,8 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 	})
 }
 
-// metered charges the caller for the time that a tool takes to read, with
-// arguments of a length, and slows down one who goes on after refusals.
+// metered charges the caller for a tool's time, given the length of its arguments, and
+// slows down callers who continue after refusals.
 func metered[Out any](h *Handler, c call, t tool, length int, answer func() (Out, error)) (out Out, err error) {
 	defer func() {
 		if err != nil {

@@ -174,10 +174,10 @@ func TestToolsAreDescribed(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("tools %q", names)
 	}
-	told := session.InitializeResult()
+	got := session.InitializeResult()
 	for _, name := range []string{"service_list_folders", "service_search", "service_ask"} {
-		if !strings.Contains(told.Instructions, name) {
-			t.Errorf("the instructions do not name %s: %s", name, told.Instructions)
+		if !strings.Contains(got.Instructions, name) {
+			t.Errorf("the instructions do not name %s: %s", name, got.Instructions)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func callOf(tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_%s","arguments":%s}}`, tool, arguments)
 }
 
-// Arguments that a tool does not take are told of in words that help.
+// Errors for invalid arguments say how to correct them.
 func TestArgumentsAreChecked(t *testing.T) {
 	_, set := everything(t)
 	a := start(t, set).connect("alice")

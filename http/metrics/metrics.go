@@ -1,7 +1,6 @@
-// Package metrics measures a running service and tells it in the words of
-// Prometheus. It names read models, steps and templates of routes, and nothing
-// of users, folders or documents, so that there are few series and whoever
-// reads them learns how the service does and not what it holds.
+// Package metrics measures a running service for Prometheus. Its labels are read
+// models, steps and templates of routes, never users, folders or documents: series
+// stay few, and metrics reveal nothing of what is stored.
 //
 // It imports http, commands/quota, queries, events and events/fault.
 package metrics
@@ -48,7 +47,7 @@ type Metrics struct {
 const scrapes = 4
 
 // New returns the metrics of a program of this version. What cannot be measured
-// is left out of a scrape and told to the logger.
+// is left out of a scrape and logged.
 func New(version string, logger *slog.Logger) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -164,7 +163,7 @@ func (m *Metrics) Request(a httpd.Answered) {
 func (m *Metrics) Lost(n int) { m.lost.Add(float64(n)) }
 
 // steps are those of importing a file.
-var steps = []string{"reading", "ocr", "splitting", "summarising", "filing"}
+var steps = []string{"reading", "splitting", "summarising", "filing"}
 
 // Step notes for how long a try at importing a file was at a step.
 func (m *Metrics) Step(step string, took time.Duration) {
@@ -190,9 +189,9 @@ func (m *Metrics) Refuse(limit string) {
 	}
 }
 
-// scrapeLog tells operators what a scrape had to leave out.
+// scrapeLog logs what a scrape had to leave out.
 type scrapeLog struct{ *slog.Logger }
 
 func (l scrapeLog) Println(v ...any) {
-	l.Warn("metrics cannot be told in full", "error", fmt.Sprint(v...))
+	l.Warn("metrics are incomplete", "error", fmt.Sprint(v...))
 }

@@ -14,11 +14,11 @@ import (
 	"annals/events/memory"
 	httpd "annals/http"
 	"annals/http/metrics"
-	"annals/http/signin"
+	"annals/http/signin/accounts"
 	"annals/queries"
 )
 
-// lines returns what a scrape tells but comments.
+// lines returns the lines of a scrape without comments.
 func lines(t *testing.T, m *metrics.Metrics) map[string]bool {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -77,8 +77,8 @@ func (r reads) Backlog(context.Context) (queries.Backlog, error) {
 	return queries.Backlog{Files: 4, Age: time.Minute}, r.backlog
 }
 
-// What cannot be looked up is left out and logged; the rest is told.
-func TestAFaultOfTheReadSideLeavesTheRest(t *testing.T) {
+// Values that cannot be read are left out and logged; the rest is reported.
+func TestMetricsSurviveReadSideFault(t *testing.T) {
 	models := []string{
 		`annals_projection_position{projection="vault"} 7`, `annals_projection_head{projection="vault"} 9`, `annals_projection_lag_events{projection="vault"} 2`,
 		`annals_projection_lag_seconds{projection="vault"} 1.5`, `annals_projection_parked_events{projection="vault"} 3`,
@@ -87,7 +87,7 @@ func TestAFaultOfTheReadSideLeavesTheRest(t *testing.T) {
 	const deferred, files, oldest = "annals_search_documents_waiting 20", "annals_import_files_waiting 4", "annals_import_oldest_file_seconds 60"
 	for _, test := range []struct {
 		reads reads
-		told  []string
+		has   []string
 		not   []string
 	}{
 		{reads{}, []string{deferred, files, oldest}, nil},
@@ -99,10 +99,10 @@ func TestAFaultOfTheReadSideLeavesTheRest(t *testing.T) {
 		m.Follow(test.reads, nil)
 		got := lines(t, m)
 		want(t, got, models...)
-		want(t, got, test.told...)
+		want(t, got, test.has...)
 		for _, line := range test.not {
 			if got[line] {
-				t.Errorf("%s is told with %+v", line, test.reads)
+				t.Errorf("%s is reported with %+v", line, test.reads)
 			}
 		}
 		if faulty := test.reads != (reads{}); faulty != strings.Contains(log.String(), "disk failed") {
@@ -133,7 +133,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	for _, o := range []importer.Outcome{importer.Imported, importer.Failed, importer.Faulty, importer.GivenBack, "else"} {
 		m.FileEnded(string(o))
 	}
-	for _, k := range []signin.EventKind{signin.SignedIn, signin.SignInFailed, signin.SignInFailed, signin.SignInRefused, signin.ProgramMisused, signin.SignedOut} {
+	for _, k := range []accounts.EventKind{accounts.SignedIn, accounts.SignInFailed, accounts.SignInFailed, accounts.SignInRefused, accounts.ProgramMisused, accounts.SignedOut} {
 		m.SignIn(string(k))
 	}
 	m.ReaderDied()

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reads tell how the read side does: *queries.Queries do.
+// Reads measures the read side: *queries.Queries does.
 type Reads interface {
 	Status(ctx context.Context) ([]queries.Model, error)
 	Backlog(ctx context.Context) (queries.Backlog, error)

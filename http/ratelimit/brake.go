@@ -10,35 +10,33 @@ import (
 )
 
 const (
-	// freeRefusals is how many refusals of a user are answered at once; one more
-	// is each second.
+	// freeRefusals is the number of refusals of a user that are sent without delay. One
+	// more is allowed each second.
 	freeRefusals = 20
-	// brakeTime is how long the answer waits for every refusal beyond those.
+	// brakeTime is the delay of every refusal beyond those.
 	brakeTime = time.Second
-	// maxBraked is how many answers to one user wait at the same time.
+	// maxBraked is the maximum number of delayed replies per user.
 	maxBraked = 64
 )
 
-// Brake slows down clients that go on asking after they were refused: each
-// refusal is cheap, but thousands a second are not. Its zero value is ready for
-// use, and a nil one lets everything through. It is safe for use by several
-// goroutines.
+// Brake slows down clients that continue after refusals: each refusal is cheap, but
+// thousands per second are not. Its zero value is ready for use, and a nil Brake delays
+// nothing. It is safe for use by several goroutines.
 type Brake struct {
 	mu    sync.Mutex
 	users map[events.Principal]*braked
 }
 
-// braked is what is known of a user who was refused lately.
+// braked is a user with recent refusals.
 type braked struct {
-	free    float64 // refusals that are answered at once
+	free    float64 // refusals that are sent without delay
 	as      time.Time
 	waiting int
 }
 
-// Refused is called with the error that a user's request is answered with. If
-// that is due to the user, of whom there were many such refusals lately, it waits
-// a while, or until ctx ends. It returns false where too many wait already: the
-// client's connection should be closed then.
+// Refused is called with the error of a request. If the user could have avoided it and had
+// many such errors recently, it waits for a while or until ctx ends. It returns false if
+// too many requests wait already; the connection should be closed then.
 func (b *Brake) Refused(ctx context.Context, user events.Principal, err error) bool {
 	if b == nil || !brakes(err) {
 		return true
@@ -59,8 +57,8 @@ func (b *Brake) Refused(ctx context.Context, user events.Principal, err error) b
 	return true
 }
 
-// brakes reports whether an error is a refusal that a client can avoid: of a
-// limit that is used up, or of what the user may not do.
+// brakes reports whether an error is a refusal that a client can avoid: a limit is used
+// up, or the user lacks a right.
 func brakes(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.Exhausted, fault.TooLarge, fault.Forbidden:
@@ -101,7 +99,7 @@ func (u *braked) refill(now time.Time) {
 	}
 }
 
-// forget removes the users of whom nothing needs to be known any more.
+// forget removes users without recent refusals.
 func (b *Brake) forget(now time.Time) {
 	for user, u := range b.users {
 		if u.refill(now); u.waiting == 0 && u.free == freeRefusals {

@@ -16,7 +16,7 @@ import (
 
 var errLimit = fault.Later("search", time.Second, "the limit is used up")
 
-func TestBrakeSlowsWhoGoesOnAfterRefusals(t *testing.T) {
+func TestBrakeDelaysRepeatedRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b Brake
 		began := time.Now()

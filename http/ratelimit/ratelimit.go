@@ -1,7 +1,7 @@
-// Package ratelimit bounds how much time the reads of one user take: in a
-// minute, by a bucket of time that is charged for what each read really took,
-// and at once, by turns. So a long question costs its user more than a short
-// one, and others do not wait behind it.
+// Package ratelimit bounds the reads of each user: their time per minute, by a token
+// bucket that is charged for the real duration of each read, and the number of concurrent
+// reads, by turns. A long question costs its user more than a short one, and other users
+// do not wait for it.
 //
 // It imports commands/quota, events and events/fault.
 package ratelimit
@@ -20,11 +20,11 @@ import (
 // Limiter gives users their turns. Set its fields before the first call. A nil
 // one lets everything through. It is safe for use by several goroutines.
 type Limiter struct {
-	// Limits of a user; of these Search counts, and a user without one is not
-	// bounded in any way.
+	// Limits returns the limits of a user. Only Search is used; a user without this limit
+	// is not bounded at all.
 	Limits func(context.Context, events.User) (quota.Limits, error)
-	AtOnce int               // reads of one user that run at the same time; 0: 1
-	Refuse func(kind string) // is called for each refusal. May be nil
+	AtOnce int               // maximum concurrent reads of one user; 0 means 1
+	Refuse func(kind string) // called for each refusal; may be nil
 
 	now func() time.Time // time.Now if nil
 
@@ -32,52 +32,52 @@ type Limiter struct {
 	users map[events.Principal]*account
 }
 
-// account is what one user has used.
+// account is the usage of one user.
 type account struct {
-	left    time.Duration // of a minute's time; below 0 where reads took longer than there was
+	left    time.Duration // time left of the limit; negative if reads took longer
 	full    time.Duration // the limit
-	as      time.Time     // when left was so much
-	asked   time.Time     // when the limit was asked for
+	as      time.Time     // time of the last update of left
+	asked   time.Time     // time when the limit was looked up
 	running chan struct{}
 	waiting int
-	turns   int // that hold the account
+	turns   int // number of turns that use the account
 }
 
 const (
-	// minute is the time for which a limit is given.
+	// minute is the period of a limit.
 	minute = time.Minute
-	// maxUsers is how many accounts are kept before those are forgotten that
-	// have their full time again.
+	// maxUsers is the number of accounts above which accounts with their full time are
+	// removed.
 	maxUsers = 10_000
-	// queue is how many reads of a user wait for their turn, and patience for
-	// how long.
+	// queue is the maximum number of reads of a user that wait for their turn, and
+	// patience the maximum time of waiting.
 	queue    = 32
 	patience = 10 * time.Second
-	// expected is what a read is taken to cost until it is known, besides what
-	// its length adds; short of that it is not begun.
+	// expected is the assumed cost of a read until its real cost is known, in addition to
+	// PerByte. A read does not begin if less time is left.
 	expected = 10 * time.Millisecond
 )
 
-// PerByte is what each byte of a question adds to its cost: what is looked up
-// grows with it, whatever the engine finds.
+// PerByte is the cost of each byte of a question, because longer questions need more
+// lookups even if they find nothing.
 const PerByte = 2 * time.Microsecond
 
-// Turn is a read that was let through. A nil Turn costs nothing.
+// Turn is an admitted read. A nil Turn costs nothing.
 type Turn struct {
 	limiter *Limiter
 	account *account
 	held    time.Duration // reserved from the account
 	base    time.Duration
 	begun   time.Time
-	idle    time.Duration // of the time since, spent on the client
+	idle    time.Duration // time spent waiting for the client since then
 	slot    bool
 	keep    bool
 	once    sync.Once
 }
 
-// Begin waits for the user's turn to read, which End ends. length is that of
-// the question. A user whose time is used up, or of whom too many reads wait, is
-// refused by an error of kind fault.Exhausted.
+// Begin waits for the user's turn to read. The caller must call End. length is the length
+// of the question. The error is of kind fault.Exhausted if the user has no time left or
+// too many reads wait.
 func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Turn, error) {
 	if l == nil {
 		return nil, nil
@@ -98,11 +98,11 @@ func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Tur
 	return t, nil
 }
 
-// remembered is for how long a limit is not asked for again: whoever is refused
-// may ask very often.
+// remembered is the time for which a limit is cached, because refused users may send many
+// requests.
 const remembered = 5 * time.Second
 
-// limit returns a user's time in a minute, 0 where it has no limit.
+// limit returns a user's time per minute, or 0 if there is no limit.
 func (l *Limiter) limit(ctx context.Context, user events.User) (time.Duration, error) {
 	l.mu.Lock()
 	a := l.users[user.Principal]
@@ -122,7 +122,7 @@ func (l *Limiter) clock() time.Time {
 	return time.Now()
 }
 
-// reserve takes what the read is expected to cost from the user's time.
+// reserve takes the expected cost of the read from the user's time.
 func (t *Turn) reserve(user events.Principal, full time.Duration) error {
 	l := t.limiter
 	l.mu.Lock()
@@ -130,11 +130,11 @@ func (t *Turn) reserve(user events.Principal, full time.Duration) error {
 	a := l.account(user, full)
 	t.held = min(expected+t.base, full)
 	if a.left < t.held {
-		// What comes back in a second is the limit's sixtieth.
+		// A sixtieth of the limit is restored each second.
 		wait := time.Duration(float64(t.held-a.left) / float64(full) * float64(minute))
 		l.refuse("search")
 		return fault.Later("search", wait, "you have used up the %s of time that your searches and listings may take a minute; "+
-			"this one can begin in %s. Long questions and large listings take more; whoever operates the service can raise the limit (annals user quota)",
+			"this one can begin in %s. Long questions and large listings take more; the operator can raise the limit (annals user quota)",
 			quota.Search.Show(int64(full)), wait.Truncate(time.Second)+time.Second)
 	}
 	if a.waiting >= queue {
@@ -148,7 +148,7 @@ func (t *Turn) reserve(user events.Principal, full time.Duration) error {
 	return nil
 }
 
-// wait waits for one of the places in which a user's reads run.
+// wait waits for one of the user's slots for concurrent reads.
 func (t *Turn) wait(ctx context.Context) error {
 	a, l := t.account, t.limiter
 	timer := time.NewTimer(patience)
@@ -169,7 +169,7 @@ func (t *Turn) wait(ctx context.Context) error {
 	return err
 }
 
-// account returns a user's account, as it is now.
+// account returns a user's account with its time updated.
 func (l *Limiter) account(user events.Principal, full time.Duration) *account {
 	now := l.clock()
 	if l.users == nil {
@@ -201,8 +201,7 @@ func (a *account) refill(now time.Time) {
 	}
 }
 
-// forget removes the accounts that say nothing: nothing runs, and the time is
-// whole.
+// forget removes accounts that have no running reads and their full time.
 func (l *Limiter) forget(now time.Time) {
 	for user, a := range l.users {
 		if a.refill(now); a.turns == 0 && a.left == a.full {
@@ -217,8 +216,8 @@ func (l *Limiter) refuse(kind string) {
 	}
 }
 
-// Keep has the user's next read wait for the end of this one, which still reads
-// while its answer is written.
+// Keep makes the user's next read wait for the end of this one, which continues to read
+// while its reply is written.
 func (t *Turn) Keep() {
 	if t != nil {
 		t.keep = true
@@ -232,7 +231,7 @@ func (t *Turn) release() {
 	}
 }
 
-// End charges the user for what the read took.
+// End charges the user for the duration of the read.
 func (t *Turn) End() {
 	if t == nil {
 		return
@@ -252,9 +251,9 @@ func (t *Turn) End() {
 	})
 }
 
-// Writer returns a writer to the client whose time is not charged: how fast it
-// takes its answer is not the service's work. With the first byte the user's next
-// read may run, unless the turn is kept.
+// Writer returns a writer to the client whose time is not charged, because the client may
+// read slowly. From the first byte on the user's next read may run, unless Keep was
+// called.
 func (t *Turn) Writer(w http.ResponseWriter) http.ResponseWriter {
 	if t == nil {
 		return w
@@ -280,8 +279,7 @@ func (w *writer) Write(p []byte) (int, error) {
 // Unwrap lets an http.ResponseController find the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Used returns what a user has used of the last minute's time, as far as it is
-// not given back yet.
+// Used returns the time that a user has used and that is not restored yet.
 func (l *Limiter) Used(user events.Principal) time.Duration {
 	if l == nil {
 		return 0

@@ -38,7 +38,7 @@ func read(t *testing.T, l *Limiter, u events.User, length int, takes time.Durati
 	return err
 }
 
-func TestTimeIsChargedAndComesBack(t *testing.T) {
+func TestTimeIsChargedAndRefilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(6*time.Second, 1)
 		if err := read(t, l, bob, 0, 5*time.Second); err != nil { // half a second comes back meanwhile
@@ -128,7 +128,7 @@ func TestReadsOfOneUserTakeTurns(t *testing.T) {
 }
 
 // Many at once reserve what they are expected to cost before any is done.
-func TestParallelReadsDoNotPassAsOne(t *testing.T) {
+func TestParallelReadsAreChargedEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 100)
 		var passed atomic.Int32
@@ -164,7 +164,7 @@ func TestASlowClientIsNotCharged(t *testing.T) {
 }
 
 // The next read runs while an answer is sent, but not where that still reads.
-func TestAnAnswerThatStillReadsKeepsItsTurn(t *testing.T) {
+func TestStreamingReplyKeepsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, keep := range []bool{false, true} {
 			l := limited(time.Minute, 1)
@@ -216,7 +216,7 @@ func TestAccountsAreForgotten(t *testing.T) {
 	})
 }
 
-func TestALimitIsNotAskedForAtEachRead(t *testing.T) {
+func TestLimitIsCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, full := 0, time.Second
 		l := &Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
@@ -239,7 +239,7 @@ func TestALimitIsNotAskedForAtEachRead(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesTheQueueIsNotCharged(t *testing.T) {
+func TestLeavingQueueCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 1)
 		first, err := l.Begin(t.Context(), bob, 0)

@@ -3,62 +3,54 @@ package signin
 import (
 	"context"
 
-	"github.com/go-jose/go-jose/v4/jwt"
-
 	"annals/events"
+
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// builtIn judges the tokens of the built-in issuer by its own store.
+// builtIn verifies tokens of the built-in issuer with the accounts.
 type builtIn struct{ *Issuer }
 
-func (b builtIn) meant(audiences jwt.Audience, audience string) bool {
+func (b builtIn) intendedFor(audiences jwt.Audience, audience string) bool {
 	return audiences.Contains(audience)
 }
 
-func (b builtIn) open(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
-	key, found, err := b.accounts.key(ctx, token.Headers[0].KeyID)
+func (b builtIn) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
+	key, found, err := b.accounts.Key(ctx, token.Headers[0].KeyID)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return refuse("the token's key is unknown")
+		return unauthenticated("the token's key is unknown")
 	}
-	if err := decode(token, key.Public(), c); err != nil {
-		return refuse("the token's signature is wrong")
+	if err := verifySignature(token, key.Public(), c); err != nil {
+		return unauthenticated("the token's signature is wrong")
 	}
 	return nil
 }
 
-// identify takes no more than the name from the claims; current does the rest.
+// identify returns the name alone; current adds the rest.
 func (b builtIn) identify(c *claims) (events.User, error) {
 	return events.User{Principal: events.Principal("user:" + c.Subject)}, nil
 }
 
-// current reads the account, so that what was changed since the token was signed
-// holds: the token itself proves the name alone.
+// current reads the account, so that changes since the token was signed take effect. The token
+// itself only proves the name.
 func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
-	s, found, err := b.accounts.standing(ctx, t.user.Principal.Name(), t.keyID, t.grant, b.now())
+	s, found, err := b.accounts.Bearer(ctx, t.user.Principal.Name(), t.keyID, t.grant, b.now())
 	switch {
 	case err != nil:
 		return events.User{}, err
 	case !found:
-		return events.User{}, refuse("the token's user does not exist")
+		return events.User{}, unauthenticated("the token's user does not exist")
 	case s.Disabled:
-		return events.User{}, refuse("the token's user is disabled")
-	case !s.key:
-		return events.User{}, refuse("the token's key is unknown")
-	case !s.grant:
-		return events.User{}, refuse("the sign-in that the token came from has ended")
+		return events.User{}, unauthenticated("the token's user is disabled")
+	case !s.KeyKnown:
+		return events.User{}, unauthenticated("the token's key is unknown")
+	case !s.GrantValid:
+		return events.User{}, unauthenticated("the sign-in that the token came from has ended")
 	}
-	user := t.user // as the token has it
-	user.Admin, user.Groups = s.Admin, groupsOf(s.Groups)
+	user := s.Account.User()
+	user.Token, user.ReadOnly = t.user.Token, t.user.ReadOnly
 	return user, nil
-}
-
-// groupsOf returns the groups of an account as principals.
-func groupsOf(names []string) (groups []events.Principal) {
-	for _, g := range names {
-		groups = append(groups, events.Principal("group:"+g))
-	}
-	return groups
 }

@@ -1,45 +1,45 @@
 package signin
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
+	"annals/events/fault"
+	"annals/http/signin/accounts"
+
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
-
-	"annals/events/fault"
 )
 
-// DefaultAudience is whom the built-in issuer's tokens are meant for unless
-// configured otherwise.
+// DefaultAudience is the default audience of the built-in issuer's tokens.
 const DefaultAudience = "annals"
 
-// TokenLifetime is how long an ID token of the built-in issuer is valid.
-const TokenLifetime = time.Hour
+// GrantClaim is the claim that names the grant of a token, which the token ends with. OpenID
+// Connect calls it a session.
+const GrantClaim = "sid"
 
-// AdminClaim is the claim, true for administrators, in built-in ID tokens.
+// AdminClaim is the claim of built-in ID tokens that is true for administrators.
 const AdminClaim = "annals_admin"
 
-// maxGroupsClaim is how many bytes of groups a token carries; with more of
-// them it carries none, to stay below MaxToken. The verifier here reads groups
-// from the store anyway.
+// maxGroupsClaim bounds the groups in a token, in bytes, to keep it below MaxToken; a longer
+// list is left out. The Verifier reads groups from the accounts anyway.
 const maxGroupsClaim = 4 << 10
 
-// Issuer is the built-in OpenID issuer: it signs tokens with the store's newest
-// key.
+// Issuer is the built-in OpenID issuer. It signs tokens with the newest key of the accounts.
 type Issuer struct {
-	accounts *Accounts
+	accounts *accounts.Store
 	url      string
-	path     string
 	audience string
 	tools    string
 	now      func() time.Time
 }
 
-// IssuerOptions says who the issuer is.
+// IssuerOptions configures an Issuer.
 type IssuerOptions struct {
 	URL      string           // as clients reach it, such as http://127.0.0.1:8080/signin
 	Audience string           // of tokens for the services; DefaultAudience if empty
@@ -47,52 +47,57 @@ type IssuerOptions struct {
 	Now      func() time.Time // time.Now if nil
 }
 
-// NewIssuer returns the issuer over accounts, which stays the caller's to close.
-func NewIssuer(accounts *Accounts, o IssuerOptions) (*Issuer, error) {
-	u, err := checkIssuerURL(o.URL)
-	if err != nil {
+// NewIssuer returns the issuer over a store, which the caller closes.
+func NewIssuer(store *accounts.Store, o IssuerOptions) (*Issuer, error) {
+	if err := checkIssuerURL(o.URL); err != nil {
 		return nil, err
 	}
-	i := &Issuer{accounts: accounts, url: o.URL, path: strings.TrimSuffix(u.Path, "/"), audience: o.Audience, tools: o.Tools, now: o.Now}
-	if i.audience == "" {
-		i.audience = DefaultAudience
-	}
+	i := &Issuer{accounts: store, url: o.URL, audience: o.Audience, tools: o.Tools, now: o.Now}
+	i.audience = cmp.Or(i.audience, DefaultAudience)
 	if i.now == nil {
 		i.now = time.Now
 	}
 	return i, nil
 }
 
-// checkIssuerURL holds issuers to OpenID Connect Discovery §3: an http or
-// https URL without query or fragment.
-func checkIssuerURL(text string) (*url.URL, error) {
+// checkIssuerURL checks what OpenID Connect Discovery §3 demands: an http or https URL without
+// query or fragment.
+func checkIssuerURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fault.Errorf(fault.Invalid, "issuer: %w", err)
+		return fault.Errorf(fault.Invalid, "issuer: %w", err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil {
-		return nil, fault.Errorf(fault.Invalid, "issuer %q is no http or https URL without query and fragment", text)
+		return fault.Errorf(fault.Invalid, "issuer %q must be an http or https URL without query and fragment", text)
 	}
-	return u, nil
+	return nil
 }
 
-// URL returns the issuer's name, the tokens' iss.
+// URL returns the issuer's URL, the iss of its tokens.
 func (i *Issuer) URL() string { return i.url }
 
 // Audience returns the aud of tokens for the services.
 func (i *Issuer) Audience() string { return i.audience }
 
-// identity holds what an ID token tells besides the registered claims.
-type identity struct {
+// Tools returns the aud of tokens for the agents' tools; "" if there are none.
+func (i *Issuer) Tools() string { return i.tools }
+
+// Accounts returns the store whose keys the issuer signs with.
+func (i *Issuer) Accounts() *accounts.Store { return i.accounts }
+
+// Now returns the issuer's time.
+func (i *Issuer) Now() time.Time { return i.now() }
+
+// Identity is the claims of an ID token that describe its user.
+type Identity struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 	Admin  bool     `json:"annals_admin,omitempty"`
 }
 
-// Issue signs an ID token for a user and returns it with the moment it
-// expires. It is good for the services and for the tools, and lasts whatever
-// becomes of the user's sign-ins. A name that is nobody's is NotFound, a
-// disabled user Forbidden.
+// Issue signs an ID token for a user and returns it with its expiry. It is valid for the
+// services and the tools, and does not end with the user's sessions. An unknown name is
+// NotFound, a disabled user Forbidden.
 func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires time.Time, err error) {
 	account, err := i.accounts.Get(ctx, name)
 	if err != nil {
@@ -105,25 +110,25 @@ func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires 
 	if i.tools != "" {
 		audience = append(audience, i.tools)
 	}
-	token, expires, err = i.sign(ctx, "JWT", account.Name, audience, identityOf(account))
+	token, expires, err = i.Sign(ctx, "JWT", account.Name, audience, IdentityOf(account))
 	if err == nil {
-		i.accounts.observe(ctx, Event{Kind: TokenIssued, User: account.Name})
+		i.accounts.Report(ctx, accounts.Event{Kind: accounts.TokenIssued, User: account.Name})
 	}
 	return token, expires, err
 }
 
-// identityOf returns what an ID token tells of a user.
-func identityOf(account Account) identity {
-	groups := account.Groups
-	if len(encodeGroups(groups)) > maxGroupsClaim {
-		groups = nil
+// IdentityOf returns the claims of an ID token that describe a user.
+func IdentityOf(account accounts.Account) Identity {
+	claimed := Identity{Name: account.Name, Groups: account.Groups, Admin: account.Admin}
+	if text, err := json.Marshal(claimed.Groups); err != nil || len(text) > maxGroupsClaim {
+		claimed.Groups = nil
 	}
-	return identity{Name: account.Name, Groups: groups, Admin: account.Admin}
+	return claimed
 }
 
-// sign signs a token of the given type (RFC 7515, typ), with the registered
-// claims of now and those given.
-func (i *Issuer) sign(ctx context.Context, kind, subject string, audience jwt.Audience, claims ...any) (token string, expires time.Time, err error) {
+// Sign signs a token of the given type (RFC 7515, typ) with the registered claims and those
+// given.
+func (i *Issuer) Sign(ctx context.Context, kind, subject string, audience jwt.Audience, claims ...any) (token string, expires time.Time, err error) {
 	key, err := i.accounts.SigningKey(ctx)
 	if err != nil {
 		return "", time.Time{}, err
@@ -135,7 +140,7 @@ func (i *Issuer) sign(ctx context.Context, kind, subject string, audience jwt.Au
 		return "", time.Time{}, fmt.Errorf("prepare to sign a token: %w", err)
 	}
 	now := i.now().UTC().Truncate(time.Second)
-	expires = now.Add(TokenLifetime)
+	expires = now.Add(accounts.TokenLifetime)
 	builder := jwt.Signed(signer).Claims(jwt.Claims{
 		Issuer:    i.url,
 		Subject:   subject,
@@ -151,4 +156,33 @@ func (i *Issuer) sign(ctx context.Context, kind, subject string, audience jwt.Au
 		return "", time.Time{}, fmt.Errorf("sign a token for user %q: %w", subject, err)
 	}
 	return token, expires, nil
+}
+
+// NewLink returns the URL of a page on which anyone who has it sets the user's password, once
+// within accounts.LinkLifetime. It replaces the previous one, and ends when the password is
+// changed otherwise. A second factor is still asked for.
+func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err error) {
+	code, err := i.accounts.NewLink(ctx, name, i.now())
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(i.url, "/") + "/link?" + url.Values{"code": {code}}.Encode(), nil
+}
+
+// GrantOf returns the id of the grant that a token, expired or not, was signed for; "" if it
+// names none or this issuer did not sign it.
+func (i *Issuer) GrantOf(ctx context.Context, token string) (string, error) {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return "", nil
+	}
+	var c claims
+	if err := (builtIn{i}).verify(ctx, parsed, &c); err != nil {
+		if fault.Is(err, fault.Unauthenticated) {
+			return "", nil
+		}
+		return "", err
+	}
+	id, _ := c.all[GrantClaim].(string)
+	return id, nil
 }

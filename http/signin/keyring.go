@@ -11,58 +11,57 @@ import (
 	"sync/atomic"
 	"time"
 
+	"annals/events/fault"
+
 	"github.com/coreos/go-oidc/v3/oidc"
 	jose "github.com/go-jose/go-jose/v4"
-
-	"annals/events/fault"
 )
 
 const (
-	// keysFresh is how long fetched keys are used without asking again; so
-	// long a key that its issuer withdrew may still be believed.
-	keysFresh = recheck
-	// keysUsable is how long they are used while the issuer cannot be
-	// reached: about as long as the tokens that they signed.
+	// keysFresh is how long fetched keys are used without asking again. A key that the issuer
+	// withdrew may be accepted for as long.
+	keysFresh = recheckAfter
+	// keysUsable is how long they are used while the issuer is unreachable: about the lifetime
+	// of the tokens that they signed.
 	keysUsable = time.Hour
-	// fetchPause is the least time between two fetches, whoever asks: tokens
-	// with made-up key ids must not become a flood at the issuer.
+	// fetchPause is the least time between two fetches, so that tokens with made-up key ids do
+	// not flood the issuer.
 	fetchPause = 5 * time.Second
 	// fetchTimeout bounds one request to an issuer.
 	fetchTimeout = 10 * time.Second
-	// maxAnswer bounds what is read of an issuer's answer, in bytes.
+	// maxAnswer bounds a response of an issuer, in bytes.
 	maxAnswer = 1 << 20
-	// maxKeys bounds how many keys of an issuer are kept.
+	// maxKeys bounds the keys of an issuer.
 	maxKeys = 100
-	// maxRSABytes bounds the modulus, and so the work of checking a signature.
+	// maxRSABytes bounds the modulus, and so the cost of verifying a signature.
 	maxRSABytes = 1024
 )
 
-// keyring holds the public keys of one external issuer. They are found by
-// discovery when first needed, and fetched by one caller at a time while the
-// others wait for what it brings.
+// keyring holds the public keys of an external issuer. They are discovered on first use. One
+// caller at a time fetches them, while others wait for the result.
 type keyring struct {
 	issuer string
 	client *http.Client
 	now    func() time.Time
 
-	set  atomic.Pointer[keys]
-	turn chan struct{} // holds one token: whose turn it is to fetch
-	// Of the last fetch; guarded by turn.
-	tried time.Time
-	err   error
+	set      atomic.Pointer[keys]
+	fetching chan struct{} // holds one token: whose turn it is to fetch
+	// Result of the last fetch; guarded by fetching.
+	fetched time.Time
+	err     error
 }
 
-// keys is what one fetch brought. It does not change.
+// keys is the immutable result of one fetch.
 type keys struct {
 	list    []jose.JSONWebKey
 	fetched time.Time
 }
 
 func newKeyring(issuer string, client *http.Client, now func() time.Time) *keyring {
-	return &keyring{issuer: issuer, client: client, now: now, turn: make(chan struct{}, 1)}
+	return &keyring{issuer: issuer, client: client, now: now, fetching: make(chan struct{}, 1)}
 }
 
-// candidates returns the keys that may have made a signature with that header.
+// candidates returns the keys that fit the header of a signature.
 func (k *keys) candidates(header jose.Header) []jose.JSONWebKey {
 	var fit []jose.JSONWebKey
 	for _, key := range k.list {
@@ -75,8 +74,8 @@ func (k *keys) candidates(header jose.Header) []jose.JSONWebKey {
 
 func (r *keyring) age(k *keys) time.Duration { return r.now().Sub(k.fetched) }
 
-// current returns keys that can be used now. Old ones are renewed by the first
-// who asks, while others go on with them.
+// current returns usable keys. One caller refreshes old ones while the others continue to use
+// them.
 func (r *keyring) current(ctx context.Context) (*keys, error) {
 	set := r.set.Load()
 	switch {
@@ -84,48 +83,47 @@ func (r *keyring) current(ctx context.Context) (*keys, error) {
 		return set, nil
 	case set != nil && r.age(set) < keysUsable:
 		select {
-		case r.turn <- struct{}{}:
+		case r.fetching <- struct{}{}:
 		default:
 			return set, nil
 		}
-		defer func() { <-r.turn }()
+		defer func() { <-r.fetching }()
 		if newer, err := r.fetch(ctx, set); err == nil {
 			return newer, nil
 		}
 		return set, nil
 	}
-	return r.newer(ctx, set)
+	return r.refetch(ctx, set)
 }
 
-// newer returns keys fetched after old, or old itself if the issuer was asked
-// just now.
-func (r *keyring) newer(ctx context.Context, old *keys) (*keys, error) {
+// refetch returns keys fetched after old; old itself if the issuer was asked a moment ago.
+func (r *keyring) refetch(ctx context.Context, old *keys) (*keys, error) {
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case r.fetching <- struct{}{}:
+		defer func() { <-r.fetching }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the keys of issuer %s: %w", r.issuer, ctx.Err())
 	}
 	return r.fetch(ctx, old)
 }
 
-// fetch asks the issuer, unless that was done since old or a moment ago. The
-// caller has the turn.
+// fetch fetches keys, unless that was done since old or a moment ago. The caller holds
+// fetching.
 func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	set := r.set.Load()
 	if set != old && r.age(set) < keysFresh {
 		return set, nil
 	}
-	if since := r.now().Sub(r.tried); !r.tried.IsZero() && since >= 0 && since < fetchPause {
+	if since := r.now().Sub(r.fetched); !r.fetched.IsZero() && since >= 0 && since < fetchPause {
 		return set, r.err
 	}
-	// A caller that hangs up must not make the next one start over.
+	// If the caller hangs up, the fetch continues for the next one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*fetchTimeout)
 	defer cancel()
-	list, err := r.ask(ctx)
-	r.tried, r.err = r.now(), nil
+	list, err := r.discover(ctx)
+	r.fetched, r.err = r.now(), nil
 	if err != nil {
-		r.err = fault.Hide(fault.Unavailable, "the keys of the sign-in service cannot be had at the moment",
+		r.err = fault.Hide(fault.Unavailable, "the keys of the sign-in service cannot be fetched at the moment; try again later",
 			fmt.Errorf("the keys of issuer %s: %.200s", r.issuer, err.Error()))
 		return nil, r.err
 	}
@@ -134,8 +132,8 @@ func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	return set, nil
 }
 
-// ask runs discovery and reads the key set that it names.
-func (r *keyring) ask(ctx context.Context) ([]jose.JSONWebKey, error) {
+// discover reads the issuer's metadata and the key set that it names.
+func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, r.client), r.issuer)
 	if err != nil {
 		return nil, err
@@ -171,8 +169,8 @@ func (r *keyring) ask(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return publicKeys(set.Keys), nil
 }
 
-// publicKeys decodes those entries of a key set that can check signatures, and
-// passes over the others, as RFC 7517 §5 asks.
+// publicKeys decodes the keys that can verify signatures. It skips the others, as RFC 7517 §5
+// demands.
 func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	var list []jose.JSONWebKey
 	for _, entry := range entries {
@@ -190,8 +188,8 @@ func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	return list
 }
 
-// boundedClient returns a client like c, whose calls end in time, whose
-// answers end, and which does not follow a redirect out of https.
+// boundedClient returns a copy of c with a timeout and bounded responses that does not follow
+// redirects from https to http.
 func boundedClient(c *http.Client) *http.Client {
 	bounded := http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if c != nil {
@@ -209,7 +207,7 @@ func boundedClient(c *http.Client) *http.Client {
 			return errors.New("too many redirects")
 		}
 		if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
-			return fmt.Errorf("it redirects out of https, to %s", r.URL.Redacted())
+			return fmt.Errorf("it redirects from https to %s", r.URL.Redacted())
 		}
 		return nil
 	}
@@ -226,7 +224,7 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// CloseIdleConnections lets the client of the same method name reach through.
+// CloseIdleConnections makes http.Client.CloseIdleConnections reach the inner transport.
 func (t boundedTransport) CloseIdleConnections() {
 	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -8,11 +9,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	jose "github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
-
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/signin/accounts"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 const (
@@ -20,48 +22,42 @@ const (
 	maxTokenGroups  = 1000
 )
 
-// remote judges the tokens of an external issuer by the keys it publishes.
+// remote verifies tokens of an external issuer with the keys that it publishes.
 type remote struct {
 	config IssuerConfig
 	keys   *keyring
 }
 
 func newRemote(config IssuerConfig, client *http.Client, now func() time.Time) (*remote, error) {
-	if _, err := checkIssuerURL(config.URL); err != nil {
+	if err := checkIssuerURL(config.URL); err != nil {
 		return nil, err
 	}
-	alias, err := cleanName("issuer alias", config.Alias)
+	alias, err := accounts.CleanName("issuer alias", config.Alias)
 	if err != nil {
 		return nil, err
 	}
 	config.Alias = alias
 	if len(config.Audiences) == 0 {
-		return nil, fault.Errorf(fault.Invalid, "issuer %s needs an audience: the client id that its tokens are meant for", config.URL)
+		return nil, fault.Errorf(fault.Invalid, "issuer %s needs an audience: the client id that its tokens are for", config.URL)
 	}
-	for _, a := range config.Audiences {
-		if a == "" {
-			return nil, fault.Errorf(fault.Invalid, "issuer %s has an empty audience", config.URL)
-		}
+	if slices.Contains(config.Audiences, "") {
+		return nil, fault.Errorf(fault.Invalid, "issuer %s has an empty audience", config.URL)
 	}
-	if config.UserClaim == "" {
-		config.UserClaim = "sub"
-	}
+	config.UserClaim = cmp.Or(config.UserClaim, "sub")
 	if config.GroupsClaim == "" {
 		config.GroupsClaim = "groups"
 	}
-	if config.AdminValue == "" {
-		config.AdminValue = "true"
-	}
+	config.AdminValue = cmp.Or(config.AdminValue, "true")
 	return &remote{config: config, keys: newKeyring(config.URL, client, now)}, nil
 }
 
-func (r *remote) meant(audiences jwt.Audience, _ string) bool {
+func (r *remote) intendedFor(audiences jwt.Audience, _ string) bool {
 	return slices.ContainsFunc(r.config.Audiences, audiences.Contains)
 }
 
-// open tries the keys at hand. A key id that is not among them asks for newer
-// keys; a wrong signature by a known key does not.
-func (r *remote) open(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
+// verify tries the known keys. An unknown key id triggers a fetch of the keys; a wrong
+// signature by a known key does not.
+func (r *remote) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
 	header := token.Headers[0]
 	set, err := r.keys.current(ctx)
 	if err != nil {
@@ -69,23 +65,23 @@ func (r *remote) open(ctx context.Context, token *jwt.JSONWebToken, c *claims) e
 	}
 	candidates := set.candidates(header)
 	if header.KeyID == "" && !decodeAny(token, candidates, c) || len(candidates) == 0 {
-		if set, err = r.keys.newer(ctx, set); err != nil {
+		if set, err = r.keys.refetch(ctx, set); err != nil {
 			return err
 		}
 		candidates = set.candidates(header)
 	}
 	switch {
 	case len(candidates) == 0:
-		return refuse("the token's key is unknown")
+		return unauthenticated("the token's key is unknown")
 	case !decodeAny(token, candidates, c):
-		return refuse("the token's signature is wrong")
+		return unauthenticated("the token's signature is wrong")
 	}
 	return nil
 }
 
 func decodeAny(token *jwt.JSONWebToken, keys []jose.JSONWebKey, c *claims) bool {
 	for _, key := range keys {
-		if decode(token, key, c) == nil {
+		if verifySignature(token, key, c) == nil {
 			return true
 		}
 		*c = claims{}
@@ -96,12 +92,12 @@ func decodeAny(token *jwt.JSONWebToken, keys []jose.JSONWebKey, c *claims) bool 
 func (r *remote) identify(c *claims) (events.User, error) {
 	all := c.all
 	subject, _ := all[r.config.UserClaim].(string)
-	if !usable(subject) {
+	if !validName(subject) {
 		return events.User{}, fault.Errorf(fault.Unauthenticated, "the token's claim %q names no user", r.config.UserClaim)
 	}
 	user := events.User{Principal: events.Principal("user:" + r.config.Alias + "/" + subject)}
-	for _, g := range texts(all[r.config.GroupsClaim]) {
-		if usable(g) && len(user.Groups) < maxTokenGroups {
+	for _, g := range stringValues(all[r.config.GroupsClaim]) {
+		if validName(g) && len(user.Groups) < maxTokenGroups {
 			user.Groups = append(user.Groups, events.Principal("group:"+r.config.Alias+"/"+g))
 		}
 	}
@@ -110,27 +106,27 @@ func (r *remote) identify(c *claims) (events.User, error) {
 		if b, ok := value.(bool); ok {
 			user.Admin = b && r.config.AdminValue == "true"
 		}
-		for _, s := range texts(value) {
+		for _, s := range stringValues(value) {
 			user.Admin = user.Admin || s == r.config.AdminValue
 		}
 	}
 	return user, nil
 }
 
-// current is what the token said: its issuer answers for it until it expires.
+// current returns what the token says: its issuer vouches for it until it expires.
 func (r *remote) current(_ context.Context, t verified) (events.User, error) {
 	user := t.user
 	user.Groups = slices.Clone(user.Groups) // the remembered ones stay ours
 	return user, nil
 }
 
-// usable reports whether a foreign name can be part of a principal.
-func usable(name string) bool {
-	return strings.TrimSpace(name) != "" && len(name) <= maxSubjectBytes && utf8.ValidString(name) && !strings.ContainsFunc(name, invisible)
+// validName reports whether a name that an external issuer gives can be part of a principal.
+func validName(name string) bool {
+	return strings.TrimSpace(name) != "" && len(name) <= maxSubjectBytes && utf8.ValidString(name) && !strings.ContainsFunc(name, accounts.Invisible)
 }
 
-// texts returns the strings of a claim that is one or an array of them.
-func texts(claim any) []string {
+// stringValues returns the strings of a claim that is a string or an array.
+func stringValues(claim any) []string {
 	switch c := claim.(type) {
 	case string:
 		return []string{c}

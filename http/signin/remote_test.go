@@ -1,4 +1,4 @@
-package signin
+package signin_test
 
 import (
 	"context"
@@ -19,16 +19,17 @@ import (
 	"testing"
 	"time"
 
-	jose "github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
-
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/signin"
+	"annals/http/signin/accounts/accountstest"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// provider is a small OpenID server: discovery and a key set that can change,
-// fail, or be held up.
-type provider struct {
+// fakeIssuer is a small OpenID server whose keys can change, fail, or be delayed.
+type fakeIssuer struct {
 	*httptest.Server
 	fetches atomic.Int32 // of the key set
 	down    atomic.Bool
@@ -36,25 +37,25 @@ type provider struct {
 	mu   sync.Mutex
 	keys []any // entries of the key set
 
-	// If not nil, a request for the key set closes held and waits for hold.
+	// If hold is not nil, a request for the key set closes held and waits for hold.
 	held, hold chan struct{}
 }
 
-func newProvider(t testing.TB, keys ...any) *provider {
+func newFakeIssuer(t testing.TB, keys ...any) *fakeIssuer {
 	t.Helper()
-	p := &provider{keys: keys}
+	p := &fakeIssuer{keys: keys}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
 	return p
 }
 
-func (p *provider) publish(keys ...any) {
+func (p *fakeIssuer) publish(keys ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.keys = keys
 }
 
-func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *fakeIssuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.down.Load() {
 		http.Error(w, strings.Repeat("broken ", 1000), http.StatusBadGateway)
 		return
@@ -78,7 +79,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pair is a key of the test's provider.
+// pair is a key of fakeIssuer.
 type pair struct {
 	id        string
 	algorithm jose.SignatureAlgorithm
@@ -99,9 +100,9 @@ func (k pair) jwk() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: k.public, KeyID: k.id, Use: "sig"}
 }
 
-func (p *provider) token(t testing.TB, k pair, c *clock, extra map[string]any) string {
+func (p *fakeIssuer) token(t testing.TB, k pair, c *accountstest.Clock, extra map[string]any) string {
 	t.Helper()
-	now := c.now().Unix()
+	now := c.Now().Unix()
 	claims := map[string]any{"iss": p.URL, "sub": "u-1", "aud": "client", "iat": now, "exp": now + 3600}
 	for k, v := range extra {
 		claims[k] = v
@@ -109,13 +110,13 @@ func (p *provider) token(t testing.TB, k pair, c *clock, extra map[string]any) s
 	return sign(t, k.algorithm, k.private, k.id, claims)
 }
 
-func newRemoteVerifier(t testing.TB, p *provider, c *clock, change func(*IssuerConfig)) *Verifier {
+func newRemoteVerifier(t testing.TB, p *fakeIssuer, c *accountstest.Clock, change func(*signin.IssuerConfig)) *signin.Verifier {
 	t.Helper()
-	config := IssuerConfig{URL: p.URL, Alias: "company", Audiences: []string{"other", "client"}}
+	config := signin.IssuerConfig{URL: p.URL, Alias: "company", Audiences: []string{"other", "client"}}
 	if change != nil {
 		change(&config)
 	}
-	v, err := NewVerifier(Options{Issuers: []IssuerConfig{config}, Admins: []string{"company/root"}, Now: c.now})
+	v, err := signin.NewVerifier(signin.Options{Issuers: []signin.IssuerConfig{config}, Admins: []string{"company/root"}, Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,13 +124,13 @@ func newRemoteVerifier(t testing.TB, p *provider, c *clock, change func(*IssuerC
 	return v
 }
 
-func TestExternalTokenTellsItsUser(t *testing.T) {
-	key, c := newPair(t, "k1"), newClock()
-	p := newProvider(t, key.jwk())
+func TestVerifyExternalToken(t *testing.T) {
+	key, c := newPair(t, "k1"), accountstest.NewClock()
+	p := newFakeIssuer(t, key.jwk())
 	long := strings.Repeat("x", 300)
 	for name, test := range map[string]struct {
 		claims map[string]any
-		config func(*IssuerConfig)
+		config func(*signin.IssuerConfig)
 		want   events.User
 	}{
 		"defaults": {
@@ -142,22 +143,22 @@ func TestExternalTokenTellsItsUser(t *testing.T) {
 		},
 		"other claims": {
 			claims: map[string]any{"email": "a@b.test", "roles": []any{"r"}, "groups": []any{"g"}},
-			config: func(i *IssuerConfig) { i.UserClaim, i.GroupsClaim = "email", "roles" },
+			config: func(i *signin.IssuerConfig) { i.UserClaim, i.GroupsClaim = "email", "roles" },
 			want:   events.User{Principal: "user:company/a@b.test", Groups: []events.Principal{"group:company/r"}},
 		},
 		"admin by role": {
 			claims: map[string]any{"roles": []any{"x", "boss"}},
-			config: func(i *IssuerConfig) { i.AdminClaim, i.AdminValue = "roles", "boss" },
+			config: func(i *signin.IssuerConfig) { i.AdminClaim, i.AdminValue = "roles", "boss" },
 			want:   events.User{Principal: "user:company/u-1", Admin: true},
 		},
 		"no admin by another role": {
 			claims: map[string]any{"roles": []any{"bosses"}, "annals_admin": true},
-			config: func(i *IssuerConfig) { i.AdminClaim, i.AdminValue = "roles", "boss" },
+			config: func(i *signin.IssuerConfig) { i.AdminClaim, i.AdminValue = "roles", "boss" },
 			want:   events.User{Principal: "user:company/u-1"},
 		},
 		"admin by a true claim": {
 			claims: map[string]any{"boss": true},
-			config: func(i *IssuerConfig) { i.AdminClaim = "boss" },
+			config: func(i *signin.IssuerConfig) { i.AdminClaim = "boss" },
 			want:   events.User{Principal: "user:company/u-1", Admin: true},
 		},
 		"admin by configuration": {
@@ -180,11 +181,11 @@ func TestExternalTokenTellsItsUser(t *testing.T) {
 		"expired":  {"exp": 1},
 	} {
 		_, _, err := v.Verify(t.Context(), p.token(t, key, c, claims))
-		wantKind(t, name, err, fault.Unauthenticated)
+		accountstest.WantKind(t, name, err, fault.Unauthenticated)
 	}
 }
 
-func TestEveryAsymmetricAlgorithm(t *testing.T) {
+func TestVerifyAlgorithms(t *testing.T) {
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -193,9 +194,8 @@ func TestEveryAsymmetricAlgorithm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClock()
-	// Entries that cannot be used are passed over: a secret, an unknown kind,
-	// one for encryption.
+	c := accountstest.NewClock()
+	// Unusable entries are skipped: a secret, an unknown type, one for encryption.
 	keys := []any{
 		map[string]any{"kty": "oct", "kid": "secret", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyYnl0ZXM"},
 		map[string]any{"kty": "future", "kid": "future"},
@@ -216,7 +216,7 @@ func TestEveryAsymmetricAlgorithm(t *testing.T) {
 	for _, k := range pairs {
 		keys = append(keys, k.jwk())
 	}
-	p := newProvider(t, keys...)
+	p := newFakeIssuer(t, keys...)
 	v := newRemoteVerifier(t, p, c, nil)
 	for _, k := range pairs {
 		if _, _, err := v.Verify(t.Context(), p.token(t, k, c, nil)); err != nil {
@@ -230,14 +230,14 @@ func TestEveryAsymmetricAlgorithm(t *testing.T) {
 	}
 	secret := []byte("secret-secret-secret-secret-32bytes")
 	_, _, err = v.Verify(t.Context(), p.token(t, pair{"secret", jose.HS256, secret, nil}, c, nil))
-	wantKind(t, "HMAC with a published secret", err, fault.Unauthenticated)
+	accountstest.WantKind(t, "HMAC with a published secret", err, fault.Unauthenticated)
 	_, _, err = v.Verify(t.Context(), p.token(t, pair{"enc", jose.RS256, rsaKey, nil}, c, nil))
-	wantKind(t, "a key for encryption", err, fault.Unauthenticated)
+	accountstest.WantKind(t, "a key for encryption", err, fault.Unauthenticated)
 }
 
-func TestExternalKeysRotate(t *testing.T) {
-	first, second, c := newPair(t, "k1"), newPair(t, "k2"), newClock()
-	p := newProvider(t, first.jwk())
+func TestExternalKeyRotation(t *testing.T) {
+	first, second, c := newPair(t, "k1"), newPair(t, "k2"), accountstest.NewClock()
+	p := newFakeIssuer(t, first.jwk())
 	v := newRemoteVerifier(t, p, c, nil)
 	old := p.token(t, first, c, nil)
 	verify := func(token string) error {
@@ -247,7 +247,7 @@ func TestExternalKeysRotate(t *testing.T) {
 	if err := verify(old); err != nil {
 		t.Fatal(err)
 	}
-	c.advance(fetchPause)
+	c.Advance(signin.FetchPause)
 	p.publish(second.jwk())
 	if err := verify(p.token(t, second, c, nil)); err != nil {
 		t.Errorf("a token of the new key: %v", err)
@@ -255,15 +255,15 @@ func TestExternalKeysRotate(t *testing.T) {
 	if got := p.fetches.Load(); got != 2 {
 		t.Errorf("the key set was fetched %d times, want 2", got)
 	}
-	// The withdrawn key is believed no longer than its remembered token.
-	wantKind(t, "another token of the withdrawn key", verify(p.token(t, first, c, map[string]any{"n": 2})), fault.Unauthenticated)
-	c.advance(recheck)
-	wantKind(t, "remembered token of the withdrawn key", verify(old), fault.Unauthenticated)
+	// The withdrawn key is accepted no longer than its cached token.
+	accountstest.WantKind(t, "another token of the withdrawn key", verify(p.token(t, first, c, map[string]any{"n": 2})), fault.Unauthenticated)
+	c.Advance(signin.Recheck)
+	accountstest.WantKind(t, "remembered token of the withdrawn key", verify(old), fault.Unauthenticated)
 }
 
-func TestMadeUpKeyIDsCauseNoFlood(t *testing.T) {
-	key, stranger, c := newPair(t, "k1"), newPair(t, ""), newClock()
-	p := newProvider(t, key.jwk())
+func TestUnknownKeyIDsAreThrottled(t *testing.T) {
+	key, stranger, c := newPair(t, "k1"), newPair(t, ""), accountstest.NewClock()
+	p := newFakeIssuer(t, key.jwk())
 	v := newRemoteVerifier(t, p, c, nil)
 	var group sync.WaitGroup
 	for i := range 50 {
@@ -271,10 +271,10 @@ func TestMadeUpKeyIDsCauseNoFlood(t *testing.T) {
 			forged := stranger
 			forged.id = fmt.Sprint("made-up-", i)
 			_, _, err := v.Verify(t.Context(), p.token(t, forged, c, nil))
-			wantKind(t, "a made-up key id", err, fault.Unauthenticated)
+			accountstest.WantKind(t, "a made-up key id", err, fault.Unauthenticated)
 			forged.id = "k1"
 			_, _, err = v.Verify(t.Context(), p.token(t, forged, c, map[string]any{"n": i}))
-			wantKind(t, "a known key id", err, fault.Unauthenticated)
+			accountstest.WantKind(t, "a known key id", err, fault.Unauthenticated)
 		})
 	}
 	group.Wait()
@@ -286,9 +286,9 @@ func TestMadeUpKeyIDsCauseNoFlood(t *testing.T) {
 	}
 }
 
-func TestOutageOfAnExternalIssuer(t *testing.T) {
-	key, c := newPair(t, "k1"), newClock()
-	p := newProvider(t, key.jwk())
+func TestExternalIssuerUnreachable(t *testing.T) {
+	key, c := newPair(t, "k1"), accountstest.NewClock()
+	p := newFakeIssuer(t, key.jwk())
 	v := newRemoteVerifier(t, p, c, nil)
 	verify := func(k pair) error {
 		_, _, err := v.Verify(t.Context(), p.token(t, k, c, nil))
@@ -296,39 +296,39 @@ func TestOutageOfAnExternalIssuer(t *testing.T) {
 	}
 	p.down.Store(true)
 	err := verify(key)
-	wantKind(t, "before discovery", err, fault.Unavailable)
+	accountstest.WantKind(t, "before discovery", err, fault.Unavailable)
 	if strings.Contains(err.Error(), p.URL) || !strings.Contains(fault.Detail(err), p.URL) || len(fault.Detail(err)) > 400 {
 		t.Errorf("callers are told %q and operators %q, want the issuer and the beginning of its answer for operators alone", err, fault.Detail(err))
 	}
 	p.down.Store(false)
-	wantKind(t, "at once after a failure", verify(key), fault.Unavailable)
-	c.advance(fetchPause)
+	accountstest.WantKind(t, "at once after a failure", verify(key), fault.Unavailable)
+	c.Advance(signin.FetchPause)
 	if err := verify(key); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
 
 	p.down.Store(true)
-	c.advance(keysFresh + time.Second)
+	c.Advance(signin.KeysFresh + time.Second)
 	if err := verify(key); err != nil {
 		t.Errorf("with keys of ten minutes: %v, want them used", err)
 	}
-	c.advance(fetchPause)
-	wantKind(t, "a key that may be new", verify(newPair(t, "k2")), fault.Unavailable)
-	c.advance(keysUsable)
-	wantKind(t, "with keys of an hour", verify(key), fault.Unavailable)
+	c.Advance(signin.FetchPause)
+	accountstest.WantKind(t, "a key that may be new", verify(newPair(t, "k2")), fault.Unavailable)
+	c.Advance(signin.KeysUsable)
+	accountstest.WantKind(t, "with keys of an hour", verify(key), fault.Unavailable)
 	p.down.Store(false)
-	c.advance(fetchPause)
+	c.Advance(signin.FetchPause)
 	if err := verify(key); err != nil {
 		t.Errorf("after the outage: %v", err)
 	}
 	p.Close()
-	c.advance(2 * keysUsable)
-	wantKind(t, "nobody listens", verify(key), fault.Unavailable)
+	c.Advance(2 * signin.KeysUsable)
+	accountstest.WantKind(t, "nobody listens", verify(key), fault.Unavailable)
 }
 
-func TestCallerWhoHangsUpIsLetGo(t *testing.T) {
-	key, c := newPair(t, "k1"), newClock()
-	p := newProvider(t, key.jwk())
+func TestVerifyHonoursCancellation(t *testing.T) {
+	key, c := newPair(t, "k1"), accountstest.NewClock()
+	p := newFakeIssuer(t, key.jwk())
 	p.held, p.hold = make(chan struct{}), make(chan struct{})
 	v := newRemoteVerifier(t, p, c, nil)
 	first := make(chan error)
@@ -340,49 +340,49 @@ func TestCallerWhoHangsUpIsLetGo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err := v.Verify(ctx, p.token(t, key, c, nil))
-	wantKind(t, "a caller who hangs up while another fetches", err, fault.Canceled)
+	accountstest.WantKind(t, "a caller who hangs up while another fetches", err, fault.Canceled)
 	close(p.hold)
 	if err := <-first; err != nil {
 		t.Errorf("the first caller: %v", err)
 	}
 }
 
-func TestAnswersOfAnIssuerAreBounded(t *testing.T) {
-	key, c := newPair(t, "k1"), newClock()
-	p := newProvider(t, key.jwk(), map[string]any{"kty": "future", "x": strings.Repeat("x", maxAnswer)})
+func TestIssuerResponsesAreBounded(t *testing.T) {
+	key, c := newPair(t, "k1"), accountstest.NewClock()
+	p := newFakeIssuer(t, key.jwk(), map[string]any{"kty": "future", "x": strings.Repeat("x", signin.MaxAnswer)})
 	_, _, err := newRemoteVerifier(t, p, c, nil).Verify(t.Context(), p.token(t, key, c, nil))
-	wantKind(t, "a key set of more than 1 MiB", err, fault.Unavailable)
+	accountstest.WantKind(t, "a key set of more than 1 MiB", err, fault.Unavailable)
 }
 
-func TestConfigurationsThatCannotBe(t *testing.T) {
-	good := IssuerConfig{URL: "https://a.test", Alias: "a", Audiences: []string{"x"}}
-	with := func(change func(*IssuerConfig)) []IssuerConfig {
+func TestNewVerifierRejectsInvalidConfig(t *testing.T) {
+	good := signin.IssuerConfig{URL: "https://a.test", Alias: "a", Audiences: []string{"x"}}
+	with := func(change func(*signin.IssuerConfig)) []signin.IssuerConfig {
 		c := good
 		change(&c)
-		return []IssuerConfig{c}
+		return []signin.IssuerConfig{c}
 	}
-	for name, issuers := range map[string][]IssuerConfig{
-		"no URL":         with(func(c *IssuerConfig) { c.URL = "" }),
-		"other scheme":   with(func(c *IssuerConfig) { c.URL = "file:///x" }),
-		"query":          with(func(c *IssuerConfig) { c.URL += "?x" }),
-		"no alias":       with(func(c *IssuerConfig) { c.Alias = "" }),
-		"alias with /":   with(func(c *IssuerConfig) { c.Alias = "a/b" }),
-		"no audience":    with(func(c *IssuerConfig) { c.Audiences = nil }),
-		"empty audience": with(func(c *IssuerConfig) { c.Audiences = []string{""} }),
+	for name, issuers := range map[string][]signin.IssuerConfig{
+		"no URL":         with(func(c *signin.IssuerConfig) { c.URL = "" }),
+		"other scheme":   with(func(c *signin.IssuerConfig) { c.URL = "file:///x" }),
+		"query":          with(func(c *signin.IssuerConfig) { c.URL += "?x" }),
+		"no alias":       with(func(c *signin.IssuerConfig) { c.Alias = "" }),
+		"alias with /":   with(func(c *signin.IssuerConfig) { c.Alias = "a/b" }),
+		"no audience":    with(func(c *signin.IssuerConfig) { c.Audiences = nil }),
+		"empty audience": with(func(c *signin.IssuerConfig) { c.Audiences = []string{""} }),
 		"twice":          {good, {URL: good.URL, Alias: "b", Audiences: good.Audiences}},
 		"alias twice":    {good, {URL: "https://b.test", Alias: "a", Audiences: good.Audiences}},
 	} {
-		_, err := NewVerifier(Options{Issuers: issuers})
-		wantKind(t, name, err, fault.Invalid)
+		_, err := signin.NewVerifier(signin.Options{Issuers: issuers})
+		accountstest.WantKind(t, name, err, fault.Invalid)
 	}
-	_, err := NewVerifier(Options{Admins: []string{"user:"}})
-	wantKind(t, "nameless administrator", err, fault.Invalid)
+	_, err := signin.NewVerifier(signin.Options{Admins: []string{"user:"}})
+	accountstest.WantKind(t, "nameless administrator", err, fault.Invalid)
 }
 
-// FuzzPublicKeys holds that whatever a key set says, only public keys of a
-// bounded number come of it, and a signature can be held against each.
+// FuzzPublicKeys checks that a key set yields a bounded number of public keys, each of which
+// can verify a signature.
 func FuzzPublicKeys(f *testing.F) {
-	key, c := newPair(f, "k1"), newClock()
+	key, c := newPair(f, "k1"), accountstest.NewClock()
 	text, err := json.Marshal(key.jwk())
 	if err != nil {
 		f.Fatal(err)
@@ -395,23 +395,23 @@ func FuzzPublicKeys(f *testing.F) {
 		`{"kty":"OKP","crv":"Ed25519","x":"AA"}`, `{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}`, `{"kty":"RSA","x5c":["AA"]}`, `[]`, `null`} {
 		f.Add(seed)
 	}
-	p := &provider{Server: &httptest.Server{URL: "http://provider.test"}}
-	token, err := jwt.ParseSigned(p.token(f, key, c, nil), algorithms)
+	p := &fakeIssuer{Server: &httptest.Server{URL: "http://provider.test"}}
+	token, err := jwt.ParseSigned(p.token(f, key, c, nil), signin.Algorithms)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
-		list := publicKeys(slices.Repeat([]json.RawMessage{json.RawMessage(entry)}, maxKeys+1))
-		if len(list) > maxKeys {
-			t.Fatalf("%d keys, want %d at most", len(list), maxKeys)
+		list := signin.PublicKeys(slices.Repeat([]json.RawMessage{json.RawMessage(entry)}, signin.MaxKeys+1))
+		if len(list) > signin.MaxKeys {
+			t.Fatalf("%d keys, want %d at most", len(list), signin.MaxKeys)
 		}
 		for _, k := range list[:min(1, len(list))] {
 			if !k.IsPublic() {
 				t.Fatalf("%s gives a key that is not public", entry)
 			}
-			var got claims
+			var got jwt.Claims
 			good := k.Key.(interface{ Equal(crypto.PublicKey) bool }).Equal(key.public)
-			if err := decode(token, k, &got); err == nil && !good {
+			if err := token.Claims(k, &got); err == nil && !good {
 				t.Fatalf("%s checks a signature by another key", entry)
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tokenCache remembers the tokens verified last, by their hash: a copy of the
-// memory holds no token that could be used.
+// tokenCache holds the most recently used verified tokens, by hash, so that a memory dump
+// contains no usable token.
 type tokenCache struct {
 	mu    sync.Mutex
 	max   int
@@ -47,18 +47,18 @@ func (c *tokenCache) put(hash tokenHash, token verified) {
 	}
 	c.byKey[hash] = c.order.PushFront(&cachedToken{hash, token})
 	if c.order.Len() > c.max {
-		c.remove(c.order.Back())
+		c.unlink(c.order.Back())
 	}
 }
 
-func (c *tokenCache) drop(hash tokenHash) {
+func (c *tokenCache) remove(hash tokenHash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.byKey[hash]; ok {
-		c.remove(e)
+		c.unlink(e)
 	}
 }
 
-func (c *tokenCache) remove(e *list.Element) {
+func (c *tokenCache) unlink(e *list.Element) {
 	delete(c.byKey, c.order.Remove(e).(*cachedToken).hash)
 }

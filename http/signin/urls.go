@@ -12,32 +12,31 @@ import (
 	"annals/events/failpoint"
 )
 
-// URLsFile is the name, within the data folder, of the file that tells other
-// commands how to reach the server.
+// URLsFile is the name of the file in the data folder from which other commands learn the
+// addresses of the server.
 const URLsFile = "urls.json"
 
-// URLs are the addresses at which a server is reached, and whom its tokens
-// are meant for.
+// URLs are the addresses of a server and the audience of its tokens.
 type URLs struct {
 	Core     string `json:"core"`
 	Vault    string `json:"vault"`
 	MCP      string `json:"mcp"`
 	Issuer   string `json:"issuer"`
 	Audience string `json:"audience,omitempty"` // DefaultAudience if empty
-	// Accounts is the URL of the accounts, without its password, where they are
-	// not in the data folder.
+	// Accounts is the URL of the accounts, without its password, if they are not in the data
+	// folder.
 	Accounts string `json:"accounts,omitempty"`
 }
 
-// DefaultURLs are the addresses of a server that listens on an address and has
-// default settings otherwise.
+// DefaultURLs returns the addresses of a server with default settings that listens on an
+// address.
 func DefaultURLs(listen string) URLs {
 	base := "http://" + listen
 	return URLs{Core: base + "/core", Vault: base + "/vault", MCP: base + "/mcp", Issuer: base + "/signin"}
 }
 
-// ReadURLs returns what the last server left in the data folder dir, or unset if
-// none did.
+// ReadURLs returns the addresses that the last server wrote to the data folder dir; unset if
+// there are none.
 func ReadURLs(dir string, unset URLs) (URLs, error) {
 	path := filepath.Join(dir, URLsFile)
 	f, err := os.Open(path)
@@ -58,7 +57,7 @@ func ReadURLs(dir string, unset URLs) (URLs, error) {
 	return urls, nil
 }
 
-// WriteURLs leaves urls in the data folder dir, in one step. One process at a
+// WriteURLs writes the addresses to the data folder dir, atomically. Only one process at a
 // time may call it.
 func WriteURLs(dir string, urls URLs) error {
 	text, err := json.MarshalIndent(urls, "", "  ")
@@ -66,7 +65,7 @@ func WriteURLs(dir string, urls URLs) error {
 		return fmt.Errorf("encode the server's addresses: %w", err)
 	}
 	path := filepath.Join(dir, URLsFile)
-	// The name is always the same, so that one which a crash left is replaced.
+	// The temporary name is fixed, so that one left by a crash is overwritten.
 	written := path + ".new"
 	err = os.WriteFile(written, append(text, '\n'), 0o600)
 	failpoint.Here(failpoint.AddressesWritten)

@@ -1,3 +1,7 @@
+// Package signin verifies the bearer tokens of requests: those of the built-in issuer,
+// which it also signs, API tokens, and tokens of external OpenID issuers.
+//
+// It may import events and what is below it, accounts and apitoken.
 package signin
 
 import (
@@ -9,38 +13,35 @@ import (
 	"strings"
 	"time"
 
-	jose "github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
-
 	"annals/events"
 	"annals/events/fault"
+	"annals/http/signin/accounts"
 	"annals/http/signin/apitoken"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 const (
-	// MaxToken is how many bytes a token may have.
+	// MaxToken is the longest token, in bytes.
 	MaxToken = 8 << 10
 
-	// leeway is how far the clocks of an issuer and this machine may differ.
-	leeway = 30 * time.Second
+	// recheckAfter is how long a verified signature stays valid without checking again that
+	// its key is published.
+	recheckAfter = 10 * time.Minute
 
-	// recheck is how long a verified signature is taken as such without
-	// asking again whether its key is still published.
-	recheck = 10 * time.Minute
-
-	// verifiedTokens is how many verified tokens are remembered.
+	// verifiedTokens bounds the cache of verified tokens.
 	verifiedTokens = 2048
 )
 
-// algorithms are the ways of signing that are accepted: asymmetric ones only,
-// so that a public key can never serve as the secret.
+// algorithms are the accepted signature algorithms. All are asymmetric, so that a public key
+// can never serve as the secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 }
 
-// IssuerConfig says which tokens of an external OpenID issuer are trusted and
-// how its people are named here.
+// IssuerConfig describes a trusted external OpenID issuer and how its users are named.
 type IssuerConfig struct {
 	URL       string   // exactly as in the tokens' iss
 	Alias     string   // "company" makes principals "user:company/<subject>"
@@ -61,39 +62,37 @@ type Options struct {
 	Now        func() time.Time // time.Now if nil
 }
 
-// Verifier turns bearer tokens into the users who hold them. Its methods may
-// be called from several goroutines.
+// Verifier turns bearer tokens into users. Its methods may be called concurrently.
 type Verifier struct {
-	issuers  map[string]issuer // by URL
-	programs *Accounts         // that have API tokens; nil if there are none
-	admins   map[events.Principal]bool
-	audience string // for whom tokens of the built-in issuer are to be meant
-	seen     *tokenCache
-	now      func() time.Time
-	client   *http.Client
+	issuers   map[string]issuer // by URL
+	apiTokens *accounts.Store   // that have API tokens; nil if there are none
+	admins    map[events.Principal]bool
+	audience  string // that tokens of the built-in issuer must name
+	cache     *tokenCache
+	now       func() time.Time
+	client    *http.Client
 }
 
-// issuer is one whose tokens are trusted.
+// issuer verifies the tokens of one trusted issuer.
 type issuer interface {
-	// meant reports whether a token for those audiences may be used where the
-	// built-in issuer's tokens have to be for the given one.
-	meant(audiences jwt.Audience, audience string) bool
-	// open checks the signature by one of the issuer's keys and decodes the
-	// claims.
-	open(ctx context.Context, token *jwt.JSONWebToken, claims *claims) error
-	// identify tells whom the claims name.
+	// intendedFor reports whether a token with those audiences may be used. Tokens of the
+	// built-in issuer must name audience.
+	intendedFor(audiences jwt.Audience, audience string) bool
+	// verify checks the signature with the issuer's keys and decodes the claims.
+	verify(ctx context.Context, token *jwt.JSONWebToken, claims *claims) error
+	// identify returns the user that the claims name.
 	identify(claims *claims) (events.User, error)
-	// current tells who the bearer is at this moment.
+	// current returns the bearer's identity and rights as of now.
 	current(ctx context.Context, t verified) (events.User, error)
 }
 
-// claims are what a token says: the registered claims, and all of them.
+// claims are the claims of a token: the registered ones, and all by name.
 type claims struct {
 	jwt.Claims
 	all map[string]any
 }
 
-// verified is a token whose signature and claims were found good.
+// verified is a token whose signature and claims are valid.
 type verified struct {
 	issuer    issuer
 	keyID     string
@@ -104,13 +103,13 @@ type verified struct {
 	checked   time.Time
 }
 
-// NewVerifier checks the configuration; it calls no issuer yet. The built-in
-// issuer's accounts stay the caller's to close.
+// NewVerifier checks the configuration. It does not contact the issuers. The caller closes the
+// built-in issuer's accounts.
 func NewVerifier(o Options) (*Verifier, error) {
 	v := &Verifier{
 		issuers: map[string]issuer{},
 		admins:  map[events.Principal]bool{},
-		seen:    newTokenCache(verifiedTokens),
+		cache:   newTokenCache(verifiedTokens),
 		now:     o.Now,
 		client:  boundedClient(o.HTTPClient),
 	}
@@ -119,7 +118,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 	}
 	if o.BuiltIn != nil {
 		v.issuers[o.BuiltIn.URL()] = builtIn{o.BuiltIn}
-		v.programs = o.BuiltIn.accounts
+		v.apiTokens = o.BuiltIn.accounts
 		v.audience = o.BuiltIn.Audience()
 	}
 	aliases := map[string]bool{}
@@ -138,59 +137,57 @@ func NewVerifier(o Options) (*Verifier, error) {
 		v.issuers[config.URL] = r
 	}
 	for _, name := range o.Admins {
-		p := events.Principal("user:" + normal(strings.TrimPrefix(name, "user:")))
+		p := events.Principal("user:" + accounts.NormalName(strings.TrimPrefix(name, "user:")))
 		if !p.IsUser() {
-			return nil, fault.Errorf(fault.Invalid, "%q names no administrator", name)
+			return nil, fault.Errorf(fault.Invalid, "administrator %q is not the name of a user", name)
 		}
 		v.admins[p] = true
 	}
 	return v, nil
 }
 
-// For returns a verifier that takes the built-in issuer's tokens where they are
-// meant for another audience than that issuer's own, such as the URL of the
-// agents' tools. What external issuers sign is taken by both. The two share what
-// they remember; closing v is enough.
+// For returns a verifier that demands another audience of the built-in issuer's tokens, such
+// as the URL of the agents' tools. Both accept the same external issuers and share the cache;
+// closing v is enough.
 func (v *Verifier) For(audience string) *Verifier {
 	other := *v
 	other.audience = audience
 	return &other
 }
 
-// Admin reports whether a user is one of the further administrators.
+// Admin reports whether a user is one of the additional administrators.
 func (v *Verifier) Admin(user events.Principal) bool { return v.admins[user] }
 
-// Close gives back idle connections to external issuers.
+// Close closes idle connections to external issuers.
 func (v *Verifier) Close() { v.client.CloseIdleConnections() }
 
-// Verify returns the user who holds the token, and the moment the token
-// expires. Whatever is wrong with the token, or with its user's account, is
-// Unauthenticated; an external issuer that cannot be reached is Unavailable.
-// A signature is checked once in ten minutes; expiry and, for the built-in
-// issuer, the account and the key are checked at every call.
+// Verify returns the bearer of a token and the token's expiry. If anything is wrong with the
+// token or its user's account, it is Unauthenticated; if an external issuer is unreachable,
+// Unavailable. Signatures are checked every ten minutes; expiry and, for the built-in issuer,
+// account and key are checked at every call.
 func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, time.Time, error) {
 	now := v.now()
 	if apitoken.Is(rawToken) {
-		return v.program(ctx, rawToken, now)
+		return v.verifyAPIToken(ctx, rawToken, now)
 	}
 	if err := checkForm(rawToken); err != nil {
 		return events.User{}, time.Time{}, err
 	}
 	hash := sha256.Sum256([]byte(rawToken))
-	token, ok := v.seen.get(hash)
-	if !ok || now.Sub(token.checked) > recheck || now.Before(token.checked) {
+	token, ok := v.cache.get(hash)
+	if !ok || now.Sub(token.checked) > recheckAfter || now.Before(token.checked) {
 		var err error
 		if token, err = v.check(ctx, rawToken, now); err != nil {
 			return events.User{}, time.Time{}, err
 		}
-		v.seen.put(hash, token)
+		v.cache.put(hash, token)
 	}
-	if now.After(token.expires.Add(leeway)) {
-		v.seen.drop(hash)
-		return events.User{}, time.Time{}, refuse("the token has expired")
+	if now.After(token.expires.Add(accounts.ClockSkew)) {
+		v.cache.remove(hash)
+		return events.User{}, time.Time{}, unauthenticated("the token has expired")
 	}
-	if !token.issuer.meant(token.audiences, v.audience) {
-		return events.User{}, time.Time{}, refuse("the token is meant for another audience")
+	if !token.issuer.intendedFor(token.audiences, v.audience) {
+		return events.User{}, time.Time{}, unauthenticated("the token is for another audience")
 	}
 	user, err := token.issuer.current(ctx, token)
 	if err != nil {
@@ -200,59 +197,60 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 	return user, token.expires, nil
 }
 
-// program verifies an API token, which is valid for the services and for the tools. It is
-// never cached, so that it ends at once.
-func (v *Verifier) program(ctx context.Context, raw string, now time.Time) (events.User, time.Time, error) {
-	if v.programs == nil {
-		return events.User{}, time.Time{}, refuse("API tokens are not accepted here")
+// verifyAPIToken verifies an API token, which is valid for the services and the tools. It is
+// not cached, so that revoking it takes effect at once.
+func (v *Verifier) verifyAPIToken(ctx context.Context, raw string, now time.Time) (events.User, time.Time, error) {
+	if v.apiTokens == nil {
+		return events.User{}, time.Time{}, unauthenticated("API tokens are not accepted here")
 	}
-	t, found, err := v.programs.heldToken(ctx, raw, now)
+	t, account, found, err := v.apiTokens.FindToken(ctx, raw, now)
 	if err != nil {
 		return events.User{}, time.Time{}, err
 	}
 	if !found {
-		return events.User{}, time.Time{}, refuse("the token is incomplete or unknown, was revoked, or has expired")
+		return events.User{}, time.Time{}, unauthenticated("the token is incomplete or unknown, was revoked, or has expired")
 	}
-	user := events.User{Principal: events.Principal("user:" + t.User), Groups: groupsOf(t.groups), Admin: t.admin, Token: t.ID, ReadOnly: t.Scope != apitoken.Write}
+	user := account.User()
+	user.Token, user.ReadOnly = t.ID, t.Scope != apitoken.Write
 	user.Admin = user.Admin || v.admins[user.Principal]
 	return user, t.Expires, nil
 }
 
-// check judges a token that was not seen before.
+// check verifies a token that is not in the cache.
 func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verified, error) {
 	token, err := jwt.ParseSigned(raw, algorithms)
 	if err != nil {
-		return verified{}, refuse("the token is no JWT with an asymmetric signature")
+		return verified{}, unauthenticated("the token is not a JWT with an asymmetric signature")
 	}
 	header := token.Headers[0]
 	if typ, ok := header.ExtraHeaders[jose.HeaderType].(string); ok && !strings.EqualFold(typ, "JWT") && !strings.EqualFold(typ, "at+jwt") {
-		return verified{}, refuse("the token is of another type than JWT")
+		return verified{}, unauthenticated("the token's type is not JWT")
 	}
-	// Who claims to have signed it decides whose keys are asked.
+	// The unverified issuer selects the keys that verify the signature.
 	var claimed jwt.Claims
 	if err := token.UnsafeClaimsWithoutVerification(&claimed); err != nil {
-		return verified{}, refuse("the token's claims are no JSON object of the usual types")
+		return verified{}, unauthenticated("the token's claims are not a JSON object of the usual types")
 	}
 	issuer, ok := v.issuers[claimed.Issuer]
 	if !ok {
-		return verified{}, refuse("the token's issuer is not trusted here")
+		return verified{}, unauthenticated("the token's issuer is not trusted here")
 	}
 	var c claims
-	if err := issuer.open(ctx, token, &c); err != nil {
+	if err := issuer.verify(ctx, token, &c); err != nil {
 		return verified{}, err
 	}
 	if c.Expiry == nil {
-		return verified{}, refuse("the token never expires")
+		return verified{}, unauthenticated("the token never expires")
 	}
-	expected := jwt.Expected{Issuer: claimed.Issuer, Time: now} // Verify judges the audience
-	if err := c.ValidateWithLeeway(expected, leeway); err != nil {
-		return verified{}, refuse(reason(err))
+	expected := jwt.Expected{Issuer: claimed.Issuer, Time: now} // Verify checks the audience
+	if err := c.ValidateWithLeeway(expected, accounts.ClockSkew); err != nil {
+		return verified{}, unauthenticated(reason(err))
 	}
 	user, err := issuer.identify(&c)
 	if err != nil {
 		return verified{}, err
 	}
-	grant, _ := c.all[grantClaim].(string)
+	grant, _ := c.all[GrantClaim].(string)
 	if _, own := issuer.(builtIn); own && apitoken.IsID(grant) { // it was given for a program's own token
 		scope, _ := c.all["scope"].(string)
 		user.Token, user.ReadOnly = grant, scope != string(apitoken.Write)
@@ -263,21 +261,21 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	}, nil
 }
 
-// checkForm refuses what is no compact JWS (RFC 7515 §3.1) in the one way
-// that base64url without padding has to write it: otherwise a token with a
-// changed last character could pass as the same.
+// checkForm rejects everything but a compact JWS (RFC 7515 §3.1) in canonical base64url
+// without padding. Otherwise variants of a token that differ in unused bits would pass as
+// different tokens.
 func checkForm(token string) error {
 	switch {
 	case token == "":
-		return refuse("there is no token")
+		return unauthenticated("there is no token")
 	case len(token) > MaxToken:
-		return refuse("the token is too long")
+		return unauthenticated("the token is too long")
 	case strings.Count(token, ".") != 2:
-		return refuse("the token is no JWT")
+		return unauthenticated("the token is not a JWT")
 	}
 	for part := range strings.SplitSeq(token, ".") {
 		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil || strings.ContainsAny(part, "\r\n") {
-			return refuse("the token is not encoded as a JWT is")
+			return unauthenticated("the token is not encoded as a JWT must be")
 		}
 	}
 	return nil
@@ -293,9 +291,9 @@ func reason(err error) string {
 	return "the token's issuer is not the one expected"
 }
 
-func refuse(why string) error { return fault.Errorf(fault.Unauthenticated, "%s", why) }
+func unauthenticated(why string) error { return fault.Errorf(fault.Unauthenticated, "%s", why) }
 
-// decode checks the signature with one key and reads the claims.
-func decode(token *jwt.JSONWebToken, key jose.JSONWebKey, c *claims) error {
+// verifySignature checks the signature with one key and decodes the claims.
+func verifySignature(token *jwt.JSONWebToken, key jose.JSONWebKey, c *claims) error {
 	return token.Claims(key, &c.Claims, &c.all)
 }

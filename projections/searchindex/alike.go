@@ -6,17 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// AlikeShare is what a word of a query counts for that no passage holds, in
-// passages that hold it in another spelling.
-const AlikeShare = 0.5
-
-// From how many letters on a word may be misspelt in one, or in two.
+// The least numbers of letters of words that may have one wrong letter, or two.
 const (
 	OneTypo  = 5
 	TwoTypos = 9
 )
 
-// Typos returns how many letters of a term may be mistakes: none of a number.
+// Typos returns how many letters of a term may be wrong. It is 0 for numbers.
 func Typos(term string) int {
 	if strings.ContainsFunc(term, unicode.IsDigit) {
 		return 0
@@ -30,19 +26,19 @@ func Typos(term string) int {
 	return 0
 }
 
-// Alike reports whether a term may be another one that is misspelt. The first
-// letter is right.
+// Alike reports whether one term may be a misspelling of another with the same first
+// letter.
 func Alike(misspelt, term string) bool {
 	a, _ := utf8.DecodeRuneInString(misspelt)
 	b, _ := utf8.DecodeRuneInString(term)
 	return a == b && Within(misspelt, term, Typos(misspelt))
 }
 
-// Within reports whether so many letters at most have to be put in, left out,
-// changed, or exchanged with their neighbour, to make one word of the other.
-func Within(a, b string, most int) bool {
+// Within reports whether the edit distance of two words is at most limit. Swapping
+// two adjacent letters counts as one edit (optimal string alignment).
+func Within(a, b string, limit int) bool {
 	x, y := []rune(a), []rune(b)
-	if len(x)-len(y) > most || len(y)-len(x) > most {
+	if len(x)-len(y) > limit || len(y)-len(x) > limit {
 		return false
 	}
 	var before, last []int
@@ -65,9 +61,9 @@ func Within(a, b string, most int) bool {
 			}
 			best = min(best, row[j])
 		}
-		if best > most {
+		if best > limit {
 			return false
 		}
 	}
-	return row[len(y)] <= most
+	return row[len(y)] <= limit
 }

@@ -7,37 +7,38 @@ import (
 )
 
 const (
-	// feedbackModels is how many of the best passages tell what a query is
-	// about.
+	// feedbackModels is the number of best passages from which Expand takes terms.
 	feedbackModels = 5
-	// feedbackPower makes those tell less that are not quite as good as the
-	// best: a passage with nine tenths of its score tells a third.
+	// feedbackPower discounts passages that score lower than the best: one with nine
+	// tenths of its score counts a third.
 	feedbackPower = 10
-	// feedbackTerms is how many terms of theirs an engine may choose from.
+	// feedbackTerms is the number of terms that Expand returns, from which an engine
+	// may choose.
 	feedbackTerms = 200
 )
 
-// Expand returns terms for a second search with the same query: those that
-// tell most of the best passages that the first one found. They raise what speaks
-// of the same in other words (pseudo-relevance feedback: the vectors of Rocchio,
-// in Salton, The SMART Retrieval System, 1971, mixed into the query as in RM3,
-// Abdul-Jaleel and others, UMass at TREC 2004). Where one passage fits the query
-// far better than all others, it tells them alone, so that a question with a
-// precise answer keeps it. Candidates come in the engine's order.
+// Expand returns terms for a second search with the same query: the most
+// characteristic ones of the best passages that the first search found. They raise
+// the score of passages on the same subject in other words (pseudo-relevance
+// feedback: the vectors of Rocchio, in Salton, The SMART Retrieval System, 1971,
+// mixed into the query as in RM3, Abdul-Jaleel and others, UMass at TREC 2004). If
+// one passage fits the query far better than all others, its terms count alone, so
+// that a question with a precise answer keeps it. Candidates are in the engine's
+// order.
 func Expand(query string, candidates []Candidate) []Term {
 	if len(candidates) == 0 {
 		return nil
 	}
 	r := newReranking(query, candidates)
-	hits := r.together(candidates)
+	hits := r.proximity(candidates)
 	for i := range r.weights {
-		r.weights[i] = 1 // the engine knows better how rare they are
+		r.weights[i] = 1 // the engine has better statistics of how rare they are
 	}
 	_, _, model := r.model(hits)
 	return r.strongest(model)
 }
 
-// strongest returns the terms of a model that weigh most.
+// strongest returns the terms with the greatest weights in a model.
 func (r *reranking) strongest(model []float64) []Term {
 	var terms []Term
 	for term, t := range r.vocabulary {
@@ -51,8 +52,8 @@ func (r *reranking) strongest(model []float64) []Term {
 	return terms[:min(feedbackTerms, len(terms))]
 }
 
-// model returns the candidates as vectors, how much each of them is part of
-// the model of a good passage, and the model: the sum of the best ones.
+// model returns the candidates as vectors, the share of each in the model of a good
+// passage, and that model: the weighted sum of the best ones.
 func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	vectors = make([]vector, len(r.candidates))
 	model = make([]float64, len(r.vocabulary))
@@ -63,7 +64,7 @@ func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return compareHits(hits[a], hits[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return CompareHits(hits[a], hits[b]) })
 	own = make([]float64, len(hits))
 	for _, i := range order[:min(feedbackModels, len(order))] {
 		if best := hits[order[0]].Score; best > 0 {
@@ -76,26 +77,26 @@ func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	return vectors, own, model
 }
 
-// kinship returns for each candidate how like the best of the others it is:
+// similarity returns for each candidate how similar it is to the best of the others:
 // the cosine between its terms and the sum of theirs.
-func (r *reranking) kinship(hits []Hit) []float64 {
+func (r *reranking) similarity(hits []Hit) []float64 {
 	vectors, own, model := r.model(hits)
 	length := 0.0
 	for _, w := range model {
 		length += w * w
 	}
 	length = math.Sqrt(length)
-	kin := make([]float64, len(hits))
+	similar := make([]float64, len(hits))
 	for i, v := range vectors {
 		dot := -own[i] // a model is not compared with itself
 		for _, d := range v {
 			dot += d.weight * model[d.term]
 		}
 		if length > 0 && len(v) > 0 {
-			kin[i] = max(0, dot) / length
+			similar[i] = max(0, dot) / length
 		}
 	}
-	return kin
+	return similar
 }
 
 // vector is a text as weighted terms, of length 1.
@@ -106,9 +107,9 @@ type dimension struct {
 	weight float64
 }
 
-// vector weighs the terms of title and text, without stop words, in the order
-// of their first appearance. It leaves counts as it was: zero.
-func (r *reranking) vector(c termed, counts []float64) vector {
+// vector returns the weighted terms of title and text, without stop words, in the
+// order of their first appearance. counts is zero before and after.
+func (r *reranking) vector(c termedCandidate, counts []float64) vector {
 	var v vector
 	for _, t := range c.terms[c.title:] {
 		if t == noTerm || r.stop[t] {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestExpandTellsWhatTheBestSpeakOf(t *testing.T) {
+func TestExpandReturnsTermsOfBestPassages(t *testing.T) {
 	all := candidates("wing flutter of an aircraft", "flutter of the tail of an aircraft", "flutter: a heart that beats irregularly")
 	all[2].Score = 5
 	terms := Expand("flutter", all)
@@ -18,7 +18,7 @@ func TestExpandTellsWhatTheBestSpeakOf(t *testing.T) {
 	}
 	for _, stop := range []string{"of", "an", "the"} {
 		if weights[stop] > 0 {
-			t.Errorf("Expand tells the stop word %s", stop)
+			t.Errorf("Expand returns the stop word %s", stop)
 		}
 	}
 	if again := Expand("flutter", all); !slices.Equal(terms, again) {

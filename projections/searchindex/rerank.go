@@ -1,13 +1,13 @@
 package searchindex
 
 import (
-	"cmp"
-	"math"
 	"slices"
+
+	"annals/projections/searchindex/bm25"
 )
 
-// Candidates is how many of an engine's best hits Rerank should be given: on
-// the development collections, more change little.
+// Candidates is how many of an engine's best hits to rerank. On the development
+// collections, more change little.
 const Candidates = 40
 
 // Candidate is a hit with the texts of its passage.
@@ -16,32 +16,31 @@ type Candidate struct {
 	Title, Section, Text string
 }
 
-// How much each sign of a good passage adds to its score, as a share of the
+// The most that each property of a passage adds to its score, as a share of the
 // score of the best hit.
 const (
-	pairShare   = 0.3 // all words that are neighbours in the query are neighbours in it
-	windowShare = 0.4 // all words of the query stand within windowTerms of it
-	kinShare    = 0.2 // it is like the best ones as a whole
-	windowTerms = 12
+	pairShare    = 0.3 // all adjacent words of the query are adjacent in it
+	windowShare  = 0.4 // all words of the query occur within windowTerms terms
+	similarShare = 0.2 // it is fully similar to the best ones
+	windowTerms  = 12
 )
 
-// Rerank orders the best hits of an engine by what it cannot see: whether the
-// words of the query stand together in the passage, as neighbours and in one
-// window, and whether the passage is like those that look best. Candidates come
-// in the engine's order, and all of them are returned, with their new scores.
-// How rare a word is, is judged among the candidates, so that the answer depends
-// on the arguments alone.
+// Rerank orders the best hits of an engine by properties that the engine ignores:
+// whether the words of the query are close together in the passage, adjacent and in
+// one window, and whether the passage is similar to the best ones. Candidates are in
+// the engine's order. All of them are returned, with new scores. Rareness is
+// computed among the candidates, so that the result depends only on the arguments.
 func Rerank(query string, candidates []Candidate) []Hit {
 	if len(candidates) == 0 {
 		return nil
 	}
 	r := newReranking(query, candidates)
-	hits := r.together(candidates)
+	hits := r.proximity(candidates)
 	best := bestScore(candidates)
-	for i, kin := range r.kinship(hits) {
-		hits[i].Score += best * kinShare * kin
+	for i, similarity := range r.similarity(hits) {
+		hits[i].Score += best * similarShare * similarity
 	}
-	slices.SortStableFunc(hits, compareHits)
+	slices.SortStableFunc(hits, CompareHits)
 	return hits
 }
 
@@ -53,14 +52,8 @@ func bestScore(candidates []Candidate) float64 {
 	return best
 }
 
-// compareHits orders the better hit first.
-func compareHits(a, b Hit) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
-}
-
-// together returns the candidates with what they gain by words that stand
-// together.
-func (r *reranking) together(candidates []Candidate) []Hit {
+// proximity returns what each candidate gains by words that are close together.
+func (r *reranking) proximity(candidates []Candidate) []Hit {
 	best := bestScore(candidates)
 	hits := make([]Hit, len(candidates))
 	pairs := r.pairs()
@@ -76,14 +69,14 @@ type reranking struct {
 	vocabulary map[string]int32
 	query      []int32
 	wanted     int32 // terms below this number are the query's
-	candidates []termed
+	candidates []termedCandidate
 	weights    []float64 // by term
 	stop       []bool    // by term
 }
 
-// termed is a candidate in terms: those of its section, title and text, with
-// noTerm between them.
-type termed struct {
+// termedCandidate has the terms of a candidate's section, title and text, with noTerm
+// between them.
+type termedCandidate struct {
 	terms       []int32
 	title, text int // where these begin in terms
 }
@@ -91,16 +84,16 @@ type termed struct {
 const noTerm = -1
 
 func newReranking(query string, candidates []Candidate) *reranking {
-	r := &reranking{vocabulary: make(map[string]int32, 64*len(candidates)), candidates: make([]termed, len(candidates))}
+	r := &reranking{vocabulary: make(map[string]int32, 64*len(candidates)), candidates: make([]termedCandidate, len(candidates))}
 	r.query = r.number(nil, clip(query))
 	r.wanted = int32(len(r.vocabulary))
 	for i, c := range candidates {
 		terms := append(r.number(make([]int32, 0, len(c.Text)/4), c.Section), noTerm)
 		title := len(terms)
 		terms = append(r.number(terms, c.Title), noTerm)
-		r.candidates[i] = termed{r.number(terms, c.Text), title, len(terms)}
+		r.candidates[i] = termedCandidate{r.number(terms, c.Text), title, len(terms)}
 	}
-	r.weigh()
+	r.setWeights()
 	return r
 }
 
@@ -116,8 +109,8 @@ func (r *reranking) number(to []int32, text string) []int32 {
 	return to
 }
 
-// weigh gives every term its weight by its rareness in title and text.
-func (r *reranking) weigh() {
+// setWeights gives every term a weight by its rareness in titles and texts.
+func (r *reranking) setWeights() {
 	found := make([]int, len(r.vocabulary))
 	last := make([]int, len(r.vocabulary))
 	for i, c := range r.candidates {
@@ -131,20 +124,13 @@ func (r *reranking) weigh() {
 	r.weights = make([]float64, len(r.vocabulary))
 	r.stop = make([]bool, len(r.vocabulary))
 	for term, t := range r.vocabulary {
-		r.weights[t] = termWeight(term) * r.rareness(found[t])
+		r.weights[t] = termWeight(term) * bm25.RarenessAmong(found[t], len(r.candidates))
 		r.stop[t] = stopTerms[term]
 	}
 }
 
-// rareness is what BM25 takes for it, as if each candidate stood for three
-// more passages that hold nothing of the query.
-func (r *reranking) rareness(found int) float64 {
-	n, f := 4*float64(len(r.candidates)), float64(found)
-	return math.Log(1 + (n-f+0.5)/(f+0.5))
-}
-
-// pairs returns, for each candidate, the share of the query's neighbours that
-// are neighbours in it.
+// pairs returns, for each candidate, the share of adjacent words of the query that
+// are adjacent in it.
 func (r *reranking) pairs() []float64 {
 	type pair [2]int32
 	number := make(map[pair]int)
@@ -174,7 +160,7 @@ func (r *reranking) pairs() []float64 {
 	}
 	total := 0.0
 	for n, p := range pairs {
-		weight := r.rareness(len(holds[n]))
+		weight := bm25.RarenessAmong(len(holds[n]), len(r.candidates))
 		if r.stop[p[0]] && r.stop[p[1]] {
 			weight *= stopWeight
 		}
@@ -189,8 +175,8 @@ func (r *reranking) pairs() []float64 {
 	return shares
 }
 
-// window returns the greatest share of the query's terms that stand in one
-// window of candidate i's text.
+// window returns the greatest share of the query's terms that occur in one window of
+// candidate i's text.
 func (r *reranking) window(i int) float64 {
 	total := 0.0
 	for _, w := range r.weights[:r.wanted] {
@@ -220,10 +206,9 @@ func (r *reranking) window(i int) float64 {
 	return best / total
 }
 
-// Spread picks, of hits in order, up to limit ones to show: the first half as
-// they are, then those of documents that are not shown yet, and others only
-// when there are no more of these. They stay in order. document tells a hit's
-// document.
+// Spread selects up to limit hits to show: the first half, then the best of
+// documents that are not shown yet, and others only if there are too few of these.
+// Hits stay in order.
 func Spread(hits []Hit, limit int, document func(Hit) string) []Hit {
 	if len(hits) <= limit {
 		return hits

@@ -46,9 +46,9 @@ func TestRerank(t *testing.T) {
 	}
 }
 
-// TestRerankKinship has a candidate that shares the subject of the best ones
+// TestRerankRaisesSimilarPassages has a candidate that shares the subject of the best ones
 // without sharing more words with the query.
-func TestRerankKinship(t *testing.T) {
+func TestRerankRaisesSimilarPassages(t *testing.T) {
 	all := candidates("wing flutter of aircraft at high speed", "flutter of an aircraft wing at supersonic speed", "flutter: a heart that beats irregularly", "flutter: supersonic aircraft speed")
 	for i := range all {
 		all[i].Score -= float64(i) / 100

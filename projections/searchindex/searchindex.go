@@ -1,12 +1,15 @@
-// Package searchindex is the port to the engines that find passages: what
-// they are given, what they are asked, and what they promise. Engines live in
-// folders below it, and searchindextest holds the one suite that each of them
-// passes. It also holds what engines and those who ask them share: how a text
-// becomes terms (Terms, QueryTerms), and what is done with the best hits once
-// their texts are at hand (Expand, Rerank, Spread). It may import events.
+// Package searchindex is the port to the search engines, which find passages. Engine
+// is one index, Store keeps the indexes of a service, and Kind describes an engine
+// to the programs that offer it. Engines are in packages below it, and
+// searchindextest is the test suite that each of them passes.
+//
+// It also has functions that engines and queries share: Terms and QueryTerms split a
+// text into terms, and Expand, Rerank and Spread work on the best hits and their
+// texts. It may import events and projections/searchindex/bm25.
 package searchindex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -24,29 +27,26 @@ type Passage struct {
 	Text     string
 }
 
-// Batch is a change of the index. It is applied in one step, together with
-// the position in the log that it brings the index to: first the deletions,
-// then the passages to put. A passage whose id the index holds is replaced;
-// an id that it does not hold is deleted without complaint.
+// Batch is a change of the index, which is applied in one step with the new
+// position: first the deletions, then the passages to put. Putting a passage
+// replaces one with the same id. Deleting an unknown id is not an error.
 type Batch struct {
 	Put      []Passage
 	Delete   []string // ids
 	Position events.Position
 }
 
-// Query asks for passages. Fields that are empty do not limit, except
-// Granted.
+// Query selects passages. Empty fields do not limit it, except Granted.
 type Query struct {
 	Text string
-	// More are further terms, which raise a passage that Text finds, in
-	// engines that can weigh terms. Those count that are strongest by their
-	// weight and their rareness in what the caller may read, and together for
-	// MoreShare of all that is looked for.
+	// More are further terms, which raise the score of passages that Text finds.
+	// Engines use those with the greatest weight and rareness in the passages that
+	// the caller may read. Together they have bm25.MoreShare of the total weight.
 	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
-	Granted  []string // ids of folders granted to the caller; none and !All: no hits
-	Folders  []string // ids of folders: in or below one of these; none: everywhere
-	Inside   bool     // Folders are all in or below Granted ones: an engine need not filter by these too
+	Granted  []string // ids of folders granted to the caller; empty without All means no hits
+	Folders  []string // search in or below one of these folders, by id; empty means everywhere
+	Inside   bool     // Folders are all in or below Granted ones, which need no filter then
 	Document string   // uuid as text
 	Tags     []string // all of them are wanted, unless AnyTag
 	AnyTag   bool     // one of Tags is enough
@@ -54,72 +54,75 @@ type Query struct {
 	Offset   int      // at most MaxOffset
 }
 
-// Bounds of a query. A greater limit or offset is an error.
+// Bounds of a query: a greater limit or offset is an error.
 const (
 	MaxLimit  = 1_000
 	MaxOffset = 10_000
 )
 
-// MoreShare is how much the terms of Query.More weigh, of all terms.
-const MoreShare = 0.3
-
-// Hit is a passage that was found. Scores are positive and compare within
-// the answer to one query only.
+// Hit is a passage that was found. Scores are positive, and compare within the
+// hits of one query only.
 type Hit struct {
 	ID    string
 	Score float64
 }
 
-// ErrDamaged is in the tree of an error of an index that is not as it was
-// written, and has to be built again.
+// CompareHits orders the better hit first, and equal ones by id.
+func CompareHits(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+}
+
+// ErrDamaged is wrapped by errors that mean that an index is corrupt and has to be
+// rebuilt.
 var ErrDamaged = errors.New("it is damaged")
 
 // Engine keeps passages and finds them.
 //
-// What it finds depends on the passages it holds alone: two engines of one
-// kind that were brought to the same passages, in whatever batches, give the
-// same ids in the same order, with scores that differ by less than 1e-6.
+// What it finds depends only on its passages: two engines of one kind with the same
+// passages, in any batches, return the same ids in the same order, with scores that
+// differ by less than 1e-6.
 //
-// Filters act before ranking. What a score is made of, such as how rare a word
-// is, is counted among the passages that the caller may read (All or Granted), or
-// some of them, and no others: neither scores nor order depend on what he may
-// not. Document and Tags do not change a score; Folders do so only where an
-// engine finds it too dear to count in all that is granted.
+// Filters act before ranking. The statistics behind a score, such as how rare a word
+// is, are those of passages that the caller may read (All or Granted): neither
+// scores nor order depend on others. Document and Tags do not change a score.
+// Folders change it only if counting in all granted folders is too expensive for the
+// engine.
 //
-// All methods may be called at the same time, except that calls of Apply are
-// made one after another and Close is the last.
+// Methods may be called concurrently, except that there is one call of Apply at a
+// time, and no call after Close.
 type Engine interface {
-	// Apply makes the change durable before it returns: searches see all of
-	// it from then on, and none of it before or after an error.
+	// Apply makes the change durable before it returns. Searches see all of it from
+	// then on, and none of it before that or after an error.
 	Apply(ctx context.Context, b Batch) error
 	// Position returns the position of the last batch, 0 for a new index.
 	Position(ctx context.Context) (events.Position, error)
 	// Count returns the number of passages.
 	Count(ctx context.Context) (passages uint64, err error)
-	// Each calls fn with the id of every passage, in no order, until an error
-	// of fn's, which it returns.
+	// Each calls fn with the id of every passage, in no order. It stops at the first
+	// error of fn and returns it.
 	Each(ctx context.Context, fn func(id string) error) error
 	// Search returns the best passages first; ties are broken by id.
 	Search(ctx context.Context, q Query) ([]Hit, error)
 	Close() error
 }
 
-// Filler is an Engine that takes much at once faster than batch after batch.
+// Filler is an Engine that applies many changes at once faster than batch by batch.
 type Filler interface {
 	Engine
-	// Fill is Apply without a position, of a change that counts once Settle has
-	// returned nil: searches may see it before. It is called as Apply is.
+	// Fill is like Apply, but without a position. The change is durable once Settle
+	// has returned nil, though searches may see it before. Like Apply, it is not
+	// called concurrently.
 	Fill(ctx context.Context, b Batch) error
-	// Settle makes all durable that Fill was given since the last call, and moves
-	// the position. After an error of either all of that is to be given again,
-	// and the position is as it was.
+	// Settle makes the changes since its last call durable and moves the position.
+	// After an error of either method the changes have to be filled again, and the
+	// position is unchanged.
 	Settle(ctx context.Context, p events.Position) error
 }
 
-// Remote is an Engine on a server that may be away.
+// Remote is an Engine on a server.
 type Remote interface {
 	Engine
-	// Away returns an error of kind fault.Unavailable while the server is known
-	// not to answer. A search is that error at once then.
-	Away() error
+	// Unreachable returns an error of kind fault.Unavailable while the server does
+	// not respond. A search then fails at once with that error.
+	Unreachable() error
 }

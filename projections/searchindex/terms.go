@@ -15,13 +15,13 @@ import (
 const maxTerm = 64
 
 // Terms returns the terms of a text in order: its words, folded (case, width,
-// diacritics) and, where they are written in plain Latin letters, stemmed as
-// English ones. Characters of scripts that are written without spaces between
-// words give one term each and one for each pair of neighbours.
+// diacritics) and, if they are plain Latin letters, stemmed as English. In scripts
+// without spaces between words each character is a term, and so is each pair of
+// adjacent characters.
 func Terms(text string) []string { return appendTerms(make([]string, 0, len(text)/6), text, true) }
 
-// queryTerms is Terms for a query: pairs of neighbours stand for their
-// characters.
+// queryTerms is like Terms, but for a query: it returns pairs of adjacent characters
+// instead of the characters.
 func queryTerms(text string) []string { return appendTerms(nil, text, false) }
 
 func appendTerms(terms []string, text string, single bool) []string {
@@ -56,9 +56,9 @@ var wordByte = func() (is [utf8.RuneSelf]bool) {
 	return is
 }()
 
-// wordEnd returns the end of the word that begins at offset i, or i if none
-// does, and whether it is made of ASCII alone. A full stop or comma between
-// digits and an apostrophe between letters are inside a word.
+// wordEnd returns the end of the word that begins at offset i, or i if none does,
+// and whether it is only ASCII. A full stop or comma between digits and an
+// apostrophe between letters are inside a word.
 func wordEnd(text string, i int) (end int, plain bool) {
 	plain = true
 	for i < len(text) {
@@ -82,7 +82,7 @@ func wordEnd(text string, i int) (end int, plain bool) {
 	return i, plain
 }
 
-// joins reports whether the mark at offset i holds a word together.
+// joins reports whether the punctuation at offset i is inside a word.
 func joins(text string, i int) bool {
 	if i == 0 || i+1 >= len(text) || text[i-1] >= utf8.RuneSelf || text[i+1] >= utf8.RuneSelf {
 		return false
@@ -97,8 +97,8 @@ func joins(text string, i int) bool {
 	return false
 }
 
-// syllabic reports whether a character is looked up by itself and by pairs:
-// those of Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer.
+// syllabic reports whether a character is indexed by itself and in pairs: those of
+// Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer.
 func syllabic(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Khmer)
@@ -126,8 +126,8 @@ func appendSyllables(terms []string, text string, i int, single bool) (int, []st
 	return i, terms
 }
 
-// stems remembers the terms of words, since texts repeat theirs: a cache of
-// fixed size in which a newer word takes the place of an older one.
+// stems caches the terms of words, because texts repeat their words. Its size is
+// fixed: a newer word replaces an older one.
 var (
 	stems    [1 << 15]atomic.Pointer[stemmed]
 	stemSeed = maphash.MakeSeed()
@@ -170,13 +170,12 @@ func makeTerm(word string, plain bool) string {
 	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
 }
 
-// unmarked are letters with a mark that Unicode does not take apart.
+// unmarked replaces letters that Unicode does not decompose.
 var unmarked = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o",
 	"đ", "d", "Đ", "d", "ł", "l", "Ł", "l", "ı", "i", "’", "'", "ς", "σ")
 
-// fold takes width, ligatures and diacritics away. Marks of other kinds,
-// such as the vowels of Indic scripts, stay. A character that stands for several
-// words becomes one term.
+// fold removes width, ligatures and diacritics. Other marks, such as the vowels of
+// Indic scripts, stay. A character that represents several words becomes one term.
 func fold(word string) (folded string, plain bool) {
 	plain = true
 	folded = strings.Map(func(r rune) rune {

@@ -1,12 +1,12 @@
-// Package accesslog keeps who signed in, who was refused, and who read what:
-// what is no change, and therefore no event of the log. It is kept for a while
-// and forgotten then.
+// Package accesslog records sign-ins, refused requests and reads. They are not events
+// of the log, because they change nothing. Records are deleted after a retention
+// period.
 //
-// Recording costs its caller a map's lookup. What is alike within a minute is
-// one record with a count, so that a flood takes little room, and records are
-// written in batches, twice a second.
+// Recording costs the caller a map lookup. Equal accesses within a minute become one
+// record with a count, so a flood of requests takes little space. Records are written
+// in batches, twice a second.
 //
-// It imports events, events/fault and events/postgres.
+// It imports events, events/fault and events/sqldb.
 package accesslog
 
 import (
@@ -20,53 +20,51 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kind names what happened, as the audit trail's types do.
+// Kind is the kind of access, named like the types of events in the audit trail.
 type Kind string
 
-// The kinds that this package knows of. Those of the sign-in come beside them, by
-// names that the sign-in gives.
+// Kinds of access. Package http/signin defines further ones.
 const (
-	Read         Kind = "DocumentRead"        // its text, or a part of it
-	ReadByAdmin  Kind = "DocumentReadByAdmin" // by one who may as an administrator alone
+	Read         Kind = "DocumentRead"        // the text, or a part of it
+	ReadByAdmin  Kind = "DocumentReadByAdmin" // a read that only the administrator role allowed
 	Exported     Kind = "DocumentExported"    // the original, or all of the text, as a file
-	Denied       Kind = "AccessDenied"        // 403; or 404, of a thing that there is
+	Denied       Kind = "AccessDenied"        // 403, or 404 of a thing that exists
 	TokenRefused Kind = "TokenRefused"        // no token, or one that is not valid
 	BackedUp     Kind = "BackupMade"
-	Lost         Kind = "RecordsLost" // too many at once, or the store did not answer
+	Lost         Kind = "RecordsLost" // too many at once, or the store was unavailable
 )
 
-// Access is something that happened.
+// Access is one access to record.
 type Access struct {
 	Kind Kind
-	// User is who did it; the zero value where that is not known. Of a Read his
-	// grants decide whether it is an administrator's.
+	// User is the acting user, the zero value if unknown. For a Read, the user's
+	// grants decide whether it becomes a ReadByAdmin.
 	User        events.User
 	Via         string // the part of the program that was called
 	Correlation string // the request
 	Address     string // the client's
-	// Thing is what it is about: document-ID, folder-ID or job-ID, or nothing.
-	// Where it lies and what it is called is looked up when the record is written.
+	// Thing was accessed: document-ID, folder-ID, job-ID, or "". Its folder and name
+	// are looked up when the record is written.
 	Thing string
-	// Place is whose matter it is, where it is about no thing: a principal.
+	// Place is the principal concerned, if Thing is empty.
 	Place events.Principal
-	Name  string // of what it is about, where it is about no thing
-	// Detail is a part of a sentence. It holds no secret and nothing of what was
-	// asked for.
+	Name  string // the name to record, if Thing is empty
+	// Detail is part of a sentence. It must not contain secrets or parts of a query.
 	Detail string
 }
 
-// Found is where a thing is.
+// Found is the location and name of a thing.
 type Found struct {
-	Place     string // id of the folder that it lies in, or that it is; the principal whose job it is
+	Place     string // id of its folder, or of the folder itself; for a job, its owner
 	PlaceName string
 	Name      string
 }
 
-// Record is what was kept of accesses that are alike.
+// Record is the record of one or more equal accesses.
 type Record struct {
 	Mark
 	ID          uuid.UUID
-	Last        time.Time // of the latest of them; Mark has the first
+	Last        time.Time // time of the latest one; Mark has that of the first
 	Count       int
 	Kind        Kind
 	Actor       events.Principal
@@ -80,13 +78,13 @@ type Record struct {
 	Detail      string
 }
 
-// Mark is the place of a record: by time, then by number.
+// Mark is the position of a record, ordered by time, then by number.
 type Mark struct {
 	Time int64 // Unix microseconds
 	Seq  int64
 }
 
-// Words says what was done, in a sentence that the actor's name is to begin.
+// Words describes the access in a sentence whose subject is the actor.
 func (r Record) Words() string {
 	what := "the thing"
 	if kind, _, ok := strings.Cut(r.Thing, "-"); ok {
@@ -114,7 +112,7 @@ func (r Record) Words() string {
 	case BackedUp:
 		said = "made a backup"
 	case Lost:
-		return fmt.Sprintf("%d records of access were lost, since more came than could be written", r.Count)
+		return fmt.Sprintf("%d records of access were lost, because more came in than could be written", r.Count)
 	default:
 		said = r.signInWords()
 	}
@@ -127,7 +125,7 @@ func (r Record) Words() string {
 	return said
 }
 
-// sentences are those of the sign-in, with the account's name in place of %s.
+// sentences describe the kinds of http/signin; %s is the account's name.
 var sentences = map[Kind]string{
 	"SignedIn":          "signed in",
 	"SignInFailed":      "failed to sign in as %s",
@@ -154,7 +152,7 @@ var sentences = map[Kind]string{
 }
 
 func (r Record) signInWords() string {
-	name := "an account that there is not"
+	name := "an account that does not exist"
 	if r.Name != "" {
 		name = strconv.Quote(r.Name)
 	}
@@ -168,7 +166,7 @@ func (r Record) signInWords() string {
 	return said
 }
 
-// KindOf makes a kind of words: "signed in" is SignedIn.
+// KindOf converts words to a kind: "signed in" becomes SignedIn.
 func KindOf(said string) Kind {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return r == ' ' || r == '-' }) {
@@ -177,7 +175,7 @@ func KindOf(said string) Kind {
 	return Kind(b.String())
 }
 
-// words is the inverse of KindOf, as far as it can be.
+// words is an approximate inverse of KindOf.
 func words(k Kind) string {
 	var b strings.Builder
 	for i, r := range string(k) {
@@ -189,15 +187,16 @@ func words(k Kind) string {
 	return strings.ToLower(b.String())
 }
 
-// Reads is which reads are kept. Exports are, and what administrators read of
-// what is others', unless None.
+// Reads selects the reads to record. Unless None is set, exports and reads by
+// administrators without a grant are always recorded.
 type Reads struct {
 	None bool
-	// Every keeps one of so many other reads: 1 keeps all, 0 none.
+	// Every is the sampling interval for other reads: n records one of n reads, 1
+	// all, 0 none.
 	Every int
 }
 
-// ParseReads reads none, admins, sample:N or all.
+// ParseReads parses none, admins, sample:N or all.
 func ParseReads(text string) (Reads, error) {
 	switch text {
 	case "none":
@@ -212,5 +211,5 @@ func ParseReads(text string) (Reads, error) {
 			return Reads{Every: every}, nil
 		}
 	}
-	return Reads{}, fmt.Errorf("%q is none of none, admins, sample:N (one of N reads) and all", text)
+	return Reads{}, fmt.Errorf("%q: want none, admins, sample:N (one of N reads) or all", text)
 }

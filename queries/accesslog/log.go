@@ -17,43 +17,43 @@ import (
 	"github.com/google/uuid"
 )
 
-// Bounds on what waits to be written.
+// Bounds on records that wait to be written.
 const (
-	pause     = 500 * time.Millisecond // between writes: what kill -9 may lose
-	alike     = time.Minute            // in which what is alike is one record
-	mostKept  = 20_000                 // records that wait, or may still count more
+	pause     = 500 * time.Millisecond // between writes; kill -9 may lose these records
+	window    = time.Minute            // equal accesses within it are one record
+	mostKept  = 20_000                 // records that wait or may still be counted up
 	mostEach  = 4_000                  // of those, from one user or address
-	mostTexts = 512                    // bytes of each text
+	mostTexts = 512                    // bytes of each string
 )
 
-// A user or address gets so many records a minute; what comes beyond is counted
-// in one. Reads that are to be kept whole have a bound of their own.
+// Records per minute for one user or address; further accesses are counted in a single
+// record. If all reads are recorded, reads have a separate limit.
 const (
 	eachMinute      = 120
 	readsEachMinute = 6_000
 )
 
-// Options are what a Log is made of.
+// Options configure a Log.
 type Options struct {
 	Reads     Reads
-	Retention time.Duration // until a record is forgotten; 0: never
-	Bytes     int64         // of all records, about; the oldest go first; 0: no bound
-	// Find looks up where things are. What is not among them does not exist. It
-	// may be nil.
+	Retention time.Duration // after which records are deleted; 0 means never
+	Bytes     int64         // approximate size of all records, the oldest are deleted first; 0 means unlimited
+	// Find looks up the location of things. Things missing from its result do not
+	// exist. It may be nil.
 	Find func(ctx context.Context, things []string) (map[string]Found, error)
-	// Granted reports whether a user may read what is in a folder otherwise than as
-	// an administrator. It may be nil.
+	// Granted reports whether a user may read the contents of a folder by a grant, not
+	// just as an administrator. It may be nil.
 	Granted func(ctx context.Context, user events.User, folder string) (bool, error)
-	Lost    func(n int) // is called with the number of records that were lost; may be nil
+	Lost    func(n int) // called with the number of lost records; may be nil
 	Logger  *slog.Logger
 	Now     func() time.Time // time.Now if nil
 }
 
-// Log keeps records. Its methods may be called from several goroutines.
+// Log keeps records. Its methods are safe for concurrent use.
 type Log struct {
 	Options
 	store *store
-	nth   atomic.Int64 // of the reads that may be sampled
+	nth   atomic.Int64 // counts the reads that may be sampled
 
 	mu      sync.Mutex
 	kept    map[key]*entry
@@ -62,7 +62,7 @@ type Log struct {
 	spent   map[string]*budget
 	closing bool
 
-	writing sync.Mutex // one write at a time
+	writing sync.Mutex // serializes writes
 	swept   time.Time
 	written int // since then
 
@@ -70,34 +70,34 @@ type Log struct {
 	ended chan struct{}
 }
 
-// key is what accesses have in common that are one record.
+// key identifies the accesses that share a record.
 type key struct {
 	kind                              Kind
 	actor                             events.Principal
 	via, address, thing, name, detail string
 }
 
-// entry is a record that waits, or that may still count more.
+// entry is a record that waits or may still be counted up.
 type entry struct {
 	key
 	source   string
 	user     events.User
 	record   Record
-	counted  int // as it is written
+	counted  int // the count last written
 	resolved bool
-	charged  bool // to its source
+	charged  bool // to its source's budget
 	dropped  bool
-	number   int64 // in the store; 0: not there yet
+	number   int64 // in the store; 0 means not yet written
 }
 
 // budget is how many records of a source were written in a minute.
 type budget struct {
 	since        time.Time
 	reads, other int
-	beyond       map[Kind]*entry // what was too much, one record of each kind
+	beyond       map[Kind]*entry // one record of each kind for accesses beyond the budget
 }
 
-// begin starts what writes and forgets.
+// begin starts the goroutine that writes and deletes records.
 func begin(s *store, o Options) *Log {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -129,13 +129,13 @@ func (l *Log) run(ctx context.Context) {
 		}
 		cancel()
 		if err != nil && ctx.Err() == nil && !failing {
-			l.Logger.Error("records of access cannot be written; they wait, and are lost when there are too many", "error", err)
+			l.Logger.Error("records of access cannot be written; they are kept in memory, and lost if there are too many", "error", err)
 		}
 		failing = err != nil
 	}
 }
 
-// Close writes what waits and closes the store.
+// Close writes the pending records and closes the store.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	l.closing = true
@@ -152,7 +152,7 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.store.Close())
 }
 
-// giveUp leaves open where things are that could not be looked up.
+// giveUp stops looking up folders and leaves them empty.
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *Log) giveUp() {
 	}
 }
 
-// Record notes an access. It does not wait for anything.
+// Record notes an access. It does not block.
 func (l *Log) Record(a Access) {
 	if l == nil || !l.wanted(a) {
 		return
@@ -173,7 +173,7 @@ func (l *Log) Record(a Access) {
 	if l.closing {
 		return
 	}
-	if e := l.kept[k]; e != nil && now.Sub(time.UnixMicro(e.record.Time)) < alike {
+	if e := l.kept[k]; e != nil && now.Sub(time.UnixMicro(e.record.Time)) < window {
 		e.record.Count++
 		e.record.Last = now
 		return
@@ -183,9 +183,9 @@ func (l *Log) Record(a Access) {
 		l.lost++
 		return
 	}
-	if before := l.kept[k]; before != nil { // a minute is over, and it may not be written yet
+	if before := l.kept[k]; before != nil { // its minute is over, but it may not be written yet
 		before.key.name += "\x00" + uuid.NewString()
-		l.kept[before.key] = before // and its old key is the new record's
+		l.kept[before.key] = before // its old key belongs to the new record
 	}
 	l.each[source]++
 	l.kept[k] = &entry{
@@ -197,7 +197,7 @@ func (l *Log) Record(a Access) {
 	}
 }
 
-// wanted reports whether an access is kept, as far as that is known at once.
+// wanted reports whether to keep an access, before its thing was looked up.
 func (l *Log) wanted(a Access) bool {
 	switch {
 	case a.Kind == Exported:
@@ -205,7 +205,7 @@ func (l *Log) wanted(a Access) bool {
 	case a.Kind != Read:
 		return true
 	case a.User.Admin:
-		return !l.Reads.None // whether he may otherwise is found out later
+		return !l.Reads.None // whether a grant allows it is looked up later
 	}
 	return l.sampled()
 }
@@ -215,7 +215,7 @@ func (l *Log) sampled() bool {
 	return every > 0 && l.nth.Add(1)%every == 0
 }
 
-// short cuts a text that may come from outside.
+// short truncates a string, which may be untrusted.
 func short(s string) string {
 	if len(s) <= mostTexts {
 		return s
@@ -227,12 +227,12 @@ func short(s string) string {
 	return s + "…"
 }
 
-// flush writes what is new.
+// flush writes new and changed records.
 func (l *Log) flush(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	now := l.Now()
-	// What cannot be looked up yet keeps nothing else waiting.
+	// Entries that cannot be looked up yet must not delay the others.
 	unresolved := l.resolve(ctx, l.waiting(now))
 	rows := l.chosen(now)
 	if err := l.store.write(ctx, rows); err != nil {
@@ -243,7 +243,7 @@ func (l *Log) flush(ctx context.Context) error {
 	return unresolved
 }
 
-// waiting returns what is to be looked up, and makes a record of what was lost.
+// waiting returns the records to look up, and adds a record if any were lost.
 func (l *Log) waiting(now time.Time) (unresolved []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,8 +269,7 @@ func (l *Log) waiting(now time.Time) (unresolved []*entry) {
 	return unresolved
 }
 
-// resolve looks up what records are about. What does not exist was denied to
-// nobody.
+// resolve looks up the things accessed. It drops denials of things that do not exist.
 func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
 	const most = 1000 // at once
 	things := make([]string, len(unresolved))
@@ -295,14 +294,15 @@ func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
 	return nil
 }
 
-// place fills in where a record's thing is, and what follows from that.
+// place fills in the location and name of a record's thing, and adjusts the record's
+// kind and detail accordingly.
 func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error {
 	f, ok := found[e.thing]
 	kind, drop := e.kind, false
 	switch {
 	case !ok && e.kind == Denied:
 		drop = true
-	case !ok && e.kind == Read && e.user.Admin: // a summary, say, which nobody wrote
+	case !ok && e.kind == Read && e.user.Admin: // such as a summary, which nobody owns
 		drop = !l.sampled()
 	}
 	detail := e.record.Detail
@@ -331,15 +331,15 @@ func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error
 	return nil
 }
 
-// row is a record as it is to be written.
+// row is a record to write.
 type row struct {
 	entry  *entry
-	number int64 // in the store; 0: it is to be added
+	number int64 // in the store; 0 means not yet written
 	Record
 }
 
-// chosen returns what is to be written: of a source that has had its part, the
-// rest counts in one record.
+// chosen returns the rows to write. Accesses beyond the budget of their source are
+// counted in one record.
 func (l *Log) chosen(now time.Time) (rows []row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -357,14 +357,14 @@ func (l *Log) chosen(now time.Time) (rows []row) {
 	return rows
 }
 
-// charge takes a new record from what its source may have in a minute.
+// charge deducts a new record from its source's budget for the minute.
 func (l *Log) charge(e *entry, now time.Time) {
 	e.charged = true
 	if e.source == "" {
 		return
 	}
 	b := l.spent[e.source]
-	if b == nil || now.Sub(b.since) >= alike {
+	if b == nil || now.Sub(b.since) >= window {
 		b = &budget{since: now, beyond: map[Kind]*entry{}}
 		l.spent[e.source] = b
 	}
@@ -389,7 +389,7 @@ func (l *Log) charge(e *entry, now time.Time) {
 	e.dropped = true
 }
 
-// settle notes what was written, and forgets what is over.
+// settle marks entries as written and drops those that are complete.
 func (l *Log) settle(rows []row, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -397,9 +397,9 @@ func (l *Log) settle(rows []row, now time.Time) {
 		r.entry.number, r.entry.counted = r.number, r.Count
 	}
 	for k, e := range l.kept {
-		// What is dropped makes room at once: else a flood of it would hide what
-		// comes after it.
-		if e.dropped || e.counted == e.record.Count && now.Sub(time.UnixMicro(e.record.Time)) >= alike {
+		// Dropped entries are removed at once, which frees their budget: otherwise a
+		// flood of them would hide later accesses.
+		if e.dropped || e.counted == e.record.Count && now.Sub(time.UnixMicro(e.record.Time)) >= window {
 			delete(l.kept, k)
 			if e.source != "" {
 				if l.each[e.source]--; l.each[e.source] <= 0 {
@@ -409,7 +409,7 @@ func (l *Log) settle(rows []row, now time.Time) {
 		}
 	}
 	for source, b := range l.spent {
-		if now.Sub(b.since) >= alike {
+		if now.Sub(b.since) >= window {
 			delete(l.spent, source)
 		}
 	}

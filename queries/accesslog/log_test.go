@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"time"
 
 	"annals/events"
-	"annals/events/postgres"
-	"annals/events/postgres/postgrestest"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
 )
 
 // onEngines runs a test on a file and, where there is a server, on PostgreSQL.
@@ -29,7 +30,7 @@ func onEngines(t *testing.T, run func(t *testing.T, open func(Options) *Log)) {
 		})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		d, err := postgres.Parse(postgrestest.URL(t))
+		d, err := sqldb.ParsePostgres(postgrestest.URL(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,9 +68,7 @@ func places(o Options) Options {
 
 func all(t *testing.T, l *Log, f Filter) []Record {
 	t.Helper()
-	if f.Limit == 0 {
-		f.Limit = 100_000
-	}
+	f.Limit = cmp.Or(f.Limit, 100_000)
 	if f.Places == nil {
 		f.Everywhere = true
 	}
@@ -80,7 +79,7 @@ func all(t *testing.T, l *Log, f Filter) []Record {
 	return records
 }
 
-func TestWhichAccessesAreKept(t *testing.T) {
+func TestReads(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		for reads, want := range map[string]string{
 			"none":     "AccessDenied SignInFailed",
@@ -166,7 +165,7 @@ func TestRecordsSurviveAndArePaged(t *testing.T) {
 	})
 }
 
-func TestAlikeIsOneRecordForAMinute(t *testing.T) {
+func TestEqualAccessesShareRecord(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		var mu sync.Mutex
 		now := time.Now()
@@ -216,7 +215,7 @@ func TestAFloodStaysBounded(t *testing.T) {
 			t.Errorf("%d records: %v", len(got), by)
 		}
 		if counted+gone != 60_000 || gone == 0 || gone != lost {
-			t.Errorf("%d are counted and %d told to be lost (%d by the metric), of 60000", counted, gone, lost)
+			t.Errorf("%d are counted and %d reported lost (%d by the metric), of 60000", counted, gone, lost)
 		}
 	})
 }
@@ -249,7 +248,7 @@ func TestAFloodOfSeveralKindsStaysBounded(t *testing.T) {
 
 // What could not be written is written once the store answers, and what had to
 // be dropped meanwhile is a record.
-func TestNothingIsLostSilently(t *testing.T) {
+func TestLostRecordsAreCounted(t *testing.T) {
 	var mu sync.Mutex
 	away := true
 	o := places(Options{})
@@ -365,7 +364,7 @@ func TestRecordsAreWrittenSoon(t *testing.T) {
 	}
 }
 
-func TestRecordsMayComeFromEverywhereAtOnce(t *testing.T) {
+func TestConcurrentRecords(t *testing.T) {
 	l, err := Open(t.Context(), filepath.Join(t.TempDir(), File), places(Options{}))
 	if err != nil {
 		t.Fatal(err)

@@ -2,46 +2,36 @@ package accesslog
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
-
-	_ "modernc.org/sqlite" // the engine of the file
 
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/postgres"
+	"annals/events/sqldb"
+
+	_ "modernc.org/sqlite" // the engine of the file
 )
 
 // File is the name of the store in the data folder.
 const File = "access.db"
 
-// schema is the end of the name of the store's schema in PostgreSQL.
+// schema is the suffix of the name of the store's schema in PostgreSQL.
 const schema = "access"
 
 //go:embed sql
 var scripts embed.FS
 
-// store is where records are kept. Both engines know its statements, but for
-// what is named here.
+// store keeps records in a database.
 type store struct {
-	*sql.DB
-	among string                      // whether a place is in a list in JSON, %d
-	text  func(string) string         // as it can be kept
-	told  func(error) error           // gives an error its kind
-	again func(error) bool            // whether to try once more
-	after func(context.Context) error // a deletion
+	*sqldb.DB
+	among string // SQL condition: the place is in a JSON list, parameter %d
 }
 
-// Open opens the records in a file, which only its owner may read, and makes it
-// where it is missing.
+// Open opens the records in a file. It creates the file, readable only by its owner, if
+// it does not exist.
 func Open(ctx context.Context, path string, o Options) (*Log, error) {
 	s, err := openFile(ctx, path)
 	if err != nil {
@@ -51,74 +41,48 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 }
 
 func openFile(ctx context.Context, path string) (*store, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := sqldb.MakePrivate(path); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o600), f.Close())
-	}
+	db, err := sqldb.SQLite{
+		Path: path, Connections: 4, Immediate: true,
+		Pragmas: []string{"auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(NORMAL)"},
+	}.OpenDB()
 	if err != nil {
 		return nil, err
 	}
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
+	if err := setup(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
-	query := url.Values{"_pragma": {"busy_timeout(10000)", "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(absolute), RawQuery: query.Encode()}).String())
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(4)
-	s := &store{
-		DB: db, among: `place IN (SELECT value FROM json_each($%d))`,
-		text: func(text string) string { return text }, told: func(err error) error { return err }, again: func(error) bool { return false },
-		after: func(ctx context.Context) error {
-			_, err := db.ExecContext(ctx, `PRAGMA incremental_vacuum(2000)`)
-			return err
-		},
-	}
-	script, err := scripts.ReadFile("sql/sqlite.sql")
-	for tries := 0; err == nil; tries++ { // a new file may be found locked, whatever the timeout
-		if _, err = db.ExecContext(ctx, string(script)); err == nil {
-			return s, nil
-		}
-		if tries < 100 && strings.Contains(err.Error(), "SQLITE_BUSY") && ctx.Err() == nil {
-			time.Sleep(20 * time.Millisecond)
-			err = nil
-		}
-	}
-	return nil, errors.Join(err, db.Close())
+	return &store{db, `place IN (SELECT value FROM json_each($%d))`}, nil
 }
 
-// OpenShared opens the records in a database that several nodes share, and makes
-// them where they are missing.
-func OpenShared(ctx context.Context, d *postgres.Database, o Options) (*Log, error) {
-	db := d.Open(schema, 4, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
-	s := &store{
-		// Which is no join, so that a list of any length is hashed once.
-		DB: db, among: `(place IN (SELECT jsonb_array_elements_text($%d::text::jsonb))) IS TRUE`,
-		text: func(text string) string {
-			return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
-		},
-		told: postgres.Told, again: postgres.Again, after: func(context.Context) error { return nil },
+func setup(ctx context.Context, db *sqldb.DB) error {
+	dialect := db.Dialect()
+	dialect.ByteOrder = true
+	script, err := dialect.Script(scripts, "sql", "accesses")
+	if err != nil {
+		return err
 	}
-	script, err := scripts.ReadFile("sql/postgres.sql")
-	if err == nil {
-		var there bool // so that no right to make tables is needed then
-		err = postgres.Told(db.QueryRowContext(ctx, `SELECT to_regclass('accesses') IS NOT NULL`).Scan(&there))
-		if err == nil && !there {
-			err = d.Setup(ctx, db, schema, string(script))
-		}
+	return db.Setup(ctx, script)
+}
+
+// OpenShared opens the records in a database that several nodes share, and creates the
+// tables if they do not exist.
+func OpenShared(ctx context.Context, d *sqldb.Postgres, o Options) (*Log, error) {
+	db := d.OpenDB(schema, 4, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
+	there, err := db.HasTable(ctx, "accesses") // an existing table needs no right to create tables
+	if err == nil && !there {
+		err = setup(ctx, db)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the records of access in %s: %w", d, errors.Join(err, db.Close()))
 	}
-	return begin(s, o), nil
+	// Not a join: a list of any length is hashed once.
+	return begin(&store{db, `(place IN (SELECT jsonb_array_elements_text($%d::text::jsonb))) IS TRUE`}, o), nil
 }
 
-// overhead is about what a record takes besides its texts, with its indexes.
+// overhead is the approximate size of a record and its index entries without strings.
 const overhead = 400
 
 const (
@@ -127,53 +91,15 @@ const (
 	recount = `UPDATE accesses SET last = $1, count = $2 WHERE seq = $3`
 )
 
-// write adds rows, and counts on in those that are there; it sets the numbers of
-// those added.
-func (s *store) write(ctx context.Context, rows []row) (err error) {
+// write inserts new rows and updates the counts of existing ones. It sets the numbers
+// of inserted rows.
+func (s *store) write(ctx context.Context, rows []row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	for tries := 0; tries < 3; tries++ {
-		if err = s.writeAll(ctx, rows); err == nil || !s.again(err) {
-			break
-		}
-	}
-	return s.told(err)
-}
-
-func (s *store) writeAll(ctx context.Context, rows []row) error {
-	tx, err := s.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	added, err := tx.PrepareContext(ctx, insert)
-	if err != nil {
-		return err
-	}
-	defer added.Close()
 	numbers := make([]int64, len(rows))
-	for i, r := range rows {
-		if r.number != 0 {
-			if _, err := tx.ExecContext(ctx, recount, r.Last.UnixMicro(), r.Count, r.number); err != nil {
-				return err
-			}
-			numbers[i] = r.number
-			continue
-		}
-		texts := []any{string(r.Kind), string(r.Actor), r.Via, r.Correlation, r.Address, r.Thing, r.Name, r.Place, r.PlaceName, r.Detail}
-		size := overhead
-		for j, text := range texts {
-			kept := s.text(text.(string))
-			texts[j] = kept
-			size += len(kept)
-		}
-		args := append(append([]any{r.ID.String(), r.Time, r.Last.UnixMicro(), r.Count}, texts...), size)
-		if err := added.QueryRowContext(ctx, args...).Scan(&numbers[i]); err != nil {
-			return err
-		}
-	}
-	if err := tx.Commit(); err != nil {
+	err := s.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return s.writeAll(ctx, tx, rows, numbers) })
+	if err != nil {
 		return err
 	}
 	for i := range rows {
@@ -182,13 +108,42 @@ func (s *store) writeAll(ctx context.Context, rows []row) error {
 	return nil
 }
 
+func (s *store) writeAll(ctx context.Context, tx *sqldb.Tx, rows []row, numbers []int64) error {
+	added, err := tx.PrepareContext(ctx, insert)
+	if err != nil {
+		return err
+	}
+	defer added.Close()
+	for i, r := range rows {
+		if r.number != 0 {
+			if _, err := tx.Exec(ctx, recount, r.Last.UnixMicro(), r.Count, r.number); err != nil {
+				return err
+			}
+			numbers[i] = r.number
+			continue
+		}
+		texts := []any{string(r.Kind), string(r.Actor), r.Via, r.Correlation, r.Address, r.Thing, r.Name, r.Place, r.PlaceName, r.Detail}
+		size := overhead
+		for j, text := range texts {
+			kept := s.Text(text.(string))
+			texts[j] = kept
+			size += len(kept)
+		}
+		args := append(append([]any{r.ID.String(), r.Time, r.Last.UnixMicro(), r.Count}, texts...), size)
+		if err := added.QueryRowContext(ctx, args...).Scan(&numbers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Filter chooses records.
 type Filter struct {
 	Thing    string
-	Actor    events.Principal // who did it, or whose matter it is
-	From, To time.Time        // from the one on, up to before the other; zero: without bound
-	Before   Mark             // the zero value: from the newest on
-	// Places are where records must be, unless Everywhere.
+	Actor    events.Principal // who did it, or the principal concerned
+	From, To time.Time        // From inclusive, To exclusive; zero means unbounded
+	Before   Mark             // the zero value means from the newest on
+	// Places restricts the records to places, unless Everywhere is set.
 	Places     []string
 	Everywhere bool
 	Limit      int
@@ -196,9 +151,9 @@ type Filter struct {
 
 const columns = `SELECT seq, id, time, last, count, kind, actor, via, correlation, address, thing, name, place, place_name, detail FROM accesses WHERE `
 
-// Records returns records, the newest first, with all that was recorded here
-// before it was called.
-func (l *Log) Records(ctx context.Context, f Filter) (records []Record, err error) {
+// Records returns records, the newest first. It includes everything that was recorded
+// by this process before the call.
+func (l *Log) Records(ctx context.Context, f Filter) ([]Record, error) {
 	if err := l.flush(ctx); err != nil {
 		return nil, fault.Hide(fault.Unavailable, "the records of access cannot be read at the moment", err)
 	}
@@ -224,8 +179,7 @@ func (l *Log) Records(ctx context.Context, f Filter) (records []Record, err erro
 		and(`thing = $%d`, f.Thing)
 	}
 	if f.Actor != "" {
-		actor := l.store.text(string(f.Actor))
-		and(`(actor = $%d OR place = $%d)`, actor, actor)
+		and(`(actor = $%d OR place = $%d)`, string(f.Actor), string(f.Actor))
 	}
 	if !f.Everywhere {
 		list, err := json.Marshal(f.Places)
@@ -235,30 +189,33 @@ func (l *Log) Records(ctx context.Context, f Filter) (records []Record, err erro
 		and(`place <> '' AND `+l.store.among, string(list))
 	}
 	args = append(args, f.Limit)
-	rows, err := l.store.QueryContext(ctx, columns+where+fmt.Sprintf(` ORDER BY time DESC, seq DESC LIMIT $%d`, len(args)), args...)
-	if err != nil {
-		return nil, l.store.told(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r Record
-		var last int64
-		if err := rows.Scan(&r.Seq, &r.ID, &r.Time, &last, &r.Count, &r.Kind, &r.Actor, &r.Via, &r.Correlation, &r.Address, &r.Thing, &r.Name, &r.Place, &r.PlaceName, &r.Detail); err != nil {
-			return nil, l.store.told(err)
-		}
-		r.Last = time.UnixMicro(last).UTC()
-		records = append(records, r)
-	}
-	return records, l.store.told(rows.Err())
+	return sqldb.List(ctx, l.store.DB, (*Record).fields, columns+where+fmt.Sprintf(` ORDER BY time DESC, seq DESC LIMIT $%d`, len(args)), args...)
 }
 
-// How often records are forgotten: after a while, or after so many were written.
+func (r *Record) fields() []any {
+	return []any{&r.Seq, &r.ID, &r.Time, (*microseconds)(&r.Last), &r.Count, &r.Kind, &r.Actor, &r.Via, &r.Correlation, &r.Address, &r.Thing, &r.Name, &r.Place, &r.PlaceName, &r.Detail}
+}
+
+// microseconds is a time stored as microseconds since 1970.
+type microseconds time.Time
+
+// Scan implements sql.Scanner.
+func (m *microseconds) Scan(value any) error {
+	n, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("a time is a number of microseconds, not %T", value)
+	}
+	*m = microseconds(time.UnixMicro(n).UTC())
+	return nil
+}
+
+// How often old records are deleted: after this time, or this many written records.
 const (
 	sweepPause = 5 * time.Minute
 	sweepAfter = 20_000
 )
 
-// sweep forgets what is too old or too much, now and then.
+// sweep deletes records that are too old or exceed the size limit, if it is time to.
 func (l *Log) sweep(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -267,14 +224,14 @@ func (l *Log) sweep(ctx context.Context) error {
 		return nil
 	}
 	if err := l.forget(ctx, now); err != nil {
-		return l.store.told(err)
+		return err
 	}
 	l.swept, l.written = now, 0
 	return nil
 }
 
-// atOnce is how many records are deleted in one statement, so that others need
-// not wait long.
+// atOnce is how many records one statement deletes; more would block writers for too
+// long.
 const atOnce = 5_000
 
 func (l *Log) forget(ctx context.Context, now time.Time) error {
@@ -295,16 +252,16 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 	}
 	for {
 		var kept int64
-		if err := l.store.QueryRowContext(ctx, `SELECT coalesce(sum(size), 0) FROM accesses`).Scan(&kept); err != nil {
+		if err := l.store.Row(ctx, `SELECT coalesce(sum(size), 0) FROM accesses`).Scan(&kept); err != nil {
 			return err
 		}
 		if kept <= l.Bytes {
 			return nil
 		}
-		// As many as are too much, by their mean size, and a tenth more.
+		// Delete the excess, computed from the mean size, and a tenth more.
 		const oldest = `DELETE FROM accesses WHERE seq IN (SELECT seq FROM accesses ORDER BY time, seq LIMIT $1)`
 		var count int64
-		if err := l.store.QueryRowContext(ctx, `SELECT count(*) FROM accesses`).Scan(&count); err != nil {
+		if err := l.store.Row(ctx, `SELECT count(*) FROM accesses`).Scan(&count); err != nil {
 			return err
 		}
 		many := (kept-l.Bytes+l.Bytes/10)*count/kept + 1
@@ -321,12 +278,10 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 }
 
 func (l *Log) remove(ctx context.Context, statement string, args ...any) (n int64, err error) {
-	result, err := l.store.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return 0, err
-	}
-	if n, err = result.RowsAffected(); err != nil || n == 0 {
+	n, err = l.store.Exec(ctx, statement, args...)
+	if err != nil || n == 0 || l.store.Shared() {
 		return n, err
 	}
-	return n, l.store.after(ctx)
+	_, err = l.store.Exec(ctx, `PRAGMA incremental_vacuum(2000)`)
+	return n, err
 }

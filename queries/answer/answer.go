@@ -1,17 +1,16 @@
-// Package answer finds the words that answer a question in the passages that
-// a search found, and says how sure it is. It reads nothing but what it is
-// given: no index, no store, no statistics of other documents, so an answer
-// can tell a caller nothing beyond the passages that they may read.
+// Package answer finds the words that answer a question in the passages that a search
+// found, with a confidence. It reads nothing but what it is given: no index, no store,
+// no statistics of other documents, so an answer can reveal nothing beyond the passages
+// that the caller may read.
 //
-// A question is cut into terms (question.go), the passages into sentences,
-// table rows, list items and code (units.go). A conditional logit ranks these
-// units by what they share with the question (rank.go, measure.go), another
-// one the word spans inside the likeliest (span.go); the told words are the
-// shortest window that probably holds the right span (window.go). A logistic
-// regression turns what was seen into the probability that the answer is right
-// (confidence.go). All weights (weights.go) are fitted by
-// `go test ./queries/answer -run TestFit -fit`, which also judges them on
-// articles that the fit has not seen.
+// A question is cut into terms (question.go), the passages into sentences, table rows,
+// list items and code (units.go). A conditional logit ranks these units by what they
+// share with the question (rank.go, measure.go), another one the word spans inside the
+// likeliest (span.go); the answer is the shortest window that probably holds the right
+// span (window.go). A logistic regression turns what was seen into the probability that
+// the answer is right (confidence.go). All weights (weights.go) are fitted by `go test
+// ./queries/answer -run TestFit -fit`, which also judges them on articles that the fit
+// has not seen.
 //
 // The package may import libraries only.
 package answer
@@ -28,25 +27,25 @@ type Passage struct {
 	Path     []string // titles of the sections above, outermost first
 	Folder   string   // path of the document's folder, or ""
 	Owner    string   // name of who owns that, or ""
-	Pages    [2]int   // start, end; 0 where none
+	Pages    [2]int   // start, end; 0 if none
 	Text     string   // Markdown, about 100-250 words
 	Score    float64  // of the search: BM25-like, comparable within one query only
 }
 
-// Answer is extractive: Text stands in the passages, word for word, with runs
-// of white space made one space. A table row is written "Header: value; …".
+// Answer is extractive: Text is quoted word for word from the passages, with runs of
+// white space made one space. A table row is written "Header: value; …".
 type Answer struct {
 	Text       string  // what answers; or, when Found is false, a sentence saying that the documents hold no answer
 	Reasoning  string  // the section, document, page, folder and owner it rests on, and why, in plain words
 	Confidence float64 // 0..1, calibrated: of the answers given at 0.8, about 80 % are right
-	Found      bool    // false: abstained, with Confidence below AbstainBelow
+	Found      bool    // false if it abstained: Confidence is below AbstainBelow
 	Used       []int   // indexes of the passages it rests on
 }
 
 // AbstainBelow is the confidence under which Find gives no answer.
 const AbstainBelow = 0.3
 
-// What is read at most; the rest is left out, so that no input makes Find slow.
+// Limits of the input; the rest is ignored, to keep Find fast on any input.
 const (
 	maxQuestion = 2000 // bytes
 	maxTerms    = 40
@@ -78,16 +77,16 @@ func Find(question string, passages []Passage) Answer {
 
 const notFound = "The documents hold no answer to this question."
 
-// finding is one question at work: what Find has read and worked out so far.
+// finding is the state of one call of Find.
 type finding struct {
 	question question
 	passages []passage
 	units    []unit
 	chances  []float64 // of each unit, that it answers; they sum to 1
 	best     int       // index of the unit with the highest chance
-	window   span      // the words of the best unit that are told
+	window   span      // the words of the best unit to answer with
 	mass     float64   // what the span model makes of the best unit in all
-	also     int       // index of a unit to be told beside the best one, or -1
+	also     int       // index of a second unit to answer with, or -1
 	sure     float64   // chance of the best span among those of the best unit
 }
 
@@ -103,10 +102,10 @@ func look(text string, passages []Passage) *finding {
 	return f
 }
 
-// text returns what is told: words of the best unit, what it introduces, or a
-// second unit where that is nearly as likely.
+// text returns the answer: words of the best unit, what it introduces, or a
+// second unit if that is nearly as likely.
 func (f *finding) text() string {
-	best := f.told(f.best, f.window)
+	best := f.wording(f.best, f.window)
 	if strings.HasSuffix(best, ":") {
 		return best + f.introduced()
 	}
@@ -114,7 +113,7 @@ func (f *finding) text() string {
 		return best
 	}
 	also := &f.units[f.also]
-	other := f.told(f.also, span{also.from, also.to})
+	other := f.wording(f.also, span{also.from, also.to})
 	if also.passage == f.units[f.best].passage && f.also < f.best {
 		return other + " " + best
 	}
@@ -132,13 +131,13 @@ func (f *finding) introduced() string {
 			break
 		}
 		kind = u.kind
-		b.WriteString("\n" + f.told(i, span{u.from, u.to}))
+		b.WriteString("\n" + f.wording(i, span{u.from, u.to}))
 	}
 	return b.String()
 }
 
-// told returns the words of a window of a unit.
-func (f *finding) told(i int, w span) string {
+// wording returns the words of a window of a unit.
+func (f *finding) wording(i int, w span) string {
 	u := &f.units[i]
 	p := &f.passages[u.passage]
 	switch u.kind {

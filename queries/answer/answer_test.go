@@ -39,7 +39,7 @@ func TestAnswersByQuestionType(t *testing.T) {
 	}
 }
 
-func TestPronounIsReadWithTheSentenceBefore(t *testing.T) {
+func TestPronounNeedsSentenceBefore(t *testing.T) {
 	passages := []Passage{{Document: "Lives", Section: "Ada Brun", Score: 5, Text: "Ada Brun was a chemist from Skane. She discovered brunite in 1902. Her brother Karl painted ships."}}
 	got := Find("When did Ada Brun discover brunite?", passages)
 	if !strings.Contains(got.Text, "1902") {
@@ -47,7 +47,7 @@ func TestPronounIsReadWithTheSentenceBefore(t *testing.T) {
 	}
 }
 
-func TestReasoningNamesSectionDocumentAndPage(t *testing.T) {
+func TestReasoningNamesSource(t *testing.T) {
 	got := Find("Who designed the Harbour Bridge?", library)
 	for _, want := range []string{"The Harbour Bridge", "Bridges of Norland", "pages 12–13", "designed", "a person"} {
 		if !strings.Contains(got.Reasoning, want) {

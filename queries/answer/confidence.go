@@ -2,7 +2,7 @@ package answer
 
 import "math"
 
-// Features of a finding, from which the probability that it is right is told.
+// Features of a finding, from which the probability that it is right is estimated.
 const (
 	sureBias     = iota
 	sureCovered  // share of the question's weight that the best unit has
@@ -16,7 +16,7 @@ const (
 	surePairs    // share of the question's neighbouring words that are close there
 	sureFits     // the unit has an answer of the sort that is sought
 	sureMisfits  // a sort is sought, and the unit has none
-	sureChance   // logarithm of the chance of what is told among all units
+	sureChance   // logarithm of the chance of the answer among all units
 	sureSpan     // logarithm of the best span's chance among those of the unit
 	sureDenied   // the question denies and the unit does not, or the other way round
 	sureOpposite // the unit has the opposite of a word of the question
@@ -30,7 +30,7 @@ const (
 	sureDense    // share of the question's weight within twelve words
 	sureMatched  // logarithm of the number of terms that its passage has
 	sureWhole    // square of surePassage
-	sureAlso     // a second unit is told
+	sureAlso     // the answer has a second unit
 	sureFeatures
 )
 
@@ -102,8 +102,8 @@ func (f *finding) sureVector() sureVector {
 	return v
 }
 
-// contradicts tells where a unit denies what the question does not, or has the
-// opposite of one of its words.
+// contradicts reports whether a unit denies what the question does not, and whether it
+// has the opposite of one of its words.
 func (q *question) contradicts(tokens []token) (denied, opposite float64) {
 	words := make(map[string]bool, len(tokens))
 	not := false

@@ -217,7 +217,8 @@ func closeChoices(qs []asked) []choice {
 	return out
 }
 
-// answerAll asks every question of a fold (all for -1), with the weights of now.
+// sureExamples returns an example for each question of a fold, or of all for -1,
+// that has something to rank.
 func sureExamples(qs []asked, fold int) []example {
 	var out []example
 	for i := range qs {

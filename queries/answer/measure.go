@@ -1,6 +1,8 @@
 package answer
 
-// refersBack says whether a sentence leans on the one before it.
+import "annals/events/prose"
+
+// refersBack reports whether a sentence leans on the one before it.
 func refersBack(tokens []token) bool {
 	for i := range tokens[:min(len(tokens), 2)] {
 		switch tokens[i].lower {
@@ -36,7 +38,7 @@ func (q *question) pairs(tokens []token) float64 {
 	return near / all
 }
 
-// nearby says whether two terms stand at most four words apart.
+// nearby reports whether two terms stand at most four words apart.
 func nearby(tokens []token, a, b int) bool {
 	at := -10
 	bt := -10
@@ -56,8 +58,8 @@ func nearby(tokens []token, a, b int) bool {
 	return false
 }
 
-// holds says whether the tokens have something of the sort that is sought and
-// that the question did not say itself.
+// holds reports whether the tokens have something of the sort that is sought and that
+// the question did not say itself.
 func holds(tokens []token, s sought) bool {
 	for i := range tokens {
 		if tokens[i].term < 0 && fits(tokens, i, s) {
@@ -67,7 +69,7 @@ func holds(tokens []token, s sought) bool {
 	return false
 }
 
-// fits says whether tokens[i] may belong to an answer of that sort.
+// fits reports whether tokens[i] may belong to an answer of that sort.
 func fits(tokens []token, i int, s sought) bool {
 	t := &tokens[i]
 	switch s {
@@ -76,18 +78,18 @@ func fits(tokens []token, i int, s sought) bool {
 	case aNumber:
 		return t.digit || numerals[t.lower]
 	case aPerson, aPlace:
-		return t.capital && t.class == content && (i > 0 || !common[t.lower])
+		return t.capital && t.class == prose.Content && (i > 0 || !common[t.lower])
 	}
 	return false
 }
 
-// Words that often lead to an answer.
+// Words that often introduce an answer.
 var (
 	reasonCues = set("because due since reason reasons cause caused causes therefore thus hence order so thereby by through resulted result means")
 	namingCues = set("called known termed named dubbed referred titled nicknamed")
 )
 
-// cued says whether a unit has such a word.
+// cued reports whether a unit has such a word.
 func (q *question) cued(tokens []token) bool {
 	var cues map[string]bool
 	switch {
@@ -141,7 +143,7 @@ func (q *question) phrases(tokens []token) float64 {
 				w += q.terms[t.term].weight
 			}
 		}
-		if w == 0 || a.class == asking || b.class == asking {
+		if w == 0 || a.class == prose.Asking || b.class == prose.Asking {
 			continue
 		}
 		all += w
@@ -158,7 +160,7 @@ func (q *question) phrases(tokens []token) float64 {
 	return have / all
 }
 
-// same says whether a passage's token is the question's.
+// same reports whether a passage's token is the question's.
 func same(asked, t *token) bool {
 	if asked.term >= 0 {
 		return asked.term == t.term

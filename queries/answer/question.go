@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"annals/events/prose"
 )
 
 // sought is the sort of answer that a question asks for.
@@ -39,7 +41,7 @@ type variant struct {
 	credit float64
 }
 
-// question is a question as the ranking sees it.
+// question is a parsed question.
 type question struct {
 	tokens      []token
 	terms       []term
@@ -57,7 +59,7 @@ type question struct {
 
 func (q *question) empty() bool { return len(q.terms) == 0 }
 
-// ask reads a question.
+// ask parses a question.
 func ask(text string) question {
 	q := question{focus: -1, known: map[string]variant{}}
 	q.tokens = tokenize(text, 0, len(text), nil)
@@ -65,7 +67,7 @@ func ask(text string) question {
 	for i := range q.tokens {
 		t := &q.tokens[i]
 		q.denied = q.denied || negative(t.lower)
-		if t.class != content {
+		if t.class != prose.Content {
 			continue
 		}
 		q.naming = q.naming || namingCues[t.lower] || t.lower == "name"
@@ -81,7 +83,7 @@ func ask(text string) question {
 		t.term = len(q.terms)
 		q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: s, name: t.capital && i > 0, number: t.digit, rarity: rarity(t, i)})
 	}
-	if len(q.terms) == 0 { // nothing but function words: better these than nothing
+	if len(q.terms) == 0 { // nothing but function words: search for those
 		q.bare = true
 		for i := range q.tokens[:min(len(q.tokens), maxTerms)] {
 			t := &q.tokens[i]
@@ -104,7 +106,7 @@ func negative(word string) bool {
 	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
 }
 
-// rarity guesses from a word's form how much it says that a text has it.
+// rarity estimates from a word's form how informative a match of it is.
 func rarity(t *token, at int) float64 {
 	switch {
 	case common[t.lower]:
@@ -134,14 +136,14 @@ func (q *question) addVariants(i int) {
 
 // match marks a passage's token with the term that it stands for.
 func (q *question) match(t *token) {
-	if t.lower == "" || t.class != content && !q.bare {
+	if t.lower == "" || t.class != prose.Content && !q.bare {
 		return
 	}
 	vs := q.variants[t.lower[0]]
 	if !slices.ContainsFunc(vs, func(v variant) bool {
 		return len(t.lower) < 2 || len(v.stem) < 2 || t.lower[1] == v.stem[1]
 	}) {
-		return // spares it the stemming: stems keep the first two letters
+		return // avoids stemming: stems keep the first two letters
 	}
 	m, known := q.known[t.lower]
 	if !known {
@@ -156,7 +158,7 @@ func (q *question) match(t *token) {
 func likeness(vs []variant, stem string) variant {
 	best := variant{term: -1}
 	for _, v := range vs {
-		c := alike(stem, v.stem)
+		c := similarity(stem, v.stem)
 		if c < 1 && v.credit < 1 { // not like a synonym: too far from the question
 			continue
 		}
@@ -167,7 +169,7 @@ func likeness(vs []variant, stem string) variant {
 	return best
 }
 
-// Nouns that tell what sort of answer is sought.
+// Nouns that say what sort of answer is sought.
 var (
 	timeNouns   = set("year years date day month decade century time period era age season")
 	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
@@ -177,16 +179,16 @@ var (
 	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late")
 )
 
-// questionWord returns the index of the word that asks, or -1. A "when" or
-// "where" that no auxiliary follows tells a circumstance, if another word asks.
+// questionWord returns the index of the word that asks, or -1. A "when" or "where" that
+// no auxiliary follows introduces a circumstance, if another word asks.
 func (q *question) questionWord() int {
 	first := -1
 	for i := range q.tokens {
 		t := &q.tokens[i]
-		if t.class != asking {
+		if t.class != prose.Asking {
 			continue
 		}
-		if t.lower != "when" && t.lower != "where" || i+1 < len(q.tokens) && q.tokens[i+1].class == auxiliary {
+		if t.lower != "when" && t.lower != "where" || i+1 < len(q.tokens) && q.tokens[i+1].class == prose.Auxiliary {
 			return i
 		}
 		if first < 0 {
@@ -220,10 +222,10 @@ func (q *question) classify(i int) sought {
 func (q *question) ofNoun(i int) sought {
 	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
 		t := q.tokens[i]
-		if t.class == auxiliary && n == 0 {
+		if t.class == prose.Auxiliary && n == 0 {
 			continue
 		}
-		if t.class != content && t.class != determiner && t.lower != "of" && t.lower != "many" {
+		if t.class != prose.Content && t.class != prose.Determiner && t.lower != "of" && t.lower != "many" {
 			return anything
 		}
 		switch {
@@ -253,19 +255,19 @@ func (q *question) findFocus(at int) {
 	for i := at + 1; i < min(at+6, len(q.tokens)); i++ {
 		t := &q.tokens[i]
 		switch {
-		case t.class == content && vague[t.lower]:
-		case t.class == content:
+		case t.class == prose.Content && vague[t.lower]:
+		case t.class == prose.Content:
 			before, q.focus = q.focus, t.term
 			continue
-		case q.focus < 0 && (t.lower == "of" || t.lower == "many" || t.lower == "much" || t.class == determiner):
+		case q.focus < 0 && (t.lower == "of" || t.lower == "many" || t.lower == "much" || t.class == prose.Determiner):
 			continue
-		case t.class == auxiliary || t.lower == "of":
+		case t.class == prose.Auxiliary || t.lower == "of":
 			return
 		}
 		if q.focus >= 0 {
 			break
 		}
-		if t.class != content {
+		if t.class != prose.Content {
 			return
 		}
 	}
@@ -278,20 +280,20 @@ func (q *question) findFocus(at int) {
 func (q *question) parse(at int) {
 	n := len(q.tokens)
 	for _, i := range [3]int{0, n - 1, max(0, at-1)} {
-		if t := &q.tokens[i]; t.class == preposition {
+		if t := &q.tokens[i]; t.class == prose.Preposition {
 			q.preposition = t.lower
 		}
 	}
 	q.subject = true
 	for i := at + 1; i < min(at+5, n); i++ {
-		if q.tokens[i].class == auxiliary {
+		if q.tokens[i].class == prose.Auxiliary {
 			q.subject = false
 		}
 	}
 }
 
-// weigh lessens the weight of terms that many of the units have: they tell
-// little about which one answers.
+// weigh lowers the weight of terms that many of the units have: they say little about
+// which one answers.
 func (q *question) weigh(units []unit, passages []passage) {
 	n := float64(len(units))
 	counts := make([]float64, len(q.terms))

@@ -3,6 +3,8 @@ package answer
 import (
 	"math"
 	"slices"
+
+	"annals/events/prose"
 )
 
 // Features of a unit, by which units are ranked.
@@ -10,7 +12,7 @@ const (
 	rankCovered  = iota // share of the question's weight that the unit has
 	rankContext         // share that only its titles and lead-ins have
 	rankBefore          // share that only the unit before it has
-	rankAfterRef        // the same, where the unit starts by referring back ("He", "This")
+	rankAfterRef        // the same, if the unit starts by referring back ("He", "This")
 	rankPassage         // share that its whole passage has
 	rankPairs           // share of neighbouring question words that are close here too
 	rankRarest          // it has the question's rarest term
@@ -29,7 +31,7 @@ const (
 	rankMissing         // share of the heaviest term that neither passage nor titles have
 	rankStart           // it starts its passage
 	rankStem            // share of matched weight that matched by a whole stem
-	rankCue             // it has a word that often leads to an answer of the sort that is sought
+	rankCue             // it has a word that often introduces the sort of answer that is sought
 	rankFeatures
 )
 
@@ -79,8 +81,8 @@ const (
 
 type closeVector [closeFeatures]float64
 
-// readBest reads the likeliest units word by word, ranks them anew, and
-// narrows the one that comes out best.
+// readBest reads the likeliest units word by word, ranks them again, and narrows the
+// best one.
 func (f *finding) readBest() {
 	order := f.likeliest(readClosely)
 	readings := make([]reading, len(order))
@@ -108,11 +110,11 @@ func (f *finding) readBest() {
 	f.also = f.second(order)
 }
 
-// A second sentence of the same document is told where the best one's chance
-// is below doubtful and the second's at least nearly of it.
+// A second sentence of the same document joins the answer if the chance of the best one
+// is below doubtful and the second's is at least nearly of it.
 const doubtful, nearly = 0.65, 0.3
 
-// second returns the sentence to be told beside the best one, or -1.
+// second returns the sentence to add to the best one, or -1.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
 	if f.chances[f.best] >= doubtful || u.kind != sentence {
@@ -231,7 +233,7 @@ func (f *finding) rankVector(i int) rankVector {
 	}
 	fresh := 0
 	for k := range tokens {
-		if tokens[k].term < 0 && tokens[k].class == content {
+		if tokens[k].term < 0 && tokens[k].class == prose.Content {
 			fresh++
 		}
 	}

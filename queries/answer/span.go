@@ -1,6 +1,10 @@
 package answer
 
-import "math"
+import (
+	"math"
+
+	"annals/events/prose"
+)
 
 // span is a run of a unit's words: from is the first, to the one after the
 // last, counted in the tokens of the passage.
@@ -39,26 +43,26 @@ const (
 	spanFits       // it has what is sought
 	spanFitsShare  // share of its words that are of that sort
 	spanMisfits    // a sort is sought, and it has none
-	spanNames      // share of its words that are capitalised, where no sort is sought
-	spanNumbers    // it has a number, where none is sought
+	spanNames      // share of its words that are capitalised, if no sort is sought
+	spanNumbers    // it has a number, if none is sought
 	spanNear       // weight of the question's terms around it, by distance
 	spanFocus      // nearness of the noun after "which"
 	spanSplitsName // it starts or ends inside a run of capitalised words
 	spanSplitsNumber
-	spanLongReason   // logarithm of its length, where a reason or manner is sought
+	spanLongReason   // logarithm of its length, if a reason or manner is sought
 	spanContent      // share of content words
 	spanEnd          // it ends the unit
-	spanLeftOfVerb   // the question's terms are to its right, where the question word is the subject ("who built")
-	spanLeftOfObject // the same where it is not ("what did he build")
+	spanLeftOfVerb   // the question's terms are to its right, if the question word is the subject ("who built")
+	spanLeftOfObject // the same if it is not ("what did he build")
 	spanAsked        // it follows the preposition that the question starts or ends with ("named after")
-	spanPlaced       // it follows a preposition of place, where a place is sought
+	spanPlaced       // it follows a preposition of place, if a place is sought
 	spanCounts       // it stands before the noun after "which" or "how many"
 	spanFeatures
 )
 
 type spanVector [spanFeatures]float64
 
-// reading is what the span model says of one unit.
+// reading is the span model's result for one unit.
 type reading struct {
 	spans   []span
 	chances []float64
@@ -66,7 +70,7 @@ type reading struct {
 	top     float64 // highest score
 }
 
-// read ranks the spans of a unit. Rows, code and overlong units have none.
+// read ranks the spans of a unit. Rows, code and units longer than maxUnit have none.
 func (f *finding) read(u *unit) reading {
 	if u.kind == row || u.kind == code || u.to-u.from > maxUnit {
 		return reading{}
@@ -95,11 +99,11 @@ func (f *finding) read(u *unit) reading {
 func spans(tokens []token, u *unit) []span {
 	out := make([]span, 0, (u.to-u.from)*maxSpan)
 	for i := u.from; i < u.to; i++ {
-		if tokens[i].class == conjunction {
+		if tokens[i].class == prose.Conjunction {
 			continue
 		}
 		for j := i + 1; j <= min(i+maxSpan, u.to); j++ {
-			if c := tokens[j-1].class; c == determiner || c == preposition && j-i > 1 || c == conjunction {
+			if c := tokens[j-1].class; c == prose.Determiner || c == prose.Preposition && j-i > 1 || c == prose.Conjunction {
 				continue
 			}
 			out = append(out, span{i, j})
@@ -130,7 +134,7 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 		} else if fits(tokens[u.from:u.to], i-u.from, q.sought) {
 			fit++
 		}
-		if t.class == content {
+		if t.class == prose.Content {
 			words++
 			if t.term < 0 && t.capital && i > u.from {
 				names++
@@ -173,10 +177,10 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	}
 	if s.from > u.from {
 		before := &tokens[s.from-1]
-		if before.class == determiner && s.from-1 > u.from {
+		if before.class == prose.Determiner && s.from-1 > u.from {
 			before = &tokens[s.from-2]
 		}
-		if before.class == preposition {
+		if before.class == prose.Preposition {
 			if before.lower == q.preposition {
 				v[spanAsked] = 1
 			}
@@ -202,20 +206,20 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 	} else {
 		before := &tokens[s.from-1]
 		switch before.class {
-		case determiner:
+		case prose.Determiner:
 			v[spanAfterDeterminer] = 1
-		case preposition:
+		case prose.Preposition:
 			v[spanAfterPreposition] = 1
-		case auxiliary:
+		case prose.Auxiliary:
 			v[spanAfterAuxiliary] = 1
-		case conjunction:
+		case prose.Conjunction:
 			v[spanAfterConjunction] = 1
-		case content:
+		case prose.Content:
 			v[spanAfterContent] = 1
 			if before.term >= 0 {
 				v[spanAfterTerm] = 1
 			}
-			if before.capital && first.capital && first.class == content {
+			if before.capital && first.capital && first.class == prose.Content {
 				v[spanSplitsName]++
 			}
 			if number(before) && (number(first) || measures[first.lower]) {
@@ -230,18 +234,18 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 		v[spanBeforePause] = 1
 	} else {
 		switch after.class {
-		case preposition:
+		case prose.Preposition:
 			v[spanBeforePreposition] = 1
-		case auxiliary:
+		case prose.Auxiliary:
 			v[spanBeforeAuxiliary] = 1
-		case conjunction:
+		case prose.Conjunction:
 			v[spanBeforeConjunction] = 1
-		case content:
+		case prose.Content:
 			v[spanBeforeContent] = 1
 			if after.term >= 0 {
 				v[spanBeforeTerm] = 1
 			}
-			if after.capital && last.capital && last.class == content {
+			if after.capital && last.capital && last.class == prose.Content {
 				v[spanSplitsName]++
 			}
 			if number(last) && (number(after) || measures[after.lower]) {
@@ -250,15 +254,15 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 		}
 	}
 	switch first.class {
-	case content:
-	case determiner:
+	case prose.Content:
+	case prose.Determiner:
 		v[spanStartsDeterminer] = 1
-	case preposition:
+	case prose.Preposition:
 		v[spanStartsPreposition] = 1
 	default:
 		v[spanStartsOther] = 1
 	}
-	if last.class != content {
+	if last.class != prose.Content {
 		v[spanEndsFunction] = 1
 	}
 }

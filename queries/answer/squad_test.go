@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"annals/events/prose"
+
 	"github.com/blevesearch/bleve/v2"
 	_ "github.com/blevesearch/bleve/v2/analysis/lang/en"
 	"github.com/blevesearch/bleve/v2/mapping"
@@ -158,7 +160,7 @@ func (s *searcher) chunk(doc, text string) {
 		for start := 0; start < len(block); {
 			end := start
 			for end < len(block) && len(strings.Fields(block[start:end])) < 180 {
-				end = sentenceEnd(block, end, len(block))
+				end = prose.SentenceEnd(block, end, len(block))
 			}
 			if len(strings.Fields(block[end:])) < 60 {
 				end = len(block)
@@ -330,7 +332,7 @@ func (s score) String() string {
 	return b.String()
 }
 
-func TestSquadStandsAboveTheNaiveReference(t *testing.T) {
+func TestSquadBeatsNaiveReference(t *testing.T) {
 	qs := corpus(t)
 	answers := make([]Answer, len(qs))
 	start := time.Now()

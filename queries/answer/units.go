@@ -3,11 +3,11 @@ package answer
 import (
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"annals/events/prose"
 )
 
-// form is what a unit is in its passage.
+// form is the kind of a unit.
 type form uint8
 
 const (
@@ -103,7 +103,7 @@ func appendUnits(units []unit, index int, p *passage) []unit {
 		for t := u.from; t < u.to; t++ {
 			raise(u.credits, &p.tokens[t])
 		}
-		if u.kind == row { // told with its header
+		if u.kind == row { // shown with its header
 			for t := u.leads[0]; t < u.leads[1]; t++ {
 				raise(u.credits, &p.tokens[t])
 			}
@@ -179,7 +179,7 @@ func (c *cutter) paragraph(lines []line, i int, kind form, start int) int {
 	stop := lines[end-1].end
 	from := c.token
 	for start < stop {
-		next := sentenceEnd(c.p.text, start, stop)
+		next := prose.SentenceEnd(c.p.text, start, stop)
 		c.add(kind, start, next)
 		start = next
 	}
@@ -224,69 +224,6 @@ func (c *cutter) take(start, end int) [2]int {
 }
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
-
-// abbreviations end in a point that ends no sentence.
-var abbreviations = set("mr mrs ms dr prof st sr jr gen col lt sgt rev hon gov sen rep no vol vs etc e.g i.e cf ca c al fig inc ltd co corp dept approx u.s u.k p pp ed eds mt ft")
-
-// sentenceEnd returns where the sentence that starts at start ends, white
-// space after it included.
-func sentenceEnd(text string, start, stop int) int {
-	for i := start; i < stop; {
-		r, n := utf8.DecodeRuneInString(text[i:stop])
-		i += n
-		switch r {
-		case '。', '！', '？':
-			return i
-		case '.', '!', '?', '…':
-		default:
-			continue
-		}
-		dot := i - n
-		if i < stop && text[i] == ']' { // "[who?]" ends no sentence
-			continue
-		}
-		for i < stop { // closing quotes, brackets and note marks belong to the sentence
-			if r, n := utf8.DecodeRuneInString(text[i:stop]); strings.ContainsRune(`"'”’)]*_.!?`, r) {
-				i += n
-			} else if r == ':' && i+1 < stop && text[i+1] >= '0' && text[i+1] <= '9' { // a page number of a reference
-				for i++; i < stop && !isSpace(text[i]); i++ {
-				}
-			} else if r == '[' {
-				close := strings.IndexByte(text[i:min(stop, i+20)], ']')
-				if close < 0 {
-					break
-				}
-				i += close + 1
-			} else {
-				break
-			}
-		}
-		if i < stop && !isSpace(text[i]) {
-			continue
-		}
-		next := i
-		for next < stop && isSpace(text[next]) {
-			next++
-		}
-		if next == stop || r != '.' {
-			return next
-		}
-		if first, _ := utf8.DecodeRuneInString(text[next:stop]); unicode.IsLower(first) || abbreviated(text[start:dot]) {
-			continue
-		}
-		return next
-	}
-	return stop
-}
-
-// abbreviated says whether the point after s belongs to its last word.
-func abbreviated(s string) bool {
-	word := s[strings.LastIndexAny(s, " \t\n([\"")+1:]
-	if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.IsUpper(r) && len(s) > 2 {
-		return true // an initial
-	}
-	return abbreviations[strings.ToLower(word)]
-}
 
 // cells cuts a table line into its cells.
 func cells(line string) []string {

@@ -40,7 +40,7 @@ func TestTextIsCutIntoUnits(t *testing.T) {
 	}
 }
 
-func TestRowIsToldWithItsHeader(t *testing.T) {
+func TestRowAnswersWithHeader(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"| A | B |\n|---|---|\n| 1 | 2 |", "A: 1; B: 2"},
 		{"A | B\n--|--\n1 |", "A: 1"},
@@ -73,7 +73,7 @@ func TestWordsAreCutAndFolded(t *testing.T) {
 	}
 }
 
-func TestQuestionTellsWhatIsSought(t *testing.T) {
+func TestQuestionClassification(t *testing.T) {
 	for _, c := range []struct {
 		question string
 		want     sought

@@ -3,10 +3,12 @@ package answer
 import (
 	"strings"
 	"unicode/utf8"
+
+	"annals/events/prose"
 )
 
-// spanMass is the share of the chance that the told words keep. The less it is,
-// the shorter the answers and the more often they miss.
+// spanMass is the share of the chance that the answer's words keep. A lower share gives
+// shorter answers that miss more often.
 const spanMass = 0.9
 
 // narrow finds the shortest run of the best unit's words that holds a span
@@ -24,7 +26,7 @@ func (f *finding) narrow(r reading) {
 }
 
 // readable widens a window of more than a few words to a clause: to the
-// punctuation marks around it, where they are near. What is then most of the
+// punctuation marks around it, if they are near. What is then most of the
 // unit becomes all of it.
 func readable(tokens []token, u *unit, w span) span {
 	const short, reach = 6, 5
@@ -45,7 +47,7 @@ func readable(tokens []token, u *unit, w span) span {
 	if 4*(w.to-w.from) >= 3*(u.to-u.from) {
 		return span{u.from, u.to}
 	}
-	for w.from > u.from && w.from+1 < w.to && (tokens[w.from].class == auxiliary || tokens[w.from].class == conjunction) {
+	for w.from > u.from && w.from+1 < w.to && (tokens[w.from].class == prose.Auxiliary || tokens[w.from].class == prose.Conjunction) {
 		w.from++ // "are located on a campus" reads better without its "are"
 	}
 	return w
@@ -125,8 +127,8 @@ func trimmed(text string, start, end int) (int, int) {
 	return start, end
 }
 
-// unpaired says whether r is a bracket, quote or emphasis mark whose other
-// half is not in s.
+// unpaired reports whether r is a bracket, quote or emphasis mark whose other half is
+// not in s.
 func unpaired(s string, r rune) bool {
 	for _, pair := range [...]string{"()", "[]", "“”", "«»"} {
 		if strings.ContainsRune(pair, r) {

@@ -5,42 +5,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"annals/events/prose"
+
 	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
 )
-
-// class is what a word does in a sentence, as far as a short list can tell.
-type class uint8
-
-const (
-	content class = iota
-	determiner
-	preposition
-	conjunction
-	auxiliary
-	pronoun
-	asking
-	particle // other words that name nothing
-)
-
-// classes lists the English words that carry no topic of their own.
-var classes = func() map[string]class {
-	m := map[string]class{}
-	for c, words := range map[class]string{
-		determiner:  "a an the this that these those each every some any no its his her their our my your another such both",
-		preposition: "of in on at by for from with to into onto over under between among during against through about above below after before since until upon within without near toward towards across around behind beside along per via as like than out off up down",
-		conjunction: "and or but nor so yet if because while although though whereas unless whether",
-		auxiliary:   "is are was were be been being am do does did done doing has have had having will would can could may might shall should must isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't hasn't haven't hadn't cannot",
-		pronoun:     "he she it they them him we us i you me himself herself itself themselves one's hers theirs there here",
-		asking:      "who whom whose what which when where why how",
-		particle:    "not also then only just very too more most less much many own same other s t re ll ve d m 's ever even still rather quite",
-	} {
-		for w := range strings.FieldsSeq(words) {
-			m[w] = c
-		}
-	}
-	return m
-}()
 
 // common holds words that are frequent in any English text: sharing them says
 // less than sharing others.
@@ -141,7 +110,7 @@ func set(words string) map[string]bool {
 type token struct {
 	start, end int // bytes of the text
 	lower      string
-	class      class
+	class      prose.Class
 	capital    bool // starts with a capital letter or is written in capitals
 	digit      bool // has a digit
 	pause      bool // a punctuation mark stands between it and the word before
@@ -182,7 +151,7 @@ func tokenize(text string, from, to int, dst []token) []token {
 		t.end = i
 		t.lower = plain(text[t.start:t.end])
 		t.lower = strings.TrimSuffix(strings.TrimSuffix(t.lower, "'s"), "’s")
-		t.class = classes[t.lower]
+		t.class = prose.ClassOf(t.lower)
 		t.pause, t.joined = between(text[last:t.start])
 		last = i
 		dst = append(dst, t)
@@ -211,7 +180,7 @@ func unspaced(r rune) bool {
 	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r < 0x0F00
 }
 
-// inside says whether r may stand inside a word, after the letter before.
+// inside reports whether r may stand inside a word, after the letter before.
 func inside(before, r rune) bool {
 	switch r {
 	case '\'', '’', '-', '.', ',':
@@ -220,7 +189,7 @@ func inside(before, r rune) bool {
 	return false
 }
 
-// between judges what stands between two words.
+// between classifies what stands between two words.
 func between(gap string) (pause, joined bool) {
 	joined = true
 	for _, r := range gap {
@@ -238,9 +207,9 @@ func between(gap string) (pause, joined bool) {
 // stem returns the English stem of a word in lower case.
 func stem(word string) string { return english.Stem(word, true) }
 
-// alike says how much two stems share: 1 for equal ones, less for one that
+// similarity returns how much two stems share: 1 for equal ones, less for one that
 // continues the other's beginning, 0 for the rest.
-func alike(a, b string) float64 {
+func similarity(a, b string) float64 {
 	if a == b {
 		return 1
 	}

@@ -1,10 +1,10 @@
 // Package pagemark writes a document's Markdown with a mark before the text of each
-// page, so that who reads it can cite: a comment of HTML, which is not shown where
-// Markdown is.
+// page, so that readers can cite pages. A mark is an HTML comment, which rendered
+// Markdown does not show.
 //
-// A mark can be believed: a comment of the document's own text in which the word page
-// can be read, however it is spelled, is written with an entity in place of its first
-// character. That is no comment, and is shown as text; in code the entity shows.
+// Marks cannot be forged: if a comment in the document's own text contains the word
+// page, in any spelling, its first character is replaced by an entity. The comment is
+// then shown as text; in code the entity itself is shown.
 package pagemark
 
 import (
@@ -18,31 +18,32 @@ import (
 // Mark returns the mark of a page.
 func Mark(page int) string { return "<!-- page " + strconv.Itoa(page) + " -->" }
 
-// Writer writes texts and the marks between them. A text may come in any pieces.
+// Writer writes texts and the marks between them. A text may be written in pieces of
+// any size.
 type Writer struct {
 	W io.Writer
-	// Turned is called before a mark is written. It may be nil.
+	// Turned, if not nil, is called before a mark is written.
 	Turned func(page int)
 
 	page   int    // of the last mark
-	inLine bool   // what was written does not end a line
-	held   []byte // the end of the text, which may be the beginning of what looks like a mark
+	inLine bool   // the output does not end with a line end
+	held   []byte // the end of the text, if it may be the beginning of a forged mark
 	out    bytes.Buffer
 }
 
-// Text writes text of the document. Close writes the last of it.
+// Text writes text of the document. Its end may be held back until Close.
 func (w *Writer) Text(text []byte) error {
 	w.escape(text)
 	return w.flush()
 }
 
-// Page says that what comes is on a page, 0 for one of a document without any. The
-// mark stands on a line of its own where it can without breaking one in two.
+// Page sets the page of the following text, 0 if the document has no pages. The mark
+// gets its own line unless that would split a line of text.
 func (w *Writer) Page(page int) error {
 	if page == 0 || page == w.page {
 		return nil
 	}
-	// A comment that goes on over the mark would make the mark a part of it.
+	// An open comment would swallow the mark.
 	for len(w.held) > 1 {
 		rest := w.held[1:]
 		w.held = nil
@@ -63,8 +64,8 @@ func (w *Writer) Page(page int) error {
 	return w.flush()
 }
 
-// Part writes a text that begins on a page; breaks are where in it the pages after
-// that begin, in bytes. Pages without text get no mark.
+// Part writes a text that begins on a page; breaks are the byte offsets in it at which
+// the following pages begin. Pages without text get no mark.
 func (w *Writer) Part(text []byte, page int, breaks []int) error {
 	if page == 0 {
 		return w.Text(text)
@@ -97,7 +98,7 @@ func (w *Writer) piece(text []byte, page int) error {
 	return w.Text(rest)
 }
 
-// Close writes what was held back.
+// Close writes the text that was held back.
 func (w *Writer) Close() error {
 	w.release()
 	return w.flush()
@@ -113,13 +114,13 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// release writes what was held back as it is.
+// release writes the text that was held back, unchanged.
 func (w *Writer) release() {
 	w.out.Write(w.held)
 	w.held = w.held[:0]
 }
 
-// escape writes text but for its end where that may yet become a mark.
+// escape writes text, and holds back an end that may become a forged mark.
 func (w *Writer) escape(text []byte) {
 	if len(w.held) > 0 {
 		text = append(w.held, text...)
@@ -154,19 +155,19 @@ const (
 	open // more is needed to decide
 )
 
-// maxComment is how many bytes of a comment are looked at. A longer one is escaped,
-// since a mark may be hidden behind.
+// maxComment is how many bytes of a comment are examined. A longer comment is always
+// escaped, because its rest may contain a mark.
 const maxComment = 1024
 
-// like reports whether text begins with a comment in which somebody, or a tolerant
-// parser, could read the word page. Signs that are not seen, blanks and punctuation do
-// not count; letters that are not ASCII may be any letter, since many look like others.
+// like reports whether text begins with a comment in which a person or a tolerant
+// parser could read the word page. It ignores invisible characters, blanks and
+// punctuation. A non-ASCII letter matches any letter, because many look alike.
 func like(text []byte) verdict {
 	i, v := opening(text)
 	if v != yes {
 		return v
 	}
-	if i < len(text) && text[i] == '-' { // which does not end it
+	if i < len(text) && text[i] == '-' { // it does not end the comment
 		i++
 	}
 	var last [4]byte // letters
@@ -178,7 +179,7 @@ func like(text []byte) verdict {
 		if bytes.HasPrefix([]byte("-->"), rest) {
 			return open
 		}
-		if rest[0] == '<' { // one in a comment would have to be looked at again
+		if rest[0] == '<' { // a nested comment would have to be checked, too
 			if _, v := opening(rest); v != no {
 				return v
 			}
@@ -200,7 +201,7 @@ func like(text []byte) verdict {
 	return yes
 }
 
-// opening reports whether text begins a comment, and after how many bytes.
+// opening reports whether text begins with the start of a comment, and its length.
 func opening(text []byte) (n int, v verdict) {
 	for at, want := range "<!-" {
 		for {
@@ -226,8 +227,8 @@ func opening(text []byte) (n int, v verdict) {
 	return n, yes
 }
 
-// letterOf returns r in lower case, any for one that may look like a letter, other
-// for one that cannot, and 0 for what is skipped.
+// letterOf returns an ASCII letter in lower case, any for a character that may look like
+// a letter, other for one that cannot, and 0 for one to skip.
 func letterOf(r rune) byte {
 	switch {
 	case 'a' <= r|0x20 && r|0x20 <= 'z':
@@ -254,7 +255,7 @@ func spells(letters [4]byte, word string) bool {
 	return true
 }
 
-// unseen reports whether r takes no room, or shows as a blank that is not ASCII.
+// unseen reports whether r has no width, or is a non-ASCII blank.
 func unseen(r rune) bool {
 	switch r {
 	case ' ', '\t', '\n', '\r':

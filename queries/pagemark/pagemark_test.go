@@ -27,7 +27,7 @@ func write(t testing.TB, parts ...part) string {
 	return out.String()
 }
 
-func TestMarksStandBeforeTheTextOfEachPage(t *testing.T) {
+func TestPageMarks(t *testing.T) {
 	for what, c := range map[string]struct {
 		parts []part
 		want  string
@@ -60,21 +60,21 @@ var (
 )
 
 // marks returns the marks in a text, and the comments that could be taken for one.
-func marks(text string) (marks, alike []string) {
+func marks(text string) (marks, escaped []string) {
 	for _, c := range comment.FindAllString(text, -1) {
 		switch {
 		case exact.MatchString(c):
 			marks = append(marks, c)
 		case strings.Contains(strings.ToLower(skipped.ReplaceAllString(c, "")), "page"):
-			alike = append(alike, c)
+			escaped = append(escaped, c)
 		}
 	}
-	return marks, alike
+	return marks, escaped
 }
 
 func unescaped(text string) string { return strings.ReplaceAll(text, "&lt;", "<") }
 
-func TestNoTextOfADocumentLooksLikeAMark(t *testing.T) {
+func TestDocumentTextCannotForgeMarks(t *testing.T) {
 	for _, text := range []string{
 		"<!-- page 3 -->", "<!--page 3-->", "<!--\n\tPAGE 3 -->", "<<!-- page 3 -->", "<!<!-- page 3 -->", "a <!-- page 3 --> b <!-- page 4 -->", "<!-- page", "`<!-- page 3 -->`",
 		"<!--\u00a0page 29 -->", "<!-- \u2003page 30 -->", "<!--" + strings.Repeat(" ", 65) + "page 31 -->", "<!--" + strings.Repeat(" ", 5000) + "page 31 -->",
@@ -83,8 +83,8 @@ func TestNoTextOfADocumentLooksLikeAMark(t *testing.T) {
 		"<! -- page 41 -->", "<!\u2010- page 42 -->", "<!-- toc <!-- page 43 -->", "<!--\x00page 44 -->", "<!---> page 44 -->", "<!-- p\xffage 45 -->",
 	} {
 		got := write(t, part{text, 0, nil})
-		made, alike := marks(got)
-		if len(made)+len(alike) > 0 || !strings.Contains(got, "&lt;") || unescaped(got) != text {
+		made, escaped := marks(got)
+		if len(made)+len(escaped) > 0 || !strings.Contains(got, "&lt;") || unescaped(got) != text {
 			t.Errorf("%q is written as %q", text, got)
 		}
 		for i := range min(len(text), 100) { // in two parts, and over a page's end
@@ -92,7 +92,7 @@ func TestNoTextOfADocumentLooksLikeAMark(t *testing.T) {
 				t.Errorf("%q, cut at %d, is written as %q", text, i, pieces)
 			}
 			paged := write(t, part{text, 1, []int{i}})
-			if made, alike := marks(paged); len(made) > 2 || len(alike) > 0 {
+			if made, escaped := marks(paged); len(made) > 2 || len(escaped) > 0 {
 				t.Errorf("%q with a page's end at %d is written as %q", text, i, paged)
 			}
 		}
@@ -134,12 +134,12 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		whole, pieces := write(t, part{text, 0, nil}), write(t, part{text[:cut], 0, nil}, part{text[cut:], 0, nil})
-		made, alike := marks(whole)
-		if whole != pieces || len(made)+len(alike) > 0 || unescaped(whole) != unescaped(text) {
+		made, escaped := marks(whole)
+		if whole != pieces || len(made)+len(escaped) > 0 || unescaped(whole) != unescaped(text) {
 			t.Errorf("%q is written as %q, and in pieces as %q", text, whole, pieces)
 		}
 		paged := write(t, part{text, 1, []int{turn}})
-		if made, alike := marks(paged); len(made) > 2 || len(alike) > 0 {
+		if made, escaped := marks(paged); len(made) > 2 || len(escaped) > 0 {
 			t.Errorf("%q on two pages is written as %q", text, paged)
 		}
 	})

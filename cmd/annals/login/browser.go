@@ -16,35 +16,35 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/oauth2"
-
 	"annals/events/fault"
+
+	"golang.org/x/oauth2"
 )
 
-// byBrowser sends a browser to the issuer and waits at a port of this machine for
-// it to come back with a code.
+// byBrowser sends a browser to the issuer, and listens at a port of this machine for
+// its redirect with a code.
 func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) (token *oauth2.Token, err error) {
 	if at.Authorization == "" {
-		return nil, errors.New("it has no pages to sign in on: try --device")
+		return nil, errors.New("it does not support sign-in by a browser on this machine: try --device")
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listen for the browser to come back: %w", err)
+		return nil, fmt.Errorf("listen for the redirect of the browser: %w", err)
 	}
 	config.RedirectURL = "http://" + listener.Addr().String() + callbackPath
-	back := &callback{state: rand.Text(), issuer: at, answers: make(chan answer, 1)}
-	defer back.serve(listener)()
+	redirect := &callback{state: rand.Text(), issuer: at, results: make(chan result, 1)}
+	defer redirect.serve(listener)()
 
 	verifier := oauth2.GenerateVerifier()
-	address := config.AuthCodeURL(back.state, append(f.resource(), oauth2.S256ChallengeOption(verifier))...)
-	f.Tell("Sign in by a browser on this machine, at:", "", "  "+address, "")
+	address := config.AuthCodeURL(redirect.state, append(f.resource(), oauth2.S256ChallengeOption(verifier))...)
+	f.Print("Sign in by a browser on this machine, at:", "", "  "+address, "")
 	if f.Open != nil {
 		if err := f.Open(address); err != nil {
-			f.Tell("The browser cannot be opened: " + err.Error())
+			f.Print("The browser cannot be opened: " + err.Error())
 		}
 	}
 	select {
-	case got := <-back.answers:
+	case got := <-redirect.results:
 		if got.err != nil {
 			return nil, got.err
 		}
@@ -56,39 +56,40 @@ func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) 
 
 const callbackPath = "/callback"
 
-// callback is where the browser comes back to. It takes one answer, of the
-// sign-in that it waits for; others may knock at the port, too.
+// callback serves the redirect URL. It accepts only one request with the right state,
+// because any program on this machine may send requests.
 type callback struct {
 	state   string
 	issuer  issuer
-	answers chan answer // room for one
+	results chan result // buffers one
 }
 
-type answer struct {
+// result is the response of the issuer, in the parameters of the redirect.
+type result struct {
 	code string
 	err  error
 }
 
-// serve begins to serve; the function that it returns ends that, once the page
-// that is being written is out.
-func (c *callback) serve(l net.Listener) (end func()) {
+// serve starts serving. The function that it returns stops it, after the current page is
+// written.
+func (c *callback) serve(l net.Listener) (stop func()) {
 	server := &http.Server{
 		Handler: c, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	ended := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(ended)
-		_ = server.Serve(l) // until end
+		defer close(stopped)
+		_ = server.Serve(l) // until it is shut down
 	}()
 	return func() {
-		// Browsers keep connections open on which they never ask anything.
+		// Browsers open connections on which they never send a request.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close()
 		}
-		<-ended
+		<-stopped
 	}
 }
 
@@ -103,14 +104,14 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this address takes GET", http.StatusMethodNotAllowed)
 		return
 	case subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1:
-		showPage(w, http.StatusBadRequest, "This is not the sign-in that the command line waits for")
+		showPage(w, http.StatusBadRequest, "This is not the sign-in that the command line is waiting for")
 		return
 	}
 	got := c.read(q.Get)
 	select {
-	case c.answers <- got:
+	case c.results <- got:
 	default:
-		showPage(w, http.StatusConflict, "The command line has its answer already")
+		showPage(w, http.StatusConflict, "The command line has already received a sign-in")
 		return
 	}
 	if got.err != nil {
@@ -120,20 +121,20 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	showPage(w, http.StatusOK, "Thank you")
 }
 
-// read reads the parameters that the browser brings. An answer of another issuer
-// than the one asked is none (RFC 9207).
-func (c *callback) read(get func(string) string) answer {
+// read reads the parameters of a redirect. It rejects those of another issuer than the
+// one that was asked (RFC 9207).
+func (c *callback) read(get func(string) string) result {
 	switch iss := get("iss"); {
 	case iss != c.issuer.Name && (iss != "" || c.issuer.NamesItself):
-		return answer{err: fault.Errorf(fault.Unauthenticated, "the answer comes from another issuer, %q", iss)}
+		return result{err: fault.Errorf(fault.Unauthenticated, "the redirect comes from another issuer, %q", iss)}
 	case get("error") == "access_denied":
-		return answer{err: fault.Errorf(fault.Unauthenticated, "the sign-in was denied")}
+		return result{err: fault.Errorf(fault.Unauthenticated, "the sign-in was denied")}
 	case get("error") != "":
-		return answer{err: fault.Errorf(fault.Unauthenticated, "it refuses: %s", describe(get("error"), get("error_description")))}
+		return result{err: fault.Errorf(fault.Unauthenticated, "it refuses: %s", describe(get("error"), get("error_description")))}
 	case get("code") == "":
-		return answer{err: fault.Errorf(fault.Unauthenticated, "the browser brings no code")}
+		return result{err: fault.Errorf(fault.Unauthenticated, "the redirect of the browser has no code")}
 	}
-	return answer{code: get("code")}
+	return result{code: get("code")}
 }
 
 var page = template.Must(template.New("").Parse(`<!DOCTYPE html>
@@ -150,11 +151,10 @@ func showPage(w http.ResponseWriter, status int, title string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Connection", "close")
 	w.WriteHeader(status)
-	_ = page.Execute(w, title) // whoever closes the window early has no use for it
+	_ = page.Execute(w, title) // which fails only if the window was closed
 }
 
-// opener is the program that opens a URL in the browser of whoever is signed in
-// to this machine.
+// opener returns the command line that opens a URL in the user's browser.
 func opener(url string) []string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -165,8 +165,8 @@ func opener(url string) []string {
 	return []string{"xdg-open", url}
 }
 
-// CanOpen reports whether whoever runs this program probably sits before a
-// browser on this machine.
+// CanOpen reports whether the user probably has a browser on this machine: not over
+// SSH, and not without a display.
 func CanOpen() bool {
 	if os.Getenv("SSH_CONNECTION") != "" || os.Getenv("SSH_TTY") != "" {
 		return false
@@ -178,8 +178,8 @@ func CanOpen() bool {
 	return err == nil
 }
 
-// OpenBrowser has a URL opened. It does not wait for the browser, which may go on
-// after this program.
+// OpenBrowser opens a URL in the user's browser. It does not wait for the browser, which
+// may outlive this program.
 func OpenBrowser(url string) error {
 	line := opener(url)
 	command := exec.Command(line[0], line[1:]...)

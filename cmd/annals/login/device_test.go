@@ -1,4 +1,4 @@
-package login
+package login_test
 
 import (
 	"fmt"
@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"annals/cmd/annals/login"
 )
 
-// deviceIssuer is an issuer of one's own that knows devices alone. It answers the
-// questions of a device one after the other, and then with the last.
+// deviceIssuer is an issuer that supports sign-in by device only. It answers polls with one
+// of answers after another, and further ones with the last.
 func deviceIssuer(t *testing.T, lifetime int, answers ...http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	var asked atomic.Int64
@@ -22,7 +24,7 @@ func deviceIssuer(t *testing.T, lifetime int, answers ...http.HandlerFunc) *http
 	})
 	routes.HandleFunc("POST /device", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("client_id") != "program" || r.FormValue("resource") != "http://h/core" || r.FormValue("scope") != "openid offline_access more" {
-			t.Errorf("the device asks with %v", r.Form)
+			t.Errorf("the device code is requested with %v", r.Form)
 		}
 		fmt.Fprintf(w, `{"device_code": "code", "user_code": "ABCD", "verification_uri": "https://h/device", "expires_in": %d, "interval": 1}`, lifetime)
 	})
@@ -40,7 +42,7 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-func TestADeviceAsksUntilItKnows(t *testing.T) {
+func TestSignInByDevicePolls(t *testing.T) {
 	hangsUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	pending := says(400, `{"error": "authorization_pending"}`)
 	for name, c := range map[string]struct {
@@ -48,20 +50,20 @@ func TestADeviceAsksUntilItKnows(t *testing.T) {
 		answers  []http.HandlerFunc
 		says     string // of the error
 	}{
-		"answers that are lost": {60, []http.HandlerFunc{hangsUp, says(503, "busy"), says(200, `{"access_token": "token", "token_type": "bearer"}`)}, ""},
-		"an end that is told":   {60, []http.HandlerFunc{says(400, `{"error": "expired_token"}`)}, "the code has expired"},
-		"an end that comes":     {1, []http.HandlerFunc{pending}, "the code has expired"},
-		"a denial":              {60, []http.HandlerFunc{says(400, `{"error": "access_denied"}`)}, "the sign-in was denied"},
-		"a refusal":             {60, []http.HandlerFunc{says(401, `{"error": "invalid_client", "error_description": "who?"}`)}, `it refuses: "invalid_client", "who?"`},
-		"another kind of token": {60, []http.HandlerFunc{says(200, `{"access_token": "token", "token_type": "DPoP"}`)}, `unknown type "DPoP"`},
+		"replies lost":          {60, []http.HandlerFunc{hangsUp, says(503, "busy"), says(200, `{"access_token": "token", "token_type": "bearer"}`)}, ""},
+		"expired at the issuer": {60, []http.HandlerFunc{says(400, `{"error": "expired_token"}`)}, "the code expired"},
+		"expired":               {1, []http.HandlerFunc{pending}, "the code expired"},
+		"denied":                {60, []http.HandlerFunc{says(400, `{"error": "access_denied"}`)}, "the sign-in was denied"},
+		"refused":               {60, []http.HandlerFunc{says(401, `{"error": "invalid_client", "error_description": "who?"}`)}, `it refuses: "invalid_client", "who?"`},
+		"other token type":      {60, []http.HandlerFunc{says(200, `{"access_token": "token", "token_type": "DPoP"}`)}, `unknown type "DPoP"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := deviceIssuer(t, c.lifetime, c.answers...)
-			var told []string
-			flow := Flow{
+			var printed []string
+			flow := login.Flow{
 				Server: "http://h/core", Issuer: s.URL, ClientID: "program", Resource: "http://h/core", Scopes: []string{"more"},
-				Device: true, HTTP: NewHTTPClient(nil), Tell: func(lines ...string) { told = append(told, lines...) },
+				Device: true, HTTP: login.NewHTTPClient(nil), Print: func(lines ...string) { printed = append(printed, lines...) },
 			}
 			l, err := flow.SignIn(t.Context())
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
@@ -70,21 +72,25 @@ func TestADeviceAsksUntilItKnows(t *testing.T) {
 			if err == nil && (l.Bearer() != "token" || l.Issuer != s.URL || l.ClientID != "program") {
 				t.Errorf("SignIn = %+v", l)
 			}
-			if text := strings.Join(told, "\n"); !strings.Contains(text, "https://h/device") || !strings.Contains(text, "ABCD") {
-				t.Errorf("the person is told %q", text)
+			if text := strings.Join(printed, "\n"); !strings.Contains(text, "https://h/device") || !strings.Contains(text, "ABCD") {
+				t.Errorf("it prints %q", text)
 			}
 		})
 	}
 }
 
-func TestWhatAnIssuerLacksIsTold(t *testing.T) {
+func TestSignInSuggestsOtherFlow(t *testing.T) {
 	s := deviceIssuer(t, 1)
-	flow := Flow{Server: "http://h/core", Issuer: s.URL, HTTP: NewHTTPClient(nil)}
+	flow := login.Flow{Server: "http://h/core", Issuer: s.URL, HTTP: login.NewHTTPClient(nil)}
 	if _, err := flow.SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "try --device") {
 		t.Errorf("without pages: %v", err)
 	}
-	s = documents(t, map[string]string{"/.well-known/openid-configuration": `{"issuer": "HERE", "token_endpoint": "HERE/t"}`})
-	flow = Flow{Server: "http://h/core", Issuer: s.URL, HTTP: NewHTTPClient(nil), Device: true}
+	var plain *httptest.Server
+	plain = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"issuer": %q, "token_endpoint": %q}`, plain.URL, plain.URL+"/t")
+	}))
+	defer plain.Close()
+	flow = login.Flow{Server: "http://h/core", Issuer: plain.URL, HTTP: login.NewHTTPClient(nil), Device: true}
 	if _, err := flow.SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "--no-browser") {
 		t.Errorf("without devices: %v", err)
 	}

@@ -1,9 +1,9 @@
-// Package login signs people in to a server and keeps their tokens on this
-// machine: the client's side of OAuth, for the program's own commands. It imports
-// events/fault alone.
+// Package login signs people in to a server and stores their tokens on this machine. It is
+// the OAuth client of the program's own commands. It may import events/fault and no other
+// package of this module.
 //
-// People sign in by a browser on this machine (authorization code with PKCE,
-// RFC 8252), or by one anywhere (RFC 8628).
+// People sign in by a browser on this machine (authorization code with PKCE, RFC 8252),
+// or by one on another device (device authorization grant, RFC 8628).
 package login
 
 import (
@@ -13,31 +13,30 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/oauth2"
-
 	"annals/events/fault"
+
+	"golang.org/x/oauth2"
 )
 
 // Flow is how a person signs in to a server.
 type Flow struct {
 	Server   string   // URL of the core, as ServerURL writes it
-	Issuer   string   // where to sign in; what the server says if empty
-	ClientID string   // as whom the program is known there
-	Resource string   // what the tokens are asked for (RFC 8707); not told if empty
-	Scopes   []string // besides those of signing in
+	Issuer   string   // to sign in with; default: the one that the server names
+	ClientID string   // of this program at the issuer
+	Resource string   // to request tokens for (RFC 8707); not sent if empty
+	Scopes   []string // in addition to those of the sign-in
 
-	Device bool                   // sign in by a browser elsewhere
+	Device bool                   // sign in by a browser on another device
 	Open   func(url string) error // opens a browser on this machine; nil leaves that to the person
 
-	HTTP *http.Client
-	Tell func(lines ...string) // what the person is to do; a line may hold what an issuer says
+	HTTP  *http.Client
+	Print func(lines ...string) // prints what the person has to do; a line may hold text of the issuer
 }
 
-// patience is how long a person may take to sign in.
+// patience is the maximum time for a person to sign in.
 const patience = 15 * time.Minute
 
-// SignIn has a person sign in and returns what that gave. Where Device is not
-// set and Open is nil, it waits until somebody opens the address that is told.
+// SignIn lets a person sign in within 15 minutes, and returns the sign-in.
 func (f *Flow) SignIn(ctx context.Context) (Login, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, f.HTTP)
 	name := f.Issuer
@@ -63,15 +62,15 @@ func (f *Flow) SignIn(ctx context.Context) (Login, error) {
 	token, err := by(waiting, at, config)
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return Login{}, fault.Errorf(fault.Unauthenticated, "nobody signed in at %s in time", at.Name)
+		return Login{}, fault.Errorf(fault.Unauthenticated, "nobody signed in with %s in time", at.Name)
 	case err != nil:
-		return Login{}, fmt.Errorf("sign in at %s: %w", at.Name, plain(err))
+		return Login{}, fmt.Errorf("sign in with %s: %w", at.Name, plain(err))
 	}
 	l := Login{Issuer: at.Name, ClientID: f.ClientID, TokenURL: at.Token, RevocationURL: at.Revocation}
 	return l, l.take(token)
 }
 
-// resource are the parameters that say what the tokens are for.
+// resource returns the parameter that names the resource of the tokens.
 func (f *Flow) resource() (o []oauth2.AuthCodeOption) {
 	if f.Resource != "" {
 		o = append(o, oauth2.SetAuthURLParam("resource", f.Resource))
@@ -79,8 +78,8 @@ func (f *Flow) resource() (o []oauth2.AuthCodeOption) {
 	return o
 }
 
-// NewHTTPClient returns a client for what signing in asks of servers. It follows
-// no redirects: they could carry secrets elsewhere.
+// NewHTTPClient returns a client for the requests of a sign-in. It does not follow
+// redirects, because they could send secrets to another server.
 func NewHTTPClient(transport http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport: transport, Timeout: 30 * time.Second,
@@ -88,8 +87,8 @@ func NewHTTPClient(transport http.RoundTripper) *http.Client {
 	}
 }
 
-// plain says an error of the token endpoint in a sentence. A server that cannot
-// answer now is Unavailable, one that refuses Unauthenticated.
+// plain returns an error of the token endpoint in plain words: Unavailable if the issuer
+// cannot respond now, Unauthenticated if it refuses.
 func plain(err error) error {
 	var r *oauth2.RetrieveError
 	if !errors.As(err, &r) {
@@ -106,7 +105,7 @@ func plain(err error) error {
 	return fault.Errorf(fault.Unauthenticated, "it refuses: %s", describe(r.ErrorCode, r.ErrorDescription))
 }
 
-// describe quotes what an issuer says of an error: it may hold anything.
+// describe quotes an issuer's error, because it may contain control characters.
 func describe(code, description string) string {
 	if description == "" {
 		return fmt.Sprintf("%q", code)

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/oauth2"
-
 	"annals/events/fault"
+
+	"golang.org/x/oauth2"
 )
 
-// issuer is an authorization server as its metadata tell of it (RFC 8414,
-// OpenID Connect Discovery).
+// issuer is the metadata of an authorization server (RFC 8414, OpenID Connect
+// Discovery).
 type issuer struct {
 	Name          string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -34,7 +34,7 @@ func (i issuer) endpoint() oauth2.Endpoint {
 	}
 }
 
-// issuerOf asks a server whose tokens it takes (RFC 9728).
+// issuerOf asks a server for the issuer whose tokens it accepts (RFC 9728).
 func issuerOf(ctx context.Context, client *http.Client, server string) (string, error) {
 	at, err := wellKnown(server, "oauth-protected-resource")
 	if err != nil {
@@ -46,14 +46,14 @@ func issuerOf(ctx context.Context, client *http.Client, server string) (string, 
 	}
 	err = read(ctx, client, at, &resource)
 	switch {
-	case errors.Is(err, errNotThere):
-		return "", fmt.Errorf("%s does not tell where to sign in: is it the URL of the core, such as http://127.0.0.1:8080/core? Otherwise name the issuer by --issuer", server)
+	case errors.Is(err, errNoDocument):
+		return "", fmt.Errorf("%s does not say where to sign in: is it the URL of the core, such as http://127.0.0.1:8080/core? Otherwise name the issuer by --issuer", server)
 	case err != nil:
 		return "", fmt.Errorf("ask %s where to sign in: %w", server, err)
 	}
 	switch own, err := ServerURL(resource.URL); {
 	case err == nil && own == server:
-	case strings.Count(server, "/") == len("//"): // a host alone tells of something that it has below
+	case strings.Count(server, "/") == len("//"): // without a path a server describes one of its services
 		return "", fmt.Errorf("%s is not the URL of the core, which may be %[1]s/core", server)
 	default:
 		return "", fmt.Errorf("the server at %s calls itself %q: give that by --server, or name the issuer by --issuer", server, resource.URL)
@@ -68,10 +68,10 @@ func issuerOf(ctx context.Context, client *http.Client, server string) (string, 
 		}
 		return resource.Issuers[0], nil
 	}
-	return "", fmt.Errorf("%s takes tokens of several issuers: choose one by --issuer: %q", server, resource.Issuers)
+	return "", fmt.Errorf("%s accepts tokens of several issuers: choose one by --issuer: %q", server, resource.Issuers)
 }
 
-// findIssuer reads the metadata of an issuer, wherever it keeps them.
+// findIssuer reads the metadata of an issuer from one of its two well-known URLs.
 func findIssuer(ctx context.Context, client *http.Client, name string) (i issuer, err error) {
 	if err := checkURL(name, ""); err != nil {
 		return i, fmt.Errorf("issuer %q: %w", name, err)
@@ -81,18 +81,18 @@ func findIssuer(ctx context.Context, client *http.Client, name string) (i issuer
 		return i, err
 	}
 	for _, at := range []string{strings.TrimSuffix(name, "/") + "/.well-known/openid-configuration", inserted} {
-		if err = read(ctx, client, at, &i); !errors.Is(err, errNotThere) {
+		if err = read(ctx, client, at, &i); !errors.Is(err, errNoDocument) {
 			break
 		}
 	}
 	if err != nil {
-		return i, fmt.Errorf("read what the issuer %s says of itself: %w", name, err)
+		return i, fmt.Errorf("read the metadata of the issuer %s: %w", name, err)
 	}
 	return i, i.check(name)
 }
 
-// check refuses an issuer that says it is another (RFC 8414 §3.3), and addresses
-// that are no place for secrets or for a browser.
+// check returns an error for metadata of another issuer (RFC 8414 §3.3), and for endpoints
+// that are not safe for secrets and browsers.
 func (i issuer) check(name string) error {
 	if i.Name != name {
 		return fmt.Errorf("the issuer at %s calls itself %q", name, i.Name)
@@ -107,12 +107,13 @@ func (i issuer) check(name string) error {
 		}
 	}
 	if i.Token == "" {
-		return fmt.Errorf("the issuer %s names no address at which it gives tokens", name)
+		return fmt.Errorf("the metadata of the issuer %s has no token endpoint", name)
 	}
 	return nil
 }
 
-// scopes returns what of the wanted scopes the issuer knows, if it tells.
+// scopes returns the wanted scopes that the issuer supports, or all of them if it does not
+// list any.
 func (i issuer) scopes(wanted ...string) []string {
 	if len(i.Scopes) == 0 {
 		return wanted
@@ -120,42 +121,42 @@ func (i issuer) scopes(wanted ...string) []string {
 	return slices.DeleteFunc(wanted, func(s string) bool { return !slices.Contains(i.Scopes, s) })
 }
 
-// checkURL takes URLs that a request may go to; those that are named by https, by
-// https alone.
+// checkURL returns an error unless text is an http or https URL. It must be https if
+// namedBy, the scheme of the URL that refers to it, is https.
 func checkURL(text, namedBy string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("it is no http or https URL")
+		return errors.New("it is not an http or https URL")
 	case namedBy == "https" && u.Scheme != "https":
-		return errors.New("it is not https as what names it is")
+		return errors.New("it is not https, unlike the address that names it")
 	}
 	return nil
 }
 
-// ServerURL returns the one way in which the URL of a server is written here.
+// ServerURL returns the URL of a server in the form under which sign-ins are stored.
 func ServerURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fault.Errorf(fault.Invalid, "%q is no http or https URL of a server", text)
+		return "", fault.Errorf(fault.Invalid, "%q is not the http or https URL of a server", text)
 	}
 	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
 	plain := url.URL{Scheme: u.Scheme, Host: strings.TrimSuffix(strings.ToLower(u.Host), port), Path: strings.TrimRight(u.Path, "/")}
 	return plain.String(), nil
 }
 
-// wellKnown puts a well-known name between host and path (RFC 8414 §3.1).
+// wellKnown inserts a well-known name between host and path (RFC 8414 §3.1).
 func wellKnown(text, name string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", fault.Errorf(fault.Invalid, "%q is no URL: %w", text, err)
+		return "", fault.Errorf(fault.Invalid, "%q is not a URL: %w", text, err)
 	}
 	u.Path, u.RawPath = "/.well-known/"+name+strings.TrimSuffix(u.Path, "/"), ""
 	return u.String(), nil
 }
 
-// errNotThere says that a document is not at an address.
-var errNotThere = errors.New("there is no such document")
+// errNoDocument is returned if there is no document at a URL.
+var errNoDocument = errors.New("there is no such document")
 
 // read reads a JSON document.
 func read(ctx context.Context, client *http.Client, at string, into any) error {
@@ -171,13 +172,13 @@ func read(ctx context.Context, client *http.Client, at string, into any) error {
 	defer reply.Body.Close()
 	switch {
 	case reply.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w at %s", errNotThere, at)
+		return fmt.Errorf("%w at %s", errNoDocument, at)
 	case reply.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s answers %s", at, reply.Status)
 	}
-	const most = 256 << 10
-	if err := json.NewDecoder(io.LimitReader(reply.Body, most)).Decode(into); err != nil {
-		return fmt.Errorf("what %s answers is no JSON document of its kind: %w", at, err)
+	const maxDocument = 256 << 10
+	if err := json.NewDecoder(io.LimitReader(reply.Body, maxDocument)).Decode(into); err != nil {
+		return fmt.Errorf("the reply from %s is not the expected JSON: %w", at, err)
 	}
 	return nil
 }

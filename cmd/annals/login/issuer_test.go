@@ -8,25 +8,6 @@ import (
 	"testing"
 )
 
-func TestServersAreKnownByOneURL(t *testing.T) {
-	for text, want := range map[string]string{
-		"http://127.0.0.1:8080/core":       "http://127.0.0.1:8080/core",
-		"HTTPS://Annals.Example:443/Core/": "https://annals.example/Core",
-		"http://h:80":                      "http://h",
-		"http://h:443/":                    "http://h:443",
-		"https://me:secret@h/core?x#y":     "https://h/core",
-		"ftp://h/core":                     "",
-		"h/core":                           "",
-		"http:///core":                     "",
-		"":                                 "",
-	} {
-		got, err := ServerURL(text)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("ServerURL(%q) = %q, %v; want %q", text, got, err, want)
-		}
-	}
-}
-
 // documents serves JSON by path, in which HERE is the server's URL.
 func documents(t *testing.T, byPath map[string]string) *httptest.Server {
 	t.Helper()
@@ -47,16 +28,16 @@ func documents(t *testing.T, byPath map[string]string) *httptest.Server {
 	return s
 }
 
-func TestTheServerSaysWhereToSignIn(t *testing.T) {
+func TestIssuerOf(t *testing.T) {
 	const path = "/.well-known/oauth-protected-resource/core"
 	for name, c := range map[string]struct{ text, want, says string }{
-		"one issuer":      {`{"resource": "HERE/core/", "authorization_servers": ["https://login.example"]}`, "https://login.example", ""},
-		"several":         {`{"resource": "HERE/core", "authorization_servers": ["https://a.example", "https://b.example"]}`, "", `choose one by --issuer: ["https://a.example" "https://b.example"]`},
-		"none":            {`{"resource": "HERE/core"}`, "", "names no issuer"},
-		"another's":       {`{"resource": "https://annals.example/core", "authorization_servers": ["https://login.example"]}`, "", `calls itself "https://annals.example/core": give that by --server`},
-		"what is no JSON": {`<html>`, "", "no JSON document"},
-		"what is endless": {`{"resource": "` + strings.Repeat("x", 1<<20), "", "no JSON document"},
-		"a redirect":      {"-> /elsewhere", "", "answers 302"},
+		"one issuer":   {`{"resource": "HERE/core/", "authorization_servers": ["https://login.example"]}`, "https://login.example", ""},
+		"several":      {`{"resource": "HERE/core", "authorization_servers": ["https://a.example", "https://b.example"]}`, "", `choose one by --issuer: ["https://a.example" "https://b.example"]`},
+		"none":         {`{"resource": "HERE/core"}`, "", "names no issuer"},
+		"other server": {`{"resource": "https://annals.example/core", "authorization_servers": ["https://login.example"]}`, "", `calls itself "https://annals.example/core": give that by --server`},
+		"no JSON":      {`<html>`, "", "not the expected JSON"},
+		"endless":      {`{"resource": "` + strings.Repeat("x", 1<<20), "", "not the expected JSON"},
+		"a redirect":   {"-> /elsewhere", "", "answers 302"},
 	} {
 		s := documents(t, map[string]string{path: c.text, "/elsewhere": `{"resource": "HERE/core", "authorization_servers": ["https://login.example"]}`})
 		got, err := issuerOf(t.Context(), NewHTTPClient(nil), s.URL+"/core")
@@ -70,7 +51,7 @@ func TestTheServerSaysWhereToSignIn(t *testing.T) {
 	}
 }
 
-func TestAServerOfHTTPSNamesNoIssuerOfHTTP(t *testing.T) {
+func TestIssuerOfRejectsHTTPIssuerOfHTTPSServer(t *testing.T) {
 	var s *httptest.Server
 	s = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"resource": "` + s.URL + `/core", "authorization_servers": ["http://127.0.0.1:8080/signin"]}`))
@@ -81,17 +62,17 @@ func TestAServerOfHTTPSNamesNoIssuerOfHTTP(t *testing.T) {
 	}
 }
 
-func TestAnIssuerIsFoundWhereItKeepsItsMetadata(t *testing.T) {
+func TestFindIssuer(t *testing.T) {
 	const openID, oauth = "/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"
 	const good = `{"issuer": "HERE/tenant", "authorization_endpoint": "HERE/a", "token_endpoint": "HERE/t"}`
 	for name, c := range map[string]struct{ at, text, says string }{
-		"as OpenID Connect has it": {openID, good, ""},
-		"as RFC 8414 has it":       {oauth, good, ""},
+		"OpenID Connect":           {openID, good, ""},
+		"RFC 8414":                 {oauth, good, ""},
 		"elsewhere":                {"/tenant", good, "there is no such document"},
-		"of another":               {openID, `{"issuer": "HERE/other", "token_endpoint": "HERE/t"}`, "calls itself"},
-		"without tokens":           {openID, `{"issuer": "HERE/tenant"}`, "no address at which it gives tokens"},
-		"that opens a file":        {openID, `{"issuer": "HERE/tenant", "authorization_endpoint": "file:///etc/passwd", "token_endpoint": "HERE/t"}`, "no http or https URL"},
-		"that opens a program":     {openID, `{"issuer": "HERE/tenant", "authorization_endpoint": "-version", "token_endpoint": "HERE/t"}`, "no http or https URL"},
+		"other issuer":             {openID, `{"issuer": "HERE/other", "token_endpoint": "HERE/t"}`, "calls itself"},
+		"no token endpoint":        {openID, `{"issuer": "HERE/tenant"}`, "no token endpoint"},
+		"endpoint opens a file":    {openID, `{"issuer": "HERE/tenant", "authorization_endpoint": "file:///etc/passwd", "token_endpoint": "HERE/t"}`, "not an http or https URL"},
+		"endpoint opens a program": {openID, `{"issuer": "HERE/tenant", "authorization_endpoint": "-version", "token_endpoint": "HERE/t"}`, "not an http or https URL"},
 	} {
 		s := documents(t, map[string]string{c.at: c.text})
 		got, err := findIssuer(t.Context(), NewHTTPClient(nil), s.URL+"/tenant")
@@ -99,7 +80,7 @@ func TestAnIssuerIsFoundWhereItKeepsItsMetadata(t *testing.T) {
 			t.Errorf("%s: findIssuer = %v; want %q", name, err, c.says)
 		}
 		if err == nil && got.endpoint().TokenURL != s.URL+"/t" {
-			t.Errorf("%s: tokens are given at %q", name, got.Token)
+			t.Errorf("%s: the token endpoint is %q", name, got.Token)
 		}
 	}
 	insecure := issuer{Name: "https://h", Token: "http://h/token"}
@@ -108,7 +89,7 @@ func TestAnIssuerIsFoundWhereItKeepsItsMetadata(t *testing.T) {
 	}
 }
 
-func TestOnlyScopesThatTheIssuerKnowsAreAskedFor(t *testing.T) {
+func TestScopesOmitsUnsupported(t *testing.T) {
 	for _, c := range []struct{ known, want []string }{
 		{nil, []string{"openid", "offline_access"}},
 		{[]string{"openid", "email"}, []string{"openid"}},

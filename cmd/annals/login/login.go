@@ -15,22 +15,22 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login is a person's sign-in to a server, as it is kept.
+// Login is a person's sign-in to a server, as it is stored.
 type Login struct {
 	Issuer        string    `json:"issuer"`
 	ClientID      string    `json:"client_id"`
 	TokenURL      string    `json:"token_url"`
 	RevocationURL string    `json:"revocation_url,omitempty"`
-	User          string    `json:"user,omitempty"` // as the issuer calls the person, to be shown
+	User          string    `json:"user,omitempty"` // the person's name at the issuer, for display
 	AccessToken   string    `json:"access_token"`
 	IDToken       string    `json:"id_token,omitempty"`
-	ByIDToken     bool      `json:"by_id_token,omitempty"` // the server takes the ID token, and no access token
+	ByIDToken     bool      `json:"by_id_token,omitempty"` // the server accepts the ID token only
 	RefreshToken  string    `json:"refresh_token,omitempty"`
 	Issued        time.Time `json:"issued"`
-	Expires       time.Time `json:"expires,omitzero"` // of the token that is sent; zero if nobody says
+	Expires       time.Time `json:"expires,omitzero"` // of the token that is sent; zero if it is not known
 }
 
-// Bearer returns the token that requests are signed with.
+// Bearer returns the token to send with requests.
 func (l Login) Bearer() string {
 	if l.ByIDToken {
 		return l.IDToken
@@ -38,8 +38,20 @@ func (l Login) Bearer() string {
 	return l.AccessToken
 }
 
-// UseIDToken has requests signed with the ID token, which an issuer means for the
-// program itself: some know of no other audience. It reports whether there is one.
+// Lifetime returns a sentence about the lifetime of the token.
+func (l Login) Lifetime() string {
+	text := "the token is valid"
+	if !l.Expires.IsZero() {
+		text += " until " + l.Expires.Local().Format(time.DateTime)
+	}
+	if l.RefreshToken != "" {
+		text += " and is then renewed"
+	}
+	return text
+}
+
+// UseIDToken makes Bearer return the ID token, for issuers that know no other audience
+// than the program itself. It reports whether there is an ID token.
 func (l *Login) UseIDToken() bool {
 	expires, ok := claims(l.IDToken)["exp"].(float64)
 	if ok {
@@ -48,33 +60,33 @@ func (l *Login) UseIDToken() bool {
 	return ok
 }
 
-// take puts the tokens of an answer in the place of those before.
+// take replaces the tokens with those of a reply.
 func (l *Login) take(t *oauth2.Token) error {
 	if t.Type() != "Bearer" {
-		return fmt.Errorf("it gives a token of the unknown type %q", t.TokenType)
+		return fmt.Errorf("it returns a token of the unknown type %q", t.TokenType)
 	}
 	l.AccessToken, l.RefreshToken = t.AccessToken, t.RefreshToken
 	l.Issued, l.Expires = time.Now().UTC().Truncate(time.Second), t.Expiry.UTC().Truncate(time.Second)
 	l.IDToken, _ = t.Extra("id_token").(string)
 	if l.ByIDToken && !l.UseIDToken() {
-		return errors.New("it gives no ID token any more")
+		return errors.New("it no longer returns an ID token")
 	}
 	l.User = cmp.Or(l.User, nameOf(l.IDToken), nameOf(l.AccessToken), "somebody")
 	return nil
 }
 
-// serves reports whether there is a token, other than the refused one, that holds
-// for a while yet: an upload may be slow. Of tokens that are short-lived from the
-// start less is asked.
-func (l Login) serves(refused string) bool {
+// isUsable reports whether there is a token, other than the refused one, that is valid for
+// another ten minutes, or a quarter of its lifetime if that is shorter. The margin is for
+// slow uploads.
+func (l Login) isUsable(refused string) bool {
 	ahead := min(10*time.Minute, l.Expires.Sub(l.Issued)/4)
 	return l.Bearer() != "" && l.Bearer() != refused && (l.Expires.IsZero() || time.Until(l.Expires) > ahead)
 }
 
-// refresh returns l with new tokens. Those of before are of no use after that.
+// refresh returns l with new tokens. It invalidates the tokens of l.
 func (l Login) refresh(ctx context.Context, client *http.Client) (Login, error) {
 	if l.RefreshToken == "" {
-		return l, errEnded
+		return l, errExpired
 	}
 	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
@@ -85,10 +97,10 @@ func (l Login) refresh(ctx context.Context, client *http.Client) (Login, error) 
 	return l, l.take(token)
 }
 
-// Revoke tells the issuer that the sign-in has ended (RFC 7009).
+// Revoke ends the sign-in at its issuer (RFC 7009).
 func (l Login) Revoke(ctx context.Context, client *http.Client) error {
 	if l.RevocationURL == "" {
-		return fmt.Errorf("the issuer %s has no way to be told", l.Issuer)
+		return fmt.Errorf("the issuer %s has no revocation endpoint", l.Issuer)
 	}
 	form := url.Values{"client_id": {l.ClientID}, "token": {l.RefreshToken}, "token_type_hint": {"refresh_token"}}
 	if l.RefreshToken == "" {
@@ -111,8 +123,8 @@ func (l Login) Revoke(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// nameOf returns what a token calls its user, to be shown and for nothing
-// else: its signature is the server's to judge.
+// nameOf returns the user name in a token. It is for display only, since the signature is
+// not verified.
 func nameOf(token string) string {
 	all := claims(token)
 	for _, claim := range []string{"preferred_username", "email", "name", "sub"} {
@@ -123,7 +135,8 @@ func nameOf(token string) string {
 	return ""
 }
 
-// claims returns what a signed token says; nothing if it is none.
+// claims returns the claims of a JWT without verifying it, or nil if the token is not a
+// JWT.
 func claims(token string) (all map[string]any) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

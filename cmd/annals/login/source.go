@@ -10,8 +10,8 @@ import (
 	"annals/events/fault"
 )
 
-// Source gives the tokens of a sign-in that is kept, and refreshes them in time.
-// Of all processes that use the sign-in one does so; the others read what it got.
+// Source returns tokens of a stored sign-in, and refreshes them in time. If several
+// processes use the sign-in, one refreshes it and the others read the stored result.
 // Methods may be called from several goroutines.
 type Source struct {
 	Store  Store
@@ -22,20 +22,20 @@ type Source struct {
 	last Login
 }
 
-// errEnded says that a sign-in cannot be refreshed any more.
-var errEnded = fault.Errorf(fault.Unauthenticated, "it has expired")
+// errExpired is returned if a sign-in has expired and cannot be refreshed.
+var errExpired = fault.Errorf(fault.Unauthenticated, "it has expired")
 
-// Token returns a token that lasts for a while, and is another than the one that
-// was refused, which is "" at first. The error is Unauthenticated where only a new
-// sign-in helps, and Unavailable where the issuer cannot answer.
+// Token returns a token that is valid for a while and differs from refused, which is "" at
+// first. The error is Unauthenticated if a new sign-in is needed, and Unavailable if the
+// issuer cannot respond now.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last.serves(refused) {
+	if s.last.isUsable(refused) {
 		return s.last.Bearer(), nil
 	}
 	l, _, err := s.Store.Get(s.Server)
-	if err == nil && !l.serves(refused) {
+	if err == nil && !l.isUsable(refused) {
 		err = s.Store.change(ctx, func(all map[string]Login) error {
 			l, err = s.renew(ctx, all, refused)
 			return err
@@ -51,19 +51,19 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return l.Bearer(), nil
 }
 
-// renew refreshes the sign-in among all, unless another process has done so.
+// renew refreshes the sign-in in all, unless another process has done so.
 func (s *Source) renew(ctx context.Context, all map[string]Login, refused string) (Login, error) {
 	l, found := all[s.Server]
 	switch {
 	case !found:
-		return l, fault.Errorf(fault.Unauthenticated, "somebody signed out")
-	case l.serves(refused):
+		return l, fault.Errorf(fault.Unauthenticated, "the user has signed out")
+	case l.isUsable(refused):
 		return l, errUnchanged
 	}
 	next, err := refresh(ctx, l, s.HTTP)
 	if err != nil {
 		if l.Bearer() != refused && time.Now().Before(l.Expires) {
-			return l, errUnchanged // the token still does, and there is time for another try
+			return l, errUnchanged // the token is valid for a while, so the next request may try again
 		}
 		return l, err
 	}
@@ -71,9 +71,8 @@ func (s *Source) renew(ctx context.Context, all map[string]Login, refused string
 	return next, nil
 }
 
-// refresh refreshes a sign-in, and is not to be interrupted: an answer that
-// nobody reads leaves a refresh token that was used, and by which the issuer
-// would take the next one who uses it for a thief.
+// refresh refreshes a sign-in, even if ctx ends. If the reply were lost, the stored
+// refresh token would be a used one, and issuers treat used ones as stolen.
 func refresh(ctx context.Context, l Login, client *http.Client) (Login, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

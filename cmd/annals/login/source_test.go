@@ -1,4 +1,4 @@
-package login
+package login_test
 
 import (
 	"net/http"
@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/annals/login"
 	"annals/events/fault"
 )
 
-func TestASignInIsUsedAsLongAsItHolds(t *testing.T) {
+func TestSourceRefreshesTokensInTime(t *testing.T) {
 	const server = "http://h/core"
 	now := time.Now()
-	hour := Login{AccessToken: "token", Issued: now.Add(-time.Hour)}
-	with := func(l Login, expires time.Time, refresh string) Login {
+	hour := login.Login{AccessToken: "token", Issued: now.Add(-time.Hour)}
+	with := func(l login.Login, expires time.Time, refresh string) login.Login {
 		l.Expires, l.RefreshToken = expires, refresh
 		return l
 	}
@@ -27,25 +28,25 @@ func TestASignInIsUsedAsLongAsItHolds(t *testing.T) {
 		says(200, `{"access_token": "next", "token_type": "Bearer", "expires_in": 3600}`)(w, r)
 	}
 	for name, c := range map[string]struct {
-		kept    Login
+		kept    login.Login
 		refused string
 		issuer  http.HandlerFunc
 		want    string
 		says    string // of the error
 		kind    fault.Kind
 	}{
-		"for long":                           {with(hour, now.Add(time.Hour), "refresh"), "", nil, "token", "", 0},
-		"nobody says how long":               {with(hour, time.Time{}, ""), "", nil, "token", "", 0},
-		"for minutes":                        {with(hour, now.Add(5*time.Minute), "refresh"), "", gives, "next", "", 0},
-		"for minutes, and cannot be renewed": {with(hour, now.Add(5*time.Minute), ""), "", nil, "token", "", 0},
-		"for minutes, of few":                {with(Login{AccessToken: "token", Issued: now}, now.Add(5*time.Minute), "refresh"), "", nil, "token", "", 0},
-		"refused":                            {with(hour, now.Add(time.Hour), "refresh"), "token", gives, "next", "", 0},
-		"another was refused":                {with(hour, now.Add(time.Hour), "refresh"), "the one before", nil, "token", "", 0},
-		"expired":                            {with(hour, now.Add(-time.Second), "refresh"), "", gives, "next", "", 0},
-		"expired for good":                   {with(hour, now.Add(-time.Second), ""), "", nil, "", "(it has expired): sign in again by annals login --server " + server, fault.Unauthenticated},
-		"refused for good":                   {with(hour, now.Add(time.Hour), "refresh"), "token", says(400, `{"error": "invalid_grant"}`), "", `(it refuses: "invalid_grant"): sign in again`, fault.Unauthenticated},
-		"refused at a bad moment":            {with(hour, now.Add(time.Hour), "refresh"), "token", says(503, ""), "", "503", fault.Unavailable},
-		"signed out":                         {Login{}, "", nil, "", "somebody signed out", fault.Unauthenticated},
+		"valid for long":                           {with(hour, now.Add(time.Hour), "refresh"), "", nil, "token", "", 0},
+		"unknown expiry":                           {with(hour, time.Time{}, ""), "", nil, "token", "", 0},
+		"valid for minutes":                        {with(hour, now.Add(5*time.Minute), "refresh"), "", gives, "next", "", 0},
+		"valid for minutes, without refresh token": {with(hour, now.Add(5*time.Minute), ""), "", nil, "token", "", 0},
+		"valid for minutes, short-lived":           {with(login.Login{AccessToken: "token", Issued: now}, now.Add(5*time.Minute), "refresh"), "", nil, "token", "", 0},
+		"refused":                                  {with(hour, now.Add(time.Hour), "refresh"), "token", gives, "next", "", 0},
+		"other token refused":                      {with(hour, now.Add(time.Hour), "refresh"), "the one before", nil, "token", "", 0},
+		"expired":                                  {with(hour, now.Add(-time.Second), "refresh"), "", gives, "next", "", 0},
+		"expired, without refresh token":           {with(hour, now.Add(-time.Second), ""), "", nil, "", "(it has expired): sign in again by annals login --server " + server, fault.Unauthenticated},
+		"refused, as is the refresh token":         {with(hour, now.Add(time.Hour), "refresh"), "token", says(400, `{"error": "invalid_grant"}`), "", `(it refuses: "invalid_grant"): sign in again`, fault.Unauthenticated},
+		"refused, and the issuer is down":          {with(hour, now.Add(time.Hour), "refresh"), "token", says(503, ""), "", "503", fault.Unavailable},
+		"signed out":                               {login.Login{}, "", nil, "", "the user has signed out", fault.Unauthenticated},
 	} {
 		s := newStore(t)
 		c.kept.ClientID = "program"
@@ -57,7 +58,7 @@ func TestASignInIsUsedAsLongAsItHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		source := &Source{Store: s, Server: server, HTTP: NewHTTPClient(nil)}
+		source := &login.Source{Store: s, Server: server, HTTP: login.NewHTTPClient(nil)}
 		got, err := source.Token(t.Context(), c.refused)
 		if got != c.want || (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) || !fault.Is(err, c.kind)) {
 			t.Errorf("%s: Token = %q, %v; want %q, %q", name, got, err, c.want, c.says)

@@ -14,20 +14,20 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Store keeps sign-ins by server, in a file that is its user's alone. Several
-// processes may use it at once: one at a time changes it.
+// Store keeps sign-ins by server, in a file that only its user can read. Several
+// processes may use it at the same time; a lock excludes concurrent changes.
 type Store struct{ Path string }
 
-// UserStore returns the store of whoever runs this program.
+// UserStore returns the store of the user who runs this program.
 func UserStore() (Store, error) {
 	config, err := os.UserConfigDir()
 	if err != nil {
-		return Store{}, fmt.Errorf("find a place for sign-ins: %w", err)
+		return Store{}, fmt.Errorf("find the directory for sign-ins: %w", err)
 	}
 	return Store{filepath.Join(config, "annals", "credentials.json")}, nil
 }
 
-// file is what the store's file holds.
+// file is the content of the store's file.
 type file struct {
 	Servers map[string]Login `json:"servers"` // by URL of the core
 }
@@ -42,12 +42,12 @@ func (s Store) All() (map[string]Login, error) {
 		return nil, fmt.Errorf("read sign-ins: %w", err)
 	}
 	defer f.Close()
-	if err := s.private(f); err != nil {
+	if err := s.checkPrivate(f); err != nil {
 		return nil, err
 	}
 	var all file
 	if err := json.NewDecoder(f).Decode(&all); err != nil {
-		return nil, fmt.Errorf("read sign-ins: %s is not what was written there (%w): remove it and sign in anew", s.Path, err)
+		return nil, fmt.Errorf("read sign-ins: %s is damaged (%w): remove it and sign in again", s.Path, err)
 	}
 	return all.Servers, nil
 }
@@ -59,31 +59,31 @@ func (s Store) Get(server string) (l Login, found bool, err error) {
 	return l, found, err
 }
 
-// private refuses a file that others may read, or could have put there.
-func (s Store) private(f *os.File) error {
-	if runtime.GOOS == "windows" { // where a user's folders are the user's
+// checkPrivate returns an error if others may read the file or could have written it.
+func (s Store) checkPrivate(f *os.File) error {
+	if runtime.GOOS == "windows" { // has no file modes; the directory belongs to the user
 		return nil
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("read sign-ins: %w", err)
 	}
-	folder, err := os.Stat(filepath.Dir(s.Path))
+	directory, err := os.Stat(filepath.Dir(s.Path))
 	if err != nil {
 		return fmt.Errorf("read sign-ins: %w", err)
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("sign-ins are not read from %s: it is no file", s.Path)
+		return fmt.Errorf("sign-ins are not read from %s: it is not a regular file", s.Path)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("sign-ins are not read from %s, which others may use (its mode is %#o): if nobody has, chmod 600 it; else remove it and sign in anew", s.Path, info.Mode().Perm())
-	case folder.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("sign-ins are not read from %s, a folder that others may change (its mode is %#o): chmod 700 it", filepath.Dir(s.Path), folder.Mode().Perm())
+		return fmt.Errorf("sign-ins are not read from %s, which others may use (its mode is %#o): if nobody has, chmod 600 it; else remove it and sign in again", s.Path, info.Mode().Perm())
+	case directory.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("sign-ins are not read from %s, a directory that others may change (its mode is %#o): chmod 700 it", filepath.Dir(s.Path), directory.Mode().Perm())
 	}
 	return nil
 }
 
-// Put keeps the sign-in to a server, and returns the one before, if there was one.
+// Put stores the sign-in to a server, and returns the one that it replaces, if any.
 func (s Store) Put(ctx context.Context, server string, l Login) (before Login, found bool, err error) {
 	err = s.change(ctx, func(all map[string]Login) error {
 		before, found = all[server]
@@ -93,7 +93,7 @@ func (s Store) Put(ctx context.Context, server string, l Login) (before Login, f
 	return before, found, err
 }
 
-// Remove forgets the sign-in to a server and returns it, if there was one.
+// Remove removes the sign-in to a server and returns it, if there was one.
 func (s Store) Remove(ctx context.Context, server string) (l Login, found bool, err error) {
 	err = s.change(ctx, func(all map[string]Login) error {
 		if l, found = all[server]; !found {
@@ -105,14 +105,14 @@ func (s Store) Remove(ctx context.Context, server string) (l Login, found bool, 
 	return l, found, err
 }
 
-// errUnchanged says that a change has come to nothing.
+// errUnchanged is returned by changes that change nothing.
 var errUnchanged = errors.New("nothing is changed")
 
-// change gives all sign-ins to f, alone among all processes, and keeps what it
-// leaves, unless it returns an error.
+// change calls f with all sign-ins while it holds the lock. It writes them unless f
+// returns an error.
 func (s Store) change(ctx context.Context, f func(all map[string]Login) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
-		return fmt.Errorf("make the folder for sign-ins: %w", err)
+		return fmt.Errorf("make the directory for sign-ins: %w", err)
 	}
 	lock := flock.New(s.Path+".lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
@@ -135,7 +135,7 @@ func (s Store) change(ctx context.Context, f func(all map[string]Login) error) (
 	return s.write(all)
 }
 
-// write replaces the file in one step.
+// write replaces the file atomically.
 func (s Store) write(all map[string]Login) error {
 	text, err := json.MarshalIndent(file{all}, "", "  ")
 	if err != nil {
@@ -143,7 +143,7 @@ func (s Store) write(all map[string]Login) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(s.Path), filepath.Base(s.Path)+".*") // of mode 0600
 	if err != nil {
-		return fmt.Errorf("keep sign-ins: %w", err)
+		return fmt.Errorf("write sign-ins: %w", err)
 	}
 	_, err = f.Write(append(text, '\n'))
 	if err == nil {
@@ -153,7 +153,7 @@ func (s Store) write(all map[string]Login) error {
 		err = os.Rename(f.Name(), s.Path)
 	}
 	if err != nil {
-		return fmt.Errorf("keep sign-ins: %w", errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("write sign-ins: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
-package login
+package login_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,14 +11,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"annals/cmd/annals/login"
+
+	"github.com/gofrs/flock"
 )
 
-func newStore(t *testing.T) Store {
+func newStore(t *testing.T) login.Store {
 	t.Helper()
-	return Store{filepath.Join(t.TempDir(), "settings", "annals", "credentials.json")}
+	return login.Store{Path: filepath.Join(t.TempDir(), "settings", "annals", "credentials.json")}
 }
 
-func TestSignInsAreKeptByServer(t *testing.T) {
+func TestStoreKeepsSignInsByServer(t *testing.T) {
 	s := newStore(t)
 	if _, found, err := s.Get("http://a/core"); found || err != nil {
 		t.Errorf("Get before there is a file = %v, %v", found, err)
@@ -26,13 +31,13 @@ func TestSignInsAreKeptByServer(t *testing.T) {
 	const servers = 20
 	for i := range servers {
 		all.Go(func() {
-			if _, found, err := s.Put(t.Context(), fmt.Sprint("http://h/", i), Login{User: fmt.Sprint(i)}); found || err != nil {
+			if _, found, err := s.Put(t.Context(), fmt.Sprint("http://h/", i), login.Login{User: fmt.Sprint(i)}); found || err != nil {
 				t.Errorf("Put = %v, %v", found, err)
 			}
 		})
 	}
 	all.Wait()
-	if before, found, err := s.Put(t.Context(), "http://h/7", Login{User: "another"}); before.User != "7" || !found || err != nil {
+	if before, found, err := s.Put(t.Context(), "http://h/7", login.Login{User: "another"}); before.User != "7" || !found || err != nil {
 		t.Errorf("Put again = %v, %v, %v; want the one before", before, found, err)
 	}
 	if l, found, err := s.Remove(t.Context(), "http://h/3"); l.User != "3" || !found || err != nil {
@@ -51,16 +56,16 @@ func TestSignInsAreKeptByServer(t *testing.T) {
 	}
 }
 
-func TestSignInsAreTheirUsersAlone(t *testing.T) {
+func TestStoreIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes mean nothing there")
 	}
 	s := newStore(t)
-	if _, _, err := s.Put(t.Context(), "http://a/core", Login{User: "alice"}); err != nil {
+	if _, _, err := s.Put(t.Context(), "http://a/core", login.Login{User: "alice"}); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Dir(s.Path)
-	for path, want := range map[string]os.FileMode{s.Path: 0o600, s.Path + ".lock": 0o600, folder: 0o700} {
+	directory := filepath.Dir(s.Path)
+	for path, want := range map[string]os.FileMode{s.Path: 0o600, s.Path + ".lock": 0o600, directory: 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s has mode %v, %v; want %v", path, info.Mode(), err, want)
 		}
@@ -71,7 +76,7 @@ func TestSignInsAreTheirUsersAlone(t *testing.T) {
 		says string
 	}{
 		{s.Path, 0o640, "chmod 600"}, {s.Path, 0o602, "chmod 600"}, {s.Path, 0o600, ""},
-		{folder, 0o770, "chmod 700"}, {folder, 0o755, ""},
+		{directory, 0o770, "chmod 700"}, {directory, 0o755, ""},
 	} {
 		if err := os.Chmod(c.path, c.mode); err != nil {
 			t.Fatal(err)
@@ -80,13 +85,13 @@ func TestSignInsAreTheirUsersAlone(t *testing.T) {
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("Get with %s of mode %#o: %v; want %q", c.path, c.mode, err, c.says)
 		}
-		if _, _, put := s.Put(t.Context(), "http://b/core", Login{}); (put == nil) != (c.says == "") {
+		if _, _, put := s.Put(t.Context(), "http://b/core", login.Login{}); (put == nil) != (c.says == "") {
 			t.Errorf("Put with %s of mode %#o: %v", c.path, c.mode, put)
 		}
 	}
 }
 
-func TestADamagedFileIsLeftAsItIs(t *testing.T) {
+func TestPutKeepsDamagedFile(t *testing.T) {
 	s := newStore(t)
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
 		t.Fatal(err)
@@ -95,7 +100,7 @@ func TestADamagedFileIsLeftAsItIs(t *testing.T) {
 	if err := os.WriteFile(s.Path, []byte(damaged), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Put(t.Context(), "http://b/core", Login{}); err == nil || !strings.Contains(err.Error(), "remove it and sign in anew") {
+	if _, _, err := s.Put(t.Context(), "http://b/core", login.Login{}); err == nil || !strings.Contains(err.Error(), "remove it and sign in again") {
 		t.Errorf("Put = %v, want an error that says what to do", err)
 	}
 	if text, err := os.ReadFile(s.Path); string(text) != damaged || err != nil {
@@ -103,17 +108,19 @@ func TestADamagedFileIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-func TestWaitingForAnotherProcessCanBeGivenUp(t *testing.T) {
+func TestPutCancelledWhileLocked(t *testing.T) {
 	s := newStore(t)
-	err := s.change(t.Context(), func(map[string]Login) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if _, _, err := s.Put(ctx, "http://a/core", Login{}); err == nil {
-			t.Error("two change the file at once")
-		}
-		return errUnchanged
-	})
-	if err != nil {
-		t.Error(err)
+	if _, _, err := s.Put(t.Context(), "http://a/core", login.Login{}); err != nil {
+		t.Fatal(err)
+	}
+	lock := flock.New(s.Path + ".lock") // as another process holds it
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Put(ctx, "http://b/core", login.Login{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Put while another process holds the lock = %v", err)
 	}
 }

@@ -7,56 +7,52 @@ import (
 	"unicode/utf8"
 )
 
-// What the events of a file may take is bounded by what was uploaded: at most
-// BytesPerByte for each of its bytes, or LeastBytes for a small file. Of a
-// Word document the bytes of its XML count, as they inflate: up to MaxInflation
-// times its size, or LeastXML. Text that compresses better than any that people
-// write is still less than its XML, of which eight times are allowed.
+// The size of the upload bounds the size of a file's events: at most BytesPerByte for each
+// of its bytes, or LeastBytes for a small file. For a Word document the bytes of its
+// inflated XML count, up to MaxInflation times its size, or LeastXML.
 const (
 	BytesPerByte = 8
 	LeastBytes   = 64 << 10
 	MaxInflation = 32
 	LeastXML     = 2 << 20
 
-	// aside is what the other events of a file may take: that it was accepted,
-	// how far the work is, its title, summary and warnings, how it ended.
-	aside = 24 << 10
-	// sectionCost is what the event of a section or part takes beside its
+	// otherEvents is how many bytes a file's events besides its sections may take:
+	// its acceptance, progress, title, summary, warnings and outcome.
+	otherEvents = 24 << 10
+	// sectionCost is how many bytes the event of a section or part takes besides its
 	// titles, page breaks and text: metadata, field names and numbers.
 	sectionCost = 448
 	breakCost   = 9 // of one page break
 
-	// A file may have a section for each of so many of its own bytes, or
-	// leastSections: each is a passage for the search index, whose cost is not
-	// measured in bytes.
+	// A file may have one section for each bytesPerSection of its bytes, and at least
+	// leastSections. They are limited because each is a passage in the search index,
+	// whose cost does not depend on its length.
 	bytesPerSection = 32
 	leastSections   = 500
 )
 
-// Allowance returns how many bytes the events of a file's sections may take,
-// payloads and metadata, for so many bytes of the file or of its XML.
+// Allowance returns how many bytes the events of a file's sections may take, with their
+// metadata. source is the size of the file or of its XML.
 func Allowance(source int64) int64 {
-	return max(LeastBytes, BytesPerByte*source) - aside
+	return max(LeastBytes, BytesPerByte*source) - otherEvents
 }
 
-// MostXML returns how many bytes of XML count of a Word document of a size.
+// MostXML returns the most bytes of XML that count for a Word document of this size.
 func MostXML(size int64) int64 { return max(MaxInflation*size, LeastXML) }
 
-// errFull ends the reading of a file whose text has reached its allowance. What
-// was written before stays.
-var errFull = errors.New("the text has reached its allowance")
+// ErrFull ends the reading of a file whose text has reached its allowance. The text
+// written before is kept.
+var ErrFull = errors.New("the text has reached its allowance")
 
-// unlessFull returns the error of a reading, or nil if that only says that the
-// allowance is used up.
-func unlessFull(err error) error {
-	if errors.Is(err, errFull) {
+// UnlessFull returns err, or nil if it is ErrFull.
+func UnlessFull(err error) error {
+	if errors.Is(err, ErrFull) {
 		return nil
 	}
 	return err
 }
 
-// JSONSize returns how many bytes a text takes in JSON, as encoding/json
-// writes it, at most.
+// JSONSize returns the most bytes that encoding/json writes for a string.
 func JSONSize(text string) int {
 	const least = len(`"",`)
 	if !utf8.ValidString(text) {
@@ -69,11 +65,12 @@ func JSONSize(text string) int {
 	return n
 }
 
-// escape is how JSON writes a character by its number.
+// escape is a JSON escape of a character by its number.
 const escape = `\u003c`
 
-// escapes is by how many bytes JSON writes more for a byte of a text. For U+2028
-// and U+2029, which it escapes, their first byte stands, as others share it.
+// escapes has, for each byte, how many bytes its JSON escape adds. U+2028 and U+2029 are
+// escaped too; they are counted at their first byte, as are other characters that begin
+// with it, so the sum is an upper bound.
 var escapes = func() (more [256]uint8) {
 	for c := range more {
 		switch {
@@ -88,8 +85,8 @@ var escapes = func() (more [256]uint8) {
 	return more
 }()
 
-// cost returns how many bytes a section's event takes, at most, beside its text:
-// with the metadata of most users.
+// cost returns the most bytes of a section's event besides its text, for the length of
+// most users' metadata.
 func (s *Section) cost() int {
 	n := sectionCost + JSONSize(s.Title) + breakCost*len(s.PageBreaks)
 	for _, title := range s.Path {
@@ -98,34 +95,42 @@ func (s *Section) cost() int {
 	return n
 }
 
-// budget is what a sectionWriter may spend. The zero value knows no bound.
+// budget is how much a Writer may write. Its zero value is unlimited.
 type budget struct {
 	bounded  bool
 	sections int // most with titles
-	// source is how many bytes of the file, or of its XML, are known so far,
-	// and later how many bytes of text may still come at most, which headings
-	// leave room for. Nil is none.
+	// source returns how many bytes of the file, or of its XML, were read so far.
+	// rest returns how many bytes headings must leave in the budget, for the text
+	// to come.
 	source func() int64
-	later  func() int64
+	rest   func() int64
 
 	spent  int64 // by all sections, the open one included
 	full   bool
-	merged int // headings that begin no section, for lack of room
+	merged int // headings without a section because the budget is too small
 }
 
-// bound gives the writer the budget of a file of so many bytes whose text comes
-// from those bytes, in about as many.
-func (w *sectionWriter) bound(size int64) {
+// Bound gives the writer the budget of a file of size bytes that has about as many bytes
+// of text.
+func (w *Writer) Bound(size int64) {
 	w.budget = budget{
 		bounded:  true,
 		sections: int(max(leastSections, size/bytesPerSection)),
 		source:   func() int64 { return size },
-		later:    func() int64 { return 3 * max(0, size-w.written-w.titled) },
+		rest:     func() int64 { return 3 * max(0, size-w.written-w.titled) },
 	}
 }
 
-// spend takes n bytes, or reports that too few are left. From then on it always
-// does.
+// BoundBy lets the budget grow with the result of source, for a file whose text is
+// compressed. Headings then leave nothing for the text to come.
+func (w *Writer) BoundBy(source func() int64) {
+	w.budget.source, w.budget.rest = source, func() int64 { return 0 }
+}
+
+// LeaveFor makes headings leave rest bytes of the budget for the text to come.
+func (w *Writer) LeaveFor(rest int64) { w.budget.rest = func() int64 { return rest } }
+
+// spend takes n bytes. It returns false if too few are left, and always from then on.
 func (b *budget) spend(n int) bool {
 	if b.bounded && !b.full && b.spent+int64(n) > Allowance(b.source()) {
 		b.full = true
@@ -137,23 +142,19 @@ func (b *budget) spend(n int) bool {
 	return true
 }
 
-// roomFor reports whether a heading that costs n bytes leaves enough for the
-// text that comes.
-func (b *budget) roomFor(n int) bool {
+// affords reports whether a heading that costs n bytes leaves enough for the
+// text to come.
+func (b *budget) affords(n int) bool {
 	if !b.bounded {
 		return true
 	}
-	later := int64(0)
-	if b.later != nil {
-		later = b.later()
-	}
-	return b.spent+int64(n)+later <= Allowance(b.source())
+	return b.spent+int64(n)+b.rest() <= Allowance(b.source())
 }
 
-// warnings says what the bound has cost.
-func (w *sectionWriter) warnings() (all []string) {
+// Warnings returns sentences for the user about text and headings that the budget left out.
+func (w *Writer) Warnings() (all []string) {
 	if w.budget.merged > 0 {
-		all = append(all, fmt.Sprintf("The file has more headings than its size allows sections: %d of them stand in the text of the sections before.", w.budget.merged))
+		all = append(all, fmt.Sprintf("The file has more headings than its size allows sections: %d of them are in the text of the section before them.", w.budget.merged))
 	}
 	if w.budget.full {
 		all = append(all, fmt.Sprintf("The text was cut off: at most %[1]d times the bytes of a file are kept, of a Word document %[1]d times those of its XML, and %[2]d KiB of a small file.", BytesPerByte, LeastBytes>>10))
@@ -161,7 +162,7 @@ func (w *sectionWriter) warnings() (all []string) {
 	return all
 }
 
-// headingLine is a heading that begins no section.
+// headingLine returns a heading that begins no section, as text.
 func headingLine(level int, title string) string {
 	return "\n" + strings.Repeat("#", min(level, 6)) + " " + title + "\n"
 }

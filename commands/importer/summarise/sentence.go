@@ -5,11 +5,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"annals/events/prose"
 )
 
 const (
-	maxSentence  = 500     // bytes; a longer one is cut out of consideration
-	maxParagraph = 8 << 10 // bytes; a longer one is looked at in pieces
+	maxSentence  = 500     // bytes; longer ones are ignored
+	maxParagraph = 8 << 10 // bytes; longer ones are processed in pieces
 )
 
 // paragraphs calls visit with the paragraphs and list items of a Markdown
@@ -93,8 +95,7 @@ func listItem(line string) (string, bool) {
 	return line, false
 }
 
-// plainText takes links, emphasis, code marks, tags and pictures out of
-// inline Markdown.
+// plainText removes links, emphasis, code marks, tags and pictures from inline Markdown.
 func plainText(text string) string {
 	if !strings.ContainsAny(text, "*_`[]<>\\!&|\t\r\v\f") && !strings.Contains(text, "  ") {
 		return strings.TrimSpace(text)
@@ -152,20 +153,12 @@ func span(text, open, closing string) int {
 	return len(open) + end + len(closing)
 }
 
-// abbreviations end in a full stop that ends no sentence.
-var abbreviations = map[string]bool{
-	"mr": true, "mrs": true, "ms": true, "dr": true, "prof": true, "st": true, "sr": true, "jr": true, "vs": true, "etc": true,
-	"e.g": true, "i.e": true, "cf": true, "al": true, "fig": true, "no": true, "nr": true, "vol": true, "pp": true, "p": true, "ca": true,
-	"inc": true, "ltd": true, "co": true, "corp": true, "dept": true, "approx": true, "eq": true, "sec": true, "ch": true,
-	"z.b": true, "d.h": true, "u.a": true, "bzw": true, "usw": true, "vgl": true, "abb": true, "bspw": true, "m": true, "mme": true, "sra": true,
-	"jan": true, "feb": true, "mar": true, "apr": true, "jun": true, "jul": true, "aug": true, "sep": true, "sept": true, "oct": true, "nov": true, "dec": true,
-}
-
 // sentences calls visit with each sentence of a paragraph of plain text.
 // Those longer than maxSentence are left out, but for a paragraph of nothing else.
 func sentences(paragraph string, visit func(string)) {
-	start, found := 0, false
-	emit := func(end int) {
+	found := false
+	for start := 0; start < len(paragraph); {
+		end := prose.SentenceEnd(paragraph, start, len(paragraph))
 		text := strings.TrimSpace(paragraph[start:end])
 		start = end
 		if text != "" && len(text) <= maxSentence && strings.IndexFunc(text, unicode.IsLetter) >= 0 {
@@ -173,56 +166,7 @@ func sentences(paragraph string, visit func(string)) {
 			visit(text)
 		}
 	}
-	for i, r := range paragraph {
-		switch r {
-		case '。', '！', '？', '｡':
-			emit(afterClosing(paragraph, i+utf8.RuneLen(r)))
-		case '.', '!', '?', '…':
-			end := afterClosing(paragraph, i+utf8.RuneLen(r))
-			if end > start && endsSentence(paragraph, start, i, end) {
-				emit(end)
-			}
-		}
-	}
-	emit(len(paragraph))
 	if !found && paragraph != "" {
 		visit(shorten(cut(paragraph, maxSentence)))
 	}
-}
-
-// afterClosing returns the offset after the quotes and brackets at i.
-func afterClosing(text string, i int) int {
-	for i < len(text) {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if !strings.ContainsRune("\"')]”’»」』）", r) {
-			break
-		}
-		i += n
-	}
-	return i
-}
-
-// endsSentence reports whether the mark at stop, with what closes after it
-// up to end, ends the sentence begun at start.
-func endsSentence(text string, start, stop, end int) bool {
-	if end == len(text) {
-		return true
-	}
-	if text[end] != ' ' {
-		return false
-	}
-	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[end:], " \"'(“‘«[*_"))
-	if unicode.IsLower(next) {
-		return false
-	}
-	if text[stop] != '.' || stop < start {
-		return true
-	}
-	word := text[start:stop]
-	word = word[strings.LastIndexAny(word, " (\"'“")+1:]
-	if abbreviations[strings.ToLower(word)] {
-		return false
-	}
-	first, n := utf8.DecodeRuneInString(word)
-	return n < len(word) || !unicode.IsUpper(first) // else the initial of a name
 }

@@ -1,5 +1,5 @@
 // Package summarise writes the one-line description and the short summary
-// of a document from its own sentences. It imports nothing of ours.
+// of a document from its own sentences. It imports events/prose.
 package summarise
 
 import (
@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"annals/events/prose"
 )
 
-// Bounds on what is looked at of one document. Past the head, only the
-// beginning of each section is.
+// Bounds on the text of one document that is used. After the head, only the beginning of
+// each section is used.
 const (
 	headBytes     = 200 << 10
 	sampleBytes   = 64 << 10
@@ -24,12 +26,12 @@ const (
 	maxPicked      = 4   // sentences of a summary
 )
 
-// Summariser gathers the text of one document. Its memory and work are
-// bounded whatever is added.
+// Summariser collects the text of one document. Its memory and work are bounded, however
+// much text is added.
 type Summariser struct {
 	title     string
-	fields    string   // that the document begins with; they tell of it only if nothing else does
-	section   string   // that was added to last
+	fields    string   // at the beginning of the document; used if it has no other text
+	section   string   // title of the section added to last
 	titles    []string // of the first sections
 	head      int      // bytes left of the head
 	sample    int      // bytes left of the sample
@@ -37,7 +39,7 @@ type Summariser struct {
 	sentences []sentence
 }
 
-// sentence is one of the document, with what it is judged by.
+// sentence is a sentence of the document, with the properties that its score depends on.
 type sentence struct {
 	text    string
 	opening bool // of its paragraph
@@ -46,7 +48,7 @@ type sentence struct {
 	count   int // of words, repeated ones and stop words included
 }
 
-// New returns a Summariser of a document so named.
+// New returns a Summariser of a document with the given title.
 func New(title string) *Summariser {
 	return &Summariser{title: title, head: headBytes, sample: sampleBytes}
 }
@@ -137,7 +139,7 @@ func (s *Summariser) Result() (description, summary string) {
 	return description, summary
 }
 
-// description picks the best of the first sentences that say something.
+// description picks the best of the first complete sentences.
 func (s *Summariser) description(scores []float64) string {
 	best, found := -1, 0
 	for i, sentence := range s.sentences {
@@ -172,14 +174,13 @@ func (s *Summariser) description(scores []float64) string {
 // complete reports whether the sentence looks like one: it has an end, and
 // more than a word.
 func (s sentence) complete() bool {
-	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(s.text, `"'”’)»」』`))
-	return s.count >= 2 && strings.ContainsRune(".!?…。！？", last) && !s.item
+	return s.count >= 2 && prose.IsComplete(s.text) && !s.item
 }
 
 // scores rates the sentences: by the weight of their words, as tf-idf over
-// the document's own sentences, by their place, and by their length. Lead
-// sentences of a document tell most of what it is about (Edmundson, "New
-// Methods in Automatic Extracting", 1969), so place counts as much as words.
+// the document's own sentences, by their position, and by their length. The first
+// sentences of a document say most about its topic (Edmundson, "New
+// Methods in Automatic Extracting", 1969), so position counts as much as words.
 func (s *Summariser) scores() []float64 {
 	words := newVocabulary(s.sentences)
 	for i := range s.sentences {
@@ -204,11 +205,11 @@ func (s *Summariser) scores() []float64 {
 			continue
 		}
 		sum /= math.Sqrt(float64(len(sentence.words)) * float64(len(sentence.words)+4))
-		place := 1 + 1.5/(1+float64(i)/2)
+		position := 1 + 1.5/(1+float64(i)/2)
 		if sentence.opening {
-			place += .3
+			position += .3
 		}
-		scores[i] = sum * place * length(sentence)
+		scores[i] = sum * position * length(sentence)
 	}
 	return scores
 }
@@ -241,7 +242,7 @@ func length(s sentence) float64 {
 	return factor
 }
 
-// repeats reports whether sentence i says what one of the picked ones says.
+// repeats reports whether sentence i shares most words with a picked one.
 func (s *Summariser) repeats(picked []int, i int) bool {
 	for _, p := range picked {
 		common := 0

@@ -28,7 +28,7 @@ func summariseText(title, text string) (string, string) {
 	return s.Result()
 }
 
-func TestASummaryIsSentencesOfTheDocumentInTheirOrder(t *testing.T) {
+func TestSummaryKeepsOrder(t *testing.T) {
 	description, summary := summariseText("Visby", harbour)
 	if want := "The harbour of Visby was founded by Gotlandic traders in the tenth century."; description != want {
 		t.Errorf("description %q, want %q", description, want)
@@ -55,7 +55,7 @@ func TestMarkupIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestSentencesEndWhereTheyEnd(t *testing.T) {
+func TestSentences(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Dr. Smith met J. R. Tolkien, e.g. in Oxford. They talked.": {"Dr. Smith met J. R. Tolkien, e.g. in Oxford.", "They talked."},
 		"Version 1.2.3 is out! Is it good? \"Yes.\" It is.":         {"Version 1.2.3 is out!", "Is it good?", "\"Yes.\"", "It is."},
@@ -72,7 +72,7 @@ func TestSentencesEndWhereTheyEnd(t *testing.T) {
 	}
 }
 
-func TestDocumentsWithoutSentencesGetADescription(t *testing.T) {
+func TestDescriptionWithoutSentences(t *testing.T) {
 	for _, c := range []struct{ title, text, want string }{
 		{"", "", ""},
 		{"", "| a | b |\n| --- | --- |\n", "a , b"},

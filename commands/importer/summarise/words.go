@@ -15,8 +15,7 @@ import (
 	"github.com/kljensen/snowball/swedish"
 )
 
-// language stems the words of one language and knows which of them say
-// nothing.
+// language stems the words of one language and knows its stop words.
 type language struct {
 	stem func(word string, stopWords bool) string
 	stop func(word string) bool
@@ -32,8 +31,8 @@ var languages = []language{
 	{hungarian.Stem, hungarian.IsStopWord},
 }
 
-// unknown serves every other language: words with the same beginning count
-// as one, and the frequent ones weigh little by themselves.
+// unknown is for every other language: words with the same beginning count as one,
+// and short ones as stop words.
 var unknown = language{
 	stem: func(word string, _ bool) string {
 		runes := 0
@@ -50,11 +49,11 @@ var unknown = language{
 // vocabulary numbers the stems of one document.
 type vocabulary struct {
 	language
-	words map[string]int // by word as written, in lower case; -1: says nothing
+	words map[string]int // by word in lower case; -1: a stop word
 	stems map[string]int
 }
 
-// newVocabulary tells the language by the stop words of the first sentences.
+// newVocabulary recognises the language by the stop words of the first sentences.
 func newVocabulary(all []sentence) *vocabulary {
 	v := &vocabulary{language: unknown, words: map[string]int{}, stems: map[string]int{}}
 	hits := make([]int, len(languages))
@@ -119,8 +118,8 @@ func (v *vocabulary) number(word string) int {
 	return n
 }
 
-// weights returns what each stem weighs: more the more sentences have it, up
-// to the point where it is in so many that it tells nothing.
+// weights returns the weight of each stem: it grows with the number of sentences that
+// have the stem, and falls again when most have it.
 func (v *vocabulary) weights(all []sentence) []float64 {
 	in := make([]int, len(v.stems))
 	for _, s := range all {

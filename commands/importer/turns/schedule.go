@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// schedule decides, at times that it is given.
+// schedule decides which files are read. It has no clock: callers pass the time.
 type schedule struct {
-	normal                int // places
-	freeNormal, freeExtra int // where nobody reads
+	normal                int // slots
+	freeNormal, freeExtra int // slots not in use
 	owners                map[string]*owner
 	arrivals              int64
 }
 
-// owner is somebody who has files here, or had lately.
+// owner is an owner of files that are here, or were recently.
 type owner struct {
-	used     float64   // seconds, what is in reading left out
+	used     float64   // seconds, without files being read
 	at       time.Time // of used
 	waiting  []*ticket // in their order
 	reading  []*ticket
-	ownAgain time.Time // one more of his own may be tried beside long ones
-	came     time.Time // when a file of his came last
+	ownAgain time.Time // when another file may be tried while its long ones are read
+	came     time.Time // when the last file came
 }
 
-// ticket is one wait for a place, and then the place.
+// ticket is a file that waits for a slot or has one.
 type ticket struct {
 	*File
 	answer chan error
@@ -33,13 +33,13 @@ type ticket struct {
 
 	of       *owner
 	arrived  int64
-	since    time.Time // of the wait
-	begun    time.Time // zero as long as it waits
+	since    time.Time // when the wait began
+	begun    time.Time // zero while it waits
 	extra    bool
 	stopping bool
 }
 
-// decided are files that begin, and others that have to give way.
+// decided has the files that begin and those that are suspended.
 type decided struct{ begin, stop []*ticket }
 
 func (s *schedule) add(w *ticket, now time.Time) {
@@ -58,7 +58,7 @@ func (s *schedule) add(w *ticket, now time.Time) {
 	w.of.waiting = slices.Insert(w.of.waiting, i, w)
 }
 
-// remove ends a wait or a reading; it may have ended already.
+// remove ends a wait or a reading. It does nothing if that has ended already.
 func (s *schedule) remove(w *ticket, now time.Time) {
 	o := w.of
 	if i := slices.Index(o.waiting, w); i >= 0 {
@@ -79,7 +79,7 @@ func (s *schedule) remove(w *ticket, now time.Time) {
 	}
 }
 
-// sweep forgets owners of whom there is nothing left.
+// sweep forgets owners without files whose use has decayed.
 func (s *schedule) sweep(now time.Time) {
 	const nothing = 1e-3 // seconds
 	for name, o := range s.owners {
@@ -89,18 +89,18 @@ func (s *schedule) sweep(now time.Time) {
 	}
 }
 
-// decayed is what is left of a time that was used so long ago.
+// decayed returns how much of a time that was used a while ago still counts.
 func decayed(used float64, ago time.Duration) float64 {
 	return used * math.Exp2(-ago.Seconds()/HalfLife.Seconds())
 }
 
-// weight is what a reading adds to the time used, which it does bit by bit: the
-// earlier ones have decayed when it ends.
+// weight returns how much a reading adds to the time used. Its earlier parts have decayed
+// by its end.
 func weight(took time.Duration) float64 {
 	return HalfLife.Seconds() / math.Ln2 * (1 - decayed(1, took))
 }
 
-// usedAt returns the time that an owner used lately, in seconds.
+// usedAt returns the decayed time that an owner has used, in seconds.
 func (o *owner) usedAt(now time.Time) float64 {
 	used := decayed(o.used, now.Sub(o.at))
 	for _, w := range o.reading {
@@ -109,8 +109,8 @@ func (o *owner) usedAt(now time.Time) float64 {
 	return used
 }
 
-// next lets files begin while there are places, each time of the owner who used
-// the least.
+// next begins files while slots are free, each time one of the owner with the least use,
+// and suspends files in extra slots if others need them.
 func (s *schedule) next(now time.Time) (d decided) {
 	for s.freeNormal > 0 {
 		w, lent := s.least(now, first), s.leastLent(now)
@@ -155,8 +155,8 @@ func (s *schedule) begin(w *ticket, extra bool, now time.Time) *ticket {
 	return w
 }
 
-// least returns the file that is chosen of the owner who used the least among
-// those of whom one is; nil if there is none.
+// least returns the file that choose selects from the owner with the least use, among the
+// owners for which it selects one; nil if there are none.
 func (s *schedule) least(now time.Time, choose func(*owner, time.Time) *ticket) (best *ticket) {
 	var least float64
 	for _, o := range s.owners {
@@ -175,11 +175,11 @@ func (s *schedule) least(now time.Time, choose func(*owner, time.Time) *ticket) 
 	return best
 }
 
-// first is the owner's oldest file.
+// first selects the owner's oldest file.
 func first(o *owner, _ time.Time) *ticket { return o.waiting[0] }
 
-// fresh is the oldest file that was never set aside, of an owner who has nothing
-// in reading.
+// fresh selects the oldest file that was never suspended, if no file of the owner is being
+// read.
 func fresh(o *owner, _ time.Time) *ticket {
 	if len(o.reading) > 0 {
 		return nil
@@ -187,7 +187,8 @@ func fresh(o *owner, _ time.Time) *ticket {
 	return o.untried()
 }
 
-// again is the oldest file that may be tried again, of such an owner.
+// again selects the oldest file that may be tried in an extra slot, if no file of the owner
+// is being read.
 func again(o *owner, now time.Time) *ticket {
 	if len(o.reading) > 0 {
 		return nil
@@ -195,17 +196,17 @@ func again(o *owner, now time.Time) *ticket {
 	return find(o.waiting, func(w *ticket) bool { return !now.Before(w.until) })
 }
 
-// oneMore is the oldest file that was never set aside, of an owner whose others
-// take very long: small ones do not have to wait for those.
+// oneMore selects the oldest file that was never suspended, if all files of the owner that
+// are being read take very long.
 func oneMore(o *owner, now time.Time) *ticket {
-	if now.Before(o.ownAgain) || find(o.reading, func(w *ticket) bool { return w.extra || now.Sub(w.begun) < ownPatience }) != nil {
+	if now.Before(o.ownAgain) || find(o.reading, func(w *ticket) bool { return w.extra || now.Sub(w.begun) < ownExtraTime }) != nil {
 		return nil
 	}
 	return o.untried()
 }
 
 func (o *owner) untried() *ticket {
-	return find(o.waiting, func(w *ticket) bool { return w.asides == 0 })
+	return find(o.waiting, func(w *ticket) bool { return w.suspensions == 0 })
 }
 
 func find(tickets []*ticket, is func(*ticket) bool) *ticket {
@@ -215,7 +216,7 @@ func find(tickets []*ticket, is func(*ticket) bool) *ticket {
 	return nil
 }
 
-// lent returns the files in extra places that were not asked to give way.
+// lent returns the files in extra slots that are not being suspended.
 func (s *schedule) lent() (all []*ticket) {
 	for _, o := range s.owners {
 		for _, w := range o.reading {
@@ -227,7 +228,7 @@ func (s *schedule) lent() (all []*ticket) {
 	return all
 }
 
-// leastLent returns that of the owner who used the least.
+// leastLent returns the file in an extra slot whose owner has the least use.
 func (s *schedule) leastLent(now time.Time) *ticket {
 	all := s.lent()
 	if len(all) == 0 {
@@ -238,8 +239,8 @@ func (s *schedule) leastLent(now time.Time) *ticket {
 	})
 }
 
-// giveWay chooses the files that have to leave extra places, since owners wait
-// who have nothing in reading, or the same owner has another to try.
+// giveWay selects the files to suspend, for owners of whom no file is being read or for
+// another file of the same owner.
 func (s *schedule) giveWay(now time.Time) (stop []*ticket) {
 	wanted := 0
 	for _, o := range s.owners {
@@ -253,33 +254,33 @@ func (s *schedule) giveWay(now time.Time) (stop []*ticket) {
 		}
 	}
 	lent := s.lent()
-	slices.SortFunc(lent, func(a, b *ticket) int { // those first who lose the least
+	slices.SortFunc(lent, func(a, b *ticket) int { // the most recent first, which loses the least work
 		return cmp.Or(-cmp.Compare(len(a.of.reading), len(b.of.reading)), b.begun.Compare(a.begun), cmp.Compare(a.arrived, b.arrived))
 	})
 	for _, w := range lent {
-		one, long := len(w.of.reading) > 1, now.Sub(w.begun) >= Patience
+		one, long := len(w.of.reading) > 1, now.Sub(w.begun) >= ExtraTime
 		switch {
 		case wanted > 0 && (one || long):
 			wanted--
 		case one && long && w.of.untried() != nil:
-			w.of.ownAgain = now.Add(ownPatience)
+			w.of.ownAgain = now.Add(ownExtraTime)
 		default:
 			continue
 		}
 		w.stopping = true
-		w.asides++
-		w.until = now.Add(min(maxBackoff, Patience<<min(w.asides, 10)))
+		w.suspensions++
+		w.until = now.Add(min(maxBackoff, ExtraTime<<min(w.suspensions, 10)))
 		stop = append(stop, w)
 	}
 	return stop
 }
 
-// busy reports whether all normal places are taken by files that take long.
+// busy reports whether files that take long use all normal slots.
 func (s *schedule) busy(now time.Time) bool {
 	long := 0
 	for _, o := range s.owners {
 		for _, w := range o.reading {
-			if !w.extra && now.Sub(w.begun) >= Patience {
+			if !w.extra && now.Sub(w.begun) >= ExtraTime {
 				long++
 			}
 		}
@@ -305,14 +306,14 @@ func (s *schedule) room(name string, held, most int, now time.Time) int {
 	return max(0, room)
 }
 
-// overdue ends the waits of files that another node should have.
+// overdue removes and returns the waiting files that another node should take.
 func (s *schedule) overdue(now time.Time, after time.Duration) (all []*ticket) {
 	if !s.busy(now) {
 		return nil
 	}
 	for _, o := range s.owners {
 		o.waiting = slices.DeleteFunc(o.waiting, func(w *ticket) bool {
-			over := w.asides == 0 && now.Sub(w.since) >= after
+			over := w.suspensions == 0 && now.Sub(w.since) >= after
 			if over {
 				all = append(all, w)
 			}

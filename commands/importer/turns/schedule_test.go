@@ -22,7 +22,7 @@ type reading struct {
 
 	waited map[*File]time.Duration // until it began for the first time
 	ended  map[*File]time.Time
-	lost   time.Duration // by files that were set aside
+	lost   time.Duration // by files that were suspended
 }
 
 func newReading(t rapid.TB, places int) *reading {
@@ -89,7 +89,7 @@ func (r *reading) check(d decided) {
 			fresher++
 		}
 	}
-	if extra+r.freeExtra != extraPlaces(r.normal) || normal+r.freeNormal != r.normal || r.freeExtra < 0 || r.freeNormal < 0 {
+	if extra+r.freeExtra != extraSlots(r.normal) || normal+r.freeNormal != r.normal || r.freeExtra < 0 || r.freeNormal < 0 {
 		r.Fatalf("%d files in %d normal places, %d in extra ones; %d and %d are free", normal, r.normal, extra, r.freeNormal, r.freeExtra)
 	}
 	if r.freeNormal > 0 && r.waits() {
@@ -113,20 +113,20 @@ func (r *reading) check(d decided) {
 		}
 	}
 	for _, w := range d.stop {
-		if !w.extra || r.now.Sub(w.begun) < Patience && len(w.of.reading) == 1 {
+		if !w.extra || r.now.Sub(w.begun) < ExtraTime && len(w.of.reading) == 1 {
 			r.Fatalf("a file had to give way after %v, in an extra place: %t", r.now.Sub(w.begun), w.extra)
 		}
 	}
 	if fresher > stopping {
 		for _, w := range r.lent() {
-			if r.now.Sub(w.begun) >= Patience || len(w.of.reading) > 1 {
+			if r.now.Sub(w.begun) >= ExtraTime || len(w.of.reading) > 1 {
 				r.Fatalf("%d owners wait who have nothing in reading, and one of %d in extra places stays for %v", fresher, extra, r.now.Sub(w.begun))
 			}
 		}
 	}
 }
 
-func TestPlacesGoToWhoUsedTheLeast(t *testing.T) {
+func TestOwnerWithLeastUsageGoesFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReading(t, rapid.IntRange(1, 5).Draw(t, "places"))
 		owner, takes := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), rapid.SampledFrom([]time.Duration{
@@ -187,7 +187,7 @@ func (r *reading) longestWait(of func(*File) bool) (longest time.Duration) {
 
 const second = 100 // ticks of simulate
 
-func TestAFewFilesBeginSoonBesideHeavyOnes(t *testing.T) {
+func TestSmallFilesBeginBesideHeavyOnes(t *testing.T) {
 	few := func(f *File) bool { return f.Owner[0] == 'u' }
 	for name, c := range map[string]struct {
 		bring func(r *reading, tick int)
@@ -241,7 +241,7 @@ func TestAFewFilesBeginSoonBesideHeavyOnes(t *testing.T) {
 	}
 }
 
-func TestSmallFilesPassTheHeavyOnesOfTheirOwner(t *testing.T) {
+func TestSmallFilesPassOwnHeavyOnes(t *testing.T) {
 	r := simulate(t, 2, 80*time.Second, func(r *reading, tick int) {
 		if tick == 0 {
 			for range 5 {
@@ -257,8 +257,8 @@ func TestSmallFilesPassTheHeavyOnesOfTheirOwner(t *testing.T) {
 	}
 }
 
-// Where nobody else is, all is the one owner's, and little of it is lost.
-func TestOneOwnerAloneLosesLittle(t *testing.T) {
+// A single owner gets nearly all of the capacity.
+func TestSingleOwnerUsesMostCapacity(t *testing.T) {
 	for _, takes := range []time.Duration{20 * time.Millisecond, 3 * time.Second, 30 * time.Second} {
 		r := simulate(t, 2, 5*time.Minute, func(r *reading, tick int) {
 			for len(r.open) < 10 {

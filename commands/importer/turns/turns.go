@@ -1,14 +1,12 @@
-// Package turns decides whose file is read next. A few places are shared by
-// time used, not by files: a place that comes free goes to the owner who used
-// the least of them lately. It imports nothing of ours.
+// Package turns schedules which file is read next. Owners share a few slots by the time
+// they use, not by files: a free slot goes to the owner with the least recent use. It
+// imports no other package of this module.
 //
-// Reading cannot be interrupted and gone on with, so a place may be taken for
-// many minutes. Places beside the normal ones keep others from waiting so long:
-// an owner who has nothing in reading begins in one of those at once. Whoever
-// stays there for longer than Patience gives way to the next such owner: his
-// file is set aside, and read from the beginning when there is a place again.
-// So the wait of an owner with a few small files depends neither on how many
-// files others have nor on how long those take.
+// Reading cannot be interrupted and resumed, so a slot may be in use for many minutes.
+// Extra slots are reserved for owners of whom no file is being read. A file that is in an
+// extra slot for longer than ExtraTime is suspended if another such owner waits, and read
+// from the beginning later. So the wait of an owner with a few small files depends neither
+// on the number nor on the size of other owners' files.
 package turns
 
 import (
@@ -19,57 +17,53 @@ import (
 )
 
 const (
-	// Patience is how long a file is left in an extra place that another owner
-	// waits for.
-	Patience = time.Second
-	// HalfLife is the time after which half of what an owner used is forgotten.
+	// ExtraTime is how long a file keeps an extra slot that another owner waits for.
+	ExtraTime = time.Second
+	// HalfLife is the half-life of the time that an owner has used.
 	HalfLife = time.Minute
-	// ownPatience is how long an owner's files have to be in reading until one
-	// more of his own is tried in an extra place, and how long it takes until the
-	// next is, after one was set aside. So he loses a tenth of his time at most.
-	ownPatience = 10 * Patience
-	// maxBackoff bounds how long a file that was set aside leaves extra places alone.
+	// ownExtraTime is how long all files of an owner must have been read until another
+	// one is tried in an extra slot, and the pause after one was suspended. So
+	// suspensions cost an owner at most a tenth of the time.
+	ownExtraTime = 10 * ExtraTime
+	// maxBackoff bounds the pause until a suspended file gets an extra slot again.
 	maxBackoff = time.Minute
-	// activeFor is how long an owner of whom a file came counts as one who needs
-	// the service to answer quickly: what else is done for files, which is bounded
-	// by no places, is shared with him.
+	// activeFor is how long after its last file an owner counts as active in Room.
 	activeFor = 10 * time.Second
-	leastHeld = 2 // files of an owner who shares with however many
-	// lookEvery is how often waiting files are looked at for what comes with
-	// time alone.
+	leastHeld = 2 // files of one owner, however many owners are active
+	// lookEvery is how often the schedule is checked while files wait, because some
+	// decisions depend on time alone.
 	lookEvery = 100 * time.Millisecond
 )
 
 var (
-	// ErrSetAside is the cause with which the context of a reading ends that has
-	// to give way to others.
-	ErrSetAside = errors.New("the file was set aside, to be read later")
-	// ErrGiveBack says that a file has waited so long that another node should
-	// have it.
+	// ErrSuspended is the cause when the context of a reading is cancelled because it
+	// has to give way to others.
+	ErrSuspended = errors.New("reading the file was suspended for files of others; it is read later")
+	// ErrGiveBack means that a file has waited too long here, and another node should
+	// take it.
 	ErrGiveBack = errors.New("the file waited too long for its turn here")
 )
 
-// extraPlaces returns how many places there are beside so many normal ones.
-func extraPlaces(normal int) int { return max(1, normal/4) }
+// extraSlots returns the number of extra slots for a number of normal ones.
+func extraSlots(normal int) int { return max(1, normal/4) }
 
-// Readers returns how many files may be in reading at once, where there are so
-// many normal places.
-func Readers(normal int) int { return normal + extraPlaces(normal) }
+// Readers returns how many files may be read at once with a number of normal slots.
+func Readers(normal int) int { return normal + extraSlots(normal) }
 
-// File is a file that waits for its turn or is being read. Its owner keeps it
-// between tries.
+// File is a file that waits for its turn or is being read. The caller keeps it
+// between attempts.
 type File struct {
 	Owner string
 	Order int64 // among the owner's files: the least comes first
 
-	asides int       // how often it was set aside
-	until  time.Time // until then it leaves extra places to others
+	suspensions int       // so far
+	until       time.Time // when it may get an extra slot again
 }
 
-// Turns shares places. Make it by New.
+// Turns shares slots between owners. Create it with New.
 type Turns struct {
-	// GiveBackAfter is how long a file that was never in reading waits while all
-	// places are taken by long ones; 0: for ever.
+	// GiveBackAfter is how long a file that was never suspended waits while all
+	// normal slots are used by files that take long; 0 means for ever.
 	GiveBackAfter time.Duration
 
 	mu    sync.Mutex
@@ -77,21 +71,20 @@ type Turns struct {
 	timer *time.Timer // while files wait
 }
 
-// New returns the turns of so many normal places.
-func New(places int) *Turns {
+// New returns Turns with a number of normal slots.
+func New(slots int) *Turns {
 	return &Turns{s: schedule{
-		normal: places, freeNormal: places, freeExtra: extraPlaces(places),
+		normal: slots, freeNormal: slots, freeExtra: extraSlots(slots),
 		owners: make(map[string]*owner),
 	}}
 }
 
-// Begin waits for the file's turn. The context that it returns is for the
-// reading, and ends with the cause ErrSetAside if others need the place; end
-// gives the place back. It is ErrGiveBack, or the context's own error, if the
-// turn did not come.
+// Begin waits for the file's turn. The context that it returns is for the reading, and is
+// cancelled with the cause ErrSuspended if others need the slot. end frees the slot. The
+// error is ErrGiveBack or that of ctx.
 func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, end func(), err error) {
 	reading, cancel := context.WithCancelCause(ctx)
-	w := &ticket{File: f, answer: make(chan error, 1), stop: func() { cancel(ErrSetAside) }}
+	w := &ticket{File: f, answer: make(chan error, 1), stop: func() { cancel(ErrSuspended) }}
 	t.do(func(now time.Time) { t.s.add(w, now) })
 	select {
 	case err = <-w.answer:
@@ -109,9 +102,9 @@ func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, en
 	}, nil
 }
 
-// Room returns how many more files of an owner should be claimed: he has held of
-// them here, and may have most if he is the only one. All who are active share
-// these places. They are few while all that are read take long: another node may
+// Room returns how many more files of an owner should be claimed. held of them are here
+// already. The owner may have most if no other owner is active; active owners share that
+// number. While all files being read take long, Room is small, because another node may
 // be free for the files.
 func (t *Turns) Room(owner string, held, most int) int {
 	t.mu.Lock()
@@ -119,7 +112,7 @@ func (t *Turns) Room(owner string, held, most int) int {
 	return t.s.room(owner, held, most, time.Now())
 }
 
-// do changes the schedule and lets begin what may then.
+// do changes the schedule and then starts and suspends files.
 func (t *Turns) do(change func(now time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// read reads a file for a time, again when it was set aside, and returns how
+// read reads a file for a time, again when it was suspended, and returns how
 // long it waited at first.
 func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time.Duration) {
 	came := time.Now()
@@ -27,7 +27,7 @@ func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time
 			end()
 			return waited
 		case <-reading.Done():
-			if cause := context.Cause(reading); cause != ErrSetAside {
+			if cause := context.Cause(reading); cause != ErrSuspended {
 				t.Errorf("a reading ended with %v", cause)
 			}
 			end()
@@ -35,7 +35,7 @@ func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time
 	}
 }
 
-func TestAReadingGivesWayAndIsMadeLater(t *testing.T) {
+func TestPreemptedReadingIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(2)
 		var all sync.WaitGroup
@@ -45,7 +45,7 @@ func TestAReadingGivesWayAndIsMadeLater(t *testing.T) {
 		synctest.Wait()
 		for _, owner := range []string{"one", "other", "third"} {
 			all.Go(func() {
-				if waited := read(t, turns, &File{Owner: owner}, 5*time.Second); waited > 2*Patience+2*lookEvery {
+				if waited := read(t, turns, &File{Owner: owner}, 5*time.Second); waited > 2*ExtraTime+2*lookEvery {
 					t.Errorf("%s waited for %v", owner, waited)
 				}
 			})
@@ -77,7 +77,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestFilesBehindLongOnesAreGivenBack(t *testing.T) {
+func TestGiveBackBehindLongFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(2)
 		turns.GiveBackAfter = 5 * time.Second
@@ -104,7 +104,7 @@ func TestFilesBehindLongOnesAreGivenBack(t *testing.T) {
 	})
 }
 
-func TestFilesAheadAreSharedByThoseWhoAreActive(t *testing.T) {
+func TestActiveOwnersShareFilesAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(2)
 		for _, owner := range []string{"one", "other", "third", "fourth"} {

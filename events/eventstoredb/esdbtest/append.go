@@ -8,15 +8,15 @@ import (
 	"io"
 	"strings"
 
+	"annals/events"
+	"annals/events/fault"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-
-	"annals/events"
-	"annals/events/fault"
 )
 
 // service answers the calls of streams.
@@ -200,7 +200,7 @@ func wireID(id uuid.UUID) *shared.UUID {
 	}}}
 }
 
-// statusOf tells a driver's error as the protocol does.
+// statusOf returns a driver's error as the protocol has it.
 func statusOf(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		return status.Error(codes.Unavailable, err.Error())

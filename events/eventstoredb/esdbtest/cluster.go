@@ -10,7 +10,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 )
 
-// gossipService tells who the nodes are.
+// gossipService lists the nodes.
 type gossipService struct {
 	gossip.UnimplementedGossipServer
 	*Server
@@ -57,7 +57,7 @@ func (s *Server) member(leads bool) (*gossip.MemberInfo, error) {
 	}, nil
 }
 
-// featuresService tells what clients may ask for.
+// featuresService lists the supported calls.
 type featuresService struct {
 	serverfeatures.UnimplementedServerFeaturesServer
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"annals/events"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -23,8 +25,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
-
-	"annals/events"
 )
 
 // Options are what a server asks of its clients.

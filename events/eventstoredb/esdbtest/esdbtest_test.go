@@ -5,11 +5,11 @@ import (
 	"io"
 	"testing"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
-	"github.com/google/uuid"
-
 	"annals/events/eventstoredb/esdbtest"
 	"annals/events/memory"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
 )
 
 // client returns the official client of a server, which tells whether the
@@ -60,7 +60,7 @@ func types(t *testing.T, stream *esdb.ReadStream, err error) (got string) {
 	return got
 }
 
-func TestTheOfficialClientAppendsAndReads(t *testing.T) {
+func TestOfficialClient(t *testing.T) {
 	log := memory.New()
 	a, b := esdbtest.Start(t, log), esdbtest.Start(t, log)
 	esdbtest.Cluster(a, b)
@@ -101,7 +101,7 @@ func TestTheOfficialClientAppendsAndReads(t *testing.T) {
 }
 
 // As the real server does, and our driver must not be caught by.
-func TestAnAppendOfKnownEventsAtAnyRevisionAddsNothing(t *testing.T) {
+func TestAppendOfKnownEventsAddsNothing(t *testing.T) {
 	log := memory.New()
 	c := client(t, esdbtest.Start(t, log).URL())
 	event := esdb.EventData{EventID: uuid.New(), EventType: "A"}

@@ -24,7 +24,7 @@ const (
 	Gossip    Method = "Gossip"
 )
 
-// Fault is what befalls calls of a method.
+// Fault is how calls of a method fail.
 type Fault struct {
 	On    Method
 	Times int // how many calls; all until Heal where it is 0
@@ -39,7 +39,7 @@ type Fault struct {
 	LoseReply bool
 }
 
-// Fail lets calls fail from now on. Faults of one method befall it in the order
+// Fail makes calls fail from now on. Faults of one method take effect in the order
 // in which they were given.
 func (s *Server) Fail(f Fault) {
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Server) Calls(m Method) int {
 }
 
 // Cluster makes servers of one log the nodes of one cluster. Called again it
-// changes the leader: calls that want one are told its address by the others.
+// changes the leader: the other nodes refer calls that require it to its address.
 func Cluster(leader *Server, followers ...*Server) {
 	all := append([]*Server{leader}, followers...)
 	for _, s := range all {
@@ -80,8 +80,8 @@ func Cluster(leader *Server, followers ...*Server) {
 	}
 }
 
-// begin counts a call, and carries out what befalls it before it does anything.
-// The fault it returns tells what is left of that.
+// begin counts a call, and applies its fault as far as that precedes the work. It
+// returns what is left of the fault.
 func (s *Server) begin(ctx context.Context, m Method) (Fault, error) {
 	f := s.next(m)
 	if f.Hang && f.After == 0 {
@@ -120,7 +120,8 @@ func (s *Server) next(m Method) Fault {
 
 func (f Fault) error() error { return status.Error(f.Code, cmp.Or(f.Text, "a fault of the test")) }
 
-// admit refuses calls of strangers, and on a follower those that want a leader.
+// admit refuses unauthenticated calls, and on a follower those that require the
+// leader.
 func (s *Server) admit(ctx context.Context, setTrailer func(metadata.MD), method string) error {
 	given, _ := metadata.FromIncomingContext(ctx)
 	if path.Base(path.Dir(method)) != "event_store.client.streams.Streams" {

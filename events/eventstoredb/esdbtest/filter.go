@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"annals/events"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"annals/events"
 )
 
-// filter tells what of the log a read is about.
+// filter selects the events of a read.
 type filter func(events.Record) bool
 
 // filterOf reads the filter of a request. Expressions are Go's, which most of

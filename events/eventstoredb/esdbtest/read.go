@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strconv"
 
+	"annals/events"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"annals/events"
 )
 
 // page is how many records the server asks of its driver at once.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
+	"annals/events"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"annals/events"
 )
 
 // subscription sends what stands behind a position, now and later.
@@ -68,8 +68,8 @@ func (r *reading) start(o *streams.ReadReq_Options) (events.Position, error) {
 	return 0, nil
 }
 
-// checkpointEvery returns after how many records that did not match a
-// subscription is told how far the log was looked at.
+// checkpointEvery returns after how many records without a match a subscription gets
+// a checkpoint.
 func checkpointEvery(o *streams.ReadReq_Options_FilterOptions) int {
 	if o == nil {
 		return math.MaxInt

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"testing"
 
+	"annals/events/s3"
+
 	"github.com/google/uuid"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
-
-	"annals/events/s3"
 )
 
 // Variable is the environment variable that names a real server's bucket, as
@@ -55,7 +55,7 @@ func clear(t testing.TB, url string) {
 	ctx := context.WithoutCancel(t.Context()) // which has ended
 	b, err := s3.Open(ctx, url)
 	if err != nil {
-		return // the test has told why
+		return // the test has reported why
 	}
 	for o, err := range b.List(ctx, "", true) {
 		if err == nil {

@@ -1,9 +1,8 @@
-// Package apitoken has the form of the tokens by which programs sign in as
-// themselves: what they look like, how long they may last, and what they allow.
+// Package apitoken has the format of API tokens, by which programs sign in as themselves, with
+// their scopes and lifetimes.
 //
-// A token begins with a word that scanners for leaked secrets can look for, and ends
-// with a checksum, by which they, and the service, know a real one from a text that
-// looks like it without asking any store.
+// A token begins with a prefix that secret scanners look for and ends with a checksum, so that
+// scanners and the service recognise a real one without a lookup.
 package apitoken
 
 import (
@@ -20,38 +19,36 @@ import (
 	"annals/events/fault"
 )
 
-// Prefix begins every token. Scanners look for Prefix, 40 letters or digits: Pattern.
+// Prefix begins every token.
 const Prefix = "annals_"
 
-// Pattern matches a token, and what has its form alone.
+// Pattern matches texts in the format of a token.
 const Pattern = Prefix + `[0-9A-Za-z]{40}`
 
 const (
-	// alphabet has 62 characters, so that 34 of them hold 202 random bits, and a
-	// double click selects all of a token.
+	// alphabet has 62 characters: 34 of them hold 202 random bits, and a double click selects
+	// a whole token.
 	alphabet      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	secretLength  = 34
 	checkedLength = len(Prefix) + secretLength
 	sumLength     = 6 // of the alphabet: enough for 32 bits
 )
 
-// The id of a token, which is no secret: idPrefix with so many characters of an
-// alphabet without those that look like others. Ids of grants may begin like it, and
-// are longer.
+// The id of a token is not secret: idPrefix and idLength characters of an alphabet without
+// lookalikes. The ids of grants may begin like it, but are longer.
 const (
 	idPrefix   = "t-"
 	idLength   = 12
 	idAlphabet = "abcdefghijkmnpqrstuvwxyz23456789"
 )
 
-// New returns a new token and the id by which people name it. The id says nothing of
-// the token.
+// New returns a new token and its id, which reveals nothing about the token.
 func New() (token, id string) {
 	body := Prefix + random(secretLength, alphabet)
 	return body + checksum(body), idPrefix + random(idLength, idAlphabet)
 }
 
-// random returns so many characters of an alphabet, each as likely as the others.
+// random returns n characters of an alphabet, each equally likely.
 func random(n int, of string) string {
 	var out strings.Builder
 	most := byte(256 / len(of) * len(of)) // beyond it some would be likelier; 0 is 256
@@ -70,8 +67,8 @@ func random(n int, of string) string {
 	}
 }
 
-// checksum returns the CRC-32 of a text in the alphabet. It finds what was cut off
-// or mistyped; it protects nothing.
+// checksum returns the CRC-32 of a text in the alphabet. It detects truncation and typing
+// errors; it protects nothing.
 func checksum(text string) string {
 	sum := crc32.ChecksumIEEE([]byte(text))
 	out := make([]byte, sumLength)
@@ -82,17 +79,17 @@ func checksum(text string) string {
 	return string(out)
 }
 
-// Is reports whether a text is meant to be a token of this kind.
+// Is reports whether a text claims to be an API token.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
-// IsID reports whether a text has the form of a token's id.
+// IsID reports whether a text has the format of a token's id.
 func IsID(text string) bool {
 	rest, ok := strings.CutPrefix(text, idPrefix)
 	return ok && len(rest) == idLength && strings.Trim(rest, idAlphabet) == ""
 }
 
-// Digest returns what is stored of a token, or false for a text that cannot be one.
-// A plain hash is enough for what cannot be guessed.
+// Digest returns what is stored of a token; false if the text is not one. Tokens cannot be
+// guessed, so a plain hash is enough.
 func Digest(token string) ([]byte, bool) {
 	if len(token) != checkedLength+sumLength || !whole.MatchString(token) || checksum(token[:checkedLength]) != token[checkedLength:] {
 		return nil, false
@@ -103,10 +100,10 @@ func Digest(token string) ([]byte, bool) {
 
 var whole = regexp.MustCompile(`^` + Pattern + `$`)
 
-// Scope is what a token allows of all that its account may do.
+// Scope is what a token permits of what its account may do.
 type Scope string
 
-// The scopes. Each allows what the ones before it do.
+// The scopes. Each includes the ones before it.
 const (
 	Read  Scope = "read"
 	Write Scope = "write"
@@ -121,8 +118,8 @@ func ParseScope(text string) (Scope, error) {
 	return "", fault.Errorf(fault.Invalid, "the scope %q is neither read nor write", text)
 }
 
-// Narrowed returns the scope of a request by OAuth, which lists scopes with blanks
-// between them: that of s unless known ones are named, and false for one beyond s.
+// Narrowed returns the scope of an OAuth request with space-separated scopes: s if it names
+// none that is known, and false if it goes beyond s.
 func (s Scope) Narrowed(asked string) (Scope, bool) {
 	narrow := Scope("")
 	for word := range strings.FieldsSeq(asked) {
@@ -139,8 +136,7 @@ func (s Scope) Narrowed(asked string) (Scope, bool) {
 	return narrow, true
 }
 
-// How long a token may last. There is none for ever: whoever forgets one has a year's
-// worth of it at most.
+// The lifetimes of tokens. None is unlimited: a forgotten token is valid for a year at most.
 const (
 	DefaultLifetime = 90 * day
 	LongestLifetime = 366 * day
@@ -148,10 +144,10 @@ const (
 	day             = 24 * time.Hour
 )
 
-// Lifetime is how long a new token lasts, as a flag: in days, as 90d, or as 2160h.
+// Lifetime is a lifetime as a flag: in days, as 90d, or as 2160h.
 type Lifetime time.Duration
 
-// String returns days where it is a number of them.
+// String returns whole days as days.
 func (l *Lifetime) String() string {
 	if d := time.Duration(*l); d > 0 && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"
@@ -159,10 +155,10 @@ func (l *Lifetime) String() string {
 	return time.Duration(*l).String()
 }
 
-// Type is the kind of value, for help.
+// Type names the kind of value, for help.
 func (l *Lifetime) Type() string { return "duration" }
 
-// Set reads a lifetime.
+// Set parses a lifetime.
 func (l *Lifetime) Set(text string) error {
 	var d time.Duration
 	var err error
@@ -177,7 +173,7 @@ func (l *Lifetime) Set(text string) error {
 	case text == "never":
 		return errors.New("every token expires, after 366d at the latest: make another before it does")
 	case err != nil:
-		return fmt.Errorf("%q is no duration, such as 90d or 12h", text)
+		return fmt.Errorf("%q is not a duration: write it as 90d or 12h", text)
 	case d < shortest || d > LongestLifetime:
 		return errors.New("a token lasts from 1m to 366d")
 	}

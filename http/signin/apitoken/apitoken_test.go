@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestTokensAreRandomAndRecognisable(t *testing.T) {
+func TestNew(t *testing.T) {
 	pattern, seen, used := regexp.MustCompile(`^annals_[0-9A-Za-z]{40}$`), map[string]bool{}, map[rune]bool{}
 	for range 2000 {
 		token, id := New()
@@ -31,7 +31,7 @@ func TestTokensAreRandomAndRecognisable(t *testing.T) {
 }
 
 // What was cut off, mistyped or made up is known without a store.
-func TestDigestRefusesWhatIsNoToken(t *testing.T) {
+func TestDigestRejects(t *testing.T) {
 	token, id := New()
 	for _, text := range []string{
 		"", id, Prefix, token[:len(token)-1], token + "0", " " + token, token + "\n", strings.ToLower(token), strings.ToUpper(token),
@@ -53,7 +53,7 @@ func TestDigestRefusesWhatIsNoToken(t *testing.T) {
 }
 
 // The ids of grants, 22 characters of base64url, may begin like those of tokens.
-func TestIDsAreToldFromThoseOfGrants(t *testing.T) {
+func TestIsID(t *testing.T) {
 	for _, text := range []string{"", "t-", "t-abc", "t-3xYzAbCdEfGhIjKlMnOp", "t-abcdefghjkmnpqrstuvw", "t-abcdefghjkml", "t-ABCDEFGHJKMN", "x-abcdefghjkmn", "t-abcdefghjkmn "} {
 		if IsID(text) {
 			t.Errorf("IsID(%q)", text)
@@ -64,7 +64,7 @@ func TestIDsAreToldFromThoseOfGrants(t *testing.T) {
 	}
 }
 
-func TestScopesAreNarrowedNeverWidened(t *testing.T) {
+func TestNarrowed(t *testing.T) {
 	for _, c := range []struct {
 		scope Scope
 		asked string
@@ -83,7 +83,7 @@ func TestScopesAreNarrowedNeverWidened(t *testing.T) {
 	}
 }
 
-func TestLifetimes(t *testing.T) {
+func TestLifetime(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"90d": 90 * day, "2160h": 90 * day, "1m": time.Minute, "366d": 366 * day,
 		"0": 0, "0d": 0, "-1d": 0, "367d": 0, "never": 0, "90": 0, "1e3d": 0, "99999999999999999999d": 0, "30s": 0, "": 0, "d": 0,

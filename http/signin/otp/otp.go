@@ -1,9 +1,7 @@
-// Package otp is the second factor of codes: time-based one-time passwords
-// (RFC 6238) of six digits, from secrets that an app keeps, and recovery codes for
-// who has lost that app.
+// Package otp has the codes of the second factor: time-based one-time passwords (RFC 6238) of
+// six digits from an authenticator app, and recovery codes for users who lost it.
 //
-// It may import the libraries for codes and for QR codes, and the standard
-// library.
+// It may import the libraries for one-time codes and QR codes, and the standard library.
 package otp
 
 import (
@@ -22,23 +20,23 @@ import (
 const (
 	period = 30 // seconds of a step, which all apps take
 	digits = 6
-	// around is how many steps a clock may be off, either way.
+	// around is the tolerated clock difference, in steps either way.
 	around = 1
 )
 
-// Secret is a new secret, as text and as what a QR code says of it.
+// Secret is a new secret, as text and as the URL that a QR code carries.
 type Secret struct{ Text, URL string }
 
-// New returns a secret for an account at an issuer, both of which the app shows.
+// New returns a secret for an account at an issuer. The app shows both.
 func New(issuer, account string) (Secret, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, SecretSize: 20})
 	if err != nil {
-		return Secret{}, fmt.Errorf("make a secret for one-time codes: %w", err)
+		return Secret{}, fmt.Errorf("create a secret for one-time codes: %w", err)
 	}
 	return Secret{key.Secret(), key.URL()}, nil
 }
 
-// Step returns the step of time whose code that is, among those around now.
+// Step returns the time step of a code, if it is valid around now.
 func Step(secret, code string, now time.Time) (step int64, ok bool) {
 	code = plain(code)
 	if len(code) != digits {
@@ -60,7 +58,7 @@ const (
 	recoveryChars = 16 // of base32: 80 random bits
 )
 
-// NewRecoveryCodes returns codes each of which is good once.
+// NewRecoveryCodes returns single-use codes.
 func NewRecoveryCodes() []string {
 	codes := make([]string, recoveryCodes)
 	for i := range codes {
@@ -70,8 +68,8 @@ func NewRecoveryCodes() []string {
 	return codes
 }
 
-// PlainRecovery returns a recovery code as it is compared, however it was typed, or
-// "" for what is none.
+// PlainRecovery returns a recovery code in the form in which it is compared, however it was
+// typed; "" if it is none.
 func PlainRecovery(code string) string {
 	if code = plain(code); len(code) != recoveryChars {
 		return ""
@@ -79,7 +77,7 @@ func PlainRecovery(code string) string {
 	return code
 }
 
-// plain leaves out what people type between groups.
+// plain removes separators and case.
 func plain(code string) string {
 	if len(code) > 100 {
 		return ""
@@ -92,13 +90,13 @@ func plain(code string) string {
 	}, strings.ToLower(code))
 }
 
-// QR is a QR code as a path of SVG in a square of Size units, margin included.
+// QR is a QR code as an SVG path in a square of Size units, margin included.
 type QR struct {
 	Path string
 	Size int
 }
 
-// margin is how many units stay light around a QR code.
+// margin is the width of the light border of a QR code, in units.
 const margin = 4
 
 // Draw returns the QR code of a text.

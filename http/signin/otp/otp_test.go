@@ -8,7 +8,7 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-func TestCodesAroundNowAreTaken(t *testing.T) {
+func TestStep(t *testing.T) {
 	secret, err := New("Annals at example.org", "alice")
 	if err != nil || !strings.HasPrefix(secret.URL, "otpauth://totp/") || len(secret.Text) < 32 {
 		t.Fatalf("New = %+v, %v", secret, err)
@@ -31,7 +31,7 @@ func TestCodesAroundNowAreTaken(t *testing.T) {
 	}
 }
 
-func TestRecoveryCodesAreReadHoweverTyped(t *testing.T) {
+func TestPlainRecovery(t *testing.T) {
 	codes := NewRecoveryCodes()
 	seen := map[string]bool{}
 	for _, code := range codes {
@@ -46,7 +46,7 @@ func TestRecoveryCodesAreReadHoweverTyped(t *testing.T) {
 	}
 }
 
-func TestAQRCodeIsASquareOfItsText(t *testing.T) {
+func TestDraw(t *testing.T) {
 	a, err := Draw("otpauth://totp/x")
 	b, _ := Draw("otpauth://totp/y")
 	if err != nil || a.Size < 21+2*margin || a.Path == b.Path || !strings.HasPrefix(a.Path, "M4 4h1v1h-1z") {

@@ -1,9 +1,9 @@
-// Package passkey is the sign-in by passkeys (Web Authentication): keys that a
-// device or a password manager keeps, each for one host, and uses once its person
-// has unlocked it. They take the place of password and second factor together.
+// Package passkey has the sign-in by passkeys (Web Authentication): keys that a device or
+// password manager keeps for one host and uses after its owner unlocked it. They replace
+// password and second factor together.
 //
-// Between asking a browser and its answer a Ceremony has to be kept, by the caller,
-// where nobody can change it. It is good once.
+// Between a challenge and its response the caller keeps a Ceremony where nobody can change it,
+// and uses it once.
 //
 // It may import the library for Web Authentication and the standard library.
 package passkey
@@ -19,11 +19,10 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// ErrRefused says that a browser's answer does not fit what it was asked, or that
-// the passkey is not one that is known.
+// ErrRefused means that a response does not fit its challenge, or that the passkey is unknown.
 var ErrRefused = errors.New("the passkey was refused")
 
-// Ceremony is what belongs to one question.
+// Ceremony is the state of one challenge.
 type Ceremony = webauthn.SessionData
 
 // Credential is a passkey as it is stored.
@@ -32,23 +31,22 @@ type Credential struct {
 	JSON []byte // its public key, and what belongs to it
 }
 
-// User is whoever has passkeys.
+// User is a user with passkeys.
 type User struct {
 	Handle      []byte // random; devices store it
 	Name        string
 	Credentials []Credential
 }
 
-// Keys asks for passkeys of one host.
+// Keys creates and verifies passkeys of one host.
 type Keys struct{ web *webauthn.WebAuthn }
 
-// New returns what asks for passkeys at a service's URL. Browsers have none for
-// addresses that are numbers, nor without https but at localhost; that is an error
-// which says so.
+// New returns the passkeys of a service's URL. Browsers support them only at names with https,
+// and at localhost; for other URLs it returns an error that says so.
 func New(service *url.URL) (*Keys, error) {
 	host := service.Hostname()
 	if net.ParseIP(host) != nil || service.Scheme != "https" && host != "localhost" {
-		return nil, fmt.Errorf("passkeys need an address that begins with https and has a name, or localhost; this service is at %s://%s", service.Scheme, service.Host)
+		return nil, fmt.Errorf("passkeys need an https address with a host name, or localhost; this service is at %s://%s", service.Scheme, service.Host)
 	}
 	web, err := webauthn.New(&webauthn.Config{
 		RPID: host, RPDisplayName: "Annals", RPOrigins: []string{service.Scheme + "://" + service.Host},
@@ -64,7 +62,8 @@ func New(service *url.URL) (*Keys, error) {
 	return &Keys{web}, nil
 }
 
-// Create asks for a new passkey. The options are for navigator.credentials.create.
+// Create starts the registration of a passkey. The options are for
+// navigator.credentials.create.
 func (k *Keys) Create(u User) (options any, c *Ceremony, err error) {
 	user, err := u.open()
 	if err != nil {
@@ -77,7 +76,7 @@ func (k *Keys) Create(u User) (options any, c *Ceremony, err error) {
 	return creation.Response, c, nil
 }
 
-// Created takes the answer to Create.
+// Created finishes a registration with the browser's response.
 func (k *Keys) Created(u User, c Ceremony, answer []byte) (Credential, error) {
 	user, err := u.open()
 	if err != nil {
@@ -94,7 +93,7 @@ func (k *Keys) Created(u User, c Ceremony, answer []byte) (Credential, error) {
 	return closed(made)
 }
 
-// Ask asks for any passkey of this host. The options are for
+// Ask starts a sign-in by any passkey of this host. The options are for
 // navigator.credentials.get.
 func (k *Keys) Ask() (options any, c *Ceremony, err error) {
 	assertion, c, err := k.web.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
@@ -104,8 +103,8 @@ func (k *Keys) Ask() (options any, c *Ceremony, err error) {
 	return assertion.Response, c, nil
 }
 
-// Answered takes the answer to Ask, and returns the passkey with what is to be
-// stored of it now. find returns who has a handle.
+// Answered finishes a sign-in with the browser's response. It returns the passkey with its
+// updated state, to be stored. find returns the user with a handle.
 func (k *Keys) Answered(c Ceremony, answer []byte, find func(handle []byte) (User, error)) (Credential, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
 	if err != nil {
@@ -126,7 +125,7 @@ func (k *Keys) Answered(c Ceremony, answer []byte, find func(handle []byte) (Use
 	case err != nil:
 		return Credential{}, refused(err)
 	case used.Authenticator.CloneWarning: // its count went back: there are two of it
-		return Credential{}, refused(errors.New("it was copied"))
+		return Credential{}, refused(errors.New("the signature counter went back, so the passkey may be a copy"))
 	}
 	return closed(used)
 }
@@ -147,7 +146,7 @@ func closed(c *webauthn.Credential) (Credential, error) {
 	return Credential{ID: c.ID, JSON: text}, nil
 }
 
-// opened is a user as the library wants it.
+// opened is a User in the form of the library.
 type opened struct {
 	User
 	credentials []webauthn.Credential

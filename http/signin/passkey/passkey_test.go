@@ -29,7 +29,7 @@ func options(t *testing.T, o any, err error) string {
 	return string(text)
 }
 
-func TestOnlySomeAddressesHavePasskeys(t *testing.T) {
+func TestNewRejectsAddresses(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://annals.example.org/signin": true, "http://localhost:8080/signin": true, "http://127.0.0.1:8080/signin": false,
 		"http://annals.example.org/signin": false, "https://[::1]/signin": false,
@@ -40,7 +40,7 @@ func TestOnlySomeAddressesHavePasskeys(t *testing.T) {
 	}
 }
 
-func TestAPasskeySignsItsUserIn(t *testing.T) {
+func TestSignIn(t *testing.T) {
 	k, err := keysAt(t, "https://annals.example.org/signin")
 	if err != nil {
 		t.Fatal(err)

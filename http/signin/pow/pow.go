@@ -1,16 +1,15 @@
-// Package pow asks a client for a proof of work before its try at a password is
-// judged. Each try costs whoever makes it some seconds of a processor, so that
-// guessing from many addresses is dear, and nobody is refused because others
-// guess.
+// Package pow demands a proof of work before an attempt at a password is checked. Each attempt
+// costs some seconds of CPU, which makes guessing from many addresses expensive without
+// locking anyone out.
 //
-// A challenge is a sealed text, of which nothing is kept. Its proof names, for each
-// of Parts parts, a counter such that
+// A challenge is a sealed text, so nothing is stored. Its proof names, for each of Parts
+// parts, a counter such that
 //
 //	SHA-256(SHA-256(challenge) || part || counter)
 //
-// begins with so many zero bits, where part and counter are big-endian numbers of
-// 32 bits. Several small parts take about the same time at each try, where one
-// large one would take some people very long.
+// begins with so many zero bits. Part and counter are big-endian numbers of 32 bits. Several
+// small parts take about the same time at each attempt, while the time of a single large one
+// would vary widely.
 //
 // It may import sealed and the standard library alone.
 package pow
@@ -29,17 +28,16 @@ import (
 )
 
 const (
-	// Parts is how many counters a proof has.
+	// Parts is the number of counters in a proof.
 	Parts = 8
-	// MinBits and MaxBits bound the zero bits of each part. A proof of MaxBits
-	// takes 2^22 hashes on average: about 4 s where a phone's browser computes
-	// a million a second.
+	// MinBits and MaxBits bound the zero bits of each part. A proof of MaxBits takes 2^22
+	// hashes on average: about 4 s in a phone's browser that computes a million per second.
 	MinBits = 12
-	MaxBits = 19
+	MaxBits = 19 // see MinBits
 	// Lifetime is how long a challenge may be answered.
 	Lifetime = 5 * time.Minute
-	// margin is by how many bits a challenge may be easier than what is asked
-	// for when its proof comes: others may have guessed meanwhile.
+	// margin is by how many bits a challenge may be easier than what is demanded when its
+	// proof arrives, since others may have guessed meanwhile.
 	margin = 3
 	// maxProof bounds what Check reads, in bytes.
 	maxProof = 1 << 10
@@ -49,12 +47,11 @@ const purpose = "challenge"
 
 // The errors of Check.
 var (
-	ErrMissing = errors.New("there is no proof of work")
 	ErrInvalid = errors.New("the proof of work is wrong, for another name, or too easy")
 	ErrExpired = errors.New("the proof of work took too long")
 )
 
-// Challenge is what a client is asked.
+// Challenge is what a client has to solve.
 type Challenge struct {
 	Text  string `json:"challenge"`
 	Seed  string `json:"seed"` // SHA-256 of the text, in hexadecimal digits
@@ -68,7 +65,7 @@ type task struct {
 	Bits    int    `json:"b"`
 }
 
-// New returns a challenge for one subject, such as an account's name.
+// New returns a challenge for a subject, such as the name of an account.
 func New(key sealed.Key, subject string, difficulty int, now time.Time) (Challenge, error) {
 	text, err := key.Seal(purpose, task{digest(subject), difficulty}, now.Add(Lifetime))
 	if err != nil {
@@ -78,13 +75,9 @@ func New(key sealed.Key, subject string, difficulty int, now time.Time) (Challen
 	return Challenge{text, hex.EncodeToString(seed[:]), difficulty, Parts}, nil
 }
 
-// Check returns the id and expiry of the challenge that a proof solves for the
-// subject, at the given difficulty or little less. It is the caller who takes each
-// id once.
+// Check returns the id and expiry of the challenge that a proof solves, if it is for the
+// subject and of at least about the given difficulty. The caller accepts each id once.
 func Check(key sealed.Key, proof, subject string, difficulty int, now time.Time) (sealed.Sealed, error) {
-	if proof == "" {
-		return sealed.Sealed{}, ErrMissing
-	}
 	challenge, counters, err := parse(proof)
 	if err != nil {
 		return sealed.Sealed{}, err
@@ -106,7 +99,7 @@ func Check(key sealed.Key, proof, subject string, difficulty int, now time.Time)
 	return s, nil
 }
 
-// Solve returns a proof, as the browser's script does.
+// Solve returns a proof, as work.js does.
 func Solve(c Challenge) string {
 	seed := sha256.Sum256([]byte(c.Text))
 	counters := make([]string, Parts)
@@ -148,14 +141,14 @@ func zeros(seed [sha256.Size]byte, part, counter uint32) int {
 	return bits.LeadingZeros32(binary.BigEndian.Uint32(sum[:]))
 }
 
-// digest keeps a long subject, which a client may have made up, short.
+// digest keeps a challenge short, whatever subject a client makes up.
 func digest(subject string) string {
 	sum := sha256.Sum256([]byte(subject))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Difficulty returns the bits that are asked for after so many failures, of which
-// some are free; 0 for no proof at all.
+// Difficulty returns the bits that are demanded after so many failures, the first of which are
+// free; 0 for no proof.
 func Difficulty(failures, free int) int {
 	if failures < free {
 		return 0

@@ -23,7 +23,7 @@ func challenge(t testing.TB, key sealed.Key, subject string, difficulty int, now
 	return c
 }
 
-func TestAProofIsForOneChallengeAndSubject(t *testing.T) {
+func TestCheck(t *testing.T) {
 	key, now := sealed.NewKey(), time.Now()
 	c := challenge(t, key, "alice", 8, now)
 	proof := Solve(c)
@@ -39,7 +39,7 @@ func TestAProofIsForOneChallengeAndSubject(t *testing.T) {
 		at             time.Time
 		want           error
 	}{
-		"no proof":             {"", "alice", 8, now, ErrMissing},
+		"no proof":             {"", "alice", 8, now, ErrInvalid},
 		"another subject":      {proof, "bob", 8, now, ErrInvalid},
 		"much too easy":        {proof, "alice", 8 + margin + 1, now, ErrInvalid},
 		"too late":             {proof, "alice", 8, now.Add(Lifetime), ErrExpired},
@@ -59,7 +59,7 @@ func TestAProofIsForOneChallengeAndSubject(t *testing.T) {
 	}
 }
 
-func TestDifficultyRisesToABound(t *testing.T) {
+func TestDifficulty(t *testing.T) {
 	for failures, want := range map[int]int{0: 0, 4: 0, 5: MinBits, 6: MinBits + 1, 12: MaxBits, 1_000_000: MaxBits} {
 		if got := Difficulty(failures, 5); got != want {
 			t.Errorf("Difficulty(%d, 5) = %d, want %d", failures, got, want)
@@ -67,7 +67,7 @@ func TestDifficultyRisesToABound(t *testing.T) {
 	}
 }
 
-func TestATallyForgetsNothingForOtherKeys(t *testing.T) {
+func TestTallyKeepsKeysApart(t *testing.T) {
 	now := time.Now()
 	tally := NewTally(time.Minute, func() time.Time { return now })
 	for range 7 {
@@ -81,13 +81,13 @@ func TestATallyForgetsNothingForOtherKeys(t *testing.T) {
 	}
 }
 
-func TestATallyIsKeptHighByFailuresAlone(t *testing.T) {
+func TestTallyHalves(t *testing.T) {
 	now := time.Now()
 	tally := NewTally(time.Minute, func() time.Time { return now })
 	for range 1000 {
 		tally.Take("alice")
 	}
-	// Tries that come without a proof are taken back, one every second.
+	// Attempts without a proof are taken back, one per second.
 	for range 6 * 60 {
 		now = now.Add(time.Second)
 		tally.Take("alice")
@@ -107,13 +107,13 @@ func TestATallyIsKeptHighByFailuresAlone(t *testing.T) {
 	}
 }
 
-// The script of the sign-in page and this package must agree on what a proof is.
-func TestTheBrowsersScriptSolvesChallenges(t *testing.T) {
+// work.js and this package must agree on what a proof is.
+func TestScriptSolvesChallenges(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("there is no Node")
 	}
-	script, err := os.ReadFile("../scripts/work.js")
+	script, err := os.ReadFile("../provider/scripts/work.js")
 	if err != nil {
 		t.Fatal(err)
 	}

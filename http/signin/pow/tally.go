@@ -6,16 +6,14 @@ import (
 	"time"
 )
 
-// tallied is how many counts a Tally has.
+// tallied is the number of counters in a Tally.
 const tallied = 1 << 14
 
-// Tally counts failures by key. Its memory is fixed, and no key pushes out
-// another: two that share a count are both asked for proofs early, which costs
-// their people a moment.
+// Tally counts failures by key in fixed memory, without evicting keys: two keys that share a
+// counter merely need proofs early.
 //
-// Counts are halved again and again while time passes, whatever is tried
-// meanwhile: to keep one high takes failures, each with its proof, and not tries
-// alone.
+// Counts halve as time passes. Attempts alone do not keep one high; that takes failures, each
+// with its proof.
 type Tally struct {
 	half time.Duration
 	now  func() time.Time
@@ -30,16 +28,16 @@ type count struct {
 	since    time.Time // the first failure, or the last halving
 }
 
-// mostHalved is what any larger count is taken for when it is halved. A proof is
-// at its hardest well below it, so a count that is larger stays there no longer.
+// mostHalved caps a count when it is halved. A proof is at its hardest far below it, so a
+// larger count would only stay there longer.
 const mostHalved = 32
 
-// NewTally returns a tally whose counts are halved whenever so much time has passed.
+// NewTally returns a tally whose counts halve after each half.
 func NewTally(half time.Duration, now func() time.Time) *Tally {
 	return &Tally{half: half, now: now, seed: maphash.MakeSeed(), counts: make([]count, tallied)}
 }
 
-// of returns the count of a key as it is now.
+// of returns the current count of a key.
 func (t *Tally) of(key string) *count {
 	c := &t.counts[maphash.String(t.seed, key)%tallied]
 	now := t.now()
@@ -59,8 +57,8 @@ func (t *Tally) Count(key string) int {
 	return t.of(key).failures
 }
 
-// Take counts a try as a failure, before it is known how it ends: many at once must
-// not pass as one. It returns the failures of before.
+// Take counts an attempt as a failure before its result is known, so that concurrent ones do
+// not count as one. It returns the failures before.
 func (t *Tally) Take(key string) (before int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +68,7 @@ func (t *Tally) Take(key string) (before int) {
 	return before
 }
 
-// GiveBack takes back a try that was no failure.
+// GiveBack takes back an attempt that was no failure.
 func (t *Tally) GiveBack(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package queue lets few do costly work at once. Those who wait take turns by
-// class, and within a class by key: who sends much waits for himself.
+// Package queue bounds how much costly work runs at once. Waiting callers take turns by class,
+// and within a class by key, so that a key with many calls delays itself.
 //
 // It may import the standard library alone.
 package queue
@@ -7,25 +7,26 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
-// Bounds on those who wait.
+// Bounds on waiting callers.
 const (
 	perKey   = 8
 	perClass = 1000
 )
 
-// ErrFull says that too many wait.
-var ErrFull = errors.New("too many wait for their turn")
+// ErrFull means that too many callers wait.
+var ErrFull = errors.New("too many calls are waiting")
 
-// Turn is who wants to enter: a class, from 0 on, and a key within it.
+// Turn identifies a caller: a class, from 0 on, and a key within it.
 type Turn struct {
 	Class int
 	Key   string
 }
 
-// Queue is for a number of places. Methods may be called from several goroutines.
+// Queue has a number of places. Methods may be called concurrently.
 type Queue struct {
 	mu      sync.Mutex
 	free    int
@@ -34,7 +35,7 @@ type Queue struct {
 	last    int // class that was served last
 }
 
-// class holds those who wait, by key, in the order in which keys have their turns.
+// class holds the waiting callers of a class by key, and the keys in the order of their turns.
 type class struct {
 	waiting int
 	keys    []string
@@ -43,7 +44,7 @@ type class struct {
 
 type waiter struct{ enter, full chan struct{} }
 
-// New returns a queue for so many places and classes.
+// New returns a queue with so many places and classes.
 func New(places, classes int) *Queue {
 	q := &Queue{free: places, classes: make([]class, classes)}
 	for i := range q.classes {
@@ -52,15 +53,14 @@ func New(places, classes int) *Queue {
 	return q
 }
 
-// Waiting returns how many wait.
+// Waiting returns how many callers wait.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// Enter waits for a place, which leave gives back. Where too many wait already it
-// is ErrFull.
+// Enter waits for a place, which leave releases. If too many callers wait, it is ErrFull.
 func (q *Queue) Enter(ctx context.Context, t Turn) (leave func(), err error) {
 	q.mu.Lock()
 	c := &q.classes[t.Class]
@@ -99,8 +99,8 @@ func (q *Queue) Enter(ctx context.Context, t Turn) (leave func(), err error) {
 	return nil, ctx.Err()
 }
 
-// makeRoom turns the last away of the key that waits most in a full class, if that
-// is more than the newcomer would.
+// makeRoom rejects the last caller of the key that waits most in a full class, if the
+// newcomer's key has fewer. It reports whether it did.
 func (q *Queue) makeRoom(c *class, newcomer string) bool {
 	most := ""
 	for key, waiting := range c.byKey {
@@ -118,39 +118,31 @@ func (q *Queue) makeRoom(c *class, newcomer string) bool {
 	return true
 }
 
-// giveUp removes one who waits; it reports false for one who does no longer.
+// giveUp removes a waiting caller. It reports false if the caller no longer waits.
 func (q *Queue) giveUp(t Turn, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c := &q.classes[t.Class]
-	for i, other := range c.byKey[t.Key] {
-		if other == w {
-			c.remove(t.Key, i)
-			q.waiting--
-			return true
-		}
+	i := slices.Index(c.byKey[t.Key], w)
+	if i >= 0 {
+		c.remove(t.Key, i)
+		q.waiting--
 	}
-	return false
+	return i >= 0
 }
 
-// remove takes the i-th who waits with a key out of the class.
+// remove takes the i-th caller of a key out of the class.
 func (c *class) remove(key string, i int) {
-	rest := append(c.byKey[key][:i:i], c.byKey[key][i+1:]...)
 	c.waiting--
-	if len(rest) > 0 {
-		c.byKey[key] = rest
+	if c.byKey[key] = slices.Delete(c.byKey[key], i, i+1); len(c.byKey[key]) > 0 {
 		return
 	}
 	delete(c.byKey, key)
-	for n, k := range c.keys {
-		if k == key {
-			c.keys = append(c.keys[:n], c.keys[n+1:]...)
-			return
-		}
-	}
+	n := slices.Index(c.keys, key)
+	c.keys = slices.Delete(c.keys, n, n+1)
 }
 
-// leave hands the place to the next.
+// leave passes the place to the next caller.
 func (q *Queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-func TestKeysAndClassesTakeTurns(t *testing.T) {
+func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 2)
 		first, err := g.Enter(t.Context(), Turn{0, "first"})
@@ -44,7 +44,7 @@ func TestKeysAndClassesTakeTurns(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpLeavesNoTrace(t *testing.T) {
+func TestEnterCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 1)
 		leave, _ := g.Enter(t.Context(), Turn{0, "a"})
@@ -68,7 +68,7 @@ func TestWhoGivesUpLeavesNoTrace(t *testing.T) {
 	})
 }
 
-func TestAKeyWaitsWithFewAtOnce(t *testing.T) {
+func TestKeyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 1)
 		leave, _ := g.Enter(t.Context(), Turn{0, "a"})
@@ -87,7 +87,7 @@ func TestAKeyWaitsWithFewAtOnce(t *testing.T) {
 	})
 }
 
-func TestAFullClassMakesRoomForWhoHasNoneWaiting(t *testing.T) {
+func TestFullClassMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 1)
 		leave, _ := g.Enter(t.Context(), Turn{0, "a"})

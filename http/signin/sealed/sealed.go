@@ -1,6 +1,6 @@
-// Package sealed makes texts that this service hands out and recognises when they
-// come back: a key that only it knows signs them. Nothing is kept of them, and
-// whoever holds one can read it, so they carry no secrets.
+// Package sealed makes texts that are handed out and recognised when they come back, because
+// they are signed with a secret key. Nothing is stored, and anyone can read the texts, so they
+// carry no secrets.
 //
 // It may import the standard library alone.
 package sealed
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// KeyBytes is how long a key is.
+// KeyBytes is the length of a key.
 const KeyBytes = 32
 
 // maxText bounds what Open reads, in bytes.
@@ -25,7 +25,7 @@ const maxText = 8 << 10
 
 // The errors of Open.
 var (
-	ErrForged  = errors.New("the text was not made here, or was changed")
+	ErrForged  = errors.New("the text was not sealed here or was changed")
 	ErrExpired = errors.New("the text has expired")
 )
 
@@ -38,7 +38,7 @@ func NewKey() (k Key) {
 	return k
 }
 
-// Sealed is a text that was opened.
+// Sealed describes an opened text.
 type Sealed struct {
 	ID      string // of this text alone
 	Expires time.Time
@@ -50,8 +50,8 @@ type content struct {
 	Value   json.RawMessage `json:"v"`
 }
 
-// Seal returns value as a text that Open takes for the same purpose until it
-// expires. The text consists of letters, digits, "-", "_" and ".".
+// Seal returns value as a text that Open accepts for the same purpose until it expires. It
+// consists of letters, digits, "-", "_" and ".".
 func (k Key) Seal(purpose string, value any, expires time.Time) (string, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -65,7 +65,7 @@ func (k Key) Seal(purpose string, value any, expires time.Time) (string, error) 
 	return text + "." + base64.RawURLEncoding.EncodeToString(k.sign(purpose, text)), nil
 }
 
-// Open reads a text of Seal into value.
+// Open decodes a text of Seal into value.
 func (k Key) Open(purpose, text string, value any, now time.Time) (Sealed, error) {
 	if len(text) > maxText {
 		return Sealed{}, ErrForged

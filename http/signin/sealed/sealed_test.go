@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestOnlyWhatWasSealedIsOpened(t *testing.T) {
+func TestOpen(t *testing.T) {
 	key, now := NewKey(), time.Now()
 	text, err := key.Seal("ticket", "value", now.Add(time.Minute))
 	if err != nil {

@@ -5,42 +5,42 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bm25"
+
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum"
 	"github.com/blevesearch/vellum/levenshtein"
-
-	"annals/projections/searchindex"
 )
 
 const (
-	// alikeTerms is how many terms may stand for a word, those that most passages
-	// hold.
+	// alikeTerms bounds the terms that replace a word. Those in the most passages
+	// are kept.
 	alikeTerms = 20
-	// alikeWords is for how many words of a query others are looked for.
+	// alikeWords bounds the words of a query for which similar ones are looked up.
 	alikeWords = 4
-	// prefixShare is what a word counts for, beside a whole one, that only begins
-	// with what was asked for.
+	// prefixShare is the weight of words that begin with a word of the query, as a
+	// share of that word's weight.
 	prefixShare = 0.25
-	// prefixQuery is how many words a query has at most whose last one may be the
-	// beginning of a word: a sentence is not being typed any more.
+	// prefixQuery bounds the length in words of a query whose last word may be
+	// incomplete: a longer one is probably typed to its end.
 	prefixQuery = 3
-	// shortestPrefix is how many letters the beginning of a word has at least.
+	// shortestPrefix is the least number of letters of such an incomplete word.
 	shortestPrefix = 4
-	// walkSteps is for how many letters the dictionaries are read for one word at
-	// least, and up to twice as many: see walk.
+	// walkSteps bounds the letters that are read in dictionaries for one word. A
+	// random number of up to the same size is added: see walk and steps.
 	walkSteps = 20_000
 )
 
-// walk is an automaton that accepts nothing more after some number of letters.
-// The dictionaries hold the words of all passages, so without a bound a search
-// would take as long as others make it who file many words that begin alike.
-// A word for which the bound is met is not expanded at all.
+// walk is an automaton that stops after a number of letters. The dictionaries hold
+// the words of all passages, so without a bound other users could slow searches down
+// by filing many words with the same beginning. A word that reaches the bound is not
+// expanded at all.
 type walk struct {
 	segment.Automaton
 	left int
@@ -53,10 +53,9 @@ func (w *walk) Accept(state int, letter byte) int {
 
 func (w *walk) CanMatch(state int) bool { return w.left > 0 && w.Automaton.CanMatch(state) }
 
-// steps returns the bound of a walk. A bound that is known could be used to count
-// the words of hidden passages to the last one, by filing words of one's own until
-// it is met. So it is another one for every word, and after every change of the
-// segments.
+// steps returns the bound of a walk. With a known bound a user could count the words
+// of hidden passages exactly, by filing words until the bound is reached. So the bound
+// differs for every word, and after every change of the segments.
 func (r *ranking) steps(word string) int {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
@@ -67,15 +66,15 @@ func (r *ranking) steps(word string) int {
 	return walkSteps + int(h.Sum64()%walkSteps)
 }
 
-// expand returns terms that stand for those of a query that no passage holds
-// which the caller may read, written alike, and for the beginning of a
-// word at the end of a short query. found are the terms that passages hold. Which
-// terms these are is decided by what the caller may read alone; whether there are
-// any, by the bound of a walk, too.
+// expand returns terms of similar spelling for those of a query that no readable
+// passage holds, and terms that begin with the last word of a short query. found are
+// the terms that readable passages hold. Which terms are returned depends only on
+// the passages that the caller may read. Whether any are returned also depends on
+// the bound of a walk.
 func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []rankedTerm, dictionaries []segment.TermDictionary, passages uint64) (more []rankedTerm, err error) {
 	known := make(map[string]float64, len(found))
 	for _, t := range found {
-		known[t.text] = t.weight
+		known[t.Text] = t.Weight
 	}
 	words := 0
 	for i, t := range terms {
@@ -108,40 +107,39 @@ func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []
 			return nil, err
 		}
 		delete(group, t.Text)
-		more = append(more, together(group, t, weight, passages)...)
+		more = append(more, weightGroup(group, t, weight, passages)...)
 	}
 	return more, nil
 }
 
-// together weighs the terms that stand for one as if they were one term. Beside a
-// whole word, of some weight, they count for less than that.
-func together(group map[string]*rankedTerm, t searchindex.Term, whole float64, passages uint64) []rankedTerm {
+// weightGroup gives the terms that replace one term the weight that they would have
+// as a single one. If the term itself is found too, they have less than its weight.
+func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64, passages uint64) []rankedTerm {
 	terms := make([]rankedTerm, 0, len(group))
 	for _, g := range group {
 		terms = append(terms, *g)
 	}
 	slices.SortFunc(terms, func(a, b rankedTerm) int {
-		return cmp.Or(cmp.Compare(b.found, a.found), strings.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(b.found, a.found), strings.Compare(a.Text, b.Text))
 	})
 	terms = terms[:min(len(terms), alikeTerms)]
 	f := 0.0
 	for _, g := range terms {
 		f += float64(g.found)
 	}
-	n := max(float64(passages), f)
-	weight := searchindex.AlikeShare * t.Weight * math.Log(1+(n-f+0.5)/(f+0.5))
+	weight := bm25.AlikeShare * t.Weight * bm25.Rareness(f, float64(passages))
 	if whole > 0 {
-		weight = prefixShare * min(whole, weight/searchindex.AlikeShare)
+		weight = prefixShare * min(whole, weight/bm25.AlikeShare)
 	}
 	for i := range terms {
-		terms[i].weight = weight
+		terms[i].Weight = weight
 	}
 	return terms
 }
 
-// namesLike returns the terms of each dictionary that one of the automata accepts,
-// of those with its prefix: none where it would take more than some number of
-// steps to find them all. Nothing is read of a term but its name.
+// namesLike returns the terms of each dictionary that have the prefix of one of the
+// automata and are accepted by it. It returns none if finding them all takes more
+// than the given number of steps. It reads only the names of terms.
 func namesLike(ctx context.Context, alike []segment.Automaton, prefixes []string, dictionaries []segment.TermDictionary, steps int) ([]map[string]bool, error) {
 	w := &walk{left: steps}
 	names := make([]map[string]bool, len(dictionaries))
@@ -171,8 +169,8 @@ func namesLike(ctx context.Context, alike []segment.Automaton, prefixes []string
 	return names, nil
 }
 
-// collect looks up terms of each dictionary, and returns those that passages hold
-// that the caller may read.
+// collect looks up terms in each dictionary and returns those that readable passages
+// hold.
 func (r *ranking) collect(ctx context.Context, names []map[string]bool, dictionaries []segment.TermDictionary) (map[string]*rankedTerm, error) {
 	group := make(map[string]*rankedTerm)
 	for i := range names {
@@ -193,7 +191,7 @@ func (r *ranking) collect(ctx context.Context, names []map[string]bool, dictiona
 			}
 			g := group[name]
 			if g == nil {
-				g = &rankedTerm{text: name, postings: make([]segment.PostingsList, len(dictionaries))}
+				g = &rankedTerm{Term: bm25.Term{Text: name}, postings: make([]segment.PostingsList, len(dictionaries))}
 				group[name] = g
 			}
 			g.postings[i] = list
@@ -203,7 +201,8 @@ func (r *ranking) collect(ctx context.Context, names []map[string]bool, dictiona
 	return group, nil
 }
 
-// builders make automata for one and two mistakes; making one takes a moment.
+// builders build automata for one and two wrong letters. Setting them up is
+// expensive.
 var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
 		return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
@@ -213,16 +212,16 @@ var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	}),
 }
 
-// misspelling returns an automaton that accepts what differs from a term by so
-// many letters at most, where two that changed places are one.
+// misspelling returns an automaton that accepts words within an edit distance of a
+// term, where swapping two adjacent letters is one edit.
 func misspelling(term string, letters int) (segment.Automaton, error) {
 	b, err := builders[letters-1]()
 	if err != nil {
-		return nil, fmt.Errorf("look for words like %q: %w", term, err)
+		return nil, fmt.Errorf("find words like %q: %w", term, err)
 	}
 	dfa, err := b.BuildDfa(term, uint8(letters))
 	if err != nil {
-		return nil, fmt.Errorf("look for words like %q: %w", term, err)
+		return nil, fmt.Errorf("find words like %q: %w", term, err)
 	}
 	return dfa, nil
 }

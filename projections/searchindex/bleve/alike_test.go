@@ -63,17 +63,21 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 	put(flood(2))
 	for i, q := range queries {
 		if hits, _ := search(q); !reflect.DeepEqual(hits, before[i]) {
-			t.Errorf("%q finds %v beside hidden words, and %v without them", q, hits, before[i])
+			t.Errorf("%q finds %v with hidden words, and %v without them", q, hits, before[i])
 		}
 	}
 	put(flood(150))
 	for i, q := range queries {
 		hits, allocations := search(q)
+		for range 4 { // merges in the background allocate, too
+			_, again := search(q)
+			allocations = min(allocations, again)
+		}
 		if allocations > 100_000 {
-			t.Errorf("%q takes %d allocations beside 300,000 hidden words, want some bound", q, allocations)
+			t.Errorf("%q takes %d allocations with 300,000 hidden words, want a bound", q, allocations)
 		}
 		if q == "quarry" && !reflect.DeepEqual(hits, before[i]) {
-			t.Errorf("%q finds %v beside a flood of hidden words, want %v", q, hits, before[i])
+			t.Errorf("%q finds %v with many hidden words, want %v", q, hits, before[i])
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bleve"
+
 	blevesearch "github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/analysis/analyzer/keyword"
 	"github.com/blevesearch/bleve/v2/analysis/lang/en"
 	"github.com/blevesearch/bleve/v2/mapping"
 	blevequery "github.com/blevesearch/bleve/v2/search/query"
-
-	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
 )
 
 const (
@@ -209,7 +209,7 @@ func quantile(d []time.Duration, q float64) time.Duration {
 }
 
 // anonymous returns the process's anonymous memory in MB, both indexes
-// included, and 0 where the system does not tell.
+// included, and 0 if the system does not report it.
 func anonymous() float64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "RssAnon:")

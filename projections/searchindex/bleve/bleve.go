@@ -1,14 +1,13 @@
 // Package bleve is the embedded search engine: a scorch index in a folder.
 //
-// bleve keeps the terms, makes batches durable and merges segments. The
-// ranking is BM25 over bleve's posting lists, with this package's own scorer:
-// bleve's takes the square root of a term's frequency and the square of its
-// rareness, and averages over what its segments happen to hold, deleted
-// passages included. Here every figure is counted from the passages that are
-// there and that the caller may read, so that scores do not depend on how they
-// came in, nor on what the caller may not read.
+// bleve keeps the terms, makes batches durable and merges segments. This package
+// ranks by BM25 over bleve's posting lists. bleve's own scorer takes the square root
+// of a term's frequency and the square of its rareness, and averages over segments,
+// including deleted passages. Here all statistics are of existing passages that the
+// caller may read. So scores depend neither on the order in which passages were
+// added nor on passages that the caller may not read.
 //
-// It may import events and projections/searchindex.
+// It may import events, projections/searchindex and projections/searchindex/bm25.
 package bleve
 
 import (
@@ -25,35 +24,35 @@ import (
 	"syscall"
 	"time"
 
+	"annals/events"
+	"annals/events/disk"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	index "github.com/blevesearch/bleve_index_api"
 	bbolt "go.etcd.io/bbolt/errors"
-
-	"annals/events"
-	"annals/events/disk"
-	"annals/events/fault"
-	"annals/projections/searchindex"
 )
 
-// Index is a search index in a folder. One process has it open at a time.
+// Index is a search index in a folder. Only one process may have it open.
 type Index struct {
 	dir     string
 	index   bleve.Index
 	columns columns
 	scopes  scopeCache
-	seed    maphash.Seed // of what nobody is to foresee
+	seed    maphash.Seed // see ranking.steps
 	close   func() error
 }
 
 var _ searchindex.Engine = (*Index)(nil)
 
-// openWithin is how long a folder is waited for that another process has open.
+// openWithin is how long to wait for another process to close the folder.
 const openWithin = time.Second
 
-// config bounds what scorch holds in memory: small segments are merged early,
-// and a merge does not grow a segment without limit.
+// config bounds the memory that scorch uses: small segments are merged early, and
+// merged segments do not grow without limit.
 func config() map[string]any {
 	return map[string]any{
 		"bolt_timeout": openWithin.String(),
@@ -64,11 +63,11 @@ func config() map[string]any {
 	}
 }
 
-// Open opens the index in a folder, or makes a new one if there is none. One
-// that another process has open is fault.Unavailable, and errors of the system
-// stay in the tree; after any other, of kind Internal, the folder may be removed
-// and the index built again. Of a large index some segments alone are looked at
-// whole.
+// Open opens the index in a folder and creates it if there is none. The error is of
+// kind fault.Unavailable if another process has the index open. Errors of the
+// operating system are wrapped. After any other error, which has the kind Internal,
+// the folder may be removed and the index rebuilt. Open verifies only some segments
+// of a large index.
 func Open(dir string) (*Index, error) {
 	isNew, err := missing(dir)
 	if err != nil {
@@ -84,8 +83,8 @@ func Open(dir string) (*Index, error) {
 	})
 }
 
-// OpenReadOnly opens the index in a folder for searches, and changes nothing in
-// it, once all of it was looked at. While it is open, Open fails.
+// OpenReadOnly verifies all of the index in a folder and opens it for searches,
+// without changing anything. While it is open, Open fails.
 func OpenReadOnly(dir string) (*Index, error) {
 	return open(dir, math.MaxInt, func() (bleve.Index, error) {
 		c := config()
@@ -99,16 +98,16 @@ func reopen(dir string, config map[string]any) (bleve.Index, error) {
 	if err := openable(store); err != nil {
 		return nil, err
 	}
-	if err := rootWhole(filepath.Join(store, "root.bolt")); err != nil {
+	if err := checkRoot(filepath.Join(store, "root.bolt")); err != nil {
 		return nil, err
 	}
 	return bleve.OpenUsing(dir, config)
 }
 
-// open opens an index and looks at so many bytes of it.
-func open(dir string, bytes int, with func() (bleve.Index, error)) (x *Index, err error) {
-	// What is read past the end of a truncated file, which is mapped to memory,
-	// is a fault that would end the process.
+// open opens an index and verifies at most limit bytes of its segments.
+func open(dir string, limit int, with func() (bleve.Index, error)) (x *Index, err error) {
+	// A read past the end of a truncated file, which is mapped to memory, is a fault
+	// that would crash the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -123,15 +122,14 @@ func open(dir string, bytes int, with func() (bleve.Index, error)) (x *Index, er
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}
 	x = &Index{dir: dir, seed: maphash.MakeSeed(), index: opened, close: sync.OnceValue(opened.Close)}
-	if err := x.check(bytes); err != nil {
+	if err := x.check(limit); err != nil {
 		x.Close()
 		return nil, damaged(dir, err)
 	}
 	return x, nil
 }
 
-// missing reports whether there is no index in dir yet: no folder, or an
-// empty one.
+// missing reports whether there is no index in dir: no folder, or an empty one.
 func missing(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -144,7 +142,7 @@ func damaged(dir string, cause any) error {
 	return fault.Errorf(fault.Internal, "search index %s: %w: %v", dir, searchindex.ErrDamaged, cause)
 }
 
-// snapshot returns the index as it is now; it must be closed.
+// snapshot returns the current state of the index. It must be closed.
 func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
 	advanced, err := x.index.Advanced()
 	if err != nil {
@@ -171,7 +169,7 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // as in open
 	defer func() {
 		if r := recover(); r != nil {
-			err = damaged(x.dir, r) // bleve panics over files that are gone
+			err = damaged(x.dir, r) // bleve panics if files are missing
 		}
 	}()
 	batch := x.index.NewBatch()
@@ -188,7 +186,7 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // bleve's errors do not tell damage
+	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // bleve's errors do not identify corruption
 		return damaged(x.dir, err)
 	}
 	return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)
@@ -223,8 +221,8 @@ func (x *Index) Count(ctx context.Context) (uint64, error) {
 	return s.DocCount()
 }
 
-// Each calls fn with the id of every passage, in no order, until an error of
-// fn's, which it returns.
+// Each calls fn with the id of every passage, in no order. It stops at the first
+// error of fn and returns it.
 func (x *Index) Each(ctx context.Context, fn func(id string) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -257,6 +255,5 @@ func (x *Index) Each(ctx context.Context, fn func(id string) error) (err error) 
 	return ctx.Err()
 }
 
-// Close waits for what is being written and closes the index. Closing it
-// again does nothing.
+// Close waits for writes and closes the index. Further calls do nothing.
 func (x *Index) Close() error { return x.close() }

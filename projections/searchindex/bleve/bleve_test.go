@@ -33,20 +33,20 @@ func TestEngine(t *testing.T) {
 	})
 }
 
-// TestDamage opens indexes that were torn in several ways. Each is an error, or
-// an earlier state of the index that says so by its position.
+// TestDamage opens indexes that are damaged in several ways. Each is an error, or an
+// earlier state of the index with its position.
 func TestDamage(t *testing.T) {
-	for name, harm := range map[string]func(dir string) error{
-		"no catalogue":     func(dir string) error { return os.Remove(filepath.Join(dir, "index_meta.json")) },
-		"a torn catalogue": func(dir string) error { return os.Truncate(filepath.Join(dir, "index_meta.json"), 5) },
-		"a torn root":      func(dir string) error { return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 100) },
+	for name, damage := range map[string]func(dir string) error{
+		"no catalogue":          func(dir string) error { return os.Remove(filepath.Join(dir, "index_meta.json")) },
+		"a truncated catalogue": func(dir string) error { return os.Truncate(filepath.Join(dir, "index_meta.json"), 5) },
+		"a truncated root":      func(dir string) error { return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 100) },
 		"most of its root": func(dir string) error {
 			return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 3*int64(os.Getpagesize()))
 		},
-		"a torn segment":   func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 50) }) },
-		"an empty segment": func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 0) }) },
-		"a flipped byte":   func(dir string) error { return eachSegment(dir, flip) },
-		"a lost segment":   func(dir string) error { return eachSegment(dir, os.Remove) },
+		"a truncated segment": func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 50) }) },
+		"an empty segment":    func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 0) }) },
+		"a flipped byte":      func(dir string) error { return eachSegment(dir, flip) },
+		"a lost segment":      func(dir string) error { return eachSegment(dir, os.Remove) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "index")
@@ -57,7 +57,7 @@ func TestDamage(t *testing.T) {
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := harm(dir); err != nil {
+			if err := damage(dir); err != nil {
 				t.Fatal(err)
 			}
 			wantDamage(t, dir, bleve.OpenReadOnly)
@@ -113,7 +113,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	}
 }
 
-func TestMoreTermsRaiseAPassage(t *testing.T) {
+func TestMoreTermsRaisePassages(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "index"))
 	err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{{ID: "1", Text: "ships and meadow"}, {ID: "2", Text: "ships and harbour"}}})
 	if err != nil {
@@ -193,7 +193,7 @@ func listing(t *testing.T, dir string) string {
 
 // The beginning of a word finds it at the end of a short query, below the word
 // itself and not in a sentence.
-func TestTheBeginningOfAWordFindsIt(t *testing.T) {
+func TestPrefixFindsWord(t *testing.T) {
 	x, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
 	if err != nil {
 		t.Fatal(err)
@@ -225,4 +225,9 @@ func TestTheBeginningOfAWordFindsIt(t *testing.T) {
 			t.Errorf("%q finds %q (%v), want %q", text, got, err, want)
 		}
 	}
+}
+
+func TestStore(t *testing.T) {
+	searchindextest.RunStore(t, bleve.Kind, "")
+	searchindextest.RunStore(t, bleve.Kind, "bleve://"+filepath.ToSlash(t.TempDir()))
 }

@@ -10,13 +10,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// checkedAtStart is how many bytes of segments are looked at before an index
-// serves: from the disk that takes half a second.
+// checkedAtStart is how many bytes of segments are verified before an index serves,
+// which takes half a second from disk.
 const checkedAtStart = 256 << 20
 
-// openable returns why the files of an index cannot all be open at once, if that
-// is so. The engine would go on without a segment that it cannot open, as if it
-// were lost, and its errors do not keep why.
+// openable returns an error if the files of an index cannot all be open at once. The
+// engine would continue without a segment that it cannot open, and its errors do not
+// say why.
 func openable(store string) error {
 	folder, err := os.Open(store)
 	if err != nil {
@@ -29,15 +29,15 @@ func openable(store string) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close() // not before all of them are open
+		defer f.Close() // only after all of them are open
 	}
 	return err
 }
 
-// rootWhole returns an error where the catalogue of segments at path is shorter
-// than it says. It is mapped to memory, and parts of it are read by goroutines of
-// the engine: a read past its end there would end the process.
-func rootWhole(path string) error {
+// checkRoot returns an error if the catalogue of segments at path is truncated. It is
+// mapped to memory, and goroutines of the engine read it: a read past its end would
+// crash the process.
+func checkRoot(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -49,15 +49,15 @@ func rootWhole(path string) error {
 	defer root.Close()
 	return root.View(func(tx *bbolt.Tx) error {
 		if info.Size() < tx.Size() {
-			return fmt.Errorf("%s has %d bytes of %d", path, info.Size(), tx.Size())
+			return fmt.Errorf("%s is truncated: it has %d bytes of %d", path, info.Size(), tx.Size())
 		}
 		return nil
 	})
 }
 
-// check looks for damage: in so many bytes of segments, and in what every
-// search needs of all of them.
-func (x *Index) check(bytes int) (err error) {
+// check looks for corruption in at most limit bytes of segments, and in the data of
+// all segments that every search reads.
+func (x *Index) check(limit int) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -71,34 +71,34 @@ func (x *Index) check(bytes int) (err error) {
 	if _, err := s.GetInternal(positionKey); err != nil {
 		return err
 	}
-	if err := whole(s, bytes); err != nil {
+	if err := checkSegments(s, limit); err != nil {
 		return err
 	}
 	_, err = x.columns.of(s)
 	return err
 }
 
-// onDisk is a segment in a file, which ends with the CRC-32 of all before.
+// onDisk is a segment in a file, which ends with the CRC-32 of the rest.
 type onDisk interface {
 	Path() string
 	Data() []byte
 	CRC() uint32
 }
 
-// whole returns an error where the bytes of a segment are not those that were
-// written. It looks at so many of them.
-func whole(s *scorch.IndexSnapshot, bytes int) error {
+// checkSegments returns an error if a segment's bytes do not have its checksum. It
+// reads at most limit bytes.
+func checkSegments(s *scorch.IndexSnapshot, limit int) error {
 	for _, segment := range s.Segments() {
 		file, ok := segment.Segment().(onDisk)
 		if !ok {
 			continue // not written yet
 		}
 		data := file.Data()
-		if bytes -= len(data); bytes < 0 {
+		if limit -= len(data); limit < 0 {
 			return nil
 		}
 		if got := crc32.ChecksumIEEE(data[:len(data)-crc32.Size]); got != file.CRC() {
-			return fmt.Errorf("the bytes of %s have the checksum %08x, not %08x", file.Path(), got, file.CRC())
+			return fmt.Errorf("%s is corrupt: its bytes have the checksum %08x, not %08x", file.Path(), got, file.CRC())
 		}
 	}
 	return nil

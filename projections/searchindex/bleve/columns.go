@@ -11,16 +11,14 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// columns holds, for each segment of the newest snapshot that was asked for,
-// what a search needs of every passage in it. Segments do not change, so the
-// work is done once for each.
+// columns holds the data that a search needs about every passage, for each segment
+// of the latest snapshot. Segments do not change, so each is read once.
 type columns struct {
 	mu        sync.Mutex
 	bySegment map[uint64]*column
 }
 
-// column is what is known of the passages of one segment, by their numbers
-// in it.
+// column describes the passages of one segment, by their numbers in it.
 type column struct {
 	lengths []uint32 // in terms
 	total   uint64   // of lengths, deleted passages included
@@ -81,7 +79,7 @@ func newColumn(seg segment.Segment) (*column, error) {
 	}
 }
 
-// live returns the sum of the lengths of all passages that were not deleted.
+// live returns the sum of the lengths of all passages that are not deleted.
 func (c *column) live(deleted *roaring.Bitmap) (total uint64) {
 	total = c.total
 	if deleted != nil {
@@ -106,7 +104,7 @@ func (c *column) numbers(term string) []uint32 {
 	return numbers
 }
 
-// fieldLength is the number of terms that bleve made a norm of.
+// fieldLength returns the number of terms of a field from bleve's norm.
 func fieldLength(norm float64) uint32 {
 	if norm <= 0 || math.IsInf(norm, 0) {
 		return 0
@@ -114,7 +112,7 @@ func fieldLength(norm float64) uint32 {
 	return uint32(math.Round(1 / (norm * norm)))
 }
 
-// visit calls f with each posting of a term, deleted passages included.
+// visit calls f with each posting of a term, including those of deleted passages.
 func visit(d segment.TermDictionary, term string, counted bool, f func(segment.Posting)) error {
 	list, err := d.PostingsList([]byte(term), nil, nil)
 	if err != nil {

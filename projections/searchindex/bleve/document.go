@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bm25"
+
 	blevedoc "github.com/blevesearch/bleve/v2/document"
 	index "github.com/blevesearch/bleve_index_api"
-
-	"annals/projections/searchindex"
 )
 
-// Fields of a passage in the index. Nothing is stored but its id.
+// Fields of a passage in the index, which stores its id only.
 const (
 	wordsField    = "words"    // terms of heading and text, and everyPassage
 	documentField = "document" // the document's id
@@ -19,8 +20,8 @@ const (
 )
 
 const (
-	// everyPassage is a term that analysis never gives and every passage
-	// has: its postings hold the lengths of all of them.
+	// everyPassage is added to the terms of every passage. Analysis never yields it.
+	// Its postings have the lengths of all passages.
 	everyPassage    = "\x00"
 	folderSeparator = "\x00"
 )
@@ -38,8 +39,8 @@ func document(p searchindex.Passage) *blevedoc.Document {
 	return d
 }
 
-// field is a field of a document whose terms are given, or made of a text
-// when the index asks for them, which it does on several cores.
+// field is a field of a document. Its terms are given, or come from a text when the
+// index analyses it, which uses several cores.
 type field struct {
 	name          string
 	heading, text string
@@ -54,10 +55,8 @@ var _ blevedoc.Field = (*field)(nil)
 func (f *field) Analyze() {
 	terms := f.terms
 	if f.name == wordsField {
-		// A word of the heading counts twice: it tells what all of the text
-		// is about.
-		heading := searchindex.Terms(f.heading)
-		terms = append(slices.Concat(heading, heading, searchindex.Terms(f.text)), everyPassage)
+		heading := slices.Repeat(searchindex.Terms(f.heading), bm25.HeadingTimes)
+		terms = append(slices.Concat(heading, searchindex.Terms(f.text)), everyPassage)
 		f.length = len(terms) - 1
 	} else {
 		f.length = len(terms)
@@ -85,8 +84,8 @@ func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
 
-// Options say that terms are indexed. Their counts and the field's length are
-// kept with them even where only the passage matters: in a merged segment a
-// term of a single passage is stored as that passage's norm and number, and one
-// whose norm is 0 reads back as no passage at all.
+// Options returns that terms are indexed with their frequencies and the field's
+// length, even in fields where only the passage matters. A merged segment stores a
+// term of a single passage as that passage's norm and number, and would read one
+// with norm 0 back as no passage.
 func (f *field) Options() index.FieldIndexingOptions { return index.IndexField }

@@ -14,7 +14,7 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// leaveFiles lets so many files be opened, and no more, until give is called.
+// leaveFiles limits the number of files that can be opened until give is called.
 func leaveFiles(t *testing.T, free int) (give func()) {
 	t.Helper()
 	var was syscall.Rlimit
@@ -51,7 +51,7 @@ func leaveFiles(t *testing.T, free int) (give func()) {
 
 // What is thought to be damaged is deleted, and what is thought to be new is
 // filled.
-func TestAnIndexThatCannotBeOpenedForWantOfFilesIsNotDamaged(t *testing.T) {
+func TestTooManyOpenFilesIsNotDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x := open(t, dir)
 	const batches, passages = 3, 5000 // they make a segment each

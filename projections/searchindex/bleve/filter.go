@@ -3,18 +3,18 @@ package bleve
 import (
 	"slices"
 
+	"annals/projections/searchindex"
+
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
-
-	"annals/projections/searchindex"
 )
 
-// filter tells which passages of a scope a query may find.
+// filter decides which passages of a scope a query may find.
 type filter struct {
 	column *column
-	places []bool            // by place, whether it is in a folder that is asked for; nil: all
-	sets   []*roaring.Bitmap // each of which must hold a passage
+	places []bool            // by place, whether it is in a requested folder; nil for all
+	sets   []*roaring.Bitmap // a passage must be in each of them
 }
 
 func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
@@ -39,8 +39,8 @@ func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*fi
 	return f, nil
 }
 
-// below reports of each place whether it is in or below one of some folders. The
-// ids are compared once for each folder, not for each place or passage.
+// below reports for each place whether it is in or below one of some folders. The ids
+// are compared once for each folder, not for each place or passage.
 func (c *column) below(ids []string) []bool {
 	among := c.among(ids)
 	is := make([]bool, len(c.places))
@@ -50,7 +50,7 @@ func (c *column) below(ids []string) []bool {
 	return is
 }
 
-// among reports of each folder whether it is one of ids.
+// among reports for each folder whether it is one of ids.
 func (c *column) among(ids []string) []bool {
 	found := make([]bool, len(c.folders))
 	for _, id := range ids {

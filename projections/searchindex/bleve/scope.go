@@ -4,45 +4,44 @@ import (
 	"slices"
 	"sync"
 
+	"annals/projections/searchindex"
+
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
-
-	"annals/projections/searchindex"
 )
 
-// scopeCache holds the scopes of the latest callers: people search several times
-// with the same rights, and every search asks twice.
+// scopeCache holds the scopes of the latest callers: a user searches several times
+// with the same rights, and every search queries the index twice.
 type scopeCache struct {
 	mu    sync.Mutex
 	calls []*scopedCaller // the latest first
 }
 
-// cachedScopes bounds the callers that are remembered. Of each there is a bit
-// for every passage.
+// cachedScopes bounds the callers in the cache. Each takes a bit for every passage.
 const cachedScopes = 16
 
-// scopedCaller is what a caller may read, in each segment that was asked for.
+// scopedCaller is what a caller may read, by segment.
 type scopedCaller struct {
 	granted   []string
 	bySegment map[uint64]*scope
 }
 
-// scope holds the passages of one segment that a caller may read, deleted ones
-// included, and what a score needs to know of them.
+// scope holds the passages of one segment that a caller may read, including deleted
+// ones, and the statistics of them that scores need.
 type scope struct {
 	set   *roaring.Bitmap
-	bits  []uint64 // set again: a bit for each passage, which is quicker to look up
+	bits  []uint64 // the set as a bit for each passage, for faster lookups
 	total uint64   // of their lengths
 }
 
-// has reports whether a passage is in the scope, a nil one holds all.
+// has reports whether a passage is in the scope. A nil scope has all.
 func (s *scope) has(number uint32) bool {
 	return s == nil || s.bits[number/64]>>(number%64)&1 == 1
 }
 
-// of returns the scopes of a query in the segments of a snapshot, nil where the
-// caller may read everything.
+// of returns the scopes of a query in the segments of a snapshot, nil if the caller
+// may read everything.
 func (s *scopeCache) of(snapshot *scorch.IndexSnapshot, columns []*column, q searchindex.Query) []*scope {
 	if q.All {
 		return nil
@@ -62,7 +61,7 @@ func (s *scopeCache) of(snapshot *scorch.IndexSnapshot, columns []*column, q sea
 	return found
 }
 
-// known returns what is remembered of a caller's scopes, by segment.
+// known returns the cached scopes of a caller, by segment.
 func (s *scopeCache) known(granted []string) map[uint64]*scope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +71,7 @@ func (s *scopeCache) known(granted []string) map[uint64]*scope {
 	return nil
 }
 
-// keep remembers the scopes of a caller instead of those that it had before.
+// keep replaces the cached scopes of a caller.
 func (s *scopeCache) keep(granted []string, current map[uint64]*scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +106,7 @@ func (c *column) scope(granted []string) *scope {
 	return s
 }
 
-// live returns the scope without the passages that were deleted.
+// live returns the scope without deleted passages.
 func (s *scope) live(c *column, deleted *roaring.Bitmap) *scope {
 	if deleted == nil || !s.set.Intersects(deleted) {
 		return s
@@ -122,7 +121,7 @@ func (s *scope) live(c *column, deleted *roaring.Bitmap) *scope {
 	return l
 }
 
-// countWithin returns how many of the passages on a list are in a set.
+// countWithin returns the number of passages that are both on a list and in a set.
 func countWithin(list segment.PostingsList, set *roaring.Bitmap) (uint64, error) {
 	if list.Count() == 0 {
 		return 0, nil // its iterator is shared

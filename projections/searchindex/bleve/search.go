@@ -1,29 +1,18 @@
 package bleve
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"slices"
+
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bm25"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
-
-	"annals/projections/searchindex"
 )
-
-// BM25's parameters, chosen on collections of abstracts, articles, manual
-// pages and novels: passages are of even length, so b is below the usual 0.75.
-const (
-	k1 = 1.2
-	b  = 0.6
-)
-
-// rankedTerms bounds the terms of a query that are ranked: the rarest ones.
-const rankedTerms = 32
 
 // Search returns the best passages first; ties are broken by id.
 func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
@@ -48,7 +37,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 	if err != nil {
 		return nil, err
 	}
-	r := &ranking{snapshot: s, seed: x.seed, columns: found, within: make([]*scope, len(found)), keep: cmp.Or(q.Limit, 10) + q.Offset}
+	r := &ranking{snapshot: s, seed: x.seed, columns: found, within: make([]*scope, len(found)), keep: q.End()}
 	if err := r.lookUp(ctx, terms, q.More, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
@@ -64,14 +53,14 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 	return hits[min(q.Offset, len(hits)):], err
 }
 
-// ranking is one search under way.
+// ranking is one search.
 type ranking struct {
 	snapshot *scorch.IndexSnapshot
 	seed     maphash.Seed
 	columns  []*column
-	within   []*scope // the passages that the caller may read, by segment; nil: all
+	within   []*scope // the passages that the caller may read, by segment; nil for all
 	terms    []rankedTerm
-	more     []rankedTerm // of these alone, no passage is found
+	more     []rankedTerm // they raise the score of passages, but do not find any
 	average  float64      // length of a passage in terms
 	keep     int
 	best     []candidate // a heap, the worst first
@@ -79,13 +68,12 @@ type ranking struct {
 
 // rankedTerm is a term of the query with its postings in each segment.
 type rankedTerm struct {
-	text     string
-	weight   float64 // of the term in the query, times its rareness
-	found    uint64  // passages that hold it, of those that the caller may read
+	bm25.Term
+	found    uint64 // passages that hold it, of those that the caller may read
 	postings []segment.PostingsList
 }
 
-// candidate is a passage with its score. Its id is read when it matters.
+// candidate is a passage with its score. Its id is read when it is needed.
 type candidate struct {
 	score   float64
 	segment int
@@ -93,9 +81,9 @@ type candidate struct {
 	id      string
 }
 
-// lookUp finds the terms in all segments and weighs them. All that it counts is
-// counted in the scopes alone: a score that hung on other passages would tell
-// how many of those hold a word.
+// lookUp finds the terms in all segments and their weights. It counts only in the
+// scopes: a score that depended on other passages would reveal how many of those
+// hold a word.
 func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, scopes []*scope) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
@@ -114,7 +102,7 @@ func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, sc
 		total += r.within[i].total
 	}
 	r.average = float64(total) / float64(max(passages, 1))
-	if r.terms, err = r.weigh(terms, dictionaries, passages); err != nil {
+	if r.terms, err = r.weighted(terms, dictionaries, passages); err != nil {
 		return err
 	}
 	others, err := r.expand(ctx, terms, r.terms, dictionaries, passages)
@@ -122,26 +110,17 @@ func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, sc
 		return err
 	}
 	r.terms = append(r.terms, others...)
-	r.more, err = r.weigh(more, dictionaries, passages)
-	share := searchindex.MoreShare / (1 - searchindex.MoreShare) * sum(r.terms) / sum(r.more)
-	for i := range r.more {
-		r.more[i].weight *= share
-	}
+	r.more, err = r.weighted(more, dictionaries, passages)
+	bm25.Balance(r.terms, r.more)
 	return err
 }
 
-func sum(terms []rankedTerm) (weight float64) {
-	for _, t := range terms {
-		weight += t.weight
-	}
-	return weight
-}
-
-// weigh returns those of the terms that some of so many passages hold.
-func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
+// weighted returns the terms that at least one of the passages holds, with their
+// weights.
+func (r *ranking) weighted(terms []searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
 	var all []rankedTerm
 	for _, t := range terms {
-		ranked := rankedTerm{text: t.Text, postings: make([]segment.PostingsList, len(dictionaries))}
+		ranked := rankedTerm{Term: bm25.Term{Text: t.Text}, postings: make([]segment.PostingsList, len(dictionaries))}
 		for i, d := range dictionaries {
 			list, err := d.PostingsList([]byte(t.Text), r.except(i), nil)
 			if err != nil {
@@ -155,20 +134,15 @@ func (r *ranking) weigh(terms []searchindex.Term, dictionaries []segment.TermDic
 			ranked.found += found
 		}
 		if ranked.found > 0 {
-			n, f := float64(passages), float64(ranked.found)
-			ranked.weight = t.Weight * math.Log(1+(n-f+0.5)/(f+0.5))
+			ranked.Weight = t.Weight * bm25.Rareness(float64(ranked.found), float64(passages))
 			all = append(all, ranked)
 		}
 	}
-	if len(all) > rankedTerms {
-		slices.SortStableFunc(all, func(a, b rankedTerm) int { return cmp.Compare(b.weight, a.weight) })
-		all = all[:rankedTerms]
-	}
-	return all, nil
+	return bm25.Strongest(all), nil
 }
 
-// except returns the passages that are left out of the lists of a segment: those
-// that were deleted, where they are not left out with all that may not be read.
+// except returns the passages to leave out of the lists of a segment: deleted ones.
+// A scope does not contain them.
 func (r *ranking) except(segment int) *roaring.Bitmap {
 	if r.within[segment] != nil {
 		return nil
@@ -190,8 +164,8 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 	if err != nil {
 		return err
 	}
-	sum := takeScores(len(r.columns[i].lengths))
-	defer sum.giveBack()
+	sum := newScores(len(r.columns[i].lengths))
+	defer sum.release()
 	for _, t := range r.terms {
 		if err := r.score(sum, t, i, true); err != nil {
 			return err
@@ -212,9 +186,8 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 	return nil
 }
 
-// score adds what a term counts for in the passages of one segment that the
-// caller may read: in all of them if it finds them, or else in those that were
-// found.
+// score adds the scores of a term in the passages of one segment that the caller may
+// read: in all of them if the term finds passages, else in those already found.
 func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
 	lengths, within := r.columns[segment].lengths, r.within[segment]
 	if t.postings[segment] == nil {
@@ -230,12 +203,11 @@ func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) erro
 		if !within.has(number) || !finds && sum.scores[number] == 0 {
 			continue
 		}
-		frequency := float64(p.Frequency())
-		sum.add(number, t.weight*(k1+1)*frequency/(frequency+k1*(1-b+b*float64(lengths[number])/r.average)))
+		sum.add(number, bm25.Score(t.Weight, float64(p.Frequency()), float64(lengths[number]), r.average))
 	}
 }
 
-// hits returns what was kept, best first.
+// hits returns the kept passages, best first.
 func (r *ranking) hits() ([]searchindex.Hit, error) {
 	hits := make([]searchindex.Hit, len(r.best))
 	for i := range r.best {
@@ -245,9 +217,7 @@ func (r *ranking) hits() ([]searchindex.Hit, error) {
 		}
 		hits[i] = searchindex.Hit{ID: id, Score: r.best[i].score}
 	}
-	slices.SortFunc(hits, func(a, b searchindex.Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(hits, searchindex.CompareHits)
 	return hits, nil
 }
 

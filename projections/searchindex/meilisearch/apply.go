@@ -7,35 +7,36 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/meilisearch/meilisearch-go"
-
 	"annals/events"
 	"annals/projections/searchindex"
+
+	"github.com/meilisearch/meilisearch-go"
 )
 
-// writing is what the one who writes an index knows of it.
-type writing struct {
-	seen    atomic.Bool // it was on the server
-	placed  atomic.Bool // it had a position
-	ready   bool        // it has its settings, and was made at created
-	created time.Time
-	emptied int          // passages that were emptied since the last sweep, or more
-	lines   bytes.Buffer // documents that are to be sent
-	pending []int64      // tasks that were not seen to end
-	sent    int          // bytes that they carry, and those before them
-	late    bool         // they are of a change that was given up
+// writer is the state of the process that writes an index.
+type writer struct {
+	seen      atomic.Bool // the index was seen on the server
+	placed    atomic.Bool // the index was seen with a position
+	ready     bool        // the index has its settings and the creation time in created
+	created   time.Time
+	emptied   int          // passages emptied since the last sweep, or more
+	lines     bytes.Buffer // documents to be sent
+	pending   []int64      // tasks that were sent and have not been seen to end
+	sent      int          // bytes sent since the last settle
+	abandoned bool         // they belong to a change that failed
 }
 
 const (
-	// sweepAfter is how many passages may lie emptied.
+	// sweepAfter is how many emptied passages the index may hold.
 	sweepAfter = 1000
-	// leastSpeed is how many bytes a second a server should take.
+	// leastSpeed is the least number of bytes a second that a server is expected to
+	// process.
 	leastSpeed = 100 << 10
 )
 
 // Apply makes the change and moves the position in one task, and returns once
-// searches see it. After an error of kind fault.Unavailable it may be that the
-// server makes the change all the same; applied again, it is made once.
+// searches see it. After an error of kind fault.Unavailable the server may still
+// make the change; applying it again is safe.
 func (x *Index) Apply(ctx context.Context, b searchindex.Batch) error {
 	if err := x.Fill(ctx, b); err != nil {
 		return err
@@ -43,19 +44,19 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) error {
 	return x.Settle(ctx, b.Position)
 }
 
-// Fill sends what is to change when there is enough of it.
+// Fill collects changes and sends them once they fill a task.
 func (x *Index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	defer x.failed(&err)
-	if x.late {
+	if x.abandoned {
 		if err := x.settle(ctx); err != nil {
 			return err
 		}
 	}
 	if err := appendBatch(&x.lines, b); err != nil {
-		return x.told("write to", err)
+		return x.wrap("write to", err)
 	}
 	x.emptied += len(b.Delete)
 	if x.lines.Len() < x.server.limits.task {
@@ -64,9 +65,9 @@ func (x *Index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 	return x.send(ctx)
 }
 
-// Settle waits for what was sent. What is left to send goes along with the
-// position where nothing is waited for, and before it otherwise: the position
-// counts for all that came before.
+// Settle sends the remaining changes and the position, and waits for all of them.
+// They share a task if nothing was sent before. Otherwise the position comes last,
+// because it claims that everything before it was applied.
 func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
 	defer x.failed(&err)
 	if len(x.pending) > 0 && x.lines.Len() > 0 {
@@ -78,7 +79,7 @@ func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
 		return err
 	}
 	if err := json.NewEncoder(&x.lines).Encode(stateDocument{stateID, p}); err != nil {
-		return x.told("write to", err)
+		return x.wrap("write to", err)
 	}
 	if err := x.send(ctx); err != nil {
 		return err
@@ -87,28 +88,28 @@ func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
 		return err
 	}
 	x.placed.Store(true)
-	if err := x.same(ctx); err != nil { // it may have been exchanged on the way
+	if err := x.same(ctx); err != nil { // the index may have been replaced meanwhile
 		return err
 	}
 	x.sweep(ctx)
 	return nil
 }
 
-// failed lets the caller begin again after an error.
+// failed discards the change after an error. The caller starts again.
 func (x *Index) failed(err *error) {
 	if *err != nil {
 		x.lines = bytes.Buffer{}
 	}
-	x.late = *err != nil && len(x.pending) > 0
+	x.abandoned = *err != nil && len(x.pending) > 0
 }
 
-// send hands over what is to be sent as one task. A server that took it and
-// could not say so is sent it again: that changes nothing more.
+// send sends the collected documents as one task. It repeats the request if the
+// reply is lost, which is safe.
 func (x *Index) send(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return err
 	}
-	// What was not answered may still be read when the next lines are written.
+	// A request that timed out may still read this buffer, so it is not used again.
 	lines := x.lines.Bytes()
 	x.lines = bytes.Buffer{}
 	id, err := x.enqueue(ctx, x.server.limits.send, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
@@ -116,24 +117,24 @@ func (x *Index) send(ctx context.Context) error {
 		return x.index.AddDocumentsNdjsonWithContext(ctx, lines, &meilisearch.DocumentOptions{PrimaryKey: &primary})
 	})
 	if err != nil {
-		return x.told("write to", err)
+		return x.wrap("write to", err)
 	}
 	x.pending = append(x.pending, id)
 	x.sent += len(lines)
 	return nil
 }
 
-// settle waits for all tasks that were sent. Those that are not done in time
-// are waited for by the next one first, so that their queue does not grow.
+// settle waits for all tasks that were sent. Those that are not done in time stay
+// pending: the next change waits for them first, so that the queue does not grow.
 func (x *Index) settle(ctx context.Context) error {
 	for len(x.pending) > 0 {
 		err := x.await(ctx, x.pending[0], x.server.limits.settle+time.Duration(x.sent/leastSpeed)*time.Second)
 		if isStillWaiting(ctx, err) {
-			return x.told("wait for", err)
+			return x.wrap("wait for", err)
 		}
 		if err != nil {
 			x.pending, x.sent = nil, 0
-			return x.told("write to", err)
+			return x.wrap("write to", err)
 		}
 		x.pending = x.pending[1:]
 	}
@@ -141,9 +142,9 @@ func (x *Index) settle(ctx context.Context) error {
 	return nil
 }
 
-// sweep has the passages deleted that were emptied, if there are many. It goes
-// by what they are and not by their ids: whenever it comes, it deletes none that
-// was put again. Nobody waits for it, and where it fails the next one does it.
+// sweep deletes emptied passages if there are many. It selects them by their state
+// and not by their ids, so it never deletes one that was put again. Nothing waits
+// for it, and the next sweep makes up for one that fails.
 func (x *Index) sweep(ctx context.Context) {
 	if x.emptied < sweepAfter {
 		return
@@ -156,7 +157,7 @@ func (x *Index) sweep(ctx context.Context) {
 	}
 }
 
-// isStillWaiting reports whether it is not known yet what became of a task.
+// isStillWaiting reports whether the outcome of a task is not known yet.
 func isStillWaiting(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || err != nil && passes(err)
+	return ctx.Err() != nil || err != nil && transient(err)
 }

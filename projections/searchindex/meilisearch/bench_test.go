@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"annals/projections/searchindex"
+
 	"github.com/google/uuid"
 	"github.com/meilisearch/meilisearch-go"
-
-	"annals/projections/searchindex"
 )
 
 const (
@@ -38,7 +38,7 @@ func benchPassage(rnd *rand.Rand, i int) searchindex.Passage {
 	}
 }
 
-// BenchmarkRebuildMeilisearch fills an index as a rebuild does, and beside it
+// BenchmarkRebuildMeilisearch fills an index as a rebuild does, and meanwhile
 // one of the same settings with the same documents by a bare loop, in tasks of
 // 10 MB that are waited for at the end. The two take turns at going first.
 func BenchmarkRebuildMeilisearch(b *testing.B) {
@@ -79,7 +79,7 @@ func benchServer(b *testing.B) *Server {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		b.Fatal("ANNALS_TEST_MEILISEARCH is no URL")
+		b.Fatal("ANNALS_TEST_MEILISEARCH is not a URL")
 	}
 	query := u.Query()
 	query.Set("prefix", query.Get("prefix")+uuid.NewString()+"-")
@@ -88,7 +88,7 @@ func benchServer(b *testing.B) *Server {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(s.Close)
+	b.Cleanup(func() { s.Close() })
 	return s
 }
 

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/meilisearch/meilisearch-go"
-
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections/searchindex"
+
+	"github.com/meilisearch/meilisearch-go"
 )
 
-// passageDocument is a passage as the index keeps it.
+// passageDocument is a passage in the index.
 type passageDocument struct {
 	ID       string   `json:"id"`
 	Document string   `json:"document"`
@@ -23,13 +23,13 @@ type passageDocument struct {
 	Text     string   `json:"text"`
 }
 
-// emptied stands for a passage that was deleted, until it is swept.
+// emptied replaces a deleted passage until it is swept.
 type emptied struct {
 	ID   string `json:"id"`
 	Gone bool   `json:"gone"`
 }
 
-// stateDocument tells what the index was brought to. No key is its id.
+// stateDocument holds the position of the index. Its id is not a key.
 type stateDocument struct {
 	ID       string          `json:"id"`
 	Position events.Position `json:"position,string"`
@@ -50,8 +50,8 @@ func newPassageDocument(p searchindex.Passage) (d passageDocument, err error) {
 	return d, nil
 }
 
-// appendBatch appends the documents of a batch, one a line: deletions first, so
-// that what is put in the same batch is there.
+// appendBatch appends the documents of a batch, one a line. Deletions come first,
+// so that a passage which is also put stays.
 func appendBatch(to *bytes.Buffer, b searchindex.Batch) error {
 	lines := json.NewEncoder(to)
 	for _, id := range b.Delete {
@@ -74,11 +74,11 @@ func appendBatch(to *bytes.Buffer, b searchindex.Batch) error {
 func hitID(hit meilisearch.Hit) (id string, err error) {
 	var text string
 	if err := json.Unmarshal(hit["id"], &text); err != nil {
-		return "", kind(errNotMeilisearch)
+		return "", classify(errUnexpectedReply)
 	}
 	id, ok := parseKey(text)
 	if !ok {
-		return "", fault.Errorf(fault.Internal, "%w: it holds a document %q that is none of ours", searchindex.ErrDamaged, text)
+		return "", fault.Errorf(fault.Internal, "%w: it holds a document %q that Annals did not write", searchindex.ErrDamaged, text)
 	}
 	return id, nil
 }

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/meilisearch/meilisearch-go"
-
 	"annals/events/fault"
 	"annals/projections/searchindex"
+
+	"github.com/meilisearch/meilisearch-go"
 )
 
-// errNotMeilisearch says that something else answered, or Meilisearch something
-// else than it says that it does.
-var errNotMeilisearch = errors.New("the answer is none of Meilisearch's")
+// errUnexpectedReply is returned if a reply does not have the form that Meilisearch
+// documents: something else may be listening at its address.
+var errUnexpectedReply = errors.New("the reply is not from Meilisearch: check the address in --search")
 
-// taskError tells why a task changed nothing.
+// taskError says why a task changed nothing.
 type taskError struct {
 	status        meilisearch.TaskStatus
 	code, message string
@@ -29,7 +29,7 @@ func (e *taskError) Error() string {
 	return fmt.Sprintf("the task failed: %s (%s)", e.message, e.code)
 }
 
-// codeOf returns the code by which Meilisearch names an error, "" for others.
+// codeOf returns Meilisearch's code of an error, or "" for other errors.
 func codeOf(err error) string {
 	if task := (*taskError)(nil); errors.As(err, &task) {
 		return task.code
@@ -42,15 +42,15 @@ func codeOf(err error) string {
 
 func isCode(err error, code string) bool { return err != nil && codeOf(err) == code }
 
-// passes reports whether an error may be gone at the next try: there was no
-// answer, or one that was not Meilisearch's own.
-func passes(err error) bool {
-	if errors.Is(err, errNotMeilisearch) {
+// transient reports whether a retry may help: there was no reply, or it did not come
+// from Meilisearch itself.
+func transient(err error) bool {
+	if errors.Is(err, errUnexpectedReply) {
 		return true
 	}
 	api := (*meilisearch.Error)(nil)
 	if !errors.As(err, &api) {
-		// The client returns errors of an answer that broke off as they are.
+		// The client does not wrap errors of a truncated reply.
 		return err != nil && !errors.As(err, new(*taskError))
 	}
 	switch {
@@ -58,7 +58,7 @@ func passes(err error) bool {
 		api.ErrCode == meilisearch.ErrCodeResponseUnmarshalBody:
 		return true
 	case api.MeilisearchApiError.Code == "":
-		return true // a proxy before it
+		return true // from a proxy in front of it
 	}
 	switch api.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -67,25 +67,25 @@ func passes(err error) bool {
 	return false
 }
 
-const away = "the search engine does not answer at the moment"
+const unreachable = "the search engine does not answer at the moment"
 
-// kind gives an error the kind by which it is told.
-func kind(err error) error {
+// classify sets the kind of an error.
+func classify(err error) error {
 	switch code := codeOf(err); {
 	case err == nil, errors.Is(err, searchindex.ErrDamaged):
 		return err
 	case errors.Is(err, context.Canceled), errors.As(err, new(*fault.Error)):
 		return err
 	case code == "invalid_api_key", code == "missing_authorization_header":
-		return fault.Hide(fault.Unavailable, "the search engine does not accept the key that it is asked with", err)
+		return fault.Hide(fault.Unavailable, "the search engine rejects the API key: check the key in --search", err)
 	case code == "no_space_left_on_device", code == "database_size_limit_reached", code == "too_many_open_files", code == "io_error":
-		return fault.Hide(fault.Unavailable, "the search engine has no room for more at the moment", err)
+		return fault.Hide(fault.Unavailable, "the search engine has no space left at the moment", err)
 	case code == "task_not_found":
-		return fault.Hide(fault.Unavailable, "the search engine has forgotten a change that it took", err)
+		return fault.Hide(fault.Unavailable, "the search engine has lost a change that it had accepted", err)
 	case errors.Is(err, errStillQueued):
-		return fault.Hide(fault.Unavailable, "the search engine has not come to what is new yet", err)
-	case passes(err), errors.Is(err, context.DeadlineExceeded):
-		return fault.Hide(fault.Unavailable, away, err)
+		return fault.Hide(fault.Unavailable, "the search engine has not indexed the latest changes yet", err)
+	case transient(err), errors.Is(err, context.DeadlineExceeded):
+		return fault.Hide(fault.Unavailable, unreachable, err)
 	case errors.As(err, new(*taskError)) && code == "":
 		return fault.Hide(fault.Unavailable, "a change of the search index was canceled on its server", err)
 	}

@@ -2,21 +2,21 @@ package meilisearch
 
 import "time"
 
-// Hurry bounds all waiting.
+// Hurry sets all timeouts.
 func (s *Server) Hurry(to time.Duration) {
 	s.limits.search, s.limits.ask, s.limits.send, s.limits.settle = to, to, to, to
 }
 
-// AwaitAway returns once the server is known to be away; AwaitThere once it is
-// not asked any more whether it is.
-func (s *Server) AwaitAway() { <-s.door.state().Done() }
+// AwaitUnreachable returns once the breaker is open.
+func (s *Server) AwaitUnreachable() { <-s.breaker.state().Done() }
 
-func (s *Server) AwaitThere() {
-	s.door.mu.Lock()
-	asking := s.door.asking
-	s.door.mu.Unlock()
-	if asking != nil {
-		<-asking
+// AwaitReachable returns once the server is not probed any more.
+func (s *Server) AwaitReachable() {
+	s.breaker.mu.Lock()
+	probing := s.breaker.probing
+	s.breaker.mu.Unlock()
+	if probing != nil {
+		<-probing
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// patience is long enough for all tries of a call that fails at once.
+// patience is long enough for all retries of a request that fails at once.
 const patience = 1500 * time.Millisecond
 
 func stub(t *testing.T) (*meilisearchtest.Server, *meilisearch.Server) {
@@ -62,19 +62,19 @@ func wantHolds(t *testing.T, x *meilisearch.Index, p events.Position, texts ...s
 	}
 }
 
-func wantAway(t *testing.T, what string, err error) {
+func wantUnreachable(t *testing.T, what string, err error) {
 	t.Helper()
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%s: %v, want it unavailable", what, err)
 		return
 	}
 	if strings.Contains(fault.Detail(err), meilisearchtest.Key) {
-		t.Errorf("%s tells the key: %s", what, fault.Detail(err))
+		t.Errorf("%s contains the key: %s", what, fault.Detail(err))
 	}
 }
 
-// TestFaultsLoseNothing has an index changed over a net and a server that fail
-// in many ways. Each change is an error, and made when it is tried again.
+// TestFaultsLoseNothing changes an index while network and server fail in many ways.
+// Each change fails, and succeeds when it is repeated.
 func TestFaultsLoseNothing(t *testing.T) {
 	status := func(code int, body string) meilisearchtest.Fault {
 		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
@@ -116,16 +116,16 @@ func TestFaultsLoseNothing(t *testing.T) {
 			x := s.Index("passages-1")
 			apply(t, x, batch(1, "lighthouse"))
 			server.Break(broken)
-			wantAway(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
+			wantUnreachable(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
 			if name != "a full queue" {
 				_, err := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
-				wantAway(t, "Search", err)
+				wantUnreachable(t, "Search", err)
 				_, err = x.Position(t.Context())
-				wantAway(t, "Position", err)
+				wantUnreachable(t, "Position", err)
 			}
 			server.Answer()
-			s.AwaitThere()
-			if name != "a dropped reply" { // by which the change may have been made
+			s.AwaitReachable()
+			if name != "a dropped reply" { // after which the change may have been made
 				wantHolds(t, x, 1, "lighthouse")
 			}
 			apply(t, x, batch(2, "meadow"))
@@ -134,13 +134,13 @@ func TestFaultsLoseNothing(t *testing.T) {
 	}
 }
 
-// lose lets the server answer and drops that.
+// lose drops the server's answer.
 func lose(w http.ResponseWriter, r *http.Request, server http.Handler) {
 	server.ServeHTTP(httptest.NewRecorder(), r)
 	meilisearchtest.Drop(w)
 }
 
-func TestALostReplyIsNoFailure(t *testing.T) {
+func TestLostReplyIsRetried(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
 	apply(t, x, batch(1, "lighthouse"))
@@ -159,7 +159,7 @@ func TestALostReplyIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestATaskThatFailsChangesNothing(t *testing.T) {
+func TestFailedTaskChangesNothing(t *testing.T) {
 	for _, code := range []string{"internal", "no_space_left_on_device", ""} {
 		server, s := stub(t)
 		x := s.Index("passages-1")
@@ -175,16 +175,16 @@ func TestATaskThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-// TestALateTaskIsWaitedFor has a server that takes tasks and does not come to
-// them: what is tried again must not make its queue grow.
-func TestALateTaskIsWaitedFor(t *testing.T) {
+// TestPendingTaskIsAwaited has a server that accepts tasks and does not run them:
+// retries must not make its queue grow.
+func TestPendingTaskIsAwaited(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
 	apply(t, x, batch(1, "lighthouse"))
 	s.Hurry(100 * time.Millisecond)
 	server.Hold()
 	for range 3 {
-		wantAway(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
+		wantUnreachable(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
 	}
 	if n := server.Queued(); n != 1 {
 		t.Errorf("%d tasks wait, want 1", n)
@@ -195,7 +195,7 @@ func TestALateTaskIsWaitedFor(t *testing.T) {
 	wantHolds(t, x, 2, "lighthouse", "meadow")
 }
 
-func TestATaskThatWasForgottenIsSentAgain(t *testing.T) {
+func TestForgottenTaskIsSentAgain(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
 	apply(t, x, batch(1, "lighthouse"))
@@ -203,14 +203,14 @@ func TestATaskThatWasForgottenIsSentAgain(t *testing.T) {
 		server.Forget()
 		h.ServeHTTP(w, r)
 	})
-	wantAway(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
+	wantUnreachable(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
 	server.Answer()
 	apply(t, x, batch(2, "meadow"))
 	wantHolds(t, x, 2, "lighthouse", "meadow")
 }
 
-// TestFillCountsOnceItIsSettled has one of several large tasks fail.
-func TestFillCountsOnceItIsSettled(t *testing.T) {
+// TestFillCountsOnceSettled has one of several large tasks fail.
+func TestFillCountsOnceSettled(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
 	s.SetTask(1000)
@@ -238,8 +238,8 @@ func TestFillCountsOnceItIsSettled(t *testing.T) {
 	wantHolds(t, x, 7, "lighthouse", "lighthouse2", "meadow", "meadow2", "mill", "mill2")
 }
 
-func TestAnIndexThatIsGoneIsDamaged(t *testing.T) {
-	for name, harm := range map[string]func(*meilisearchtest.Server, *meilisearch.Server) error{
+func TestMissingIndexIsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(*meilisearchtest.Server, *meilisearch.Server) error{
 		"removed": func(_ *meilisearchtest.Server, s *meilisearch.Server) error {
 			return s.Remove(t.Context(), "passages-1")
 		},
@@ -251,7 +251,7 @@ func TestAnIndexThatIsGoneIsDamaged(t *testing.T) {
 		server, s := stub(t)
 		x := s.Index("passages-1")
 		apply(t, x, batch(1, "lighthouse"))
-		if err := harm(server, s); err != nil {
+		if err := damage(server, s); err != nil {
 			t.Fatal(err)
 		}
 		_, errPosition := x.Position(t.Context())
@@ -267,7 +267,7 @@ func TestAnIndexThatIsGoneIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAWrongKeyIsSaidSo(t *testing.T) {
+func TestWrongKeyError(t *testing.T) {
 	server, _ := stub(t)
 	s := open(t, strings.Replace(server.URL("test-"), meilisearchtest.Key, "another-key", 1))
 	x := s.Index("passages-1")
@@ -279,7 +279,7 @@ func TestAWrongKeyIsSaidSo(t *testing.T) {
 	}
 }
 
-func TestAnOldServerIsSaidSo(t *testing.T) {
+func TestOldServerError(t *testing.T) {
 	server, s := stub(t)
 	server.Break(func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		if r.URL.Path == "/version" {
@@ -310,7 +310,7 @@ func TestDeletedPassagesAreSwept(t *testing.T) {
 	if n, err := x.Count(t.Context()); err != nil || n != 0 {
 		t.Errorf("Count = %d, %v, want 0", n, err)
 	}
-	if n := server.Documents("test-passages-1"); n != 1 { // which tells the position
+	if n := server.Documents("test-passages-1"); n != 1 { // the position
 		t.Errorf("the index holds %d documents, want 1", n)
 	}
 }
@@ -332,8 +332,8 @@ func TestThousandsOfGrants(t *testing.T) {
 	}
 }
 
-// Who removes an index while another makes it is told of by an error.
-func TestAnIndexMayGoWhileItIsMade(t *testing.T) {
+// An index that is removed while it is created is an error.
+func TestIndexRemovedDuringCreation(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("g")
 	server.Break(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
@@ -352,8 +352,8 @@ func TestAnIndexMayGoWhileItIsMade(t *testing.T) {
 	wantHolds(t, x, 1, "one")
 }
 
-// An answer that is given before an index is made may come after that.
-func TestAnIndexThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
+// An answer from before an index was created may arrive later.
+func TestIndexBeingCreatedIsNotLost(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("a")
 	var first atomic.Bool

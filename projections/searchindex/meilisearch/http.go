@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// maxReply bounds what is read of one answer: that to the largest search takes
-// a third of it.
+// maxReply bounds the bytes that are read of one reply. The largest search takes a
+// third of it.
 const maxReply = 64 << 20
 
-// limits bound what is waited for, and what is sent at once.
+// limits bound requests in time and size.
 type limits struct {
-	search time.Duration // for all answers that a search takes: somebody waits for it
-	ask    time.Duration // for one answer, with the tries that it takes
-	send   time.Duration // until one task is sent
-	settle time.Duration // for a task that carries little, before the next try goes on waiting
-	task   int           // bytes: Meilisearch takes few large tasks faster than many
+	search time.Duration // one search, with all its requests
+	ask    time.Duration // one request, with its retries
+	send   time.Duration // sending one task
+	settle time.Duration // waiting for a small task to end; the next call continues to wait
+	task   int           // bytes of one task: Meilisearch processes a few large ones faster than many
 }
 
 var usual = limits{search: 5 * time.Second, ask: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
@@ -30,7 +30,7 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// bounded cuts answers off that are longer than any of Meilisearch's.
+// bounded truncates replies that are longer than any from Meilisearch.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -41,12 +41,12 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// pauses are those between tries.
+// pauses between tries of one request.
 var pauses = []time.Duration{50 * time.Millisecond, 500 * time.Millisecond}
 
-// try calls fn, which may be repeated, until it succeeds, fails for good, or
-// was tried often enough within a time.
-func try(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
+// retry calls fn until it succeeds, fails with an error that is not transient, or
+// has used up its tries or its time.
+func retry(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for i := 0; ; i++ {
@@ -54,7 +54,7 @@ func try(ctx context.Context, within time.Duration, fn func(context.Context) err
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == nil || !passes(err) || limited.Err() != nil || i == len(pauses):
+		case err == nil || !transient(err) || limited.Err() != nil || i == len(pauses):
 			return err
 		}
 		if sleep(limited, pauses[i]) != nil {
@@ -74,22 +74,23 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// try is try; where that is in vain the server may be away.
-func (s *Server) try(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
-	err := try(ctx, within, fn)
-	if passes(err) && ctx.Err() == nil {
-		s.door.suspect()
+// retry is like the function retry, but starts probing the server if it fails.
+func (s *Server) retry(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
+	err := retry(ctx, within, fn)
+	if transient(err) && ctx.Err() == nil {
+		s.breaker.suspect()
 	}
 	return err
 }
 
-// ask is try for what is read, whose answer comes soon from a server that is
-// there. That the index is missing may be said of the time before it was made.
+// ask is like retry, but for reads, to which a running server responds soon. A reply
+// that the index is missing may be older than the index, so ask ignores it if the
+// index was seen meanwhile.
 func (x *Index) ask(ctx context.Context, fn func(context.Context) error) error {
-	defer time.AfterFunc(slow, x.server.door.suspect).Stop()
+	defer time.AfterFunc(slow, x.server.breaker.suspect).Stop()
 	for {
 		seen := x.seen.Load()
-		err := x.server.try(ctx, x.server.limits.ask, fn)
+		err := x.server.retry(ctx, x.server.limits.ask, fn)
 		if !missing(err) || seen || !x.seen.Load() {
 			return err
 		}

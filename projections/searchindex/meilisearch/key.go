@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// maxKey is how long an id may be at most.
+// maxKey bounds the length of an id.
 const maxKey = 511
 
-// key writes an id, or a tag, with the characters that Meilisearch takes for
-// ids and keeps apart in filters, where letters in upper case are like those in
-// lower case: small letters and digits stand for themselves, "-" between two of
-// them too, "--" is a slash between two, and _xx any other byte. What the keys
-// of passages are compared by is the order of their ids.
+// key encodes an id or a tag in the characters that Meilisearch allows in ids and
+// distinguishes in filters, which ignore case. Lower-case letters and digits stand
+// for themselves, and so does "-" between two of them; "--" is a slash between two
+// of them, and _xx any other byte. The keys of passages have the order of their ids.
 func key(id string) string {
 	plain := true
 	for i := range len(id) {
@@ -50,7 +49,7 @@ func keys(ids []string) []string {
 	return all
 }
 
-// parseKey is the inverse of key; ok is false for what is no key.
+// parseKey is the inverse of key. ok is false for other strings.
 func parseKey(text string) (id string, ok bool) {
 	if text == "_" {
 		return "", true

@@ -24,7 +24,7 @@ func FuzzKey(f *testing.F) {
 			t.Errorf("parseKey(key(%q)) = %q, %t", id, got, ok)
 		}
 		if strings.Trim(k, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || k == "" || k == stateID {
-			t.Errorf("key(%q) = %q, which is no id", id, k)
+			t.Errorf("key(%q) = %q, which is not a valid id", id, k)
 		}
 	})
 }

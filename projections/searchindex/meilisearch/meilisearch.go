@@ -1,17 +1,17 @@
 // Package meilisearch is the search engine for many nodes: one index for each
 // generation, on a Meilisearch server.
 //
-// The index holds terms, not texts: titles, sections and texts as
-// searchindex.Terms takes them apart, so that words are stemmed and scripts
-// without spaces are found as in the embedded engine. Texts are shown from the
-// read model, so nothing is cropped here. Meilisearch weighs no terms: it finds
-// candidates, and Search scores these by BM25.
+// The index holds the terms of titles, sections and texts (searchindex.Terms), so
+// that words are stemmed and scripts without spaces are found as in the embedded
+// engine. The text that users see comes from the read model. Meilisearch does not
+// weight terms, so it finds candidates, and Search scores them by BM25.
 //
-// Meilisearch changes an index by tasks, each as a whole or not at all. A batch
-// is one task: what is deleted is emptied in it, so that no search finds it, and
-// the position is a document among the others. What was emptied is swept later.
+// Meilisearch changes an index by tasks, each as a whole or not at all. A batch is
+// one task. In it, deleted passages are emptied, which hides them from every search,
+// and the position is a document like the others. A later task sweeps the emptied
+// ones.
 //
-// It may import events and projections/searchindex.
+// It may import events, projections/searchindex and projections/searchindex/bm25.
 package meilisearch
 
 import (
@@ -20,24 +20,23 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/meilisearch/meilisearch-go"
-
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections/searchindex"
+
+	"github.com/meilisearch/meilisearch-go"
 )
 
-// Server is a Meilisearch server. Nothing is asked of it before an index is
-// used, so that it may be away at the start.
+// Server is a Meilisearch server. It may be unreachable until an index is used.
 type Server struct {
-	client meilisearch.ServiceManager
-	http   *http.Client
-	prefix string // of the names of indexes
-	limits limits
-	door   *door // for searches
+	client  meilisearch.ServiceManager
+	http    *http.Client
+	prefix  string // of the names of indexes
+	limits  limits
+	breaker *breaker // for searches
 }
 
-// Open reads a URL of the form that ParseURL takes. It asks the server nothing.
+// Open reads a URL of the form that ParseURL takes. It does not connect yet.
 func Open(text string) (*Server, error) {
 	place, err := ParseURL(text)
 	if err != nil {
@@ -45,12 +44,12 @@ func Open(text string) (*Server, error) {
 	}
 	client := newHTTPClient()
 	s := &Server{
-		// The client's own retries send an empty body and call that a success.
+		// The client's own retries send an empty body and report success.
 		client: meilisearch.New(place.address, meilisearch.WithAPIKey(place.key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries()),
 		http:   client,
 		prefix: place.prefix, limits: usual,
 	}
-	s.door = newDoor(func(ctx context.Context) error {
+	s.breaker = newBreaker(func(ctx context.Context) error {
 		_, err := s.version(ctx)
 		return err
 	})
@@ -58,19 +57,19 @@ func Open(text string) (*Server, error) {
 }
 
 // Close closes the connections to the server.
-func (s *Server) Close() {
-	s.door.close()
+func (s *Server) Close() error {
+	s.breaker.close()
 	s.http.CloseIdleConnections()
+	return nil
 }
 
-// Index returns the index of one generation. It is made by the first change of
-// it.
+// Index returns the index of one generation, which its first change creates.
 func (s *Server) Index(generation string) *Index {
 	uid := s.prefix + generation
 	return &Index{server: s, uid: uid, index: s.client.Index(uid)}
 }
 
-// Remove deletes the index of one generation; it may not be there.
+// Remove deletes the index of one generation, if there is one.
 func (s *Server) Remove(ctx context.Context, generation string) error {
 	x := s.Index(generation)
 	err := x.change(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
@@ -79,16 +78,16 @@ func (s *Server) Remove(ctx context.Context, generation string) error {
 	if isCode(err, "index_not_found") {
 		return nil
 	}
-	return x.told("remove", err)
+	return x.wrap("remove", err)
 }
 
-// Index is a search index on a server. Another process may write to it once
-// this one has ceased to.
+// Index is a search index on a server. Another process may write to it after this
+// one has stopped.
 type Index struct {
 	server *Server
 	index  meilisearch.IndexManager
 	uid    string
-	writing
+	writer
 }
 
 var (
@@ -96,12 +95,13 @@ var (
 	_ searchindex.Remote = (*Index)(nil)
 )
 
-// Away returns an error of kind fault.Unavailable while the server is known not
-// to answer: a search is told that at once. It is asked again and again then.
-func (x *Index) Away() error { return x.server.door.away() }
+// Unreachable returns an error of kind fault.Unavailable while the server does not
+// respond to probes, which continue until it does. A search fails with that error at
+// once.
+func (x *Index) Unreachable() error { return x.server.breaker.unreachable() }
 
-// Position returns the position of the last batch, 0 where there is no index
-// yet. An index that is gone since it was seen is searchindex.ErrDamaged.
+// Position returns the position of the last batch, or 0 if no index exists yet. The
+// error is searchindex.ErrDamaged if the index was seen before and no longer exists.
 func (x *Index) Position(ctx context.Context) (events.Position, error) {
 	var state stateDocument
 	placed := x.placed.Load()
@@ -110,34 +110,34 @@ func (x *Index) Position(ctx context.Context) (events.Position, error) {
 	})
 	switch {
 	case isCode(err, "document_not_found") && !placed:
-		return 0, nil // it is being made, or filled
+		return 0, nil // it is being created or filled
 	case missing(err):
 		return 0, x.lost(err)
 	case err != nil:
-		return 0, x.told("read the position of", err)
+		return 0, x.wrap("read the position of", err)
 	case state.Position < 0 || state.ID != stateID:
-		return 0, x.told("read the position of", errNotMeilisearch)
+		return 0, x.wrap("read the position of", errUnexpectedReply)
 	}
 	x.seen.Store(true)
 	x.placed.Store(true)
 	return state.Position, nil
 }
 
-// missing reports whether an index, or a part of it, is not there.
+// missing reports whether an index, or a part of it, does not exist.
 func missing(err error) bool {
 	switch codeOf(err) {
 	case "index_not_found", "document_not_found", "invalid_document_filter", "invalid_search_filter":
-		return true // the last two while it is made
+		return true // the last two while it is being created
 	}
 	return false
 }
 
-// lost returns an error where what is not there was there before.
+// lost returns an error if the missing index or position was seen before.
 func (x *Index) lost(cause error) error {
 	if !x.seen.Load() {
 		return nil
 	}
-	return fault.Errorf(fault.Internal, "search index %s: %w: it is not on the server any more: %w", x.uid, searchindex.ErrDamaged, cause)
+	return fault.Errorf(fault.Internal, "search index %s: %w: it is no longer on the server: %w", x.uid, searchindex.ErrDamaged, cause)
 }
 
 // Count returns the number of passages.
@@ -145,17 +145,17 @@ func (x *Index) Count(ctx context.Context) (passages uint64, err error) {
 	return x.countWithin(ctx, "")
 }
 
-// countWithin returns the number of passages that a filter lets through.
+// countWithin returns the number of passages that pass a filter.
 func (x *Index) countWithin(ctx context.Context, filter string) (passages uint64, err error) {
 	page, err := x.page(ctx, filter, 0, 1)
 	return uint64(page.Total), err
 }
 
-// eachPage is how many ids Each asks for at a time.
+// eachPage is the page size of Each, in ids.
 const eachPage = 5000
 
-// Each calls fn with the id of every passage, in no order, until an error of
-// fn's, which it returns. Of an index that changes meanwhile it may miss some.
+// Each calls fn with the id of every passage, in no order. It stops at the first
+// error of fn and returns it. It may miss passages if the index changes meanwhile.
 func (x *Index) Each(ctx context.Context, fn func(id string) error) error {
 	for offset := int64(0); ; offset += eachPage {
 		page, err := x.page(ctx, "", offset, eachPage)
@@ -177,8 +177,8 @@ func (x *Index) Each(ctx context.Context, fn func(id string) error) error {
 	}
 }
 
-// page returns the ids of some passages that a filter lets through, and how many
-// there are in all.
+// page returns the ids of some passages that pass a filter, and how many there are
+// in all.
 func (x *Index) page(ctx context.Context, filter string, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
 	filter = strings.TrimSuffix("document EXISTS AND "+filter, " AND ")
 	err = x.ask(ctx, func(ctx context.Context) error {
@@ -191,19 +191,19 @@ func (x *Index) page(ctx context.Context, filter string, offset, limit int64) (p
 	case missing(err):
 		return page, x.lost(err)
 	case err == nil && page.Results == nil:
-		err = errNotMeilisearch
+		err = errUnexpectedReply
 	}
-	return page, x.told("list", err)
+	return page, x.wrap("list", err)
 }
 
-// told names the index in an error.
-func (x *Index) told(what string, err error) error {
+// wrap names the index in an error.
+func (x *Index) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return kind(fmt.Errorf("%s search index %s: %w", what, x.uid, err))
+	return classify(fmt.Errorf("%s search index %s: %w", what, x.uid, err))
 }
 
-// Close does nothing: the server keeps the index, and its Server the
+// Close does nothing: the index stays on the server, and Server.Close closes the
 // connections.
 func (x *Index) Close() error { return nil }

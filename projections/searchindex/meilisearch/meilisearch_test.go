@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/meilisearch"
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 	"annals/projections/searchindex/searchindextest"
+
+	"github.com/google/uuid"
 )
 
 // realServer opens the server that ANNALS_TEST_MEILISEARCH names, with a prefix
-// of the test's own. It skips the test where none is named.
+// of the test's own. It skips the test if none is named.
 func realServer(t testing.TB) *meilisearch.Server {
 	t.Helper()
 	text := os.Getenv("ANNALS_TEST_MEILISEARCH")
@@ -25,7 +25,7 @@ func realServer(t testing.TB) *meilisearch.Server {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		t.Fatal("ANNALS_TEST_MEILISEARCH is no URL")
+		t.Fatal("ANNALS_TEST_MEILISEARCH is not a URL")
 	}
 	query := u.Query()
 	query.Set("prefix", query.Get("prefix")+uuid.NewString()+"-")
@@ -39,7 +39,7 @@ func open(t testing.TB, text string) *meilisearch.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.Close() })
 	return s
 }
 
@@ -60,10 +60,14 @@ func TestEngine(t *testing.T) {
 	searchindextest.Run(t, indexes(realServer(t)))
 }
 
-// TestEngineOverStub is TestEngine where no server is at hand: the small one
-// knows no typing mistakes and ranks by words alone.
+// TestEngineOverStub is TestEngine without a server: the stub tolerates no
+// misspellings and ranks by words alone.
 func TestEngineOverStub(t *testing.T) {
 	searchindextest.Run(t, indexes(open(t, meilisearchtest.New(t).URL("test-"))))
+}
+
+func TestStore(t *testing.T) {
+	searchindextest.RunStore(t, meilisearch.Kind, meilisearchtest.New(t).URL("store-"))
 }
 
 // TestMisspeltWordsAreFound holds what the embedded engine does not promise.

@@ -1,24 +1,23 @@
 package meilisearch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/meilisearch/meilisearch-go"
-
 	"annals/projections/searchindex"
+
+	"github.com/meilisearch/meilisearch-go"
 )
 
 // Search returns the best passages first; ties are broken by id.
 //
-// Meilisearch puts passages into an order by how many words of a query they
-// hold and how near these are, and weighs no word. So it chooses candidates,
-// many more than are asked for, and what they score is counted here.
+// Meilisearch orders passages by the number of words of the query in them and the
+// distance of these, and does not weight words. So it only selects candidates, many
+// more than the limit, and Search scores them.
 //
-// It takes a bounded time, and none while the server is known to be away.
+// Its time is bounded; while the server is unreachable it fails at once.
 func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -26,7 +25,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = x.server.door.through(ctx, x.server.limits.search, func(ctx context.Context) (err error) {
+	err = x.server.breaker.do(ctx, x.server.limits.search, func(ctx context.Context) (err error) {
 		hits, err = x.search(ctx, q)
 		return err
 	})
@@ -39,38 +38,35 @@ func (x *Index) search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	if len(terms) == 0 || none {
 		return nil, nil
 	}
-	w, err := x.weigh(ctx, terms, q.More, countedIn(q, len(terms)))
+	w, err := x.weights(ctx, terms, q.More, countedIn(q, len(terms)))
 	if err != nil || len(w.terms) == 0 {
 		return nil, err
 	}
-	end := q.Offset + cmp.Or(q.Limit, 10)
+	end := q.End()
 	found, err := x.candidates(ctx, w.parts(), readable.and(limits), end)
 	if err != nil {
 		return nil, err
 	}
-	w.settle(found)
+	w.countAmong(found)
 	var hits []searchindex.Hit
 	for _, c := range found {
-		if score := w.score(c); score > 0 { // else it is only like what is looked for
+		if score := w.score(c); score > 0 { // else it holds no term of the query
 			hits = append(hits, searchindex.Hit{ID: c.id, Score: score})
 		}
 	}
-	slices.SortFunc(hits, func(a, b searchindex.Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(hits, searchindex.CompareHits)
 	return hits[min(q.Offset, len(hits)):min(end, len(hits))], nil
 }
 
-// windows are how many candidates there are, so that pages which lie within the
-// same one are of one order.
+// windows are the numbers of candidates to request. Pages within the same window
+// come from the same candidates, and so are in one order.
 var windows = []int{200, 2000, searchindex.MaxOffset + searchindex.MaxLimit}
 
-// candidates returns what Meilisearch finds best: of all words, and of all but
-// the weakest one, two, and so on. Which words it leaves out first is for the
-// order of the words to say (Last): by itself it would go by how frequent they are
-// in all passages, also those that the caller may not read. Parts that are dear,
-// because the filter names many values, are asked a few at a time, until enough
-// is found.
+// candidates returns the passages that Meilisearch ranks best: for all words, for
+// all but the weakest one, two, and so on. Meilisearch drops words from the end
+// (Last), because its other strategy would depend on their frequency in passages
+// that the caller may not read. Parts are expensive if the filter names many values:
+// then they are sent a few at a time, until enough is found.
 func (x *Index) candidates(ctx context.Context, parts []part, f filter, end int) ([]candidate, error) {
 	i, _ := slices.BinarySearch(windows, 2*end)
 	var all []candidate
@@ -87,10 +83,10 @@ func (x *Index) candidates(ctx context.Context, parts []part, f filter, end int)
 		}
 		found, err := x.multiSearch(ctx, request)
 		if err == nil && found != nil && found.Hits == nil {
-			err = errNotMeilisearch
+			err = errUnexpectedReply
 		}
 		if err != nil || found == nil {
-			return nil, x.told("search", err)
+			return nil, x.wrap("search", err)
 		}
 		for _, hit := range found.Hits {
 			c, err := newCandidate(hit)
@@ -109,8 +105,7 @@ func (x *Index) candidates(ctx context.Context, parts []part, f filter, end int)
 	return all, nil
 }
 
-// multiSearch asks several queries at once; where the index is not there yet
-// found is nil.
+// multiSearch sends several queries at once; found is nil if there is no index yet.
 func (x *Index) multiSearch(ctx context.Context, request *meilisearch.MultiSearchRequest) (found *meilisearch.MultiSearchResponse, err error) {
 	err = x.ask(ctx, func(ctx context.Context) (err error) {
 		found, err = x.server.client.MultiSearchWithContext(ctx, request)
@@ -122,8 +117,8 @@ func (x *Index) multiSearch(ctx context.Context, request *meilisearch.MultiSearc
 	return found, err
 }
 
-// count returns in how many passages of a scope each of some words is, or, where
-// they are not exact, one that is written alike.
+// count returns how many passages of a scope hold each word or, unless exact, one
+// of similar spelling.
 func (x *Index) count(ctx context.Context, words []string, exact bool, scope filter) ([]float64, error) {
 	counts := make([]float64, len(words))
 	if len(words) == 0 {
@@ -140,10 +135,10 @@ func (x *Index) count(ctx context.Context, words []string, exact bool, scope fil
 	}
 	found, err := x.multiSearch(ctx, request)
 	if err == nil && found != nil && len(found.Results) != len(words) {
-		err = errNotMeilisearch
+		err = errUnexpectedReply
 	}
 	if err != nil || found == nil {
-		return counts, x.told("search", err)
+		return counts, x.wrap("search", err)
 	}
 	for i, r := range found.Results {
 		counts[i] = float64(r.EstimatedTotalHits)
@@ -151,10 +146,10 @@ func (x *Index) count(ctx context.Context, words []string, exact bool, scope fil
 	return counts, nil
 }
 
-// filter is what limits a query, as Meilisearch reads it, "" where nothing does.
+// filter limits a query, in Meilisearch's syntax. If text is "", there is no limit.
 type filter struct {
 	text   string
-	values int // that it names
+	values int // number of values in it
 }
 
 func (f filter) value() any {
@@ -173,8 +168,8 @@ func oneOf(attribute string, values ...string) filter {
 	return filter{attribute + " IN [" + strings.Join(keys(values), ", ") + "]", len(values)}
 }
 
-// filterOf writes what of the folders that are asked for the caller may read, and
-// what else limits a query; none tells that nothing can pass.
+// filterOf returns the filter for the requested folders that the caller may read,
+// and the filter for everything else. none reports whether nothing can pass.
 func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	if !q.All && len(q.Granted) == 0 {
 		return readable, limits, true
@@ -198,8 +193,9 @@ func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	return readable, limits, false
 }
 
-// countedIn is where so many words are counted: in all that the caller may read,
-// or, where that takes a filter that is too dear, in what is asked for of it.
+// countedIn returns the scope in which words are counted: all that the caller may
+// read or, if that filter is too expensive for the number of words, the requested
+// part of it.
 func countedIn(q searchindex.Query, words int) filter {
 	switch readable, _, _ := filterOf(q); {
 	case q.All:
@@ -211,10 +207,10 @@ func countedIn(q searchindex.Query, words int) filter {
 	}
 }
 
-// textOf reads one of a hit's texts.
+// textOf decodes one attribute of a hit.
 func textOf(hit meilisearch.Hit, attribute string) (text string, err error) {
 	if err := json.Unmarshal(hit[attribute], &text); err != nil {
-		return "", kind(errNotMeilisearch)
+		return "", classify(errUnexpectedReply)
 	}
 	return text, nil
 }

@@ -6,26 +6,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/meilisearch/meilisearch-go"
-
 	"annals/events/fault"
 	"annals/projections/searchindex"
+
+	"github.com/meilisearch/meilisearch-go"
 )
 
-// The oldest version with all that is asked of it.
+// The oldest supported version of Meilisearch.
 const oldestMajor, oldestMinor = 1, 14
 
-// wordLimit is how many words of a query Meilisearch looks at.
+// wordLimit is how many words of a query Meilisearch reads.
 const wordLimit = 10
 
-// settings of an index. Those of its words are searchindex's, so the server is
-// to look for whole ones, and knows no stop words of its own.
+// settings returns the settings of an index. Its words are already
+// searchindex.Terms, so the server matches whole words and has no stop words.
 func settings() *meilisearch.Settings {
 	whole := "disabled"
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"title", "section", "text"},
 		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
-		RankingRules:         []string{"words", "typo", "id:asc"}, // Search tells the rest by the texts
+		RankingRules:         []string{"words", "typo", "id:asc"}, // Search ranks them by their texts
 		TypoTolerance: &meilisearch.TypoTolerance{
 			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: searchindex.OneTypo, TwoTypos: searchindex.TwoTypos},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
@@ -33,14 +33,13 @@ func settings() *meilisearch.Settings {
 		PrefixSearch:       &whole,
 		ProximityPrecision: meilisearch.ByAttribute,
 		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
-		// The answer to a search that was cut off holds what there was time for, and
-		// does not say so: nobody is to wait for it by then.
+		// A search that reaches this limit returns what it has found so far, without
+		// saying so. The limit is longer than Search waits.
 		SearchCutoffMs: (usual.search + time.Second).Milliseconds(),
 	}
 }
 
-// filterable are the attributes that searches are limited by: to values that
-// they name, and in no other way.
+// filterable are the attributes that searches filter by, for equality only.
 func filterable() *[]any {
 	rule := func(attributes ...string) any {
 		return meilisearch.AttributeRule{
@@ -51,8 +50,8 @@ func filterable() *[]any {
 	return &[]any{rule("folders", "tags", "document", "gone")}
 }
 
-// prepare makes the index where it is not there, and returns an error where it
-// is another than the one that was seen.
+// prepare creates the index if it does not exist. It fails if the index is not the
+// one that was seen before.
 func (x *Index) prepare(ctx context.Context) error {
 	if x.ready {
 		return x.same(ctx)
@@ -60,16 +59,16 @@ func (x *Index) prepare(ctx context.Context) error {
 	if err := x.checkVersion(ctx); err != nil {
 		return err
 	}
-	// What has a position was made to its end.
+	// An index with a position was created completely.
 	if _, err := x.Position(ctx); err != nil {
 		return err
 	}
 	if !x.placed.Load() {
-		if err := x.make(ctx); err != nil {
+		if err := x.create(ctx); err != nil {
 			return err
 		}
 	} else {
-		x.emptied += sweepAfter // there may be some
+		x.emptied += sweepAfter // an earlier process may have left some
 	}
 	info, err := x.info(ctx)
 	if err != nil {
@@ -80,8 +79,8 @@ func (x *Index) prepare(ctx context.Context) error {
 	return nil
 }
 
-// make makes the index with its settings. It may be there, without some.
-func (x *Index) make(ctx context.Context) error {
+// create creates the index with its settings, or completes one that lacks some.
+func (x *Index) create(ctx context.Context) error {
 	steps := []func(context.Context) (*meilisearch.TaskInfo, error){
 		func(ctx context.Context) (*meilisearch.TaskInfo, error) {
 			return x.server.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.uid, PrimaryKey: "id"})
@@ -95,13 +94,13 @@ func (x *Index) make(ctx context.Context) error {
 	}
 	for _, step := range steps {
 		if err := x.change(ctx, step); err != nil && !isCode(err, "index_already_exists") {
-			return x.told("make", err)
+			return x.wrap("create", err)
 		}
 	}
 	return nil
 }
 
-// info returns what the server tells of the index.
+// info returns the server's record of the index.
 func (x *Index) info(ctx context.Context) (info *meilisearch.IndexResult, err error) {
 	err = x.ask(ctx, func(ctx context.Context) error {
 		info, err = x.index.FetchInfoWithContext(ctx)
@@ -111,22 +110,22 @@ func (x *Index) info(ctx context.Context) (info *meilisearch.IndexResult, err er
 	case isCode(err, "index_not_found") && x.seen.Load():
 		return nil, x.lost(err)
 	case err == nil && info.UID != x.uid:
-		err = errNotMeilisearch
+		err = errUnexpectedReply
 	}
-	return info, x.told("look at", err)
+	return info, x.wrap("read the record of", err)
 }
 
-// same returns searchindex.ErrDamaged where the index is not the one that it
-// was: the server would make another, without settings, for what it is sent.
+// same returns searchindex.ErrDamaged if the index is not the one that this process
+// prepared. The server creates an index without settings if a write finds none.
 func (x *Index) same(ctx context.Context) error {
 	info, err := x.info(ctx)
 	if err == nil && !info.CreatedAt.Equal(x.created) {
-		err = x.lost(errSwapped)
+		err = x.lost(errReplaced)
 	}
 	return err
 }
 
-var errSwapped = errors.New("another index has its name")
+var errReplaced = errors.New("another index has its name")
 
 func (x *Index) checkVersion(ctx context.Context) error {
 	var v version
@@ -135,10 +134,10 @@ func (x *Index) checkVersion(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return x.told("look for the server of", err)
+		return x.wrap("ask for the version of the server of", err)
 	}
 	if v.major < oldestMajor || v.major == oldestMajor && v.minor < oldestMinor {
-		return fault.Errorf(fault.Unavailable, "the search engine is Meilisearch %s, and has to be %d.%d or later", v.text, oldestMajor, oldestMinor)
+		return fault.Errorf(fault.Unavailable, "the search engine is Meilisearch %s, but must be %d.%d or later: upgrade it", v.text, oldestMajor, oldestMinor)
 	}
 	return nil
 }
@@ -148,15 +147,15 @@ type version struct {
 	major, minor int
 }
 
-// version asks the server which one it is, which it tells whatever it holds.
+// version asks the server for its version, which needs no index.
 func (s *Server) version(ctx context.Context) (v version, err error) {
-	told, err := s.client.VersionWithContext(ctx)
+	reply, err := s.client.VersionWithContext(ctx)
 	if err != nil {
 		return v, err
 	}
-	v.text = told.PkgVersion
+	v.text = reply.PkgVersion
 	if n, _ := fmt.Sscanf(v.text, "%d.%d", &v.major, &v.minor); n < 2 {
-		return v, errNotMeilisearch
+		return v, errUnexpectedReply
 	}
 	return v, nil
 }

@@ -6,8 +6,8 @@ import (
 	"annals/projections/searchindex"
 )
 
-// misspelt returns, of the terms that were counted and that no passage of a
-// scope has, those that some have in another spelling, with their number.
+// misspelt returns the terms that passages of a scope hold only in another spelling,
+// with the number of these passages.
 func (x *Index) misspelt(ctx context.Context, terms []searchindex.Term, counts []float64, scope filter) (map[searchindex.Term]float64, error) {
 	var unknown []searchindex.Term
 	var words []string

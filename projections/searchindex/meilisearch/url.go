@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Scheme begins the URL of a server.
+// Scheme is the scheme of the URL of a server.
 const Scheme = "meilisearch"
 
-// Form says how a server is named.
+// Form is the form of the URL of a server.
 const Form = Scheme + "://KEY@HOST:7700?prefix=PREFIX&tls=true"
 
 const (
@@ -21,52 +21,52 @@ const (
 	defaultPrefix = "annals-"
 )
 
-// Place is what the URL of a server says.
-type Place struct{ address, key, prefix string }
+// Location is the content of such a URL.
+type Location struct{ address, key, prefix string }
 
-// prefixForm bounds a prefix to what names of indexes are made of.
+// prefixForm matches a valid prefix. It allows the characters of index names.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-]{0,100}$`)
 
-// ParseURL reads a URL of the form meilisearch://KEY@HOST:PORT/PATH, where all
-// but the host may be left out, with ?tls=true where the server speaks TLS, and
-// ?prefix= for what the names of its indexes begin with. No error tells the key.
-func ParseURL(text string) (p Place, err error) {
+// ParseURL reads a URL of the form meilisearch://KEY@HOST:PORT/PATH, of which only
+// the host is required. ?tls=true is for a server that uses TLS, and ?prefix= sets
+// the prefix of the names of indexes. No error contains the key.
+func ParseURL(text string) (p Location, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return p, errors.New("it is no URL: write " + Form) // the error of url.Parse repeats the key
+		return p, errors.New("is not a URL: write it as " + Form) // the error of url.Parse repeats the key
 	}
 	if u.Scheme != Scheme || u.Hostname() == "" || u.Fragment != "" {
 		return p, errors.New("write it as " + Form)
 	}
 	if _, twice := u.User.Password(); twice {
-		return p, errors.New("the key is all before the @, without a colon: write " + Form)
+		return p, errors.New("the key before the @ must not contain a colon: write the URL as " + Form)
 	}
-	p = Place{key: u.User.Username(), prefix: defaultPrefix}
+	p = Location{key: u.User.Username(), prefix: defaultPrefix}
 	scheme := "http"
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return p, errors.New("what follows the question mark cannot be read: write " + Form)
+		return p, errors.New("what follows the question mark cannot be parsed: write it as " + Form)
 	}
 	for name, values := range query {
 		value := values[len(values)-1]
 		if strings.Contains(name, "@") { // it is the rest of a key
-			return p, errors.New("it has a ? before its @: write %3F where it is of the key")
+			return p, errors.New("it has a ? before its @: write %3F for one in the key")
 		}
 		switch name {
 		case "prefix":
 			if p.prefix = value; !prefixForm.MatchString(value) {
-				return p, errors.New("a prefix is made of up to 100 letters, digits, - and _")
+				return p, errors.New("the prefix must be up to 100 letters, digits, - and _")
 			}
 		case "tls":
 			tls, err := strconv.ParseBool(value)
 			if err != nil {
-				return p, errors.New("tls is true or false")
+				return p, errors.New("tls must be true or false")
 			}
 			if tls {
 				scheme = "https"
 			}
 		default:
-			return p, fmt.Errorf("%q is no setting of a search engine: there are prefix and tls", name)
+			return p, fmt.Errorf("unknown parameter %q: only prefix and tls exist", name)
 		}
 	}
 	port := u.Port()

@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseURL(t *testing.T) {
-	for text, want := range map[string]Place{
+	for text, want := range map[string]Location{
 		"meilisearch://host":                                {"http://host:7700", "", "annals-"},
 		"meilisearch://KEY@host:7701?prefix=P_":             {"http://host:7701", "KEY", "P_"},
 		"meilisearch://a%2Fb@[::1]/search/?tls=true&prefix": {"https://[::1]:7700/search", "a/b", ""},
@@ -17,7 +17,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-func TestErrorsOfURLsTellNoKey(t *testing.T) {
+func TestURLErrorsOmitKey(t *testing.T) {
 	for _, text := range []string{
 		"meilisearch://a?SECRET@search:7700",
 		"meilisearch://SECRET@", "meilisearch://SECRET@host:port", "meilisearch:SECRET@host", "http://SECRET@host", "meilisearch://SECRET@host?prefix=a/b",

@@ -10,14 +10,13 @@ import (
 	"annals/projections/searchindex"
 )
 
-// testHidden compares indexes that hold the same passages for a caller and
-// differ in what others hold: nothing, as much as his, or far more, some of it
-// replaced and deleted. Ids, order and scores are to be the same, to the bit,
-// whatever he asks.
+// testHidden compares indexes with the same readable passages and different numbers
+// of hidden ones: none, as many, or far more, some of them replaced and deleted. Ids,
+// order and scores must be identical for every query.
 func testHidden(t *testing.T, open Open) {
 	for seed := range uint64(2) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
-		shown := generate(20+seed, 70+180*int(seed)) // in the end more than engines look at
+		shown := generate(20+seed, 70+180*int(seed)) // at last more than an engine scores
 		engines := make([]searchindex.Engine, 3)
 		for i := range engines {
 			engines[i] = open(t, fmt.Sprint(seed, "-", i))
@@ -40,9 +39,8 @@ func testHidden(t *testing.T, open Open) {
 	}
 }
 
-// fillHidden puts the passages shown among so many hidden ones, which hold the
-// same words, in small batches in any order. Then it replaces and deletes some of
-// those that are hidden.
+// fillHidden adds the shown passages among hidden ones with the same words, in small
+// batches and random order. Then it replaces and deletes some hidden ones.
 func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []searchindex.Passage, hidden int) {
 	all := slices.Clone(shown)
 	var change searchindex.Batch
@@ -67,8 +65,8 @@ func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []sear
 	apply(t, e, change)
 }
 
-// misspelt returns a text without one letter of its longest word, or that word
-// alone where it is cut off there.
+// misspelt returns a text without one letter of its longest word, or with only the
+// beginning of that word.
 func misspelt(text string, letter int) string {
 	word := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
 	if len(word) <= letter+1 {
@@ -90,7 +88,7 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	switch rnd.IntN(5) {
 	case 0:
 		q.Granted = []string{folder()}
-	case 3: // so many that counting in them is dear
+	case 3: // enough to make counting in them expensive
 		for i := range 400 {
 			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
 		}
@@ -98,7 +96,7 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 		for i := range 7 {
 			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
 		}
-	case 2: // whoever may read a folder may read all below it
+	case 2: // a right on a folder includes all below it
 		q.Folders, q.Inside = []string{folder(), folder()}, true
 		q.Granted = append([]string{folder()}, q.Folders...)
 		for i := range rnd.IntN(2) * 300 {

@@ -14,17 +14,16 @@ import (
 	"annals/projections/searchindex"
 )
 
-// floors are what a naive reference reaches, by suite and measure.
+// floors are the results of a naive reference, by suite and measure.
 var floors = map[string]float64{
 	"cranfield nDCG@10": .380, "med nDCG@10": .712, "scifact-train nDCG@10": .701,
 	"squad answer in top 1": .882, "squad answer in top 5": .964, "tldr-en MRR@10": .979, "gutenberg quote in top 1": .975,
 }
 
-// Ranking measures how well questions find their passages: it cuts the
-// documents of the development collections with cut, puts all of them into one
-// engine, and asks as the server does, within the collection's folder. It
-// skips where the collections are not there and fails where a measure is not
-// above its floor.
+// Ranking measures how well questions find their passages: it cuts the documents of
+// the development collections with cut, puts all of them into one engine, and asks
+// as the server does, within the collection's folder. It skips the test if the
+// collections are missing, and fails if a measure is not above its floor.
 func Ranking(t *testing.T, e searchindex.Engine, cut func(section string) []string) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -74,8 +73,8 @@ func (r *ranking) index(t *testing.T, s suite) {
 	apply(t, r.engine, b)
 }
 
-// ask returns the passages that the server would show, and those that it
-// would show without a second search and reranking.
+// ask returns the passages that the server would show, and those without a second
+// search and reranking.
 func (r *ranking) ask(t *testing.T, s suite, text string) (plain, reranked []searchindex.Passage) {
 	q := searchindex.Query{Text: text, All: true, Folders: []string{s.name}, Limit: searchindex.Candidates}
 	hits := search(t, r.engine, q)
@@ -111,7 +110,7 @@ func (r *ranking) measure(t *testing.T, s suite) (plain, reranked map[string]flo
 	return plain, reranked
 }
 
-// judge adds the measures of one answer, times share, to sums.
+// judge adds the measures of one result, times share, to sums.
 func judge(suite string, q query, shown []searchindex.Passage, sums map[string]float64, share float64) {
 	switch suite {
 	case "squad":
@@ -166,7 +165,7 @@ func ndcg(documents []string, gains map[string]float64) float64 {
 
 var articles = regexp.MustCompile(`\b(a|an|the)\b`)
 
-// normal is a text without case, punctuation and articles.
+// normal returns a text without case, punctuation and articles.
 func normal(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
@@ -185,7 +184,7 @@ func containsAny(text string, answers []string) bool {
 	})
 }
 
-// squash is a text's letters and digits.
+// squash returns the letters and digits of a text.
 func squash(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -195,7 +194,7 @@ func squash(text string) string {
 	}, text)
 }
 
-// document, section and query are what a suite is made of.
+// A suite consists of documents with sections, and queries.
 type document struct {
 	name, title string
 	sections    []section

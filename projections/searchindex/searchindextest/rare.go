@@ -8,9 +8,9 @@ import (
 	"annals/projections/searchindex"
 )
 
-// testRareFilters holds that filters find what they name once only, however
-// many batches came after it: engines store what is rare in ways of its own
-// when they bring their segments together.
+// testRareFilters checks that filters find values that occur only once, after any
+// number of later batches. Engines store rare values differently when they merge
+// segments.
 func testRareFilters(t *testing.T, open Open) {
 	e := open(t, "rare")
 	const batches, each = 12, 5

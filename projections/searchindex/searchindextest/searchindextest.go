@@ -18,9 +18,9 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Open opens the engine kept under name, or makes a new one; names are of one
-// test alone. What was applied before an engine was closed is there when its
-// name is opened again. The test's end closes what is still open.
+// Open opens the engine of a name, which belongs to one test, or creates it. What was
+// applied before an engine was closed is there when it is opened again. The end of
+// the test closes it.
 type Open func(t testing.TB, name string) searchindex.Engine
 
 // Run checks that the engines of open keep the promises of
@@ -40,7 +40,7 @@ func Run(t *testing.T, open Open) {
 		"languages":                     testLanguages,
 		"stop words":                    testStopWords,
 		"more terms find nothing alone": testMore,
-		"long and strange queries":      testStrangeQueries,
+		"long and malformed queries":    testMalformedQueries,
 		"pages":                         testPages,
 		"titles and sections are found": testHeadings,
 		"searching while writing":       testConcurrent,
@@ -339,7 +339,7 @@ func testMore(t *testing.T, open Open) {
 	}
 }
 
-func testStrangeQueries(t *testing.T, open Open) {
+func testMalformedQueries(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: append(generate(6, 200), searchindex.Passage{ID: "rare", Text: "zanzibar " + strings.Repeat("x", 70_000)})})
 	for _, text := range []string{"", " ", "?!", "\x00", "\xff\xfe", "\"", "a AND (", "text:w1^3", strings.Repeat("(", 9000)} {
@@ -395,8 +395,7 @@ func testHeadings(t *testing.T, open Open) {
 	}
 }
 
-// testConcurrent searches while batches come in: each search sees a batch as
-// a whole.
+// testConcurrent searches during writes: each search sees all of a batch or nothing.
 func testConcurrent(t *testing.T, open Open) {
 	e := open(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -442,8 +441,8 @@ func testCanceled(t *testing.T, open Open) {
 	wantPosition(t, e, 1)
 }
 
-// testAlike holds that a word which no passage holds that the caller may read
-// finds those with a word written alike, and that others' words change nothing.
+// testAlike searches for words that are in no readable passage: they find passages
+// with a word of similar spelling, whatever is in other passages.
 func testAlike(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{

@@ -17,7 +17,7 @@ import (
 )
 
 // collections returns the folder of the development collections: shared/corpora/dev
-// beside a folder above the working one. It skips the test if there is none.
+// in a parent folder of the working one. It skips the test if it does not exist.
 func collections(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -30,7 +30,7 @@ func collections(t testing.TB) string {
 			return found
 		}
 		if dir == filepath.Dir(dir) {
-			t.Skip("there is no shared/corpora/dev beside a folder above")
+			t.Skip("no parent folder has shared/corpora/dev")
 		}
 	}
 }
@@ -170,7 +170,7 @@ func loadTree(t *testing.T, dev, name string) suite {
 	return s
 }
 
-// loadNovels asks for the first 14 words of every fifth paragraph.
+// loadNovels makes a query from the first 14 words of every fifth paragraph.
 func loadNovels(t *testing.T, dev string) suite {
 	s := suite{name: "gutenberg"}
 	files, err := filepath.Glob(filepath.Join(dev, "gutenberg", "*.zst"))

@@ -1,15 +1,3 @@
--- What every read model has, whatever it holds.
-CREATE TABLE checkpoint (
-	one      BIGINT PRIMARY KEY CHECK (one = 1),
-	position BIGINT NOT NULL,
-	-- The last event that was applied, by which this log is told from others.
-	seen_stream   TEXT COLLATE "C" NOT NULL DEFAULT '', -- '' for none
-	seen_revision BIGINT NOT NULL DEFAULT 0,
-	seen_position BIGINT NOT NULL DEFAULT 0,
-	seen_id       TEXT COLLATE "C" NOT NULL DEFAULT ''
-);
-INSERT INTO checkpoint (one, position) VALUES (1, 0);
-
 -- Whoever reads the tables beside the process that writes them listens for how
 -- far they are: "<schema> <position>".
 CREATE FUNCTION tell_moved() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -18,15 +6,6 @@ BEGIN
 	RETURN NULL;
 END $$;
 CREATE TRIGGER moved AFTER UPDATE ON checkpoint FOR EACH ROW EXECUTE FUNCTION tell_moved();
-
--- Events that could not be applied, and what waits behind them in their streams.
-CREATE TABLE parked (
-	position BIGINT PRIMARY KEY,
-	stream   TEXT COLLATE "C" NOT NULL,
-	revision BIGINT NOT NULL,
-	reason   TEXT COLLATE "C" NOT NULL
-);
-CREATE INDEX parked_stream ON parked (stream);
 
 -- What statements take from SQLite's words besides SQL: the elements of a list
 -- that comes as JSON, and an element of a list within it. Both are written out

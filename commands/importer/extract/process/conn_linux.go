@@ -14,8 +14,8 @@ import (
 )
 
 // Conn is one end of the connection between a program and a process that it
-// started: a pair of sockets, by which open files go, too. Reading and writing
-// may overlap; each by itself is for one goroutine at a time.
+// started: a pair of sockets, which can also pass open files. One goroutine may read while
+// another one writes.
 type Conn struct {
 	*ends
 	r   *bufio.Reader
@@ -23,7 +23,7 @@ type Conn struct {
 	buf []byte
 }
 
-// ends is what Conn buffers.
+// ends holds the buffers of a Conn.
 type ends struct {
 	socket *net.UnixConn
 	oob    []byte
@@ -71,7 +71,7 @@ func standard() (*Conn, error) {
 	return newConn(os.Stdin)
 }
 
-// Send sends a frame at once, and a file beside it.
+// Send sends a frame at once, with a file.
 func (c *Conn) Send(k Kind, payload []byte, file *os.File) error {
 	if file != nil {
 		if err := c.Flush(); err != nil {
@@ -100,7 +100,7 @@ func (c *Conn) Send(k Kind, payload []byte, file *os.File) error {
 	return c.Flush()
 }
 
-// Read reads from the socket, and keeps the files that come.
+// Read reads from the socket, and keeps the files that are received.
 func (e *ends) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -139,7 +139,7 @@ func (e *ends) keep(oob []byte) {
 	}
 }
 
-// file takes the file that came beside a frame; the path is not needed.
+// file returns the file that came with a frame; the path is not needed.
 func (e *ends) file(string) (*os.File, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,7 +151,7 @@ func (e *ends) file(string) (*os.File, error) {
 	return f, nil
 }
 
-// Close closes this end. The other reads its end.
+// Close closes this end. The other end then reads io.EOF.
 func (e *ends) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

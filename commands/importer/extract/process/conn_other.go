@@ -12,8 +12,7 @@ import (
 
 // Conn is one end of the connection between a program and a process that it
 // started: a pipe each way. Open files do not go through it; the process opens
-// them by their paths. Reading and writing may overlap; each by itself is for
-// one goroutine at a time.
+// them by their paths. One goroutine may read while another one writes.
 type Conn struct {
 	*ends
 	r   *bufio.Reader
@@ -21,7 +20,7 @@ type Conn struct {
 	buf []byte
 }
 
-// ends is what Conn buffers.
+// ends holds the buffers of a Conn.
 type ends struct {
 	in, out *os.File
 }
@@ -59,5 +58,5 @@ func (c *Conn) Send(k Kind, payload []byte, _ *os.File) error {
 // file opens the file that a frame names.
 func (e *ends) file(path string) (*os.File, error) { return os.Open(path) }
 
-// Close closes this end. The other reads its end.
+// Close closes this end. The other end then reads io.EOF.
 func (e *ends) Close() error { return errors.Join(e.in.Close(), e.out.Close()) }

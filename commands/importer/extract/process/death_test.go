@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestDeathsAreToldApart(t *testing.T) {
+func TestDeathCauses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux bounds processes")
 	}
@@ -23,28 +23,28 @@ func TestDeathsAreToldApart(t *testing.T) {
 	}{
 		{kindSwell, OverMemory, nil},
 		{kindSpin, OverCPU, nil},
-		{kindDeaf, OverCPU, nil},
+		{kindIgnore, OverCPU, nil},
 		{kindPanic, Failed, nil},
 		{kindHang, TimedOut, nil},
 		{kindHang, Killed, func(p *Process) { p.Kill() }},
 	} {
 		p := take(t, pool, true)
 		cpu := time.Second
-		if c.kind == kindDeaf {
+		if c.kind == kindIgnore {
 			cpu = time.Millisecond // its hard limit is a second, then
 		}
 		if err := p.Begin(cpu); err != nil {
 			t.Fatal(err)
 		}
-		patience := time.Minute
+		timeout := time.Minute
 		if c.want == TimedOut {
-			patience = 100 * time.Millisecond
+			timeout = 100 * time.Millisecond
 		}
 		if c.do != nil {
 			time.AfterFunc(100*time.Millisecond, func() { c.do(p) })
 		}
 		begun := time.Now()
-		_, err := p.ask(t.Context(), c.kind, "", nil, patience)
+		_, err := p.ask(t.Context(), c.kind, "", nil, timeout)
 		if !IsEnd(err) {
 			t.Errorf("request %d: %v, want the end of the process", c.kind, err)
 			continue

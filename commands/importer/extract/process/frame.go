@@ -8,24 +8,23 @@ import (
 	"math"
 )
 
-// Kind names what a frame is. Each pair of programs has kinds of its own
-// above Ready.
+// Kind is the type of a frame. Each pair of programs has kinds of its own above Ready.
 type Kind byte
 
 // Ready is what a process sends first, with its Report.
 const Ready Kind = 1
 
-// MaxFrame is the most bytes of one frame. All real ones are far smaller, so a
-// greater length is an error of the sender, and no memory is allocated for it.
+// MaxFrame is the most bytes of one frame. For a longer one Read returns an error without
+// allocating memory for it.
 const MaxFrame = 8 << 20
 
 // A frame is one byte that names its kind, the length of its payload as a
 // varint, and the payload.
 
-// Write adds one frame to the buffer that the next Flush sends, at the latest.
+// Write buffers one frame. Flush sends it, or a later Write if the buffer is full.
 func (c *Conn) Write(k Kind, payload []byte) error {
 	if len(payload) > MaxFrame {
-		return fmt.Errorf("a frame of %d bytes is over %d", len(payload), MaxFrame)
+		return fmt.Errorf("a frame of %d bytes is longer than %d", len(payload), MaxFrame)
 	}
 	if err := c.w.WriteByte(byte(k)); err != nil {
 		return err
@@ -37,7 +36,7 @@ func (c *Conn) Write(k Kind, payload []byte) error {
 func (c *Conn) writeRest(payload []byte) error {
 	var length [binary.MaxVarintLen64]byte
 	c.w.Write(length[:binary.PutUvarint(length[:], uint64(len(payload)))])
-	_, err := c.w.Write(payload) // has the error of the write before, too
+	_, err := c.w.Write(payload) // also returns the error of the write before
 	return err
 }
 
@@ -62,7 +61,7 @@ func (c *Conn) Read() (Kind, []byte, error) {
 		return 0, nil, fmt.Errorf("invalid frame: kind %d, %d bytes", k, n)
 	}
 	c.buf = c.buf[:0]
-	for uint64(len(c.buf)) < n { // grow as bytes arrive, whatever length was announced
+	for uint64(len(c.buf)) < n { // grow as bytes arrive: the announced length may be a lie
 		have := len(c.buf)
 		c.buf = append(c.buf, make([]byte, min(n-uint64(have), 64<<10))...)
 		if _, err := io.ReadFull(c.r, c.buf[have:]); err != nil {
@@ -81,7 +80,7 @@ func (e *Encoder) Int(n int) *Encoder {
 	return e
 }
 
-// Text appends a text.
+// Text appends a string.
 func (e *Encoder) Text(s string) *Encoder {
 	e.Int(len(s))
 	e.B = append(e.B, s...)
@@ -94,7 +93,7 @@ func (e *Encoder) Float(f float32) *Encoder {
 	return e
 }
 
-// Bool appends a truth value.
+// Bool appends a boolean.
 func (e *Encoder) Bool(v bool) *Encoder {
 	if v {
 		return e.Int(1)
@@ -102,8 +101,9 @@ func (e *Encoder) Bool(v bool) *Encoder {
 	return e.Int(0)
 }
 
-// Decoder takes values from a payload. After the first fault every value is
-// zero, and End returns the fault.
+// Decoder takes values from a payload, which may be hostile: it allocates no more
+// than the payload holds. After the first error every value is zero, and End
+// returns that error.
 type Decoder struct {
 	B   []byte
 	bad bool
@@ -140,7 +140,7 @@ func (d *Decoder) Count(size int) int {
 	return n
 }
 
-// Text takes a text.
+// Text takes a string.
 func (d *Decoder) Text() string {
 	n := d.Count(1)
 	s := string(d.B[:n])
@@ -162,10 +162,10 @@ func (d *Decoder) Float() float32 {
 	return f
 }
 
-// Bool takes a truth value.
+// Bool takes a boolean.
 func (d *Decoder) Bool() bool { return d.Int() != 0 }
 
-// End returns an error unless the payload was whole and nothing is left of it.
+// End returns an error unless the payload was complete and all of it was taken.
 func (d *Decoder) End() error {
 	if d.bad || len(d.B) > 0 {
 		return errors.New("malformed payload")

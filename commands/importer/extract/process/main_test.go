@@ -28,12 +28,12 @@ func TestMain(m *testing.M) {
 		case kindSpin:
 			for n := 0; ; n++ {
 			}
-		case kindDeaf:
+		case kindIgnore:
 			signal.Ignore(xcpu)
 			for n := 0; ; n++ {
 			}
 		case kindPanic:
-			panic("as it was told")
+			panic("as requested")
 		case kindHang:
 			time.Sleep(time.Hour)
 		case kindFile:
@@ -62,7 +62,7 @@ const (
 	kindProbe
 	kindSwell
 	kindSpin
-	kindDeaf // spins, and ignores the signal of its processor time
+	kindIgnore // spins, and ignores the signal of its processor time
 	kindPanic
 	kindHang
 	kindFile

@@ -1,8 +1,8 @@
 // Package process runs work that may hang, crash or take too much memory in
-// processes of this program: each is killable, sandboxed, bounded in memory and
-// processor time by the system, and used for one request at a time. A Pool
-// starts and ends them; Serve is what runs in them. Both talk by frames over a
-// Conn. The package imports extract/sandbox and events/fault.
+// processes of this program. Each is confined by a sandbox, bounded in memory and
+// processor time by the system, can be killed, and carries out one request at a
+// time. A Pool starts and ends them, Serve runs in them, and frames go between
+// the two over a Conn. The package imports extract/sandbox and events/fault.
 package process
 
 import (
@@ -22,8 +22,8 @@ const (
 	DefaultUses = 200
 )
 
-// Config says how processes are started and bounded. A zero field but
-// Command means its default.
+// Config configures how processes are started and limited. Zero fields except Command
+// mean their default.
 type Config struct {
 	// Command is the program and its arguments that call Serve; --memory
 	// follows, if Memory is set.
@@ -31,7 +31,7 @@ type Config struct {
 	Memory  int64         // bytes that one process may write to: no limit
 	Idle    time.Duration // after which an unused process is ended: DefaultIdle
 	Uses    int           // of one process before it is replaced: DefaultUses
-	Swollen int64         // bytes; a process that holds more after its use is ended: no bound
+	MaxKept int64         // bytes that a process may hold after a request and still be reused: no limit
 }
 
 // Pool starts processes when they are needed, uses them again and again, and
@@ -43,7 +43,7 @@ type Pool struct {
 	mu     sync.Mutex
 	idle   []*Process
 	closed bool
-	timers sync.WaitGroup // of ends of idle processes under way
+	timers sync.WaitGroup // for idle processes that are being ended
 }
 
 // NewPool returns a Pool that runs config.Command.
@@ -57,8 +57,8 @@ func NewPool(config Config) *Pool {
 	return &Pool{config: config}
 }
 
-// Take returns an idle process or starts one, which it always does if fresh is
-// set. Return it by Release.
+// Take returns an idle process, or starts one. If fresh is set it always starts one. Call
+// Release after use.
 func (r *Pool) Take(ctx context.Context, fresh bool) (*Process, error) {
 	p, err := r.takeIdle(fresh)
 	if p != nil || err != nil {
@@ -69,7 +69,7 @@ func (r *Pool) Take(ctx context.Context, fresh bool) (*Process, error) {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, fault.Errorf(fault.Unavailable, "start a reader: %w", err)
+		return nil, fault.Errorf(fault.Unavailable, "start a reader process: %w", err)
 	}
 	return p, nil
 }
@@ -78,13 +78,13 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, fault.Errorf(fault.Unavailable, "start a reader: the service is stopping")
+		return nil, fault.Errorf(fault.Unavailable, "start a reader process: the service is stopping")
 	}
 	for !fresh && len(r.idle) > 0 {
 		p := r.idle[len(r.idle)-1]
 		r.idle = r.idle[:len(r.idle)-1]
 		if !p.timer.Stop() {
-			continue // its end is under way and takes care of it
+			continue // it is being ended
 		}
 		r.timers.Done()
 		if p.alive() {
@@ -97,11 +97,11 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 
 // Release keeps a process for the next request, or ends it.
 func (r *Pool) Release(p *Process) {
-	p.settle()
-	worn := p.worn()
-	swollen := r.config.Swollen > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.Swollen
+	p.stopWatch()
+	cpuSpent := p.cpuSpent()
+	maxKept := r.config.MaxKept > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.MaxKept
 	r.mu.Lock()
-	if r.closed || p.Spoilt || swollen || worn || p.Uses >= r.config.Uses {
+	if r.closed || p.Unusable || maxKept || cpuSpent || p.Uses >= r.config.Uses {
 		r.mu.Unlock()
 		p.end()
 		return
@@ -131,8 +131,8 @@ func (r *Pool) Idle() int {
 	return len(r.idle)
 }
 
-// Close ends the processes that are idle and waits for it. Those in use are
-// ended when they are released.
+// Close ends the idle processes and waits for them. Those in use end when they are
+// released.
 func (r *Pool) Close() error {
 	r.mu.Lock()
 	idle := r.idle

@@ -29,18 +29,18 @@ func take(t *testing.T, pool *Pool, fresh bool) *Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.Spoilt = true
+		p.Unusable = true
 		pool.Release(p)
 	})
 	return p
 }
 
 // ask sends a request and returns the answer.
-func (p *Process) ask(ctx context.Context, k Kind, payload string, file *os.File, patience time.Duration) (string, error) {
+func (p *Process) ask(ctx context.Context, k Kind, payload string, file *os.File, timeout time.Duration) (string, error) {
 	if err := p.Send(k, []byte(payload), file); err != nil {
 		return "", err
 	}
-	k, answer, err := p.Receive(ctx, patience)
+	k, answer, err := p.Receive(ctx, timeout)
 	if err == nil && k != kindAnswer {
 		err = errors.New("not an answer")
 	}
@@ -93,7 +93,7 @@ func TestADeadProcessIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestTheReportSaysWhatHolds(t *testing.T) {
+func TestSandboxReport(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has the sandbox")
 	}

@@ -113,7 +113,7 @@ func TestTheSandboxHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leaked.Close()
-	// As a descriptor of whoever started the server would be.
+	// Like a descriptor inherited from the server's parent.
 	raw, err := unix.Dup(int(leaked.Fd()))
 	if err != nil {
 		t.Fatal(err)

@@ -27,10 +27,10 @@ const (
 // Process is one running process of a Pool. It answers one request at a time.
 type Process struct {
 	*Conn
-	Report sandbox.Report // what it said of its sandbox
-	Uses   int            // requests so far, this one included: 1 says that it is fresh
-	// Spoilt is set by its user if it must not be used again.
-	Spoilt bool
+	Report sandbox.Report // its report of its sandbox
+	Uses   int            // requests so far, including this one; 1 for a new process
+	// Unusable is set if it must not serve another request.
+	Unusable bool
 
 	cmd     *exec.Cmd
 	stderr  head
@@ -54,7 +54,7 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	}
 	p := &Process{cmd: exec.Command(config.Command[0], args...), exited: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
-	p.cmd.WaitDelay = endTime // for what holds on to its standard error
+	p.cmd.WaitDelay = endTime // for children that hold its standard error
 	sandbox.Configure(p.cmd)
 	conn, inherited, err := connect(p.cmd)
 	if err != nil {
@@ -92,13 +92,12 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	return p, nil
 }
 
-// Begin is called before each request, for which the process may use most
-// processor time. Beyond that the system ends it by a signal, which code that took
-// it over could ignore. At a second limit, which the first request sets for all of
-// them together, the system kills it.
+// Begin is called before each request, which may use most processor time. At that
+// limit the system ends the process by a signal, which hostile code in it could
+// ignore. At a second limit, for all its requests together, the system kills it.
 func (p *Process) Begin(most time.Duration) error {
 	p.Uses++
-	p.settle()
+	p.stopWatch()
 	p.watch = watchOver(p)
 	used, err := sandbox.UsedCPU(p.cmd.Process.Pid)
 	if err != nil {
@@ -113,17 +112,17 @@ func (p *Process) Begin(most time.Duration) error {
 	return sandbox.LimitCPU(p.cmd.Process.Pid, used+most, hard)
 }
 
-// worn reports whether so much processor time is used up that the next request
-// could be killed for what earlier ones took.
-func (p *Process) worn() bool {
+// cpuSpent reports whether the next request could meet the second limit because of
+// what earlier ones used.
+func (p *Process) cpuSpent() bool {
 	used, err := sandbox.UsedCPU(p.cmd.Process.Pid)
 	return err == nil && p.hardCPU > 0 && used+p.mostCPU > p.hardCPU
 }
 
-// Receive reads the next frame. If it does not come in time, or ctx ends, the
-// process is killed.
-func (p *Process) Receive(ctx context.Context, patience time.Duration) (Kind, []byte, error) {
-	watchdog := time.AfterFunc(patience, func() {
+// Receive reads the next frame. It kills the process if none arrives within the timeout, or
+// if ctx ends.
+func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []byte, error) {
+	watchdog := time.AfterFunc(timeout, func() {
 		p.killed.Store(true)
 		p.cmd.Process.Kill()
 	})
@@ -136,7 +135,7 @@ func (p *Process) Receive(ctx context.Context, patience time.Duration) (Kind, []
 	return k, payload, err
 }
 
-// Kill ends the process, whatever it is doing.
+// Kill ends the process at once.
 func (p *Process) Kill() { p.cmd.Process.Kill() }
 
 // alive reports whether the process has not ended.
@@ -149,21 +148,21 @@ func (p *Process) alive() bool {
 	}
 }
 
-// end ends the process, whatever it is doing, and waits for it.
+// end kills the process and waits for it.
 func (p *Process) end() error {
 	p.Kill()
 	<-p.exited
 	if err := errors.Join(p.failed, p.Close()); err != nil {
-		return fmt.Errorf("end a reader: %w", err)
+		return fmt.Errorf("end a reader process: %w", err)
 	}
 	return nil
 }
 
-// Cause is why a process ended.
+// Cause says why a process ended.
 type Cause int
 
 const (
-	Failed     Cause = iota // by itself, or it sent an invalid frame
+	Failed     Cause = iota // it exited, or sent an invalid frame
 	TimedOut                // it was killed because no frame came in time
 	OverCPU                 // it took more processor time than Begin allowed
 	OverMemory              // it asked for more memory than it may have
@@ -171,29 +170,28 @@ const (
 	Stopped                 // by a request to end, as when the service stops
 )
 
-// Death says how a process ended. Nothing can be read from it any more.
+// Death describes how a process ended.
 type Death struct {
 	Cause  Cause
 	Detail string // for a log
 }
 
-// Died is the error that a process ended before it was done, in a way that may
-// be due to what it worked on, or not: another try, in a process of its own,
-// decides.
+// Died is returned if a process ended before it was done. Whether its file is the cause
+// shows when a new process reads it again.
 type Died struct{ Death }
 
-func (d *Died) Error() string { return "the reader ended before it was done: " + d.Detail }
+func (d *Died) Error() string { return "the reader process ended before it was done: " + d.Detail }
 
 // Died waits for the end of a process whose connection has ended, and returns
 // its cause.
 func (p *Process) Died() Death {
-	p.Spoilt = true
-	late := time.AfterFunc(endTime, func() {
+	p.Unusable = true
+	timer := time.AfterFunc(endTime, func() {
 		p.killed.Store(true)
 		p.cmd.Process.Kill()
 	})
 	<-p.exited
-	timedOut := late.Stop() && p.killed.Load()
+	timedOut := timer.Stop() && p.killed.Load()
 	said := p.stderr.line()
 	state := p.cmd.ProcessState
 	if state == nil {
@@ -207,7 +205,7 @@ func (p *Process) Died() Death {
 	case timedOut:
 		return Death{TimedOut, detail}
 	case p.killed.Load():
-		return Death{Failed, detail} // it sent nonsense and went on
+		return Death{Failed, detail} // it sent invalid frames and did not exit
 	case sandbox.OverCPU(state, p.hardCPU):
 		return Death{OverCPU, detail}
 	case slices.ContainsFunc(outOfMemory, func(words string) bool { return strings.Contains(said, words) }):
@@ -220,22 +218,22 @@ func (p *Process) Died() Death {
 	return Death{Killed, detail}
 }
 
-// outOfMemory are words of Go's runtime and of the C library for that. The
-// collector does not look whether it got memory for its own lists: where that
-// was refused, the runtime itself, which is goroutine 0, ends by a
-// signal at address 0.
+// outOfMemory are messages of Go's runtime and of the C library. The garbage
+// collector does not check the memory for its own lists: if that is refused, the
+// runtime (goroutine 0) crashes at address 0.
 var outOfMemory = []string{
 	"sigcode=1 addr=0x0 goroutine 0 ",
 	"out of memory", "cannot allocate", "cannot map pages", "failed to allocate", "pthread_create failed", "failed to create new OS thread", "errno=12", "errno 12",
 }
 
-// IsEnd reports whether an error of Receive says that the process has ended or
-// closed its connection, and not that it sent nonsense.
+// IsEnd reports whether an error of Receive means that the process has ended or
+// closed its connection, rather than that it sent an invalid frame.
 func IsEnd(err error) bool {
 	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
 }
 
-// head keeps the beginning of what is written to it: a crash says first what it is.
+// head keeps the first bytes that are written to it, because a crash report starts with its
+// cause.
 type head struct {
 	mu sync.Mutex
 	b  []byte

@@ -14,7 +14,7 @@ import (
 	"annals/commands/importer/extract/sandbox"
 )
 
-// Frame is one that came to a process.
+// Frame is a frame that a process has received.
 type Frame struct {
 	Kind    Kind
 	Payload []byte
@@ -26,19 +26,17 @@ type Server struct {
 	frames chan Frame
 }
 
-// Serve is what a process runs that a Pool started. It makes itself ready by
-// prepare, which returns how many of the bytes it allocated are still untouched
-// and will be used, enters its sandbox, which leaves it memory bytes to write to,
-// and calls answer with each request, one after the other, until the program
-// that started it closes the connection. If that happens in the middle of a
-// request, the process exits, because its answer cannot be sent. An error of
-// answer ends Serve.
+// Serve runs in a process that a Pool started. It calls prepare, which returns how many
+// bytes it has reserved but not touched yet, and enters the sandbox with a limit of memory
+// bytes. Then it calls answer with one request after another until the connection is
+// closed. If that happens during a request the process exits, because the answer cannot be
+// sent. An error of answer ends Serve.
 func Serve(memory int64, prepare func() (reserved int64, err error), answer func(*Server, Frame) error) error {
 	sandbox.Begin()
-	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // a file is read by one thread, beside the collector
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // one thread reads a file, the other collects garbage
 	conn, err := standard()
 	if err != nil {
-		return fmt.Errorf("use the connection to the server: %w", err)
+		return fmt.Errorf("open the connection to the service: %w", err)
 	}
 	reserved, err := prepare()
 	if err != nil {
@@ -75,8 +73,8 @@ func Serve(memory int64, prepare func() (reserved int64, err error), answer func
 	}
 }
 
-// startThreads starts the threads that Go may need later and keeps. The system
-// counts the whole stack of each, some 8 MiB, as memory when it starts.
+// startThreads starts the threads that Go may need later, and keeps. The system
+// counts the whole stack of a new thread, some 8 MiB, against the memory limit.
 func startThreads() {
 	const threads = 12
 	var started, ended sync.WaitGroup
@@ -92,7 +90,7 @@ func startThreads() {
 	ended.Wait()
 }
 
-// receive passes on what comes, to the end of the connection.
+// receive delivers frames until the connection ends.
 func (s *Server) receive() error {
 	for {
 		k, payload, err := s.Read()
@@ -106,15 +104,15 @@ func (s *Server) receive() error {
 	}
 }
 
-// Next waits for the next frame; ok is false at the end of the connection. An
-// answer calls it for what comes after its request.
+// Next waits for the next frame; ok is false at the end of the connection. Answers
+// call it for frames that follow their request.
 func (s *Server) Next() (f Frame, ok bool) {
 	f, ok = <-s.frames
 	return f, ok
 }
 
-// File returns the file that came beside a request, which names its path where
-// files do not come by themselves.
+// File returns the file that came with a request, or opens path on systems that
+// cannot pass files.
 func (s *Server) File(path string) (*os.File, error) { return s.file(path) }
 
 func encodeReport(r sandbox.Report) []byte {
@@ -136,7 +134,7 @@ func decodeReport(b []byte) (r sandbox.Report, err error) {
 		}
 	}
 	if d.End() != nil {
-		return r, errors.New("its report cannot be read")
+		return r, errors.New("the report of its sandbox is malformed")
 	}
 	return r, nil
 }

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// fairTime is the processor time of a request after which its process ranks
-	// behind those whose requests take less.
+	// fairTime is the processor time of a request after which its process gets a
+	// lower scheduling priority.
 	fairTime  = 500 * time.Millisecond
 	lookEvery = 250 * time.Millisecond
 )
 
-// watch has a process yield to others when its request takes long.
+// watch lowers the priority of a process if its request takes long.
 type watch struct {
 	stop    chan struct{}
-	yielded chan bool // when it has ended: whether the process yields
+	yielded chan bool // once it has ended: whether the priority was lowered
 }
 
 func watchOver(p *Process) *watch {
@@ -29,7 +29,7 @@ func (p *Process) yieldWhenLong(stop <-chan struct{}) bool {
 	pid := p.cmd.Process.Pid
 	begun, err := sandbox.UsedCPU(pid)
 	if err != nil {
-		return false // not known on this system, or the process has ended
+		return false // unknown on this system, or the process has ended
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -48,15 +48,15 @@ func (p *Process) yieldWhenLong(stop <-chan struct{}) bool {
 	}
 }
 
-// settle ends the watch over the last request. A process that yielded ranks as
-// before again, or is spoilt where the system does not allow that.
-func (p *Process) settle() {
+// stopWatch ends the watch over the last request and restores the priority of the
+// process, which becomes unusable if the system does not allow that.
+func (p *Process) stopWatch() {
 	if p.watch == nil {
 		return
 	}
 	close(p.watch.stop)
 	if <-p.watch.yielded && p.alive() && sandbox.Yield(p.cmd.Process.Pid, false) != nil {
-		p.Spoilt = true
+		p.Unusable = true
 	}
 	p.watch = nil
 }

@@ -38,8 +38,8 @@ func TestLongRequestYields(t *testing.T) {
 			t.Fatalf("a process that computes for long ranks at %d still", ranks)
 		}
 	}
-	p.settle()
-	if now := niceOf(t, p); now != ranks && !p.Spoilt {
+	p.stopWatch()
+	if now := niceOf(t, p); now != ranks && !p.Unusable {
 		t.Errorf("it ranks at %d and is used again, want %d", now, ranks)
 	}
 	cancel()

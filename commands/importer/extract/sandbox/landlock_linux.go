@@ -11,8 +11,8 @@ import (
 // processes outside of the sandbox.
 const scopedSignals = 6
 
-// landlocked has the kernel refuse all access to paths, TCP ports and, where
-// it can, signals and abstract sockets, and returns its version of Landlock.
+// landlocked makes the kernel refuse all access to paths, TCP ports and, if it can, signals
+// and abstract sockets. It returns the version of Landlock.
 func landlocked() (abi int, err error) {
 	abi, err = ll.LandlockGetABIVersion()
 	if err != nil || abi < 1 {

@@ -1,19 +1,19 @@
-// Package sandbox takes from a process whatever it does not need to read one
-// file: its environment, its files, the network, other processes, and memory
-// and processor time past a limit. What can be enforced is enforced by the
-// kernel; Report says what holds. It imports nothing of ours.
+// Package sandbox drops all rights of a process that it does not need to read one file:
+// its environment, its files, the network, other processes, and memory and processor
+// time beyond a limit. The kernel enforces them as far as it can; Report lists which are in
+// force. It imports no other package of this module.
 package sandbox
 
 import "strings"
 
-// Rules are what differs from process to process.
+// Rules are the limits that differ between processes.
 type Rules struct {
-	Memory   int64 // most bytes of memory that can be written; 0: no limit
+	Memory   int64 // most bytes of writable memory; 0 means no limit
 	Reserved int64 // bytes of it that are allocated, but not touched yet
 }
 
-// Report says which measures hold in a process that entered its sandbox, and
-// which do not, with the reason.
+// Report lists the measures that are in force in a process after it entered its sandbox,
+// and those that are not, with the reason.
 type Report struct {
 	Holds, Lacks []string
 }
@@ -30,7 +30,7 @@ func (r Report) String() string {
 	return line
 }
 
-// Note adds a measure to what holds, or, with the reason, to what does not.
+// Note adds a measure to Holds if err is nil, and otherwise, with the reason, to Lacks.
 func (r *Report) Note(measure string, err error) {
 	if err == nil {
 		r.Holds = append(r.Holds, measure)

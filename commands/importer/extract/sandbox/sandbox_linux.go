@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	nice     = 10  // readers take what others leave of the processors
-	lastNice = 15  // and those of costly files what other readers leave
-	oomScore = 800 // and are the first to go when the machine runs out of memory
+	nice     = 10  // readers yield the processors to other processes
+	lastNice = 15  // readers of costly files yield to other readers
+	oomScore = 800 // readers are killed first when the machine runs out of memory
 	maxFiles = 64  // open at a time: the input, what Go needs, and room
 	// maxUntouched is the most memory that counts as never touched at the start:
 	// 70 MiB of Go's runtime, and stacks of the C library, 8 MiB for each thread.
 	maxUntouched = 224 << 20
-	// room is for what of the program comes to be used.
+	// room is for pages of the program that are used later.
 	room = 40 << 20
 )
 
@@ -43,9 +43,8 @@ func Configure(cmd *exec.Cmd) {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// Begin sets what must hold from the start: how the process ranks among
-// others, and that it dies by the signal of its processor time, which Go
-// ignores otherwise.
+// Begin sets the priority of the process, and restores the default action for the signal
+// of its processor time limit, which Go would ignore. Call it first.
 func Begin() {
 	// All threads of the process group, which is this process alone.
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, nice)
@@ -54,8 +53,8 @@ func Begin() {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGXCPU), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
 }
 
-// Enter leaves the process with its memory, its open descriptors and its
-// threads, for good. It reports what holds. Nothing can be opened afterwards.
+// Enter restricts the process for good to its memory, its open descriptors and its
+// threads: it cannot open anything afterwards. It reports which measures are in force.
 func Enter(rules Rules) Report {
 	var r Report
 	if env := os.Environ(); len(env) > 0 {
@@ -97,9 +96,8 @@ func Enter(rules Rules) Report {
 	return r
 }
 
-// forgetProgram takes the pages of the program's file that only its start
-// needed out of this process; what is needed again comes back by itself. They
-// are some 40 MiB for each of many processes otherwise.
+// forgetProgram unmaps the pages of the program's file that only its start needed, which
+// saves about 40 MiB per process. Pages that are needed again are loaded again.
 func forgetProgram() {
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
@@ -119,9 +117,9 @@ func forgetProgram() {
 	}
 }
 
-// limitMemory has the system refuse memory beyond rules.Memory. It counts what
-// may be written, of which Go's runtime never touches much. It does not count
-// the program itself, which is part of rules.Memory all the same.
+// limitMemory makes the system refuse memory beyond rules.Memory. The system counts
+// writable memory, much of which Go's runtime never touches. It does not count the program
+// itself, although that is part of rules.Memory.
 func limitMemory(rules Rules) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -149,8 +147,8 @@ func limit(resource int, most uint64) error {
 	return nil
 }
 
-// inherited returns an error that names the descriptors that this process
-// has beside the standard ones and those of Go's own event loop.
+// inherited returns an error that names the descriptors that this process has besides
+// the standard ones and those of Go's own event loop.
 func inherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -184,9 +182,9 @@ func UsedCPU(pid int) (time.Duration, error) {
 	return time.Duration(used.Nano()), nil
 }
 
-// LimitCPU has the system end a process by a signal once it has used soft
-// processor time since it started, and kill it at hard, which cannot be raised
-// again; 0 leaves that as it is. The system counts whole seconds.
+// LimitCPU makes the system signal a process once it has used soft processor time since it
+// started, and kill it at hard. A hard limit cannot be raised again; 0 leaves it as it is.
+// The system counts whole seconds.
 func LimitCPU(pid int, soft, hard time.Duration) error {
 	var l unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, nil, &l); err != nil {
@@ -204,8 +202,8 @@ func LimitCPU(pid int, soft, hard time.Duration) error {
 
 func seconds(d time.Duration) uint64 { return uint64((d + time.Second - 1) / time.Second) }
 
-// Yield has a process rank behind other readers, or beside them again. The
-// latter needs a privilege on most systems.
+// Yield lowers the priority of a process below that of other readers, or restores it.
+// Restoring needs a privilege on most systems.
 func Yield(pid int, yield bool) error {
 	to := nice
 	if yield {
@@ -217,8 +215,8 @@ func Yield(pid int, yield bool) error {
 	return nil
 }
 
-// OverCPU reports whether a process was ended for its processor time, of which
-// hard was its last limit, or 0.
+// OverCPU reports whether a process was ended because of its processor time. hard is its
+// last hard limit, or 0.
 func OverCPU(state *os.ProcessState, hard time.Duration) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -228,8 +226,7 @@ func OverCPU(state *os.ProcessState, hard time.Duration) bool {
 	return status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL && hard > 0 && used >= hard-time.Second/2
 }
 
-// Resident returns how many bytes of memory a process holds; 0 if that is not
-// known.
+// Resident returns how many bytes of memory a process holds, 0 if that is unknown.
 func Resident(pid int) int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

@@ -48,7 +48,7 @@ func fcntl(command, argument int) error {
 	return err
 }
 
-func TestFilterAloneRefusesSignals(t *testing.T) {
+func TestFilterRefusesSignals(t *testing.T) {
 	victim := exec.Command("sleep", "60")
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)

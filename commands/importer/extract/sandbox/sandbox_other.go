@@ -18,7 +18,7 @@ func Configure(cmd *exec.Cmd) { cmd.Env = []string{} }
 // Begin does nothing here.
 func Begin() {}
 
-// Enter says that there is no sandbox on this system.
+// Enter reports that this system has no sandbox.
 func Enter(Rules) Report {
 	var r Report
 	if len(os.Environ()) <= 1 { // Windows keeps SYSTEMROOT
@@ -33,14 +33,14 @@ func Enter(Rules) Report {
 // LimitCPU returns an error here.
 func LimitCPU(int, time.Duration, time.Duration) error { return errNotHere }
 
-// UsedCPU says that it is not known here.
+// UsedCPU is not available here.
 func UsedCPU(int) (time.Duration, error) { return 0, errNotHere }
 
-// Yield says that it can do nothing here.
+// Yield is not available here.
 func Yield(int, bool) error { return errNotHere }
 
-// OverCPU reports false: nothing ends a process for its processor time here.
+// OverCPU returns false, because processor time is not limited here.
 func OverCPU(*os.ProcessState, time.Duration) bool { return false }
 
-// Resident returns 0: it is not known here.
+// Resident returns 0, because it is unknown here.
 func Resident(int) int64 { return 0 }

@@ -46,8 +46,8 @@ func conditional() []seccomp.NameWithConditions {
 	return calls
 }
 
-// filterCalls has the kernel refuse all system calls but those above to all
-// threads of this process.
+// filterCalls makes the kernel refuse all system calls except those above, for all threads
+// of this process.
 func filterCalls() error {
 	info, err := arch.GetInfo("")
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/descope/virtualwebauthn"
 )
 
-// NewCredential returns a passkey of a virtual device. The library leaves out zeros
-// at the beginning of a coordinate, which no real device does and no server takes:
-// one key in 128 has such. So another is made then.
+// NewCredential returns a passkey of a virtual device. The library drops leading zeros of a
+// coordinate, which happens for one key in 128 and which no server accepts, so such keys are
+// made again.
 func NewCredential(t testing.TB) virtualwebauthn.Credential {
 	t.Helper()
 	for {

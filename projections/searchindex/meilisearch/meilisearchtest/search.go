@@ -17,8 +17,8 @@ var (
 	clause  = regexp.MustCompile(`^(\w+) (?:EXISTS|= (\S+)|IN \[(.*)\])$`)
 )
 
-// filter reads clauses that are joined by AND: attribute EXISTS, = value or
-// IN [value, …].
+// filter parses clauses that are joined by AND: attribute EXISTS, = value or IN
+// [value, …].
 func (x *index) filter(text string) (pass func(document) bool, err error) {
 	var all []func(document) bool
 	for _, part := range strings.Split(text, " AND ") {
@@ -27,7 +27,7 @@ func (x *index) filter(text string) (pass func(document) bool, err error) {
 		}
 		m := clause.FindStringSubmatch(part)
 		if m == nil {
-			return nil, fmt.Errorf("the filter %q cannot be read", part)
+			return nil, fmt.Errorf("cannot parse the filter %q", part)
 		}
 		if !slices.Contains(x.filterable, m[1]) {
 			return nil, fmt.Errorf("attribute `%s` is not filterable", m[1])
@@ -57,7 +57,7 @@ func values(value any) (all []string) {
 	return all
 }
 
-// content is what is searched of a document.
+// content is the searchable part of a document.
 type content struct {
 	words []string // of all texts, with a gap between them
 	holds map[string]bool
@@ -91,11 +91,11 @@ type hit struct {
 	score float64
 }
 
-// search returns all that a query finds: first what holds all words, then what
-// holds all but the last one, and so on. Words in quotes stand together.
+// search returns the documents that a query finds: first those with all words, then
+// those with all but the last one, and so on. Words in quotes form a phrase.
 func (x *index) search(q searchQuery) ([]hit, error) {
 	if q.MatchingStrategy != "" && q.MatchingStrategy != "last" {
-		return nil, fmt.Errorf("matching strategy `%s` is not known here", q.MatchingStrategy)
+		return nil, fmt.Errorf("unknown matching strategy `%s`", q.MatchingStrategy)
 	}
 	pass, err := x.filter(q.Filter)
 	if err != nil {
@@ -120,8 +120,8 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	return hits, nil
 }
 
-// matched returns the share of the words that a text has before it lacks one: as
-// they are, or, behind what has all of them so, written alike.
+// matched returns the share of words of the query in a text before the first missing
+// one. Words of similar spelling count, and rank below exact ones.
 func matched(words []string, text *content, exact bool) float64 {
 	mistakes := 0.0
 	for i, w := range words {
@@ -136,7 +136,7 @@ func matched(words []string, text *content, exact bool) float64 {
 	return 1 - mistakes
 }
 
-// alike reports whether a text has a word that is written otherwise.
+// alike reports whether a text has a word in another spelling.
 func (c *content) alike(word string) bool {
 	most := searchindex.Typos(word)
 	if most == 0 {

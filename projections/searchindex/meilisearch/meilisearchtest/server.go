@@ -1,7 +1,7 @@
-// Package meilisearchtest is a small Meilisearch in memory, for tests: tasks,
-// documents, filters and searches as far as the search engine asks for them,
-// without nearness or prefixes. It can be made to fail in the
-// ways a server and the net before it do.
+// Package meilisearchtest is a small Meilisearch in memory, for tests. It has the
+// tasks, documents, filters and searches that package meilisearch uses, without
+// proximity or prefixes, and it can fail like a server or the network in front of
+// it. It may import projections/searchindex.
 package meilisearchtest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Key is what the server is asked with.
+// Key is the API key of the server.
 const Key = "key-of-the-stub"
 
 // Server is a Meilisearch on the loopback interface.
@@ -34,8 +34,8 @@ type Server struct {
 	failing []string // codes by which the next document tasks fail
 }
 
-// Fault stands before the server: it may answer in its place, or let it answer
-// first and lose that.
+// Fault is a handler in front of the server. It may respond itself, or drop the
+// server's response.
 type Fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
 
 // New starts a server that runs until the test ends.
@@ -56,24 +56,24 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// URL names the server, with a prefix of the names of indexes.
+// URL returns the URL of the server, with a prefix for the names of indexes.
 func (s *Server) URL(prefix string) string {
 	u := url.URL{Scheme: "meilisearch", User: url.User(Key), Host: s.http.Listener.Addr().String(), RawQuery: url.Values{"prefix": {prefix}}.Encode()}
 	return u.String()
 }
 
-// Break lets a fault stand before the server until Answer.
+// Break puts a fault in front of the server until Answer is called.
 func (s *Server) Break(f Fault) { s.fault.Store(&f) }
 
 // Answer ends the fault.
 func (s *Server) Answer() { s.fault.Store(nil) }
 
-// Vanish breaks connections off until Answer, as if nothing were there.
+// Vanish drops all connections until Answer is called, as if nothing listened.
 func (s *Server) Vanish() {
 	s.Break(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { Drop(w) })
 }
 
-// Drop breaks the connection off in place of an answer.
+// Drop closes the connection without a response.
 func Drop(w http.ResponseWriter) {
 	if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		connection.Close()
@@ -96,7 +96,7 @@ func (s *Server) routes() http.Handler {
 	r.HandleFunc("/multi-search", s.multiSearch).Methods("POST")
 	r.HandleFunc("/tasks/{id:[0-9]+}", s.getTask).Methods("GET")
 	r.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fail(w, http.StatusNotFound, "not_found", r.Method+" "+r.URL.Path+" is not known here")
+		fail(w, http.StatusNotFound, "not_found", r.Method+" "+r.URL.Path+" is not implemented")
 	})
 	return r
 }
@@ -118,8 +118,8 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"commitSha": "unknown", "commitDate": "unknown", "pkgVersion": "1.50.0"})
 }
 
-// index returns the index that a path names, or answers that there is none. It
-// is called under mu.
+// index returns the index in the path, or replies that it does not exist. The caller
+// holds mu.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) *index {
 	uid := mux.Vars(r)["uid"]
 	x := s.indexes[uid]
@@ -195,7 +195,7 @@ func (s *Server) Indexes() (uids []string) {
 	return uids
 }
 
-// Documents returns how many documents an index holds, of whatever kind.
+// Documents returns the number of documents in an index, of any kind.
 func (s *Server) Documents(uid string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +205,7 @@ func (s *Server) Documents(uid string) int {
 	return len(s.indexes[uid].documents)
 }
 
-// Exchange puts a new and empty index in the place of another.
+// Exchange replaces an index by a new, empty one.
 func (s *Server) Exchange(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +223,7 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // whoever asked may be gone
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 func fail(w http.ResponseWriter, status int, code, message string) {
@@ -237,8 +237,8 @@ type problem struct {
 	Link    string `json:"link"`
 }
 
-// now is the time, later at every call: Meilisearch's is finer than some
-// machines tell it.
+// now returns a later time at every call, because the clocks of some machines are
+// coarser than Meilisearch's.
 var now = func() func() time.Time {
 	var mu sync.Mutex
 	var last time.Time

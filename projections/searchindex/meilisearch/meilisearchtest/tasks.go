@@ -13,13 +13,13 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// index is what documents and settings there are of one.
+// index has the documents and settings of one index.
 type index struct {
 	created    time.Time
 	documents  map[string]document
 	contents   map[string]*content // of documents
 	filterable []string
-	displayed  []string // nil for all
+	displayed  []string // nil means all
 }
 
 type document map[string]any
@@ -38,8 +38,7 @@ func (x *index) ids() []string {
 	return all
 }
 
-// shown returns those attributes of a document that are shown, or the fields
-// among them.
+// shown returns the displayed attributes of a document, or the given fields of them.
 func (x *index) shown(d document, fields []string) document {
 	shown := make(document)
 	for name, value := range d {
@@ -50,7 +49,7 @@ func (x *index) shown(d document, fields []string) document {
 	return shown
 }
 
-// task is a change that is carried out as a whole or not at all.
+// task is a change that is made completely or not at all.
 type task struct {
 	UID        int       `json:"uid"`
 	IndexUID   string    `json:"indexUid"`
@@ -69,7 +68,7 @@ func (s *Server) Hold() {
 	s.held = true
 }
 
-// Release works the queue off.
+// Release runs the queued tasks.
 func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +76,7 @@ func (s *Server) Release() {
 	s.work()
 }
 
-// Queued returns how many tasks wait.
+// Queued returns the number of queued tasks.
 func (s *Server) Queued() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Server) Queued() (n int) {
 	return n
 }
 
-// Forget deletes all finished tasks, as a server does whose queue is full.
+// Forget deletes all finished tasks, as a server with a full queue does.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,15 +99,15 @@ func (s *Server) Forget() {
 	}
 }
 
-// FailNext lets the next tasks that add documents fail, each by a code, or be
-// canceled where that is empty.
+// FailNext makes the next tasks that add documents fail with these codes. An empty
+// code cancels the task.
 func (s *Server) FailNext(codes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failing = append(s.failing, codes...)
 }
 
-// enqueue is called under mu.
+// enqueue adds a task. The caller holds mu.
 func (s *Server) enqueue(w http.ResponseWriter, uid, kind string, run func() *problem) {
 	t := &task{UID: len(s.tasks), IndexUID: uid, Status: "enqueued", Type: kind, EnqueuedAt: now(), run: run}
 	s.tasks = append(s.tasks, t)
@@ -177,7 +176,7 @@ func (s *Server) deleteIndex(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// change runs a task on an index, which it makes where it is not there.
+// change runs a task on an index, which it creates if it does not exist.
 func (s *Server) change(w http.ResponseWriter, r *http.Request, kind string, run func(x *index) *problem) {
 	uid := mux.Vars(r)["uid"]
 	s.mu.Lock()

@@ -7,6 +7,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"client/core"
+	"client/vault"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,9 +20,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"client/core"
-	"client/vault"
 
 	"github.com/google/uuid"
 )

@@ -1,0 +1,173 @@
+// Package client calls a running server for the commands import, share and login. It
+// finds the server and its credential, sends requests to the core and the vault with
+// retries, uploads files, and signs people in and out. It imports the packages login
+// and terminal, the rules for names in commands, events, and no package that opens a
+// store.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"annals/events/fault"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Client sends requests to one service of a server, with a token and with retries. All
+// fields are required.
+type Client struct {
+	URL        string // of the service, without a trailing slash
+	HTTP       *http.Client
+	Credential Credential
+	Tries      uint          // maximum attempts for one request
+	Pause      time.Duration // before the first retry; the backoff grows from it
+	Notify     func(string)  // reports why a request is retried
+}
+
+// NewHTTPClient returns a client without a timeout for a whole request, because an
+// upload may take long. The single steps of a request have timeouts.
+func NewHTTPClient(connections int) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 2 * time.Minute,
+		ExpectContinueTimeout: time.Second,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   connections,
+		ForceAttemptHTTP2:     true,
+	}}
+}
+
+// Do sends a request, and retries it with backoff while the server is overloaded,
+// starting or unreachable. Every request must be safe to repeat. Do returns a *Refusal
+// unless the reply has a status of success.
+func (c *Client) Do(ctx context.Context, request func() (*http.Request, error)) (*Reply, error) {
+	return c.retry(ctx, true, request)
+}
+
+// Probe is like Do, but fails at once if the server is unreachable.
+func (c *Client) Probe(ctx context.Context, request func() (*http.Request, error)) (*Reply, error) {
+	return c.retry(ctx, false, request)
+}
+
+// Call sends a request with Do. A body other than nil is sent as JSON, and a version
+// other than "" in If-Match. The reply is decoded into the last argument unless that is
+// nil.
+func (c *Client) Call(ctx context.Context, method, path, version string, body, into any) (*Reply, error) {
+	reply, err := c.Do(ctx, c.Request(ctx, method, path, version, body))
+	if err != nil || into == nil {
+		return reply, err
+	}
+	return reply, reply.Decode(into)
+}
+
+// Get decodes the reply to a GET.
+func (c *Client) Get(ctx context.Context, path string, into any) error {
+	_, err := c.Call(ctx, http.MethodGet, path, "", nil, into)
+	return err
+}
+
+// Request returns a function that builds the request of Call.
+func (c *Client) Request(ctx context.Context, method, path, version string, body any) func() (*http.Request, error) {
+	return func() (*http.Request, error) {
+		var text []byte
+		if body != nil {
+			var err error
+			if text, err = json.Marshal(body); err != nil {
+				return nil, err
+			}
+		}
+		r, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		if body != nil {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if version != "" {
+			r.Header.Set("If-Match", version)
+		}
+		return r, nil
+	}
+}
+
+func (c *Client) retry(ctx context.Context, unreachable bool, request func() (*http.Request, error)) (*Reply, error) {
+	intervals := backoff.NewExponentialBackOff()
+	intervals.InitialInterval, intervals.MaxInterval = c.Pause, 30*time.Second
+	return backoff.Retry(ctx, func() (*Reply, error) {
+		reply, err := c.authorized(ctx, request)
+		if isRetryable(ctx, err, unreachable) {
+			return reply, err
+		}
+		return reply, backoff.Permanent(err)
+	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(c.Tries), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without method and URL, which do not help users
+		}
+		c.Notify(fmt.Sprintf("waiting for the server: %v; trying again in %s", err, wait.Round(100*time.Millisecond)))
+	}))
+}
+
+// isRetryable reports whether the same request may succeed later.
+func isRetryable(ctx context.Context, err error, unreachable bool) bool {
+	var local *FileError
+	var u *url.Error
+	switch {
+	case ctx.Err() != nil, errors.As(err, &local):
+		return false
+	case fault.Is(err, fault.Unavailable):
+		return true
+	case IsRefusal(err, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout):
+		return true
+	}
+	return unreachable && errors.As(err, &u)
+}
+
+// authorized sends a request with a token, and repeats it once with a new token if the
+// first is refused.
+func (c *Client) authorized(ctx context.Context, request func() (*http.Request, error)) (reply *Reply, err error) {
+	var token string
+	var r *http.Request
+	for range 2 {
+		if token, err = c.Credential.Token(ctx, token); err != nil {
+			return nil, err
+		}
+		if r, err = request(); err != nil {
+			return nil, err
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		if reply, err = c.once(r); !IsRefusal(err, http.StatusUnauthorized) {
+			return reply, err
+		}
+	}
+	return nil, fmt.Errorf("the server %s does not accept %s: %w; %s", c.URL, c.Credential.Name, err, c.Credential.Help)
+}
+
+func (c *Client) once(r *http.Request) (*Reply, error) {
+	response, err := c.HTTP.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	const maxReply = 64 << 20
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	if err != nil {
+		return nil, &url.Error{Op: "read the reply from", URL: r.URL.String(), Err: err}
+	}
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
+		return &Reply{url: r.URL, Header: response.Header, body: body}, nil
+	}
+	return nil, newRefusal(response, body)
+}

@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+)
+
+// Core is a client of the core, with the requests of an import.
+type Core struct{ Client }
+
+// Job is an import job as the core shows it.
+type Job struct {
+	ID         string       `json:"job_id"`
+	Status     string       `json:"status"`
+	Message    string       `json:"message"`
+	Successful int          `json:"successful"`
+	Failed     int          `json:"failed"`
+	Done       bool         `json:"done"`
+	Results    []FileResult `json:"results"`
+}
+
+// FileResult is the outcome for one file of a job.
+type FileResult struct {
+	Filename  string `json:"filename"`
+	Success   bool   `json:"success"`
+	Document  string `json:"document_id"`
+	Error     string `json:"error"`
+	Duplicate bool   `json:"duplicate"`
+	Outcome   string `json:"outcome"`
+}
+
+// Finished reports whether all files of the job have ended and can be found.
+func (j Job) Finished() bool { return j.Done || j.Status == "complete" }
+
+// Job returns a job.
+func (c *Core) Job(ctx context.Context, id string) (Job, error) {
+	return readJob(c.Do(ctx, c.jobRequest(ctx, id)))
+}
+
+// Knows reports whether the server knows a job. It returns an error unless the server
+// can be reached and accepts the credential. It waits for a server that is starting,
+// but not for one that is unreachable. No server knows the job "".
+func (c *Core) Knows(ctx context.Context, id string) (bool, error) {
+	if id == "" {
+		id = uuid.Nil.String()
+	}
+	_, err := readJob(c.Probe(ctx, c.jobRequest(ctx, id)))
+	if IsRefusal(err, http.StatusNotFound, http.StatusUnprocessableEntity) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c *Core) jobRequest(ctx context.Context, id string) func() (*http.Request, error) {
+	return c.Request(ctx, http.MethodGet, "/jobs/"+url.PathEscape(id), "", nil)
+}
+
+func readJob(reply *Reply, err error) (job Job, _ error) {
+	if IsRefusal(err, http.StatusNotFound) {
+		err = fmt.Errorf("%w; --server is the URL of the core, such as http://127.0.0.1:8080/core", err)
+	}
+	if err == nil {
+		err = reply.Decode(&job)
+	}
+	if err == nil && job.ID == "" {
+		err = fmt.Errorf("the reply from %s has no job id: --server must be the URL of the core", reply.url)
+	}
+	return job, err
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"annals/events/sqldb"
+	"annals/http/signin/accounts"
+)
+
+// AccountsFlag is the name of the flag with the URL of the accounts.
+const AccountsFlag = "accounts"
+
+// InDatabase reports whether a URL names a database of PostgreSQL.
+func InDatabase(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && slices.Contains(sqldb.PostgresSchemes, scheme)
+}
+
+// openDatabase reads the database that a flag's URL names, without connecting to
+// it. Errors do not contain the URL, which may have a password.
+func openDatabase(flag, text string) (*sqldb.Postgres, error) {
+	database, err := sqldb.ParsePostgres(text)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return database, nil
+}
+
+// OpenAccounts opens the accounts of the built-in sign-in, and creates them if
+// they do not exist.
+func (u URLs) OpenAccounts(ctx context.Context) (*accounts.Store, error) {
+	if InDatabase(u.Accounts) {
+		d, err := openDatabase(AccountsFlag, u.Accounts)
+		if err != nil {
+			return nil, err
+		}
+		return accounts.OpenShared(ctx, d)
+	}
+	path, err := u.accountsPath()
+	if err != nil {
+		return nil, err
+	}
+	return accounts.OpenFile(ctx, path)
+}
+
+// accountsPath returns the file of embedded accounts.
+func (u URLs) accountsPath() (string, error) {
+	return localPath(AccountsFlag, u.Accounts, u.Data, "sqlite", accounts.FileName)
+}
+
+// HasAccounts reports whether the accounts exist. It does not connect to a
+// database: for one it returns true if its URL is valid.
+func (u URLs) HasAccounts() (bool, error) {
+	if InDatabase(u.Accounts) {
+		_, err := openDatabase(AccountsFlag, u.Accounts)
+		return err == nil, err
+	}
+	path, err := u.accountsPath()
+	if err != nil {
+		return false, err
+	}
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, fmt.Errorf("check whether there are accounts: %w", err)
+	}
+}
+
+// WithoutPassword returns a URL with a placeholder for its password.
+func WithoutPassword(text string) string {
+	const placeholder = "PASSWORD"
+	u, err := url.Parse(text)
+	if err != nil {
+		return placeholder
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // what cannot be parsed may be a password
+		return placeholder
+	}
+	if _, set := u.User.Password(); set {
+		u.User = url.UserPassword(u.User.Username(), placeholder)
+	}
+	for _, name := range []string{"password", "sslpassword"} {
+		if query.Has(name) {
+			query.Set(name, placeholder)
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.String()
+}

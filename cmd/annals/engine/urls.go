@@ -1,0 +1,135 @@
+// Package engine opens the stores of a service by the URLs of its settings: log,
+// originals, read models with their search index, accounts, access log and backups.
+// Stores are opened nowhere else; only maintain knows engines, too, where a command is
+// about one of them. It may import every engine, and nothing of cmd/annals.
+package engine
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"annals/events/disk"
+	"annals/events/eventstoredb"
+	"annals/events/s3"
+	"annals/events/sqldb"
+)
+
+// URLs are the places of a service's data. An empty URL stands for the embedded
+// engine in the folder Data.
+type URLs struct {
+	Data                                         string // folder of the embedded engines
+	Log, ReadModels, Search, Originals, Accounts string
+}
+
+// localPath returns the path in the URL of an embedded engine, which has the given
+// scheme; for an empty URL, name in the data folder.
+func localPath(flag, text, dataDir, scheme, name string) (path string, err error) {
+	if text == "" {
+		return filepath.Join(dataDir, name), nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" {
+		return "", fmt.Errorf("--%s: this is no URL: give %s:///path%s", flag, scheme, alternatives(flag))
+	}
+	// The rest is not shown: if a slash is missing it may be a password.
+	if u.Scheme != scheme {
+		return "", fmt.Errorf("--%s: the scheme %q is not supported: give %s:///path%s", flag, u.Scheme, scheme, alternatives(flag))
+	}
+	if u.Host != "" || u.Path == "" {
+		return "", fmt.Errorf("--%s: write the path as %s:///path, with three slashes", flag, scheme)
+	}
+	return filepath.FromSlash(u.Path), nil
+}
+
+// alternatives lists the URLs that a flag accepts besides those of the embedded
+// engine.
+func alternatives(flag string) string {
+	switch flag {
+	case LogFlag, "from", "to":
+		return " or esdb://host:2113 (kurrentdb:// is the same)"
+	case "originals":
+		return " or " + s3.Scheme + "://bucket/prefix"
+	case AccountsFlag, "read-models":
+		return " or " + sqldb.PostgresSchemes[0] + "://host/database"
+	}
+	return ""
+}
+
+// Check returns an error that names the first URL that is invalid, as far as that
+// shows without opening anything.
+func (u URLs) Check() error {
+	if !eventstoredb.Knows(u.Log) {
+		if _, err := localPath(LogFlag, u.Log, u.Data, "sqlite", "log.db"); err != nil {
+			return err
+		}
+	}
+	models, err := u.Models()
+	if err != nil {
+		return err
+	}
+	if err := models.search.Close(); err != nil {
+		return err
+	}
+	if !inBucket(u.Originals) {
+		if _, err := localPath("originals", u.Originals, u.Data, "file", "originals"); err != nil {
+			return err
+		}
+	}
+	_, err = u.HasAccounts()
+	return err
+}
+
+// Folders returns the local folders that the service writes to.
+func (u URLs) Folders() disk.Folders {
+	all := disk.Folders{{Name: "data", Path: u.Data}, {Name: "temp", Path: os.TempDir()}}
+	for _, engine := range []struct{ flag, text, scheme string }{
+		{LogFlag, u.Log, "sqlite"}, {"originals", u.Originals, "file"}, {"read-models", u.ReadModels, "sqlite"},
+	} {
+		path, err := localPath(engine.flag, engine.text, u.Data, engine.scheme, engine.flag)
+		if err != nil {
+			continue // a server
+		}
+		if engine.flag == LogFlag {
+			path = filepath.Dir(path)
+		}
+		all = append(all, disk.Folder{Name: engine.flag, Path: path})
+	}
+	if search, err := openSearch(u.Search, u.Data); err == nil {
+		if folder := search.Folder(); folder != "" {
+			all = append(all, disk.Folder{Name: "search", Path: folder})
+		}
+		_ = search.Close()
+	}
+	return all
+}
+
+// ExplainFullDisk adds to an error of a start which disks are full: a database on
+// a full disk fails to open with an error that does not say so.
+func (u URLs) ExplainFullDisk(err error) error {
+	if full := u.Folders().Full(); len(full) > 0 {
+		return fmt.Errorf("%w; no room is left on the disk of: %s: free some, and start again", err, strings.Join(full, ", "))
+	}
+	return err
+}
+
+// DefaultData is the data folder if --data is not given.
+const DefaultData = "annals-data"
+
+// AccountFlags returns the flags by which another command finds the accounts, with
+// a space before each. They are printed to where logs may be kept, so a password is
+// left for the caller to fill in.
+func (u URLs) AccountFlags() (flags string) {
+	if u.Data != DefaultData {
+		flags += " --data " + ShellQuote(u.Data)
+	}
+	if u.Accounts != "" {
+		flags += " --" + AccountsFlag + " " + ShellQuote(WithoutPassword(u.Accounts))
+	}
+	return flags
+}
+
+// ShellQuote writes a text as one word of the shell.
+func ShellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

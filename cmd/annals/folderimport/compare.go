@@ -1,0 +1,194 @@
+package folderimport
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"annals/cmd/annals/client"
+	"annals/cmd/annals/folderimport/mirror"
+	"annals/commands/naming"
+	"annals/http/ingest"
+)
+
+// comparison is the result of comparing the directory with the server's folder.
+type comparison struct {
+	tree    mirror.Tree
+	paths   []string // of the files of the tree, in the server's form
+	changes []mirror.Change
+	removed []mirror.Change
+	made    map[madeAt]string // paths of missing files, by the documents that imports made from them
+}
+
+// madeAt is a document, and the path at which an import created it.
+type madeAt struct{ document, path string }
+
+// compare compares the directory with the server's folder. It returns nil if the vault
+// cannot be found.
+func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool) (*comparison, error) {
+	if f.vault == nil {
+		return nil, nil
+	}
+	c := new(comparison)
+	top, found, err := f.vault.FolderAt(ctx, f.folder)
+	if client.IsRefusal(err, http.StatusNotFound) && !f.Delete {
+		f.meter.Print("there is no vault at " + f.vault.URL + " to compare with: all files that the state file does not list are uploaded; give the URL of the vault as --vault-url")
+		return nil, nil
+	}
+	if err == nil && found {
+		c.tree, err = mirror.List(ctx, lister{f.vault}, top.ID, f.Parallel)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the folder %s of the server: %w", f.folder, err)
+	}
+	files := make([]mirror.File, len(f.tree.files))
+	c.paths = make([]string, len(files))
+	for i, file := range f.tree.files {
+		c.paths[i] = serverPath(file.Path)
+		files[i] = f.mirrorFile(file, c.paths[i], inFlight[file])
+	}
+	c.made = f.made()
+	made := func(d mirror.Document) bool {
+		_, ok := c.made[madeAt{d.ID, d.Path}]
+		return ok
+	}
+	all, err := mirror.Plan(ctx, files, c.tree.Documents, made, f.excluded())
+	if err != nil {
+		return nil, err
+	}
+	shared := 0
+	for _, change := range all {
+		switch {
+		case change.Action != mirror.Remove:
+			c.changes = append(c.changes, change)
+		case !f.Delete:
+		case change.Shared && f.Yes: // nobody confirms that it is not the document of the file
+			shared++
+		default:
+			c.removed = append(c.removed, change)
+		}
+	}
+	if shared > 0 {
+		f.meter.Print(fmt.Sprintf("not removed, since another document of the same name has the file: %d; --delete without --yes asks about them", shared))
+	}
+	return c, f.checkRemoval(c)
+}
+
+// lister lists folders of the vault for mirror.List.
+type lister struct{ vault *client.Vault }
+
+func (l lister) Subfolders(ctx context.Context, folder string) (all []mirror.Folder, err error) {
+	list, err := l.vault.Subfolders(ctx, folder)
+	for _, f := range list {
+		all = append(all, mirror.Folder{ID: f.ID, Name: f.Name})
+	}
+	return all, err
+}
+
+func (l lister) Documents(ctx context.Context, folder string) (all []mirror.Document, err error) {
+	list, err := l.vault.Documents(ctx, folder)
+	for _, d := range list {
+		all = append(all, mirror.Document{ID: d.ID, Path: d.Name, SHA256: d.SHA256, Version: d.Version, CreatedAt: d.CreatedAt})
+	}
+	return all, err
+}
+
+// made returns the documents that imports made from files that are missing now.
+func (f *folderImport) made() map[madeAt]string {
+	present := make(map[string]bool, len(f.tree.files))
+	for _, file := range f.tree.files {
+		present[file.Path] = true
+	}
+	made := make(map[madeAt]string)
+	for name, noted := range f.state.done {
+		if noted.Made && !present[name] {
+			made[madeAt{noted.Document, serverPath(name)}] = name
+		}
+	}
+	return made
+}
+
+// serverPath returns the path that the server gives a file, below the folder.
+func serverPath(file string) string {
+	dir, name := path.Split(file)
+	return path.Join(serverFolder(strings.TrimSuffix(dir, "/")), ingest.FileName(name))
+}
+
+// serverFolder returns the path that the server gives a directory, below the folder.
+func serverFolder(dir string) string {
+	if normal, err := naming.Folder(dir); err == nil {
+		return normal
+	}
+	return dir
+}
+
+// mirrorFile describes a file and its record for mirror.Plan.
+func (f *folderImport) mirrorFile(file localFile, at string, inFlight bool) mirror.File {
+	noted := f.state.done[file.Path]
+	same := f.state.finished(file)
+	return mirror.File{
+		Path: at, InFlight: inFlight, Same: same,
+		Noted: mirror.Noted{
+			Document: noted.Document, SHA256: noted.SHA256, Version: noted.Version, Made: noted.Made,
+			Replace: noted.Outcome == outcomeForgotten,
+		},
+		Hash: func(ctx context.Context) (string, error) {
+			if same && noted.SHA256 != "" {
+				return noted.SHA256, nil
+			}
+			return hashFile(ctx, f.tree.path(file))
+		},
+	}
+}
+
+// hashFile returns the SHA-256 of a file.
+func hashFile(ctx context.Context, name string) (string, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	h, block := sha256.New(), make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := in.Read(block)
+		h.Write(block[:n])
+		if err == io.EOF {
+			return hex.EncodeToString(h.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// excluded returns a function that reports whether the document at a path must not be
+// renamed or removed, because no import makes such a document, or because its file may
+// exist in a part of the directory that could not be read.
+func (f *folderImport) excluded() func(at string) bool {
+	var unknown []string
+	add := func(name string) { // of a file or a directory; the server normalizes their names differently
+		unknown = append(unknown, serverPath(name), serverFolder(name))
+	}
+	for _, name := range f.tree.others {
+		add(name)
+	}
+	for _, fault := range f.tree.faults {
+		add(fault.File)
+	}
+	return func(at string) bool {
+		if f.tree.single || !isImportable(at) || strings.HasPrefix(at, ".") || strings.Contains(at, "/.") {
+			return true
+		}
+		return slices.ContainsFunc(unknown, func(name string) bool { return at == name || strings.HasPrefix(at, name+"/") })
+	}
+}

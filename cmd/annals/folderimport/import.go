@@ -1,0 +1,356 @@
+// Package folderimport imports a directory into a folder of a running server, for the
+// command import. A further import brings the folder up to date. The package walks the
+// directory, compares it with the documents in the vault, uploads new and changed files,
+// renames, tags and removes documents, and records each step in a state file, from which
+// an interrupted import continues. It calls the server only through the client package.
+package folderimport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"annals/cmd/annals/client"
+	"annals/cmd/annals/terminal"
+	"annals/commands/naming"
+	"annals/events/fault"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options are the settings of an import.
+type Options struct {
+	Server     string // URL of the core
+	Vault      string // URL of the vault to compare with; if empty, only the state file decides which files to upload
+	Credential client.Credential
+
+	Path     string // of a directory, or of one file
+	Folder   string // of the server; default: the name of the directory
+	Tags     []string
+	Parallel int    // uploads at the same time, from 1 to 16
+	State    string // path of the state file; default: in the user's cache directory
+
+	Replace bool // changed files replace their documents instead of creating new ones
+	Restart bool // ignore the state file, except for which documents an import created
+	Delete  bool // remove documents without a file
+	Yes     bool // without asking
+	Force   bool // even if that leaves no document
+	DryRun  bool // list changes, and make none
+
+	Quiet, JSON bool // print failures only; print the summary as JSON
+	In          io.Reader
+	Out, Err    io.Writer
+
+	Pause    time.Duration // before the first retry of a request; default 500 ms
+	Poll     time.Duration // between the first two polls of a job; default 100 ms
+	Patience time.Duration // maximum wait until search finds imported files; default 10 s
+}
+
+// Run imports the directory and prints a summary. It returns an error if it stopped early
+// or files failed.
+func Run(ctx context.Context, o Options) error {
+	o.Pause, o.Poll, o.Patience = cmp.Or(o.Pause, 500*time.Millisecond), cmp.Or(o.Poll, 100*time.Millisecond), cmp.Or(o.Patience, 10*time.Second)
+	if o.Parallel < 1 || o.Parallel > 16 {
+		return fmt.Errorf("--parallel %d: must be from 1 to 16", o.Parallel)
+	}
+	t, err := walk(o.Path)
+	if err != nil {
+		return err
+	}
+	if o.Delete {
+		if err := o.checkDelete(t); err != nil {
+			return err
+		}
+	}
+	key, err := o.key(t)
+	if err != nil {
+		return err
+	}
+	if o.State == "" {
+		if o.State, err = statePath(key); err != nil {
+			return err
+		}
+	}
+	if o.DryRun && !o.Replace {
+		return o.list(t, key)
+	}
+	return o.run(ctx, t, key)
+}
+
+// key returns the key of this import.
+func (o *Options) key(t tree) (stateKey, error) {
+	key := stateKey{Server: o.Server, Folder: strings.Trim(o.Folder, "/"), Dir: t.dir}
+	if o.Folder == "" {
+		key.Folder = filepath.Base(t.dir)
+	}
+	if key.Folder == "" || key.Folder == string(filepath.Separator) || key.Folder == "." {
+		return key, errors.New("name the folder to import into by --folder")
+	}
+	var err error
+	if key.Folder, err = naming.Folder(key.Folder); err != nil {
+		return key, fmt.Errorf("--folder: %w", err)
+	}
+	return key, nil
+}
+
+// list prints what would be imported, without a server to compare with.
+func (o *Options) list(t tree, key stateKey) error {
+	s := &state{path: o.State, key: key}
+	if err := s.load(o.Restart); err != nil {
+		return err
+	}
+	pending := 0
+	for _, f := range t.files {
+		if !s.finished(f) {
+			pending++
+			fmt.Fprintf(o.Out, "%s -> %s\n", terminal.Printable(f.Path), terminal.Printable(folderOf(key.Folder, f)))
+		}
+	}
+	fmt.Fprintf(o.Out, "%d files to import, %d imported earlier", pending, len(t.files)-pending)
+	if over := t.passed.String(); over != "" {
+		fmt.Fprintf(o.Out, "; passed over: %s", over)
+	}
+	_, err := fmt.Fprintln(o.Out)
+	return err
+}
+
+// run opens the state, imports, and prints the summary.
+func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
+	s, err := o.openState(t, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	asks := o.Delete && !o.Yes && !o.DryRun // a progress bar would overwrite the question
+	m := newMeter(o.Err, len(t.files), o.Quiet || o.DryRun || asks)
+	if over := t.passed.String(); over != "" && !o.Quiet {
+		m.Print("passed over: " + over)
+	}
+	rest := client.Client{
+		URL: o.Server, HTTP: client.NewHTTPClient(2 * o.Parallel), Tries: 30, Pause: o.Pause, Notify: m.Waiting, Credential: o.Credential,
+	}
+	defer rest.HTTP.CloseIdleConnections()
+	f := &folderImport{
+		Options: *o, folder: key.Folder, tree: t, state: s, meter: m, core: &client.Core{Client: rest},
+		summary: Summary{Server: key.Server, Dir: t.dir, Folder: key.Folder, PassedOver: t.passed, State: o.State, DryRun: o.DryRun},
+	}
+	if o.Vault != "" && o.Replace {
+		rest.URL = o.Vault
+		f.vault = &client.Vault{Client: rest}
+	}
+	stopped := f.run(ctx)
+	m.End()
+	if err := f.summary.print(o.Out, o.JSON, o.Quiet); err != nil {
+		return err
+	}
+	switch {
+	case stopped != nil && f.summary.Left > 0:
+		m.Print(fmt.Sprintf("stopped with %d files left: run the same command again to continue", f.summary.Left))
+		return stopped
+	case stopped != nil:
+		return stopped
+	case f.summary.Failed > 0:
+		return fmt.Errorf("%d of %d files failed", f.summary.Failed, f.summary.Files)
+	}
+	return nil
+}
+
+// openState opens the state; a dry run only reads it.
+func (o *Options) openState(t tree, key stateKey) (s *state, err error) {
+	restart := o.Restart && !t.single // the state has the other files of the directory, too
+	if o.DryRun {
+		s = &state{path: o.State, key: key}
+		err = s.load(restart)
+	} else {
+		s, err = openState(o.State, key, restart)
+	}
+	if err == nil && o.Restart && t.single {
+		if err = s.restart(t.files[0].Path); err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}
+	return s, err
+}
+
+// folderImport is one run of an import.
+type folderImport struct {
+	Options
+	folder string // of the server
+	tree   tree
+	state  *state
+	meter  *meter
+	core   *client.Core
+	vault  *client.Vault // nil means that only the state file decides which files to upload
+
+	uploads  chan struct{}  // semaphore with a value for each running upload
+	replaces map[string]int // expected versions of the documents to replace, by path; set before the first upload
+
+	mu      sync.Mutex
+	pending map[string]localFile // files that have not ended, by path
+	summary Summary
+}
+
+// batch holds the files of one upload. If it has a job, they are uploaded already.
+type batch struct {
+	job   string
+	files []localFile
+}
+
+// run imports everything that an earlier run did not. It returns an error if it stopped
+// early; failed files are in the summary.
+func (f *folderImport) run(ctx context.Context) error {
+	if !f.DryRun {
+		if err := f.checkServer(ctx); err != nil {
+			return err
+		}
+	}
+	f.uploads = make(chan struct{}, f.Parallel)
+	f.pending, f.replaces = map[string]localFile{}, map[string]int{}
+	f.summary.Files = len(f.tree.files)
+	for _, fault := range f.tree.faults {
+		f.summary.fail(fault)
+	}
+	batches, c, err := f.plan(ctx)
+	if err != nil || f.DryRun {
+		return err
+	}
+	g, whole := errgroup.WithContext(ctx)
+	g.SetLimit(2 * f.Parallel) // the next batch is uploaded while the server works on one
+	for _, b := range batches {
+		if whole.Err() != nil {
+			break
+		}
+		g.Go(func() error { return f.importBatch(whole, b) })
+	}
+	err = g.Wait()
+	f.summary.Left = len(f.pending)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = f.remove(ctx, c)
+	}
+	return err
+}
+
+// checkServer checks that the server can be reached, and that it is the one that the
+// state belongs to: with a new data folder it would know none of the jobs.
+func (f *folderImport) checkServer(ctx context.Context) error {
+	known, err := f.core.Knows(ctx, f.state.recent)
+	switch {
+	case client.IsRefusal(err, http.StatusUnauthorized), fault.Is(err, fault.Unauthenticated):
+		return err
+	case err != nil:
+		return fmt.Errorf("reach the server: %w", err)
+	case !known && f.state.recent != "":
+		f.meter.Print("the server does not know the earlier import of this folder; starting over")
+		return f.state.reset()
+	}
+	return nil
+}
+
+// plan returns the remaining batches, jobs in flight first. It makes all changes that need
+// no upload.
+func (f *folderImport) plan(ctx context.Context) (batches []batch, c *comparison, err error) {
+	inFlight := map[localFile]bool{}
+	for id, sent := range f.state.jobs {
+		batches = append(batches, batch{id, sent})
+		for _, file := range sent {
+			inFlight[file] = true
+		}
+	}
+	for _, file := range f.tree.files {
+		f.pending[file.Path] = file
+	}
+	if c, err = f.compare(ctx, inFlight); err != nil {
+		return nil, nil, err
+	}
+	var send []localFile
+	if c != nil {
+		send, err = f.makeChanges(ctx, c)
+	} else {
+		send = f.unfinished(inFlight)
+	}
+	if err != nil || f.DryRun {
+		return nil, c, err
+	}
+	for _, files := range cut(send, maxBatchFiles, maxBatchBytes) {
+		batches = append(batches, batch{"", files})
+	}
+	return batches, c, nil
+}
+
+// unfinished returns the files to upload if there is only the state to compare with.
+func (f *folderImport) unfinished(inFlight map[localFile]bool) (send []localFile) {
+	for _, file := range f.tree.files {
+		switch {
+		case f.state.finished(file):
+			f.skip(file)
+		case !inFlight[file]:
+			send = append(send, file)
+			if noted, _ := f.state.noted(file); f.Replace {
+				f.replaces[file.Path] = noted.Version // the server refuses it if the document has a later one
+			}
+			if f.DryRun { // it may be an update, but there is nothing to compare with
+				f.summary.Created++
+				f.propose(PlannedChange{Action: "create", File: file.Path})
+			}
+		}
+	}
+	return send
+}
+
+// skip counts a file that need not be uploaded.
+func (f *folderImport) skip(file localFile) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.pending, file.Path)
+	f.summary.Skipped++
+	f.summary.Unchanged++
+	f.meter.add(1)
+}
+
+// fail notes files that could not be sent.
+func (f *folderImport) fail(reason string, files ...localFile) error {
+	outcomes := make([]outcome, len(files))
+	for i, file := range files {
+		outcomes[i] = outcome{localFile: file, Error: reason}
+	}
+	return f.note("", outcomes...)
+}
+
+// note records outcomes in the state and counts them. Unless job is "", it has ended.
+func (f *folderImport) note(job string, outcomes ...outcome) error {
+	if err := f.state.ended(job, outcomes); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range outcomes {
+		if f.pending[o.Path] != o.localFile {
+			continue // an earlier run sent the file, and it was changed or removed since
+		}
+		delete(f.pending, o.Path)
+		f.summary.count(o)
+		f.meter.add(1)
+	}
+	return nil
+}
+
+func (f *folderImport) stillPending(files []localFile) (pending []localFile) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range files {
+		if f.pending[file.Path] == file {
+			pending = append(pending, file)
+		}
+	}
+	return pending
+}

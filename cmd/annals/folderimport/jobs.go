@@ -1,0 +1,182 @@
+package folderimport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"annals/cmd/annals/client"
+	"annals/events"
+)
+
+const (
+	maxBatchFiles = 100 // in one upload
+	maxBatchBytes = 32 << 20
+	maxPoll       = 2 * time.Second
+	maxResends    = 3 // of a batch whose job the server does not know
+)
+
+// cut cuts a list of files into batches of a bounded size; a larger file goes alone.
+func cut(files []localFile, maxFiles int, maxBytes int64) (all [][]localFile) {
+	start, size := 0, int64(0)
+	for i, f := range files {
+		if i > start && (i-start == maxFiles || size+f.Size > maxBytes) {
+			all = append(all, files[start:i:i])
+			start, size = i, 0
+		}
+		size += f.Size
+	}
+	if start < len(files) {
+		all = append(all, files[start:])
+	}
+	return all
+}
+
+// importBatch uploads a batch, unless it is in flight already, and waits for its job.
+func (f *folderImport) importBatch(ctx context.Context, b batch) error {
+	for range maxResends {
+		if b.job == "" {
+			job, sums, err := f.upload(ctx, b.files)
+			if err != nil {
+				return f.importWithout(ctx, b.files, err)
+			}
+			if err := f.state.sent(job.ID, b.files, sums); err != nil {
+				return err
+			}
+			b.job = job.ID
+		}
+		err := f.await(ctx, b)
+		if !client.IsRefusal(err, http.StatusNotFound) {
+			return err
+		}
+		if err := f.state.ended(b.job, nil); err != nil {
+			return err
+		}
+		b = batch{"", f.stillPending(b.files)}
+		if len(b.files) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the server has lost every job for %s and other files, after %d uploads: look at its log", b.files[0].Path, maxResends)
+}
+
+func (f *folderImport) upload(ctx context.Context, files []localFile) (client.Job, []string, error) {
+	select {
+	case f.uploads <- struct{}{}:
+		defer func() { <-f.uploads }()
+	case <-ctx.Done():
+		return client.Job{}, nil, ctx.Err()
+	}
+	sent := make([]client.File, len(files))
+	for i, file := range files {
+		sent[i] = client.File{
+			Path: f.tree.path(file), Folder: folderOf(f.folder, file), Tags: f.Tags, Replace: f.Replace, Version: f.replaces[file.Path],
+		}
+	}
+	return f.core.Upload(ctx, sent)
+}
+
+// importWithout continues after an upload that failed because of some of its files. It
+// leaves out the file that cannot be read, or uploads halves to find the file that the
+// server refuses.
+func (f *folderImport) importWithout(ctx context.Context, files []localFile, err error) error {
+	var local *client.FileError
+	switch {
+	case errors.As(err, &local):
+		i := slices.IndexFunc(files, func(file localFile) bool { return f.tree.path(file) == local.Path })
+		if i < 0 {
+			return err
+		}
+		rest := slices.Delete(slices.Clone(files), i, i+1)
+		if err := f.fail(reasonOf(local.Err), files[i]); err != nil || len(rest) == 0 {
+			return err
+		}
+		return f.importBatch(ctx, batch{"", rest})
+	case !client.BlamesRequest(err):
+		return err
+	case len(files) > 1 && !(client.IsRefusal(err, http.StatusForbidden) && f.inOneFolder(files)):
+		half := len(files) / 2
+		if err := f.importBatch(ctx, batch{"", files[:half]}); err != nil {
+			return err
+		}
+		return f.importBatch(ctx, batch{"", files[half:]})
+	}
+	var refused *client.Refusal
+	errors.As(err, &refused)
+	return f.fail(refused.Error(), files...)
+}
+
+// inOneFolder reports whether all files have the same folder, so that the server forbids
+// either all or none.
+func (f *folderImport) inOneFolder(files []localFile) bool {
+	return !slices.ContainsFunc(files, func(file localFile) bool { return folderOf(f.folder, file) != folderOf(f.folder, files[0]) })
+}
+
+// await waits for a job and records the outcomes for its files. Once all have ended, it
+// waits until search finds them, but only for Patience, because the search engine may be
+// down. A refusal 404 means that the server does not know the job.
+func (f *folderImport) await(ctx context.Context, b batch) error {
+	shown := 0
+	var ended time.Time // time when all files of the job had ended
+	show := func(n int) {
+		n = min(n, len(f.stillPending(b.files))) // the others are counted already
+		f.meter.add(n - shown)
+		shown = n
+	}
+	for wait := f.Poll; ; wait = min(wait*3/2, maxPoll) {
+		job, err := f.core.Job(ctx, b.job)
+		if err != nil {
+			show(0)
+			return err
+		}
+		if ended.IsZero() && job.Successful+job.Failed >= len(b.files) {
+			ended = time.Now()
+		}
+		if job.Finished() || !ended.IsZero() && time.Since(ended) > f.Patience {
+			show(0)
+			if !job.Finished() {
+				f.meter.Waiting("imported files cannot be found yet: " + job.Message)
+			}
+			return f.noteResults(b, job)
+		}
+		show(min(job.Successful+job.Failed, len(b.files)))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// noteResults records the results of a job that has ended.
+func (f *folderImport) noteResults(b batch, job client.Job) error {
+	if len(job.Results) != len(b.files) {
+		return fmt.Errorf("job %s of %d files has %d results: %s", b.job, len(b.files), len(job.Results), job.Message)
+	}
+	outcomes := make([]outcome, len(b.files))
+	for i, r := range job.Results {
+		outcomes[i] = f.outcomeOf(b.files[i], r)
+		if !r.Success {
+			outcomes[i].Error = cmp.Or(r.Error, "the server gives no reason")
+		}
+	}
+	return f.note(b.job, outcomes...)
+}
+
+func (f *folderImport) outcomeOf(file localFile, r client.FileResult) outcome {
+	before, sum := f.state.noted(file)
+	o := outcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: sum, Tags: f.Tags}
+	o.Made = before.Made && before.Document == r.Document
+	replaced := f.replaces[file.Path]
+	switch {
+	case r.Outcome == events.OutcomeCreated, r.Outcome == "" && !r.Duplicate: // "": by an older server
+		o.Made, o.Version = true, 1
+	case r.Outcome == events.OutcomeUpdated && replaced > 0:
+		o.Version = replaced + 1
+	}
+	return o
+}

@@ -1,0 +1,242 @@
+// Package mirror plans how to bring a folder of the server up to date with local files:
+// which of them are new, changed or renamed, and which documents no longer have a file.
+// It reads no files, makes no requests, and imports no other package of this module.
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// File is a local file.
+type File struct {
+	// Path is the path of its document below the folder: names as the server stores
+	// them, separated by slashes.
+	Path string
+	// Hash returns the SHA-256 of the file, in hex. It is called only if needed.
+	Hash func(context.Context) (string, error)
+	// Noted is the record of an earlier import of the file.
+	Noted Noted
+	// Same is true if the file is unchanged since then.
+	Same bool
+	// InFlight is true if the file is being imported, so it needs no action.
+	InFlight bool
+}
+
+// Noted is the record of an earlier import of a path.
+type Noted struct {
+	// Document is the id of the file's document, "" if unknown.
+	Document string
+	// SHA256 and Version are those of the document then, "" and 0 if unknown.
+	SHA256  string
+	Version int
+	// Made is true if an import created the document, at this path.
+	Made bool
+	// Replace requests to replace the document even if it was changed since.
+	Replace bool
+}
+
+// Document is a document below the folder.
+type Document struct {
+	ID, Path, SHA256 string
+	Version          int
+	CreatedAt        string // sorts by time
+}
+
+// Action is the action for a file or a document.
+type Action int
+
+// The actions.
+const (
+	Create Action = iota // create a document of the file
+	Update               // replace the document by the file
+	Leave                // nothing: the document has the content of the file
+	Keep                 // nothing: the document was changed or renamed since the import, and the file was not
+	Rename               // give the document the file's path: an import created it, it has the same content, and its file is gone
+	Remove               // remove the document, which has no file
+	Fail                 // report Err: the file cannot be imported
+)
+
+// Change is an action for one file or document.
+type Change struct {
+	Action   Action
+	File     int // index, -1 for Remove
+	Document Document
+	// Shared is true if other documents have the same path. For a document to remove, it
+	// is true if the file at the path has another document.
+	Shared bool
+	Err    error
+}
+
+// ErrConflict is returned if both a file and its document were changed.
+var ErrConflict = errors.New("the file and its document on the server were both changed since the last import")
+
+// Plan compares files with documents, and returns the changes: those of files in their
+// order, then removals in the order of paths. If several documents have the same path,
+// it uses the one in the file's record, or else the newest.
+//
+// Only documents for which made returns true are renamed: those that an import created at
+// a path that no longer has a file. Documents for which excluded returns true are neither
+// renamed nor removed; nor are documents in the record of an existing file, even if their
+// path has changed. The error is that of ctx.
+func Plan(ctx context.Context, files []File, documents []Document, made func(Document) bool, excluded func(path string) bool) ([]Change, error) {
+	p := planner{
+		files: files, taken: make(map[string]int), at: make(map[string][]Document), byID: make(map[string]Document),
+		changes: make([]*Change, len(files)),
+	}
+	noted := make(map[string]bool) // documents of existing files
+	for i, f := range files {
+		if _, ok := p.taken[f.Path]; !ok {
+			p.taken[f.Path] = i
+		}
+		noted[f.Noted.Document] = true
+	}
+	documents = slices.Clone(documents)
+	slices.SortFunc(documents, func(a, b Document) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	for _, d := range documents {
+		p.at[d.Path] = append(p.at[d.Path], d)
+		p.byID[d.ID] = d
+	}
+	var movable []Document
+	var removed []Change
+	for _, d := range documents {
+		i, wanted := p.taken[d.Path]
+		switch {
+		case wanted && d.ID != p.of(i).ID:
+			removed = append(removed, Change{Action: Remove, File: -1, Document: d, Shared: true})
+		case !wanted && !noted[d.ID] && !excluded(d.Path):
+			removed = append(removed, Change{Action: Remove, File: -1, Document: d})
+			if made(d) {
+				movable = append(movable, d)
+			}
+		}
+	}
+	for i := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p.changes[i] = p.compare(ctx, i)
+	}
+	renamed, err := p.renames(ctx, movable)
+	if err != nil {
+		return nil, err
+	}
+	var all []Change
+	for _, c := range p.changes {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	removed = slices.DeleteFunc(removed, func(c Change) bool { return renamed[c.Document.ID] })
+	return append(all, removed...), nil
+}
+
+type planner struct {
+	files   []File
+	taken   map[string]int        // the first file at each path
+	at      map[string][]Document // at each path, the newest first
+	byID    map[string]Document
+	changes []*Change // of each file
+}
+
+// of returns the document of a file, among the documents at its path.
+func (p *planner) of(i int) Document {
+	same := p.at[p.files[i].Path]
+	return same[max(0, slices.IndexFunc(same, func(d Document) bool { return d.ID == p.files[i].Noted.Document }))]
+}
+
+// compare returns the change for a file without regard to others, nil if none is needed.
+func (p *planner) compare(ctx context.Context, i int) *Change {
+	f := p.files[i]
+	same := p.at[f.Path]
+	switch {
+	case p.taken[f.Path] != i:
+		return &Change{Action: Fail, File: i, Err: fmt.Errorf("the server would give it the same name as another file, %q: rename one of them", f.Path)}
+	case f.InFlight:
+		return nil
+	}
+	c := &Change{Action: Update, File: i, Shared: len(same) > 1}
+	if len(same) > 0 {
+		c.Document = p.of(i)
+	} else if c.Document = p.moved(f); c.Document.ID == "" {
+		c.Action = Create
+		return c
+	}
+	sum, err := f.Hash(ctx)
+	unchanged := f.Same || sum != "" && sum == f.Noted.SHA256
+	here := len(same) > 0
+	switch {
+	case err != nil:
+		c.Action, c.Err = Fail, err
+	case here && sum == c.Document.SHA256:
+		c.Action = Leave
+	case here && (f.Noted.Document == "" || f.Noted.Replace || f.Noted.isOf(c.Document)):
+		c.Action = Update
+	case unchanged || sum == c.Document.SHA256:
+		c.Action = Keep
+	default:
+		c.Action, c.Err = Fail, ErrConflict
+	}
+	return c
+}
+
+// isOf reports whether a document has the recorded content.
+func (n Noted) isOf(d Document) bool {
+	if n.SHA256 != "" && d.SHA256 != "" {
+		return n.SHA256 == d.SHA256
+	}
+	return n.Document == d.ID && n.Version == d.Version
+}
+
+// moved returns the document that an import created from a file, if it was moved on the
+// server to a path without a file.
+func (p *planner) moved(f File) Document {
+	d := p.byID[f.Noted.Document]
+	if _, taken := p.taken[d.Path]; taken || !f.Noted.Made || f.Noted.Replace {
+		return Document{}
+	}
+	return d
+}
+
+// renames turns the creation of a file into a rename if a movable document has its
+// content, and returns the ids of the documents that it renames.
+func (p *planner) renames(ctx context.Context, movable []Document) (renamed map[string]bool, err error) {
+	byHash := make(map[string][]Document)
+	for _, d := range movable {
+		if d.SHA256 != "" {
+			byHash[d.SHA256] = append(byHash[d.SHA256], d)
+		}
+	}
+	renamed = make(map[string]bool)
+	for _, c := range p.changes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c == nil || c.Action != Create || len(byHash) == 0 {
+			continue
+		}
+		f := p.files[c.File]
+		sum, err := f.Hash(ctx)
+		if err != nil {
+			c.Action, c.Err = Fail, err
+			continue
+		}
+		same := byHash[sum]
+		if len(same) == 0 {
+			continue
+		}
+		// Prefer one of the same name: it was moved rather than renamed.
+		n := max(0, slices.IndexFunc(same, func(d Document) bool { return path.Base(d.Path) == path.Base(f.Path) }))
+		c.Action, c.Document = Rename, same[n]
+		renamed[same[n].ID] = true
+		byHash[sum] = slices.Delete(same, n, n+1)
+	}
+	return renamed, nil
+}

@@ -1,0 +1,297 @@
+package folderimport
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// stateKey identifies the import that a state file belongs to.
+type stateKey struct {
+	Server string `json:"server"`
+	Folder string `json:"folder"`
+	Dir    string `json:"dir"`
+}
+
+// statePath returns the default path of a state file.
+func statePath(k stateKey) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a directory for the state of the import: %w; name a file by --state", err)
+	}
+	sum := sha256.Sum256([]byte(k.Server + "\x00" + k.Folder + "\x00" + k.Dir))
+	return filepath.Join(cache, "annals", "import", hex.EncodeToString(sum[:12])+".jsonl"), nil
+}
+
+// state records the outcome for each file. It is a file to which lines are appended and
+// synced before anything relies on them, so that a killed import continues from there.
+// At worst the last upload was not recorded: it is repeated, and the server recognizes
+// its files.
+type state struct {
+	path string
+	key  stateKey
+	lock *flock.Flock // nil in a dry run, as is out
+
+	mu     sync.Mutex
+	out    *os.File
+	done   map[string]outcome
+	jobs   map[string][]localFile // in flight
+	sums   map[localFile]string   // SHA-256 of files in flight, as they were sent
+	recent string                 // a job that the server should know
+}
+
+// outcome is the outcome for a file.
+type outcome struct {
+	localFile
+	Document  string   `json:"document,omitempty"`
+	Duplicate bool     `json:"duplicate,omitempty"`
+	Error     string   `json:"error,omitempty"`
+	Outcome   string   `json:"outcome,omitempty"`
+	SHA256    string   `json:"sha256,omitempty"`  // of the document's content then; "" if it is not known
+	Version   int      `json:"version,omitempty"` // of the document then; 0 if it is not known
+	Tags      []string `json:"tags,omitempty"`    // that imports added to the document
+	Made      bool     `json:"made,omitempty"`    // an import created the document
+}
+
+// Outcomes besides those that the server reports.
+const (
+	outcomeRenamed   = "renamed"   // the document got the path of this file
+	outcomeMoved     = "moved"     // the document has another path: forget this one
+	outcomeForgotten = "forgotten" // by --restart: only the document that an import made is kept
+)
+
+// stateLine is one line of the file; it has one of Import, Sent and Done.
+type stateLine struct {
+	Import *stateKey   `json:"import,omitempty"`
+	Job    string      `json:"job,omitempty"` // with Sent: now in flight; with Done: ended
+	Sent   []localFile `json:"sent,omitempty"`
+	Sums   []string    `json:"sums,omitempty"` // of what was sent
+	Done   []outcome   `json:"done,omitempty"`
+}
+
+// openState reads the state of an import and locks it for this process. If restart is
+// set, only the documents that imports made are kept.
+func openState(path string, key stateKey, restart bool) (*state, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the state file: %w", err)
+	}
+	s := &state{path: path, key: key, lock: flock.New(path + ".lock")}
+	if locked, err := s.lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("lock the state file %s: %w", path, err)
+	} else if !locked {
+		return nil, fmt.Errorf("another import of this folder is running (it has locked %s)", path)
+	}
+	err := s.load(restart)
+	if err == nil {
+		err = s.rewrite()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.lock.Unlock())
+	}
+	return s, nil
+}
+
+// close releases the lock. It does nothing after a dry run.
+func (s *state) close() error {
+	if s.lock == nil {
+		return nil
+	}
+	return errors.Join(s.out.Close(), s.lock.Unlock())
+}
+
+// reset drops all records.
+func (s *state) reset() error {
+	s.clear()
+	return errors.Join(s.out.Close(), s.rewrite())
+}
+
+func (s *state) clear() {
+	s.done, s.jobs, s.sums, s.recent = map[string]outcome{}, map[string][]localFile{}, map[localFile]string{}, ""
+}
+
+// load reads the file if it exists. If restart is set it ignores unreadable content.
+func (s *state) load(restart bool) error {
+	err := s.read()
+	if !restart {
+		return err
+	}
+	before := s.done
+	s.clear()
+	if err != nil {
+		return nil
+	}
+	for path, o := range before {
+		if o.Made {
+			s.done[path] = o.forgotten()
+		}
+	}
+	return nil
+}
+
+// forgotten returns the part of an outcome that --restart keeps.
+func (o outcome) forgotten() outcome {
+	return outcome{localFile: localFile{Path: o.Path}, Document: o.Document, Made: o.Made, Outcome: outcomeForgotten, Error: "forgotten by --restart"}
+}
+
+func (s *state) read() error {
+	s.clear()
+	f, err := os.Open(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the state of the import: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		text, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return nil // the last line is incomplete: its write was interrupted
+		}
+		if err != nil {
+			return fmt.Errorf("read the state of the import: %w", err)
+		}
+		var l stateLine
+		if err := json.Unmarshal(text, &l); err != nil || n == 1 && l.Import == nil {
+			return fmt.Errorf("%s is not the state file of an import (line %d is invalid): name another file by --state, or pass --restart", s.path, n)
+		}
+		if l.Import != nil && *l.Import != s.key {
+			return fmt.Errorf("%s is the state of the import of %s into %s at %s: name another file by --state, or pass --restart",
+				s.path, l.Import.Dir, l.Import.Folder, l.Import.Server)
+		}
+		s.apply(l)
+	}
+}
+
+func (s *state) apply(l stateLine) {
+	if l.Job != "" {
+		s.recent = l.Job
+		delete(s.jobs, l.Job)
+	}
+	if l.Sent != nil {
+		s.jobs[l.Job] = l.Sent
+	}
+	for i, sum := range l.Sums[:min(len(l.Sums), len(l.Sent))] {
+		s.sums[l.Sent[i]] = sum
+	}
+	for _, o := range l.Done {
+		switch before, ok := s.done[o.Path]; {
+		case o.Outcome == outcomeMoved:
+			delete(s.done, o.Path)
+		case o.Error != "" && ok && o.Outcome != outcomeForgotten: // a failure changes nothing about the document
+			before.localFile, before.Error = o.localFile, o.Error
+			s.done[o.Path] = before
+		default:
+			s.done[o.Path] = o
+		}
+		delete(s.sums, o.localFile)
+	}
+}
+
+// rewrite atomically replaces the file by one without outdated lines, and opens it for
+// appending.
+func (s *state) rewrite() (err error) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	err = lines.Encode(stateLine{Import: &s.key})
+	byPath := func(a, b outcome) int { return cmp.Compare(a.Path, b.Path) }
+	for chunk := range slices.Chunk(slices.SortedFunc(maps.Values(s.done), byPath), 100) {
+		err = errors.Join(err, lines.Encode(stateLine{Job: s.recent, Done: chunk}))
+	}
+	for id, sent := range s.jobs {
+		sums := make([]string, len(sent))
+		for i, f := range sent {
+			sums[i] = s.sums[f]
+		}
+		err = errors.Join(err, lines.Encode(stateLine{Job: id, Sent: sent, Sums: sums}))
+	}
+	if err != nil {
+		return fmt.Errorf("encode the state of the import: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+".*")
+	if err != nil {
+		return fmt.Errorf("write the state of the import: %w", err)
+	}
+	_, err = f.Write(text.Bytes())
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), s.path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the state of the import: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
+	}
+	s.out = f
+	return nil
+}
+
+// sent records that files are in flight in a job, and the SHA-256 of each.
+func (s *state) sent(job string, files []localFile, sums []string) error {
+	return s.append(stateLine{Job: job, Sent: files, Sums: sums})
+}
+
+// ended records the outcomes for files: for all files of a job, unless job is "".
+func (s *state) ended(job string, outcomes []outcome) error {
+	return s.append(stateLine{Job: job, Done: outcomes})
+}
+
+// noted returns the record of a file, and its SHA-256 as it was sent.
+func (s *state) noted(f localFile) (o outcome, sent string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done[f.Path], s.sums[f]
+}
+
+// finished reports whether a file was imported and is unchanged since.
+func (s *state) finished(f localFile) bool {
+	o, ok := s.done[f.Path]
+	return ok && o.Error == "" && o.localFile == f
+}
+
+// restart drops the record of one file; in a dry run only in memory.
+func (s *state) restart(name string) error {
+	o, ok := s.done[name]
+	if !ok {
+		return nil
+	}
+	l := stateLine{Done: []outcome{o.forgotten()}}
+	if s.out == nil {
+		s.apply(l)
+		return nil
+	}
+	return s.append(l)
+}
+
+func (s *state) append(l stateLine) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("encode the state of the import: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = s.out.Write(append(text, '\n'))
+	if err == nil {
+		err = s.out.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("write the state of the import: %w", err)
+	}
+	s.apply(l)
+	return nil
+}

@@ -1,0 +1,133 @@
+package folderimport
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"annals/cmd/annals/terminal"
+	"annals/events"
+)
+
+// Summary is the result of an import, as printed if JSON is set.
+type Summary struct {
+	Server     string          `json:"server"`
+	Dir        string          `json:"dir"`
+	Folder     string          `json:"folder"`
+	Files      int             `json:"files"`
+	Imported   int             `json:"imported"`
+	Duplicates int             `json:"duplicates"`
+	Skipped    int             `json:"skipped"` // not uploaded, since the server has them
+	Created    int             `json:"created"`
+	Updated    int             `json:"updated"`
+	Unchanged  int             `json:"unchanged"` // uploaded or not
+	Kept       int             `json:"kept"`      // documents that were changed on the server, while their files were not
+	Renamed    int             `json:"renamed"`
+	Removed    int             `json:"removed"`
+	Failed     int             `json:"failed"`
+	Left       int             `json:"left"` // not zero only if the import stopped early
+	PassedOver PassedOver      `json:"passed_over"`
+	Failures   []Failure       `json:"failures"`
+	State      string          `json:"state"`
+	DryRun     bool            `json:"dry_run,omitempty"` // the numbers are those of Changes, which were not made
+	Changes    []PlannedChange `json:"changes,omitempty"`
+}
+
+// Failure is a file that was not imported, or a document that was not removed.
+type Failure struct {
+	File   string `json:"file"`
+	Reason string `json:"reason"`
+}
+
+// PlannedChange is a change that an import would make.
+type PlannedChange struct {
+	Action   string `json:"action"` // create, update, tag, rename, remove or keep
+	File     string `json:"file,omitempty"`
+	Document string `json:"document,omitempty"` // its path on the server, if it has no file or is renamed
+	Note     string `json:"note,omitempty"`
+}
+
+// String returns the line that is printed for the change.
+func (p PlannedChange) String() string {
+	switch {
+	case p.Note != "":
+		return fmt.Sprintf("%-6s  %s (%s)", p.Action, terminal.Printable(p.Document), terminal.Printable(p.Note))
+	case p.File == "":
+		return fmt.Sprintf("%-6s  %s", p.Action, terminal.Printable(p.Document))
+	case p.Document != "":
+		return fmt.Sprintf("%-6s  %s -> %s", p.Action, terminal.Printable(p.Document), terminal.Printable(p.File))
+	}
+	return fmt.Sprintf("%-6s  %s", p.Action, terminal.Printable(p.File))
+}
+
+func (s *Summary) count(o outcome) {
+	switch {
+	case o.Error != "":
+		s.fail(Failure{o.Path, o.Error})
+		return
+	case o.Outcome == outcomeRenamed:
+		s.Renamed++
+		return
+	case o.Duplicate:
+		s.Duplicates++
+	default:
+		s.Imported++
+	}
+	switch {
+	case o.Outcome == events.OutcomeUpdated:
+		s.Updated++
+	case o.Outcome == events.OutcomeUnchanged, o.Outcome == "" && o.Duplicate: // "": by an older server
+		s.Unchanged++
+	default:
+		s.Created++
+	}
+}
+
+func (s *Summary) fail(f Failure) {
+	s.Failed++
+	s.Failures = append(s.Failures, f)
+}
+
+func (s *Summary) print(out io.Writer, asJSON, quiet bool) error {
+	slices.SortFunc(s.Failures, func(a, b Failure) int { return cmp.Compare(a.File, b.File) })
+	if asJSON {
+		if s.Failures == nil {
+			s.Failures = []Failure{}
+		}
+		text, err := json.MarshalIndent(s, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(append(text, '\n'))
+		return err
+	}
+	if !quiet {
+		would := ""
+		if s.DryRun {
+			for _, c := range s.Changes {
+				fmt.Fprintln(out, c)
+			}
+			would = "would be "
+		}
+		fmt.Fprintf(out, "into %s: %s%d created, %d updated, %d unchanged, %d renamed, %d removed, %d failed", terminal.Printable(s.Folder), would, s.Created, s.Updated, s.Unchanged, s.Renamed, s.Removed, s.Failed)
+		if s.Kept > 0 {
+			fmt.Fprintf(out, ", %d kept that were changed on the server", s.Kept)
+		}
+		if s.Left > 0 {
+			fmt.Fprintf(out, ", %d left", s.Left)
+		}
+		fmt.Fprintln(out)
+	}
+	if len(s.Failures) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nFILE\tREASON")
+	for _, f := range s.Failures {
+		fmt.Fprintf(table, "%s\t%s\n", terminal.Printable(f.File), terminal.Printable(f.Reason))
+	}
+	return table.Flush()
+}

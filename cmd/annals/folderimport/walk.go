@@ -1,0 +1,146 @@
+package folderimport
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"annals/commands/importer/extract"
+)
+
+// localFile is a file to import, as it was when the directory was walked.
+type localFile struct {
+	Path    string `json:"path"` // below the directory, with slashes
+	Size    int64  `json:"size"`
+	ModTime int64  `json:"mtime"` // nanoseconds since 1970
+}
+
+// tree holds the files to import.
+type tree struct {
+	dir    string // absolute; for a single file its directory
+	files  []localFile
+	passed PassedOver
+	faults []Failure // directories that could not be listed
+	others []string  // paths of links and special files
+	single bool      // a file was named, not a directory
+}
+
+// path returns the path of a file on this machine.
+func (t *tree) path(f localFile) string { return filepath.Join(t.dir, filepath.FromSlash(f.Path)) }
+
+// PassedOver counts the files that are not imported, by reason.
+type PassedOver struct {
+	Hidden  int `json:"hidden"`
+	Links   int `json:"links"`
+	Special int `json:"special"`
+	Other   int `json:"other_types"`
+}
+
+func (p PassedOver) String() string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{p.Hidden, "hidden"}, {p.Links, "links"}, {p.Special, "no regular files"}, {p.Other, "of other types"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// walk lists the files of a directory, or a single file.
+func walk(name string) (tree, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return tree{}, err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return tree{}, fmt.Errorf("list what to import: %w", err)
+	}
+	if info.IsDir() {
+		// A link that the user named is followed; links below it are not.
+		if abs, err = filepath.EvalSymlinks(abs); err != nil {
+			return tree{}, fmt.Errorf("list what to import: %w", err)
+		}
+		t := tree{dir: abs}
+		err = filepath.WalkDir(abs, t.visit)
+		return t, err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return tree{}, fmt.Errorf("%s is neither a folder nor a regular file", name)
+	case !isImportable(abs):
+		return tree{}, fmt.Errorf("%s cannot be imported; files of these types can: %s", name, strings.Join(extract.Extensions(), " "))
+	}
+	return tree{dir: filepath.Dir(abs), single: true, files: []localFile{describe(filepath.Base(abs), info)}}, nil
+}
+
+func (t *tree) visit(name string, e fs.DirEntry, err error) error {
+	if name == t.dir {
+		return err
+	}
+	rel, errRel := filepath.Rel(t.dir, name)
+	if errRel != nil {
+		return errRel
+	}
+	rel = filepath.ToSlash(rel)
+	if err != nil {
+		t.faults = append(t.faults, Failure{rel, reasonOf(err)})
+		return nil
+	}
+	switch {
+	case strings.HasPrefix(e.Name(), "."):
+		t.passed.Hidden++
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+	case e.IsDir():
+	case e.Type()&fs.ModeSymlink != 0:
+		t.passed.Links++
+		t.others = append(t.others, rel)
+	case !e.Type().IsRegular():
+		t.passed.Special++
+		t.others = append(t.others, rel)
+	case !isImportable(name):
+		t.passed.Other++
+	default:
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed since it was listed
+		}
+		if err != nil {
+			t.faults = append(t.faults, Failure{rel, reasonOf(err)})
+			return nil
+		}
+		t.files = append(t.files, describe(rel, info))
+	}
+	return nil
+}
+
+func describe(rel string, info fs.FileInfo) localFile {
+	return localFile{rel, info.Size(), info.ModTime().UnixNano()}
+}
+
+func isImportable(name string) bool {
+	_, known := extract.Supported(name)
+	return known
+}
+
+// folderOf returns the folder of the server into which a file is imported.
+func folderOf(top string, f localFile) string { return path.Join(top, path.Dir(f.Path)) }
+
+// reasonOf returns an error's text without the path of the file, which is printed next to
+// it.
+func reasonOf(err error) string {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Op + ": " + e.Err.Error()
+	}
+	return err.Error()
+}

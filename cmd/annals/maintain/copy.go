@@ -1,0 +1,88 @@
+package maintain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"annals/cmd/annals/engine"
+	"annals/cmd/annals/terminal"
+	"annals/events"
+	"annals/events/copylog"
+	"annals/events/eventstoredb"
+)
+
+// Copy copies a log into another and compares the two.
+type Copy struct {
+	Data     string // folder of the log that is copied if From is empty
+	From, To string // URLs
+	Follow   bool   // continue with new events until the context ends
+	JSON     bool   // print the result as JSON
+
+	Out, Messages io.Writer
+	progress      terminal.Steps
+}
+
+// Run prints the digests of both logs. It succeeds only if both were read to the
+// end and are equal.
+func (c *Copy) Run(ctx context.Context) (err error) {
+	c.progress = terminal.Steps{Out: c.Messages}
+	defer c.progress.End()
+	switch c.To {
+	case "":
+		return errors.New("--to must name the log to copy to")
+	case c.From:
+		return errors.New("--from and --to name the same log")
+	}
+	if eventstoredb.Knows(c.From) && eventstoredb.Knows(c.To) && eventstoredb.Overlap(c.From, c.To) {
+		return errors.New("--from and --to name logs of one cluster, and one prefix is the beginning of the other: " +
+			"the copied events would become part of the source; give another prefix")
+	}
+	begun := time.Now()
+	source, err := engine.OpenLog(ctx, "from", c.From, c.Data, engine.MustExist)
+	if err != nil {
+		return fmt.Errorf("the source: %w", err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	target, err := engine.OpenLog(ctx, "to", c.To, c.Data, engine.MayCreate)
+	if err != nil {
+		return fmt.Errorf("the target: %w", err)
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+
+	job := &copylog.Copy{From: source, To: target, Progress: c.progress.Set}
+	r, err := job.Run(ctx)
+	if err == nil && c.Follow {
+		c.progress.End()
+		fmt.Fprintf(c.Messages, "the target holds the %d events of the source, and follows; interrupt to end\n", r.To.Events)
+		r, err = job.Follow(ctx)
+	}
+	c.progress.End()
+	if err != nil {
+		return err
+	}
+	return c.print(r, time.Since(begun))
+}
+
+// print prints the number of events and the digest of both logs.
+func (c *Copy) print(r copylog.Result, took time.Duration) error {
+	if c.JSON {
+		return json.NewEncoder(c.Out).Encode(struct {
+			From     events.Digest `json:"from"`
+			To       events.Digest `json:"to"`
+			Appended int64         `json:"appended"`
+			Seconds  float64       `json:"seconds"`
+		}{r.From, r.To, r.Appended, took.Seconds()})
+	}
+	for _, side := range []struct {
+		name string
+		events.Digest
+	}{{"from", r.From}, {"to", r.To}} {
+		fmt.Fprintf(c.Out, "%-5s sha256 %s of %d events\n", side.name, side.SHA256, side.Events)
+	}
+	_, err := fmt.Fprintf(c.Out, "equal; %d events appended, in %s\n", r.Appended, took.Round(time.Millisecond))
+	return err
+}

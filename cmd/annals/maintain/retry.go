@@ -1,0 +1,64 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// retryAll rebuilds the read models that have parked events, and prints the events that
+// stay parked. It returns an error if any stay parked or a read model cannot be opened; it
+// rebuilds the others anyway.
+func (o *Overview) retryAll(ctx context.Context) error {
+	parked := false
+	var failed error
+	for _, name := range o.Names {
+		page, _, err := o.Options.Parked(ctx, name, o.Stream, 0, 1)
+		if err == nil && len(page) > 0 {
+			parked = true
+			err = o.retryOne(ctx, name)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		failed = errors.Join(failed, err)
+	}
+	if !parked {
+		if failed == nil {
+			_, failed = fmt.Fprintln(o.messages(), "nothing is parked")
+		}
+		return failed
+	}
+	now, err := o.look(ctx)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	left, err := o.showParked(ctx, now.states)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("events that are still parked: %d", left)
+	}
+	return errors.Join(failed, err)
+}
+
+// messages returns the writer for output that is not for programs.
+func (o *Overview) messages() io.Writer {
+	if o.JSON {
+		return o.Messages
+	}
+	return o.Out
+}
+
+// retryOne rebuilds a read model if that may apply parked events.
+func (o *Overview) retryOne(ctx context.Context, name string) error {
+	can, err := o.Options.CanRetry(ctx, name, o.Stream)
+	if err != nil {
+		return err
+	}
+	if !can {
+		_, err = fmt.Fprintf(o.messages(), "%s: this version of Annals cannot read the parked events either\n", name)
+		return err
+	}
+	again := Rebuild{Beside: o.Beside, restart: true, Out: o.messages(), Messages: o.Messages}
+	return again.one(ctx, name, again.activate)
+}

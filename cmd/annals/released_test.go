@@ -1,0 +1,159 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// releasedCall is a request with the reply of the version that made the data.
+type releasedCall struct {
+	User, Method, Path string
+	Body, Reply        any
+	Status             int
+}
+
+// TestServesReleasedData checks that a data folder and a backup of each earlier
+// version, named by its commit in testdata/released, are served with the same
+// replies as then.
+func TestServesReleasedData(t *testing.T) {
+	archives, err := filepath.Glob("testdata/released/*.tar.gz")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no released data: %v", err)
+	}
+	for _, archive := range archives {
+		version := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
+		t.Run(version+"/data folder", func(t *testing.T) {
+			dir := t.TempDir()
+			calls := unpackReleased(t, archive, dir)
+			wantReleasedReplies(t, dir, calls)
+		})
+		t.Run(version+"/backup", func(t *testing.T) {
+			dir, restored := t.TempDir(), t.TempDir()
+			calls := unpackReleased(t, archive, dir)
+			data := filepath.Join(restored, "annals-data")
+			if err := run(t.Context(), []string{"restore", filepath.Join(dir, "backup"), "--data", data}, strings.NewReader(""), io.Discard, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			wantReleasedReplies(t, restored, calls)
+		})
+	}
+}
+
+// unpackReleased writes the data folder to dir/annals-data and the backup to
+// dir/backup, and returns the recorded calls.
+func unpackReleased(t *testing.T, archive, dir string) (calls []releasedCall) {
+	t.Helper()
+	packed, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for files := tar.NewReader(plain); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			if len(calls) == 0 {
+				t.Fatalf("%s has no recorded calls", archive)
+			}
+			return calls
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Name == "replies.json" {
+			if err := json.NewDecoder(files).Decode(&calls); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		path := filepath.Join(dir, strings.Replace(header.Name, "data/", "annals-data/", 1))
+		content, err := io.ReadAll(files)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(path, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantReleasedReplies(t *testing.T, dir string, calls []releasedCall) {
+	t.Helper()
+	server, err := startServer(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.end(os.Kill) })
+	if err := server.awaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data, tokens := filepath.Join(dir, "annals-data"), map[string]string{}
+	for _, c := range calls {
+		if tokens[c.User] == "" {
+			if tokens[c.User], err = issueToken(data, c.User); err != nil {
+				t.Fatal(err)
+			}
+		}
+		body := ""
+		if c.Body != nil {
+			encoded, err := json.Marshal(c.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = string(encoded)
+		}
+		status, reply, err := server.request(tokens[c.User], c.Method, c.Path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := comparable(c.Path, bytes.ReplaceAll(reply, []byte(server.base), nil)); status != c.Status || !reflect.DeepEqual(got, c.Reply) {
+			t.Errorf("%s %s %s %s: %d %v, want %d %v", c.User, c.Method, c.Path, body, status, got, c.Status, c.Reply)
+		}
+	}
+	if out, err := verified(t, data); err != nil {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+}
+
+// comparable reduces a reply to what every version has to return: scores,
+// order and confidence may change with the ranking.
+func comparable(path string, reply []byte) any {
+	var value map[string]any
+	switch err := json.Unmarshal(reply, &value); {
+	case path == "/core/search":
+		found := []any{}
+		sources, _ := value["sources"].([]any)
+		for _, source := range sources {
+			s, _ := source.(map[string]any)
+			found = append(found, []any{s["doc_id"], s["text"]})
+		}
+		slices.SortFunc(found, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return map[string]any{"found": found}
+	case path == "/core/ask":
+		return map[string]any{"answer": value["answer"]}
+	case err == nil:
+		return value
+	}
+	var list []any
+	if json.Unmarshal(reply, &list) == nil {
+		return list
+	}
+	return map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(reply))}
+}

@@ -1,0 +1,148 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strings"
+	"time"
+
+	"annals/cmd/annals/engine"
+	"annals/cmd/usage"
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/http/signin"
+	"annals/projections/searchindex"
+	"annals/queries/accesslog"
+)
+
+// Config holds the settings of a service: the flags of serve, whose help describes them.
+type Config struct {
+	engine.URLs
+
+	Listen, MetricsListen, ProfilesListen string // addresses; "" means not served
+
+	// The URLs at which clients reach the parts; empty ones follow Listen.
+	CoreURL, VaultURL, MCPURL, IssuerURL string
+
+	MCPPrefix, MCPScheme string
+	MCPIngestRoots       []string
+	MCPAllowDelete       bool
+
+	Audience          string
+	Issuers           []string
+	Admins            []string
+	AdminPasswordFile string
+	RequireFactor     bool
+	RotateKeys        time.Duration
+	Proxies, Origins  []string
+	Sharing           Sharing
+
+	Workers, SearchLimit, Files int
+	FileBytes, UploadBytes      int64
+	Extract                     extract.Limits
+	FileTimeout, Stall          time.Duration
+	Drain                       time.Duration // DefaultDrain chooses by the engines
+	Quota                       usage.Settings
+	Searches                    int // maximum concurrent searches of one user
+
+	AuditReads      accesslog.Reads
+	AccessRetention time.Duration
+	AccessBytes     int64
+	AccessLog       bool // log each request at level info
+
+	Version string // of the program
+	Program string // command that starts the program
+	Reader  string // its subcommand that reads files
+}
+
+// DefaultDrain means that no time for draining was set.
+const DefaultDrain = time.Duration(math.MinInt64)
+
+// Check returns an error that names the first setting that is invalid.
+func (c *Config) Check() error {
+	if c.Data == "" {
+		return errors.New("--data must not be empty: give a folder")
+	}
+	for _, s := range []struct {
+		flag        string
+		value       int64
+		least, most int64
+	}{
+		{"workers", int64(c.Workers), 1, 1024},
+		{"quota-searches", int64(c.Searches), 1, 1024},
+		{"search-limit", int64(c.SearchLimit), 1, searchindex.MaxLimit / 2},
+		{"max-files", int64(c.Files), 1, 1_000_000},
+		{"max-file-bytes", c.FileBytes, 1, math.MaxInt64},
+		{"max-upload-bytes", c.UploadBytes, 1, math.MaxInt64},
+		{"max-pages", int64(c.Extract.Pages), 1, math.MaxInt32},
+		{"max-text-bytes", c.Extract.TextBytes, 1, math.MaxInt64},
+	} {
+		if s.value < s.least || s.value > s.most {
+			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.least, s.most)
+		}
+	}
+	if c.Extract.Memory < pdfium.LeastMemory {
+		return fmt.Errorf("--extract-memory is %d: a process that reads files needs at least %d (%d MiB) for long PDFs; leave the flag out for %d MiB",
+			c.Extract.Memory, pdfium.LeastMemory, pdfium.LeastMemory>>20, pdfium.DefaultMemory>>20)
+	}
+	if _, err := c.Sharing.Rules(); err != nil {
+		return err
+	}
+	if _, err := c.Quota.Principals(); err != nil {
+		return err
+	}
+	if err := c.URLs.Check(); err != nil {
+		return err
+	}
+	if _, err := parseProxies(c.Proxies); err != nil {
+		return err
+	}
+	for _, text := range c.Issuers {
+		if _, err := parseIssuer(text); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.Admins {
+		if err := checkAdmin(text); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.Origins {
+		if err := checkOrigin(text); err != nil {
+			return err
+		}
+	}
+	if strings.TrimSpace(c.Audience) == "" {
+		return fmt.Errorf("--audience must not be empty: leave the flag out to use %s", signin.DefaultAudience)
+	}
+	for flag, address := range map[string]string{"listen": c.Listen, "metrics-listen": c.MetricsListen, "pprof": c.ProfilesListen} {
+		if _, err := net.ResolveTCPAddr("tcp", address); err != nil && address != "" {
+			return fmt.Errorf("--%s %s: %w", flag, address, err)
+		}
+	}
+	for flag, d := range map[string]time.Duration{"extract-time": c.Extract.Time, "file-timeout": c.FileTimeout, "stall": c.Stall} {
+		if d < time.Second {
+			return fmt.Errorf("--%s must be at least 1s", flag)
+		}
+	}
+	if c.RotateKeys != 0 && c.RotateKeys < 24*time.Hour {
+		return errors.New("--rotate-keys must be at least 24h, or 0 for never")
+	}
+	if c.Drain < 0 && c.Drain != DefaultDrain {
+		return errors.New("--drain must not be negative: give 0 for none")
+	}
+	return nil
+}
+
+// drainTime returns how long to keep serving after a stop signal.
+func (c *Config) drainTime() time.Duration {
+	switch {
+	case c.Drain >= 0:
+		return c.Drain
+	case engine.InDatabase(c.ReadModels):
+		return 5 * time.Second
+	}
+	return 0
+}

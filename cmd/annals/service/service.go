@@ -1,0 +1,393 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"annals/cmd/annals/engine"
+	"annals/cmd/usage"
+	"annals/commands"
+	"annals/commands/importer"
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/reader"
+	"annals/commands/importer/summarise"
+	"annals/commands/importer/turns"
+	"annals/commands/quota"
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/originals"
+	httpd "annals/http"
+	"annals/http/mcp"
+	"annals/http/metrics"
+	"annals/http/ratelimit"
+	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/projections"
+	"annals/projections/control"
+	"annals/projections/generation"
+	"annals/projections/importqueue"
+	"annals/queries"
+	"annals/queries/accesslog"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// service holds all parts of a running server, in the order in which they are opened.
+// They are closed in reverse order.
+type service struct {
+	config *Config
+	urls   addresses
+	logger *slog.Logger
+
+	listener   net.Listener
+	metrics    *metrics.Metrics
+	metricsAt  net.Listener // nil means served by listener
+	profilesAt net.Listener // nil means not served
+	quota      *quota.Ledger
+	changes    *quota.Changes
+	reads      *ratelimit.Limiter
+	log        *events.Log
+	control    *control.Store
+	node       string         // name of this process among the nodes
+	filing     commands.Gate  // nil unless nodes share the log
+	committing originals.Gate // for originals; nil unless nodes share them
+	originals  originals.Store
+	models     *projections.Set
+	queue      *importqueue.Queue
+	reader     extract.Reader
+	accounts   *accounts.Store
+	verifier   *signin.Verifier
+	access     *accesslog.Log
+	address    func(*http.Request) string // of a request's client
+	queries    *queries.Queries
+	importer   *importer.Importer
+	server     *httpd.Server
+
+	adminMade bool   // this start created the user admin
+	password  string // of that user
+	closers   []func() error
+}
+
+// The time for which a gate stays open for a node that passed it. It is longer than the
+// guarded operation usually takes, but short enough to wait for when a folder is deleted
+// or originals are swept. It must be the same in all versions.
+const (
+	FilingGateOpen    = 100 * time.Millisecond // an append
+	OriginalsGateOpen = 500 * time.Millisecond // putting an object
+)
+
+// giveBackAfter is the time for which a claimed file waits for a free worker before the
+// node releases the claim for other nodes.
+const giveBackAfter = 5 * time.Second
+
+func openService(ctx context.Context, c *Config, urls addresses, logger *slog.Logger) (_ *service, err error) {
+	s := &service{config: c, urls: urls, logger: logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openAccess, s.openSignIn, s.openQuotas, s.openImporter} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.openServer(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
+
+// openMetrics creates the metrics, which measure the other parts.
+func (s *service) openMetrics(context.Context) error {
+	s.metrics = metrics.New(s.config.Version, s.logger)
+	return nil
+}
+
+// listen binds every address that is not bound yet.
+func (s *service) listen(ctx context.Context) error {
+	for _, l := range []struct {
+		to            *net.Listener
+		flag, address string
+	}{
+		{&s.listener, "listen", s.config.Listen},
+		{&s.metricsAt, "metrics-listen", s.config.MetricsListen},
+		{&s.profilesAt, "pprof", s.config.ProfilesListen},
+	} {
+		if *l.to != nil || l.address == "" {
+			continue
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
+		if err != nil {
+			return fmt.Errorf("--%s %s: %w", l.flag, l.address, err)
+		}
+		s.closing(func() error { return closeListener(listener) })
+		*l.to = listener
+	}
+	return nil
+}
+
+// closeListener closes a listener unless its server has.
+func closeListener(l net.Listener) error {
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// openStores opens the log, the originals, and the read models.
+func (s *service) openStores(ctx context.Context) error {
+	driver, err := engine.OpenLog(ctx, engine.LogFlag, s.config.Log, s.config.Data, engine.MayCreate)
+	if err != nil {
+		return err
+	}
+	s.log = events.NewLog(s.metrics.Driver(driver))
+	s.closing(s.log.Close)
+	stores, err := s.config.Models()
+	if err != nil {
+		return err
+	}
+	options, closeControls, err := stores.OpenControl(ctx, s.config.Data, generation.Options{Log: s.log, Logger: s.logger})
+	if err != nil && stores.Database() != nil {
+		return fmt.Errorf("--read-models: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	s.closing(closeControls)
+	s.control, s.node = options.Control, stores.NewNode()
+	if err := s.control.ReleaseAll(ctx, s.node); err != nil {
+		return fmt.Errorf("release the claims of the previous process: %w", err)
+	}
+	if stores.Database() != nil {
+		s.closing(s.release)
+		s.filing, s.committing = s.control.Gate("filing", FilingGateOpen), s.control.Gate("originals", OriginalsGateOpen)
+	}
+	if s.originals, err = s.config.OpenOriginals(ctx, s.committing); err != nil {
+		return err
+	}
+	models, unlock, err := stores.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	s.models = models
+	s.closing(unlock)
+	s.closing(s.models.Close)
+	head, err := s.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	s.queries = queries.New(s.models, queries.Options{SearchLimit: s.config.SearchLimit, Start: head})
+	s.metrics.Follow(s.queries, s.config.Folders())
+	return nil
+}
+
+// openAccess opens the access log. It is called before anything is recorded, and
+// after the read models are open.
+func (s *service) openAccess(ctx context.Context) (err error) {
+	s.access, err = s.config.OpenAccessLog(ctx, accesslog.Options{
+		Reads: s.config.AuditReads, Retention: s.config.AccessRetention, Bytes: s.config.AccessBytes,
+		Find: s.queries.Find, Granted: s.queries.Granted, Lost: s.metrics.Lost, Logger: s.logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.closing(s.access.Close)
+	s.queries.Accesses = s.access
+	return nil
+}
+
+// openQuotas creates the quotas, which enforce the limits of users.
+func (s *service) openQuotas(ctx context.Context) error {
+	others, err := s.config.Quota.Principals()
+	if err != nil {
+		return err
+	}
+	policy := &quota.Policy{User: s.config.Quota.User, Folder: s.config.Quota.Folder, Principals: others, Override: usage.Overrides(s.accounts)}
+	if err := usage.Note(ctx, s.control, policy); err != nil {
+		return err
+	}
+	s.quota = &quota.Ledger{Policy: policy, Usage: usage.Reads{Queries: s.queries}, Refuse: s.metrics.Refuse}
+	s.changes = &quota.Changes{Limits: policy.Of, Refuse: s.metrics.Refuse}
+	s.reads = &ratelimit.Limiter{Limits: policy.Of, AtOnce: s.config.Searches, Refuse: s.metrics.Refuse}
+	return nil
+}
+
+// openImporter opens the readers of files, the importer and the queue of its work.
+func (s *service) openImporter(ctx context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, to start its readers: %w", err)
+	}
+	rules, err := s.config.Sharing.Rules()
+	if err != nil {
+		return err
+	}
+	cache := filepath.Join(s.config.Data, "cache")
+	s.reader = reader.New(reader.Options{
+		Limits: s.config.Extract, Command: []string{program, s.config.Reader}, CacheDir: cache,
+		Workers: turns.Readers(s.config.Workers), Reserved: turns.Readers(s.config.Workers) - s.config.Workers,
+	})
+	s.closing(s.reader.Close)
+	s.inspectReaders(ctx)
+	spool := filepath.Join(s.config.Data, "spool")
+	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
+		return fmt.Errorf("make the folder for texts being imported: %w", err)
+	}
+	s.importer = &importer.Importer{
+		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Names: s.queries, Contents: s.queries, Quota: s.quota, Changes: s.changes, Gate: s.filing, Logger: s.logger, Rules: rules},
+		Originals: s.originals,
+		Reader:    s.reader,
+		Summarise: func(title string) importer.Summariser { return summarise.New(title) },
+		SpoolDir:  spool,
+		Workers:   s.config.Workers, FileTimeout: s.config.FileTimeout, Logger: s.logger, Observe: s.metrics.Step,
+		Ended: func(o importer.Outcome) { s.metrics.FileEnded(string(o)) }, Died: s.metrics.ReaderDied,
+	}
+	// Claim more files than are read at the same time, because some wait for disks.
+	s.queue = &importqueue.Queue{
+		Work: s.models.Runner("work"), Control: s.control, Holder: s.node,
+		Workers: 8 * s.config.Workers, Room: s.importer.Room, Logger: s.logger,
+	}
+	if s.filing != nil { // other nodes may have free workers
+		s.importer.GiveBackAfter = giveBackAfter
+	}
+	return nil
+}
+
+// inspectReaders starts a reader and logs the measures that confine it.
+func (s *service) inspectReaders(ctx context.Context) {
+	report, err := reader.Inspect(ctx, s.reader)
+	s.metrics.Readers(err == nil, len(report.Lacks))
+	switch {
+	case err != nil:
+		s.logger.Error("readers of files cannot be started: nothing can be imported", "error", err)
+	case len(report.Lacks) > 0:
+		s.logger.Warn("readers of files are confined in part", "holds", strings.Join(report.Holds, ", "), "lacks", strings.Join(report.Lacks, ", "))
+	default:
+		s.logger.Info("readers of files are confined", "holds", strings.Join(report.Holds, ", "))
+	}
+}
+
+// openServer completes the server and the tools for agents.
+func (s *service) openServer() error {
+	s.server.Queries = s.queries
+	s.server.Commands = s.importer.Handler
+	s.server.Originals = s.originals
+	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
+	s.server.LinkURL = s.urls.issuer // which signs in browsers
+	s.server.Limits = httpd.Limits{FileBytes: s.config.FileBytes, Files: s.config.Files, UploadBytes: s.config.UploadBytes}
+	brake := new(ratelimit.Brake)
+	s.server.Reads, s.server.Brake = s.reads, brake
+	s.server.Quotas, s.server.Changes = s.quota.Of, s.changes
+	s.server.UserExists = s.userExists
+	s.server.Origins = s.config.Origins
+	s.server.Version = s.config.Version
+	s.server.Disks = s.config.Folders()
+	s.server.Stall = s.config.Stall
+	s.server.Linger = s.config.drainTime()
+	s.server.Logger, s.server.AccessLog = s.logger, s.config.AccessLog
+	s.server.Observe = s.metrics.Request
+	s.server.Accessed, s.server.Address = s.access.Record, s.address
+	if s.config.MetricsListen == "" {
+		s.server.Metrics = s.metrics
+	}
+	verify := s.verifier.For(s.urls.mcp.String()).Verify
+	tools, err := mcp.New(mcp.Options{
+		Verify: func(ctx context.Context, token string) (events.User, time.Time, error) {
+			user, until, err := verify(ctx, token)
+			if err == nil {
+				httpd.NoteUser(ctx, user)
+			}
+			return user, until, err
+		},
+		Queries: s.queries, Commands: s.importer.Handler, Originals: s.originals,
+		URL: s.urls.mcp, LinkURL: s.server.LinkURL, Origins: s.config.Origins, Prefix: s.config.MCPPrefix, Scheme: s.config.MCPScheme,
+		Accessed: s.access.Record, Address: s.address,
+		IngestRoots: s.config.MCPIngestRoots, AllowDelete: s.config.MCPAllowDelete,
+		Limits: s.server.Limits, Reads: s.reads, Brake: brake, Version: s.config.Version, Logger: s.logger,
+	})
+	if err != nil {
+		return fmt.Errorf("create the tools for agents: %w", err)
+	}
+	s.server.MCP = tools
+	return nil
+}
+
+// run starts every part. The read models stop last: the last requests of the server,
+// and the importer, read them.
+func (s *service) run(ctx context.Context, g *errgroup.Group) {
+	models, stop := context.WithCancel(context.WithoutCancel(ctx))
+	// If one ends, the other ends, too: without an importer a server would accept files
+	// that are never imported.
+	writers, writing := errgroup.WithContext(ctx)
+	writers.Go(func() error { return s.server.Serve(writing, s.listener) })
+	writers.Go(func() error { return s.importer.Run(writing, s.queue) })
+	g.Go(func() error {
+		defer stop()
+		return writers.Wait()
+	})
+	g.Go(func() error { return s.models.Run(models) })
+	g.Go(func() error { s.sweep(ctx); return nil })
+	if s.metricsAt != nil {
+		g.Go(func() error { return serveOperators(ctx, s.metricsAt, s.metricsHandler()) })
+	}
+	if s.profilesAt != nil {
+		g.Go(func() error { return serveOperators(ctx, s.profilesAt, profiles()) })
+	}
+}
+
+// release releases the claims of this node, so that others need not wait for them.
+func (s *service) release() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return s.control.ReleaseAll(ctx, s.node)
+}
+
+// sweep deletes, after a minute and then every few hours, originals older than a day
+// that nothing refers to. It waits until the read models have caught up.
+func (s *service) sweep(ctx context.Context) {
+	const age, every = 24 * time.Hour, 6 * time.Hour
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		timer.Reset(every)
+		if err := s.queries.Ready(ctx); err != nil {
+			timer.Reset(time.Minute)
+			continue
+		}
+		n := 0
+		err := s.control.Alone(ctx, "sweep of originals", func(ctx context.Context) (err error) {
+			n, err = originals.Sweep(ctx, s.originals, s.committing, time.Now().Add(-age), s.queries.Refers)
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // another node is sweeping
+			s.logger.Warn("originals that nothing refers to cannot be deleted", "error", err)
+		} else if n > 0 {
+			s.logger.Info("deleted originals that nothing refers to", "originals", n)
+		}
+	}
+}
+
+// close closes what was opened, in reverse order.
+func (s *service) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,56 @@
+package service
+
+import (
+	"fmt"
+	"math"
+
+	"annals/commands/foldertree"
+	"annals/events"
+)
+
+// Sharing holds the settings for who may share folders with whom, and who may create
+// folders at the top level.
+type Sharing struct {
+	Shares   string // invite or open
+	With     string // anyone, own-groups or admins
+	TopLevel string // everyone, admins or group:NAME
+
+	InvitationsMade, InvitationsReceived int // maximum unanswered invitations per user
+}
+
+// Rules returns the rules for the settings, or an error that names the first invalid
+// setting.
+func (c *Sharing) Rules() (r foldertree.Rules, err error) {
+	switch c.Shares {
+	case "invite":
+	case "open":
+		r.OpenShares = true
+	default:
+		return r, fmt.Errorf("--shares %s: must be invite or open", c.Shares)
+	}
+	switch c.With {
+	case "anyone":
+	case "own-groups":
+		r.ShareWith = foldertree.ShareWithOwnGroups
+	case "admins":
+		r.ShareWith = foldertree.ShareByAdmins
+	default:
+		return r, fmt.Errorf("--share-with %s: must be anyone, own-groups or admins", c.With)
+	}
+	switch group := events.Principal(c.TopLevel); {
+	case c.TopLevel == "everyone":
+	case c.TopLevel == "admins":
+		r.TopLevel = foldertree.TopLevel{Restricted: true}
+	case group.IsGroup():
+		r.TopLevel = foldertree.TopLevel{Restricted: true, To: group}
+	default:
+		return r, fmt.Errorf("--top-level-folders %s: must be everyone, admins or group:NAME", c.TopLevel)
+	}
+	for flag, n := range map[string]int{"max-invitations-made": c.InvitationsMade, "max-invitations-received": c.InvitationsReceived} {
+		if n < 1 || n > math.MaxInt32 {
+			return r, fmt.Errorf("--%s must be from 1 to %d", flag, math.MaxInt32)
+		}
+	}
+	r.MostMade, r.MostReceived = c.InvitationsMade, c.InvitationsReceived
+	return r, nil
+}

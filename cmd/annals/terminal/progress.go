@@ -1,0 +1,219 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Progress shows how far an operation is: as a bar on a terminal, as a line
+// every few seconds elsewhere. It never goes backwards. Methods may be called
+// from several goroutines.
+type Progress struct {
+	out  io.Writer
+	unit string
+	bars bool
+
+	mu          sync.Mutex
+	operation   string // such as "importing"; "" before Begin
+	done, total int64
+	pace        pace
+	bar         *progressbar.ProgressBar
+	drawn       time.Time // when the bar last was
+	waited      time.Time // when Waiting last printed
+
+	stop  chan struct{}
+	ended sync.WaitGroup
+}
+
+const (
+	// drawInterval is the least time between two drawings of a bar. The bar's own
+	// throttle would leave a new description beside an old percentage.
+	drawInterval = 100 * time.Millisecond
+	// barInterval is the time after which a bar is redrawn if nothing happens.
+	barInterval  = time.Second
+	lineInterval = 5 * time.Second
+)
+
+// NewProgress returns a progress in units such as "files", or "" for none, that is
+// shown from Begin to End; with bars set out is taken for a terminal. The caller has
+// to call End.
+func NewProgress(out io.Writer, unit string, bars bool) *Progress {
+	p := &Progress{out: out, unit: unit, bars: bars, stop: make(chan struct{})}
+	interval := lineInterval
+	if bars {
+		interval = barInterval
+	}
+	p.ended.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				p.show(now)
+			case <-p.stop:
+				return
+			}
+		}
+	})
+	return p
+}
+
+// Begin starts an operation such as "importing", of which done units are done
+// already; these do not count towards its rate.
+func (p *Progress) Begin(operation string, done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.operation, p.done, p.total, p.pace = operation, min(done, total), total, nil
+	p.pace.add(now, p.done)
+	if p.bars && total > 0 {
+		p.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(p.out),
+			progressbar.OptionSetDescription(p.line(now)),
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionFullWidth(),
+			progressbar.OptionClearOnFinish(),
+		)
+		p.draw(now)
+	}
+}
+
+// Set sets how many units are done, and of how many. Fewer than before are
+// ignored: work that is repeated shows again once it is beyond that.
+func (p *Progress) Set(done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if total > p.total {
+		p.total = total
+		if p.bar != nil {
+			p.bar.ChangeMax64(total)
+		}
+	}
+	if done = min(done, p.total); done <= p.done {
+		return
+	}
+	now := time.Now()
+	p.done = done
+	p.pace.add(now, done)
+	p.draw(now)
+}
+
+func (p *Progress) show(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.operation == "":
+	case p.bars:
+		p.draw(now)
+	default:
+		fmt.Fprintln(p.out, p.line(now))
+	}
+}
+
+func (p *Progress) draw(now time.Time) {
+	if p.bar == nil || now.Sub(p.drawn) < drawInterval {
+		return
+	}
+	p.drawn = now
+	_ = p.bar.Set64(p.done) // fails only with its terminal
+	p.bar.Describe(p.line(now))
+}
+
+// line describes how far the operation is, its rate, and the time left at that
+// rate.
+func (p *Progress) line(now time.Time) string {
+	text := strings.TrimSpace(fmt.Sprintf("%s: %d of %d %s", p.operation, p.done, p.total, p.unit))
+	rate := p.pace.rate(now)
+	switch perSecond := rate * float64(time.Second); {
+	case perSecond <= 0:
+		return text
+	case perSecond >= 10:
+		text += fmt.Sprintf(", %.0f/s", perSecond)
+	case perSecond >= 1:
+		text += fmt.Sprintf(", %.1f/s", perSecond)
+	default:
+		text += fmt.Sprintf(", %.1f/min", 60*perSecond)
+	}
+	if left := float64(p.total-p.done) / rate; left > 0 && left < float64(100*time.Hour) {
+		text += fmt.Sprintf(", %s left", time.Duration(left).Round(time.Second))
+	}
+	return text
+}
+
+// Print prints a line, which may hold foreign text, above the progress.
+func (p *Progress) Print(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(line)
+}
+
+func (p *Progress) print(line string) {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	fmt.Fprintln(p.out, Printable(line))
+}
+
+// Waiting is Print for what is waited for, but not more than once in ten seconds: many
+// goroutines may wait for the same.
+func (p *Progress) Waiting(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.waited) >= 2*lineInterval {
+		p.waited = time.Now()
+		p.print(line)
+	}
+}
+
+// End removes the bar and stops showing progress. Print still works.
+func (p *Progress) End() {
+	close(p.stop)
+	p.ended.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+	p.operation = ""
+}
+
+// pace holds what was done by when over the last paceWindow.
+type pace []mark
+
+type mark struct {
+	at   time.Time
+	done int64
+}
+
+const (
+	paceWindow = 15 * time.Second
+	paceStep   = time.Second // the shortest time over which a rate is computed
+)
+
+func (p *pace) add(now time.Time, done int64) {
+	marks := *p
+	if n := len(marks); n > 1 && now.Sub(marks[n-2].at) < paceStep {
+		marks[n-1] = mark{now, done}
+	} else {
+		marks = append(marks, mark{now, done})
+	}
+	for len(marks) > 2 && now.Sub(marks[1].at) > paceWindow {
+		marks = marks[1:]
+	}
+	*p = marks
+}
+
+// rate returns units per nanosecond, 0 while that is unknown.
+func (p pace) rate(now time.Time) float64 {
+	if len(p) == 0 || now.Sub(p[0].at) < paceStep {
+		return 0
+	}
+	return float64(p[len(p)-1].done-p[0].done) / float64(now.Sub(p[0].at))
+}

@@ -1,0 +1,89 @@
+package terminal_test
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"annals/cmd/annals/terminal"
+)
+
+// Files that are sent again are counted a second time.
+func TestProgressNeverGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := terminal.NewProgress(&out, "files", true)
+		p.Begin("importing", 0, 100)
+		for _, done := range []int64{33, 66, 99, 0, 33, 66, 98, 66, 99, 20} {
+			time.Sleep(1500 * time.Millisecond) // between two redrawings
+			p.Set(done, 100)
+			synctest.Wait()
+		}
+		p.End()
+		if strings.Contains(out.String(), "-") {
+			t.Errorf("something negative is shown: %q", out.String())
+		}
+		for _, form := range []string{`: (\d+) of 100 files`, ` (\d+)%`} {
+			before, shown := 0, 0
+			for _, found := range regexp.MustCompile(form).FindAllStringSubmatch(out.String(), -1) {
+				n, err := strconv.Atoi(found[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n < before {
+					t.Errorf("%q goes back from %d to %d", form, before, n)
+				}
+				before, shown = n, shown+1
+			}
+			if before != 99 || shown < 4 {
+				t.Errorf("%q ends at %d after %d times, want 99: %q", form, before, shown, out.String())
+			}
+		}
+	})
+}
+
+func TestProgressShowsTheRecentRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := terminal.NewProgress(&out, "events", false) // prints a line every 5 seconds
+		defer p.End()
+		shows := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			if got := lines[len(lines)-1]; got != want {
+				t.Errorf("shows %q, want %q", got, want)
+			}
+		}
+		time.Sleep(4900 * time.Millisecond)
+		p.Begin("rebuilding vault", 5000, 20_000) // an earlier call did 5000
+		p.Set(6000, 20_000)
+		time.Sleep(100 * time.Millisecond)
+		shows("rebuilding vault: 6000 of 20000 events") // it is too early for a rate
+		for done := int64(6100); done <= 7000; done += 100 {
+			time.Sleep(time.Second)
+			p.Set(done, 20_000)
+		}
+		time.Sleep(time.Minute)
+		p.Set(13_000, 20_000)
+		time.Sleep(20 * time.Second)
+		p.Set(15_000, 20_000) // 100/s
+		time.Sleep(5 * time.Second)
+		shows("rebuilding vault: 15000 of 20000 events, 80/s, 1m3s left") // nothing happens, and the rate falls
+		time.Sleep(15 * time.Second)
+		shows("rebuilding vault: 15000 of 20000 events, 50/s, 1m40s left")
+		p.Set(20_000, 20_000)
+		time.Sleep(5 * time.Second)
+		shows("rebuilding vault: 20000 of 20000 events, 200/s")
+	})
+}
+
+func TestPrintableRemovesControlCharacters(t *testing.T) {
+	if got := terminal.Printable("a\x1b[2Jb\nc\u009bd\u00e9"); got != "a\uFFFD[2Jb\uFFFDc\uFFFDd\u00e9" {
+		t.Errorf("Printable = %q", got)
+	}
+}

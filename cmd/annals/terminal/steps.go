@@ -1,0 +1,33 @@
+package terminal
+
+import "io"
+
+// Steps shows the progress of one step after another: as bars on a terminal, and not at
+// all elsewhere.
+type Steps struct {
+	Out io.Writer
+
+	step     string
+	progress *Progress // nil before the first step, after End and without a terminal
+}
+
+// Set sets how far a step is. A step of another name replaces the one before.
+func (s *Steps) Set(step string, done, total int64) {
+	if total <= 0 || !Is(s.Out) {
+		return
+	}
+	if s.progress == nil || s.step != step {
+		s.End()
+		s.step, s.progress = step, NewProgress(s.Out, "", true)
+		s.progress.Begin(step, done, total)
+	}
+	s.progress.Set(done, total)
+}
+
+// End removes the bar. A later Set shows another one.
+func (s *Steps) End() {
+	if s.progress != nil {
+		s.progress.End()
+		s.progress = nil
+	}
+}

@@ -1,0 +1,39 @@
+// Package terminal writes for people: it keeps foreign text from controlling
+// their terminal, and shows the progress of long operations. It imports nothing
+// of this module.
+package terminal
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Is reports whether a stream, such as standard input or output, is a terminal.
+// What is written to one is seen by people, and not kept in a log.
+func Is(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Printable replaces the control characters of a text, so that it cannot move
+// the cursor or break a table.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// LinePrinter returns a function that prints lines which may hold foreign text.
+func LinePrinter(out io.Writer) func(lines ...string) {
+	return func(lines ...string) {
+		for _, line := range lines {
+			_, _ = io.WriteString(out, Printable(line)+"\n")
+		}
+	}
+}

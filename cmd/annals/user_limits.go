@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"annals/cmd/annals/admin"
+	"annals/cmd/annals/engine"
+	"annals/cmd/annals/settings"
+	"annals/cmd/usage"
+	"annals/commands/quota"
+	"annals/http/signin/accounts"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// userQuotaCommand sets the limits of one user.
+func userQuotaCommand(at *engine.URLs) *cobra.Command {
+	given := map[quota.Kind]*string{}
+	command := &cobra.Command{
+		Use:   "quota NAME",
+		Short: "Show or change the limits of a user",
+		Long: "Show the limits that were set for a user instead of the general ones of serve, or change them: each flag takes a\n" +
+			"limit, \"unlimited\", or \"default\" to return to the general limit. A change takes effect at once. For users of\n" +
+			"other issuers use serve --quota-for; administrators have no limits.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, reset, err := limitChanges(cmd.Flags(), given)
+			if err != nil {
+				return err
+			}
+			return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) error {
+				return admin.ChangeLimits(ctx, store, args[0], set, reset, cmd.OutOrStdout())
+			})
+		},
+	}
+	for _, k := range quota.Kinds() {
+		given[k] = command.Flags().String(k.String(), "", limitHelp[k])
+		settings.FlagOnly(command.Flags(), k.String())
+	}
+	return command
+}
+
+// limitChanges returns the limits that the flags set, and the kinds that they reset.
+func limitChanges(flags *pflag.FlagSet, given map[quota.Kind]*string) (set map[string]int64, reset []string, err error) {
+	set = make(map[string]int64)
+	for k, text := range given {
+		switch name := k.String(); {
+		case !flags.Changed(name):
+		case *text == "default":
+			reset = append(reset, name)
+		default:
+			if set[name], err = quota.Parse(k, *text); err != nil {
+				return nil, nil, fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+	}
+	return set, reset, nil
+}
+
+// userShowCommand prints an account, and its usage of each limit.
+func userShowCommand(at *engine.URLs) *cobra.Command {
+	var limits usage.Settings
+	var searches int // a flag of serve, ignored here
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "show NAME", Annotations: map[string]string{settings.OfServe: "true"},
+		Short: "Show a user: groups, rights, and the usage of each limit",
+		Long: "Show a user of the built-in sign-in, with the usage of each limit. A server may be running. For a user of another\n" +
+			"issuer give the principal user:ALIAS/NAME. The general limits are those of the last start of serve; before its\n" +
+			"first start, the defaults or the --quota-... flags of this command.\n\n" +
+			"Bytes are the size of uploads plus three times the size of their text, because it is stored in the log, in a read\n" +
+			"model and in the search index. Failed files and deleted documents count until their originals are swept, for up\n" +
+			"to 30 h.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var u admin.User
+			err := accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) (err error) {
+				if u, err = admin.FindUser(ctx, store, args[0]); err != nil {
+					return err
+				}
+				beside := &engine.Beside{URLs: *at, Timeout: engine.LookTimeout, Logger: warnings(cmd)}
+				return u.AddUsage(ctx, beside, &limits, store, cmd.ErrOrStderr())
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(u)
+			}
+			return u.Print(cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object: sizes in bytes, times in seconds")
+	settings.FlagOnly(flags, "json")
+	bindModels(flags, at)
+	bindLimits(flags, &limits, &searches)
+	return command
+}

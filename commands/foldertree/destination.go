@@ -1,0 +1,119 @@
+package foldertree
+
+import (
+	"strings"
+
+	"annals/commands/naming"
+	"annals/events"
+	"annals/events/fault"
+
+	"github.com/google/uuid"
+)
+
+// Destination is the folder that a file goes to.
+type Destination struct {
+	Path string // as requested
+	// Under, unless it is uuid.Nil, is a folder that was on the path when it was
+	// requested, and Rest the path below it. They replace Path, because the folder
+	// may have been moved since.
+	Under uuid.UUID
+	Rest  string
+}
+
+// Target is a Destination whose path was checked.
+type Target struct {
+	shown string // the requested path, for messages: the user may not see the current one
+	under uuid.UUID
+	names []string // the path below under
+}
+
+// Split checks the path of a destination.
+func (d Destination) Split() (to Target, err error) {
+	to = Target{shown: d.Path, under: d.Under}
+	switch {
+	case d.Under == uuid.Nil:
+		to.names, err = naming.SplitFolder(d.Path)
+	case d.Rest != "":
+		to.names, err = naming.SplitFolder(d.Rest)
+	}
+	return to, err
+}
+
+// WayTo returns the current path of a target.
+func (t *Tree) WayTo(to Target) ([]string, error) {
+	above := t.Path(to.under)
+	if to.under != uuid.Nil && len(above) == 0 {
+		return nil, fault.Errorf(fault.Invalid, "folder %q was deleted before the file was filed in it", to.shown)
+	}
+	path := append(above, to.names...)
+	if len(path) > naming.MaxSegments {
+		return nil, fault.Errorf(fault.Invalid, "create folder %q: a folder path may have at most %d names", to.shown, naming.MaxSegments)
+	}
+	return path, nil
+}
+
+// MayFile returns the path of a target, and an error unless the user may write in its
+// folder, or create it. The message is the same whether or not the folder exists.
+func (t *Tree) MayFile(user events.User, to Target) ([]string, error) {
+	path, err := t.WayTo(to)
+	if err != nil {
+		return nil, err
+	}
+	deepest, depth := t.Find(path)
+	top := t.rules.mayMakeTop(user)
+	allowed := depth == 0 && top == nil || t.Access(user, deepest) >= events.Write
+	if path[0] == events.Inbox && depth < min(2, len(path)) {
+		// The inbox and the folders in it are created only for their users.
+		allowed = strings.HasPrefix(strings.Join(path, "/")+"/", naming.InboxFolder(user)+"/")
+	}
+	switch {
+	case allowed:
+		return path, nil
+	case strings.HasPrefix(to.shown+"/", events.Inbox+"/"):
+		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q; your own folder there is %q", to.shown, naming.InboxFolder(user))
+	}
+	if top != nil { // the same for folders that exist
+		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q, or create it: %w; your own folder is %q", to.shown, top, naming.InboxFolder(user))
+	}
+	return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q", to.shown)
+}
+
+// Accept returns an error unless a user may file all uploads in their folders. It records
+// the deepest existing folder of each path, because folders may be renamed or moved
+// before the files are filed. If the folder of a file would be created next to one that
+// looks alike, only that file is refused.
+func (t *Tree) Accept(user events.User, data []events.Data) error {
+	for i, d := range data {
+		f, ok := d.(events.FileAccepted)
+		if !ok {
+			continue
+		}
+		to, err := Destination{Path: f.Folder, Under: f.Under, Rest: f.Rest}.Split()
+		if err != nil {
+			return err
+		}
+		path, err := t.MayFile(user, to)
+		if err != nil {
+			if f.Refused != "" {
+				continue
+			}
+			return err
+		}
+		deepest, depth := t.Find(path)
+		if depth > 0 {
+			f.Under, f.Rest = deepest, strings.Join(path[depth:], "/")
+		}
+		if depth < len(path) && f.Refused == "" {
+			if err := t.unlike(user, uuid.Nil, deepest, path[depth]); err != nil {
+				f = Refuse(f, err)
+			}
+		}
+		data[i] = f
+	}
+	return nil
+}
+
+// Refuse returns an accepted file as refused, with the reason.
+func Refuse(f events.FileAccepted, why error) events.FileAccepted {
+	return events.FileAccepted{File: f.File, Name: f.Name, Folder: f.Folder, Under: f.Under, Rest: f.Rest, Refused: why.Error()}
+}

@@ -1,0 +1,117 @@
+package foldertree
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"annals/commands/naming"
+	"annals/events"
+
+	"github.com/google/uuid"
+)
+
+// Folders returns all folders that were ever made.
+func (t *Tree) Folders() []uuid.UUID { return slices.Collect(maps.Keys(t.folders)) }
+
+// Version returns how many events made a folder what it is.
+func (t *Tree) Version(id uuid.UUID) int64 { return t.folders[id].version }
+
+// Parent returns the folder that a folder is in.
+func (t *Tree) Parent(id uuid.UUID) uuid.UUID { return t.folders[id].parent }
+
+// List returns a folder's permissions, and who owns it by itself.
+func (t *Tree) List(id uuid.UUID) ([]events.Permission, []events.Principal) {
+	return t.folders[id].permissions, t.folders[id].owners
+}
+
+// Owners returns who owns what is in a folder.
+func (t *Tree) Owners(id uuid.UUID) []events.Principal { return t.owners(id, nil) }
+
+// Within reports whether a folder is another one, or below it.
+func (t *Tree) Within(id, above uuid.UUID) bool { return t.within(id, above) }
+
+// Rules returns the rules of the tree.
+func (t *Tree) Rules() Rules { return t.rules }
+
+// SetIDs sets the ids of the folders that a command makes.
+func (c EnsureFolder) SetIDs(ids ...uuid.UUID) EnsureFolder { c.ids = ids; return c }
+
+// Check returns an error unless every index of the tree is what its folders say.
+func (t *Tree) Check() error {
+	indexed := 0
+	for _, siblings := range t.children {
+		indexed += len(siblings)
+	}
+	if err := t.CheckLooks(); err != nil {
+		return err
+	}
+	want, made, shared := newInvitations(), map[events.Principal]int64{}, map[events.Principal]int64{}
+	for id, f := range t.folders {
+		for _, i := range f.invited {
+			mark(want.to, i.Principal, id, true)
+			mark(want.by, i.By, id, true)
+			if _, granted := entry(f.permissions, i.Principal); granted {
+				return fmt.Errorf("%s is invited to folder %v and has accepted", i.Principal, id)
+			}
+		}
+		if f.deleted {
+			continue
+		}
+		indexed--
+		if t.children[f.parent][f.name] != id {
+			return fmt.Errorf("folder %v is not indexed as %q of %v", id, f.name, f.parent)
+		}
+		path := t.Path(id)
+		if path == nil {
+			continue // one above it is deleted
+		}
+		if found, depth := t.Find(path); found != id || depth != len(path) || depth > naming.MaxSegments {
+			return fmt.Errorf("folder %v is not found by its path %q", id, path)
+		}
+		made[f.maker]++
+		if len(f.sharers) != len(f.permissions)+len(f.invited) {
+			return fmt.Errorf("%d entries have %d makers", len(f.permissions)+len(f.invited), len(f.sharers))
+		}
+		for _, by := range f.sharers {
+			shared[by]++
+		}
+	}
+	if indexed != 0 {
+		return fmt.Errorf("%d names are indexed that no folder has", indexed)
+	}
+	if !reflect.DeepEqual(t.invitations.to, want.to) || !reflect.DeepEqual(t.invitations.by, want.by) {
+		return fmt.Errorf("invitations are indexed as %v, %v; the folders have %v, %v", t.invitations.to, t.invitations.by, want.to, want.by)
+	}
+	for who, counted := range map[string][2]map[events.Principal]int64{"folders": {t.counts.folders, made}, "shares": {t.counts.shares, shared}} {
+		for p := range counted[0] {
+			if counted[0][p] != counted[1][p] {
+				return fmt.Errorf("%s is counted with %d %s and made %d", p, counted[0][p], who, counted[1][p])
+			}
+		}
+	}
+	return nil
+}
+
+// CheckLooks returns an error unless every folder is listed once under what its
+// name looks like.
+func (t *Tree) CheckLooks() error {
+	left := 0
+	for _, f := range t.folders {
+		if !f.deleted {
+			left++
+		}
+	}
+	for look, all := range t.looks {
+		for i, id := range all {
+			if left--; t.folders[id].look() != look || t.folders[id].deleted || slices.Index(all, id) != i {
+				return fmt.Errorf("folder %v is listed under %v", id, look)
+			}
+		}
+	}
+	if left != 0 {
+		return fmt.Errorf("%d folders are not listed by their looks", left)
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package docx
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events/fault"
+)
+
+// numbering holds the list definitions of a document and counts their items
+// as they come.
+type numbering struct {
+	abstracts map[int]*abstractList
+	lists     map[int]*list
+}
+
+// abstractList is a list's look and its counters, shared by the lists made of it.
+type abstractList struct {
+	levels    [9]listLevel
+	styleLink string // the style that has the levels instead
+	counts    [9]int
+	counted   [9]bool
+}
+
+type listLevel struct {
+	format, text string
+	start        int
+	noRestart    bool
+	legal        bool // all numbers in Arabic digits
+}
+
+type list struct {
+	abstract  int
+	overrides [9]*listLevel
+	starts    [9]int // -1 means no override
+	used      [9]bool
+}
+
+func (d *document) readNumbering(part string) error {
+	n := &d.lists
+	n.abstracts, n.lists = map[int]*abstractList{}, map[int]*list{}
+	return d.eachElement(part, maxPartBytes, "numbering", func(x *xmlPart, _ *element) error {
+		return x.children(func(e *element) error {
+			if len(n.abstracts)+len(n.lists) > maxStyles {
+				return fault.Errorf(fault.Invalid, "the Word document has more than %d list definitions", maxStyles)
+			}
+			switch e.name {
+			case "w:abstractNum":
+				a := &abstractList{}
+				n.abstracts[atoi(e.attr("abstractNumId"), -1)] = a
+				return readAbstract(x, a)
+			case "w:num":
+				l := &list{abstract: -1, starts: [9]int{-1, -1, -1, -1, -1, -1, -1, -1, -1}}
+				n.lists[atoi(e.attr("numId"), -1)] = l
+				return readList(x, l)
+			}
+			return x.skip()
+		})
+	})
+}
+
+func readAbstract(x *xmlPart, a *abstractList) error {
+	return x.children(func(e *element) error {
+		switch e.name {
+		case "w:numStyleLink":
+			a.styleLink = e.attr("val")
+		case "w:lvl":
+			if i := atoi(e.attr("ilvl"), -1); i >= 0 && i < len(a.levels) {
+				return readLevel(x, &a.levels[i])
+			}
+		}
+		return x.skip()
+	})
+}
+
+func readList(x *xmlPart, l *list) error {
+	return x.children(func(e *element) error {
+		switch e.name {
+		case "w:abstractNumId":
+			l.abstract = atoi(e.attr("val"), -1)
+		case "w:lvlOverride":
+			i := atoi(e.attr("ilvl"), -1)
+			if i < 0 || i >= len(l.starts) {
+				break
+			}
+			return x.children(func(c *element) error {
+				switch c.name {
+				case "w:startOverride":
+					l.starts[i] = atoi(c.attr("val"), 1)
+				case "w:lvl":
+					l.overrides[i] = &listLevel{}
+					return readLevel(x, l.overrides[i])
+				}
+				return x.skip()
+			})
+		}
+		return x.skip()
+	})
+}
+
+func readLevel(x *xmlPart, l *listLevel) error {
+	l.format, l.start = "decimal", 0
+	return x.children(func(e *element) error {
+		switch e.name {
+		case "w:start":
+			l.start = atoi(e.attr("val"), 1)
+		case "w:numFmt":
+			l.format = e.attr("val")
+		case "w:lvlText":
+			l.text = e.attr("val")
+		case "w:lvlRestart":
+			l.noRestart = e.attr("val") == "0"
+		case "w:isLgl":
+			l.legal = e.on()
+		}
+		return x.skip()
+	})
+}
+
+const maxLabel = 256 // bytes, and one numeral
+
+// label counts an item of a list and returns its number as it is shown, or
+// "-" for a bullet; "" means that nothing is shown.
+func (d *document) label(numID, level int) string {
+	l := d.lists.lists[numID]
+	if l == nil {
+		return ""
+	}
+	a := d.lists.abstracts[l.abstract]
+	if a != nil && a.styleLink != "" {
+		linked, _ := d.styleNumbering(a.styleLink)
+		if other := d.lists.lists[linked]; other != nil {
+			a = d.lists.abstracts[other.abstract]
+		}
+	}
+	if a == nil {
+		return ""
+	}
+	at := func(i int) *listLevel {
+		if o := l.overrides[i]; o != nil {
+			return o
+		}
+		return &a.levels[i]
+	}
+	a.count(l, level, at)
+	this := at(level)
+	switch this.format {
+	case "bullet":
+		return "-"
+	case "none":
+		return ""
+	}
+	var out strings.Builder
+	for i := 0; i < len(this.text) && out.Len() < maxLabel; i++ {
+		c := this.text[i]
+		if c != '%' || i+1 == len(this.text) || this.text[i+1] < '1' || this.text[i+1] > '9' {
+			out.WriteByte(c)
+			continue
+		}
+		i++
+		n := int(this.text[i] - '1')
+		format := at(n).format
+		if this.legal {
+			format = "decimal"
+		}
+		count := a.counts[n]
+		if !a.counted[n] {
+			count = at(n).start
+		}
+		out.WriteString(numeral(count, format))
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(out.String(), ""))
+}
+
+// count moves the counters on to the next item at this level of list l.
+func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
+	for i := range level { // a skipped level counts as begun
+		if !a.counted[i] {
+			a.counts[i], a.counted[i] = at(i).start, true
+		}
+	}
+	start := at(level).start
+	switch {
+	case l.starts[level] >= 0 && !l.used[level]:
+		a.counts[level] = l.starts[level]
+	case !a.counted[level]:
+		a.counts[level] = start
+	default:
+		a.counts[level]++
+	}
+	a.counted[level], l.used[level] = true, true
+	for i := level + 1; i < len(a.counts); i++ {
+		if !at(i).noRestart {
+			a.counted[i] = false
+		}
+	}
+}
+
+// numeral writes n as the named numFmt shows it; formats without an own
+// case come out in digits.
+func numeral(n int, format string) string {
+	switch format {
+	case "lowerRoman":
+		return strings.ToLower(roman(n))
+	case "upperRoman":
+		return roman(n)
+	case "lowerLetter":
+		return letters(n, 'a', 26)
+	case "upperLetter":
+		return letters(n, 'A', 26)
+	case "russianLower":
+		return letters(n, 'а', 32)
+	case "decimalZero":
+		if n >= 0 && n < 10 {
+			return "0" + strconv.Itoa(n)
+		}
+	case "none", "bullet":
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func roman(n int) string {
+	if n <= 0 || n > 3999 {
+		return strconv.Itoa(n)
+	}
+	var out strings.Builder
+	for _, r := range []struct {
+		value int
+		text  string
+	}{{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"}, {50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"}} {
+		for ; n >= r.value; n -= r.value {
+			out.WriteString(r.text)
+		}
+	}
+	return out.String()
+}
+
+// letters counts a … z, aa … zz, aaa …, as Word does.
+func letters(n int, first rune, size int) string {
+	if n <= 0 || n > 32*size {
+		return strconv.Itoa(n)
+	}
+	letter := first + rune((n-1)%size)
+	return strings.Repeat(string(utf8.AppendRune(nil, letter)), (n-1)/size+1)
+}

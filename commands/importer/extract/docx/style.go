@@ -1,0 +1,175 @@
+package docx
+
+import (
+	"strconv"
+	"strings"
+
+	"annals/events/fault"
+)
+
+// paragraphStyle has the settings of one style, without those of its base style.
+type paragraphStyle struct {
+	name, basedOn string
+	outline       int // outlineLvl, from 0; -1 if not set
+	numID, level  int // -1 if not set
+}
+
+// kind is the kind of a paragraph or row.
+type kind uint8
+
+const (
+	plain    kind = iota
+	heading0      // unused: headings carry their level
+	listItem
+	code
+	quote
+	tableRow
+)
+
+// readStyles reads the part that names and describes the styles.
+func (d *document) readStyles(part string) error {
+	return d.eachElement(part, maxPartBytes, "style", func(x *xmlPart, e *element) error {
+		if len(d.styles) >= maxStyles {
+			return fault.Errorf(fault.Invalid, "the Word document has more than %d styles", maxStyles)
+		}
+		s := &paragraphStyle{outline: -1, numID: -1, level: -1}
+		if kind := e.attr("type"); kind != "" && kind != "paragraph" {
+			return x.skip()
+		}
+		id := e.attr("styleId")
+		d.styles[id] = s
+		if e.attr("default") == "1" || e.attr("default") == "true" {
+			d.defaultStyle = id
+		}
+		return x.children(func(c *element) error {
+			switch c.name {
+			case "w:name":
+				s.name = strings.ToLower(c.attr("val"))
+			case "w:basedOn":
+				s.basedOn = c.attr("val")
+			case "w:pPr":
+				return x.children(func(p *element) error {
+					switch p.name {
+					case "w:outlineLvl":
+						s.outline = atoi(p.attr("val"), -1)
+					case "w:numPr":
+						return readNumPr(x, &s.numID, &s.level)
+					}
+					return x.skip()
+				})
+			}
+			return x.skip()
+		})
+	})
+}
+
+func readNumPr(x *xmlPart, numID, level *int) error {
+	return x.children(func(c *element) error {
+		switch c.name {
+		case "w:numId":
+			*numID = atoi(c.attr("val"), 0)
+		case "w:ilvl":
+			*level = min(max(atoi(c.attr("val"), 0), 0), 8)
+		}
+		return x.skip()
+	})
+}
+
+func atoi(s string, otherwise int) int {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// chain calls visit with a style and its base styles, until visit returns false.
+func (d *document) chain(id string, visit func(*paragraphStyle) bool) {
+	for range 16 {
+		s := d.styles[id]
+		if s == nil {
+			if s = (&paragraphStyle{name: strings.ToLower(id), outline: -1, numID: -1, level: -1}); id == "" {
+				return
+			}
+		}
+		if !visit(s) {
+			return
+		}
+		id = s.basedOn
+	}
+}
+
+// headingLevel returns the level, from 1, of a heading in this style, and 0 if the style is
+// not one of headings.
+func (d *document) headingLevel(id string) int {
+	level := 0
+	d.chain(id, func(s *paragraphStyle) bool {
+		if s.name == "toc heading" { // not in the outline, but ends the section before
+			level = 1
+			return false
+		}
+		if s.outline >= 0 && s.outline <= 9 {
+			level = (s.outline + 1) % 10
+			return false
+		}
+		level = headingName(s.name)
+		return level == 0
+	})
+	return level
+}
+
+// headingNames are Word's names of heading styles, without their number.
+var headingNames = map[string]bool{
+	"heading": true, "überschrift": true, "berschrift": true, "titre": true, "título": true, "ttulo": true, "titolo": true, "kop": true, "rubrik": true,
+	"overskrift": true, "otsikko": true, "nagłówek": true, "nagwek": true, "nadpis": true, "заголовок": true, "başlık": true, "balk": true,
+	"encabezado": true, "cabeçalho": true, "címsor": true, "cmsor": true, "titlu": true, "επικεφαλίδα": true, "標題": true, "标题": true, "見出し": true, "제목": true,
+}
+
+// titleNames are Word's names of the style of a document's title.
+var titleNames = map[string]bool{
+	"title": true, "titel": true, "titre": true, "título": true, "ttulo": true, "titolo": true, "tytuł": true, "otsikko": true, "rubrik": true,
+	"название": true, "标题": true, "標題": true, "表題": true, "제목": true,
+}
+
+// headingName reads "heading 2" or "Überschrift2", in lower case, and the
+// names of titles, which are level 1.
+func headingName(name string) int {
+	if titleNames[name] {
+		return 1
+	}
+	bare := strings.TrimRight(name, "0123456789")
+	level := atoi(name[len(bare):], 0)
+	if level >= 1 && level <= 9 && headingNames[strings.TrimSpace(bare)] {
+		return level
+	}
+	return 0
+}
+
+// styleKind recognises code and quotations by the names of their styles.
+func (d *document) styleKind(id string) kind {
+	k := plain
+	d.chain(id, func(s *paragraphStyle) bool {
+		switch s.name {
+		case "source code", "sourcecode", "code", "html preformatted", "preformatted text", "macro text", "code block", "codeblock", "verbatim":
+			k = code
+		case "quote", "intense quote", "block text", "blockquote", "quotations", "block quotation", "zitat", "citation", "intensequote":
+			k = quote
+		}
+		return k == plain
+	})
+	return k
+}
+
+// styleNumbering returns the list and level that a style puts its paragraphs in.
+func (d *document) styleNumbering(id string) (numID, level int) {
+	numID, level = -1, -1
+	d.chain(id, func(s *paragraphStyle) bool {
+		if numID < 0 {
+			numID = s.numID
+		}
+		if level < 0 {
+			level = s.level
+		}
+		return numID < 0 || level < 0
+	})
+	return numID, level
+}

@@ -1,0 +1,141 @@
+// Package extracttest holds helpers that tests of several formats share: they create and
+// read files, check the sections of any file, and find the development corpora. It imports
+// the port extract, extract/reader and events/fault.
+package extracttest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/reader"
+	"annals/events/fault"
+)
+
+// Main runs tests, unless ProcessReader started the test binary to read files.
+func Main(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "reader" {
+		if err := reader.Main(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// ProcessReader returns a Reader that reads files in processes. The compiled PDFium is
+// cached between tests. The package's TestMain must call Main.
+func ProcessReader(t testing.TB, limits extract.Limits) extract.Reader {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = t.TempDir()
+	}
+	r := reader.New(reader.Options{Limits: limits, Command: []string{os.Args[0], "reader"}, CacheDir: cache + "/annals-test-pdfium"})
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// LocalReader returns a Reader that reads files in this process, but no PDFs.
+func LocalReader(t testing.TB) extract.Reader {
+	r := reader.New(reader.Options{})
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// Collect appends sections to a list.
+func Collect(out *[]extract.Section) func(extract.Section) error {
+	return func(s extract.Section) error { *out = append(*out, s); return nil }
+}
+
+// Discard drops sections.
+func Discard(extract.Section) error { return nil }
+
+// Read reads content as a file with the given name.
+func Read(t testing.TB, name string, content []byte) ([]extract.Section, extract.Info, error) {
+	t.Helper()
+	r := reader.New(reader.Options{})
+	defer r.Close()
+	return ReadBy(t, r, filepath.Join(t.TempDir(), "file"), name, content)
+}
+
+// ReadBy is like Read, but with the Reader r and a file at path.
+func ReadBy(t testing.TB, r extract.Reader, path, name string, content []byte) ([]extract.Section, extract.Info, error) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []extract.Section
+	info, err := r.Read(t.Context(), path, name, func(s extract.Section) error { got = append(got, s); return nil }, nil)
+	return got, info, err
+}
+
+// FuzzReader returns a Reader and the path of a file, for all runs in a process.
+func FuzzReader(f *testing.F) (extract.Reader, string) {
+	r := reader.New(reader.Options{})
+	f.Cleanup(func() { r.Close() })
+	return r, filepath.Join(f.TempDir(), "file")
+}
+
+// CheckSections checks what must be true of the sections of any file.
+func CheckSections(t *testing.T, got []extract.Section, info extract.Info, err error) {
+	if err != nil {
+		if !fault.Is(err, fault.Invalid) {
+			t.Errorf("error %v is of kind %v", err, fault.KindOf(err))
+		}
+		return
+	}
+	last := -1
+	for _, s := range got {
+		if s.Index != last && s.Index != last+1 || len(s.Text) > extract.MaxPart+64 || !utf8.ValidString(s.Text+s.Title) || s.Level > 0 && (len(s.Path) == 0 || s.Path[len(s.Path)-1] != s.Title) {
+			t.Errorf("section %d after %d: %+v", s.Index, last, s)
+		}
+		last = s.Index
+	}
+	if info.Sections != last+1 || info.Title == "" {
+		t.Errorf("info %+v of %d sections", info, last+1)
+	}
+}
+
+// PeakHeap runs work and returns the largest growth of the heap, in bytes.
+func PeakHeap(work func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // keep garbage out of the measurement
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before := m.HeapAlloc
+	var peak atomic.Uint64
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				if m.HeapAlloc > before {
+					peak.Store(max(peak.Load(), m.HeapAlloc-before))
+				}
+			}
+		}
+	}()
+	work()
+	close(done)
+	<-stopped
+	return peak.Load()
+}

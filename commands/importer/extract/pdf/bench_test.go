@@ -1,0 +1,75 @@
+package pdf_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/extracttest"
+)
+
+// BenchmarkPDF reads the ordinary PDFs of the extracttest.Corpora, headings and all, with
+// as many processes as cores, and beside it the same files by pdftotext. The
+// ratio is that of pages per second, pdftotext's being 1.
+func BenchmarkPDF(b *testing.B) {
+	files, _ := filepath.Glob(extracttest.Corpora(b) + "/pdf/ordinary/*.pdf")
+	if _, err := exec.LookPath("pdftotext"); err != nil {
+		b.Skip("pdftotext is not installed (package poppler-utils)")
+	}
+	r := extracttest.ProcessReader(b, extract.Limits{})
+	var pages atomic.Int64
+	ours := func(path string) error {
+		info, err := r.Read(b.Context(), path, filepath.Base(path), extracttest.Discard, nil)
+		pages.Add(int64(info.Pages))
+		return err
+	}
+	theirs := func(path string) error {
+		return exec.CommandContext(b.Context(), "pdftotext", "-enc", "UTF-8", path, "/dev/null").Run()
+	}
+	var took [2]time.Duration
+	var rounds int
+	both := func(b *testing.B) {
+		for b.Loop() { // in turns, so that both meet the same machine
+			took[0] += inParallel(b, files, ours)
+			took[1] += inParallel(b, files, theirs)
+			rounds++
+		}
+	}
+	inParallel(b, files, ours) // starts the processes
+	pages.Store(0)
+	b.Run("beside pdftotext", func(b *testing.B) {
+		both(b)
+		perRound := float64(pages.Load()) / float64(rounds)
+		b.ReportMetric(perRound*float64(rounds)/took[0].Seconds(), "pages/s")
+		b.ReportMetric(perRound*float64(rounds)/took[1].Seconds(), "pdftotext-pages/s")
+		b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "ratio")
+	})
+}
+
+// inParallel calls read for every file from as many goroutines as there are
+// cores, and returns how long that took.
+func inParallel(b *testing.B, files []string, read func(string) error) time.Duration {
+	begun := time.Now()
+	next := make(chan string)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for path := range next {
+				if err := read(path); err != nil {
+					b.Errorf("%s: %v", filepath.Base(path), err)
+				}
+			}
+		})
+	}
+	for _, path := range files {
+		next <- path
+	}
+	close(next)
+	workers.Wait()
+	return time.Since(begun)
+}

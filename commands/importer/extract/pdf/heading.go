@@ -1,0 +1,227 @@
+package pdf
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract/pdf/pdfium"
+)
+
+const (
+	longestHeading = 200 // runes; longer ones are text in large letters
+	maxSizes       = 5   // levels for different font sizes
+)
+
+// style describes how the fonts of headings and text of a document differ.
+type style struct {
+	body, weight float64   // of most letters
+	sizes        []float64 // of headings, in descending order
+	bold         bool      // bold lines of the text's own size are headings too
+	base         int       // levels used by bookmarks, above those of font sizes
+	off          bool      // bookmarks alone make headings
+}
+
+// sizeOf rounds a font size, so that small differences do not matter.
+func sizeOf(l *layoutLine) float64 { return math.Round(float64(l.Size)*2) / 2 }
+
+// study finds the style of a document in its first pages.
+func (s *style) study(pages []layoutPage, doc pdfium.Document) {
+	sizes, weights := map[float64]int{}, map[float64]int{}
+	lines := 0
+	for _, p := range pages {
+		for i := range p.lines {
+			sizes[sizeOf(&p.lines[i])] += utf8.RuneCountInString(p.lines[i].Text)
+			lines++
+		}
+	}
+	s.body = commonest(sizes)
+	for _, p := range pages {
+		for i := range p.lines {
+			if l := &p.lines[i]; sizeOf(l) == s.body {
+				weights[math.Round(float64(l.Weight)/20)*20] += utf8.RuneCountInString(l.Text)
+			}
+		}
+	}
+	s.weight = commonest(weights)
+	s.outline(doc)
+	large, bold := map[float64]int{}, 0
+	for _, p := range pages {
+		for i := range p.lines {
+			l := &p.lines[i]
+			switch {
+			case s.isLarge(l):
+				large[sizeOf(l)]++
+			case s.isBold(l):
+				bold++
+			}
+		}
+	}
+	for size, n := range large {
+		if n*3 <= lines { // too many lines for headings
+			s.sizes = append(s.sizes, size)
+		}
+	}
+	slices.SortFunc(s.sizes, func(a, b float64) int { return cmp.Compare(b, a) })
+	s.sizes = s.sizes[:min(len(s.sizes), maxSizes)]
+	s.bold = bold*8 <= lines
+}
+
+// outline decides which levels font sizes add to the document's bookmarks: none if it has
+// many bookmarks, levels below them if it has few.
+func (s *style) outline(doc pdfium.Document) {
+	marks := 0
+	for _, b := range doc.Outline {
+		if b.Page > 0 {
+			marks++
+			s.base = max(s.base, b.Level)
+		}
+	}
+	s.off = marks >= max(3, doc.Pages/4)
+	if s.off {
+		s.base = 0
+	}
+	s.base = min(s.base, 3)
+}
+
+// commonest returns the value with the highest count, and the smallest of equals.
+func commonest(counts map[float64]int) float64 {
+	best, most := 0.0, -1
+	for value, n := range counts {
+		if n > most || n == most && value < best {
+			best, most = value, n
+		}
+	}
+	return best
+}
+
+// isHeadline reports whether a line can be a heading by its words alone.
+func isHeadline(l *layoutLine) bool {
+	text := l.Text
+	if l.furniture || l.running || l.Turned || utf8.RuneCountInString(text) > longestHeading || strings.HasSuffix(text, softHyphen) {
+		return false
+	}
+	letters, others := 0, 0
+	for _, r := range text {
+		switch {
+		case unicode.IsLetter(r):
+			letters++
+		case !unicode.IsSpace(r):
+			others++
+		}
+	}
+	return letters >= 2 && letters >= others // otherwise it is a row of figures
+}
+
+func (s *style) isLarge(l *layoutLine) bool {
+	return s.body > 0 && sizeOf(l) >= s.body*1.12 && isHeadline(l)
+}
+
+var numbered = regexp.MustCompile(`^(?:(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}\.?|[IVX]{1,5}\.|(?:Chapter|Section|Appendix|Part) [0-9A-Z]{1,4}[.:]?) +\p{L}`)
+
+// innerStop matches the end of a sentence and the beginning of the next.
+var innerStop = regexp.MustCompile(`\p{Ll}{2}\. \p{Lu}`)
+
+// isBold reports whether a line in the size of the text is a heading: bold, short, and not
+// the beginning of a sentence that continues on the next line.
+func (s *style) isBold(l *layoutLine) bool {
+	if s.weight <= 0 || float64(l.Weight) < s.weight+120 || sizeOf(l) < s.body*0.95 || !isHeadline(l) {
+		return false
+	}
+	n := utf8.RuneCountInString(l.Text)
+	if n < 4 || n > 80 || innerStop.MatchString(l.Text) {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(l.Text)
+	first, _ := utf8.DecodeRuneInString(l.Text)
+	return !strings.ContainsRune(".,;", last) && !unicode.IsLower(first)
+}
+
+// headings marks the lines of a page that are headings by their font.
+func (s *style) headings(lines []layoutLine) {
+	if s.off {
+		return
+	}
+	for i := range lines {
+		l := &lines[i]
+		if l.level > 0 {
+			continue
+		}
+		level := s.level(l)
+		if level == 0 || !standsAlone(lines, i) {
+			continue
+		}
+		l.level = level
+		if i > 0 && lines[i-1].level == level && lines[i-1].title == "" && goesOn(&lines[i-1], l) {
+			l.continues = true
+		}
+	}
+	s.dropParagraphs(lines)
+}
+
+// dropParagraphs unmarks headings with many lines or whole sentences, which are text.
+func (s *style) dropParagraphs(lines []layoutLine) {
+	for i := 0; i < len(lines); i++ {
+		if lines[i].level == 0 || lines[i].title != "" {
+			continue
+		}
+		end, runes := i+1, utf8.RuneCountInString(lines[i].Text)
+		for ; end < len(lines) && lines[end].continues; end++ {
+			runes += utf8.RuneCountInString(lines[end].Text)
+		}
+		if end-i > 4 || runes > longestHeading || runes > 60 && mayEndParagraph(lines[end-1].Text) {
+			for j := i; j < end; j++ {
+				lines[j].level, lines[j].continues = 0, false
+			}
+		}
+		i = end - 1
+	}
+}
+
+// level returns the level of a heading in the font of a line, 0 for text.
+func (s *style) level(l *layoutLine) int {
+	if s.isLarge(l) {
+		for i, size := range s.sizes {
+			if sizeOf(l) >= size {
+				return s.base + i + 1
+			}
+		}
+		return 0
+	}
+	if s.bold && s.isBold(l) {
+		level := s.base + len(s.sizes) + 1
+		if m := numbered.FindString(l.Text); m != "" {
+			level += strings.Count(strings.TrimRight(strings.Fields(m)[0], "."), ".")
+		}
+		return level
+	}
+	return 0
+}
+
+// standsAlone reports whether a heading is alone on its line. A large initial, or a bold
+// word that begins a paragraph, is not a heading.
+func standsAlone(lines []layoutLine, i int) bool {
+	for _, j := range []int{i - 1, i + 1} {
+		if j < 0 || j >= len(lines) || lines[j].furniture {
+			continue
+		}
+		near := max(lines[i].Size, lines[j].Size)
+		if absf(lines[i].Y-lines[j].Y) < near*0.4 && absf(lines[i].Size-lines[j].Size) > 0.6 ||
+			absf(lines[i].Y-lines[j].Y) < near*0.4 && absf(lines[i].Weight-lines[j].Weight) > 60 {
+			return false
+		}
+	}
+	return true
+}
+
+// goesOn reports whether b is the next line of the heading that a belongs to.
+func goesOn(a, b *layoutLine) bool {
+	down := b.Y - a.Y
+	return absf(a.Size-b.Size) < 0.6 && down > -a.Size*0.4 && down < a.Size*1.9 && !numbered.MatchString(b.Text)
+}
+
+func absf(f float32) float32 { return max(f, -f) }

@@ -1,0 +1,214 @@
+package pdf_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/extracttest"
+	"annals/commands/importer/extract/pdf"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/events/fault"
+)
+
+// writePDF writes a PDF with one page for each text, whose lines stand one
+// below the other, and returns its path.
+func writePDF(t testing.TB, pages ...string) string {
+	path := filepath.Join(t.TempDir(), "test.pdf")
+	var contents []string
+	for _, p := range pages {
+		contents = append(contents, "BT /F1 10 Tf 72 700 Td ("+p+") Tj ET")
+	}
+	if err := os.WriteFile(path, extracttest.PDF(contents...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// placed is a line of a page for tests: 10 points high, at the left margin.
+func placed(y float32, s string) pdfium.Line {
+	return pdfium.Line{Text: s, X: 72, Y: y, Right: 540, Size: 10, Weight: 400}
+}
+
+// laidOut puts pages through the layout. Every page has lines of ordinary text
+// beside those given, so that these stand out.
+func laidOut(t *testing.T, doc pdfium.Document, pages ...[]pdfium.Line) ([]extract.Section, *pdf.Layout) {
+	t.Helper()
+	var got []extract.Section
+	w := extract.NewWriter(extracttest.Collect(&got), 0)
+	l := pdf.NewLayout(doc, w)
+	for i, lines := range pages {
+		if err := l.Add(pdfium.Page{Number: i + 1, Width: 612, Height: 792, Lines: lines}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return got, l
+}
+
+// outlineOf writes sections as "level title pages: text" for comparison.
+func outlineOf(sections []extract.Section) (out []string) {
+	for _, s := range sections {
+		out = append(out, fmt.Sprintf("%d %s %d-%d: %s", s.Level, s.Title, s.StartPage, s.EndPage, s.Text))
+	}
+	return out
+}
+
+func filler(n int) (lines []pdfium.Line) {
+	for i := range n {
+		lines = append(lines, placed(300+12*float32(i), "words that fill the column of the page from side to side"))
+	}
+	return lines
+}
+
+func TestBookmarksAreHeadings(t *testing.T) {
+	doc := pdfium.Document{Pages: 2, Outline: []pdfium.Bookmark{
+		{Level: 1, Title: "Introduction", Page: 1, Y: 80}, {Level: 2, Title: "A long name for a part", Page: 1, Y: 200}, {Level: 1, Title: "Unspoken", Page: 2, Y: 290},
+	}}
+	got, _ := laidOut(t, doc,
+		[]pdfium.Line{placed(90, "1. INTRODUCTION"), placed(102, "first"), placed(210, "1.1 A long"), placed(222, "name for a part"), placed(240, "second")},
+		[]pdfium.Line{placed(100, "third"), placed(300, "fourth")})
+	want := []string{"1 1. INTRODUCTION 1-1: first", "2 1.1 A long name for a part 1-2: second third", "1 Unspoken 2-2: fourth"}
+	if out := outlineOf(got); !reflect.DeepEqual(out, want) {
+		t.Errorf("sections\n got %q\nwant %q", out, want)
+	}
+}
+
+func TestRunningHeads(t *testing.T) {
+	var pages [][]pdfium.Line
+	for n := 1; n <= 70; n++ { // more than are held back
+		pages = append(pages, append([]pdfium.Line{placed(30, fmt.Sprintf("Annual Report page %d", n))},
+			append(filler(3), placed(770, fmt.Sprintf("- %d -", n)))...))
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 70}, pages...)
+	var all strings.Builder
+	for _, s := range got {
+		all.WriteString(s.Text)
+	}
+	if n := strings.Count(all.String(), "Annual Report"); n != 1 {
+		t.Errorf("the running head stands %d times, want once", n)
+	}
+	if strings.Contains(all.String(), "- 7") {
+		t.Error("page numbers stay in the text")
+	}
+	if got[len(got)-1].EndPage != 70 {
+		t.Errorf("the last page is %d, want 70", got[len(got)-1].EndPage)
+	}
+}
+
+func TestLinesBecomeParagraphs(t *testing.T) {
+	short := placed(148, "short")
+	short.Right = 120
+	cell := placed(172, "12")
+	cell.X, cell.Right = 300, 320
+	left := placed(172, "item")
+	left.Right = 110
+	got, _ := laidOut(t, pdfium.Document{Pages: 2},
+		[]pdfium.Line{placed(100, "a well-known divi\u00ad"), placed(112, "sion of a well\u00ad"), placed(124, "known word, 2018–"), placed(136, "19 ﬁnally."), short,
+			placed(160, "• a list"), left, cell, placed(300, "# no heading, and the text goes on to the")},
+		[]pdfium.Line{placed(100, "next page.")})
+	want := "a well-known division of a well-known word, 2018–19 finally. short\n- a list item 12\n\n\\# no heading, and the text goes on to the next page."
+	if len(got) != 1 || strings.ReplaceAll(got[0].Text, "list\nitem", "list item") != want {
+		t.Errorf("sections\n got %q\nwant %q", outlineOf(got), want)
+	}
+}
+
+func TestNotesFollowTheirPage(t *testing.T) {
+	var got []extract.Section
+	w := extract.NewWriter(extracttest.Collect(&got), 0)
+	l := pdf.NewLayout(pdfium.Document{Pages: 1}, w)
+	l.Add(pdfium.Page{Number: 1, Height: 792, Lines: []pdfium.Line{placed(100, "Name: Ada")}, Notes: []string{"Name: Ada", "Born: 1815"}})
+	l.Close()
+	w.Close()
+	if len(got) != 1 || got[0].Text != "Name: Ada\n\nBorn: 1815" {
+		t.Errorf("sections %q", outlineOf(got))
+	}
+}
+
+func TestGeneratedTitlesAreIgnored(t *testing.T) {
+	for title, want := range map[string]string{
+		"A Study of  Titles":           "A Study of Titles",
+		"Microsoft Word - thesis.doc":  "",
+		"untitled":                     "",
+		"(anonymous)":                  "",
+		"report_v2":                    "",
+		"draft of the plan.docx":       "",
+		"PowerPoint Presentation":      "",
+		"Slide 1":                      "",
+		`C:\My Documents\a plan`:       "",
+		"/home/me/a plan":              "",
+		"Input/output of the <a/b>":    "Input/output of the <a/b>",
+		"x":                            "",
+		"Zauberberg":                   "Zauberberg",
+		"Printing and the Mind of Man": "Printing and the Mind of Man",
+	} {
+		l := pdf.NewLayout(pdfium.Document{Title: title}, extract.NewWriter(extracttest.Discard, 0))
+		if got := l.Info().Title; got != want {
+			t.Errorf("the title of metadata %q = %q, want %q", title, got, want)
+		}
+	}
+}
+
+func TestPagesAreListedAsRanges(t *testing.T) {
+	l := pdf.NewLayout(pdfium.Document{Pages: 10}, extract.NewWriter(extracttest.Discard, 0))
+	for n := 1; n <= 10; n++ {
+		page := pdfium.Page{Number: n, Height: 792}
+		if slices.Contains([]int{2, 3, 6, 10}, n) {
+			page.Lines = []pdfium.Line{placed(100, "text")}
+		}
+		if err := l.Add(page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"6 of 10 pages hold no text and look scanned: 1, 4-5, 7-9."}
+	if got := l.Info().Warnings; !slices.Equal(got, want) {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+}
+
+func TestMissingPDFReaderIsUnavailable(t *testing.T) {
+	r := extracttest.LocalReader(t)
+	_, err := r.Read(t.Context(), writePDF(t, "text"), "a.pdf", extracttest.Discard, nil)
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Read = %v, want kind unavailable", err)
+	}
+}
+
+// FuzzPDFLayout holds that no page, however it is laid out, loses its words'
+// place or breaks the promises of sections.
+func FuzzPDFLayout(f *testing.F) {
+	f.Add("1 Title\nsome text\nmore", float32(12), float32(20), float32(700), 1)
+	f.Add("- x\n\u00ad\n#", float32(-1e30), float32(0), float32(1e30), 3)
+	f.Fuzz(func(t *testing.T, lines string, size, step, weight float32, pages int) {
+		var got []extract.Section
+		w := extract.NewWriter(extracttest.Collect(&got), 0)
+		l := pdf.NewLayout(pdfium.Document{Pages: 3, Title: lines, Outline: []pdfium.Bookmark{{Level: pages, Title: lines, Page: 1, Y: step}, {Level: 1, Title: "x", Page: 2}}}, w)
+		for n := 1; n <= 1+(pages&3); n++ {
+			p := pdfium.Page{Number: n, Width: 612, Height: 792, Notes: []string{lines}}
+			for i, s := range strings.Split(lines, "\n") {
+				p.Lines = append(p.Lines, pdfium.Line{Text: s, X: size, Y: step * float32(i), Right: weight, Size: size, Weight: weight})
+			}
+			if err := l.Add(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if l.Close() != nil || w.Close() != nil {
+			t.Fatal("the layout failed")
+		}
+		for _, s := range got {
+			if len(s.Text) > extract.MaxPart || s.EndPage != s.StartPage+len(s.PageBreaks) || s.StartPage < 1 {
+				t.Errorf("part %d of section %d: pages %d-%d, breaks %v", s.Part, s.Index, s.StartPage, s.EndPage, s.PageBreaks)
+			}
+		}
+	})
+}

@@ -1,0 +1,251 @@
+package pdf
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract"
+)
+
+// softHyphen ends a line whose last word continues in the next.
+const softHyphen = "\u00ad"
+
+// flow writes lines as paragraphs. A line that fills its column is joined to the next.
+// Shorter lines stay separate, which keeps the rows of lists and tables.
+type flow struct {
+	w         *extract.Writer
+	compounds map[string]bool
+	last      layoutLine // written
+	full      bool       // it fills its column
+	leading   float32    // from line to line within its paragraph
+	begun     bool       // there is text in the open section
+	heading   []string
+	level     int
+}
+
+// page writes one page: its lines, then its notes.
+func (f *flow) page(p layoutPage) error {
+	f.w.Page(p.Number)
+	fresh := true // nothing of this page was written
+	for i := range p.lines {
+		l := &p.lines[i]
+		if l.furniture {
+			continue
+		}
+		if err := f.line(p.lines, i, fresh); err != nil {
+			return err
+		}
+		fresh = false
+	}
+	if err := f.flushHeading(); err != nil {
+		return err
+	}
+	return f.notes(p)
+}
+
+func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
+	l := &lines[i]
+	if !l.continues || l.level != f.level {
+		if err := f.flushHeading(); err != nil {
+			return err
+		}
+	}
+	if l.level > 0 {
+		title := l.title
+		if title == "" {
+			title = l.Text
+		}
+		f.heading, f.level = append(f.heading, title), l.level
+		if l.title == "" {
+			return nil
+		}
+		if err := f.flushHeading(); err != nil {
+			return err
+		}
+	}
+	right := columnRight(lines, i)
+	sep, hyphen := "", false
+	if f.begun {
+		sep, hyphen = f.separator(l, fresh)
+	}
+	text := strings.TrimSuffix(l.Text, softHyphen)
+	if sep == "\n" || sep == "\n\n" || !f.begun {
+		text = markdownRow(text)
+	}
+	if hyphen {
+		sep = f.hyphen(text)
+	}
+	switch down := l.Y - f.last.Y; {
+	case sep == "\n\n":
+		f.leading = 0 // the next paragraph may be set wider
+	case !fresh && down > l.Size*0.5 && down < l.Size*2.5:
+		f.leading = down
+	}
+	f.last, f.begun = *l, true
+	f.full = l.Right >= right-0.12*(right-l.X)
+	if err := f.w.Write(sep + text); err != nil {
+		return err
+	}
+	return nil
+}
+
+// flushHeading begins the section of the collected heading.
+func (f *flow) flushHeading() error {
+	if len(f.heading) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for i, part := range f.heading {
+		if i > 0 && !strings.HasSuffix(f.heading[i-1], softHyphen) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strings.TrimSuffix(part, softHyphen))
+	}
+	f.heading, f.begun, f.leading = f.heading[:0], false, 0
+	return f.w.Begin(f.level, ornament.ReplaceAllString(b.String(), ""))
+}
+
+// separator returns what to write between the last line and l, and whether a word
+// continues from one to the other.
+func (f *flow) separator(l *layoutLine, fresh bool) (string, bool) {
+	last := &f.last
+	down := l.Y - last.Y
+	size := max(last.Size, l.Size, 1)
+	if strings.HasSuffix(last.Text, softHyphen) {
+		return "", true
+	}
+	if l.Turned != last.Turned {
+		return "\n\n", false
+	}
+	if !fresh && absf(down) < size*0.5 { // the same line, or a note above it
+		switch gap := l.X - last.Right; {
+		case gap < -size: // back to the left: another column, or a line drawn out of order
+			return "\n", false
+		case gap < size*0.12 && gap > -size:
+			return "", false
+		}
+		return " ", false
+	}
+	if fresh || down < 0 || down > size*4 { // another page or column
+		if f.full && !mayEndParagraph(last.Text) && beginsLower(l.Text) {
+			return " ", false
+		}
+		return "\n\n", false
+	}
+	same := absf(last.Size-l.Size) <= size*0.25 // a line may begin with small capitals
+	switch {
+	case isItem(l.Text), leader.MatchString(last.Text):
+		return "\n", false
+	case down > size*1.9 || f.leading > 0 && down > f.leading*1.35:
+		return "\n\n", false
+	case same && f.full && !(l.X > last.X+size*0.8 && l.X < last.X+size*4 && mayEndParagraph(last.Text)):
+		if hangs(last.Text, l.Text) {
+			return "", false
+		}
+		return " ", false
+	case !same:
+		return "\n\n", false
+	}
+	return "\n", false
+}
+
+// hangs reports whether a line ends with a hyphen or dash that belongs between
+// two halves without a space, as in "2018–" and "19".
+func hangs(last, next string) bool {
+	dash, n := utf8.DecodeLastRuneInString(last)
+	if dash != '-' && dash != '–' && dash != '/' {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(last[:len(last)-n])
+	after, _ := utf8.DecodeRuneInString(next)
+	return isWord(before) && isWord(after) && (dash == '-' || unicode.IsDigit(before) || dash == '/')
+}
+
+// hyphen returns what joins the halves of a word divided at a line's end:
+// nothing, or the hyphen where the word has one of its own.
+func (f *flow) hyphen(next string) string {
+	left := strings.TrimSuffix(f.last.Text, softHyphen)
+	left = left[strings.LastIndexByte(left, ' ')+1:]
+	right, _, _ := strings.Cut(next, " ")
+	whole := strings.ToLower(strings.TrimFunc(left+"-"+right, func(r rune) bool { return !unicode.IsLetter(r) }))
+	if f.compounds[whole] || !beginsLower(right) || utf8.RuneCountInString(left) == 1 {
+		return "-"
+	}
+	return ""
+}
+
+// notes writes a page's form fields and comments, unless its text has them.
+func (f *flow) notes(p layoutPage) error {
+	if len(p.Notes) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for i := range p.lines {
+		text.WriteString(p.lines[i].Text)
+		text.WriteByte('\n')
+	}
+	sep := "\n\n"
+	for _, note := range p.Notes {
+		if strings.Contains(text.String(), note) {
+			continue
+		}
+		if err := f.w.Write(sep + strings.ReplaceAll(spellOut(note), "\r", "\n")); err != nil {
+			return err
+		}
+		sep, f.begun, f.full, f.last.Text = "\n", true, false, note
+	}
+	return nil
+}
+
+// columnRight returns the right edge of a line's column: the rightmost end of the lines
+// around i with the same beginning.
+func columnRight(lines []layoutLine, i int) float32 {
+	right := lines[i].Right
+	for j := max(0, i-6); j < min(len(lines), i+7); j++ {
+		if absf(lines[j].X-lines[i].X) < 40 && !lines[j].Turned && lines[j].X < lines[i].Right {
+			right = max(right, lines[j].Right)
+		}
+	}
+	return right
+}
+
+func mayEndParagraph(s string) bool {
+	s = strings.TrimRight(s, `"'”’)]`)
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(".!?:;。！？", r)
+}
+
+func beginsLower(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLower(r)
+}
+
+var (
+	bullet = regexp.MustCompile(`^[•‣◦▪▫■□●○∙·⁃–—*►➢✓❖\x{f0b7}\x{f0a7}-] +`)
+	item   = regexp.MustCompile(`^(?:\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[0-9]{1,4}\]) +\S`)
+)
+
+// ornament is a sign of a symbol font before a title.
+var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
+
+// leader is a row of dots or dashes between a title and its page.
+var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|…{2}`)
+
+func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }
+
+// markdownRow writes a line as Markdown: bullets of every shape become list items,
+// and other characters that would be markup are escaped.
+func markdownRow(s string) string {
+	if m := bullet.FindString(s); m != "" {
+		return "- " + s[len(m):]
+	}
+	switch {
+	case s == "":
+	case s[0] == '#', s[0] == '>', strings.HasPrefix(s, "```"), strings.HasPrefix(s, "~~~"),
+		strings.Trim(s, "=") == "", strings.Trim(s, "-") == "":
+		return `\` + s
+	}
+	return s
+}

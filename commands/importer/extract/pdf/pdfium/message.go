@@ -1,0 +1,146 @@
+package pdfium
+
+import "annals/commands/importer/extract/process"
+
+// The kinds of frames. A process gets one request at a time. It answers the request
+// to open a file with opened and done, one for pages with the pages and done, one to
+// close the file with done, and any of them with failed.
+const (
+	requestFrame process.Kind = process.Ready + 1 + iota
+	openedFrame
+	pageFrame
+	doneFrame
+	failedFrame
+)
+
+// Document describes a file before its pages are read.
+type Document struct {
+	Pages   int
+	Title   string // of the document's metadata, unchanged
+	Outline []Bookmark
+}
+
+// Bookmark is one entry of a document's outline, in the order of the outline.
+type Bookmark struct {
+	Level int // from 1
+	Title string
+	Page  int     // from 1; 0 if its target is not a page of the document
+	Y     float32 // from the top of its page, in points; negative if unknown
+}
+
+// Page is one page's text.
+type Page struct {
+	Number        int     // from 1
+	Width, Height float32 // as it is shown, in points
+	Lines         []Line  // in reading order
+	// Notes are the filled-in form fields of the page as "name: value", its comments,
+	// and the names of attached files.
+	Notes []string
+	Blank bool // neither text nor image is on the page
+	// Broken is set if the page could not be read, or only in part.
+	Broken bool
+}
+
+// Line is one line of a page. X, Y and Right are measured in points from the
+// left and the top of the page as it is shown; Y is its baseline.
+type Line struct {
+	Text        string
+	X, Y, Right float32
+	Size        float32 // of its first letter's font as it is shown, in points; 0 if unknown
+	Weight      float32 // of that font, 400 is regular and 700 bold; 0 if unknown
+	Turned      bool    // it does not run from left to right
+}
+
+// request asks to open a file, to read pages of the open file or, if it is empty, to close
+// the open file.
+type request struct {
+	open        bool   // open the file that is sent with it
+	path        string // of that
+	maxPages    int
+	first, last int
+}
+
+func (r request) encode() []byte {
+	return new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Int(r.first).Int(r.last).B
+}
+
+func decodeRequest(b []byte) (request, error) {
+	d := process.Decoder{B: b}
+	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), first: d.Int(), last: d.Int()}
+	return r, d.End()
+}
+
+// Encode returns the document as it is sent between processes.
+func (doc Document) Encode() []byte {
+	e := new(process.Encoder).Int(doc.Pages).Text(doc.Title).Int(len(doc.Outline))
+	for _, b := range doc.Outline {
+		e.Int(b.Level).Text(b.Title).Int(b.Page).Float(b.Y)
+	}
+	return e.B
+}
+
+// DecodeDocument decodes what Document.Encode returns.
+func DecodeDocument(b []byte) (Document, error) {
+	d := process.Decoder{B: b}
+	doc := Document{Pages: d.Int(), Title: d.Text()}
+	for range d.Count(7) {
+		doc.Outline = append(doc.Outline, Bookmark{Level: d.Int(), Title: d.Text(), Page: d.Int(), Y: d.Float()})
+	}
+	return doc, d.End()
+}
+
+// Encode appends the page as it is sent between processes.
+func (p *Page) Encode(e *process.Encoder) {
+	e.Int(p.Number)
+	e.Float(p.Width)
+	e.Float(p.Height)
+	e.Bool(p.Blank)
+	e.Bool(p.Broken)
+	e.Int(len(p.Lines))
+	for _, l := range p.Lines {
+		e.Text(l.Text)
+		e.Float(l.X)
+		e.Float(l.Y)
+		e.Float(l.Right)
+		e.Float(l.Size)
+		e.Float(l.Weight)
+		e.Bool(l.Turned)
+	}
+	e.Int(len(p.Notes))
+	for _, n := range p.Notes {
+		e.Text(n)
+	}
+}
+
+// DecodePage decodes what Page.Encode appends.
+func DecodePage(b []byte) (Page, error) {
+	d := process.Decoder{B: b}
+	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool()}
+	if n := d.Count(22); n > 0 {
+		p.Lines = make([]Line, 0, n)
+		for range n {
+			p.Lines = append(p.Lines, Line{Text: d.Text(), X: d.Float(), Y: d.Float(), Right: d.Float(), Size: d.Float(), Weight: d.Float(), Turned: d.Bool()})
+		}
+	}
+	for range d.Count(1) {
+		p.Notes = append(p.Notes, d.Text())
+	}
+	return p, d.End()
+}
+
+// failure says why a file could not be read, as a sentence for its owner. fatal means that
+// the process must not be used again.
+type failure struct {
+	text  string
+	fatal bool
+}
+
+func (f failure) encode() []byte {
+	return new(process.Encoder).Text(f.text).Bool(f.fatal).B
+}
+
+func decodeFailure(b []byte) (failure, error) {
+	d := process.Decoder{B: b}
+	f := failure{text: d.Text(), fatal: d.Bool()}
+	return f, d.End()
+}

@@ -1,0 +1,160 @@
+package pdfium
+
+import (
+	"errors"
+	"fmt"
+
+	"annals/commands/importer/extract/process"
+)
+
+// maxPageBytes bounds the text of one page that is sent. The rest is left out, and the page
+// is marked broken.
+const maxPageBytes = 4 << 20
+
+// server answers requests.
+type server struct {
+	*engine
+	limit int64 // bytes of memory of this process
+	conn  *process.Server
+	doc   *document // the open file, or nil
+	enc   process.Encoder
+}
+
+// Serve runs in a process that Readers started. It reads one requested file after
+// another within memory bytes and sends their pages, until the connection is closed.
+// It loads the compiled PDFium from cacheDir.
+func Serve(memory int64, cacheDir string) error {
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	s := &server{limit: memory}
+	defer func() {
+		if s.engine != nil {
+			s.Close()
+		}
+	}()
+	prepare := func() (reserved int64, err error) {
+		if s.engine, err = newEngine(cacheDir, memoryOfPDFium(memory)); err != nil {
+			return 0, err
+		}
+		return s.engine.reserve(memoryOfPDFium(memory))
+	}
+	return process.Serve(memory, prepare, func(conn *process.Server, f process.Frame) error {
+		s.conn = conn
+		req, err := decodeRequest(f.Payload)
+		if f.Kind != requestFrame || err != nil {
+			return errors.New("unexpected frame: want a request")
+		}
+		return s.answer(req)
+	})
+}
+
+// Compile stores the compiled PDFium in cacheDir. It takes more memory than reading.
+func Compile(cacheDir string) error {
+	e, err := newEngine(cacheDir, overhead)
+	if err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// answer answers one request. An error ends the process.
+func (s *server) answer(req request) error {
+	switch {
+	case req.open:
+		if done, err := s.open(req); done || err != nil {
+			return err
+		}
+	case req.first > 0:
+		if err := s.read(req.first, req.last); err != nil {
+			return err
+		}
+	default:
+		if err := s.close(); err != nil {
+			return err
+		}
+	}
+	return s.conn.Send(doneFrame, nil, nil)
+}
+
+func (s *server) fail(f failure) error { return s.conn.Send(failedFrame, f.encode(), nil) }
+
+// open opens a file. failed reports that it has answered with a failure.
+func (s *server) open(req request) (failed bool, err error) {
+	if err := s.close(); err != nil {
+		return false, err
+	}
+	file, err := s.conn.File(req.path)
+	if err != nil {
+		return false, err
+	}
+	doc, err := s.engine.open(file)
+	var u unreadable
+	if errors.As(err, &u) {
+		return true, s.fail(failure{text: string(u)})
+	}
+	if err != nil {
+		s.fail(failure{text: "the PDF is damaged or needs more memory than " + (&Config{Memory: s.limit}).bound(), fatal: true})
+		return true, fmt.Errorf("open the PDF: %w", err)
+	}
+	if req.maxPages > 0 && doc.pages > req.maxPages {
+		text := fmt.Sprintf("the PDF has %d pages; the limit is %d (--max-pages)", doc.pages, req.maxPages)
+		return true, errors.Join(s.fail(failure{text: text}), doc.close())
+	}
+	s.doc = doc
+	if err := s.conn.Send(openedFrame, doc.describe().Encode(), nil); err != nil {
+		return false, err
+	}
+	doc.forms = doc.form()
+	return false, nil
+}
+
+// read sends pages of the open file.
+func (s *server) read(first, last int) error {
+	if s.doc == nil {
+		return errors.New("pages requested before a file was opened")
+	}
+	for n := first; n <= min(last, s.doc.pages); n++ {
+		page, err := s.doc.page(n)
+		page.bound()
+		s.enc.B = s.enc.B[:0]
+		page.Encode(&s.enc)
+		if err := s.conn.Send(pageFrame, s.enc.B, nil); err != nil {
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("read page %d of the PDF: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// bound cuts a page to maxPageBytes.
+func (p *Page) bound() {
+	left := maxPageBytes
+	for i, l := range p.Lines {
+		if left -= len(l.Text) + 32; left < 0 {
+			p.Lines, p.Notes, p.Broken = p.Lines[:i], nil, true
+			return
+		}
+	}
+	for i, n := range p.Notes {
+		if left -= len(n) + 8; left < 0 {
+			p.Notes, p.Broken = p.Notes[:i], true
+			return
+		}
+	}
+}
+
+// close closes the open file, if there is one.
+func (s *server) close() error {
+	doc := s.doc
+	if doc == nil {
+		return nil
+	}
+	s.doc = nil
+	if err := doc.close(); err != nil {
+		return fmt.Errorf("close the PDF: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package pdf
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract"
+)
+
+const longestTitle = 250 // runes
+
+var (
+	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document)`)
+	fileEnding     = regexp.MustCompile(`(?i)\.(docx?|pdf|tex|dvi|ps|eps|rtf|odt|pptx?|xlsx?|html?|indd|qxd|pmd?|fm|wpd|txt|md|cdr|ai|jpe?g|png|tiff?)$`)
+	filePath       = regexp.MustCompile(`(?i)^([a-z]:\\|[/\\~]|file:)`)
+	machineName    = regexp.MustCompile(`^\S*[\d_/\\]\S*$`)
+)
+
+// documentTitle returns the title from a document's metadata, or "" if a program generated
+// it: a file name, "untitled", a number.
+func documentTitle(title string) string {
+	title = extract.CleanTitle(spellOut(title))
+	n := utf8.RuneCountInString(title)
+	switch {
+	case n < 3 || n > longestTitle,
+		producerPrefix.MatchString(title),
+		fileEnding.MatchString(title),
+		filePath.MatchString(title),
+		machineName.MatchString(title),
+		strings.ContainsRune(title, '\ufffd'),
+		filepath.Base(title) != title && !strings.Contains(title, " "),
+		!strings.ContainsFunc(title, isWord):
+		return ""
+	}
+	return title
+}
+
+// largestText returns the text in the largest letters of the first page with text,
+// or "" if no letters are larger than the rest.
+func largestText(pages []layoutPage, style style) string {
+	for _, p := range pages {
+		best := -1
+		for i := range p.lines {
+			if l := &p.lines[i]; style.isLarge(l) && (best < 0 || sizeOf(l) > sizeOf(&p.lines[best])) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			return titleFrom(p.lines, best)
+		}
+		if len(p.lines) > 0 {
+			return ""
+		}
+	}
+	return ""
+}
+
+func titleFrom(lines []layoutLine, i int) string {
+	title := lines[i].Text
+	for ; i+1 < len(lines) && goesOn(&lines[i], &lines[i+1]) && len(title) < longestTitle; i++ {
+		title += " " + lines[i+1].Text
+	}
+	if utf8.RuneCountInString(title) > longestTitle {
+		return ""
+	}
+	return title
+}

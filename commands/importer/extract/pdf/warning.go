@@ -1,0 +1,60 @@
+package pdf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// warnings returns sentences about pages without text and damaged pages.
+func (l *Layout) warnings() []string {
+	var out []string
+	if n := len(l.textless); n > 0 {
+		out = append(out, fmt.Sprintf("%s no text and %s scanned: %s.", ofPages(n, l.doc.Pages, "holds", "hold"), looks(n), pageList(l.textless)))
+	}
+	if n := len(l.broken); n > 0 {
+		out = append(out, fmt.Sprintf("%s damaged and could not be read in full: %s.", ofPages(n, l.doc.Pages, "is", "are"), pageList(l.broken)))
+	}
+	return out
+}
+
+func ofPages(n, all int, one, many string) string {
+	switch {
+	case all == 1:
+		return "The only page " + one
+	case n == 1:
+		return fmt.Sprintf("1 of %d pages %s", all, one)
+	}
+	return fmt.Sprintf("%d of %d pages %s", n, all, many)
+}
+
+func looks(n int) string {
+	if n == 1 {
+		return "looks"
+	}
+	return "look"
+}
+
+// pageList writes rising page numbers as ranges, such as "1, 4-5"; a long list
+// is cut.
+func pageList(pages []int) string {
+	var b strings.Builder
+	for i, ranges := 0, 0; i < len(pages); ranges++ {
+		j := i
+		for j+1 < len(pages) && pages[j+1] == pages[j]+1 {
+			j++
+		}
+		if ranges == 20 {
+			b.WriteString(" and others")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, pages[i])
+		if j > i {
+			fmt.Fprintf(&b, "-%d", pages[j])
+		}
+		i = j + 1
+	}
+	return b.String()
+}

@@ -1,0 +1,60 @@
+package reader
+
+import (
+	"context"
+	"errors"
+
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/commands/importer/extract/process"
+	"annals/events/fault"
+)
+
+// feeder sends the pages of a PDF, which PDFium's processes read, to the process that turns
+// them into sections.
+type feeder struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+func (s *session) feed(ctx context.Context) *feeder {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &feeder{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		f.err = s.sendPages(ctx)
+		if f.err != nil {
+			s.p.Kill()
+		}
+	}()
+	return f
+}
+
+func (s *session) sendPages(ctx context.Context) error {
+	err := s.pdf.Read(ctx, pdfium.File{File: s.file, MaxPages: s.limits.Pages, Alone: s.alone}, pdfium.Visitor{
+		Document: func(_ int, document []byte) error { return s.p.Send(documentFrame, document, nil) },
+		Page:     func(_ int, page []byte) error { return s.p.Send(pageFrame, page, nil) },
+	})
+	end := failure{}
+	if fault.Is(err, fault.Invalid) {
+		end, err = failure{text: err.Error(), file: true}, nil
+	}
+	if err == nil {
+		err = s.p.Send(endFrame, end.encode(), nil)
+	}
+	if process.IsEnd(err) {
+		return nil // the session reports how the process ended
+	}
+	return err
+}
+
+// end stops the feeder and waits for it. It returns an error if something else had stopped
+// the feeder before.
+func (f *feeder) end() error {
+	f.cancel()
+	<-f.done
+	if errors.Is(f.err, context.Canceled) {
+		return nil
+	}
+	return f.err
+}

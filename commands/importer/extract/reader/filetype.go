@@ -1,0 +1,69 @@
+package reader
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"annals/commands/importer/extract"
+	"annals/events/fault"
+)
+
+// check refuses empty files, and files that are clearly not of the type that their name
+// says. Such a file is not read as its actual type, because it would be served with the
+// type of its name.
+func check(file *os.File, name, mediaType string) (extract.File, error) {
+	stat, err := file.Stat()
+	if err != nil {
+		return extract.File{}, fmt.Errorf("read the size of %s: %w", name, err)
+	}
+	if stat.Size() == 0 {
+		return extract.File{}, fault.Errorf(fault.Invalid, "the file is empty")
+	}
+	head := make([]byte, 512)
+	n, err := file.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return extract.File{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	what := kindOf(head[:n])
+	switch {
+	case what == "" || what == mediaTypeNames[mediaType]:
+		return extract.File{ReaderAt: file, Size: stat.Size(), Name: name}, nil
+	case what == "an old Word document or a Word document with a password" && mediaType == extract.Word:
+		return extract.File{}, fault.Errorf(fault.Invalid, "the file is an old Word document or has a password: save it as .docx without one")
+	default:
+		return extract.File{}, fault.Errorf(fault.Invalid, "the file is named %s but is %s", extract.Extension(name), what)
+	}
+}
+
+// mediaTypeNames are kindOf's names of the formats that it detects.
+var mediaTypeNames = map[string]string{
+	extract.PDF:  "a PDF",
+	extract.Word: "a ZIP archive or Office document",
+}
+
+// kindOf returns the name of a file's format, recognised by its first bytes, or "".
+func kindOf(head []byte) string {
+	for _, k := range []struct{ magic, what string }{
+		{"%PDF-", "a PDF"},
+		{"PK\x03\x04", "a ZIP archive or Office document"},
+		{"PK\x05\x06", "a ZIP archive or Office document"},
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Word document or a Word document with a password"},
+		{"{\\rtf", "a Rich Text document"},
+		{"\x89PNG\r\n\x1a\n", "a PNG image"},
+		{"\xff\xd8\xff", "a JPEG image"},
+		{"GIF87a", "a GIF image"},
+		{"GIF89a", "a GIF image"},
+		{"\x1f\x8b\x08", "a gzip archive"},
+		{"\x28\xb5\x2f\xfd", "a Zstandard archive"},
+		{"7z\xbc\xaf\x27\x1c", "a 7z archive"},
+		{"\x7fELF", "a program"},
+		{"SQLite format 3\x00", "an SQLite database"},
+	} {
+		if bytes.HasPrefix(head, []byte(k.magic)) {
+			return k.what
+		}
+	}
+	return ""
+}

@@ -1,0 +1,89 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/docx"
+	"annals/commands/importer/extract/text"
+)
+
+// format reads one kind of file. It sets the title only if the file itself has one.
+type format func(context.Context, extract.File, *extract.Writer) (extract.Info, error)
+
+// formats returns the format of each media type; pdf reads PDFs.
+func formats(pdf format) map[string]format {
+	return map[string]format{
+		extract.PDF:       pdf,
+		extract.Word:      docx.Read,
+		extract.Markdown:  text.ReadMarkdown,
+		extract.PlainText: text.Read,
+	}
+}
+
+// local reads files in this process.
+type local struct {
+	limits  extract.Limits
+	formats map[string]format // by media type
+}
+
+func (r *local) Close() error { return nil }
+
+func (r *local) Read(ctx context.Context, path, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+	if _, err := mediaTypeOf(name); err != nil {
+		return extract.Info{}, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return extract.Info{}, fmt.Errorf("open %s to read it: %w", name, err)
+	}
+	defer file.Close()
+	timed, cancel := context.WithTimeoutCause(ctx, r.limits.Time, errTooSlow)
+	defer cancel()
+	info, err := r.readFile(timed, file, name, emit, progress)
+	if err != nil && context.Cause(timed) == errTooSlow && errors.Is(err, context.DeadlineExceeded) {
+		err = tooSlow(r.limits)
+	}
+	return info, err
+}
+
+var errTooSlow = errors.New("reading the file took too long")
+
+// readFile reads an open file.
+func (r *local) readFile(ctx context.Context, opened *os.File, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+	mediaType, err := mediaTypeOf(name)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	file, err := check(opened, name, mediaType)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	if progress != nil {
+		progress("reading", 0, 0)
+	}
+	w := extract.NewWriter(emit, r.limits.TextBytes)
+	w.Bound(file.Size)
+	info, err := r.formats[mediaType](ctx, file, w)
+	err = extract.UnlessFull(err)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return extract.Info{}, err
+	}
+	info.MediaType = mediaType
+	info.Sections = w.Sections()
+	info.Title = extract.CleanTitle(info.Title)
+	if info.Title == "" {
+		info.Title = extract.TitleOfName(name)
+	}
+	info.Warnings = append(info.Warnings, w.Warnings()...)
+	if info.Sections == 0 && len(info.Warnings) == 0 {
+		info.Warnings = append(info.Warnings, "No text was found in the file.")
+	}
+	return info, nil
+}

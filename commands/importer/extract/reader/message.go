@@ -1,0 +1,100 @@
+package reader
+
+import (
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/process"
+)
+
+// The kinds of frames between a Reader and its processes. A request is answered
+// by sections and steps, and last by done or failed. While a PDF is read, its
+// pages follow the request, as another process read them.
+const (
+	requestFrame process.Kind = process.Ready + 1 + iota
+	documentFrame
+	pageFrame
+	endFrame
+	sectionFrame
+	stepFrame
+	doneFrame
+	failedFrame
+)
+
+// request asks to read the file that is sent with it.
+type request struct {
+	path, name string
+	pages      int
+	textBytes  int64
+}
+
+func (r request) encode() []byte {
+	return new(process.Encoder).Text(r.path).Text(r.name).Int(r.pages).Int(int(r.textBytes)).B
+}
+
+func decodeRequest(b []byte) (request, error) {
+	d := process.Decoder{B: b}
+	r := request{path: d.Text(), name: d.Text(), pages: d.Int(), textBytes: d.Long()}
+	return r, d.End()
+}
+
+func encodeSection(e *process.Encoder, s extract.Section) {
+	e.Int(s.Index).Int(s.Part).Int(s.Level).Text(s.Title).Int(len(s.Path))
+	for _, title := range s.Path {
+		e.Text(title)
+	}
+	e.Int(s.StartPage).Int(s.EndPage).Int(len(s.PageBreaks))
+	for _, b := range s.PageBreaks {
+		e.Int(b)
+	}
+	e.Text(s.Text)
+}
+
+func decodeSection(b []byte) (extract.Section, error) {
+	d := process.Decoder{B: b}
+	s := extract.Section{Index: d.Int(), Part: d.Int(), Level: d.Int(), Title: d.Text()}
+	for range d.Count(1) {
+		s.Path = append(s.Path, d.Text())
+	}
+	s.StartPage, s.EndPage = d.Int(), d.Int()
+	for range d.Count(1) {
+		s.PageBreaks = append(s.PageBreaks, d.Int())
+	}
+	s.Text = d.Text()
+	return s, d.End()
+}
+
+// encodeInfo encodes the Info of an answer, and whether it is the last answer of its
+// process.
+func encodeInfo(i extract.Info, last bool) []byte {
+	e := new(process.Encoder).Text(i.Title).Int(i.Pages).Int(int(i.XML)).Int(len(i.Warnings))
+	for _, w := range i.Warnings {
+		e.Text(w)
+	}
+	return e.Bool(last).B
+}
+
+func decodeInfo(b []byte) (i extract.Info, last bool, err error) {
+	d := process.Decoder{B: b}
+	i = extract.Info{Title: d.Text(), Pages: d.Int(), XML: d.Long()}
+	for range d.Count(1) {
+		i.Warnings = append(i.Warnings, d.Text())
+	}
+	last = d.Bool()
+	return i, last, d.End()
+}
+
+// failure says why a file was not read to its end.
+type failure struct {
+	text string
+	file bool // the file itself is the cause
+	last bool // the process sends no other answer
+}
+
+func (f failure) encode() []byte {
+	return new(process.Encoder).Text(f.text).Bool(f.file).Bool(f.last).B
+}
+
+func decodeFailure(b []byte) (failure, error) {
+	d := process.Decoder{B: b}
+	f := failure{text: d.Text(), file: d.Bool(), last: d.Bool()}
+	return f, d.End()
+}

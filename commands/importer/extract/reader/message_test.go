@@ -1,0 +1,80 @@
+package reader
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/process"
+)
+
+func TestCheckerRefusesInvalidSections(t *testing.T) {
+	good := extract.Section{Index: 0, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"}
+	next := extract.Section{Index: 0, Part: 1, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 2, EndPage: 2, Text: "c"}
+	for name, change := range map[string]func(s *extract.Section){
+		"too much text":      func(s *extract.Section) { s.Text = strings.Repeat("x", extract.MaxPart+1) },
+		"a long title":       func(s *extract.Section) { s.Title = strings.Repeat("x", extract.MaxTitle+1) },
+		"a deep path":        func(s *extract.Section) { s.Path = make([]string, extract.MaxLevel+1) },
+		"a long path":        func(s *extract.Section) { s.Path = []string{strings.Repeat("x", extract.MaxTitle+1)} },
+		"no UTF-8":           func(s *extract.Section) { s.Text = "\xff" },
+		"a section left out": func(s *extract.Section) { s.Index, s.Part = 2, 0 },
+		"a part left out":    func(s *extract.Section) { s.Part = 2 },
+		"an empty part":      func(s *extract.Section) { s.Text = "" },
+		"another title":      func(s *extract.Section) { s.Title = "u" },
+		"a page again":       func(s *extract.Section) { s.StartPage, s.EndPage = 1, 1 },
+		"a break outside":    func(s *extract.Section) { s.PageBreaks, s.EndPage = []int{2}, 3 },
+		"breaks not rising":  func(s *extract.Section) { s.Text, s.PageBreaks, s.EndPage = "abc", []int{2, 1}, 4 },
+		"a wrong end":        func(s *extract.Section) { s.EndPage = 9 },
+	} {
+		c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
+		s := next
+		if err := errors.Join(c.section(good), c.section(s)); err != nil {
+			t.Fatal(err)
+		}
+		c = checker{limits: extract.Limits{TextBytes: 1 << 20}}
+		change(&s)
+		if c.section(good) != nil || c.section(s) == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
+	endless := extract.Section{Text: strings.Repeat("x", extract.MaxPart)}
+	n := 0
+	for ; c.section(endless) == nil && n < 1000; n++ {
+		endless.Part++
+	}
+	if n > 3*(1<<20)/extract.MaxPart {
+		t.Errorf("%d bytes were taken where %d are the limit", n*extract.MaxPart, 1<<20)
+	}
+	c = checker{limits: extract.Limits{TextBytes: 1 << 30}}
+	tiny := extract.Section{}
+	for n = 0; c.section(tiny) == nil && n < 10*extract.MaxSections; n++ {
+		tiny.Index++
+	}
+	if n > extract.MaxSections+10 {
+		t.Errorf("%d empty sections were taken", n)
+	}
+}
+
+// FuzzAnswers holds that whatever a process sends is taken or refused, and what
+// is taken is within its bounds.
+func FuzzAnswers(f *testing.F) {
+	var e process.Encoder
+	encodeSection(&e, extract.Section{Title: "t", Path: []string{"t"}, Level: 1, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"})
+	f.Add(e.B)
+	f.Add(encodeInfo(extract.Info{Title: "t", Warnings: []string{"w"}}, false))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		decodeInfo(in)
+		decodeFailure(in)
+		decodeRequest(in)
+		s, err := decodeSection(in)
+		if err != nil {
+			return
+		}
+		c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
+		if c.section(s) == nil && (len(s.Text) > extract.MaxPart || len(s.Title) > extract.MaxTitle || len(s.Path) > extract.MaxLevel || s.Index != 0 || s.Part != 0) {
+			t.Errorf("took %+v", s)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package reader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/commands/importer/extract/process"
+	"annals/commands/importer/extract/sandbox"
+)
+
+// maxKept is how many bytes a process may hold after a file and still be reused.
+const maxKept = 64 << 20
+
+// pooled is a Reader that reads files in processes of a pool. No content of a file
+// is parsed in this process.
+type pooled struct {
+	limits extract.Limits
+	slots  chan struct{}
+	text   *process.Pool
+	pdf    *pdfium.Readers
+	alone  bool
+}
+
+func newPooled(o Options) *pooled {
+	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	command := func(kind string) []string { return append(o.Command[:len(o.Command):len(o.Command)], kind) }
+	return &pooled{
+		limits: o.Limits,
+		slots:  make(chan struct{}, workers),
+		text:   process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxKept: maxKept, Uses: 1000}),
+		pdf: pdfium.New(pdfium.Config{
+			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Reserved: o.Reserved, Memory: o.Limits.Memory, Time: o.Limits.Time,
+		}),
+	}
+}
+
+func (r *pooled) Close() error { return errors.Join(r.text.Close(), r.pdf.Close()) }
+
+// Isolated returns a Reader that reads each file in new processes, which read no
+// other file. It shares the limits and slots of r; only r needs to be closed. A Reader
+// without processes is returned as it is.
+func Isolated(r extract.Reader) extract.Reader {
+	p, ok := r.(*pooled)
+	if !ok {
+		return r
+	}
+	alone := *p
+	alone.alone = true
+	return &alone
+}
+
+// Inspect starts a process of r and returns the report of its sandbox.
+func Inspect(ctx context.Context, r extract.Reader) (sandbox.Report, error) {
+	pooled, ok := r.(*pooled)
+	if !ok {
+		return sandbox.Report{Lacks: []string{"processes of their own"}}, nil
+	}
+	p, err := pooled.text.Take(ctx, false)
+	if err != nil {
+		return sandbox.Report{}, err
+	}
+	defer pooled.text.Release(p)
+	return p.Report, nil
+}
+
+func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+	mediaType, err := mediaTypeOf(name)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return extract.Info{}, ctx.Err()
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return extract.Info{}, fmt.Errorf("open %s to read it: %w", name, err)
+	}
+	defer file.Close()
+	p, err := r.text.Take(ctx, r.alone)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	defer r.text.Release(p)
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	s := session{pooled: r, p: p, file: file, emit: emit, progress: progress, check: checker{limits: r.limits}}
+	info, err := s.run(ctx, name, mediaType == extract.PDF)
+	p.Unusable = p.Unusable || r.alone
+	if err != nil {
+		return extract.Info{}, err
+	}
+	info.MediaType = mediaType
+	return info, nil
+}

@@ -1,0 +1,55 @@
+// Package reader reads uploaded files of every format, each in a separate process that is
+// confined, killable and bounded in memory and time. New returns the Reader for the
+// service, and Main runs in its processes. It imports the port extract with all packages
+// below, and events/fault.
+package reader
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/events/fault"
+)
+
+// Options configures the Reader that New returns.
+type Options struct {
+	Limits extract.Limits
+	// Command starts a process that reads files: this program, and arguments with which
+	// it calls Main with all further arguments. Without it files are read in this
+	// process without any bounds, and PDFs are refused.
+	Command  []string
+	CacheDir string // keeps the compiled PDFium between runs; empty means that it is not kept
+	Workers  int    // most files at a time; 0 means one per core
+	Reserved int    // how many of Workers only open files, and never help with the pages of another PDF
+}
+
+// New returns a Reader of every format that extract.Supported names.
+func New(o Options) extract.Reader {
+	o.Limits.Pages = cmp.Or(o.Limits.Pages, 5_000)
+	o.Limits.TextBytes = cmp.Or(o.Limits.TextBytes, 1<<30)
+	o.Limits.Time = cmp.Or(o.Limits.Time, 10*time.Minute)
+	o.Limits.Memory = cmp.Or(o.Limits.Memory, pdfium.DefaultMemory)
+	if len(o.Command) > 0 {
+		return newPooled(o)
+	}
+	return &local{limits: o.Limits, formats: formats(func(context.Context, extract.File, *extract.Writer) (extract.Info, error) {
+		return extract.Info{}, fault.Errorf(fault.Unavailable, "read the PDF: no command that reads PDFs is configured")
+	})}
+}
+
+// mediaTypeOf is like extract.Supported, but returns an error for the user.
+func mediaTypeOf(name string) (string, error) {
+	mediaType, ok := extract.Supported(name)
+	if !ok {
+		return "", fault.Errorf(fault.Invalid, "files of type %q cannot be read, only %s", extract.Extension(name), strings.Join(extract.Extensions(), ", "))
+	}
+	return mediaType, nil
+}
+
+func tooSlow(l extract.Limits) error {
+	return fault.Errorf(fault.Invalid, "reading the file took longer than %s (--extract-time)", l.Time)
+}

@@ -1,0 +1,175 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdf"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/commands/importer/extract/process"
+	"annals/events/fault"
+)
+
+// Main runs in a process that Options.Command started, with the arguments after the
+// command. It reads files until the Reader that started it closes the connection.
+func Main(args []string) error {
+	if len(args) == 0 {
+		return errors.New("name what to read: pdf or text")
+	}
+	flags := flag.NewFlagSet("reader", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	memory := flags.Int64("memory", 0, "bytes of memory")
+	cache := flags.String("cache", "", "folder of compiled code")
+	compile := flags.Bool("compile", false, "compile, and end")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	switch {
+	case args[0] == kindPDF && *compile:
+		return pdfium.Compile(*cache)
+	case args[0] == kindPDF:
+		return pdfium.Serve(*memory, *cache)
+	case args[0] == kindText:
+		return process.Serve(*memory, func() (int64, error) { return 0, nil }, answer)
+	}
+	return fmt.Errorf("cannot read %q: name pdf or text", args[0])
+}
+
+// The kinds of processes: one runs PDFium, the other reads all other formats and
+// makes sections of PDFium's pages.
+const (
+	kindPDF  = "pdf"
+	kindText = "text"
+)
+
+// answer reads one file. An error ends the process.
+func answer(conn *process.Server, f process.Frame) error {
+	req, err := decodeRequest(f.Payload)
+	if f.Kind != requestFrame || err != nil {
+		return errors.New("unexpected frame: want a request")
+	}
+	file, err := conn.File(req.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	a := &answering{conn: conn, sent: time.Now()}
+	// The server bounds the time.
+	limits := extract.Limits{Pages: req.pages, TextBytes: req.textBytes, Time: 1 << 62}
+	r := &local{limits: limits, formats: formats(a.pdf)}
+	info, err := r.readFile(context.Background(), file, req.name, a.emit, a.step)
+	if a.failed != nil {
+		return a.failed
+	}
+	if err != nil {
+		text := err.Error()
+		f := failure{text: strings.ToValidUTF8(text[:min(len(text), maxWarning)], ""), file: fault.Is(err, fault.Invalid), last: a.last}
+		err = conn.Send(failedFrame, f.encode(), nil)
+	} else {
+		err = conn.Send(doneFrame, encodeInfo(info, a.last), nil)
+	}
+	if err == nil && a.last {
+		err = errors.New("pages of an abandoned file are still coming")
+	}
+	return err
+}
+
+// answering is an answer that is being sent.
+type answering struct {
+	conn   *process.Server
+	enc    process.Encoder
+	sent   time.Time // the last flush
+	failed error     // of sending
+	last   bool      // the process ends after it: pages of its file are still coming
+}
+
+// emit sends a part of a section; the buffer is flushed ten times a second.
+func (a *answering) emit(s extract.Section) error {
+	a.enc.B = a.enc.B[:0]
+	encodeSection(&a.enc, s)
+	a.send(sectionFrame)
+	return a.failed
+}
+
+func (a *answering) send(k process.Kind) {
+	a.failed = errors.Join(a.failed, a.conn.Write(k, a.enc.B))
+	if now := time.Now(); now.Sub(a.sent) > time.Second/10 {
+		a.failed = errors.Join(a.failed, a.conn.Flush())
+		a.sent = now
+	}
+}
+
+func (a *answering) step(step string, page, pages int) {
+	a.enc.B = a.enc.B[:0]
+	a.enc.Text(step)
+	a.enc.Int(page)
+	a.enc.Int(pages)
+	a.send(stepFrame)
+}
+
+// pdf lays out the pages that follow the request. If PDFium stopped in the middle
+// of the file, the pages before are kept, with a warning.
+func (a *answering) pdf(_ context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
+	w.LeaveFor(extract.Allowance(f.Size) / 2) // the amount of text is unknown
+	var doc pdfium.Document
+	var layout *pdf.Layout
+	if a.failed = errors.Join(a.failed, a.conn.Flush()); a.failed != nil { // which asks for the pages
+		return extract.Info{}, a.failed
+	}
+	for {
+		frame, ok := a.conn.Next()
+		if !ok {
+			a.failed = io.ErrUnexpectedEOF
+			return extract.Info{}, a.failed
+		}
+		switch frame.Kind {
+		case documentFrame:
+			var err error
+			if doc, err = pdfium.DecodeDocument(frame.Payload); err != nil || layout != nil {
+				a.failed = errors.New("malformed or repeated document frame")
+				return extract.Info{}, a.failed
+			}
+			layout = pdf.NewLayout(doc, w)
+		case pageFrame:
+			page, err := pdfium.DecodePage(frame.Payload)
+			if err != nil || layout == nil {
+				a.failed = errors.New("malformed page frame, or one before the document")
+				return extract.Info{}, a.failed
+			}
+			a.step("reading", page.Number, doc.Pages)
+			if err := layout.Add(page); err == extract.ErrFull { // no further page is needed
+				a.last = true
+				return layout.Info(), nil
+			} else if err != nil {
+				a.last = true
+				return extract.Info{}, err
+			}
+		case endFrame:
+			stopped, err := decodeFailure(frame.Payload)
+			if err != nil || layout == nil && stopped.text == "" {
+				a.failed = errors.New("malformed end frame, or one before the document")
+				return extract.Info{}, a.failed
+			}
+			if stopped.text != "" && (layout == nil || layout.Pages() == 0) {
+				return extract.Info{}, fault.Errorf(fault.Invalid, "%s", stopped.text)
+			}
+			if err := layout.Close(); extract.UnlessFull(err) != nil {
+				return extract.Info{}, err
+			}
+			info := layout.Info()
+			if stopped.text != "" {
+				info.Warnings = append(info.Warnings, fmt.Sprintf("Only %d of %d pages were read: %s.", layout.Pages(), doc.Pages, stopped.text))
+			}
+			return info, nil
+		default:
+			a.failed = errors.New("unexpected frame between pages")
+			return extract.Info{}, a.failed
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/process"
+	"annals/events/fault"
+)
+
+// session is the reading of one file.
+type session struct {
+	*pooled
+	p        *process.Process
+	file     *os.File
+	emit     func(extract.Section) error
+	progress extract.Progress
+	check    checker
+	spent    time.Duration // waiting for the process
+	feeder   *feeder       // of the pages of a PDF
+}
+
+func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.Info, err error) {
+	s.p.Unusable = true
+	_ = s.p.Begin(s.limits.Time) // a system without such limits says so in the report
+	req := request{path: s.file.Name(), name: name, pages: s.limits.Pages, textBytes: s.limits.TextBytes}
+	if err := s.p.Send(requestFrame, req.encode(), s.file); err != nil && !process.IsEnd(err) {
+		return extract.Info{}, fault.Errorf(fault.Unavailable, "send a file to the reader process: %w", err)
+	}
+	defer func() {
+		if s.feeder == nil {
+			return
+		}
+		if s.p.Unusable { // it may no longer read pages, so sending one could block
+			s.p.Kill()
+		}
+		fed := s.feeder.end()
+		s.p.Unusable = s.p.Unusable || fed != nil
+		if fed != nil && (err == nil || !fault.Is(err, fault.Invalid)) {
+			err = fed // which ended the process
+		}
+	}()
+	timeout := s.limits.Time
+	if pdf { // it also waits for pages, whose reading has a limit of its own
+		timeout = 2*timeout + time.Minute
+	}
+	for {
+		begun := time.Now()
+		k, payload, err := s.p.Receive(ctx, max(timeout-s.spent, time.Millisecond))
+		s.spent += time.Since(begun) // excludes the time of emit
+		if ctx.Err() != nil {
+			return extract.Info{}, ctx.Err()
+		}
+		if process.IsEnd(err) {
+			return extract.Info{}, s.died(s.p.Died())
+		}
+		if err == nil {
+			switch k {
+			case doneFrame:
+				return s.done(payload)
+			case failedFrame:
+				return extract.Info{}, s.failed(payload)
+			case sectionFrame:
+				err = s.section(payload)
+			case stepFrame:
+				err = s.step(payload)
+				if err == nil && pdf && s.feeder == nil {
+					s.feeder = s.feed(ctx)
+				}
+			default:
+				err = errInvalidAnswer
+			}
+		} else {
+			err = errInvalidAnswer
+		}
+		if errors.Is(err, errInvalidAnswer) {
+			return extract.Info{}, fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidAnswer)
+		}
+		if err != nil {
+			return extract.Info{}, err
+		}
+	}
+}
+
+func (s *session) section(payload []byte) error {
+	if len(payload) > maxSectionFrame {
+		return errInvalidAnswer
+	}
+	section, err := decodeSection(payload)
+	if err != nil {
+		return errInvalidAnswer
+	}
+	if err := s.check.section(section); err != nil {
+		return err
+	}
+	return s.emit(section)
+}
+
+func (s *session) step(payload []byte) error {
+	d := process.Decoder{B: payload}
+	step, page, pages := d.Text(), d.Int(), d.Int()
+	if d.End() != nil || step != "reading" {
+		return errInvalidAnswer
+	}
+	s.progress(step, page, pages)
+	return nil
+}
+
+func (s *session) done(payload []byte) (extract.Info, error) {
+	info, last, err := decodeInfo(payload)
+	if err == nil {
+		err = s.check.info(&info)
+	}
+	if err != nil {
+		return extract.Info{}, fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidAnswer)
+	}
+	s.p.Unusable = last
+	return info, nil
+}
+
+func (s *session) failed(payload []byte) error {
+	f, err := decodeFailure(payload)
+	if err != nil || len(f.text) > maxWarning || !utf8.ValidString(f.text) {
+		return fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidAnswer)
+	}
+	s.p.Unusable = f.last
+	if !f.file {
+		return fmt.Errorf("read the file: %s", f.text)
+	}
+	return fault.Errorf(fault.Invalid, "%s", f.text)
+}
+
+// died returns the error for a process that ended in the middle of the file.
+func (s *session) died(d process.Death) error {
+	switch d.Cause {
+	case process.Stopped:
+		return fault.Errorf(fault.Unavailable, "the reader process was stopped: %s", d.Detail)
+	case process.TimedOut, process.OverCPU:
+		return tooSlow(s.limits)
+	case process.Killed:
+		return &process.Died{Death: d}
+	}
+	switch {
+	case s.p.Uses > 1: // earlier files may be the cause
+		return &process.Died{Death: d}
+	case d.Cause == process.OverMemory:
+		return fault.Errorf(fault.Invalid, "reading the file takes more than %d MiB of memory (--extract-memory): split it, save it again as PDF or plain text, "+
+			"or ask the operator for more", s.limits.Memory>>20)
+	}
+	return fault.Errorf(fault.Invalid, "the file is damaged: it crashed the process that read it; save it again and upload that")
+}

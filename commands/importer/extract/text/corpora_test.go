@@ -1,0 +1,183 @@
+//go:build !race
+
+package text_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/extracttest"
+)
+
+func TestHostileMarkdownIsReadInTime(t *testing.T) {
+	for name, source := range map[string]string{
+		"quotes":       strings.Repeat(">", 20_000) + " deep\n" + strings.Repeat("- ", 5_000),
+		"lists":        strings.Repeat("- ", 5_000) + "deep",
+		"growing":      growing(300),
+		"brackets":     strings.Repeat("[", 200_000) + "\n# " + strings.Repeat("[", 200_000),
+		"emphasis":     strings.Repeat("*a _b ", 100_000) + "\n# " + strings.Repeat("*a _b ", 100_000),
+		"backticks":    backticks(2_000),
+		"sections":     strings.Repeat("# a\n", 140_000),
+		"headings":     strings.Repeat("# a\n", 500_000),
+		"underlines":   strings.Repeat("a\n=\n", 300_000),
+		"references":   strings.Repeat("[a]: b\n", 200_000),
+		"html":         strings.Repeat("<div>\n\n", 200_000),
+		"long line":    strings.Repeat("word ", 1_000_000),
+		"tables":       strings.Repeat("|", 500_000) + "\n" + strings.Repeat("-|", 250_000),
+		"blank quotes": strings.Repeat(">\n", 500_000),
+		"deep lists":   growing(2_000),
+		"less deep":    growing(1_000),
+		"blanks":       growing(99) + strings.Repeat("\n", 140_000),
+		"nested":       strings.Repeat(strings.Repeat("> - ", 45)+"a\n", 40_000),
+		"braces":       strings.Repeat("# a "+strings.Repeat("{a=", 300)+"\n", 5_000),
+		"open":         strings.Repeat("# "+strings.Repeat("[a](<", 200)+"\n", 5_000),
+		"in headings":  strings.Repeat("# "+strings.Repeat("*a **a ", 140)+"\n", 5_000),
+		"pipes":        strings.Repeat(strings.Repeat("|", 60)+"\n", 100_000),
+	} {
+		start := time.Now()
+		var got []extract.Section
+		var err error
+		if peak := extracttest.PeakHeap(func() { got, _, err = extracttest.Read(t, "a.md", []byte(source)) }); peak > 200<<20 {
+			t.Errorf("%s: the heap grew by %d MiB", name, peak>>20)
+		}
+		if took := time.Since(start); err != nil || took > 10*time.Second {
+			t.Errorf("%s: %v after %s", name, err, took)
+		} else {
+			t.Logf("%s: %d parts in %s", name, len(got), took.Round(time.Millisecond))
+		}
+		if n := len(got); n > 0 && got[n-1].Index >= extract.MaxSections {
+			t.Errorf("%s: section %d", name, got[n-1].Index)
+		}
+	}
+}
+
+// growing nests each list one deeper by indentation, over many lines.
+func growing(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(strings.Repeat("  ", i) + "- item\n")
+	}
+	return out.String()
+}
+
+// backticks has runs of every length, so that none finds its end.
+func backticks(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(strings.Repeat("`", i) + " ")
+	}
+	return out.String()
+}
+
+func TestChaptersOfNovels(t *testing.T) {
+	dir := extracttest.Corpora(t)
+	for name, c := range map[string]struct {
+		title, chapter string
+		sections       int
+	}{
+		"pride_and_prejudice.txt": {"Pride and Prejudice", "Chapter 61", 61},
+		"sherlock_holmes.txt":     {"The Adventures of Sherlock Holmes", "XII. THE ADVENTURE OF THE COPPER BEECHES", 12},
+	} {
+		content, err := exec.Command("zstd", "-dcq", filepath.Join(dir, "gutenberg", name+".zst")).Output()
+		if err != nil {
+			t.Skip("zstd: ", err)
+		}
+		got, info, err := extracttest.Read(t, name, content)
+		found := false
+		for _, s := range got {
+			found = found || s.Title == c.chapter && len(s.Text) > 5000
+		}
+		if err != nil || info.Title != c.title || !found || info.Sections < c.sections || info.Sections > c.sections+12 {
+			t.Errorf("%s: %+v, %v, chapter found: %t", name, info, err, found)
+		}
+	}
+}
+
+// metadata is what a file of the trees begins with, which is not all kept.
+var metadata = regexp.MustCompile(`^(?s:---\n.*?\n---\n|\+\+\+\n.*?\n\+\+\+\n|<!--\{\n.*?\n\}-->\n)`)
+
+func TestMarkdownCorpora(t *testing.T) {
+	dir := extracttest.Corpora(t)
+	r := extracttest.LocalReader(t)
+	for _, name := range []string{"rust-book", "golang-website", "tldr-en"} {
+		root := t.TempDir()
+		unpack := exec.Command("sh", "-c", `zstd -dcq "$1" | tar -x -C "$2"`, "sh", filepath.Join(dir, "trees", name+".tar.zst"), root)
+		if out, err := unpack.CombinedOutput(); err != nil {
+			t.Skipf("unpack %s: %v, %s", name, err, out)
+		}
+		files, bytesIn, bytesOut := 0, 0, 0
+		var took time.Duration
+		err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+			if _, ok := extract.Supported(path); err != nil || e.IsDir() || !ok {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			text, _, err := extracttest.Markdown(t, r, path, path)
+			took += time.Since(start)
+			if err != nil && len(content) > 0 {
+				t.Errorf("%s: %v", path, err)
+			}
+			files, bytesIn, bytesOut = files+1, bytesIn+len(content), bytesOut+len(text)
+			if files%20 != 0 && name == "tldr-en" { // comparing takes longer than reading
+				return nil
+			}
+			if content = metadata.ReplaceAll(content, nil); len(extracttest.Squashed(text)) < len(extracttest.Squashed(string(bytes.TrimSpace(content))))*95/100 {
+				t.Errorf("%s: %d bytes of text from %d", path, len(text), len(content))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d files, %d bytes, %d of text, %s a file", name, files, bytesIn, bytesOut, took/time.Duration(max(files, 1)))
+	}
+}
+
+func TestLargeTextMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes large files")
+	}
+	const size = 64 << 20
+	r := extracttest.LocalReader(t)
+	for name, line := range map[string]func(int) string{
+		"lines.txt":    proseLine,
+		"one-line.txt": func(int) string { return "word " },
+		"no-space.txt": func(int) string { return "世界" },
+		"headings.md":  headedLine,
+		"one-line.md":  func(int) string { return "word " },
+	} {
+		path := extracttest.LargeFile(t, name, size, line)
+		read := 0
+		peak := extracttest.PeakHeap(func() {
+			_, err := r.Read(t.Context(), path, name, func(s extract.Section) error {
+				read += len(s.Text)
+				if len(s.Text) > extract.MaxPart {
+					t.Errorf("%s: a part of %d bytes", name, len(s.Text))
+				}
+				return nil
+			}, nil)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		if read < size*9/10 {
+			t.Errorf("%s: %d bytes read of %d", name, read, size)
+		}
+		if peak > 32<<20 {
+			t.Errorf("%s: the heap grew by %d MiB, want at most 32", name, peak>>20)
+		}
+		t.Logf("%s: the heap grew by %d MiB", name, peak>>20)
+		os.Remove(path)
+	}
+}

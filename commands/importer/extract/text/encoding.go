@@ -1,0 +1,294 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	runes "unicode"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract"
+	"annals/events/fault"
+
+	"github.com/saintfish/chardet"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+	"golang.org/x/text/transform"
+)
+
+const (
+	encodingSample = 64 << 10  // bytes that an encoding is guessed from
+	bufferBytes    = 256 << 10 // bytes that are read of a large file at a time
+)
+
+// marks are the byte order marks, longest first where one begins another.
+var marks = []struct {
+	mark string
+	enc  encoding.Encoding // nil: UTF-8
+}{
+	{"\xef\xbb\xbf", nil},
+	{"\x00\x00\xfe\xff", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)},
+	{"\xff\xfe\x00\x00", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
+	{"\xfe\xff", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
+	{"\xff\xfe", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
+}
+
+// file is a file of text in any encoding.
+type file struct {
+	extract.File
+	nuls int64 // found in the text that was read, which has spaces for them
+}
+
+// decoded returns the file's text as UTF-8, without its byte order mark; bytes that
+// are invalid in the file's encoding become U+FFFD or stay as they are. The encoding
+// is detected by, in this order: a byte order mark, NULs at every other byte (UTF-16
+// without a mark), validity as UTF-8, the statistics of a sample. If all fail it is
+// windows-1252. Binary files are refused.
+func (f *file) decoded(ctx context.Context) (io.Reader, error) {
+	head := make([]byte, min(f.Size, encodingSample))
+	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	for _, m := range marks {
+		if bytes.HasPrefix(head, []byte(m.mark)) {
+			return f.decode(m.enc, int64(len(m.mark))), nil
+		}
+	}
+	if enc := utf16WithoutMark(head, f.Size); enc != nil {
+		return f.decode(enc, 0), nil
+	}
+	if isBinary(head) {
+		return nil, fault.Errorf(fault.Invalid, "the file is named %s but holds no text", extract.Extension(f.Name))
+	}
+	bad, err := f.firstInvalidUTF8(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	if bad < 0 {
+		return f.decode(nil, 0), nil
+	}
+	sample := make([]byte, encodingSample)
+	n, err := f.ReadAt(sample, max(0, bad-encodingSample/8))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return f.decode(guess(sample[:n]), 0), nil
+}
+
+func (f *file) decode(enc encoding.Encoding, from int64) io.Reader {
+	r := io.Reader(io.NewSectionReader(f, from, f.Size-from))
+	if enc != nil {
+		r = transform.NewReader(r, enc.NewDecoder())
+	}
+	return &withoutNULs{r: r, count: &f.nuls}
+}
+
+// withoutNULs reads text with a space for each run of NULs, because NULs may separate
+// words.
+type withoutNULs struct {
+	r     io.Reader
+	count *int64
+	inRun bool
+}
+
+func (w *withoutNULs) Read(p []byte) (int, error) {
+	for {
+		n, err := w.r.Read(p)
+		if kept := w.compact(p[:n]); kept > 0 || n == 0 || err != nil {
+			return kept, err
+		}
+	}
+}
+
+func (w *withoutNULs) compact(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	if !w.inRun && bytes.IndexByte(b, 0) < 0 {
+		return len(b)
+	}
+	kept := 0
+	for _, c := range b {
+		if c == 0 {
+			*w.count++
+		}
+		if c == 0 && w.inRun {
+			continue
+		}
+		if w.inRun = c == 0; w.inRun {
+			c = ' '
+		}
+		b[kept] = c
+		kept++
+	}
+	return kept
+}
+
+// firstInvalidUTF8 returns the offset of the first byte of the file that is
+// not UTF-8, or -1. head is what the file begins with.
+func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error) {
+	if int64(len(head)) == f.Size && utf8.Valid(head) {
+		return -1, nil
+	}
+	buf := make([]byte, min(f.Size+1, bufferBytes))
+	kept := 0
+	for offset := int64(0); ; {
+		n, err := f.ReadAt(buf[kept:], offset+int64(kept))
+		b := buf[:kept+n]
+		end := len(b) - incompleteRune(b)
+		if err == io.EOF {
+			end = len(b)
+		}
+		if !utf8.Valid(b[:end]) {
+			return offset + int64(validPrefix(b[:end])), nil
+		}
+		if err == io.EOF {
+			return -1, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, err
+		}
+		kept = copy(buf, b[end:])
+		offset += int64(end)
+	}
+}
+
+// incompleteRune returns how many bytes at the end of b begin a rune that b
+// does not hold to its end.
+func incompleteRune(b []byte) int {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+func validPrefix(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}
+
+// utf16WithoutMark recognises UTF-16 by its NULs, all in the same half of their two
+// bytes. Western text has them nearly everywhere. Text of other scripts has them at
+// spaces and line ends only, and is not plausible as text of single bytes. A few stray
+// NULs are not enough. b is the beginning of a file of this size.
+func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
+	if len(b) < 16 || size%2 != 0 && size < encodingSample { // larger ones may be cut short
+		return nil
+	}
+	b = b[:len(b)&^1]
+	var nul [2]int
+	ascii := 0
+	for i, c := range b {
+		if c == 0 {
+			nul[i&1]++
+		} else if c >= ' ' && c < 0x7f {
+			ascii++
+		}
+	}
+	few, many, units := min(nul[0], nul[1]), max(nul[0], nul[1]), len(b)/2
+	western := many*10 >= units*3
+	other := many*50 >= units && ascii*10 < len(b)*7 && (isBinary(b) || !utf8.Valid(b[:len(b)-incompleteRune(b)]))
+	if few*20 > many || !western && !other {
+		return nil
+	}
+	order := unicode.LittleEndian
+	if nul[0] > nul[1] {
+		order = unicode.BigEndian
+	}
+	enc := unicode.UTF16(order, unicode.IgnoreBOM)
+	if !isSensibleUTF16(b, enc) {
+		return nil
+	}
+	return enc
+}
+
+// isSensibleUTF16 reports whether b decodes without unpaired surrogates, and to hardly
+// any character that is not printable.
+func isSensibleUTF16(b []byte, enc encoding.Encoding) bool {
+	text, err := enc.NewDecoder().Bytes(b)
+	if err != nil {
+		return false
+	}
+	text = bytes.TrimSuffix(text, []byte("\ufffd")) // a pair may be cut at the end
+	all, odd := 0, 0
+	for _, r := range string(text) {
+		all++
+		switch {
+		case r == utf8.RuneError:
+			return false
+		case !runes.IsGraphic(r) && !runes.IsSpace(r):
+			odd++
+		}
+	}
+	return odd*20 <= all
+}
+
+// isBinary reports whether b has too many control characters for a text. NULs do not
+// count: a power failure leaves runs of them in files.
+func isBinary(b []byte) bool {
+	control, rest := 0, 0
+	for _, c := range b {
+		switch {
+		case c == 0:
+		case c < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b\x1a", rune(c)), c == 0x7f:
+			control++
+			rest++
+		default:
+			rest++
+		}
+	}
+	return control*20 > rest || rest == 0
+}
+
+// guess returns the encoding of a sample that is not valid UTF-8. nil is UTF-8: the
+// sample has only a few invalid bytes.
+func guess(sample []byte) encoding.Encoding {
+	good, bad := 0, 0
+	for i := 0; i < len(sample); {
+		r, n := utf8.DecodeRune(sample[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			bad++
+		case n > 1:
+			good++
+		}
+		i += n
+	}
+	if good > 10*bad {
+		return nil
+	}
+	result, err := chardet.NewTextDetector().DetectBest(sample)
+	if err != nil || result.Confidence < 25 {
+		return charmap.Windows1252
+	}
+	name := result.Charset
+	if name == "GB-18030" {
+		name = "gb18030"
+	}
+	if strings.HasPrefix(name, "UTF") { // ruled out above
+		return charmap.Windows1252
+	}
+	enc, err := htmlindex.Get(name)
+	if err != nil {
+		return charmap.Windows1252
+	}
+	return enc
+}

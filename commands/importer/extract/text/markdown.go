@@ -1,0 +1,295 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"strings"
+
+	"annals/commands/importer/extract"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	goldmarktext "github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+const maxParsed = 8 << 20 // bytes of Markdown that are parsed whole; longer files are read line by line
+
+// readMarkdown parses Markdown whole, or reads it line by line if that takes too
+// much.
+func readMarkdown(ctx context.Context, f *file, w *extract.Writer) (extract.Info, error) {
+	r, err := f.decoded(ctx)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	if f.Size > maxParsed {
+		return scanMarkdown(ctx, f, r, w)
+	}
+	var source bytes.Buffer
+	source.Grow(int(f.Size) + bytes.MinRead)
+	if _, err := source.ReadFrom(r); err != nil {
+		return extract.Info{}, err
+	}
+	m := markdown{w: w, matter: frontMatter(source.Bytes())}
+	source.Next(m.matter.length)
+	if err := m.w.Write(m.matter.text + "\n"); err != nil {
+		return m.info(), err
+	}
+	if tooHard(source.Bytes()) {
+		err = m.scan(ctx, &source, f.Size)
+	} else {
+		err = m.parse(ctx, source.Bytes())
+	}
+	return m.info(), err
+}
+
+func scanMarkdown(ctx context.Context, f *file, r io.Reader, w *extract.Writer) (extract.Info, error) {
+	buffered := bufio.NewReaderSize(r, maxFrontMatter)
+	head, err := buffered.Peek(maxFrontMatter)
+	if err != nil && err != io.EOF {
+		return extract.Info{}, err
+	}
+	m := markdown{w: w, matter: frontMatter(head)}
+	if _, err := buffered.Discard(m.matter.length); err != nil {
+		return extract.Info{}, err
+	}
+	if err := m.w.Write(m.matter.text + "\n"); err != nil {
+		return m.info(), err
+	}
+	err = m.scan(ctx, buffered, f.Size)
+	return m.info(), err
+}
+
+type markdown struct {
+	w      *extract.Writer
+	matter matter
+	top    string // the first heading of level 1
+	first  string // the first heading
+}
+
+func (m *markdown) info() extract.Info {
+	return extract.Info{Title: cmp.Or(m.matter.title, m.top, m.first)}
+}
+
+// begin starts a section, unless there are too many: then ok is false.
+func (m *markdown) begin(level int, title string) (ok bool, err error) {
+	if title == "" || m.w.Sections() >= extract.MaxSections {
+		return false, nil
+	}
+	m.first = cmp.Or(m.first, title)
+	if level == 1 {
+		m.top = cmp.Or(m.top, title)
+	}
+	return true, m.w.Begin(level, title)
+}
+
+// blocks parses blocks only, which is enough for headings: inline Markdown may be
+// slow to parse, or deep.
+var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
+
+func (m *markdown) parse(ctx context.Context, source []byte) error {
+	if bytes.IndexByte(source, '\r') >= 0 {
+		source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
+		source = bytes.ReplaceAll(source, []byte("\r"), []byte("\n"))
+	}
+	doc := blocks.Parse(goldmarktext.NewReader(source))
+	written := 0
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok || h.Lines().Len() == 0 {
+			continue
+		}
+		start, end := headingSpan(h, source)
+		if start < written {
+			continue
+		}
+		if m.w.Sections() >= extract.MaxSections {
+			break
+		}
+		title := inlineText(headingSource(h, source))
+		if title == "" {
+			continue
+		}
+		if err := m.write(ctx, source[written:start]); err != nil {
+			return err
+		}
+		if _, err := m.begin(h.Level, title); err != nil {
+			return err
+		}
+		written = end
+	}
+	return m.write(ctx, source[written:])
+}
+
+// write writes text in blocks, which bounds copying.
+func (m *markdown) write(ctx context.Context, b []byte) error {
+	for len(b) > 0 {
+		n := len(b)
+		if n > blockBytes {
+			n = blockBytes - incompleteRune(b[:blockBytes])
+		}
+		if err := m.w.Write(withoutControls(b[:n])); err != nil {
+			return err
+		}
+		b = b[n:]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headingSpan returns where the lines of a heading begin and end in the
+// source, the underline of a setext heading included.
+func headingSpan(h *ast.Heading, source []byte) (start, end int) {
+	first, last := h.Lines().At(0), h.Lines().At(h.Lines().Len()-1)
+	start = bytes.LastIndexByte(source[:first.Start], '\n') + 1
+	end = lineEnd(source, max(last.Start, last.Stop-1))
+	if line := bytes.TrimLeft(source[start:], " "); !bytes.HasPrefix(line, []byte("#")) || h.Lines().Len() > 1 {
+		end = lineEnd(source, end)
+	}
+	return start, end
+}
+
+// lineEnd returns the offset after the line that holds offset i.
+func lineEnd(source []byte, i int) int {
+	if n := bytes.IndexByte(source[min(i, len(source)):], '\n'); n >= 0 {
+		return i + n + 1
+	}
+	return len(source)
+}
+
+func headingSource(h *ast.Heading, source []byte) []byte {
+	var b bytes.Buffer
+	for i := range h.Lines().Len() {
+		line := h.Lines().At(i)
+		b.Write(bytes.TrimSpace(line.Value(source)))
+		b.WriteByte(' ')
+	}
+	return b.Bytes()
+}
+
+// titles parses the one line that a heading's text is.
+var titles = parser.NewParser(
+	parser.WithBlockParsers(util.Prioritized(parser.NewATXHeadingParser(parser.WithHeadingAttribute()), 100), util.Prioritized(parser.NewParagraphParser(), 200)),
+	parser.WithInlineParsers(parser.DefaultInlineParsers()...))
+
+// inlineText returns the plain text of a heading: no emphasis, no links, no
+// trailing attributes. At most extract.MaxTitle bytes of it are read.
+func inlineText(b []byte) string {
+	if len(b) > extract.MaxTitle {
+		b = b[:extract.MaxTitle-incompleteRune(b[:extract.MaxTitle])]
+	}
+	b = bytes.ReplaceAll(bytes.TrimSpace(b), []byte("\n"), []byte(" "))
+	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") || hasHardMarks(b) {
+		return extract.CleanTitle(withoutControls(b))
+	}
+	source := append([]byte("# "), b...)
+	var out strings.Builder
+	_ = ast.Walk(titles.Parse(goldmarktext.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.CodeSpan:
+			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+				if t, ok := c.(*ast.Text); ok {
+					out.Write(t.Segment.Value(source))
+				}
+			}
+			return ast.WalkSkipChildren, nil
+		case *ast.AutoLink:
+			out.Write(n.Label(source))
+		case *ast.Text:
+			out.Write(unescaped(n.Segment.Value(source)))
+		case *ast.String:
+			out.Write(n.Value)
+		}
+		return ast.WalkContinue, nil
+	})
+	return extract.CleanTitle(withoutControls([]byte(out.String())))
+}
+
+func unescaped(b []byte) []byte {
+	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
+}
+
+// scan reads Markdown line by line: it knows headings that begin with "#"
+// and code between fences, and no other structure.
+func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
+	lines := newLines(ctx, r, size)
+	out := textBlock{w: m.w}
+	fence := []byte(nil)
+	for begun := true; lines.next(); begun = lines.whole {
+		line := lines.text
+		if begun {
+			mark := fenceMark(line)
+			switch {
+			case fence == nil && mark != nil:
+				fence = bytes.Clone(mark)
+			case fence != nil && mark != nil && mark[0] == fence[0] && len(mark) >= len(fence) && len(bytes.Trim(line, "`~ \t\r")) == 0:
+				fence = nil
+			case fence == nil && lines.whole:
+				if level, title := atxHeading(line); level > 0 {
+					if err := out.flush(); err != nil {
+						return err
+					}
+					ok, err := m.begin(level, inlineText(title))
+					if err != nil {
+						return err
+					}
+					if ok {
+						continue
+					}
+				}
+			}
+		}
+		if err := out.line(line, lines.whole); err != nil {
+			return err
+		}
+	}
+	if err := lines.err(); err != nil {
+		return err
+	}
+	return out.flush()
+}
+
+// unindented returns the line without up to three spaces before it.
+func unindented(line []byte) []byte {
+	for i := 0; i < 3 && len(line) > 0 && line[0] == ' '; i++ {
+		line = line[1:]
+	}
+	return line
+}
+
+// fenceMark returns the backticks or tildes that begin a line, if at least
+// three.
+func fenceMark(line []byte) []byte {
+	line = unindented(line)
+	if len(line) < 3 || line[0] != '`' && line[0] != '~' {
+		return nil
+	}
+	n := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
+	if n < 3 || line[0] == '`' && bytes.IndexByte(line[n:], '`') >= 0 {
+		return nil
+	}
+	return line[:n]
+}
+
+// atxHeading reads "## Title ##"; the level of any other line is 0.
+func atxHeading(line []byte) (level int, title []byte) {
+	line = unindented(line)
+	rest := bytes.TrimLeft(line, "#")
+	level = len(line) - len(rest)
+	if level == 0 || level > 6 || len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' {
+		return 0, nil
+	}
+	rest = bytes.TrimSpace(rest)
+	if closing := bytes.TrimRight(rest, "#"); len(closing) == 0 || closing[len(closing)-1] == ' ' {
+		rest = bytes.TrimSpace(closing)
+	}
+	return level, rest
+}

@@ -1,0 +1,264 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"annals/commands/importer/extract"
+)
+
+const (
+	maxLine    = 64 << 10 // bytes of a line; a longer one is read in pieces
+	blockBytes = 32 << 10 // bytes of text that are written together
+)
+
+// readPlain reads plain text in constant memory.
+func readPlain(ctx context.Context, f *file, w *extract.Writer) (extract.Info, error) {
+	r, err := f.decoded(ctx)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	lines := newLines(ctx, r, f.Size)
+	t := textReader{out: textBlock{w: w}, blankBefore: 1}
+	for err == nil && lines.next() {
+		err = t.line(lines.text, lines.whole)
+	}
+	if err == nil {
+		err = lines.err()
+	}
+	if err == nil {
+		err = t.finish()
+	}
+	return extract.Info{Title: t.title}, err
+}
+
+// textReader finds the headings of a plain text. It keeps one line, the candidate,
+// until the next line decides whether it is a heading.
+type textReader struct {
+	out         textBlock
+	title       string
+	lines       int    // seen so far
+	blankBefore int    // blank lines before this one
+	candidate   []byte // without its line end; empty if there is none
+	level       int    // of the candidate, if a blank line follows; 0 if only an underline makes it a heading
+}
+
+func (t *textReader) line(b []byte, whole bool) error {
+	t.lines++
+	trimmed := bytes.TrimSpace(b)
+	if len(t.candidate) > 0 {
+		level := t.level
+		under := underline(trimmed, len(t.candidate))
+		if under > 0 {
+			level = under
+		} else if len(trimmed) > 0 {
+			level = 0
+		}
+		heading := string(t.candidate)
+		t.candidate = t.candidate[:0]
+		if level > 0 && t.out.w.Sections() < extract.MaxSections {
+			if t.out.w.Sections() == 0 && t.out.empty() { // what a text begins with is its name
+				t.title, level = cmp.Or(t.title, heading), 1
+			}
+			if err := t.out.begin(level, heading); err != nil {
+				return err
+			}
+			t.blankBefore = 1
+			if under > 0 {
+				return nil
+			}
+		} else if err := t.out.line([]byte(heading), true); err != nil {
+			return err
+		}
+	}
+	if len(trimmed) == 0 {
+		t.blankBefore++
+		return t.out.line(nil, true)
+	}
+	after := t.blankBefore
+	t.blankBefore = 0
+	if t.title == "" && t.lines <= 40 {
+		t.title = titleField(trimmed)
+	}
+	if whole && after > 0 && len(trimmed) <= maxTextHeading {
+		if level, possible := textHeading(b, trimmed); possible {
+			t.candidate, t.level = append(t.candidate, trimmed...), level
+			return nil
+		}
+	}
+	return t.out.line(b, whole)
+}
+
+// finish writes the last line.
+func (t *textReader) finish() error {
+	if len(t.candidate) > 0 {
+		if err := t.out.line(t.candidate, true); err != nil {
+			return err
+		}
+	}
+	return t.out.flush()
+}
+
+// titleField reads the line "Title: …" that electronic texts have near their
+// beginning.
+func titleField(line []byte) string {
+	if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(name), "title") {
+		return strings.TrimSpace(string(value))
+	}
+	return ""
+}
+
+// lines reads a text line by line; a line longer than maxLine comes in pieces, cut
+// after a space if there is one. Lines end in "\n", in "\r\n", or in "\r" in a text
+// that has no "\n" near its beginning.
+type lines struct {
+	ctx     context.Context
+	scanner *bufio.Scanner
+	end     byte // of a line; 0 if not known yet
+	count   int
+	stopped error
+	text    []byte // the line without its end, valid until the next
+	whole   bool   // false if the line continues
+}
+
+// newLines reads lines of r, which holds about size bytes.
+func newLines(ctx context.Context, r io.Reader, size int64) *lines {
+	l := &lines{ctx: ctx, scanner: bufio.NewScanner(r)}
+	buffer := min(max(size+1, 512), bufferBytes)
+	l.scanner.Buffer(make([]byte, buffer), bufferBytes)
+	l.scanner.Split(l.split)
+	return l
+}
+
+func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
+	if l.end == 0 {
+		switch {
+		case bytes.IndexByte(data, '\n') >= 0:
+			l.end = '\n'
+		case !atEOF && len(data) < maxLine:
+			return 0, nil, nil
+		case bytes.IndexByte(data, '\r') >= 0:
+			l.end = '\r'
+		default:
+			l.end = '\n'
+		}
+	}
+	if i := bytes.IndexByte(data[:min(len(data), maxLine)], l.end); i >= 0 {
+		l.whole = true
+		return i + 1, data[:i], nil
+	}
+	if len(data) > maxLine {
+		l.whole = false
+		n := bytes.LastIndexByte(data[maxLine/2:maxLine], ' ') + maxLine/2 + 1
+		if n == maxLine/2 {
+			n = maxLine - incompleteRune(data[:maxLine])
+		}
+		return n, data[:n], nil
+	}
+	if atEOF && len(data) > 0 {
+		l.whole = true
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+func (l *lines) next() bool {
+	if l.count++; l.count&1023 == 0 {
+		if l.stopped = l.ctx.Err(); l.stopped != nil {
+			return false
+		}
+	}
+	if !l.scanner.Scan() {
+		return false
+	}
+	l.text = l.scanner.Bytes()
+	if n := len(l.text); n > 0 && l.whole && l.text[n-1] == '\r' {
+		l.text = l.text[:n-1]
+	}
+	return true
+}
+
+func (l *lines) err() error {
+	if l.stopped != nil {
+		return l.stopped
+	}
+	return l.scanner.Err()
+}
+
+// textBlock gathers lines into blocks for an extract.Writer.
+type textBlock struct {
+	w   *extract.Writer
+	buf []byte
+}
+
+func (b *textBlock) empty() bool { return len(bytes.TrimSpace(b.buf)) == 0 }
+
+func (b *textBlock) line(text []byte, whole bool) error {
+	b.buf = append(b.buf, text...)
+	if whole {
+		b.buf = append(b.buf, '\n')
+	}
+	if len(b.buf) < blockBytes {
+		return nil
+	}
+	return b.flush()
+}
+
+func (b *textBlock) begin(level int, title string) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	return b.w.Begin(level, title)
+}
+
+func (b *textBlock) flush() error {
+	err := b.w.Write(withoutControls(b.buf))
+	b.buf = b.buf[:0]
+	return err
+}
+
+// withoutControls returns the text without control characters other than
+// tabs and line ends; a form feed counts as a line end.
+func withoutControls(b []byte) string {
+	if !hasControls(b) {
+		return string(b)
+	}
+	var out strings.Builder
+	out.Grow(len(b))
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		switch {
+		case r == '\f' || r == '\v':
+			out.WriteByte('\n')
+		case !isControl(b[i]):
+			out.Write(b[i : i+n])
+		}
+		i += n
+	}
+	return out.String()
+}
+
+func isControl(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f }
+
+// hasControls checks eight bytes at a time, because it is called with all text.
+func hasControls(b []byte) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		del := x ^ 0x7f*ones
+		if ((x-' '*ones)&^x|(del-ones)&^del)&tops == 0 { // no byte below a space, none that is DEL
+			continue
+		}
+		if slices.ContainsFunc(b[:8], isControl) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b, isControl)
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package postgres
-
-import "time"
-
-// setSilence leaves that to the system, which alone knows how.
-func setSilence(int, time.Duration) error { return nil }

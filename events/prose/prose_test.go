@@ -1,0 +1,84 @@
+package prose_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"annals/events/prose"
+)
+
+func sentences(text string) (all []string) {
+	for start := 0; start < len(text); {
+		end := prose.SentenceEnd(text, start, len(text))
+		all = append(all, strings.TrimSpace(text[start:end]))
+		start = end
+	}
+	return all
+}
+
+func TestSentenceEnd(t *testing.T) {
+	for _, want := range [][]string{
+		{"One thing.", "Another\nthing!", "A third?", "And so on…"},
+		{"Dr. A. B. Smith met Mr. Jones at 3.5 p.m. in the U.S. capital.", "He left."},
+		{`He said "Go."`, "Then he went.[2]", "Nobody[who?] saw.:12–14", "End."},
+		{`"Why?" he asked.`, `"No!"`, `(She left.)`, "*So be it.*", "_All of it._"},
+		{"Das ist z.B. so, d.h. nicht anders.", "Vgl. Abb. 3."},
+		{"港の橋。", "設計者は「田中！」", "次｡"},
+		{"no end"},
+	} {
+		if got := sentences(strings.Join(want, " ")); !slices.Equal(got, want) {
+			t.Errorf("sentences\n got %q\nwant %q", got, want)
+		}
+	}
+}
+
+func FuzzSentenceEnd(f *testing.F) {
+	f.Add("A. b! C?[1] “D.” 。")
+	f.Fuzz(func(t *testing.T, text string) {
+		for start := 0; start < len(text); {
+			end := prose.SentenceEnd(text, start, len(text))
+			if end <= start || end > len(text) || utf8.ValidString(text) && end < len(text) && !utf8.RuneStart(text[end]) {
+				t.Fatalf("the sentence at %d of %d bytes ends at %d", start, len(text), end)
+			}
+			start = end
+		}
+	})
+}
+
+func TestIsComplete(t *testing.T) {
+	for text, want := range map[string]bool{"It is.": true, "“Is it?”": true, "*So!*": true, "終わり。」": true, "Such as:": false, "A title": false, "": false} {
+		if got := prose.IsComplete(text); got != want {
+			t.Errorf("IsComplete(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+// The stop words are those that the ranking of search was measured with.
+func TestStopWords(t *testing.T) {
+	want := strings.Fields(`a about all an and any are as at be been being between but by can could did do does during for from
+		had has have he her his how if in into is it its may no not of on or she should such than that the their them then there
+		these they this those to was were what when where which who whom why will with would you your`)
+	if got := prose.StopWords(); !slices.Equal(got, want) {
+		t.Errorf("stop words\n got %q\nwant %q", got, want)
+	}
+	for _, word := range want {
+		if prose.ClassOf(word) == prose.Content {
+			t.Errorf("the stop word %q names something", word)
+		}
+	}
+	if prose.ClassOf("lighthouse") != prose.Content {
+		t.Error("a lighthouse is nothing")
+	}
+}
+
+func BenchmarkSentenceEnd(b *testing.B) {
+	text := strings.Repeat("Dr. Smith of the U.S. asked why. Nobody knew, cf. [2]. ", 1000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		for start := 0; start < len(text); {
+			start = prose.SentenceEnd(text, start, len(text))
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package sqldb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"syscall"
+	"testing"
+
+	"annals/events/fault"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+func TestErrorClasses(t *testing.T) {
+	for _, test := range []struct {
+		err             error
+		passes, severed bool
+	}{
+		{nil, false, false},
+		{io.ErrUnexpectedEOF, true, true},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true, true},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true, false},
+		{&pgconn.PgError{Code: "57P01"}, true, true},  // ended by an administrator
+		{&pgconn.PgError{Code: "57P03"}, true, false}, // the server starts
+		{&pgconn.PgError{Code: "53100"}, true, false}, // its disk is full
+		{&pgconn.PgError{Code: "40P01"}, true, false}, // a deadlock
+		{&pgconn.PgError{Code: "22012"}, false, false},
+		{&pgconn.PgError{Code: "42P01"}, false, false},
+		{&fs.PathError{Op: "open", Path: "file", Err: syscall.ENOENT}, false, false}, // of a file
+		{errors.New("another"), false, false},
+	} {
+		err := test.err
+		if err != nil {
+			err = fmt.Errorf("tried: %w", err)
+		}
+		if got := IsTransient(err); got != test.passes {
+			t.Errorf("IsTransient(%v) = %t, want %t", err, got, test.passes)
+		}
+		if got := IsDisconnected(err); got != test.severed {
+			t.Errorf("IsDisconnected(%v) = %t, want %t", err, got, test.severed)
+		}
+		if got := fault.Is(Classify(err), fault.Unavailable); got != test.passes {
+			t.Errorf("Classify(%v) is unavailable: %t, want %t", err, got, test.passes)
+		}
+	}
+}
+
+// Whoever set the wrong password is not to look for a server that is away.
+func TestRefusedLoginIsNotUnreachable(t *testing.T) {
+	for code, want := range map[string]string{
+		"28P01": "the database does not let the service in", // its password
+		"3D000": "the database does not let the service in", // no such database
+		"57P03": "the database does not answer at the moment",
+	} {
+		if got := Classify(&pgconn.PgError{Code: code}).Error(); got != want {
+			t.Errorf("%s is told as %q, want %q", code, got, want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package conditional
+
+import (
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"annals/http/problem"
+)
+
+// What is wrong with versions.
+const (
+	badIfMatch     = "If-Match must be the one version that was read, as its ETag gave it: a number in quotes"
+	noVersion      = "the version that was read must be given, as If-Match or as version"
+	noIfMatch      = "the version that was read must be given as If-Match"
+	versionsDiffer = "If-Match and version must name the same version"
+)
+
+// The forms of ETags. A folder's may have a hash behind the version; that of a
+// stored file is its SHA-256.
+var (
+	fileTag            = regexp.MustCompile(`^"([0-9a-f]{64})"$`)
+	documentVersionTag = regexp.MustCompile(`^"([1-9]\d{0,17})"$`)
+	folderVersionTag   = regexp.MustCompile(`^"([1-9]\d{0,17})(?:\.[0-9a-f]+)?"$`)
+)
+
+// ifMatch returns the version that If-Match names; given is false if there is no
+// If-Match. A weak tag, a list, and "*" name none.
+func ifMatch(h http.Header, form *regexp.Regexp, wrong *problem.Rejected) (version int64, given bool) {
+	all := h.Values("If-Match")
+	if len(all) == 0 {
+		return 0, false
+	}
+	tag := form.FindStringSubmatch(strings.Join(all, ","))
+	if tag == nil {
+		*wrong = append(*wrong, badIfMatch)
+		return 0, true
+	}
+	version, _ = strconv.ParseInt(tag[1], 10, 64) // 18 digits fit
+	return version, true
+}
+
+// FolderVersion returns the version of a folder that If-Match names, -1 if there is
+// none: any version will do.
+func FolderVersion(h http.Header, wrong *problem.Rejected) int64 {
+	if version, given := ifMatch(h, folderVersionTag, wrong); given {
+		return version
+	}
+	return -1
+}
+
+// DocumentVersion returns the version of a document that If-Match names, or that was
+// given otherwise; if both are given they must be the same. A faulty one is 0.
+func DocumentVersion(h http.Header, version int, given bool, wrong *problem.Rejected) int {
+	before := len(*wrong)
+	match, matched := ifMatch(h, documentVersionTag, wrong)
+	match = min(match, math.MaxInt32)
+	switch {
+	case !given && !matched:
+		*wrong = append(*wrong, noVersion)
+	case given && matched && version != 0 && len(*wrong) == before && int64(version) != match:
+		*wrong = append(*wrong, versionsDiffer)
+	case matched:
+		return int(match)
+	}
+	return version
+}
+
+// ContentVersion returns the version of a document that If-Match names, or the
+// SHA-256 of its file.
+func ContentVersion(h http.Header, wrong *problem.Rejected) (version int, sum string) {
+	if tag := fileTag.FindStringSubmatch(strings.Join(h.Values("If-Match"), ",")); tag != nil {
+		return 0, tag[1]
+	}
+	match, given := ifMatch(h, documentVersionTag, wrong)
+	if !given {
+		*wrong = append(*wrong, noIfMatch)
+	}
+	return int(min(match, math.MaxInt32)), ""
+}

@@ -1,0 +1,211 @@
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"annals/events/nearest"
+	"annals/http/problem"
+
+	"github.com/google/uuid"
+)
+
+// Fields is the JSON object in a vault request's body. Errors collect in Wrong, in the
+// words of class-validator. Fields that no method was called for are unknown.
+type Fields struct {
+	Wrong *problem.Rejected
+	members
+	path   string    // of a nested object, with a trailing dot
+	nested *[]Fields // the objects in it
+}
+
+func newFields(values map[string]any, path string, wrong *problem.Rejected) Fields {
+	return Fields{wrong, newMembers(values), path, new([]Fields)}
+}
+
+// RefuseUnknown refuses the fields that were not read until now, here and in nested
+// objects.
+func (f Fields) RefuseUnknown() {
+	for _, name := range f.Unknown() {
+		if len(*f.Wrong) >= problem.MaxFaults {
+			return
+		}
+		f.Refuse("property %s%s should not exist: %s", f.path, nearest.Shortened(name), nearest.Hint(name, *f.known))
+	}
+	for _, n := range *f.nested {
+		n.RefuseUnknown()
+	}
+}
+
+// ReadFields reads the body of a vault request, of at most limit bytes.
+func ReadFields(r *http.Request, limit int64) (Fields, error) {
+	text, err := ReadBody(r, limit)
+	if err != nil {
+		return Fields{}, err
+	}
+	return ParseFields(text, r.Header.Get("Content-Type"))
+}
+
+// ParseFields reads fields from the text of a body.
+func ParseFields(text []byte, contentType string) (Fields, error) {
+	f := newFields(nil, "", new(problem.Rejected))
+	text, ok := IsText(text)
+	if !ok || !IsJSON(contentType) {
+		return f, problem.Rejected{"body must be a JSON object"}
+	}
+	body, err := DecodeJSON(bytes.TrimSpace(text))
+	if f.values, ok = body.(map[string]any); err != nil || !ok {
+		return f, problem.Rejected{"body must be a JSON object"}
+	}
+	return f, nil
+}
+
+// Refuse adds an error.
+func (f Fields) Refuse(format string, args ...any) {
+	*f.Wrong = append(*f.Wrong, fmt.Sprintf(format, args...))
+}
+
+// Err returns all errors as one, or nil. Call it after reading every field.
+func (f Fields) Err() error {
+	f.RefuseUnknown()
+	if len(*f.Wrong) == 0 {
+		return nil
+	}
+	return *f.Wrong
+}
+
+// Text returns a required text that is not empty.
+func (f Fields) Text(name string) string {
+	value, _ := f.Get(name)
+	v, ok := value.(string)
+	switch {
+	case !ok:
+		f.Refuse("%s%s must be a string", f.path, name)
+	case strings.TrimSpace(v) == "":
+		f.Refuse("%s%s should not be empty", f.path, name)
+	}
+	return v
+}
+
+// OptionalText is Text, nil if the field is missing.
+func (f Fields) OptionalText(name string) *string {
+	if _, given := f.values[name]; !given {
+		*f.known = append(*f.known, name)
+		return nil
+	}
+	text := f.Text(name)
+	return &text
+}
+
+// OneOf returns a required text that is one of a few.
+func (f Fields) OneOf(name string, values ...string) string {
+	value, _ := f.Get(name)
+	v, _ := value.(string)
+	if !slices.Contains(values, v) {
+		f.Refuse("%s%s must be one of the following values: %s", f.path, name, strings.Join(values, ", "))
+	}
+	return v
+}
+
+// OptionalBool returns a boolean, false if the field is missing.
+func (f Fields) OptionalBool(name string) bool {
+	v, given := f.Get(name)
+	value, ok := v.(bool)
+	if given && !ok {
+		f.Refuse("%s%s must be a boolean value", f.path, name)
+	}
+	return value
+}
+
+// OptionalID returns an id, nil if the field is missing. A null is uuid.Nil if
+// nullable.
+func (f Fields) OptionalID(name string, nullable bool) *uuid.UUID {
+	v, given := f.Get(name)
+	switch {
+	case !given:
+		return nil
+	case v == nil && nullable:
+		return new(uuid.UUID)
+	}
+	text, _ := v.(string)
+	id, ok := ParseID(text)
+	if !ok || id == uuid.Nil {
+		f.Refuse("%s%s must be a UUID", f.path, name)
+	}
+	return &id
+}
+
+// List returns a required array of least to most elements.
+func (f Fields) List(name string, least, most int) []any {
+	v, _ := f.Get(name)
+	list, ok := v.([]any)
+	switch {
+	case !ok:
+		f.Refuse("%s%s must be an array", f.path, name)
+	case len(list) < least:
+		f.Refuse("%s%s must contain at least %d elements", f.path, name, least)
+	case len(list) > most:
+		f.Refuse("%s%s must contain no more than %d elements", f.path, name, most)
+		return nil
+	}
+	return list
+}
+
+// Texts returns a required array of at most so many texts.
+func (f Fields) Texts(name string, most int) []string {
+	list := f.List(name, 0, most)
+	out := make([]string, len(list))
+	for i, v := range list {
+		text, ok := v.(string)
+		if !ok {
+			f.Refuse("each value in %s%s must be a string", f.path, name)
+			break
+		}
+		out[i] = text
+	}
+	return out
+}
+
+// Objects returns a required array of at most so many objects, each of which is
+// checked on its own.
+func (f Fields) Objects(name string, most int) []Fields {
+	list := f.List(name, 0, most)
+	out := make([]Fields, len(list))
+	for i, v := range list {
+		values, ok := v.(map[string]any)
+		if !ok {
+			f.Refuse("each value in nested property %s%s must be either object or array", f.path, name)
+			return nil
+		}
+		out[i] = newFields(values, fmt.Sprintf("%s%s.%d.", f.path, name, i), f.Wrong)
+	}
+	*f.nested = append(*f.nested, out...)
+	return out
+}
+
+// Version returns an optional version; given is false if the field is missing. It is 0
+// if it is invalid.
+func (f Fields) Version() (n int, given bool) {
+	v, given := f.Get("version")
+	if !given {
+		return 0, false
+	}
+	number, _ := v.(json.Number)
+	value, err := number.Float64()
+	switch {
+	case err != nil || value != math.Trunc(value):
+		f.Refuse("version must be an integer number")
+	case value < 1:
+		f.Refuse("version must not be less than 1")
+	case value > math.MaxInt32:
+		f.Refuse("version must not be greater than %d", math.MaxInt32)
+	default:
+		return int(value), true
+	}
+	return 0, true
+}

@@ -1,0 +1,225 @@
+package form
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"annals/http/problem"
+
+	"github.com/google/uuid"
+)
+
+// members are the members of a JSON object. Those that Get was not called for are
+// unknown.
+type members struct {
+	values map[string]any
+	known  *[]string // names that Get was called for
+}
+
+func newMembers(values map[string]any) members { return members{values, new([]string)} }
+
+// Get returns a member's value, and whether it is there.
+func (m members) Get(name string) (v any, given bool) {
+	*m.known = append(*m.known, name)
+	v, given = m.values[name]
+	return v, given
+}
+
+// Unknown returns the names that Get was not called for, in order.
+func (m members) Unknown() (names []string) {
+	for name := range m.values {
+		if !slices.Contains(*m.known, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Object is a JSON object of a core request, whose fields are checked as they are read.
+// Errors go to found.
+type Object struct {
+	members
+	loc   []any
+	found *problem.Fields
+}
+
+// NewObject returns an object at a location.
+func NewObject(loc []any, values map[string]any, found *problem.Fields) Object {
+	return Object{newMembers(values), loc, found}
+}
+
+// RefuseUnknown refuses the fields that were not read until now.
+func (o Object) RefuseUnknown() {
+	for _, name := range o.Unknown() {
+		if len(*o.found) >= problem.MaxFaults {
+			return
+		}
+		o.found.Unknown(name, o.values[name], *o.known, o.loc)
+	}
+}
+
+// missing adds that a required field is missing.
+func (o Object) missing(name string) {
+	o.found.Add("missing", "Field required", o.values, nil, problem.Under(o.loc, name)...)
+}
+
+// Text returns a required string of at most limit characters.
+func (o Object) Text(name string, limit int) string {
+	v, ok := o.Get(name)
+	if !ok {
+		o.missing(name)
+		return ""
+	}
+	return o.str(problem.Under(o.loc, name), v, limit)
+}
+
+// OptionalText returns a string that may be missing or null.
+func (o Object) OptionalText(name string) string {
+	if v, _ := o.Get(name); v != nil {
+		return o.str(problem.Under(o.loc, name), v, 0)
+	}
+	return ""
+}
+
+func (o Object) str(loc []any, v any, limit int) string {
+	s, ok := v.(string)
+	if !ok {
+		o.found.Add("string_type", "Input should be a valid string", v, nil, loc...)
+	} else if limit > 0 && utf8.RuneCountInString(s) > limit {
+		o.found.Add("string_too_long", "String should have at most "+strconv.Itoa(limit)+" characters", v,
+			map[string]any{"max_length": limit}, loc...)
+	}
+	return s
+}
+
+// OptionalInt returns a whole number within bounds, 0 if it is missing or
+// null.
+func (o Object) OptionalInt(name string, least, most int) int {
+	v, _ := o.Get(name)
+	if v == nil {
+		return 0
+	}
+	loc := problem.Under(o.loc, name)
+	number, ok := v.(json.Number)
+	if !ok {
+		o.found.Add("int_type", "Input should be a valid integer", v, nil, loc...)
+		return 0
+	}
+	n, err := number.Float64()
+	if err != nil {
+		v = nil // do not echo a number beyond floats, which clients cannot parse
+	}
+	switch {
+	case n != math.Trunc(n):
+		o.found.Add("int_from_float", "Input should be a valid integer, got a number with a fractional part", v, nil, loc...)
+	case n < float64(least):
+		o.found.Add("greater_than_equal", "Input should be greater than or equal to "+strconv.Itoa(least), v, map[string]any{"ge": least}, loc...)
+	case n > float64(most):
+		o.found.Add("less_than_equal", "Input should be less than or equal to "+strconv.Itoa(most), v, map[string]any{"le": most}, loc...)
+	default:
+		return int(n)
+	}
+	return 0
+}
+
+// OptionalID returns an id, uuid.Nil if it is missing or null.
+func (o Object) OptionalID(name string) uuid.UUID {
+	v, _ := o.Get(name)
+	if v == nil {
+		return uuid.Nil
+	}
+	text, isText := v.(string)
+	id, ok := ParseID(text)
+	switch {
+	case !isText:
+		o.found.Add("uuid_type", "UUID input should be a string, bytes or UUID object", v, nil, problem.Under(o.loc, name)...)
+	case !ok || id == uuid.Nil:
+		o.found.Add("uuid_parsing", "Input should be a valid UUID", v, nil, problem.Under(o.loc, name)...)
+	}
+	return id
+}
+
+// Texts returns a list of at most limit strings that may be missing, and null if
+// nullable.
+func (o Object) Texts(name string, limit int, nullable bool) []string {
+	v, ok := o.Get(name)
+	if !ok || v == nil && nullable {
+		return nil
+	}
+	loc := problem.Under(o.loc, name)
+	list, ok := v.([]any)
+	if !ok {
+		o.found.Add("list_type", "Input should be a valid list", v, nil, loc...)
+		return nil
+	}
+	if len(list) > limit {
+		o.found.TooLong(v, limit, len(list), loc)
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i] = o.str(problem.Under(loc, i), e, 0)
+	}
+	return out
+}
+
+// Boolean returns true or false, false if it is missing or null.
+func (o Object) Boolean(name string) bool {
+	v, _ := o.Get(name)
+	b, ok := v.(bool)
+	if !ok && v != nil {
+		o.found.Add("bool_type", "Input should be a valid boolean", v, nil, problem.Under(o.loc, name)...)
+	}
+	return b
+}
+
+// OneOf returns a string that is one of two, the first if it is missing.
+func (o Object) OneOf(name, first, second string) string {
+	v, ok := o.Get(name)
+	if !ok {
+		return first
+	}
+	if v != first && v != second {
+		expected := "'" + first + "' or '" + second + "'"
+		o.found.Add("literal_error", "Input should be "+expected, v, map[string]any{"expected": expected}, problem.Under(o.loc, name)...)
+		return first
+	}
+	return v.(string)
+}
+
+// ReadObject reads the JSON object in a core request's body, of at most limit bytes.
+// Errors in it go to found; for a body that is not an object it returns FastAPI's
+// error.
+func ReadObject(r *http.Request, limit int64, found *problem.Fields) (Object, error) {
+	o := NewObject([]any{"body"}, nil, found)
+	text, err := ReadBody(r, limit)
+	if err != nil {
+		return o, err
+	}
+	if len(text) == 0 {
+		found.Add("missing", "Field required", nil, nil, "body")
+		return o, found.Err()
+	}
+	text, ok := IsText(text)
+	if !ok {
+		return o, &problem.Error{Status: http.StatusBadRequest, Text: "There was an error parsing the body"}
+	}
+	var v any = string(text)
+	if IsJSON(r.Header.Get("Content-Type")) {
+		if v, err = DecodeJSON(text); err != nil {
+			position, why := JSONFault(text)
+			found.Add("json_invalid", "JSON decode error", map[string]any{}, map[string]any{"error": why}, "body", position)
+			return o, found.Err()
+		}
+	}
+	if o.values, ok = v.(map[string]any); !ok {
+		found.Add("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", v, nil, "body")
+		return o, found.Err()
+	}
+	return o, nil
+}

@@ -1,0 +1,175 @@
+package form
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"annals/events"
+	"annals/http/problem"
+
+	"github.com/google/uuid"
+)
+
+// ParseID parses a UUID, only in its usual form.
+func ParseID(text string) (uuid.UUID, bool) {
+	id, err := uuid.Parse(text)
+	return id, err == nil && len(text) == 36
+}
+
+// Query parses the query of a vault request. Errors collect in Wrong.
+type Query struct {
+	Wrong  problem.Rejected
+	values url.Values
+}
+
+// NewQuery returns the query of a request.
+func NewQuery(r *http.Request) *Query { return &Query{values: r.URL.Query()} }
+
+// One returns a parameter that may be given once; given is false if it is missing. A
+// repeated one gets the error of its type.
+func (f *Query) One(name, fault string) (text string, given bool) {
+	all := f.values[name]
+	if len(all) > 1 {
+		f.Wrong = append(f.Wrong, fault)
+		return "", false
+	}
+	return strings.Join(all, ""), len(all) == 1
+}
+
+// ID returns an optional id.
+func (f *Query) ID(name string) *uuid.UUID {
+	fault := name + " must be a UUID"
+	text, given := f.One(name, fault)
+	if !given {
+		return nil
+	}
+	id, ok := ParseID(text)
+	if !ok {
+		f.Wrong = append(f.Wrong, fault)
+	}
+	return &id
+}
+
+// IsTrue returns whether a parameter is there; its only value is "true".
+func (f *Query) IsTrue(name string) bool {
+	fault := name + " must be one of the following values: true"
+	text, given := f.One(name, fault)
+	if given && text != "true" {
+		f.Wrong = append(f.Wrong, fault)
+	}
+	return given
+}
+
+// Text returns an optional text, which is not empty if it is given.
+func (f *Query) Text(name string) string {
+	text, given := f.One(name, name+" must be a string")
+	if given && text == "" {
+		f.Wrong = append(f.Wrong, name+" should not be empty")
+	}
+	return text
+}
+
+// Boolean returns an optional "true" or "false".
+func (f *Query) Boolean(name string) bool {
+	fault := name + " must be a boolean string"
+	text, given := f.One(name, fault)
+	if given && text != "true" && text != "false" {
+		f.Wrong = append(f.Wrong, fault)
+	}
+	return text == "true"
+}
+
+// Limit returns the size of a page, 0 for all.
+func (f *Query) Limit(most int) int {
+	n, _ := f.Integer("limit", most)
+	return n
+}
+
+// Integer returns an optional number from 1 to most; given is false if it is
+// missing. A faulty one is 0.
+func (f *Query) Integer(name string, most int) (n int, given bool) {
+	fault := name + " must be an integer number"
+	text, given := f.One(name, fault)
+	if !given {
+		return 0, len(f.values[name]) > 0
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		f.Wrong = append(f.Wrong, fault)
+	case n < 1:
+		f.Wrong = append(f.Wrong, name+" must not be less than 1")
+	case n > most:
+		f.Wrong = append(f.Wrong, fmt.Sprintf("%s must not be greater than %d", name, most))
+	default:
+		return n, true
+	}
+	return 0, true
+}
+
+// Err returns all errors as one, or nil.
+func (f *Query) Err() error {
+	if len(f.Wrong) == 0 {
+		return nil
+	}
+	return f.Wrong
+}
+
+// User returns an optional principal, which must be a user.
+func (f *Query) User(name string) events.Principal {
+	p := events.Principal(f.Text(name))
+	if p != "" && !p.IsUser() {
+		f.Wrong = append(f.Wrong, name+" must be the principal of a user, such as user:alice")
+	}
+	return p
+}
+
+// Time returns an optional time, or the beginning of a date, in UTC unless it names
+// a zone: the zero time if it is missing.
+func (f *Query) Time(name string) time.Time {
+	fault := name + " must be a valid ISO 8601 date string"
+	text, given := f.One(name, fault)
+	if !given {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t
+		}
+	}
+	f.Wrong = append(f.Wrong, fault)
+	return time.Time{}
+}
+
+// QueryBool returns a boolean of a core request's query, false if it is missing, as
+// pydantic reads it.
+func QueryBool(r *http.Request, name string, found *problem.Fields) bool {
+	given := r.URL.Query()[name]
+	if len(given) == 0 {
+		return false
+	}
+	last := given[len(given)-1]
+	switch strings.ToLower(last) {
+	case "1", "true", "t", "yes", "y", "on":
+		return true
+	case "0", "false", "f", "no", "n", "off":
+		return false
+	}
+	found.Add("bool_parsing", "Input should be a valid boolean, unable to interpret input", last, nil, "query", name)
+	return false
+}
+
+// QueryText returns a required string of a core request's query.
+func QueryText(r *http.Request, name string, found *problem.Fields) string {
+	given := r.URL.Query()[name]
+	if len(given) == 0 {
+		found.Add("missing", "Field required", nil, nil, "query", name)
+		return ""
+	}
+	return given[len(given)-1]
+}

@@ -1,0 +1,55 @@
+package ingest
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"annals/commands/naming"
+	"annals/http/problem"
+)
+
+// Whatever file_metadata holds, its entries are folders and tags as they are kept, or
+// there are faults that can be reported.
+func FuzzMetadata(f *testing.F) {
+	for _, s := range []string{`[{"folder_name":"A/B","tags":["x"]},{}]`, `[{"replace":true,"version":3},null]`, `{`, `[1,]`, `"\u12"`, `[[[[`, `null`, ``, "\xff", "\xef\xbb\xbf[]", `[]{`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var found problem.Fields
+		entries := readEntries(text, 5, "Inbox/alice", &found)
+		if len(entries) > 6 {
+			t.Fatalf("%d entries", len(entries))
+		}
+		if len(found) > 0 {
+			w := httptest.NewRecorder()
+			if problem.Core.Fail(w, found.Err()); w.Code != 422 || !json.Valid(w.Body.Bytes()) {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			return
+		}
+		for _, e := range entries {
+			if kept, err := naming.Folder(e.folder); err != nil || kept != e.folder {
+				t.Fatalf("folder %q: %v", e.folder, err)
+			}
+		}
+	})
+}
+
+// Whatever a client calls a file, it becomes one name that can be kept.
+func FuzzFileName(f *testing.F) {
+	for _, s := range []string{"a.md", `C:\x\a.pdf`, "../../etc/passwd", "", ".", "a/", "e\u0301.txt", "\u202egnp.exe", "\xff.txt", strings.Repeat("é", 200) + ".docx", " \t.md", strings.Repeat("x", 254) + " ."} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, given string) {
+		name, _ := fileName(given)
+		if strings.ContainsAny(name, `/\`) || len(name) > maxFileName || !utf8.ValidString(name) {
+			t.Fatalf("%q becomes %q", given, name)
+		}
+		if _, err := naming.Folder(name); err != nil {
+			t.Fatalf("%q becomes %q: %v", given, name, err)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"annals/commands"
+	"annals/events/fault"
+	"annals/events/originals"
+	"annals/http/problem"
+)
+
+// idempotencyHeader identifies a request that a client may repeat.
+const idempotencyHeader = "Idempotency-Key"
+
+// idempotencyKey returns the key of a request, "" if it has none or an invalid one.
+func idempotencyKey(r *http.Request, found *problem.Fields) string {
+	given := r.Header.Values(idempotencyHeader)
+	if len(given) == 0 {
+		return ""
+	}
+	ok := len(given) == 1 && given[0] != "" && len(given[0]) <= commands.MaxKey
+	for i := 0; ok && i < len(given[0]); i++ {
+		ok = given[0][i] >= ' ' && given[0][i] <= '~'
+	}
+	if !ok {
+		refuseKey(found, fmt.Sprintf("the key must be given once, and have 1 to %d printable ASCII characters", commands.MaxKey))
+		return ""
+	}
+	return given[0]
+}
+
+func refuseKey(f *problem.Fields, why string) {
+	*f = append(*f, problem.ValueError([]any{"header", idempotencyHeader}, why, nil))
+}
+
+// recognise looks for an earlier request with the same key. If there is one, nothing
+// of this request is stored or charged: its files are only compared.
+func (u *Upload) recognise() (err error) {
+	if u.Key = idempotencyKey(u.Request, &u.Query); u.Key == "" {
+		return nil
+	}
+	if u.before, err = u.Commands.KeyedImport(u.Context(), u.User, u.Key); u.before != nil {
+		u.Store = digests{u.Store}
+	}
+	return err
+}
+
+// compare refuses a repeated request at the first file that differs.
+func (u *Upload) compare(file int) {
+	if u.before == nil {
+		return
+	}
+	if err := u.before.SameFile(file, u.Files[file]); err != nil {
+		refuseKey(&u.Query, err.Error())
+	}
+}
+
+// start accepts the upload, or returns the job of an earlier request with the same key.
+func (u *Upload) start() (commands.Started, error) {
+	started, err := u.startOrMeet()
+	if errors.Is(err, commands.ErrOtherUpload) {
+		refuseKey(&u.Query, err.Error())
+		err = u.Query.Err()
+	}
+	return started, err
+}
+
+func (u *Upload) startOrMeet() (commands.Started, error) {
+	if u.before == nil {
+		started, err := u.Accept(u.Context(), u.Commands, u.User)
+		if u.Key == "" || err == nil {
+			return started, err
+		}
+		// Another request with the same key may have been accepted meanwhile, and
+		// have used up the quota.
+		before, err2 := u.Commands.KeyedImport(context.WithoutCancel(u.Context()), u.User, u.Key)
+		if before == nil || err2 != nil {
+			return started, err
+		}
+		u.before = before
+	}
+	return u.before.Started, u.before.Same(u.Files)
+}
+
+// digests is a store that keeps digests only.
+type digests struct{ originals.Store }
+
+func (digests) Stage(ctx context.Context, r io.Reader, limit int64) (originals.Staged, error) {
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read a file again: %w", err)
+	case n > limit:
+		return nil, fault.Errorf(fault.TooLarge, "the file is larger than %d bytes", limit)
+	}
+	return digest{hex.EncodeToString(hash.Sum(nil)), n}, ctx.Err()
+}
+
+type digest struct {
+	sha256 string
+	size   int64
+}
+
+func (d digest) SHA256() string { return d.sha256 }
+func (d digest) Size() int64    { return d.size }
+
+func (digest) Commit(context.Context) error {
+	return fault.Errorf(fault.Internal, "open a staged file: a repeated upload stores none")
+}
+
+func (digest) Discard() error { return nil }

@@ -1,0 +1,332 @@
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"annals/commands"
+	"annals/commands/naming"
+	"annals/commands/quota"
+	"annals/events"
+	"annals/events/fault"
+	"annals/http/problem"
+)
+
+// Upload is one request to import files. Its files stream to the store; only
+// file_metadata is held in memory.
+type Upload struct {
+	*http.Request
+	Intake
+	User     events.User
+	Commands Commands
+	Limits   Limits
+	Query    problem.Fields // errors in the query and the headers
+
+	inFiles, inMetadata problem.Fields
+
+	before *commands.KeyedImport // the job of an earlier request with the same key; nil: there is none
+	place  *quota.Hold           // of a repeated request, which needs no quota
+
+	body     io.LimitedReader
+	parts    int
+	texts    int // entries of the field "files" that are not files
+	metadata []entry
+	given    bool // file_metadata was sent
+	checked  bool // write access to the folders of metadata was checked
+}
+
+// Limits bound what one upload may carry.
+type Limits struct {
+	Files         int   // how many
+	UploadBytes   int64 // of the whole body
+	MetadataBytes int64 // of file_metadata
+}
+
+// Receive reads the upload, and accepts it as a job, or returns the job of an earlier
+// request with the same key. Once it returns nil, the upload is durable in the log;
+// before that, it has no effect.
+func (u *Upload) Receive() (started commands.Started, err error) {
+	u.Replaces = func(file int) bool { return !u.given || file < len(u.metadata) && u.metadata[file].replace } // unknown before file_metadata
+	if err := u.recognise(); err != nil {
+		return started, err
+	}
+	if u.before == nil {
+		u.Hold, err = u.Commands.HoldImport(u.Context(), u.User)
+	} else {
+		u.place, err = u.Commands.HoldRepeat(u.Context(), u.User)
+	}
+	if err == nil {
+		err = u.read()
+	}
+	if err == nil {
+		err = u.check()
+	}
+	if err != nil {
+		return started, err
+	}
+	return u.start()
+}
+
+// Bounds of a multipart body besides the configured ones.
+const (
+	maxExtraParts = 1000    // fields that are not files
+	maxEpilogue   = 1 << 20 // bytes after the last part
+	leniency      = 64 << 20
+	readBuffer    = 64 << 10
+)
+
+// The errors of FastAPI for a malformed body, and for a malformed part.
+var (
+	errMultipart = &problem.Error{Status: http.StatusBadRequest, Text: "Invalid multipart data."}
+	errNoName    = &problem.Error{Status: http.StatusBadRequest, Text: `The Content-Disposition header field "name" must be provided.`}
+)
+
+// read reads the whole body.
+func (u *Upload) read() error {
+	media, params, _ := mime.ParseMediaType(u.Header.Get("Content-Type"))
+	if media != "multipart/form-data" {
+		return nil // check reports that there are no files
+	}
+	if params["boundary"] == "" {
+		return &problem.Error{Status: http.StatusBadRequest, Text: "Missing boundary in multipart."}
+	}
+	u.body = io.LimitedReader{R: u.Body, N: u.Limits.UploadBytes}
+	// The multipart reader reads 4 KiB at a time, each a system call without a buffer.
+	body := &wholeBody{Reader: bufio.NewReaderSize(&u.body, readBuffer), end: []byte("--" + params["boundary"] + "--")}
+	parts := multipart.NewReader(body, params["boundary"])
+	for {
+		p, err := parts.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			err = &readError{err}
+		} else {
+			err = u.part(p)
+		}
+		if err != nil && (u.refused() || u.endsEarly(err)) {
+			return nil // check reports why
+		}
+		if err != nil {
+			return u.because(err)
+		}
+	}
+	// Reading to the end notices a client that left.
+	if n, err := io.CopyN(io.Discard, &u.body, maxEpilogue); err != io.EOF {
+		return fmt.Errorf("%w: %d bytes after the last part", errMultipart, n)
+	}
+	return nil
+}
+
+// endsEarly reports whether a body ended before its first part was complete: it has no
+// files, which check reports. A body that is cut off later is an error, since something
+// that was sent is missing.
+func (u *Upload) endsEarly(err error) bool {
+	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
+	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part, or nothing at all
+	return atEnd && begun && len(u.Files)+u.texts == 0 && !u.given
+}
+
+// because returns the fault for an error of reading the body.
+func (u *Upload) because(err error) error {
+	switch {
+	case u.body.N <= 0:
+		return fault.Errorf(fault.TooLarge, "one upload may have at most %d bytes", u.Limits.UploadBytes)
+	case errors.As(err, new(*readError)):
+		return fmt.Errorf("%w: %w", errMultipart, err)
+	}
+	return err
+}
+
+// refused reports whether the request is known to be invalid. Then nothing more is
+// stored, and the rest is only read, within bounds, to find other errors.
+func (u *Upload) refused() bool {
+	return len(u.Query)+len(u.inFiles)+len(u.inMetadata) > 0
+}
+
+func (u *Upload) part(p *multipart.Part) error {
+	if u.refused() {
+		u.body.N = min(u.body.N, leniency)
+	}
+	if u.parts++; u.parts > u.Limits.Files+maxExtraParts {
+		return fault.Errorf(fault.TooLarge, "one upload may have at most %d fields", u.Limits.Files+maxExtraParts)
+	}
+	_, params, err := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
+	field, named := params["name"]
+	if err != nil || !named {
+		return errNoName
+	}
+	name, isFile := params["filename"]
+	switch {
+	case field == "files" && isFile:
+		return u.file(name, p)
+	case field == "files":
+		return u.text(p)
+	case field == "file_metadata" && isFile:
+		u.inMetadata.Add("string_type", "Input should be a valid string", map[string]any{"filename": name}, nil, metadataLoc...)
+	case field == "file_metadata":
+		return u.describe(p)
+	default:
+		u.inFiles.Unknown(strings.ToValidUTF8(field, "\uFFFD"), nil, []string{"files", "file_metadata"}, []any{"body"})
+	}
+	return nil // the next part skips it
+}
+
+// text takes an entry of "files" that has no file name.
+func (u *Upload) text(p *multipart.Part) error {
+	b, err := io.ReadAll(io.LimitReader(p, problem.MaxEcho))
+	if err != nil {
+		return &readError{err}
+	}
+	u.inFiles.Add("value_error", "Value error, Expected UploadFile, received: <class 'str'>", strings.ToValidUTF8(string(b), "\uFFFD"),
+		map[string]any{"error": map[string]any{}}, "body", "files", len(u.Files)+u.texts)
+	u.texts++
+	return nil
+}
+
+// file stores one file, or notes why it is refused and skips it.
+func (u *Upload) file(name string, p *multipart.Part) error {
+	if len(u.Files) == u.Limits.Files {
+		return fault.Errorf(fault.TooLarge, "one upload may have at most %s", FileCount(u.Limits.Files))
+	}
+	content := &BodyReader{R: p}
+	if name == "" { // a form in which no file was chosen
+		_, err := io.Copy(io.Discard, content)
+		return err
+	}
+	if u.refused() {
+		// It is counted; the next part skips it.
+		u.Files = append(u.Files, commands.Upload{})
+		return nil
+	}
+	err := u.Add(u.Context(), name, content)
+	if err := content.Err(); err != nil {
+		return err
+	}
+	if err == nil {
+		u.compare(len(u.Files) - 1)
+	}
+	return err
+}
+
+// Discard deletes what was stored and not accepted.
+func (u *Upload) Discard() error {
+	u.place.Close()
+	return u.Intake.Discard()
+}
+
+// check validates the upload as a whole, and sets the folder and tags of each file.
+func (u *Upload) check() error {
+	if len(u.Files)+u.texts == 0 {
+		u.inFiles.Add("missing", "Field required", nil, nil, "body", "files")
+	}
+	if u.given && len(u.inFiles)+len(u.inMetadata) == 0 {
+		checkLength(&u.inMetadata, len(u.metadata), len(u.Files))
+	}
+	all := append(append(u.Query, u.inFiles...), u.inMetadata...)
+	if err := all.Err(); err != nil {
+		return err
+	}
+	if !u.given {
+		u.metadata = make([]entry, len(u.Files))
+		for i := range u.metadata {
+			u.metadata[i].folder = naming.InboxFolder(u.User)
+		}
+	}
+	if err := u.checkAccess(); err != nil {
+		return err
+	}
+	for i, e := range u.metadata {
+		f := &u.Files[i]
+		f.Folder, f.Tags, f.Replace, f.Version = e.folder, e.tags, e.replace, e.version
+		if e.refused != "" {
+			u.Files[i].Refuse(e.refused)
+		}
+	}
+	return nil
+}
+
+// checkAccess asks once whether the caller may write to every folder.
+func (u *Upload) checkAccess() error {
+	if u.checked || u.before != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	var folders []string
+	for _, e := range u.metadata {
+		if !seen[e.folder] && e.refused == "" {
+			seen[e.folder] = true
+			folders = append(folders, e.folder)
+		}
+	}
+	err := u.Commands.CheckImport(u.Context(), u.User, folders)
+	if fault.Is(err, fault.Invalid) {
+		_, text := problem.Describe(err)
+		err = &problem.Invalid{Fields: []problem.Field{problem.ValueError(metadataLoc, text, nil)}}
+	}
+	u.checked = err == nil
+	return err
+}
+
+// readError is a failure of the client's connection or of the body's form.
+type readError struct{ error }
+
+func (e *readError) Unwrap() error { return e.error }
+
+// wholeBody is a multipart body that must end with the closing boundary: mime/multipart
+// takes a body that is cut off after any boundary for complete.
+type wholeBody struct {
+	io.Reader
+	end  []byte // the line after the last part
+	tail []byte // the last bytes read, no more than end has
+}
+
+func (b *wholeBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.tail = append(b.tail, p[max(0, n-len(b.end)):n]...)
+	b.tail = append(b.tail[:0], b.tail[max(0, len(b.tail)-len(b.end)):]...)
+	if err == io.EOF && !bytes.Equal(b.tail, b.end) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// BodyReader reads what a client sends. It remembers read errors, to distinguish them
+// from errors of the store, and fills each buffer completely, to keep the store's
+// writes large.
+type BodyReader struct {
+	R   io.Reader
+	err error
+}
+
+// Err returns the error of the client's connection, or nil.
+func (r *BodyReader) Err() error { return r.err }
+
+func (r *BodyReader) Read(p []byte) (int, error) {
+	n, err := r.R.Read(p)
+	for n < len(p) && err == nil {
+		var more int
+		more, err = r.R.Read(p[n:])
+		n += more
+	}
+	if err != nil && err != io.EOF {
+		r.err = &readError{err}
+		err = r.err
+	}
+	return n, err
+}
+
+// FileCount returns a number of files in words, such as "1 file".
+func FileCount(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}

@@ -1,0 +1,58 @@
+// Package problem turns errors into replies: which status code a kind of fault
+// has, and how each of the two services words it. Details of internal errors are
+// never sent. It imports commands, events/fault and events/nearest.
+package problem
+
+import (
+	"errors"
+	"net/http"
+
+	"annals/events/fault"
+)
+
+// statuses are the status codes of both services, by kind of fault.
+var statuses = map[fault.Kind]int{
+	fault.Internal:        http.StatusInternalServerError,
+	fault.Invalid:         http.StatusUnprocessableEntity,
+	fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Forbidden:       http.StatusForbidden,
+	fault.NotFound:        http.StatusNotFound,
+	fault.Conflict:        http.StatusConflict,
+	fault.TooLarge:        http.StatusRequestEntityTooLarge,
+	fault.Unavailable:     http.StatusServiceUnavailable,
+	fault.Canceled:        http.StatusServiceUnavailable,
+	fault.Exhausted:       http.StatusTooManyRequests,
+}
+
+// Error is an error of HTTP itself, which has no kind of fault: an unknown path, a
+// wrong method, an unreadable body.
+type Error struct {
+	Status int
+	Text   string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Describe returns the status code of an error and the text that clients may see:
+// that of its outermost fault, or just the status if it is internal.
+func Describe(err error) (status int, text string) {
+	var (
+		own      *Error
+		invalid  *Invalid
+		rejected Rejected
+		known    *fault.Error
+		tooLong  *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own.Status, own.Text
+	case errors.As(err, &invalid), errors.As(err, &rejected):
+		return http.StatusUnprocessableEntity, err.Error()
+	case errors.As(err, &known) && known.Kind != fault.Internal:
+		return statuses[known.Kind], known.Error()
+	case errors.As(err, &tooLong):
+		return http.StatusRequestEntityTooLarge, "the body is too large"
+	}
+	status = statuses[fault.KindOf(err)]
+	return status, http.StatusText(status)
+}

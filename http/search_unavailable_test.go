@@ -1,0 +1,66 @@
+package http_test
+
+import (
+	"fmt"
+	"mime/multipart"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/projections/generation"
+	"annals/projections/searchindex/meilisearch"
+	"annals/projections/searchindex/meilisearch/meilisearchtest"
+)
+
+// TestUnreachableSearchEngine starts with a search engine that does not answer.
+// Files come in and are read all the same, searches and jobs say what they wait
+// for, and all is found once it answers.
+func TestUnreachableSearchEngine(t *testing.T) {
+	server := meilisearchtest.New(t)
+	server.Vanish()
+	engines, err := meilisearch.Open(server.URL("test-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engines.Close() })
+	s := startStackOver(t, func(o *generation.Options) { o.Search = engines })
+	for i := range 2 { // away at the start, and while it serves
+		job := s.importAway(fmt.Sprintf("parrot%d", i))
+		server.Answer()
+		s.finish(job)
+		resp, body := s.do("POST", "/core/search", fmt.Sprintf(`{"query":"parrot%d"}`, i))
+		if resp.StatusCode != 200 || !strings.Contains(body, fmt.Sprintf("parrot%d is", i)) {
+			t.Errorf("once it answers a search is %d %s", resp.StatusCode, body)
+		}
+		server.Vanish()
+	}
+}
+
+// importAway files a text with a word while the search engine is away, and
+// returns the job, whose files are read by then.
+func (s *service) importAway(word string) (job string) {
+	s.Helper()
+	const sentence = "the search engine does not answer at the moment"
+	resp, body := s.upload("", func(w *multipart.Writer) { addFile(w, word+".md", "# Birds\n\nThe "+word+" is a bird.\n") })
+	if resp.StatusCode != 200 {
+		s.Fatalf("import: %d %s", resp.StatusCode, body)
+	}
+	job = decode[jobReply](s.T, body).JobID
+	var document string
+	for tick := time.NewTicker(20 * time.Millisecond); !strings.Contains(body, sentence); <-tick.C {
+		_, body = s.do("GET", "/core/jobs/"+job, "")
+		if j := decode[jobReply](s.T, body); len(j.Results) > 0 {
+			document = j.Results[0].DocumentID
+		}
+	}
+	if resp, body := s.do("GET", "/vault/documents/"+document+"/markdown", ""); resp.StatusCode != 200 || !strings.Contains(body, word) {
+		s.Errorf("the text is %d %s", resp.StatusCode, body)
+	}
+	if resp, body := s.do("GET", "/readyz", ""); resp.StatusCode != 200 {
+		s.Errorf("readyz is %d %s", resp.StatusCode, body)
+	}
+	if resp, body := s.do("POST", "/core/search", `{"query":"`+word+`"}`); resp.StatusCode != 503 || !strings.Contains(body, sentence) {
+		s.Errorf("a search is %d %s", resp.StatusCode, body)
+	}
+	return job
+}

@@ -1,0 +1,299 @@
+// Package accounts stores the users of the built-in sign-in, with their passwords,
+// second factors, groups and limits; what they have signed in to: sessions, devices,
+// grants and registered clients; API tokens; and the keys that sign tokens.
+//
+// It may import events and what is below it, and the packages beside it that know
+// tokens, codes, passkeys, queues and sealed texts.
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"annals/events"
+	"annals/events/failpoint"
+	"annals/events/fault"
+	"annals/events/sqldb"
+)
+
+// Store holds everything that the built-in sign-in stores, in one SQLite file or in a
+// PostgreSQL database that nodes share. Several processes may have it open; each sees what the
+// others wrote at its next call. Methods may be called concurrently. If the database cannot be
+// reached, the error is Unavailable.
+type Store struct {
+	// Observe is called with every event that an audit of the sign-in keeps, after it happened
+	// and in the same goroutine. It may be nil; set it before using the store.
+	Observe func(context.Context, Event)
+
+	db     *sqldb.DB
+	lookup *sqldb.Stmt // the prepared statement of Bearer
+	uses   tokenUses
+}
+
+// Account is a user of the built-in provider.
+type Account struct {
+	Name     string // also the subject of the user's tokens
+	Admin    bool
+	Groups   []string // sorted, each once
+	Disabled bool
+	Service  bool      // no person: it has no password, and signs in by tokens alone
+	Created  time.Time // UTC, microseconds
+}
+
+// prepare readies a store that has its tables.
+func (a *Store) prepare(ctx context.Context) (err error) {
+	a.lookup, err = a.db.Prepare(ctx, lookup)
+	return err
+}
+
+// Close releases the store. Calls in progress fail.
+func (a *Store) Close() error {
+	a.uses.close()
+	if a.lookup == nil { // it was never ready
+		return a.db.Close()
+	}
+	return errors.Join(a.lookup.Close(), a.db.Close())
+}
+
+// NewAccount describes an account to be created.
+type NewAccount struct {
+	Name     string
+	Password string // 8 characters at least
+	Admin    bool
+	Groups   []string
+	Service  bool // without a password
+}
+
+// Create adds a user and returns the account as stored: names and groups are trimmed and
+// normalised (NFC). A name that is taken, or belonged to a user since deleted, is a Conflict;
+// a name, password or group that breaks the rules is Invalid.
+func (a *Store) Create(ctx context.Context, n NewAccount) (Account, error) {
+	created, err := a.create(ctx, n, `true`)
+	if err == nil && created == nil {
+		return Account{}, fault.Errorf(fault.Conflict, "the name %q is taken; names are never given twice, not even after deletion", n.Name)
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	return *created, nil
+}
+
+// create inserts a user if the SQL condition holds and the name is free. Otherwise it returns
+// nil.
+func (a *Store) create(ctx context.Context, n NewAccount, condition string) (*Account, error) {
+	name, err := CleanName("user name", n.Name)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := cleanGroups(n.Groups)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkSimilar(ctx, name); err != nil {
+		return nil, err
+	}
+	hash := "" // which no password has
+	if !n.Service {
+		if hash, err = hashPassword(ctx, n.Password); err != nil {
+			return nil, err
+		}
+	}
+	account := Account{Name: name, Admin: n.Admin, Groups: groups, Service: n.Service, Created: time.Now().UTC().Truncate(time.Microsecond)}
+	created, err := a.db.Exec(ctx, `
+		INSERT INTO users (name, password, admin, groups, created, service)
+		SELECT $1, $2, $3, $4, $5, $6 WHERE `+condition+` ON CONFLICT (name) DO NOTHING`,
+		name, hash, n.Admin, encodeGroups(groups), account.Created.UnixMicro(), n.Service)
+	if err != nil {
+		return nil, fmt.Errorf("create user %q: %w", name, err)
+	}
+	if created == 0 {
+		return nil, nil
+	}
+	failpoint.Here(failpoint.UserMade)
+	event := Event{Kind: UserCreated, User: account.Name}
+	switch {
+	case account.Admin:
+		event.Detail = "admin"
+	case account.Service:
+		event.Detail = "service"
+	}
+	a.Report(ctx, event)
+	return &account, nil
+}
+
+// Exist reports whether any user was ever created.
+func (a *Store) Exist(ctx context.Context) (exist bool, err error) {
+	return a.exists(ctx, "check for users", `SELECT 1 FROM users`)
+}
+
+// exists reports whether a query has rows. doing says in errors what failed.
+func (a *Store) exists(ctx context.Context, doing, query string, args ...any) (exist bool, err error) {
+	if err := a.db.Row(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&exist); err != nil {
+		return false, fmt.Errorf("%s: %w", doing, err)
+	}
+	return exist, nil
+}
+
+// changes runs a statement and reports whether it changed a row. doing says in errors what
+// failed.
+func (a *Store) changes(ctx context.Context, doing, statement string, args ...any) (changed bool, err error) {
+	n, err := a.db.Exec(ctx, statement, args...)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", doing, err)
+	}
+	return n > 0, nil
+}
+
+// isFound reports whether a row was read. It makes no error of one that does not exist. doing
+// says in errors what failed.
+func isFound(err error, doing string) (bool, error) {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", doing, err)
+	}
+	return true, nil
+}
+
+// EnsureAdmin creates the user "admin", an administrator, if no user was ever created, and
+// returns the password. ask supplies it and is called only then; if ask is nil, the password
+// is 100 random bits. If several processes call it at once, one of them creates the user.
+func (a *Store) EnsureAdmin(ctx context.Context, ask func() (string, error)) (password string, created bool, err error) {
+	if exist, err := a.Exist(ctx); exist || err != nil {
+		return "", false, err // and spare the hashing
+	}
+	if password = randomPassword(); ask != nil {
+		if password, err = ask(); err != nil {
+			return "", false, err
+		}
+	}
+	account, err := a.create(ctx, NewAccount{Name: "admin", Password: password, Admin: true}, `NOT EXISTS (SELECT 1 FROM users)`)
+	if err != nil || account == nil {
+		return "", false, err
+	}
+	return password, true, nil
+}
+
+const selectAccount = `SELECT name, admin, groups, disabled, service, created FROM users WHERE NOT deleted`
+
+// Get returns a user. A name without a user is NotFound.
+func (a *Store) Get(ctx context.Context, name string) (Account, error) {
+	account, err := scanAccount(a.db.Row(ctx, selectAccount+` AND name = $1`, NormalName(name)))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Account{}, noUser(name)
+	case err != nil:
+		return Account{}, fmt.Errorf("read user %q: %w", name, err)
+	}
+	return account, nil
+}
+
+// List returns all users, ordered by name.
+func (a *Store) List(ctx context.Context) ([]Account, error) {
+	all, err := sqldb.Collect(ctx, a.db, scanAccount, selectAccount+` ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list users: %w", err)
+	}
+	return all, nil
+}
+
+func scanAccount(row sqldb.Row) (Account, error) { return scanAccountAnd(row) }
+
+// scanAccountAnd is scanAccount for a row with more columns.
+func scanAccountAnd(row sqldb.Row, more ...any) (Account, error) {
+	var (
+		account Account
+		groups  []byte
+		created int64
+	)
+	if err := row.Scan(append([]any{&account.Name, &account.Admin, &groups, &account.Disabled, &account.Service, &created}, more...)...); err != nil {
+		return Account{}, err
+	}
+	account.Created = time.UnixMicro(created).UTC()
+	return account, json.Unmarshal(groups, &account.Groups)
+}
+
+// SetPassword replaces a user's password. It ends everything that the old one began: sessions,
+// grants with their tokens, and the user's API tokens. ID tokens of Issuer.Issue stay valid
+// until they expire.
+func (a *Store) SetPassword(ctx context.Context, name, password string) error {
+	account, err := a.Get(ctx, name)
+	if err == nil {
+		err = account.mayHavePassword()
+	}
+	if err != nil {
+		return err // before the costly part
+	}
+	hash, err := hashPassword(ctx, password)
+	if err != nil {
+		return err
+	}
+	return a.change(ctx, name, `password = $2`, hash, Event{Kind: PasswordChanged})
+}
+
+// Disable locks a user out at once, whatever tokens are in use, and ends the user's sessions
+// and grants for good.
+func (a *Store) Disable(ctx context.Context, name string) error {
+	return a.change(ctx, name, `disabled = $2`, true, Event{Kind: UserChanged, Detail: "disabled"})
+}
+
+// Enable undoes Disable.
+func (a *Store) Enable(ctx context.Context, name string) error {
+	return a.change(ctx, name, `disabled = $2`, false, Event{Kind: UserChanged, Detail: "enabled"})
+}
+
+// SetAdmin makes a user an administrator or an ordinary user. It takes effect on tokens in
+// use.
+func (a *Store) SetAdmin(ctx context.Context, name string, admin bool) error {
+	detail := "not an admin"
+	if admin {
+		detail = "admin"
+	}
+	return a.change(ctx, name, `admin = $2`, admin, Event{Kind: UserChanged, Detail: detail})
+}
+
+// Delete erases a user's password and groups. The name stays taken, because the log attributes
+// events to it.
+func (a *Store) Delete(ctx context.Context, name string) error {
+	return a.change(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true, Event{Kind: UserChanged, Detail: "deleted"})
+}
+
+// change sets columns of a user and reports event.
+func (a *Store) change(ctx context.Context, name, set string, value any, event Event) error {
+	changed, err := a.changes(ctx, fmt.Sprintf("change user %q", name), `UPDATE users SET `+set+` WHERE name = $1 AND NOT deleted`, NormalName(name), value)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return noUser(name)
+	}
+	event.User = NormalName(name)
+	a.Report(ctx, event)
+	return nil
+}
+
+// mayHavePassword returns an error if the account is a service.
+func (a Account) mayHavePassword() error {
+	if a.Service {
+		return fault.Errorf(fault.Invalid, "%q is a service, which has no password and cannot sign in by a browser: annals token create %s --for service makes a token for it", a.Name, a.Name)
+	}
+	return nil
+}
+
+func noUser(name string) error {
+	return fault.Errorf(fault.NotFound, "there is no user %q", name)
+}
+
+// User returns the account as the user who makes a request.
+func (a Account) User() events.User {
+	user := events.User{Principal: events.Principal("user:" + a.Name), Admin: a.Admin}
+	for _, g := range a.Groups {
+		user.Groups = append(user.Groups, events.Principal("group:"+g))
+	}
+	return user
+}

@@ -1,0 +1,232 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"annals/events/fault"
+	"annals/events/sqldb"
+	"annals/http/signin/apitoken"
+)
+
+const (
+	// MaxTokens is how many unexpired tokens an account may have.
+	MaxTokens = 100
+	// maxNoteBytes bounds the note of a token.
+	maxNoteBytes = 200
+	// tokenMemory is how long an expired token is still listed.
+	tokenMemory = 30 * 24 * time.Hour
+	// usePause is the least time between two updates of a token's last use.
+	usePause = time.Minute
+)
+
+// APIToken describes a token by which a program signs in as an account.
+type APIToken struct {
+	ID      string
+	User    string // the account that it acts as
+	Service bool   // whether that is a service
+	Scope   apitoken.Scope
+	Note    string
+	Created time.Time
+	Expires time.Time
+	Used    time.Time // when it was last used, to a minute or so; the zero time if it never was
+}
+
+// NewAPIToken describes a token to be created.
+type NewAPIToken struct {
+	User  string
+	Scope apitoken.Scope
+	Note  string // for people: what it is for
+	Lasts time.Duration
+}
+
+// Check reports what is wrong with n, apart from its account.
+func (n NewAPIToken) Check() error {
+	if _, err := apitoken.ParseScope(string(n.Scope)); err != nil {
+		return err
+	}
+	if len(n.Note) > maxNoteBytes || !utf8.ValidString(n.Note) || strings.ContainsFunc(n.Note, func(r rune) bool { return unicode.IsControl(r) || Invisible(r) }) {
+		return fault.Errorf(fault.Invalid, "a note is a line of text of up to %d bytes", maxNoteBytes)
+	}
+	if n.Lasts <= 0 || n.Lasts > apitoken.LongestLifetime {
+		return fault.Errorf(fault.Invalid, "a token lasts up to %d days", apitoken.LongestLifetime/(24*time.Hour))
+	}
+	return nil
+}
+
+// CreateToken creates an API token that acts as an account. Only its hash is stored, so it
+// cannot be shown again. It ends when it expires or is revoked, and when the account is
+// disabled, deleted, or gets another password.
+func (a *Store) CreateToken(ctx context.Context, n NewAPIToken, now time.Time) (token string, made APIToken, err error) {
+	account, err := a.Get(ctx, n.User)
+	if err != nil {
+		return "", made, err
+	}
+	if account.Disabled {
+		return "", made, fault.Errorf(fault.Forbidden, "user %q is disabled", account.Name)
+	}
+	if err := n.Check(); err != nil {
+		return "", made, err
+	}
+	token, id := apitoken.New()
+	hash, _ := apitoken.Digest(token)
+	now = now.UTC().Truncate(time.Microsecond)
+	made = APIToken{ID: id, User: account.Name, Service: account.Service, Scope: n.Scope, Note: n.Note, Created: now, Expires: now.Add(n.Lasts)}
+	added, err := a.db.Exec(ctx, `
+		INSERT INTO tokens (hash, id, "user", scope, note, created, expires)
+		SELECT $1, $2, name, $4, $5, $6, $7 FROM users WHERE name = $3 AND NOT disabled AND NOT deleted
+			AND (SELECT count(*) FROM tokens WHERE "user" = $3 AND expires > $6) < $8`+a.db.ForShare(),
+		hash, id, account.Name, string(n.Scope), n.Note, now.UnixMicro(), made.Expires.UnixMicro(), MaxTokens)
+	switch {
+	case err != nil:
+		return "", made, fmt.Errorf("store a token of %q: %w", account.Name, err)
+	case added == 0:
+		return "", made, fault.Errorf(fault.Conflict, "%q has %d tokens already, or was disabled just now: revoke some by annals token revoke", account.Name, MaxTokens)
+	}
+	a.Report(ctx, Event{Kind: TokenCreated, User: account.Name, Client: id, Detail: fmt.Sprintf("scope %s, until %s", n.Scope, made.Expires.Format(time.DateOnly))})
+	return token, made, nil
+}
+
+const selectToken = `
+	SELECT t.id, t."user", u.service, t.scope, t.note, t.created, t.expires, t.used, u.admin, u.groups
+	FROM tokens t JOIN users u ON u.name = t."user" WHERE NOT u.disabled AND NOT u.deleted`
+
+// scanToken returns an API token and the rights of its account.
+func scanToken(row sqldb.Row) (t APIToken, account Account, err error) {
+	var created, expires, used int64
+	var groups []byte
+	if err := row.Scan(&t.ID, &t.User, &t.Service, &t.Scope, &t.Note, &created, &expires, &used, &account.Admin, &groups); err != nil {
+		return t, account, err
+	}
+	account.Name, account.Service = t.User, t.Service
+	t.Created, t.Expires = time.UnixMicro(created).UTC(), time.UnixMicro(expires).UTC()
+	if used > 0 {
+		t.Used = time.UnixMicro(used).UTC()
+	}
+	return t, account, json.Unmarshal(groups, &account.Groups)
+}
+
+// Tokens returns the tokens of an account, or all tokens if name is empty. Tokens that expired
+// recently are among them.
+func (a *Store) Tokens(ctx context.Context, name string) ([]APIToken, error) {
+	if name != "" {
+		account, err := a.Get(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		name = account.Name
+	}
+	all, err := sqldb.Collect(ctx, a.db, func(r sqldb.Row) (APIToken, error) { t, _, err := scanToken(r); return t, err },
+		selectToken+` AND ($1 = '' OR t."user" = $1) ORDER BY t."user", t.created, t.id`, name)
+	if err != nil {
+		return nil, fmt.Errorf("list API tokens: %w", err)
+	}
+	return all, nil
+}
+
+// RevokeToken ends a token, and every access token issued for it, on all nodes at once.
+func (a *Store) RevokeToken(ctx context.Context, id string) (user string, err error) {
+	err = a.db.Row(ctx, `DELETE FROM tokens WHERE id = $1 RETURNING "user"`, id).Scan(&user)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", fault.Errorf(fault.NotFound, "there is no token %q; \"annals token list\" shows those there are", id)
+	}
+	if err != nil {
+		return "", fmt.Errorf("revoke a token: %w", err)
+	}
+	a.Report(ctx, Event{Kind: TokenRevoked, User: user, Client: id})
+	return user, nil
+}
+
+// RevokeTokenOf ends a token if it acts as the user. It reports whether it did.
+func (a *Store) RevokeTokenOf(ctx context.Context, user, id string) (bool, error) {
+	return a.changes(ctx, "revoke a token", `DELETE FROM tokens WHERE id = $1 AND "user" = $2`, id, user)
+}
+
+// FindToken returns an API token and its account if both are valid now, and records the use of
+// the token.
+func (a *Store) FindToken(ctx context.Context, token string, now time.Time) (t APIToken, account Account, found bool, err error) {
+	hash, ok := apitoken.Digest(token)
+	if !ok {
+		return t, account, false, nil
+	}
+	t, account, err = scanToken(a.db.Row(ctx, selectToken+` AND t.hash = $1 AND t.expires > $2`, hash, now.UnixMicro()))
+	if found, err = isFound(err, "look up an API token"); !found {
+		return t, account, false, err
+	}
+	if now.Sub(t.Used) >= usePause {
+		a.uses.note(t.ID, now, a.writeUse)
+	}
+	return t, account, true, nil
+}
+
+// writeUse stores when a token was last used. Failures are ignored: only that time is lost.
+func (a *Store) writeUse(id string, at time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, _ = a.db.Exec(ctx, `UPDATE tokens SET used = $2 WHERE id = $1 AND used < $2`, id, at.UnixMicro())
+}
+
+// tokenUses stores the last use of tokens in the background, so that requests need not wait
+// for the write. One write runs at a time, and each token is written at most once per
+// usePause. The zero value is ready to use.
+type tokenUses struct {
+	mu      sync.Mutex
+	noted   map[string]time.Time // lately, by id
+	waiting map[string]time.Time
+	writing bool
+	closed  bool
+	writer  sync.WaitGroup
+}
+
+func (u *tokenUses) note(id string, now time.Time, write func(id string, at time.Time)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if last, ok := u.noted[id]; u.closed || ok && now.Sub(last) < usePause && !now.Before(last) {
+		return
+	}
+	const most = 10_000 // old ones are useless
+	if u.noted == nil || len(u.noted) >= most {
+		u.noted = map[string]time.Time{}
+	}
+	if u.waiting == nil {
+		u.waiting = map[string]time.Time{}
+	}
+	u.noted[id], u.waiting[id] = now, now
+	if !u.writing {
+		u.writing = true
+		u.writer.Go(func() { u.write(write) })
+	}
+}
+
+// write stores pending uses until none are left.
+func (u *tokenUses) write(write func(id string, at time.Time)) {
+	for {
+		u.mu.Lock()
+		waiting := u.waiting
+		u.waiting = nil
+		u.writing = len(waiting) > 0
+		u.mu.Unlock()
+		if len(waiting) == 0 {
+			return
+		}
+		for id, at := range waiting {
+			write(id, at)
+		}
+	}
+}
+
+// close waits for pending writes and accepts no further ones.
+func (u *tokenUses) close() {
+	u.mu.Lock()
+	u.closed = true
+	u.mu.Unlock()
+	u.writer.Wait()
+}

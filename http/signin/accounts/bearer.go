@@ -1,0 +1,33 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Bearer is the current state of a token's user, key and grant.
+type Bearer struct {
+	Account
+	KeyKnown   bool // the key is still there
+	GrantValid bool // as is the grant, or the API token, if the token names one
+}
+
+// lookup runs for every request.
+const lookup = `
+	SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2),
+		$3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3) OR EXISTS (SELECT 1 FROM tokens WHERE id = $3 AND "user" = $1 AND expires > $4)
+	FROM users WHERE name = $1 AND NOT deleted`
+
+// Bearer looks up the user of a token with its key and grant. found is false if there is no
+// such user.
+func (a *Store) Bearer(ctx context.Context, name, keyID, grant string, now time.Time) (s Bearer, found bool, err error) {
+	var groups []byte
+	s.Name = name
+	err = a.lookup.Row(ctx, name, keyID, grant, now.UnixMicro()).Scan(&s.Admin, &groups, &s.Disabled, &s.KeyKnown, &s.GrantValid)
+	if err == nil {
+		err = json.Unmarshal(groups, &s.Groups)
+	}
+	found, err = isFound(err, "look up user "+name)
+	return s, found, err
+}

@@ -1,0 +1,38 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// unusedClients is how long a registered client is kept if nobody signs in to it.
+	unusedClients = 24 * time.Hour
+	// idleClients is how long a client is kept after the last sign-in to it. Its grants have
+	// ended long before.
+	idleClients = 365 * 24 * time.Hour
+)
+
+// RemoveExpired deletes expired rows, unused clients and retired keys.
+func (a *Store) RemoveExpired(ctx context.Context, now time.Time) error {
+	for _, s := range []struct {
+		statement string
+		before    time.Time
+	}{
+		{`DELETE FROM sessions WHERE expires <= $1`, now},
+		{`DELETE FROM grants WHERE expires <= $1`, now},
+		{`DELETE FROM browsers WHERE created <= $1`, now.Add(-BrowserLifetime)},
+		{`DELETE FROM spent WHERE expires <= $1`, now},
+		{`DELETE FROM links WHERE expires <= $1`, now},
+		{`DELETE FROM tokens WHERE expires <= $1`, now.Add(-tokenMemory)},
+		{`DELETE FROM devices WHERE expires <= $1`, now.Add(-deviceMemory)},
+		{`DELETE FROM clients WHERE used = 0 AND created <= $1`, now.Add(-unusedClients)},
+		{`DELETE FROM clients WHERE used > 0 AND used <= $1`, now.Add(-idleClients)},
+	} {
+		if _, err := a.db.Exec(ctx, s.statement, s.before.UnixMicro()); err != nil {
+			return fmt.Errorf("delete expired rows: %w", err)
+		}
+	}
+	return a.deleteRetired(ctx, now)
+}

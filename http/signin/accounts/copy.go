@@ -1,0 +1,136 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"annals/events/fault"
+	"annals/events/sqldb"
+)
+
+// table names the columns of a table that is copied whole.
+type table struct {
+	name, columns string
+	fields        func() []any
+}
+
+// backedUp are the tables in a backup. Sessions and grants are left out: a restore must not
+// bring back sign-ins that were ended since.
+var backedUp = []table{
+	{"users", `name, password, admin, groups, disabled, deleted, created, service`, func() []any {
+		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64), new(bool)}
+	}},
+	{"keys", `id, private, created`, func() []any { return []any{new(string), new([]byte), new(int64)} }},
+	{"clients", `id, metadata, created, used`, func() []any { return []any{new(string), new(string), new(int64), new(int64)} }},
+	{"browsers", `cookie, "user", created`, func() []any { return []any{new([]byte), new(string), new(int64)} }},
+	{"factors", `"user", required, handle, secret, step`, func() []any {
+		return []any{new(string), new(bool), new([]byte), new(string), new(int64)}
+	}},
+	{"passkeys", `id, "user", name, credential, created, used`, func() []any {
+		return []any{new([]byte), new(string), new(string), new(string), new(int64), new(int64)}
+	}},
+	{"quotas", `"user", limits`, func() []any { return []any{new(string), new(string)} }},
+	{"recovery", `code, "user"`, func() []any { return []any{new([]byte), new(string)} }},
+}
+
+// moved are copied when a store moves, in addition to backedUp. Backups leave them out: a
+// restore must not bring back revoked tokens.
+var moved = []table{
+	{"tokens", `hash, id, "user", scope, note, created, expires, used`, func() []any {
+		return []any{new([]byte), new(string), new(string), new(string), new(string), new(int64), new(int64), new(int64)}
+	}},
+}
+
+// CopyTo writes users, keys and clients, without API tokens, to a new file at path that only
+// its owner may read. It is a consistent snapshot; others may write meanwhile.
+func (a *Store) CopyTo(ctx context.Context, path string) (err error) {
+	scratch, err := os.MkdirTemp(filepath.Dir(path), "accounts-")
+	if err != nil {
+		return fmt.Errorf("copy the account store: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	file, err := Open(ctx, scratch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := a.copyTables(ctx, file, backedUp); err != nil {
+		return err
+	}
+	if err := sqldb.MakePrivate(path); err != nil { // SQLite takes an empty file for a new one
+		return fmt.Errorf("copy the account store: %w", err)
+	}
+	if _, err := file.db.Exec(ctx, `VACUUM INTO $1`, path); err != nil { // one file, without its log
+		return fmt.Errorf("copy the account store: %w", err)
+	}
+	return nil
+}
+
+// CopyInto copies users, keys, clients and API tokens to another store, all or nothing. If
+// that store has ever had users, it is a Conflict.
+func (a *Store) CopyInto(ctx context.Context, to *Store) error {
+	return a.copyTables(ctx, to, slices.Concat(backedUp, moved))
+}
+
+func (a *Store) copyTables(ctx context.Context, to *Store, tables []table) error {
+	if err := to.db.Classify(ctx, a.copyInto(ctx, to, tables)); err != nil {
+		return fmt.Errorf("copy the account store: %w", err)
+	}
+	return nil
+}
+
+func (a *Store) copyInto(ctx context.Context, to *Store, tables []table) error {
+	from, err := a.db.BeginTx(ctx, a.db.Snapshot())
+	if err != nil {
+		return a.db.Classify(ctx, err)
+	}
+	defer from.Rollback()
+	into, err := to.db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer into.Rollback()
+	if err := into.Lock(ctx); err != nil {
+		return err
+	}
+	var taken bool
+	if err := into.Row(ctx, `SELECT EXISTS (SELECT 1 FROM users)`).Scan(&taken); err != nil {
+		return err
+	}
+	if taken {
+		return fault.Errorf(fault.Conflict, "there are users already")
+	}
+	for _, table := range tables {
+		insert := `INSERT INTO ` + table.name + ` (` + table.columns + `) VALUES ($1`
+		for i := range len(table.fields()) - 1 {
+			insert += fmt.Sprintf(", $%d", i+2)
+		}
+		rows, err := from.QueryContext(ctx, `SELECT `+table.columns+` FROM `+table.name+` ORDER BY 1`)
+		if err == nil {
+			err = copyRows(ctx, into, insert+`)`, rows, table.fields())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", table.name, err)
+		}
+	}
+	return into.Commit()
+}
+
+// copyRows runs a statement for each of rows, scanned into fields, and closes rows.
+func copyRows(ctx context.Context, into *sqldb.Tx, statement string, rows *sql.Rows, fields []any) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(fields...); err != nil {
+			return err
+		}
+		if _, err := into.ExecContext(ctx, statement, fields...); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,38 @@
+package accounts
+
+import (
+	"context"
+	"time"
+
+	"annals/events/sqldb"
+)
+
+// Internals for the tests of this package.
+var (
+	CompareClocks = compareClocks
+	StoreFile     = storeFile
+	HashPassword  = hashPassword
+	Migrations    = migrations
+	Scripts       = scripts
+)
+
+const (
+	Schema    = accountsSchema
+	TokenUses = usePause
+)
+
+// Script returns the script of a migration.
+func Script(dialect sqldb.Dialect, migration string) (string, error) {
+	return dialect.Script(scripts, "sql", migration)
+}
+
+// Change sets columns of a user.
+func (a *Store) Change(ctx context.Context, name, set string, value any) error {
+	return a.change(ctx, name, set, value, Event{})
+}
+
+// SetTimeout bounds calls to the database.
+func (a *Store) SetTimeout(d time.Duration) { a.db.Timeout = d }
+
+// WaitForUses returns when the last use of each token is stored.
+func (a *Store) WaitForUses() { a.uses.writer.Wait() }

@@ -1,0 +1,228 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"annals/events/sqldb"
+	"annals/http/signin/otp"
+)
+
+// Factors are a user's credentials besides the password.
+type Factors struct {
+	Required bool // by an operator
+	Codes    bool // one-time codes of an app
+	Passkeys int
+	Recovery int // recovery codes that were not used
+}
+
+// Any reports whether the user can give a second factor.
+func (f Factors) Any() bool { return f.Codes || f.Passkeys > 0 }
+
+const selectFactors = `
+	SELECT u.name, coalesce(f.required, false), coalesce(f.secret, '') <> '',
+		(SELECT count(*) FROM passkeys p WHERE p."user" = u.name), (SELECT count(*) FROM recovery r WHERE r."user" = u.name)
+	FROM users u LEFT JOIN factors f ON f."user" = u.name WHERE NOT u.deleted`
+
+func scanFactors(row sqldb.Row) (name string, f Factors, err error) {
+	err = row.Scan(&name, &f.Required, &f.Codes, &f.Passkeys, &f.Recovery)
+	return name, f, err
+}
+
+// Factors returns a user's credentials besides the password. A name without a user is
+// NotFound.
+func (a *Store) Factors(ctx context.Context, name string) (Factors, error) {
+	_, f, err := scanFactors(a.db.Row(ctx, selectFactors+` AND u.name = $1`, NormalName(name)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Factors{}, noUser(name)
+	}
+	if err != nil {
+		return Factors{}, fmt.Errorf("read the factors of user %q: %w", name, err)
+	}
+	return f, nil
+}
+
+// ListFactors returns Factors of all users, by name.
+func (a *Store) ListFactors(ctx context.Context) (map[string]Factors, error) {
+	all := map[string]Factors{}
+	_, err := sqldb.Collect(ctx, a.db, func(row sqldb.Row) (struct{}, error) {
+		name, f, err := scanFactors(row)
+		all[name] = f
+		return struct{}{}, err
+	}, selectFactors)
+	if err != nil {
+		return nil, fmt.Errorf("list the factors of users: %w", err)
+	}
+	return all, nil
+}
+
+// RequireFactor switches on or off whether a user must give a second factor. Switching it on
+// ends the user's sessions, so that a user without a factor sets one up at the next sign-in.
+// Programs stay signed in.
+func (a *Store) RequireFactor(ctx context.Context, name string, on bool) error {
+	account, err := a.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, err := a.PasskeyHandle(ctx, account.Name); err != nil {
+		return err
+	}
+	_, err = a.db.Exec(ctx, `UPDATE factors SET required = $2 WHERE "user" = $1`, account.Name, on)
+	if err == nil && on {
+		_, err = a.db.Exec(ctx, `DELETE FROM sessions WHERE "user" = $1`, account.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("require a second factor of user %q: %w", account.Name, err)
+	}
+	detail := "off"
+	if on {
+		detail = "on"
+	}
+	a.Report(ctx, Event{Kind: FactorsRequired, User: account.Name, Detail: detail})
+	return nil
+}
+
+// ResetFactors removes all factors of a user and signs the user out everywhere: the device
+// with them was lost, or stolen. Whether a factor is required does not change.
+func (a *Store) ResetFactors(ctx context.Context, name string) error {
+	account, err := a.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		for _, statement := range []string{
+			`UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, `DELETE FROM passkeys WHERE "user" = $1`, `DELETE FROM recovery WHERE "user" = $1`,
+		} {
+			if _, err := tx.Exec(ctx, statement, account.Name); err != nil {
+				return err
+			}
+		}
+		return signOut(ctx, tx, account.Name)
+	})
+	if err != nil {
+		return fmt.Errorf("reset the factors of user %q: %w", account.Name, err)
+	}
+	a.Report(ctx, Event{Kind: FactorsReset, User: account.Name})
+	return nil
+}
+
+// EnableCodes switches on one-time codes, after a valid code of that step, and returns new
+// recovery codes. It reports false if they were on already.
+func (a *Store) EnableCodes(ctx context.Context, user, secret string, step int64) (codes []string, done bool, err error) {
+	if _, err := a.PasskeyHandle(ctx, user); err != nil {
+		return nil, false, err
+	}
+	err = a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		done = false
+		n, err := tx.Exec(ctx, `UPDATE factors SET secret = $2, step = $3 WHERE "user" = $1 AND secret = ''`, user, secret, step)
+		if err != nil || n == 0 {
+			return err
+		}
+		done = true
+		codes, err = renewRecovery(ctx, tx, user)
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("switch on the one-time codes of user %q: %w", user, err)
+	}
+	return codes, done, nil
+}
+
+// ErrLastFactor means that the last factor of a user cannot be removed because one is required.
+var ErrLastFactor = errors.New("it is the last factor, and one is required")
+
+// DisableCodes switches off one-time codes; recovery codes go with the last factor. If a
+// factor is required, of everyone or of this user, the last one stays and the error is
+// ErrLastFactor.
+func (a *Store) DisableCodes(ctx context.Context, user string, required bool) error {
+	err := a.removeFactor(ctx, user, required, func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, user)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("switch off the one-time codes of user %q: %w", user, err)
+	}
+	return nil
+}
+
+// removeFactor calls remove, and deletes the recovery codes of a user who then has no factor.
+// Concurrent removals run one after the other.
+func (a *Store) removeFactor(ctx context.Context, user string, required bool, remove func(context.Context, *sqldb.Tx) error) error {
+	return a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		// The update locks the row until the end of the transaction, against RequireFactor
+		// too. PasskeyHandle made the row before the first factor.
+		before, err := tx.Exec(ctx, `UPDATE factors SET step = step WHERE "user" = $1 AND (secret <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1))`, user)
+		if err != nil || before == 0 {
+			return err
+		}
+		if err := remove(ctx, tx); err != nil {
+			return err
+		}
+		left, err := tx.Exec(ctx, `UPDATE factors SET step = step
+			WHERE "user" = $1 AND (NOT (required OR $2) OR secret <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1))`, user, required)
+		if err == nil && left == 0 {
+			err = ErrLastFactor
+		}
+		if err != nil {
+			return err
+		}
+		return dropRecovery(ctx, tx, user)
+	})
+}
+
+// dropRecovery deletes the recovery codes of a user without factors.
+func dropRecovery(ctx context.Context, tx *sqldb.Tx, user string) error {
+	_, err := tx.Exec(ctx, `
+		DELETE FROM recovery WHERE "user" = $1 AND NOT EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1)
+			AND NOT EXISTS (SELECT 1 FROM factors WHERE "user" = $1 AND secret <> '')`, user)
+	return err
+}
+
+// RenewRecoveryCodes replaces a user's recovery codes and returns the new ones.
+func (a *Store) RenewRecoveryCodes(ctx context.Context, user string) (codes []string, err error) {
+	err = a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		codes, err = renewRecovery(ctx, tx, user)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make recovery codes for user %q: %w", user, err)
+	}
+	return codes, nil
+}
+
+func renewRecovery(ctx context.Context, tx *sqldb.Tx, user string) ([]string, error) {
+	if _, err := tx.Exec(ctx, `DELETE FROM recovery WHERE "user" = $1`, user); err != nil {
+		return nil, err
+	}
+	codes := otp.NewRecoveryCodes()
+	for _, code := range codes {
+		if _, err := tx.Exec(ctx, `INSERT INTO recovery (code, "user") VALUES ($1, $2)`, Digest(otp.PlainRecovery(code)), user); err != nil {
+			return nil, err
+		}
+	}
+	return codes, nil
+}
+
+// TakeCode checks a one-time code or a recovery code and uses it up. If a code is sent twice
+// at once, it is valid for one of the two.
+func (a *Store) TakeCode(ctx context.Context, user, code string, now time.Time) (ok, recovery bool, err error) {
+	if plain := otp.PlainRecovery(code); plain != "" {
+		ok, err = a.changes(ctx, fmt.Sprintf("check a recovery code of user %q", user), `DELETE FROM recovery WHERE code = $1 AND "user" = $2`, Digest(plain), user)
+		return ok, true, err
+	}
+	var secret string
+	err = a.db.Row(ctx, `SELECT secret FROM factors WHERE "user" = $1 AND secret <> ''`, user).Scan(&secret)
+	if found, err := isFound(err, fmt.Sprintf("read the secret of user %q", user)); !found {
+		return false, false, err
+	}
+	step, right := otp.Step(secret, code, now)
+	if !right {
+		return false, false, nil
+	}
+	ok, err = a.changes(ctx, fmt.Sprintf("check a one-time code of user %q", user),
+		`UPDATE factors SET step = $2 WHERE "user" = $1 AND secret = $3 AND step < $2`, user, step, secret)
+	return ok, false, err
+}

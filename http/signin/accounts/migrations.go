@@ -1,0 +1,28 @@
+package accounts
+
+import (
+	"context"
+	"embed"
+
+	"annals/events/sqldb"
+)
+
+//go:embed sql
+var scripts embed.FS
+
+// migrations are the scripts that upgrade a store from the version that is their index to the
+// next.
+var migrations = []string{"accounts", "grants", "second", "user_limits", "user_tokens"}
+
+// migrate upgrades the tables to the current version.
+func migrate(ctx context.Context, db *sqldb.DB) error {
+	var all []string
+	for _, migration := range migrations {
+		script, err := db.Dialect().Script(scripts, "sql", migration)
+		if err != nil {
+			return err
+		}
+		all = append(all, script)
+	}
+	return db.Migrate(ctx, all)
+}

@@ -1,0 +1,87 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"annals/events/fault"
+	"annals/events/lookalike"
+	"annals/events/sqldb"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Bounds of a name in bytes, and of the groups of a user.
+const (
+	MaxNameBytes = 128
+	MaxGroups    = 256
+)
+
+// NormalName returns a name in the form in which names are stored and compared.
+func NormalName(name string) string { return strings.TrimSpace(norm.NFC.String(name)) }
+
+// CleanName returns name in its normal form, or an error that says which rule it breaks. what
+// names its kind, as in "user name". Slashes and colons are part of principals, "." and ".."
+// cannot name a folder, and hidden characters make two names look alike.
+func CleanName(what, name string) (string, error) {
+	if len(name) > 4*MaxNameBytes || !utf8.ValidString(name) {
+		return "", fault.Errorf(fault.Invalid, "a %s is UTF-8 text of up to %d bytes", what, MaxNameBytes)
+	}
+	clean := NormalName(name)
+	switch {
+	case clean == "" || clean == "." || clean == "..":
+		return "", fault.Errorf(fault.Invalid, "%q cannot be a %s", clean, what)
+	case len(clean) > MaxNameBytes:
+		return "", fault.Errorf(fault.Invalid, "a %s has up to %d bytes, %q has %d", what, MaxNameBytes, clean, len(clean))
+	case strings.ContainsAny(clean, "/:"):
+		return "", fault.Errorf(fault.Invalid, `a %s cannot hold "/" or ":", as %q does`, what, clean)
+	case strings.ContainsFunc(clean, unicode.IsControl):
+		return "", fault.Errorf(fault.Invalid, "a %s cannot hold control characters, as %q does", what, clean)
+	}
+	if c, found := lookalike.Hidden(clean); found {
+		return "", fault.Errorf(fault.Invalid, "a %s cannot hold %s, which nobody sees: leave it out", what, c)
+	}
+	return clean, nil
+}
+
+// Invisible reports whether a character must not appear in a name that an external issuer
+// gives.
+func Invisible(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == '\u200b' || r == '\ufeff'
+}
+
+// checkSimilar returns an error if a new user's name looks like that of another user, deleted
+// ones included.
+func (a *Store) checkSimilar(ctx context.Context, name string) error {
+	names, err := sqldb.Collect(ctx, a.db, func(r sqldb.Row) (name string, err error) { return name, r.Scan(&name) }, `SELECT name FROM users`)
+	if err != nil {
+		return fmt.Errorf("compare the name %q with those of other users: %w", name, err)
+	}
+	for _, other := range names {
+		if lookalike.Alike(name, other) {
+			return fault.Errorf(fault.Conflict, "the name %q looks like that of another user, %q: choose a name that differs more", name, other)
+		}
+	}
+	return nil
+}
+
+// cleanGroups returns the groups in normal form, sorted and without duplicates; never nil.
+func cleanGroups(groups []string) ([]string, error) {
+	if len(groups) > MaxGroups {
+		return nil, fault.Errorf(fault.Invalid, "a user is in up to %d groups, not %d", MaxGroups, len(groups))
+	}
+	clean := make([]string, 0, len(groups))
+	for _, g := range groups {
+		name, err := CleanName("group name", g)
+		if err != nil {
+			return nil, err
+		}
+		clean = append(clean, name)
+	}
+	slices.Sort(clean)
+	return slices.Compact(clean), nil
+}

@@ -1,0 +1,143 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events/fault"
+	"annals/http/signin/queue"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+)
+
+// MinPassword is the least length of a password, in characters.
+const MinPassword = 8
+
+// maxPasswordBytes bounds what is hashed.
+const maxPasswordBytes = 1024
+
+// Cost is the cost of one argon2id hash. PasswordCost follows OWASP's Password Storage Cheat
+// Sheet: 19 MiB, two passes, one lane. Only tests change it.
+type Cost struct {
+	Memory uint32 // KiB
+	Time   uint32
+	Lanes  uint8
+}
+
+// PasswordCost is the cost of new hashes.
+var PasswordCost = Cost{Memory: 19 * 1024, Time: 2, Lanes: 1}
+
+const (
+	saltBytes = 16
+	hashBytes = 32
+)
+
+// The classes of callers that wait for a password check; see package queue.
+const (
+	TurnKnown   = iota // known browsers, and commands
+	TurnProven         // unknown browsers with a proof of work
+	TurnUnknown        // other unknown browsers
+	turnClasses
+)
+
+// OwnTurn is the turn of commands.
+var OwnTurn = queue.Turn{Class: TurnKnown}
+
+// WaitingChecks returns how many password checks wait for their turn.
+func WaitingChecks() int { return hashing.Waiting() }
+
+// hashing bounds how many hashes are computed at once, and so the memory and CPU of a burst of
+// sign-ins. It leaves half of the processors to everything else.
+var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), turnClasses)
+
+// ValidPassword returns an error that says why a password is not accepted.
+func ValidPassword(password string) error {
+	switch n := utf8.RuneCountInString(password); {
+	case n < MinPassword:
+		return fault.Errorf(fault.Invalid, "a password has at least %d characters, not %d", MinPassword, n)
+	case len(password) > maxPasswordBytes:
+		return fault.Errorf(fault.Invalid, "a password has up to %d bytes, not %d", maxPasswordBytes, len(password))
+	case !utf8.ValidString(password):
+		return fault.Errorf(fault.Invalid, "a password is UTF-8 text")
+	}
+	return nil
+}
+
+// hashPassword returns the password's argon2id hash in PHC notation.
+func hashPassword(ctx context.Context, password string) (string, error) {
+	if err := ValidPassword(password); err != nil {
+		return "", err
+	}
+	salt := make([]byte, saltBytes)
+	rand.Read(salt)
+	hash, err := derive(ctx, OwnTurn, password, salt, PasswordCost)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, PasswordCost.Memory, PasswordCost.Time, PasswordCost.Lanes,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(hash)), nil
+}
+
+// checkPassword reports whether password has that hash. If hash is empty, as for an unknown
+// user, it does the same work and reports false.
+func checkPassword(ctx context.Context, turn queue.Turn, hash, password string) (bool, error) {
+	c, salt, want := PasswordCost, make([]byte, saltBytes), make([]byte, hashBytes)
+	known := hash != ""
+	if known {
+		var err error
+		if c, salt, want, err = parseHash(hash); err != nil {
+			return false, err
+		}
+	}
+	tooLong := len(password) > maxPasswordBytes
+	if tooLong {
+		password = ""
+	}
+	got, err := derive(ctx, turn, password, salt, c)
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(got, want) == 1 && known && !tooLong, nil
+}
+
+func derive(ctx context.Context, turn queue.Turn, password string, salt []byte, c Cost) ([]byte, error) {
+	leave, err := hashing.Enter(ctx, turn)
+	if err != nil {
+		return nil, fmt.Errorf("hash a password: %w", err)
+	}
+	defer leave()
+	// NFC, because keyboards compose accented letters differently.
+	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.Time, c.Memory, c.Lanes, hashBytes), nil
+}
+
+// parseHash parses a hash of hashPassword, whatever its cost.
+func parseHash(hash string) (c Cost, salt, sum []byte, err error) {
+	var version int
+	parts := strings.Split(hash, "$")
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return c, nil, nil, fmt.Errorf("a stored password hash is not argon2id in PHC notation")
+	}
+	if _, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || version != argon2.Version {
+		return c, nil, nil, fmt.Errorf("a stored password hash has another version than %d", argon2.Version)
+	}
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.Memory, &c.Time, &c.Lanes); err != nil || c.Time < 1 || c.Lanes < 1 || c.Memory > 1<<20 {
+		return c, nil, nil, fmt.Errorf("a stored password hash has unusable parameters")
+	}
+	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil {
+		return c, nil, nil, fmt.Errorf("decode the salt of a stored password hash: %w", err)
+	}
+	if sum, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(sum) != hashBytes {
+		return c, nil, nil, fmt.Errorf("a stored password hash is corrupt")
+	}
+	return c, salt, sum, nil
+}
+
+// randomPassword returns 20 random letters and digits: 100 bits.
+func randomPassword() string { return strings.ToLower(rand.Text()[:20]) }

@@ -1,0 +1,67 @@
+package accounts_test
+
+import (
+	"testing"
+	"time"
+
+	"annals/http/signin/accounts"
+	"annals/http/signin/accounts/accountstest"
+)
+
+// Sign-ins that start on another node while the password changes end with it: a session, a
+// session's code, an allowed device and its grant.
+func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	store, other := accountstest.Open(t, dir), accountstest.Open(t, dir)
+	accountstest.AddUser(t, store, accounts.NewAccount{Name: "alice"})
+	db := accountstest.OpenDB(t, dir)
+	now := time.Now()
+	to := accounts.Grant{User: "alice", Client: "annals-cli", Redirect: "http://127.0.0.1/callback", Audience: "annals"}
+	for range 25 {
+		_, hash, err := store.CheckPassword(ctx, accounts.OwnTurn, "alice", "correct horse")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookie := accounts.NewSecret()
+		var codes [2][2]string // of two devices: one is allowed at this moment, one gets its tokens
+		_, err = store.BeginSession(ctx, cookie, "alice", hash, now)
+		for i := range codes {
+			codes[i] = [2]string{accounts.NewSecret(), accounts.NewUserCode()}
+			if err == nil {
+				_, err = store.AddDevice(ctx, accounts.Device{Client: "annals-cli", Audience: "annals"}, codes[i][0], codes[i][1], "192.0.2.1", now)
+			}
+		}
+		if err == nil {
+			_, err = store.DecideDevice(ctx, codes[1][1], "allow", cookie, now)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		newHash, err := accounts.HashPassword(ctx, "correct horse")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accountstest.AtOnce(t,
+			func() (bool, error) {
+				return true, store.Change(ctx, "alice", `password = $2`, newHash)
+			},
+			func() (bool, error) { return other.BeginSession(ctx, accounts.NewSecret(), "alice", hash, now) },
+			func() (bool, error) {
+				code, err := other.AddCode(ctx, cookie, to, now)
+				return code != "", err
+			},
+			func() (bool, error) { return other.DecideDevice(ctx, codes[0][1], "allow", cookie, now) },
+			func() (bool, error) {
+				refresh, err := other.RedeemDevice(ctx, codes[1][0], &accounts.Grant{User: "alice", Client: "annals-cli", Authenticated: now}, now)
+				return refresh != "", err
+			},
+		)
+		for _, table := range []string{"sessions", "grants", "devices"} {
+			var left int
+			if err := db.QueryRow(`SELECT count(*) FROM ` + table + ` WHERE "user" = 'alice'`).Scan(&left); err != nil || left > 0 {
+				t.Fatalf("%d %s are left of before, %v", left, table, err)
+			}
+		}
+	}
+}

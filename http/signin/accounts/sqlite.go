@@ -1,0 +1,50 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"annals/events/failpoint"
+	"annals/events/sqldb"
+)
+
+// FileName is the name of the store within the data folder.
+const FileName = "accounts.db"
+
+// Open opens the store in the folder dir. It creates both if they do not exist.
+func Open(ctx context.Context, dir string) (*Store, error) {
+	return OpenFile(ctx, filepath.Join(dir, FileName))
+}
+
+// OpenFile opens the store in a file that only its owner may read. It creates the file and
+// its folder if they do not exist.
+func OpenFile(ctx context.Context, path string) (*Store, error) {
+	if err := sqldb.MakePrivate(path); err != nil {
+		return nil, fmt.Errorf("restrict the account store to its owner: %w", err)
+	}
+	failpoint.Here(failpoint.AccountsFile)
+	db, err := storeFile(path).OpenDB()
+	if err != nil {
+		return nil, fmt.Errorf("open the account store %s: %w", path, err)
+	}
+	db.Repair = "restore it from a backup; or move it away, and serve makes a new one with the user admin alone, in which all others have to be added and to sign in anew"
+	a := &Store{db: db}
+	if err := a.prepareFile(ctx); err != nil {
+		return nil, fmt.Errorf("open the account store %s: %w", path, errors.Join(err, a.Close()))
+	}
+	return a, nil
+}
+
+func storeFile(path string) sqldb.SQLite {
+	return sqldb.SQLite{Path: path, Connections: 4, Pragmas: []string{"journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)"}}
+}
+
+func (a *Store) prepareFile(ctx context.Context) error {
+	if err := migrate(ctx, a.db); err != nil {
+		return err
+	}
+	failpoint.Here(failpoint.AccountsMade)
+	return a.prepare(ctx)
+}

@@ -1,0 +1,87 @@
+package provider
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/apitoken"
+	"annals/http/signin/provider/oauth"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// exchangeAPIToken issues an access token for an API token that serves as client secret (RFC
+// 6749 §4.4), for libraries that support nothing else. The client_id is the API token's id or
+// the account's name. The access token expires with the API token at the latest, and comes
+// without a refresh token: the secret serves as one.
+func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, error) {
+	id, secret, err := clientSecret(r, f)
+	if err != nil {
+		return tokens{}, err
+	}
+	now := p.now()
+	t, _, found, err := p.accounts.FindToken(r.Context(), secret, now)
+	if err != nil {
+		return tokens{}, err
+	}
+	if !found || id != t.ID && accounts.NormalName(id) != t.User {
+		// Only wrong secrets are throttled. Secrets cannot be guessed, and a program that
+		// keeps sending an expired one must not lock out others at its address.
+		if wait := p.secrets.Take(p.address(r)); wait > 0 {
+			return tokens{}, oauth.TooMany(wait)
+		}
+		p.report(r, accounts.Event{Kind: accounts.SignInFailed, Detail: "client credentials"})
+		return tokens{}, oauth.Errorf("invalid_client", "client_id and client_secret are not those of an API token, or it has ended")
+	}
+	scope, ok := t.Scope.Narrowed(f.Get("scope"))
+	if !ok {
+		return tokens{}, oauth.Errorf("invalid_scope", "the scope goes beyond that of the token, which is %s", string(t.Scope))
+	}
+	audience, err := p.audienceFor(f.List("resource"))
+	if err != nil {
+		return tokens{}, err
+	}
+	access, expires, err := p.issuer.Sign(r.Context(), "at+jwt", t.User, jwt.Audience{audience},
+		tokenClaims{JTI: rand.Text(), Client: t.ID, Scope: string(scope), Grant: t.ID})
+	if err != nil {
+		return tokens{}, err
+	}
+	if t.Expires.Before(expires) {
+		expires = t.Expires
+	}
+	p.report(r, accounts.Event{Kind: accounts.TokenIssued, User: t.User, Client: t.ID, Detail: "scope " + string(scope)})
+	return tokens{Access: access, Type: "Bearer", Expires: int(expires.Sub(now) / time.Second), Scope: string(scope)}, nil
+}
+
+// clientSecret returns the id and secret of a client, sent in either of the two ways that the
+// metadata names (RFC 6749 §2.3.1).
+func clientSecret(r *http.Request, f oauth.Params) (id, secret string, err error) {
+	id, secret = f.Get("client_id"), f.Get("client_secret")
+	if header := r.Header.Values("Authorization"); len(header) > 0 {
+		name, password, ok := r.BasicAuth()
+		if !ok || len(header) > 1 {
+			return "", "", oauth.Errorf("invalid_client", "the Authorization header must use the Basic scheme or be left out")
+		}
+		name, errName := url.QueryUnescape(name)
+		password, errPassword := url.QueryUnescape(password)
+		switch {
+		case errName != nil || errPassword != nil:
+			return "", "", oauth.Errorf("invalid_client", "client_id and client_secret must be form-encoded in the Authorization header")
+		case secret != "" || id != "" && id != name:
+			return "", "", oauth.Errorf("invalid_request", "client credentials belong in the Authorization header or in the body, not in both")
+		}
+		id, secret = name, password
+	}
+	if id == "" || secret == "" {
+		return "", "", oauth.Errorf("invalid_client", "client_id and client_secret are missing")
+	}
+	if len(secret) > signin.MaxToken || strings.ContainsFunc(id, accounts.Invisible) || !apitoken.Is(secret) {
+		return "", "", oauth.Errorf("invalid_client", "client_secret must be a token that annals token create has printed")
+	}
+	return id, secret, nil
+}

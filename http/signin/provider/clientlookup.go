@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"annals/http/signin/provider/clients"
+	"annals/http/signin/provider/oauth"
+)
+
+// errNoClient is the error for an unknown client_id.
+var errNoClient = oauth.Errorf("invalid_client", "the client is not registered, or no longer; it has to register again")
+
+// client returns the client with that id. If there is none it is errNoClient; if its page is
+// invalid it is an oauth.Error as well.
+func (p *Provider) client(ctx context.Context, id string) (clients.Client, error) {
+	switch {
+	case id == clients.CLIID:
+		return clients.CLI, nil
+	case id == p.issuer.Audience() || id == p.issuer.Tools(): // its ID tokens would pass as access tokens
+		return clients.Client{}, errNoClient
+	case clients.IsPage(id):
+		return p.clientPages.Get(ctx, id)
+	}
+	metadata, found, err := p.accounts.Client(ctx, id)
+	if err != nil {
+		return clients.Client{}, err
+	}
+	if !found {
+		return clients.Client{}, errNoClient
+	}
+	c := clients.Client{ID: id}
+	if err := json.Unmarshal(metadata, &c.Metadata); err != nil {
+		return clients.Client{}, fmt.Errorf("decode the metadata of a client: %w", err)
+	}
+	return c, nil
+}
+
+// checkClient checks that a client exists, without fetching its page.
+func (p *Provider) checkClient(ctx context.Context, id string) error {
+	if id == clients.CLIID || clients.IsPage(id) {
+		return nil
+	}
+	_, found, err := p.accounts.Client(ctx, id)
+	if err == nil && !found {
+		err = errNoClient
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+// Package clients has the clients of the provider, the programs to which users sign in: their
+// metadata, the pages at which they publish it, and the rules for their redirect addresses.
+//
+// It may import oauth, accounts for the normal form of names, and events/lookalike.
+package clients
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events/lookalike"
+	"annals/http/signin/accounts"
+	"annals/http/signin/provider/oauth"
+)
+
+// CLIID is the client_id of the annals command line.
+const CLIID = "annals-cli"
+
+// Client is a program to which users sign in. All clients are public: they have no secret.
+type Client struct {
+	ID string `json:"client_id"`
+	Metadata
+
+	// Unchecked means that the page which is the ID cannot be reached, for example because the
+	// server has no access to the internet. Such a client may only redirect to the user's own
+	// device, as any program that registers itself could.
+	Unchecked bool `json:"-"`
+}
+
+// Metadata is what a client declares about itself (RFC 7591 §2), as far as it is stored.
+type Metadata struct {
+	Name       string   `json:"client_name,omitempty"`
+	Redirects  []string `json:"redirect_uris,omitempty"`
+	Grants     []string `json:"grant_types,omitempty"`
+	Responses  []string `json:"response_types,omitempty"`
+	AuthMethod string   `json:"token_endpoint_auth_method,omitempty"`
+}
+
+// CLI is the annals command line, which needs no registration.
+var CLI = Client{ID: CLIID, Metadata: Metadata{
+	Name: "Annals on the command line", Redirects: []string{"http://127.0.0.1/callback", "http://[::1]/callback"},
+	Grants: []string{oauth.GrantCode, oauth.GrantRefresh, oauth.GrantDevice},
+}}
+
+// Bounds on metadata.
+const (
+	MaxName      = 100 // characters
+	MaxRedirects = 20
+)
+
+// Complete checks the metadata and fills in defaults. Its errors have the codes of RFC 7591
+// §3.2.2.
+func (m *Metadata) Complete() error {
+	m.Name = accounts.NormalName(lookalike.Clean(strings.ToValidUTF8(accounts.NormalName(m.Name), "")))
+	if utf8.RuneCountInString(m.Name) > MaxName {
+		return oauth.Errorf("invalid_client_metadata", "client_name has more than %d characters", MaxName)
+	}
+	// A client that could keep a secret is treated as a public one.
+	switch m.AuthMethod {
+	case "", "none", "client_secret_basic", "client_secret_post":
+		m.AuthMethod = "none"
+	default:
+		return oauth.Errorf("invalid_client_metadata", "token_endpoint_auth_method must be none")
+	}
+	if len(m.Responses) > 0 && !slices.Contains(m.Responses, "code") {
+		return oauth.Errorf("invalid_client_metadata", "response_types must contain code")
+	}
+	m.Responses = []string{"code"}
+	device := slices.Contains(m.Grants, oauth.GrantDevice)
+	if len(m.Grants) > 0 && !device && !slices.Contains(m.Grants, oauth.GrantCode) {
+		return oauth.Errorf("invalid_client_metadata", "grant_types must contain a supported grant type")
+	}
+	m.Grants = []string{oauth.GrantCode, oauth.GrantRefresh}
+	if device {
+		m.Grants = append(m.Grants, oauth.GrantDevice)
+	}
+	return m.checkRedirects(device)
+}
+
+func (m *Metadata) checkRedirects(device bool) error {
+	if len(m.Redirects) > MaxRedirects || len(m.Redirects) == 0 && !device {
+		return oauth.Errorf("invalid_redirect_uri", "redirect_uris must contain 1 to %d addresses", MaxRedirects)
+	}
+	for i, uri := range m.Redirects {
+		if why := CheckRedirect(uri); why != "" {
+			return oauth.Errorf("invalid_redirect_uri", "redirect_uris[%d] %s", i, why)
+		}
+	}
+	return nil
+}
+
+// Title returns the name under which users see the client.
+func (c Client) Title() string {
+	return cmp.Or(c.Name, "A program without a name")
+}
+
+// MayRedirectTo reports whether a redirect address is one of the client's.
+func (c Client) MayRedirectTo(to string) bool {
+	if c.Unchecked {
+		_, _, local := splitLoopback(to)
+		return local && CheckRedirect(to) == ""
+	}
+	return slices.ContainsFunc(c.Redirects, func(registered string) bool { return sameRedirect(registered, to) })
+}

@@ -1,0 +1,92 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"annals/http/signin/accounts"
+	"annals/http/signin/provider/clients"
+	"annals/http/signin/provider/oauth"
+)
+
+// consentForm is the content of the consent page.
+type consentForm struct {
+	Query  string
+	Client clientView
+	Host   string // to which the browser goes then
+	Tools  bool   // rather than the services
+	Switch string // URL for signing in as another user
+}
+
+// clientView describes a client to users.
+type clientView struct {
+	ID        string
+	Title     string
+	Page      string // host of the page that it publishes; "" for none
+	Unchecked bool   // that page cannot be reached
+	Own       bool   // a part of this program
+	Local     bool   // on the user's device, which other programs share
+}
+
+func viewOf(c clients.Client, local bool) clientView {
+	view := clientView{ID: c.ID, Title: c.Title(), Unchecked: c.Unchecked, Own: c.ID == clients.CLIID, Local: local}
+	if u, err := url.Parse(c.ID); err == nil && clients.IsPage(c.ID) {
+		view.Page = u.Host
+	}
+	return view
+}
+
+func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorization) error {
+	other, err := url.ParseQuery(a.query)
+	if err != nil {
+		return err
+	}
+	other.Set("prompt", "login")
+	return p.show(w, v, "consent.html", view{
+		Title: "Allow access",
+		Content: consentForm{
+			Query: a.query, Client: viewOf(a.client, !clients.IsWeb(a.redirect)), Host: clients.RedirectHost(a.redirect), Tools: a.audience == p.issuer.Tools(),
+			Switch: p.pathTo("/authorize?" + other.Encode()),
+		},
+		formTargets: clients.FormTarget(a.redirect),
+	})
+}
+
+// submitConsent takes the decision of the consent page. The request is checked again, since a
+// form carried it.
+func (p *Provider) submitConsent(w http.ResponseWriter, r *http.Request, v visitor) error {
+	a, err := p.parseAuthorization(r, r.PostForm.Get("query"))
+	switch {
+	case err != nil:
+		return p.rejectAuthorization(w, r, v, a, err)
+	case !v.signedIn():
+		redirect(w, p.pathTo("/authorize?"+a.query))
+		return nil
+	case r.PostForm.Get("decision") != "allow":
+		p.report(r, accounts.Event{Kind: accounts.ProgramDenied, User: v.user, Client: a.client.ID})
+		redirect(w, p.errorURL(a, oauth.Errorf("access_denied", "the user did not allow it")))
+		return nil
+	}
+	return p.issueCode(w, r, v, a)
+}
+
+// consented reports whether the user has allowed this before. Clients on the user's device
+// always ask: nothing proves that they are the ones that were allowed (RFC 8252 §8.6).
+func (p *Provider) consented(ctx context.Context, user string, a *authorization) (bool, error) {
+	if !clients.IsWeb(a.redirect) {
+		return false, nil
+	}
+	g := a.grant()
+	g.User = user
+	return p.accounts.Consented(ctx, g, p.now())
+}
+
+// everConsented reports whether any user has allowed the redirect address of a. On the user's
+// device every address counts as allowed.
+func (p *Provider) everConsented(ctx context.Context, a *authorization) (bool, error) {
+	if !clients.IsWeb(a.redirect) {
+		return true, nil
+	}
+	return p.accounts.EverConsented(ctx, a.client.ID, a.redirect)
+}

@@ -1,0 +1,208 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"annals/http/signin/accounts"
+	"annals/http/signin/provider/oauth"
+	"annals/http/signin/provider/throttle"
+)
+
+// deviceLimits bound how many device sign-ins an address may start.
+var deviceLimits = throttle.Limits{Free: 20, First: 10 * time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
+
+// userCodeLimits bound guesses at other users' codes. A code has 34 random bits, and up to
+// accounts.MaxDevices codes are valid at a time.
+var userCodeLimits = throttle.Limits{Free: 10, First: 5 * time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
+
+// deviceResponse is the device authorization response (RFC 8628 §3.2).
+type deviceResponse struct {
+	DeviceCode string `json:"device_code"`
+	UserCode   string `json:"user_code"`
+	URI        string `json:"verification_uri"`
+	Complete   string `json:"verification_uri_complete"`
+	Expires    int    `json:"expires_in"` // seconds
+	Interval   int    `json:"interval"`   // seconds
+}
+
+// deviceAuthorization starts the sign-in of a device without a browser.
+func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
+	if wait := p.devices.Take(p.address(r)); wait > 0 {
+		return 0, nil, oauth.TooMany(wait)
+	}
+	f, err := p.readClientForm(w, r)
+	if err != nil {
+		return 0, nil, err
+	}
+	c, err := p.client(r.Context(), f.Get("client_id"))
+	if err != nil {
+		return 0, nil, err
+	}
+	if !slices.Contains(c.Grants, oauth.GrantDevice) {
+		return 0, nil, oauth.Errorf("unauthorized_client", "the client did not register for the sign-in of devices")
+	}
+	audience, err := p.audienceFor(f.List("resource"))
+	if err != nil {
+		return 0, nil, err
+	}
+	code, userCode := accounts.NewSecret(), accounts.NewUserCode()
+	d := accounts.Device{Client: c.ID, Audience: audience, Scope: grantedScope(f.Get("scope"))}
+	added, err := p.accounts.AddDevice(r.Context(), d, code, userCode, p.address(r), p.now())
+	if err != nil {
+		return 0, nil, err
+	}
+	if !added {
+		return 0, nil, oauth.TooMany(time.Minute)
+	}
+	return http.StatusOK, deviceResponse{
+		DeviceCode: code, UserCode: userCode, URI: p.urlOf("/device"),
+		Complete: p.urlOf("/device?" + url.Values{"user_code": {userCode}}.Encode()),
+		Expires:  oauth.Seconds(accounts.DeviceLifetime), Interval: oauth.Seconds(accounts.DevicePause),
+	}, nil
+}
+
+// exchangeDeviceCode answers the poll of a device.
+func (p *Provider) exchangeDeviceCode(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
+	code := f.Get("device_code")
+	if code == "" {
+		return accounts.Grant{}, "", oauth.Errorf("invalid_request", "device_code is missing")
+	}
+	now := p.now()
+	d, found, err := p.accounts.PollDevice(ctx, code, f.Get("client_id"), now)
+	switch {
+	case err != nil:
+		return accounts.Grant{}, "", err
+	case !found:
+		return accounts.Grant{}, "", oauth.Errorf("invalid_grant", "the device code is not this client's, or was used")
+	}
+	if why := pollError(d, now); why != nil {
+		return accounts.Grant{}, "", why
+	}
+	c, err := p.client(ctx, d.Client)
+	if err != nil {
+		return accounts.Grant{}, "", err
+	}
+	g := accounts.Grant{Client: d.Client, Name: c.Title(), User: d.User, Audience: d.Audience, Scope: d.Scope, Authenticated: d.Authenticated}
+	if err := p.checkTarget(g, f); err != nil {
+		return accounts.Grant{}, "", err
+	}
+	refresh, err := p.accounts.RedeemDevice(ctx, code, &g, now)
+	if err == nil && refresh == "" {
+		err = oauth.Errorf("invalid_grant", "the device code was used")
+	}
+	return g, refresh, err
+}
+
+// pollError returns why a device gets no tokens yet (RFC 8628 §3.5), or nil.
+func pollError(d accounts.Device, now time.Time) *oauth.Error {
+	switch {
+	case !now.Before(d.Expires):
+		return oauth.Errorf("expired_token", "the device code has expired")
+	case d.PolledEarly:
+		return oauth.Errorf("slow_down", "the device asks too often")
+	case d.Decision == "":
+		return oauth.Errorf("authorization_pending", "the user has not decided yet")
+	case d.Decision != "allow":
+		return oauth.Errorf("access_denied", "the user did not allow it")
+	}
+	return nil
+}
+
+// deviceForm is the content of the page on which users enter a device's code and then decide.
+type deviceForm struct {
+	Code   string
+	Client clientView // empty until the code is found
+	Tools  bool
+	Done   string // what was decided
+}
+
+// devicePage shows the page to which devices send their users.
+func (p *Provider) devicePage(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if !v.signedIn() {
+		return p.showLogin(w, v, loginForm{Next: step{"device", r.URL.RawQuery}}, "")
+	}
+	return p.showDevice(w, v, deviceForm{Code: r.URL.Query().Get("user_code")}, "")
+}
+
+func (p *Provider) showDevice(w http.ResponseWriter, v visitor, form deviceForm, wrong string) error {
+	page := view{Title: "Connect a device", Problem: wrong, Content: form}
+	if wrong != "" {
+		page.status = http.StatusUnprocessableEntity
+	}
+	return p.show(w, v, "device.html", page)
+}
+
+// submitUserCode looks up a code and asks for the user's decision.
+func (p *Provider) submitUserCode(w http.ResponseWriter, r *http.Request, v visitor) error {
+	form, _, err := p.findDevice(r, v)
+	if err != nil {
+		return p.wrongCode(w, v, form, err)
+	}
+	return p.showDevice(w, v, form, "")
+}
+
+// decideDevice takes the user's decision.
+func (p *Provider) decideDevice(w http.ResponseWriter, r *http.Request, v visitor) error {
+	form, userCode, err := p.findDevice(r, v)
+	if err != nil {
+		return p.wrongCode(w, v, form, err)
+	}
+	decision, kind := "deny", accounts.ProgramDenied
+	if r.PostForm.Get("decision") == "allow" {
+		decision, kind = "allow", accounts.ProgramAllowed
+	}
+	done, err := p.accounts.DecideDevice(r.Context(), userCode, decision, v.cookie, p.now())
+	switch {
+	case err != nil:
+		return err
+	case !done:
+		return p.wrongCode(w, v, form, errUserCodeUnknown)
+	}
+	p.logger.InfoContext(r.Context(), "decided on a device", "user", v.user, "client", form.Client.Title, "decision", decision)
+	p.report(r, accounts.Event{Kind: kind, User: v.user, Client: form.Client.ID, Detail: "device"})
+	form.Done = decision
+	return p.showDevice(w, v, form, "")
+}
+
+// errUserCodeUnknown does not reveal why a code is not accepted.
+var errUserCodeUnknown = problemf(http.StatusUnprocessableEntity, "There is no such code, or it has expired. Look at the device once more.")
+
+func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, err error) error {
+	if err == errUserCodeUnknown {
+		return p.showDevice(w, v, deviceForm{Code: form.Code}, err.Error())
+	}
+	return err
+}
+
+// findDevice looks up the device whose code a form carries.
+func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, userCode string, err error) {
+	form.Code = r.PostForm.Get("user_code")
+	if !v.signedIn() {
+		return form, "", errSessionEnded
+	}
+	for _, key := range []string{"user " + v.user, "address " + p.address(r)} {
+		if wait := p.userCodes.Take(key); wait > 0 {
+			return form, "", &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many tries. Wait for a minute and try again."}
+		}
+	}
+	userCode = accounts.PlainUserCode(form.Code)
+	d, found, err := p.accounts.PendingDevice(r.Context(), userCode, p.now())
+	switch {
+	case err != nil:
+		return form, "", err
+	case !found:
+		return form, "", errUserCodeUnknown
+	}
+	p.userCodes.Refund("user " + v.user)
+	p.userCodes.Refund("address " + p.address(r))
+	c, err := p.client(r.Context(), d.Client)
+	if err != nil {
+		return form, "", err
+	}
+	form.Code, form.Client, form.Tools = userCode, viewOf(c, true), d.Audience == p.issuer.Tools()
+	return form, userCode, nil
+}

@@ -1,0 +1,148 @@
+package provider
+
+import (
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/accounts/accountstest"
+	"annals/http/signin/provider/oauth"
+)
+
+var alert = regexp.MustCompile(`role="alert"[^>]*>([^<]*)<`)
+
+// says returns the problem that a page shows.
+func (a answer) says() string {
+	if found := alert.FindStringSubmatch(a.body); found != nil {
+		return html.UnescapeString(found[1])
+	}
+	return ""
+}
+
+// cookie returns the session cookie.
+func (b *browser) cookie() string {
+	u, err := url.Parse(b.URL + "/signin/")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == "annals_session" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func TestLoginErrorsLookTheSame(t *testing.T) {
+	s := newSite(t)
+	accountstest.AddUser(t, s.Accounts, accounts.NewAccount{Name: "gone"})
+	if err := s.Accounts.Disable(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"alice", "gone", "nobody", "", strings.Repeat("x", 10_000)} {
+		b := s.browser()
+		page := b.submit(b.open("/signin/"), "/login", "username", name, "password", "wrong")
+		if page.StatusCode != http.StatusForbidden || page.says() != wrongPassword || b.open("/signin/").Request == nil {
+			t.Errorf("%.20q = %s %q", name, page.Status, page.says())
+		}
+	}
+}
+
+func TestCrossSiteFormsAreRejected(t *testing.T) {
+	s := newSite(t)
+	b, other := s.browser(), s.browser()
+	home := b.signIn(b.open("/signin/"), "alice")
+	theirs := other.signIn(other.open("/signin/"), "alice")
+	token := regexp.MustCompile(`name="token" value="([^"]*)"`)
+	own, foreign := token.FindStringSubmatch(home.body)[1], token.FindStringSubmatch(theirs.body)[1]
+	for _, path := range []string{"/login", "/logout", "/forget", "/password", "/consent", "/device", "/device/decision", "/proof", "/link"} {
+		for name, form := range map[string]map[string]string{"no token": {}, "a made-up token": {"token": "x"}, "another session's token": {"token": foreign}} {
+			if page := b.submitForm("/signin"+path, form); page.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %s = %s", path, name, page.Status)
+			}
+		}
+		for _, headers := range [][]string{{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", "", "Sec-Fetch-Site", "cross-site"}, {"Origin", "", "Sec-Fetch-Site", "same-site"}} {
+			if page := b.submitForm("/signin"+path, map[string]string{"token": own}, headers...); page.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %v = %s", path, headers, page.Status)
+			}
+		}
+		if page := b.open("/signin" + path + "?token=" + own); path != "/device" && path != "/link" && page.StatusCode != http.StatusMethodNotAllowed && page.Request.URL.Path != "/signin/" {
+			t.Errorf("GET %s = %s", path, page.Status)
+		}
+	}
+	if page := b.open("/signin/"); !strings.Contains(page.body, "signed in as") {
+		t.Error("one of those forms did something")
+	}
+}
+
+func TestLoginReplacesCookie(t *testing.T) {
+	s := newSite(t)
+	b := s.browser()
+	page := b.open("/signin/")
+	before := b.cookie()
+	home := b.signIn(page, "alice")
+	signedIn := b.cookie()
+	if before == "" || signedIn == "" || before == signedIn {
+		t.Fatalf("the cookie %q becomes %q", before, signedIn)
+	}
+	as := func(cookie string) answer {
+		return s.send("GET", "/signin/", "", "Cookie", "annals_session="+cookie)
+	}
+	if strings.Contains(as(before).body, "signed in as") || !strings.Contains(as(signedIn).body, "signed in as") {
+		t.Error("the cookie of before is signed in, or that of after is not")
+	}
+	b.submit(home, "/logout")
+	if strings.Contains(as(signedIn).body, "signed in as") {
+		t.Error("a cookie is good after signing out")
+	}
+	var stored int
+	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM sessions WHERE cookie = $1`, []byte(signedIn)).Scan(&stored); err != nil || stored > 0 {
+		t.Errorf("the store holds the cookie itself: %d, %v", stored, err)
+	}
+
+	b.signIn(b.open("/signin/"), "alice")
+	s.Clock.Advance(accounts.SessionLifetime)
+	if page := b.open("/signin/"); strings.Contains(page.body, "signed in as") {
+		t.Error("a session outlives its time")
+	}
+}
+
+func TestCookieAttributes(t *testing.T) {
+	for issuer, want := range map[string]string{
+		"http://127.0.0.1:8080/signin":  "annals_session=x; Path=/signin; HttpOnly; SameSite=Lax",
+		"https://annals.example/signin": "__Secure-annals_session=x; Path=/signin; HttpOnly; Secure; SameSite=Lax",
+		"https://login.example":         "__Host-annals_session=x; Path=/; HttpOnly; Secure; SameSite=Lax",
+		"https://login.example/":        "__Host-annals_session=x; Path=/; HttpOnly; Secure; SameSite=Lax",
+	} {
+		i, err := signin.NewIssuer(accountstest.Open(t, t.TempDir()), signin.IssuerOptions{URL: issuer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(i, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		p.setCookie(w, "x")
+		if got := w.Header().Get("Set-Cookie"); got != want {
+			t.Errorf("of %s the cookie is %q, want %q", issuer, got, want)
+		}
+	}
+}
+
+func TestCrossSiteLinkKeepsSession(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{"/login", "/logout", "/consent", "/device", "/authorize"} {
+		// Browsers send no cookie with another site's form, but accept one from its response.
+		a := s.send("POST", "/signin"+path, strings.Repeat("x", oauth.MaxForm+1), "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example")
+		if a.StatusCode < 400 || a.Header.Get("Set-Cookie") != "" {
+			t.Errorf("a form of another site to %s = %s with the cookie %q", path, a.Status, a.Header.Get("Set-Cookie"))
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package provider
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"annals/http/signin/accounts"
+	"annals/http/signin/passkey"
+)
+
+const ceremonyPurpose = "ceremony"
+
+// ceremony is a challenge for a passkey, bound to a browser.
+type ceremony struct {
+	Browser  []byte           `json:"browser"`
+	User     string           `json:"user,omitempty"` // whose new passkey it is to be
+	Question passkey.Ceremony `json:"question"`
+}
+
+// passkeyReply is what passkey.js gets.
+type passkeyReply struct {
+	Ceremony string `json:"ceremony,omitempty"`
+	Options  any    `json:"options,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+func (p *Provider) sendCeremony(w http.ResponseWriter, r *http.Request, v visitor, user string, options any, c *passkey.Ceremony) error {
+	text, err := p.accounts.Seal(r.Context(), ceremonyPurpose, ceremony{accounts.Digest(v.cookie), user, *c}, p.now().Add(ticketLifetime))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, http.StatusOK, passkeyReply{Ceremony: text, Options: options})
+	return nil
+}
+
+var errPasskeyRefused = problemf(http.StatusForbidden, "The passkey was refused. Perhaps it was removed here, or the page was open for too long: load it again.")
+
+// openCeremony returns a challenge that was sent to this browser, and uses it up.
+func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err error) {
+	sealed, valid, err := p.accounts.Unseal(r.Context(), ceremonyPurpose, r.PostForm.Get("ceremony"), &c, p.now())
+	if err != nil {
+		return c, err
+	}
+	if !valid || !bytes.Equal(c.Browser, accounts.Digest(v.cookie)) {
+		return c, errPasskeyRefused
+	}
+	first, err := p.accounts.Spend(r.Context(), sealed)
+	if err == nil && !first {
+		err = errPasskeyRefused
+	}
+	return c, err
+}
+
+// startPasskeyLogin sends a challenge that any passkey may answer.
+func (p *Provider) startPasskeyLogin(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if p.passkeys == nil {
+		return errPasskeyRefused
+	}
+	options, c, err := p.passkeys.Ask()
+	if err != nil {
+		return err
+	}
+	return p.sendCeremony(w, r, v, "", options, c)
+}
+
+// finishPasskeyLogin signs a user in by passkey, without password or second factor.
+func (p *Provider) finishPasskeyLogin(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if p.passkeys == nil {
+		return errPasskeyRefused
+	}
+	address := p.address(r)
+	if wait := p.addresses.Take(address); wait > 0 {
+		return tooManyTries(wait)
+	}
+	c, err := p.openCeremony(r, v)
+	if err == nil && c.User != "" {
+		err = errPasskeyRefused
+	}
+	if err != nil {
+		return err
+	}
+	var user, hash string
+	used, err := p.passkeys.Answered(c.Question, []byte(r.PostForm.Get("credential")), func(handle []byte) (_ passkey.User, err error) {
+		if user, hash, err = p.accounts.UserOfPasskey(r.Context(), handle); err != nil {
+			return passkey.User{}, err
+		}
+		if user == "" {
+			return passkey.User{}, passkey.ErrRefused
+		}
+		return p.accounts.PasskeyUser(r.Context(), user, handle)
+	})
+	if err == nil {
+		var there bool
+		if there, err = p.accounts.UsePasskey(r.Context(), user, used, p.now()); err == nil && !there {
+			err = passkey.ErrRefused
+		}
+	}
+	if errors.Is(err, passkey.ErrRefused) {
+		p.logger.InfoContext(r.Context(), "a passkey was refused", "address", address, "error", err)
+		p.report(r, accounts.Event{Kind: accounts.SignInFailed, User: user, Detail: "passkey"})
+		return errPasskeyRefused
+	}
+	if err != nil {
+		return err
+	}
+	p.addresses.Refund(address)
+	return p.startSession(w, r, v, user, hash, readStep(r.PostForm), "passkey")
+}
+
+// startPasskeyRegistration sends a challenge for a new passkey.
+func (p *Provider) startPasskeyRegistration(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if p.passkeys == nil {
+		return &problem{status: http.StatusUnprocessableEntity, text: p.noPasskeys}
+	}
+	user, err := p.passkeyUser(r, v)
+	if err != nil {
+		return err
+	}
+	options, c, err := p.passkeys.Create(user)
+	if err != nil {
+		return err
+	}
+	return p.sendCeremony(w, r, v, v.user, options, c)
+}
+
+func (p *Provider) passkeyUser(r *http.Request, v visitor) (passkey.User, error) {
+	handle, err := p.accounts.PasskeyHandle(r.Context(), v.user)
+	if err != nil {
+		return passkey.User{}, err
+	}
+	return p.accounts.PasskeyUser(r.Context(), v.user, handle)
+}
+
+// finishPasskeyRegistration stores a new passkey. The user gave the password at the start.
+func (p *Provider) finishPasskeyRegistration(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if !v.signedIn() {
+		return errSessionEnded
+	}
+	if p.passkeys == nil {
+		return errPasskeyRefused
+	}
+	c, err := p.openCeremony(r, v)
+	if err == nil && c.User != v.user {
+		err = errPasskeyRefused
+	}
+	if err != nil {
+		return err
+	}
+	user, err := p.passkeyUser(r, v)
+	if err != nil {
+		return err
+	}
+	made, err := p.passkeys.Created(user, c.Question, []byte(r.PostForm.Get("credential")))
+	if err == nil {
+		err = p.accounts.AddPasskey(r.Context(), v.user, passkeyName(r.PostForm.Get("name")), made, p.now())
+	}
+	if errors.Is(err, passkey.ErrRefused) {
+		p.logger.InfoContext(r.Context(), "a new passkey was refused", "user", v.user, "error", err)
+		err = errPasskeyRefused
+	}
+	if wrong := problemOf(err); wrong != nil {
+		return p.showSecurity(w, r, v, wrong)
+	}
+	if err != nil {
+		return err
+	}
+	p.report(r, accounts.Event{Kind: accounts.FactorAdded, User: v.user, Detail: "passkey " + passkeyName(r.PostForm.Get("name"))})
+	redirect(w, p.pathTo("/security"))
+	return nil
+}
+
+// maxPasskeyName bounds the name of a passkey, in characters.
+const maxPasskeyName = 60
+
+// passkeyName returns the name of a passkey without invisible characters.
+func passkeyName(typed string) string {
+	name := strings.Map(func(r rune) rune {
+		if accounts.Invisible(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(accounts.NormalName(typed), ""))
+	if name == "" {
+		return "A passkey"
+	}
+	if utf8.RuneCountInString(name) > maxPasskeyName {
+		name = string([]rune(name)[:maxPasskeyName])
+	}
+	return name
+}

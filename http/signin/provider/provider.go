@@ -1,0 +1,182 @@
+// Package provider is the built-in OAuth 2.1 authorization server and OpenID provider:
+// the pages on which users sign in and manage their factors, programs and tokens, and
+// the endpoints at which programs register and get tokens.
+//
+// It may import events and what is below it, signin, and all packages below that.
+package provider
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"annals/events/fault"
+	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/passkey"
+	"annals/http/signin/pow"
+	"annals/http/signin/provider/clients"
+	"annals/http/signin/provider/throttle"
+)
+
+// Provider is the built-in OAuth 2.1 authorization server and OpenID provider. Below the
+// issuer's URL it serves the pages on which users sign in, and the endpoints at which programs
+// get tokens. It runs nothing in the background: expired rows are deleted while it handles
+// requests. Methods may be called concurrently, and several processes may serve the same
+// accounts.
+type Provider struct {
+	issuer    *signin.Issuer
+	accounts  *accounts.Store
+	resources []resource
+	servers   []string // whose tokens the resources take
+	proxies   []netip.Prefix
+	rotation  time.Duration
+
+	requireFactor bool
+	passkeys      *passkey.Keys // nil if the issuer's URL does not permit them
+	noPasskeys    string        // why, then
+	host          string        // of the issuer's URL, as apps for codes show it
+
+	logger *slog.Logger
+	now    func() time.Time
+
+	routes      map[string]route
+	documents   map[string][]document // by path, at the root of a host
+	origin      *http.CrossOriginProtection
+	path        string      // of the issuer's URL, as requests have it
+	base        string      // the same as it is written in a URL
+	cookie      http.Cookie // what they all have in common
+	clientPages *clients.Pages
+	sweeper     sweeper
+
+	// Keyed by address, except passwords and codes: those by known browser or user.
+	visits, registrations, addresses, passwords, secrets, devices, userCodes, codes *throttle.Throttle
+	// failures counts wrong passwords, by account and by address.
+	failures *pow.Tally
+}
+
+// Options configures a Provider.
+type Options struct {
+	Core, Vault, Tools string         // URLs of the services and of the agents' tools
+	Servers            []string       // URLs of the issuers in the resources' metadata; the built-in one if empty
+	Proxies            []netip.Prefix // whose X-Forwarded-For is believed
+	RequireFactor      bool           // a second one, of all users
+	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 for never
+	Logger             *slog.Logger
+}
+
+// New returns the provider over an issuer and its accounts, which the caller closes. Close
+// releases what the provider opens itself.
+func New(issuer *signin.Issuer, o Options) (*Provider, error) {
+	p := &Provider{
+		issuer: issuer, accounts: issuer.Accounts(), servers: o.Servers, proxies: o.Proxies, rotation: o.RotateKeys, requireFactor: o.RequireFactor, logger: cmp.Or(o.Logger, slog.Default()), now: issuer.Now,
+		origin:        http.NewCrossOriginProtection(),
+		visits:        throttle.New(visitLimits, issuer.Now),
+		registrations: throttle.New(registrationLimits, issuer.Now),
+		addresses:     throttle.New(addressLimits, issuer.Now),
+		passwords:     throttle.New(passwordLimits, issuer.Now),
+		secrets:       throttle.New(addressLimits, issuer.Now),
+		devices:       throttle.New(deviceLimits, issuer.Now),
+		userCodes:     throttle.New(userCodeLimits, issuer.Now),
+		codes:         throttle.New(codeLimits, issuer.Now),
+		failures:      pow.NewTally(failuresHalfLife, issuer.Now),
+	}
+	p.clientPages = clients.NewPages(p.now, p.logger)
+	if len(p.servers) == 0 {
+		p.servers = []string{issuer.URL()}
+	}
+	own, err := url.Parse(issuer.URL())
+	if err != nil {
+		return nil, fault.Errorf(fault.Invalid, "issuer: %w", err)
+	}
+	if err := p.origin.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
+		return nil, fault.Errorf(fault.Invalid, "issuer %q: %w", issuer.URL(), err)
+	}
+	p.host = strings.ReplaceAll(own.Hostname(), ":", ".") // apps read a colon as the end of it
+	if p.passkeys, err = passkey.New(own); err != nil {
+		p.noPasskeys = err.Error()
+	}
+	p.path = strings.TrimSuffix(own.Path, "/")
+	p.base = strings.TrimSuffix(own.EscapedPath(), "/")
+	p.cookie = commonCookie(own)
+	for _, r := range []resource{{o.Tools, o.Tools}, {o.Core, issuer.Audience()}, {o.Vault, issuer.Audience()}} {
+		if r.url != "" {
+			p.resources = append(p.resources, r)
+		}
+	}
+	p.routes = p.makeRoutes()
+	if p.documents, err = p.rootDocuments(own); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close closes idle connections to clients' pages.
+func (p *Provider) Close() { p.clientPages.HTTP.CloseIdleConnections() }
+
+// urlOf returns the URL of a path below the issuer's.
+func (p *Provider) urlOf(path string) string { return strings.TrimSuffix(p.issuer.URL(), "/") + path }
+
+// pathTo is urlOf without the host: pages link to each other on the host by which the browser
+// came, where its cookies are.
+func (p *Provider) pathTo(path string) string { return p.base + path }
+
+func (p *Provider) makeRoutes() map[string]route {
+	routes := map[string]route{
+		"":                      {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.pathTo("/")) }},
+		"/":                     {get: p.page(p.accountPage)},
+		"/style.css":            {get: style},
+		"/login.js":             script("login.js"),
+		"/work.js":              script("work.js"),
+		"/worker.js":            script("worker.js"),
+		"/passkey.js":           script("passkey.js"),
+		"/passkey":              {post: p.form(p.finishPasskeyLogin)},
+		"/passkey/question":     {post: p.form(p.startPasskeyLogin)},
+		"/second":               {post: p.form(p.submitCode)},
+		"/second/setup":         {post: p.form(p.setUpCodes)},
+		"/security":             {get: p.page(p.security), post: p.form(p.changeSecurity)},
+		"/security/passkey":     {post: p.form(p.finishPasskeyRegistration)},
+		"/proof":                {post: p.form(p.proof)},
+		"/fragment.js":          script("fragment.js"),
+		DocumentStep:            {get: p.page(p.openDocumentLink)},
+		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.pathTo("/")) }, post: p.form(p.login)},
+		"/logout":               {post: p.form(p.logout)},
+		"/forget":               {post: p.form(p.endProgram)},
+		"/link":                 {get: p.page(p.passwordLink), post: p.form(p.setPasswordByLink)},
+		"/password":             {post: p.form(p.changePassword)},
+		"/authorize":            {get: p.page(p.authorize), post: p.page(p.authorizeByForm)},
+		"/consent":              {post: p.form(p.submitConsent)},
+		"/device":               {get: p.page(p.devicePage), post: p.form(p.submitUserCode)},
+		"/device/decision":      {post: p.form(p.decideDevice)},
+		"/register":             {post: p.endpoint(p.register), crossOrigin: true},
+		"/token":                {post: p.endpoint(p.token), crossOrigin: true},
+		"/revoke":               {post: p.endpoint(p.revoke), crossOrigin: true},
+		"/device_authorization": {post: p.endpoint(p.deviceAuthorization), crossOrigin: true},
+		"/jwks":                 {get: p.public(p.keySet), crossOrigin: true},
+	}
+	for _, name := range []string{"openid-configuration", "oauth-authorization-server"} {
+		routes["/.well-known/"+name] = route{get: p.public(p.discovery), crossOrigin: true}
+	}
+	return routes
+}
+
+// ServeHTTP serves the paths below the issuer's URL. Requests carry the full path.
+func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, below := strings.CutPrefix(r.URL.Path, p.path)
+	route, ok := p.routes[path]
+	if !below || !ok {
+		http.NotFound(w, r)
+		return
+	}
+	route.serve(w, r)
+}
+
+// report passes an event to the audit, with the address of a request.
+func (p *Provider) report(r *http.Request, e accounts.Event) {
+	e.Address = p.address(r)
+	p.accounts.Report(r.Context(), e)
+}

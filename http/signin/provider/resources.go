@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"annals/http/signin/provider/clients"
+	"annals/http/signin/provider/oauth"
+)
+
+// resource is what a token may be requested for (RFC 8707).
+type resource struct{ url, audience string }
+
+// audienceFor returns the audience of a token for the given resources; that of the services if
+// there are none.
+func (p *Provider) audienceFor(resources []string) (string, error) {
+	audience := ""
+	for _, asked := range resources {
+		i := slices.IndexFunc(p.resources, func(r resource) bool { return sameResource(r.url, asked) })
+		if i < 0 {
+			return "", oauth.Errorf("invalid_target", "this server issues no tokens for the resource")
+		}
+		if a := p.resources[i].audience; audience == "" || audience == a {
+			audience = a
+			continue
+		}
+		return "", oauth.Errorf("invalid_target", "one token cannot be for the services and for the tools")
+	}
+	if audience == "" {
+		audience = p.issuer.Audience()
+	}
+	return audience, nil
+}
+
+// sameResource compares URLs as RFC 3986 §6.2.2 and §6.2.3 demand. It ignores a trailing
+// slash, which some clients add.
+func sameResource(a, b string) bool {
+	if len(b) > clients.MaxURL {
+		return false
+	}
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	return errX == nil && errY == nil && plainURL(x) == plainURL(y)
+}
+
+func plainURL(u *url.URL) string {
+	c := *u
+	c.Scheme, c.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch {
+	case c.Scheme == "https":
+		c.Host = strings.TrimSuffix(c.Host, ":443")
+	case c.Scheme == "http":
+		c.Host = strings.TrimSuffix(c.Host, ":80")
+	}
+	return strings.TrimSuffix(c.String(), "/")
+}

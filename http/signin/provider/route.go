@@ -1,0 +1,130 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"annals/events/fault"
+	"annals/http/signin/provider/oauth"
+)
+
+// unavailableRetry is when clients should retry if the accounts cannot be read.
+const unavailableRetry = 5 * time.Second
+
+// route is the handlers of a path.
+type route struct {
+	get, post   http.HandlerFunc
+	crossOrigin bool // to the web pages of every origin
+}
+
+func (e route) serve(w http.ResponseWriter, r *http.Request) {
+	allow := "POST"
+	if e.get != nil {
+		allow = "GET, HEAD"
+		if e.post != nil {
+			allow += ", POST"
+		}
+	}
+	if e.crossOrigin && allowCrossOrigin(w, r, allow) {
+		return
+	}
+	switch {
+	case e.get != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		e.get(w, r)
+	case e.post != nil && r.Method == http.MethodPost:
+		e.post(w, r)
+	default:
+		w.Header().Set("Allow", allow)
+		http.Error(w, "this address takes "+allow, http.StatusMethodNotAllowed)
+	}
+}
+
+// allowCrossOrigin allows calls from web pages of every origin, which is safe because these
+// endpoints use no cookies. It reports whether the request was a preflight and is answered.
+func allowCrossOrigin(w http.ResponseWriter, r *http.Request, methods string) (answered bool) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate")
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", methods)
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, MCP-Protocol-Version")
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// endpoint returns the handler of an endpoint for programs. Errors are written as RFC 6749
+// §5.2 demands.
+func (p *Provider) endpoint(endpoint func(http.ResponseWriter, *http.Request) (status int, body any, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p.sweep(r.Context())
+		w.Header().Set("Cache-Control", "no-store")
+		status, body, err := endpoint(w, r)
+		if err != nil {
+			refused := p.oauthError(r.Context(), err)
+			refused.WriteHeaders(w)
+			status, body = refused.Status, refused
+		}
+		writeJSON(w, status, body)
+	}
+}
+
+// public returns the handler of a public document.
+func (p *Provider) public(read func(context.Context) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := read(r.Context())
+		if err != nil {
+			p.logger.ErrorContext(r.Context(), "the sign-in service cannot answer", "path", r.URL.Path, "error", err)
+			(&oauth.Error{Wait: unavailableRetry}).WriteHeaders(w)
+			http.Error(w, "the sign-in service cannot answer at the moment", http.StatusServiceUnavailable)
+			return
+		}
+		// Short enough for clients to see a new key soon, long enough to save requests.
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		writeJSON(w, http.StatusOK, value)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	if value == nil {
+		w.WriteHeader(status)
+		return
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // they are all of our own making
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+// redirect sends the browser to another page, with a GET.
+func redirect(w http.ResponseWriter, to string) {
+	h := w.Header()
+	h.Set("Location", to)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// oauthError returns an error as it is sent to a client, and logs internal ones.
+func (p *Provider) oauthError(ctx context.Context, err error) *oauth.Error {
+	var known *oauth.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if ctx.Err() == nil {
+		p.logger.ErrorContext(ctx, "a sign-in failed", "error", err)
+	}
+	if fault.Is(err, fault.Unavailable) {
+		return &oauth.Error{Code: "temporarily_unavailable", Description: "the sign-in service cannot answer at the moment", Status: http.StatusServiceUnavailable, Wait: unavailableRetry}
+	}
+	return &oauth.Error{Code: "server_error", Description: "the sign-in service failed", Status: http.StatusInternalServerError}
+}

@@ -1,0 +1,287 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"annals/http/signin/accounts"
+	"annals/http/signin/otp"
+	"annals/http/signin/provider/clients"
+	"annals/http/signin/provider/oauth"
+	"annals/http/signin/provider/throttle"
+)
+
+// codeLimits bound guesses at one-time codes, of which three in a million are valid at a time.
+// They need the password first.
+var codeLimits = throttle.Limits{Free: 5, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
+
+// ticketLifetime is how long a sign-in may take between two steps.
+const ticketLifetime = 10 * time.Minute
+
+// ticket is what a browser carries between the steps of a sign-in, sealed: the proof that the
+// password was given. It is valid in that browser until the password is changed.
+type ticket struct {
+	User     string `json:"user"`
+	Password []byte `json:"password"` // digest of the hash
+	Browser  []byte `json:"browser"`  // digest of the cookie
+	Next     step   `json:"next"`
+	// Secret, URL and SignedIn belong to the page that sets up one-time codes.
+	Secret   string `json:"secret,omitempty"`
+	URL      string `json:"url,omitempty"`
+	SignedIn bool   `json:"signedIn,omitempty"`
+}
+
+const ticketPurpose = "ticket"
+
+func newTicket(v visitor, user, hash string, next step) ticket {
+	return ticket{User: user, Password: accounts.Digest(hash), Browser: accounts.Digest(v.cookie), Next: next}
+}
+
+func (p *Provider) sealTicket(ctx context.Context, t ticket) (string, error) {
+	return p.accounts.Seal(ctx, ticketPurpose, t, p.now().Add(ticketLifetime))
+}
+
+var errTicketInvalid = problemf(http.StatusForbidden, "This sign-in took too long, or was begun in another browser. Start again.")
+
+// openTicket returns a valid ticket and the hash of the user's password.
+func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ticket, hash string, err error) {
+	_, valid, err := p.accounts.Unseal(ctx, ticketPurpose, text, &t, p.now())
+	if err != nil {
+		return t, "", err
+	}
+	if !valid || !bytes.Equal(t.Browser, accounts.Digest(v.cookie)) {
+		return t, "", errTicketInvalid
+	}
+	if hash, err = p.accounts.PasswordHash(ctx, t.User); err != nil {
+		return t, "", err
+	}
+	if hash == "" || !bytes.Equal(t.Password, accounts.Digest(hash)) {
+		return t, "", errTicketInvalid
+	}
+	return t, hash, nil
+}
+
+// afterPassword continues after the right password: it asks for the second factor if the user
+// has one, has the user set one up if that is required, or else starts the session.
+func (p *Provider) afterPassword(w http.ResponseWriter, r *http.Request, v visitor, account accounts.Account, hash string, next step) error {
+	f, err := p.accounts.Factors(r.Context(), account.Name)
+	if err != nil {
+		return err
+	}
+	required := f.Required || p.requireFactor
+	t := newTicket(v, account.Name, hash, next)
+	switch {
+	case f.Codes || required && f.Any():
+		return p.showCodeForm(w, r, v, t, f, nil)
+	case required:
+		return p.showCodeSetup(w, r, v, t, nil)
+	}
+	return p.startSession(w, r, v, account.Name, hash, next, "password")
+}
+
+// startSession starts the session of a user who has given all factors, and continues with
+// next.
+func (p *Provider) startSession(w http.ResponseWriter, r *http.Request, v visitor, user, hash string, next step, by string) error {
+	done, err := p.signIn(w, r, v, accounts.Account{Name: user}, hash, by)
+	if err != nil {
+		return err
+	}
+	if !done { // it was changed at this moment
+		return problemf(http.StatusForbidden, wrongPassword)
+	}
+	p.redirectToStep(w, next)
+	return nil
+}
+
+// codeForm is the content of the page that asks for the second factor.
+type codeForm struct {
+	Ticket  string
+	Next    step
+	Codes   bool
+	Passkey bool
+}
+
+func (p *Provider) showCodeForm(w http.ResponseWriter, r *http.Request, v visitor, t ticket, f accounts.Factors, wrong *problem) error {
+	sealed, err := p.sealTicket(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	_, leads := p.destination(r, t.Next)
+	page := view{
+		Title: "Second factor", formTargets: leads,
+		Content: codeForm{Ticket: sealed, Next: t.Next, Codes: f.Codes, Passkey: f.Passkeys > 0 && p.passkeys != nil},
+	}
+	if f.Passkeys > 0 && p.passkeys != nil {
+		page.Scripts = []string{"passkey.js"}
+	}
+	page.Scripts = t.Next.scripts(page.Scripts...)
+	return p.showWith(w, v, "second.html", page, wrong)
+}
+
+// showWith shows a page, with a problem if wrong is not nil.
+func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page view, wrong *problem) error {
+	if wrong != nil {
+		page.Problem, page.status = wrong.text, wrong.status
+		(&oauth.Error{Wait: wrong.wait}).WriteHeaders(w)
+	}
+	return p.show(w, v, name, page)
+}
+
+// destination returns the name of the client to which a step leads, and where the forms on the
+// way may redirect.
+func (p *Provider) destination(r *http.Request, next step) (client, target string) {
+	if next.Page != "authorize" {
+		return "", ""
+	}
+	a, err := p.parseAuthorization(r, next.Query)
+	if err != nil {
+		return "", ""
+	}
+	return a.client.Title(), clients.FormTarget(a.redirect)
+}
+
+var errCodeWrong = &problem{status: http.StatusForbidden, text: "This code is wrong, or was used. Codes are good for about a minute; the device's clock has to be right."}
+
+// submitCode takes the code of the second factor.
+func (p *Provider) submitCode(w http.ResponseWriter, r *http.Request, v visitor) error {
+	t, hash, err := p.openTicket(r.Context(), v, r.PostForm.Get("ticket"))
+	if err != nil {
+		return err
+	}
+	by, err := p.checkCode(r, t.User, r.PostForm.Get("code"))
+	if err == nil {
+		return p.startSession(w, r, v, t.User, hash, t.Next, by)
+	}
+	wrong := problemOf(err)
+	if wrong == nil {
+		return err
+	}
+	f, err := p.accounts.Factors(r.Context(), t.User)
+	if err != nil {
+		return err
+	}
+	return p.showCodeForm(w, r, v, t, f, wrong)
+}
+
+// checkCode checks a one-time code or recovery code, and returns the method of sign-in for the
+// log.
+func (p *Provider) checkCode(r *http.Request, user, code string) (by string, err error) {
+	key := "user " + user
+	if browser, err := p.knownBrowser(r, user); err != nil {
+		return "", err
+	} else if browser != "" {
+		key = "browser " + browser
+	}
+	if wait := p.codes.Take(key); wait > 0 {
+		p.report(r, accounts.Event{Kind: accounts.SignInRefused, User: user, Detail: "too many codes"})
+		return "", tooManyTries(wait)
+	}
+	ok, recovery, err := p.accounts.TakeCode(r.Context(), user, code, p.now())
+	switch {
+	case err != nil:
+		return "", err
+	case !ok:
+		p.logger.InfoContext(r.Context(), "a second factor was refused", "user", user, "address", p.address(r))
+		p.report(r, accounts.Event{Kind: accounts.SignInFailed, User: user, Detail: "code"})
+		return "", errCodeWrong
+	}
+	p.codes.Reset(key)
+	if recovery {
+		p.report(r, accounts.Event{Kind: accounts.RecoveryUsed, User: user})
+		return "password and recovery code", nil
+	}
+	return "password and code", nil
+}
+
+// codeSetupForm is the content of the page that sets up one-time codes.
+type codeSetupForm struct {
+	Ticket   string
+	Secret   string // in groups
+	QR       otp.QR
+	Required bool
+}
+
+// showCodeSetup shows a new secret, or the ticket's again.
+func (p *Provider) showCodeSetup(w http.ResponseWriter, r *http.Request, v visitor, t ticket, wrong *problem) error {
+	if t.Secret == "" {
+		secret, err := otp.New("Annals at "+p.host, t.User)
+		if err != nil {
+			return err
+		}
+		t.Secret, t.URL = secret.Text, secret.URL
+	}
+	code, err := otp.Draw(t.URL)
+	if err != nil {
+		return err
+	}
+	sealed, err := p.sealTicket(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	_, leads := p.destination(r, t.Next)
+	return p.showWith(w, v, "setup.html", view{
+		Title: "One-time codes", formTargets: leads, Scripts: t.Next.scripts(),
+		Content: codeSetupForm{Ticket: sealed, Secret: inGroups(t.Secret), QR: code, Required: !t.SignedIn},
+	}, wrong)
+}
+
+func inGroups(secret string) string {
+	var groups []string
+	for len(secret) > 4 {
+		groups, secret = append(groups, secret[:4]), secret[4:]
+	}
+	return strings.Join(append(groups, secret), " ")
+}
+
+// setUpCodes checks the first code of a new secret and switches codes on.
+func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor) error {
+	t, hash, err := p.openTicket(r.Context(), v, r.PostForm.Get("ticket"))
+	if err != nil {
+		return err
+	}
+	if t.Secret == "" || t.SignedIn && v.user != t.User {
+		return errTicketInvalid
+	}
+	if !t.SignedIn { // a factor that was set up since must be asked for
+		if f, err := p.accounts.Factors(r.Context(), t.User); err != nil {
+			return err
+		} else if f.Any() {
+			return errTicketInvalid
+		}
+	}
+	step, ok := otp.Step(t.Secret, r.PostForm.Get("code"), p.now())
+	if !ok {
+		return p.showCodeSetup(w, r, v, t, errCodeWrong)
+	}
+	codes, done, err := p.accounts.EnableCodes(r.Context(), t.User, t.Secret, step)
+	switch {
+	case err != nil:
+		return err
+	case !done:
+		return errTicketInvalid
+	}
+	p.report(r, accounts.Event{Kind: accounts.FactorAdded, User: t.User, Detail: "totp"})
+	if !t.SignedIn {
+		signedIn, err := p.signIn(w, r, v, accounts.Account{Name: t.User}, hash, "password and code")
+		if err != nil {
+			return err
+		}
+		if !signedIn {
+			return errTicketInvalid
+		}
+	}
+	return p.showRecovery(w, v, codes, t.Next)
+}
+
+// recoveryView is the content of the page that shows recovery codes, once.
+type recoveryView struct {
+	Codes []string
+	Next  string
+}
+
+func (p *Provider) showRecovery(w http.ResponseWriter, v visitor, codes []string, next step) error {
+	return p.show(w, v, "recovery.html", view{Title: "Recovery codes", Scripts: next.scripts(), Content: recoveryView{codes, p.stepPath(next)}})
+}

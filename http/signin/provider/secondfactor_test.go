@@ -1,0 +1,424 @@
+package provider
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/http/signin/accounts"
+	"annals/http/signin/accounts/accountstest"
+	"annals/http/signin/passkey"
+	"annals/http/signin/passkey/passkeytest"
+
+	"github.com/descope/virtualwebauthn"
+	"github.com/pquerna/otp/totp"
+)
+
+var (
+	secretTag   = regexp.MustCompile(`class="secret">([A-Z2-7 ]+)<`)
+	recoveryTag = regexp.MustCompile(`<code>([a-z2-7-]{19})</code>`)
+)
+
+// setsUp switches one-time codes on, starting from a page with a secret.
+func (b *browser) setsUp(page answer) (secret string, recovery []string) {
+	b.Helper()
+	found := secretTag.FindStringSubmatch(page.body)
+	if found == nil || !strings.Contains(page.body, "<svg") {
+		b.Fatalf("the page shows no secret: %s %s", page.Status, page.body)
+	}
+	secret = strings.ReplaceAll(found[1], " ", "")
+	if wrong := b.submit(page, "/second/setup", "code", "000000"); wrong.StatusCode != http.StatusForbidden || !strings.Contains(wrong.body, found[1]) {
+		b.Errorf("with a wrong code = %s, with another secret", wrong.Status)
+	}
+	page = b.submit(page, "/second/setup", "code", b.code(secret))
+	for _, code := range recoveryTag.FindAllStringSubmatch(page.body, -1) {
+		recovery = append(recovery, code[1])
+	}
+	if len(recovery) != 10 {
+		b.Fatalf("the page shows the recovery codes %v: %s", recovery, page.body)
+	}
+	return secret, recovery
+}
+
+// code returns the current code.
+func (s *site) code(secret string) string {
+	s.Helper()
+	code, err := totp.GenerateCode(secret, s.Clock.Now())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return code
+}
+
+// toSecond submits the password, which leads to the page of the second factor.
+func (b *browser) toSecond(target string) answer {
+	b.Helper()
+	page := b.signIn(b.open(target), "alice")
+	if !strings.Contains(page.body, `action="/signin/second"`) {
+		b.Fatalf("after the password = %s %s", page.Status, page.body)
+	}
+	return page
+}
+
+func (s *site) withCodes() (secret string, recovery []string) {
+	s.Helper()
+	b := s.browser()
+	b.signIn(b.open("/signin/"), "alice")
+	page := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "codes")
+	secret, recovery = b.setsUp(page)
+	s.Clock.Advance(time.Minute) // the code of now was used
+	return secret, recovery
+}
+
+func TestOneTimeCodes(t *testing.T) {
+	s := newSite(t)
+	o := observe(s.Accounts)
+	secret, recovery := s.withCodes()
+	p, b, other := s.register(webRedirect), s.browser(), s.browser()
+	page := b.toSecond(p.url())
+	if strings.Contains(b.open("/signin/").body, "signed in as") {
+		t.Error("the password alone signs in")
+	}
+	if !strings.Contains(page.Header.Get("Content-Security-Policy"), "https://program.example") {
+		t.Errorf("the page cannot lead back to the program: %s", page.Header.Get("Content-Security-Policy"))
+	}
+	code := s.code(secret)
+	consent := b.submit(page, "/second", "code", code[:3]+" "+code[3:])
+	if !strings.Contains(consent.body, `value="allow"`) {
+		t.Fatalf("with the code = %s %s", consent.Status, consent.body)
+	}
+	replay := other.submit(other.toSecond("/signin/"), "/second", "code", code)
+	if replay.StatusCode != http.StatusForbidden || !strings.Contains(replay.says(), "was used") {
+		t.Errorf("the same code again = %s %s", replay.Status, replay.says())
+	}
+	if a := other.submit(replay, "/second", "code", recovery[3]); !strings.Contains(a.body, "signed in as") {
+		t.Errorf("with a recovery code = %s %s", a.Status, a.says())
+	}
+	third := s.browser()
+	if a := third.submit(third.toSecond("/signin/"), "/second", "code", recovery[3]); a.StatusCode != http.StatusForbidden {
+		t.Errorf("the same recovery code again = %s", a.Status)
+	}
+	var kinds []string
+	for _, e := range o.take() {
+		kinds = append(kinds, strings.TrimSpace(string(e.Kind)+" "+e.Detail))
+	}
+	if got, want := strings.Join(kinds, "; "), "signed in password; factor added totp; signed in password and code; "+
+		"sign-in failed code; recovery code used; signed in password and recovery code; sign-in failed code"; got != want {
+		t.Errorf("observed: %s\nwant %s", got, want)
+	}
+	var stored string
+	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM recovery WHERE "user" = 'alice'`).Scan(&stored); err != nil || stored != "9" {
+		t.Errorf("%s recovery codes are left (%v), want 9", stored, err)
+	}
+}
+
+func TestOneTimeCodesAreThrottled(t *testing.T) {
+	s := newSite(t)
+	secret, _ := s.withCodes()
+	b := s.browser()
+	page := b.toSecond("/signin/")
+	for i := range codeLimits.Free {
+		if page = b.submit(page, "/second", "code", "000000"); page.StatusCode != http.StatusForbidden {
+			t.Fatalf("guess %d = %s", i, page.Status)
+		}
+	}
+	early := b.submit(page, "/second", "code", s.code(secret))
+	if early.StatusCode != http.StatusTooManyRequests || early.Header.Get("Retry-After") == "" {
+		t.Errorf("one more = %s %s", early.Status, early.says())
+	}
+	s.Clock.Advance(time.Minute)
+	if a := b.submit(early, "/second", "code", s.code(secret)); !strings.Contains(a.body, "signed in as") {
+		t.Errorf("after the wait = %s %s", a.Status, a.says())
+	}
+}
+
+func TestTicketIsBoundToBrowserAndPassword(t *testing.T) {
+	s := newSite(t)
+	secret, _ := s.withCodes()
+	b, thief := s.browser(), s.browser()
+	page := b.toSecond("/signin/")
+	ticket := fieldOf(page, "ticket")
+	login := thief.open("/signin/")
+	if a := thief.submitForm("/signin/second", map[string]string{"token": fieldOf(login, "token"), "ticket": ticket, "code": s.code(secret)}); a.StatusCode != http.StatusForbidden {
+		t.Errorf("in another browser = %s", a.Status)
+	}
+	if err := s.Accounts.SetPassword(t.Context(), "alice", "battery staple"); err != nil {
+		t.Fatal(err)
+	}
+	if a := b.submit(page, "/second", "code", s.code(secret)); a.StatusCode != http.StatusForbidden || strings.Contains(a.body, "signed in as") {
+		t.Errorf("after the password was changed = %s", a.Status)
+	}
+	if err := s.Accounts.SetPassword(t.Context(), "alice", "correct horse"); err != nil {
+		t.Fatal(err)
+	}
+	page = b.toSecond("/signin/")
+	s.Clock.Advance(ticketLifetime)
+	if a := b.submit(page, "/second", "code", s.code(secret)); a.StatusCode != http.StatusForbidden {
+		t.Errorf("after its time = %s", a.Status)
+	}
+}
+
+func TestRequiredFactorIsSetUpAtLogin(t *testing.T) {
+	for name, require := range map[string]func(s *site) error{
+		"of one user": func(s *site) error { return s.Accounts.RequireFactor(t.Context(), "alice", true) },
+		"of all":      func(s *site) error { s.provider.requireFactor = true; return nil },
+	} {
+		s := newSite(t)
+		if err := require(s); err != nil {
+			t.Fatal(err)
+		}
+		b := s.browser()
+		page := b.signIn(b.open("/signin/"), "alice")
+		if strings.Contains(b.open("/signin/").body, "signed in as") {
+			t.Errorf("%s: without a factor the password signs in", name)
+		}
+		stale := page
+		secret, _ := b.setsUp(page)
+		if home := b.open("/signin/"); !strings.Contains(home.body, "signed in as") || !strings.Contains(home.body, "One-time codes are on") {
+			t.Errorf("%s: afterwards the browser sees %s", name, home.body)
+		}
+		s.Clock.Advance(time.Minute)
+		if again := b.submitForm("/signin/second/setup", map[string]string{"token": fieldOf(b.open("/signin/"), "token"), "ticket": fieldOf(stale, "ticket"), "code": s.code(secret)}); again.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: setting up twice = %s", name, again.Status)
+		}
+		if kept := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes"); !strings.Contains(kept.says(), "is required of you") {
+			t.Errorf("%s: switching the last factor off = %s %s", name, kept.Status, kept.says())
+		}
+	}
+}
+
+// However many factors are removed at once, a required one stays.
+func TestLastRequiredFactorStays(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	for round := range 20 {
+		everybody := round%2 == 0
+		if err := s.Accounts.RequireFactor(ctx, "alice", !everybody); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Accounts.EnableCodes(ctx, "alice", "SECRET", 1); err != nil {
+			t.Fatal(err)
+		}
+		id := []byte{byte(round)}
+		if err := s.Accounts.AddPasskey(ctx, "alice", "phone", passkey.Credential{ID: id, JSON: []byte("{}")}, s.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		refused := make(chan error, 2)
+		go func() { refused <- s.Accounts.DisableCodes(ctx, "alice", everybody) }()
+		go func() {
+			_, err := s.Accounts.RemovePasskey(ctx, "alice", id, everybody)
+			refused <- err
+		}()
+		one, other := <-refused, <-refused
+		if one == nil {
+			one, other = other, one
+		}
+		f, err := s.Accounts.Factors(ctx, "alice")
+		if !errors.Is(one, accounts.ErrLastFactor) || other != nil || err != nil || f.Codes == (f.Passkeys == 1) || f.Recovery == 0 {
+			t.Fatalf("of two removals at once one is refused by %v, the other by %v, and %+v is left (%v)", one, other, f, err)
+		}
+		if err := s.Accounts.ResetFactors(ctx, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// If signing out fails, the factors must stay: a thief's session must not outlive them.
+func TestResetFactorsIsAtomic(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	s.withCodes()
+	before, err := s.Accounts.Factors(ctx, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accountstest.OpenDB(t, s.Dir).ExecContext(ctx, `ALTER TABLE grants RENAME TO grants_elsewhere`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Accounts.ResetFactors(ctx, "alice"); err == nil {
+		t.Error("a reset that signs nobody out succeeds")
+	}
+	if f, err := s.Accounts.Factors(ctx, "alice"); err != nil || f != before {
+		t.Errorf("after a reset that failed the factors are %+v (%v), want %+v", f, err, before)
+	}
+}
+
+func TestChangingFactorsNeedsPassword(t *testing.T) {
+	s := newSite(t)
+	b := s.browser()
+	b.signIn(b.open("/signin/"), "alice")
+	security := b.open("/signin/security")
+	if a := b.submit(security, "/security", "password", "wrong", "do", "codes"); a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, "<svg") {
+		t.Errorf("with a wrong password = %s", a.Status)
+	}
+	secret, old := b.setsUp(b.submit(security, "/security", "password", "correct horse", "do", "codes"))
+	page := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "recovery")
+	fresh := recoveryTag.FindAllStringSubmatch(page.body, -1)
+	if len(fresh) != 10 || fresh[0][1] == old[0] {
+		t.Errorf("new recovery codes = %s %v", page.Status, fresh)
+	}
+	if ok, _, err := s.Accounts.TakeCode(t.Context(), "alice", old[0], s.Clock.Now()); ok || err != nil {
+		t.Errorf("an old recovery code = %v, %v", ok, err)
+	}
+	b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes")
+	if f, err := s.Accounts.Factors(t.Context(), "alice"); err != nil || f != (accounts.Factors{}) {
+		t.Errorf("after switching codes off the factors are %+v, %v", f, err)
+	}
+	if ok, _, err := s.Accounts.TakeCode(t.Context(), "alice", s.code(secret), s.Clock.Now()); ok || err != nil {
+		t.Errorf("a code of the old secret = %v, %v", ok, err)
+	}
+}
+
+// withPasskeys enables passkeys, which browsers do not support at 127.0.0.1.
+func (s *site) withPasskeys() virtualwebauthn.RelyingParty {
+	s.Helper()
+	keys, err := passkey.New(&url.URL{Scheme: "https", Host: "annals.example.org"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.provider.passkeys = keys
+	return virtualwebauthn.RelyingParty{Name: "Annals", ID: "annals.example.org", Origin: "https://annals.example.org"}
+}
+
+// question requests a challenge as passkey.js does.
+func (b *browser) question(page answer, path string, fields map[string]string) (ceremony string, options []byte) {
+	b.Helper()
+	a := b.submitForm("/signin"+path, with(fields, "token", fieldOf(page, "token")))
+	var q struct {
+		Ceremony, Problem string
+		Options           json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(a.body), &q); err != nil || a.StatusCode != http.StatusOK {
+		b.Fatalf("the question = %s %s", a.Status, a.body)
+	}
+	if q.Problem != "" {
+		b.Logf("no question: %s", q.Problem)
+	}
+	return q.Ceremony, q.Options
+}
+
+func TestPasskeyLogin(t *testing.T) {
+	s := newSite(t)
+	rp := s.withPasskeys()
+	handle, err := s.Accounts.PasskeyHandle(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: handle})
+	key := passkeytest.NewCredential(t)
+	b := s.browser()
+	b.signIn(b.open("/signin/"), "alice")
+	page := b.open("/signin/security")
+	if ceremony, _ := b.question(page, "/security", map[string]string{"do": "passkey", "password": "wrong"}); ceremony != "" {
+		t.Error("a passkey is made without the password")
+	}
+	ceremony, options := b.question(page, "/security", map[string]string{"do": "passkey", "password": "correct horse"})
+	create, err := virtualwebauthn.ParseAttestationOptions(string(options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]string{
+		"token": fieldOf(page, "token"), "ceremony": ceremony, "name": "My phone\u202e",
+		"credential": virtualwebauthn.CreateAttestationResponse(rp, device, key, *create),
+	}
+	page = b.submitForm("/signin/security/passkey", made)
+	if !strings.Contains(page.body, "My phone<") {
+		t.Fatalf("after making a passkey = %s %s", page.Status, page.says())
+	}
+	if again := b.submitForm("/signin/security/passkey", made); again.StatusCode != http.StatusForbidden {
+		t.Errorf("the same answer again = %s", again.Status)
+	}
+	device.AddCredential(key)
+
+	answers := func(b *browser, page answer) map[string]string {
+		ceremony, options := b.question(page, "/passkey/question", map[string]string{})
+		ask, err := virtualwebauthn.ParseAssertionOptions(string(options))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{
+			"token": fieldOf(page, "token"), "ceremony": ceremony, "page": fieldOf(page, "page"), "query": fieldOf(page, "query"),
+			"credential": virtualwebauthn.CreateAssertionResponse(rp, device, key, *ask),
+		}
+	}
+	p, other, thief := s.register(webRedirect), s.browser(), s.browser()
+	form := answers(other, other.open(p.url()))
+	if a := thief.submitForm("/signin/passkey", with(form, "token", fieldOf(thief.open("/signin/"), "token"))); a.StatusCode != http.StatusForbidden {
+		t.Errorf("an answer in another browser = %s", a.Status)
+	}
+	if a := other.submitForm("/signin/passkey", form); !strings.Contains(a.body, `value="allow"`) {
+		t.Errorf("signing in to a program by a passkey = %s %s", a.Status, a.says())
+	}
+	third := s.browser()
+	form = answers(third, third.open("/signin/"))
+	if err := s.Accounts.Disable(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if a := third.submitForm("/signin/passkey", form); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a disabled user's passkey = %s", a.Status)
+	}
+	if err := s.Accounts.Enable(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	b.signIn(b.open("/signin/"), "alice")
+	b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-passkey:"+virtualID(key))
+	form = answers(third, third.open("/signin/"))
+	if a := third.submitForm("/signin/passkey", form); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a passkey that was removed = %s", a.Status)
+	}
+}
+
+func virtualID(c virtualwebauthn.Credential) string {
+	return base64.RawURLEncoding.EncodeToString(c.ID)
+}
+
+func TestFactorsFollowUser(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	secret, recovery := s.withCodes()
+	if err := s.Accounts.AddPasskey(ctx, "alice", "phone", passkey.Credential{ID: []byte("id"), JSON: []byte("{}")}, s.Clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Accounts.RequireFactor(ctx, "alice", true); err != nil {
+		t.Fatal(err)
+	}
+	want := accounts.Factors{Required: true, Codes: true, Passkeys: 1, Recovery: 10}
+	dir := t.TempDir()
+	if err := s.Accounts.CopyTo(ctx, filepath.Join(dir, accounts.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	copied := accountstest.OpenFile(t, dir)
+	if f, err := copied.Factors(ctx, "alice"); err != nil || f != want {
+		t.Errorf("the copy's factors are %+v, %v; want %+v", f, err, want)
+	}
+	for _, code := range []string{s.code(secret), recovery[0]} {
+		if ok, _, err := copied.TakeCode(ctx, "alice", code, s.Clock.Now()); !ok || err != nil {
+			t.Errorf("a code in the copy = %v, %v", ok, err)
+		}
+	}
+	if all, err := s.Accounts.ListFactors(ctx); err != nil || all["alice"] != want {
+		t.Errorf("ListFactors = %+v, %v", all, err)
+	}
+	if err := s.Accounts.ResetFactors(ctx, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := s.Accounts.Factors(ctx, "alice"); err != nil || f != (accounts.Factors{Required: true}) {
+		t.Errorf("after a reset the factors are %+v, %v", f, err)
+	}
+	if err := copied.Delete(ctx, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"factors", "passkeys", "recovery"} {
+		var left int
+		if err := accountstest.OpenFileDB(t, dir).QueryRow(`SELECT count(*) FROM ` + table).Scan(&left); err != nil || left > 0 {
+			t.Errorf("%d %s are left of a deleted user (%v)", left, table, err)
+		}
+	}
+}

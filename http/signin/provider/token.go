@@ -1,0 +1,222 @@
+package provider
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"time"
+
+	"annals/events/fault"
+	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/provider/oauth"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// tokens is the response of the token endpoint (RFC 6749 §5.1).
+type tokens struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Expires int    `json:"expires_in"` // seconds
+	Refresh string `json:"refresh_token,omitempty"`
+	Scope   string `json:"scope,omitempty"`
+	ID      string `json:"id_token,omitempty"`
+}
+
+// token is the token endpoint: it exchanges a code, a refresh token, a device code or an API
+// token for tokens.
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
+	f, err := oauth.ReadParams(w, r)
+	if err == nil && f.Get("grant_type") == oauth.GrantClient {
+		body, err = p.exchangeAPIToken(r, f)
+		return http.StatusOK, body, err
+	}
+	if err = p.checkClientForm(r, f, err); err != nil {
+		return 0, nil, err
+	}
+	var g accounts.Grant
+	var refresh string
+	switch f.Get("grant_type") {
+	case oauth.GrantCode:
+		g, refresh, err = p.exchangeCode(r.Context(), f)
+	case oauth.GrantRefresh:
+		g, refresh, err = p.refreshTokens(r.Context(), f)
+	case oauth.GrantDevice:
+		g, refresh, err = p.exchangeDeviceCode(r.Context(), f)
+	case "":
+		err = oauth.Errorf("invalid_request", "grant_type is missing")
+	default:
+		err = oauth.Errorf("unsupported_grant_type", "grant_type is not one that the metadata names")
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err = p.signTokens(r.Context(), g, refresh)
+	return http.StatusOK, body, err
+}
+
+// readClientForm reads the form of a client that identifies itself by client_id.
+func (p *Provider) readClientForm(w http.ResponseWriter, r *http.Request) (oauth.Params, error) {
+	f, err := oauth.ReadParams(w, r)
+	return f, p.checkClientForm(r, f, err)
+}
+
+// checkClientForm checks a form; err is the error from reading it.
+func (p *Provider) checkClientForm(r *http.Request, f oauth.Params, err error) error {
+	switch {
+	case r.Header.Get("Authorization") != "":
+		return oauth.Errorf("invalid_client", "only client_credentials takes a secret; other clients identify themselves by client_id")
+	case err != nil:
+		return err
+	case f.Get("client_id") == "":
+		return oauth.Errorf("invalid_client", "client_id is missing")
+	}
+	return p.checkClient(r.Context(), f.Get("client_id"))
+}
+
+// exchangeCode redeems a code. A request with a mistake leaves the code valid: a thief who has
+// only the code can neither use nor void it. OAuth 2.1 dropped redirect_uri here; if it is
+// sent, it must match.
+func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
+	for _, name := range []string{"code", "code_verifier"} {
+		if f.Get(name) == "" {
+			return accounts.Grant{}, "", oauth.Errorf("invalid_request", "%s is missing", name)
+		}
+	}
+	now := p.now()
+	g, found, err := p.accounts.Grant(ctx, accounts.GrantID(f.Get("code")), now)
+	switch {
+	case err != nil:
+		return g, "", err
+	case !found || g.Client != f.Get("client_id"):
+		return g, "", oauth.Errorf("invalid_grant", "the code is not this client's, or has expired")
+	case f.Get("redirect_uri") != "" && f.Get("redirect_uri") != g.Redirect:
+		return g, "", oauth.Errorf("invalid_grant", "redirect_uri differs from that of the authorization request")
+	case !verifyChallenge(g.Challenge, f.Get("code_verifier")):
+		return g, "", oauth.Errorf("invalid_grant", "code_verifier does not belong to the code_challenge")
+	}
+	if err := p.checkTarget(g, f); err != nil {
+		return g, "", err
+	}
+	refresh, err := p.accounts.RedeemCode(ctx, g, f.Get("code"), now)
+	if err == nil && refresh == "" {
+		err = p.endReusedGrant(ctx, g, "the code was used before")
+	}
+	return g, refresh, err
+}
+
+// verifyChallenge compares a challenge with its verifier (RFC 7636 §4.6).
+func verifyChallenge(challenge, verifier string) bool {
+	if len(verifier) < 43 || len(verifier) > 128 {
+		return false
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+}
+
+// refreshTokens replaces a refresh token. If an already replaced one is sent, two parties have
+// it, and the grant is ended since nobody knows which of them is the client.
+func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
+	if f.Get("refresh_token") == "" {
+		return accounts.Grant{}, "", oauth.Errorf("invalid_request", "refresh_token is missing")
+	}
+	now := p.now()
+	g, found, err := p.accounts.Grant(ctx, accounts.GrantID(f.Get("refresh_token")), now)
+	switch {
+	case err != nil:
+		return g, "", err
+	case !found || g.Client != f.Get("client_id"):
+		return g, "", oauth.Errorf("invalid_grant", "the refresh token is not this client's, or has ended")
+	}
+	if err := p.checkTarget(g, f); err != nil {
+		return g, "", err
+	}
+	if asked := f.Get("scope"); asked != "" {
+		narrower := grantedScope(asked)
+		if narrower != "" && g.Scope == "" {
+			return g, "", oauth.Errorf("invalid_scope", "the scope goes beyond the one that was granted")
+		}
+		g.Scope = narrower
+	}
+	g.Nonce = "" // it was for the first ID token
+	next, err := p.accounts.RotateRefresh(ctx, g, f.Get("refresh_token"), now)
+	if err == nil && next == "" {
+		err = p.endReusedGrant(ctx, g, "the refresh token was used before")
+	}
+	return g, next, err
+}
+
+// checkTarget checks that the requested resource, if any, is the one that was granted, and
+// that the grant's audience is still served.
+func (p *Provider) checkTarget(g accounts.Grant, f oauth.Params) error {
+	if asked := f.List("resource"); len(asked) > 0 {
+		if audience, err := p.audienceFor(asked); err != nil || audience != g.Audience {
+			return oauth.Errorf("invalid_target", "the resource is not the one that was granted")
+		}
+	}
+	if g.Audience != p.issuer.Audience() && g.Audience != p.issuer.Tools() {
+		return oauth.Errorf("invalid_grant", "the resource of the grant is no longer served here")
+	}
+	return nil
+}
+
+// endReusedGrant ends a grant whose code or refresh token was used twice.
+func (p *Provider) endReusedGrant(ctx context.Context, g accounts.Grant, why string) error {
+	if err := p.accounts.EndGrant(ctx, g.ID); err != nil {
+		return err
+	}
+	p.logger.WarnContext(ctx, "a sign-in was ended: "+why, "user", g.User, "client", g.Client)
+	p.accounts.Report(ctx, accounts.Event{Kind: accounts.ProgramMisused, User: g.User, Client: g.Client, Detail: why})
+	return oauth.Errorf("invalid_grant", "%s", why)
+}
+
+// tokenClaims are the claims of an access token besides the registered ones (RFC 9068 §2.2).
+type tokenClaims struct {
+	JTI      string           `json:"jti"`
+	Client   string           `json:"client_id"`
+	Scope    string           `json:"scope,omitempty"`
+	Grant    string           `json:"sid"`
+	AuthTime *jwt.NumericDate `json:"auth_time,omitempty"`
+}
+
+// idClaims are the claims of an ID token (OpenID Connect Core §2).
+type idClaims struct {
+	signin.Identity
+	AuthorizedParty string           `json:"azp"`
+	Nonce           string           `json:"nonce,omitempty"`
+	Grant           string           `json:"sid"`
+	AuthTime        *jwt.NumericDate `json:"auth_time"`
+}
+
+// signTokens signs the tokens of a grant. The ID token's audience is the client, and the
+// services if the grant is for those: they accept it like an access token.
+func (p *Provider) signTokens(ctx context.Context, g accounts.Grant, refresh string) (tokens, error) {
+	account, err := p.accounts.Get(ctx, g.User)
+	if fault.Is(err, fault.NotFound) || err == nil && account.Disabled {
+		return tokens{}, oauth.Errorf("invalid_grant", "the user may not sign in any more")
+	}
+	if err != nil {
+		return tokens{}, err
+	}
+	authenticated := jwt.NewNumericDate(g.Authenticated)
+	access, expires, err := p.issuer.Sign(ctx, "at+jwt", g.User, jwt.Audience{g.Audience},
+		tokenClaims{JTI: rand.Text(), Client: g.Client, Scope: g.Scope, Grant: g.ID, AuthTime: authenticated})
+	if err != nil {
+		return tokens{}, err
+	}
+	t := tokens{Access: access, Type: "Bearer", Expires: int(expires.Sub(p.now()) / time.Second), Refresh: refresh, Scope: g.Scope}
+	if g.Scope != scopeOpenID {
+		return t, nil
+	}
+	audience := jwt.Audience{g.Client}
+	if g.Audience == p.issuer.Audience() {
+		audience = append(audience, g.Audience)
+	}
+	t.ID, _, err = p.issuer.Sign(ctx, "JWT", g.User, audience,
+		idClaims{Identity: signin.IdentityOf(account), AuthorizedParty: g.Client, Nonce: g.Nonce, Grant: g.ID, AuthTime: authenticated})
+	return t, err
+}

@@ -1,0 +1,83 @@
+// Package signintest has the built-in sign-in for tests: a store with a user, its issuer and a
+// verifier.
+package signintest
+
+import (
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/http/signin"
+	"annals/http/signin/accounts"
+	"annals/http/signin/accounts/accountstest"
+	"annals/http/signin/apitoken"
+)
+
+// BuiltIn is a store with the user alice, its issuer and a verifier.
+type BuiltIn struct {
+	Dir      string
+	Accounts *accounts.Store
+	Issuer   *signin.Issuer
+	Verifier *signin.Verifier
+	Clock    *accountstest.Clock
+}
+
+// New returns the stack over a new store.
+func New(t testing.TB) BuiltIn { return NewAt(t, "http://annals.test") }
+
+// NewAt is New at another host, with tools.
+func NewAt(t testing.TB, host string) BuiltIn {
+	t.Helper()
+	dir := t.TempDir()
+	s := NewOver(t, accountstest.Open(t, dir), host)
+	s.Dir = dir
+	return s
+}
+
+// NewOver is NewAt over a store of the caller.
+func NewOver(t testing.TB, store *accounts.Store, host string) BuiltIn {
+	t.Helper()
+	s := BuiltIn{Accounts: store, Clock: accountstest.NewClock()}
+	accountstest.AddUser(t, s.Accounts, accounts.NewAccount{Name: "alice", Groups: []string{"staff"}})
+	var err error
+	if s.Issuer, err = signin.NewIssuer(s.Accounts, signin.IssuerOptions{URL: host + "/signin", Tools: host + "/mcp", Now: s.Clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Verifier, err = signin.NewVerifier(signin.Options{BuiltIn: s.Issuer, Now: s.Clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Verifier.Close)
+	return s
+}
+
+// Issue returns an ID token of a user.
+func (s BuiltIn) Issue(t testing.TB, name string) string {
+	t.Helper()
+	token, _, err := s.Issuer.Issue(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// Token creates an API token of an account.
+func (s BuiltIn) Token(t testing.TB, user string, scope apitoken.Scope, lasts time.Duration) (token, id string) {
+	t.Helper()
+	token, made, err := s.Accounts.CreateToken(t.Context(), accounts.NewAPIToken{User: user, Scope: scope, Note: "for tests", Lasts: lasts}, s.Clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token, made.ID
+}
+
+// WantEnded checks that a token signs nobody in.
+func (s BuiltIn) WantEnded(t testing.TB, what, token string) {
+	t.Helper()
+	for _, v := range []*signin.Verifier{s.Verifier, s.Verifier.For("http://annals.test/mcp")} {
+		user, _, err := v.Verify(t.Context(), token)
+		accountstest.WantKind(t, what, err, fault.Unauthenticated)
+		if user.Principal != "" {
+			t.Errorf("%s is that of %s", what, user.Principal)
+		}
+	}
+}

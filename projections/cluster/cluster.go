@@ -1,0 +1,125 @@
+// Package cluster coordinates the nodes that share a read model: one of them leads
+// and applies events, the others follow, and none serves reads from a generation
+// that may no longer be active. With a single node it does nothing.
+//
+// It imports the control store and the tables. Package projections decides what a
+// leader and a follower do.
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"annals/events"
+)
+
+// Member is a node of the cluster, for one read model. Lead, Yield, MayReplace,
+// EndReplace and Retry are not called at the same time.
+type Member interface {
+	// Shared reports whether other nodes may have the same tables.
+	Shared() bool
+	// Lead reports whether this node should apply events. The node stays the leader
+	// as long as its writing session lasts.
+	Lead(ctx context.Context, g Generation) (leads bool, err error)
+	// Leads returns the last result of Lead.
+	Leads() bool
+	// Yield lets another node lead, in case that one can continue if this one
+	// cannot.
+	Yield(g Generation)
+	// Retry makes the next Lead try at once.
+	Retry()
+	// MayReplace reports whether this node may activate another generation: it
+	// leads, or it has stopped and no other node leads. No other node can become the
+	// leader until EndReplace.
+	MayReplace(ctx context.Context, g Generation, stopped bool) (bool, error)
+	EndReplace(g Generation)
+	// Follow waits until the leader may have applied more events. It asks the leader
+	// to hurry to wanted, unless that is 0, and returns early if hurry receives.
+	// look reports whether to read the position of the tables again.
+	Follow(ctx context.Context, number int, wanted events.Position, hurry <-chan struct{}) (look bool, err error)
+	// Wake makes Follow look at once.
+	Wake()
+	// Indexed returns the position that the leader's search index of a generation
+	// has passed.
+	Indexed(ctx context.Context, number int) (events.Position, error)
+	// ReportIndexed announces that position to the followers.
+	ReportIndexed(ctx context.Context, number int, at events.Position) error
+	// ReportStop keeps all nodes from reading a generation that has stopped with an
+	// error.
+	ReportStop(ctx context.Context, number int) error
+	// ReportProgress lets them read it again. changed reports whether that had been
+	// prevented.
+	ReportProgress(ctx context.Context, number int) (changed bool, err error)
+	// Confirm records that at the given time this node's generation was the active
+	// one, and whether it had stopped. changed reports whether Err has changed.
+	Confirm(at time.Time, stopped bool) (changed bool)
+	// Stopped reports whether the leader has stopped with an error.
+	Stopped() bool
+	// Stale reports whether the last call of Confirm is too long ago.
+	Stale() bool
+}
+
+// Generation is what a Member needs from this node's active generation.
+type Generation interface {
+	Number() int
+	// Lead acquires the lock of the tables and reads their position.
+	Lead(ctx context.Context) (leads bool, err error)
+	// Leads returns the last result of Lead.
+	Leads() bool
+	// TryLock is like Lead, but does not read the position.
+	TryLock(ctx context.Context) (held bool, err error)
+	Yield()
+}
+
+// Alone is the Member of a node that shares its tables with no other.
+type Alone struct{}
+
+// Shared returns false.
+func (Alone) Shared() bool { return false }
+
+// Lead returns true: no other node exists.
+func (Alone) Lead(context.Context, Generation) (bool, error) { return true, nil }
+
+// Leads returns false: there are no followers.
+func (Alone) Leads() bool { return false }
+
+// Yield does nothing.
+func (Alone) Yield(Generation) {}
+
+// Retry does nothing.
+func (Alone) Retry() {}
+
+// MayReplace returns true.
+func (Alone) MayReplace(context.Context, Generation, bool) (bool, error) { return true, nil }
+
+// EndReplace does nothing.
+func (Alone) EndReplace(Generation) {}
+
+// Follow is not called, because Lead returns true.
+func (Alone) Follow(context.Context, int, events.Position, <-chan struct{}) (bool, error) {
+	return false, nil
+}
+
+// Wake does nothing.
+func (Alone) Wake() {}
+
+// Indexed is not called, because this node follows none.
+func (Alone) Indexed(context.Context, int) (events.Position, error) { return 0, nil }
+
+// ReportIndexed does nothing.
+func (Alone) ReportIndexed(context.Context, int, events.Position) error { return nil }
+
+// ReportStop does nothing.
+func (Alone) ReportStop(context.Context, int) error { return nil }
+
+// ReportProgress does nothing.
+func (Alone) ReportProgress(context.Context, int) (bool, error) { return false, nil }
+
+// Confirm does nothing.
+func (Alone) Confirm(time.Time, bool) bool { return false }
+
+// Stopped returns false.
+func (Alone) Stopped() bool { return false }
+
+// Stale returns false.
+func (Alone) Stale() bool { return false }

@@ -1,0 +1,137 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"annals/events/failpoint"
+	"annals/events/fault"
+	"annals/events/sqldb"
+)
+
+// States of a generation that is not active.
+const (
+	Filling = "filling" // a rebuild fills it, or was interrupted
+	Ready   = "ready"   // to become active
+	Kept    = "kept"    // it was active before
+	Gone    = "gone"    // its tables are to be deleted
+)
+
+// Generation is a generation that is not active.
+type Generation struct {
+	Projection      string
+	Number, Version int
+	State           string
+}
+
+func (s *Generation) fields() []any { return []any{&s.Projection, &s.Number, &s.Version, &s.State} }
+
+const spareColumns = `SELECT projection, generation, version, state FROM spares `
+
+// Inactive returns the generations of a projection that are not active, the newest
+// first.
+func (c *Store) Inactive(ctx context.Context, projection string) ([]Generation, error) {
+	all, err := sqldb.List(ctx, c.db, (*Generation).fields, spareColumns+`WHERE projection = $1 ORDER BY generation DESC`, projection)
+	return all, err
+}
+
+// AllReady returns the generations of all projections that are ready to become
+// active.
+func (c *Store) AllReady(ctx context.Context) ([]Generation, error) {
+	all, err := sqldb.List(ctx, c.db, (*Generation).fields, spareColumns+`WHERE state = 'ready' ORDER BY projection, generation`)
+	return all, err
+}
+
+// Save adds a generation, or changes its state.
+func (c *Store) Save(ctx context.Context, s Generation) error {
+	_, err := c.db.Exec(ctx, `INSERT INTO spares (projection, generation, version, state) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (projection, generation) DO UPDATE SET state = excluded.state`, s.Projection, s.Number, s.Version, s.State)
+	return err
+}
+
+// Drop removes a generation whose tables were deleted.
+func (c *Store) Drop(ctx context.Context, projection string, generation int) error {
+	_, err := c.db.Exec(ctx, `DELETE FROM spares WHERE projection = $1 AND generation = $2`, projection, generation)
+	return err
+}
+
+// Activate makes a ready generation the active one. It keeps the previous one, and
+// gives up any that was kept until now. If another process gave the generation up
+// meanwhile, the error is fault.Conflict.
+func (c *Store) Activate(ctx context.Context, s Generation) error {
+	err := c.transaction(ctx, 1, slices.Concat(c.settle(), []string{
+		`UPDATE spares SET state = 'gone' WHERE projection = $1 AND state = 'kept' AND generation <> $2`,
+		`INSERT INTO spares (projection, generation, version, state)
+			SELECT projection, generation, version, 'kept' FROM generations WHERE projection = $1 AND generation <> $2`,
+		`INSERT INTO generations (projection, version, generation) VALUES ($1, $3, $2)
+			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
+		`DELETE FROM spares WHERE projection = $1 AND generation = $2 AND version = $3 AND state = 'ready'`,
+	}), s.Projection, s.Number, s.Version)
+	failpoint.Here(failpoint.TakenOver)
+	return err
+}
+
+// GiveUpAll gives up all generations of a projection, the active one included.
+func (c *Store) GiveUpAll(ctx context.Context, projection string) error {
+	return c.transaction(ctx, 0, []string{
+		`UPDATE spares SET state = 'gone' WHERE projection = $1`,
+		`INSERT INTO spares (projection, generation, version, state)
+			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1`,
+		`DELETE FROM generations WHERE projection = $1`,
+	}, projection)
+}
+
+// transaction runs statements in one transaction, each with as many of the
+// parameters as it uses. If the last one changes fewer rows than least, nothing is
+// changed and the error is fault.Conflict.
+func (c *Store) transaction(ctx context.Context, least int64, statements []string, args ...any) error {
+	if c.lock != "" {
+		statements = append([]string{c.lock}, statements...)
+	}
+	return c.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		var changed int64
+		for _, statement := range statements {
+			named := 0
+			for named < len(args) && strings.Contains(statement, fmt.Sprintf("$%d", named+1)) {
+				named++
+			}
+			var err error
+			if changed, err = tx.Exec(ctx, statement, args[:named]...); err != nil {
+				return err
+			}
+		}
+		if changed < least {
+			return fault.Errorf(fault.Conflict, "another process has changed the same generation meanwhile: try again")
+		}
+		return nil
+	})
+}
+
+// NextNumber returns an unused generation number of a projection.
+func (c *Store) NextNumber(ctx context.Context, projection string) (number int, err error) {
+	err = c.db.Row(ctx, `SELECT 1 + coalesce(max(generation), 0) FROM
+		(SELECT generation FROM generations WHERE projection = $1 UNION ALL SELECT generation FROM spares WHERE projection = $1) AS numbers`, projection).Scan(&number)
+	return number, err
+}
+
+// Find returns the newest inactive generation of a projection in one of the given
+// states.
+func (c *Store) Find(ctx context.Context, projection string, states ...string) (found Generation, ok bool, err error) {
+	all, err := c.Inactive(ctx, projection)
+	i := slices.IndexFunc(all, func(s Generation) bool { return slices.Contains(states, s.State) })
+	if err != nil || i < 0 {
+		return Generation{}, false, err
+	}
+	return all[i], true, nil
+}
+
+// Pending reports whether a generation is active or ready to be activated by a
+// server.
+func (c *Store) Pending(ctx context.Context, projection string, generation int) (serves, pending bool, err error) {
+	err = c.db.Row(ctx, `SELECT EXISTS (SELECT 1 FROM generations WHERE projection = $1 AND generation = $2),
+		EXISTS (SELECT 1 FROM spares WHERE projection = $1 AND generation = $2 AND state = 'ready')`, projection, generation).
+		Scan(&serves, &pending)
+	return serves, pending, err
+}

@@ -1,0 +1,191 @@
+package control
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
+)
+
+// eachControl runs a test on the control store of one node and on that which
+// nodes share. open opens the same store at every call.
+func eachControl(t *testing.T, test func(t *testing.T, open func() (*Store, error))) {
+	t.Run("file", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "control.db")
+		test(t, func() (*Store, error) { return Open(t.Context(), path) })
+	})
+	t.Run("shared", func(t *testing.T) {
+		database, err := sqldb.ParsePostgres(postgrestest.URL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, func() (*Store, error) { return OpenShared(t.Context(), database) })
+	})
+}
+
+func opened(t *testing.T, open func() (*Store, error)) *Store {
+	t.Helper()
+	c, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestLeaseHasOneHolder(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
+		here, there := opened(t, open), opened(t, open)
+		claim := func(c *Store, holder string, lease time.Duration, want bool) {
+			t.Helper()
+			if won, err := c.Claim(t.Context(), holder, lease, "thing"); won["thing"] != want || err != nil {
+				t.Errorf("claim of %s = %v, %v; want %v", holder, won, err, want)
+			}
+		}
+		claim(here, "here", time.Hour, true)
+		claim(there, "there", time.Hour, false)
+		if held, err := there.renewOne(t.Context(), "thing", "there", time.Hour); held || err != nil {
+			t.Errorf("renew of another's lease = %v, %v", held, err)
+		}
+		if held, err := here.renewOne(t.Context(), "thing", "here", -time.Second); !held || err != nil { // it runs out
+			t.Errorf("renew = %v, %v", held, err)
+		}
+		claim(there, "there", time.Hour, true)
+		if held, err := here.renewOne(t.Context(), "thing", "here", time.Hour); held || err != nil {
+			t.Errorf("renew of a lease that was lost = %v, %v", held, err)
+		}
+		if err := there.ReleaseAll(t.Context(), "there"); err != nil {
+			t.Fatal(err)
+		}
+		claim(here, "here", -time.Hour, true)
+		if err := there.RemoveExpired(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if held, err := here.renewOne(t.Context(), "thing", "here", time.Hour); held || err != nil {
+			t.Errorf("renew of a lease that was forgotten = %v, %v", held, err)
+		}
+	})
+}
+
+func TestOfManyLeasesThoseOfOthersAreNotGiven(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
+		here, there := opened(t, open), opened(t, open)
+		for _, c := range []struct {
+			control *Store
+			holder  string
+			lease   time.Duration
+			names   []string
+			want    map[string]bool
+		}{
+			{there, "there", time.Hour, []string{"a", "b"}, map[string]bool{"a": true, "b": true}},
+			{there, "there", -time.Hour, []string{"c"}, map[string]bool{"c": true}}, // which has run out
+			{here, "here", time.Hour, []string{"d", "c", "b", "a"}, map[string]bool{"c": true, "d": true}},
+			{here, "here", time.Hour, nil, nil},
+		} {
+			if got, err := c.control.Claim(t.Context(), c.holder, c.lease, c.names...); err != nil || !maps.Equal(got, c.want) {
+				t.Errorf("claim(%v) of %s = %v, %v; want %v", c.names, c.holder, got, err, c.want)
+			}
+		}
+	})
+}
+
+// The leases of a node that died may run out long ago before others have places
+// for its files: then one node claims while another forgets.
+func TestClaimAndRemoveDoNotBlock(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
+		here, there := opened(t, open), opened(t, open)
+		names := make([]string, 64)
+		for i := range names {
+			names[i] = fmt.Sprintf("file/%02d", i)
+		}
+		otherwise := slices.Clone(names)
+		slices.Reverse(otherwise)
+		for range 40 {
+			if _, err := there.Claim(t.Context(), "gone", -time.Hour, names...); err != nil {
+				t.Fatal(err)
+			}
+			var claiming sync.WaitGroup
+			claiming.Go(func() {
+				if won, err := here.Claim(t.Context(), "here", time.Hour, otherwise...); err != nil || len(won) != len(names) {
+					t.Errorf("claim = %d of %d, %v", len(won), len(names), err)
+				}
+			})
+			if err := there.RemoveExpired(t.Context(), time.Minute); err != nil {
+				t.Errorf("forget: %v", err)
+			}
+			claiming.Wait()
+			if err := here.ReleaseAll(t.Context(), "here"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Whichever nodes change the pointer at the same moment, one generation serves
+// and each of the others is known.
+func TestManyChangeThePointerAtOnce(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
+		const nodes = 6
+		var running sync.WaitGroup
+		for range nodes {
+			running.Go(func() {
+				c, err := open() // the first makes the tables
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				s := Generation{Projection: "vault", Number: 7, Version: 1, State: Ready}
+				if err := c.Save(t.Context(), s); err != nil {
+					t.Error(err)
+				}
+				if err := c.Activate(t.Context(), s); err != nil && !fault.Is(err, fault.Conflict) {
+					t.Errorf("serve: %v", err)
+				}
+			})
+		}
+		running.Wait()
+		c := opened(t, open)
+		version, number, err := c.Active(t.Context(), "vault")
+		if version != 1 || number != 7 || err != nil {
+			t.Errorf("generation = %d, %d, %v; want 1, 7", version, number, err)
+		}
+		if next, err := c.NextNumber(t.Context(), "vault"); next != 8 || err != nil {
+			t.Errorf("nextGeneration = %d, %v; want 8", next, err)
+		}
+		if err := c.Replace(t.Context(), "vault", 2, 8); err != nil {
+			t.Fatal(err)
+		}
+		old, ok, err := c.Find(t.Context(), "vault", Gone)
+		if !ok || old.Number != 7 || err != nil {
+			t.Errorf("find(gone) = %v, %v, %v; want generation 7", old, ok, err)
+		}
+		if err := c.GiveUpAll(t.Context(), "vault"); err != nil {
+			t.Fatal(err)
+		}
+		if _, number, err = c.Active(t.Context(), "vault"); number != 0 || err != nil {
+			t.Errorf("generation = %d, %v after all were discarded", number, err)
+		}
+	})
+}
+
+func TestUnreachableSharedStoreIsUnavailable(t *testing.T) {
+	database, err := sqldb.ParsePostgres("postgres://me@127.0.0.1:1/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenShared(t.Context(), database); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without a server: %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"annals/events"
+	"annals/projections/readmodel"
+)
+
+// ErrLogMismatch means that the log is not the one that a read model was made from:
+// a copy with other positions, or one that was restored and then received other
+// events. It is an error of the log, because the wrong log may have been configured.
+var ErrLogMismatch = errors.New("this is not the log that the read model was made from")
+
+// IsLogMismatch reports whether an error means that the log is truncated or is a
+// different log.
+func IsLogMismatch(err error) bool {
+	return errors.Is(err, ErrLogTruncated) || errors.Is(err, ErrLogMismatch)
+}
+
+// seen is the last applied event, which identifies the log.
+type seen struct {
+	stream   string // '' if there is none
+	revision int64
+	position events.Position
+	id       string
+}
+
+// CheckLog returns ErrLogTruncated if the log ends before the checkpoint, and
+// ErrLogMismatch if it is a different log.
+func (g *Generation) CheckLog(ctx context.Context) error {
+	position, last, err := g.lastSeen(ctx)
+	if err != nil {
+		return err
+	}
+	head, err := g.log.Head(ctx)
+	if err != nil {
+		return LogError(err)
+	}
+	if head < position {
+		return LogError(fmt.Errorf("%w: the read model is at position %d of a log that ends at %d", ErrLogTruncated, position, head))
+	}
+	return g.holds(ctx, last)
+}
+
+// lastSeen returns the checkpoint and the last event that was applied.
+func (g *Generation) lastSeen(ctx context.Context) (position events.Position, last seen, err error) {
+	err = g.store.Reads().QueryRowContext(ctx, `SELECT position, seen_stream, seen_revision, seen_position, seen_id FROM checkpoint`).
+		Scan(&position, &last.stream, &last.revision, &last.position, &last.id)
+	return position, last, err
+}
+
+// holds returns ErrLogMismatch if the log lacks an event at its position. Events of
+// texts do not count, because they may have been removed since.
+func (g *Generation) holds(ctx context.Context, last seen) error {
+	if last.stream == "" || events.IsText(last.stream) {
+		return nil
+	}
+	r, found, err := g.log.At(ctx, last.stream, last.revision)
+	if err != nil {
+		return LogError(err)
+	}
+	if !found || r.ID.String() != last.id || r.Position != last.position {
+		return LogError(fmt.Errorf("%w: it lacks event %d of %s with id %s at position %d", ErrLogMismatch, last.revision, last.stream, last.id, last.position))
+	}
+	return nil
+}
+
+// trusted is how long the result of a check of the log is used. Stopping, restoring
+// and starting a log takes longer.
+const trusted = time.Second
+
+// stillThisLog returns ErrLogMismatch if a batch that was requested at the given
+// time may be from a different log, because it was restored while the server ran.
+func (g *Generation) stillThisLog(ctx context.Context, asked time.Time) error {
+	if time.Since(g.known) > trusted {
+		_, last, err := g.lastSeen(ctx)
+		if err == nil {
+			err = g.holds(ctx, last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	g.known = asked
+	return nil
+}
+
+// moveCheckpoint moves the checkpoint and stores the last event before it. It skips
+// events of texts, because those may be removed.
+func moveCheckpoint(ctx context.Context, tx readmodel.Tx, p events.Position, applied []events.Event) error {
+	for len(applied) > 0 && events.IsText(applied[len(applied)-1].Stream) {
+		applied = applied[:len(applied)-1]
+	}
+	if len(applied) == 0 {
+		return tx.Exec(ctx, `UPDATE checkpoint SET position = $1 WHERE position < $1`, p)
+	}
+	last := applied[len(applied)-1]
+	return tx.Exec(ctx, `UPDATE checkpoint SET position = $1, seen_stream = $2, seen_revision = $3, seen_position = $4, seen_id = $5 WHERE position < $1`,
+		p, last.Stream, last.Revision, last.Position, last.ID.String())
+}

@@ -1,0 +1,274 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"annals/events"
+	"annals/events/failpoint"
+	"annals/events/fault"
+	"annals/projections/control"
+	"annals/projections/readmodel"
+)
+
+// Rebuild fills the next generation of a read model, up to the head of the log at
+// the time of the call, and leaves it ready. It continues an interrupted rebuild and
+// does not change the active generation. It reports its position to progress, unless that is nil.
+func (o Options) Rebuild(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return 0, err
+	}
+	return o.Make(ctx, p, progress)
+}
+
+// RebuildFromStart is like Rebuild, but does not continue an interrupted rebuild. It
+// is for parked events, because that rebuild may have parked them too.
+func (o Options) RebuildFromStart(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return 0, err
+	}
+	err = o.ControlOf(name).WhileRebuilding(ctx, name, func(ctx context.Context) error {
+		s, ok, err := o.ControlOf(name).Find(ctx, name, control.Filling, control.Ready)
+		switch {
+		case err != nil || !ok:
+			return err
+		case s.State == control.Ready:
+			return fault.Errorf(fault.Conflict, "generation %d of %s is ready and not active yet: try again once a server has activated it", s.Number, name)
+		}
+		return o.GiveUp(ctx, p, s)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return o.Make(ctx, p, progress)
+}
+
+// Here returns an error if Tables holds none of the active generations, because it
+// then belongs to another service.
+func (o Options) Here(ctx context.Context) error {
+	known := false
+	for _, m := range readmodel.All() {
+		p := m.Projection
+		_, number, err := o.ControlOf(p.Name()).Active(ctx, p.Name())
+		if err != nil {
+			return err
+		}
+		if number == 0 {
+			continue
+		}
+		if err := o.HomeOf(p).Exists(ctx, NameOf(p, number)); err == nil {
+			return nil
+		}
+		known = true
+	}
+	if known {
+		return fault.Errorf(fault.NotFound, "no active read model is in %s: pass the same flags as to serve, which rebuilds read models that are lost", o.Tables.Describe(""))
+	}
+	return nil
+}
+
+// Make fills the next generation of a projection and leaves it ready. It continues
+// an interrupted call.
+func (o Options) Make(ctx context.Context, p readmodel.Projection, progress func(done, head events.Position)) (generation int, err error) {
+	err = o.ControlOf(p.Name()).WhileRebuilding(ctx, p.Name(), func(ctx context.Context) error {
+		s, err := o.Begin(ctx, p)
+		if err != nil {
+			return err
+		}
+		generation = s.Number
+		if s.State == control.Ready {
+			return nil // and waits to be activated
+		}
+		if err := o.Fill(ctx, p, s, progress); err != nil {
+			return fmt.Errorf("rebuild %s: %w", p.Name(), err)
+		}
+		failpoint.Here(failpoint.RebuildFilled)
+		s.State = control.Ready
+		err = o.ControlOf(p.Name()).Save(ctx, s)
+		failpoint.Here(failpoint.RebuildReady)
+		return err
+	})
+	return generation, err
+}
+
+// Begin returns the generation that an earlier rebuild began, or a new one.
+func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Generation, error) {
+	found, ok, err := o.ControlOf(p.Name()).Find(ctx, p.Name(), control.Filling, control.Ready)
+	if err != nil || ok && found.Version == p.Version() {
+		return found, err
+	}
+	s := control.Generation{Projection: p.Name(), Version: p.Version(), State: control.Filling}
+	// Take the number before giving up the ready generation, so that a server which
+	// is activating that does not find another under its number.
+	if s.Number, err = o.ControlOf(p.Name()).NextNumber(ctx, p.Name()); err != nil {
+		return s, err
+	}
+	if ok {
+		if err := o.GiveUp(ctx, p, found); err != nil {
+			return s, err
+		}
+	}
+	if err := o.remove(ctx, p, s.Number); err != nil { // a control.db that was lost may have recorded it
+		return s, err
+	}
+	err = o.ControlOf(p.Name()).Save(ctx, s)
+	failpoint.Here(failpoint.RebuildBegun)
+	return s, err
+}
+
+// Fill brings a generation to the head of the log at the time of the call. It gives
+// up a corrupt generation, and the next rebuild starts again.
+func (o Options) Fill(ctx context.Context, p readmodel.Projection, s control.Generation, progress func(done, head events.Position)) error {
+	g, err := o.OpenTables(ctx, p, s.Number)
+	corrupt := err != nil && !IsTransient(err)
+	if err == nil {
+		err = errors.Join(g.Fill(ctx, progress), g.Close())
+		corrupt = IsCorrupt(err) // in a part that was not checked when it was opened
+	}
+	if corrupt && ctx.Err() == nil {
+		err = errors.Join(err, o.GiveUp(ctx, p, s))
+	}
+	return err
+}
+
+// Fill brings the generation to the head of the log at the time of the call and
+// creates its indexes. It reports its position to progress, unless that is nil.
+func (g *Generation) Fill(ctx context.Context, progress func(done, head events.Position)) error {
+	head, err := g.log.Head(ctx)
+	if err != nil {
+		return LogError(err)
+	}
+	if err := g.store.PrepareFill(ctx); err != nil {
+		return err
+	}
+	var step func(events.Position)
+	if progress != nil {
+		progress(g.position, head)
+		step = func(done events.Position) { progress(done, max(done, head)) }
+	}
+	err = g.CatchUp(ctx, head, step)
+	if err == nil {
+		err = g.FinishDeferred(ctx)
+	}
+	if err == nil {
+		err = g.store.MakeIndexes(ctx, g.Name())
+	}
+	return err
+}
+
+// GiveUp gives up a generation and deletes it.
+func (o Options) GiveUp(ctx context.Context, p readmodel.Projection, s control.Generation) error {
+	s.State = control.Gone
+	if err := o.ControlOf(p.Name()).Save(ctx, s); err != nil {
+		return err
+	}
+	failpoint.Here(failpoint.GenerationGivenUp)
+	o.RemoveGivenUp(ctx, p)
+	return nil
+}
+
+// RemoveGivenUp deletes the tables of generations that were given up. If that fails
+// they only take space, and the next call retries.
+func (o Options) RemoveGivenUp(ctx context.Context, p readmodel.Projection) {
+	all, err := o.ControlOf(p.Name()).Inactive(ctx, p.Name())
+	for _, s := range all {
+		if s.State != control.Gone {
+			continue
+		}
+		if err = o.remove(ctx, p, s.Number); err == nil {
+			err = o.ControlOf(p.Name()).Drop(ctx, p.Name(), s.Number)
+			failpoint.Here(failpoint.GenerationCleared)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil {
+		o.Logger.Warn("old generation cannot be removed", "projection", p.Name(), "error", err)
+	}
+}
+
+// Back makes the generation that was active before the last rebuild ready again. It
+// fails if its tables or its index are missing or corrupt.
+func (o Options) Back(ctx context.Context, name string) (generation int, err error) {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return 0, err
+	}
+	err = o.ControlOf(name).WhileRebuilding(ctx, name, func(ctx context.Context) error {
+		if s, ok, err := o.ControlOf(name).Find(ctx, name, control.Ready); ok || err != nil {
+			return errors.Join(err, fault.Errorf(fault.Conflict, "generation %d of %s is ready and not active yet: try again once a server has activated it", s.Number, name))
+		}
+		s, ok, err := o.ControlOf(name).Find(ctx, name, control.Kept)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fault.Errorf(fault.NotFound, "no earlier generation of %s is kept: rebuild it instead", name)
+		case s.Version != p.Version():
+			return fault.Errorf(fault.Conflict, "the kept generation %d of %s is of version %d, and this program makes version %d: rebuild it instead", s.Number, name, s.Version, p.Version())
+		}
+		if err := o.sound(ctx, p, s.Number); err != nil {
+			return fmt.Errorf("the kept generation %d of %s cannot become active again: %w", s.Number, name, err)
+		}
+		generation, s.State = s.Number, control.Ready
+		err = o.ControlOf(name).Save(ctx, s)
+		failpoint.Here(failpoint.BackReady)
+		return err
+	})
+	return generation, err
+}
+
+// sound returns an error if a generation is missing or corrupt. It ignores transient
+// errors: the process that opens the generation reports them.
+func (o Options) sound(ctx context.Context, p readmodel.Projection, number int) error {
+	err := o.HomeOf(p).Exists(ctx, NameOf(p, number))
+	if err == nil {
+		var g *Generation
+		if g, err = o.OpenTables(ctx, p, number); err == nil {
+			err = g.Close()
+		}
+	}
+	if IsTransient(err) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Switch makes the ready generation of a read model active. Call it only if no
+// server runs, because a server does so itself.
+func (o Options) Switch(ctx context.Context, name string) error {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return err
+	}
+	s, ok, err := o.ControlOf(name).Find(ctx, name, control.Ready)
+	if err != nil || !ok {
+		return err
+	}
+	if err := o.ControlOf(name).Activate(ctx, s); err != nil {
+		return err
+	}
+	o.RemoveGivenUp(ctx, p)
+	return nil
+}
+
+// Discard deletes all generations of a read model, including the active one. No
+// server may be running.
+func (o Options) Discard(ctx context.Context, name string) error {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return err
+	}
+	return o.ControlOf(name).WhileRebuilding(ctx, name, func(ctx context.Context) error {
+		if err := o.ControlOf(name).GiveUpAll(ctx, name); err != nil {
+			return err
+		}
+		failpoint.Here(failpoint.ModelDiscarded)
+		o.RemoveGivenUp(ctx, p)
+		return nil
+	})
+}

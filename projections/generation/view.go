@@ -1,0 +1,53 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/readmodel"
+)
+
+// PositionOf returns the position of a generation, its index included, and the
+// number of its parked events.
+func (o Options) PositionOf(ctx context.Context, p readmodel.Projection, generation int) (at events.Position, parked int, err error) {
+	tables, err := o.HomeOf(p).View(ctx, NameOf(p, generation))
+	if err != nil {
+		return 0, 0, err
+	}
+	query := `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`
+	if i, ok := p.(readmodel.Indexed); ok {
+		query = i.Reached()
+	}
+	err = tables.QueryRowContext(ctx, query).Scan(&at, &parked)
+	return at, parked, errors.Join(err, tables.Close())
+}
+
+// Reader reads the tables of a read model.
+type Reader interface {
+	readmodel.Queryer
+	QueryRowContext(ctx context.Context, query string, args ...any) readmodel.Row
+}
+
+// Served calls read with the active tables of a read model, while another process
+// may write them. If this program cannot read any, the error is fault.Unavailable.
+func (o Options) Served(ctx context.Context, name string, read func(Reader) error) error {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return err
+	}
+	version, number, err := o.ControlOf(p.Name()).Active(ctx, p.Name())
+	if err != nil {
+		return err
+	}
+	if number == 0 || !Readable(p, version) {
+		return fault.Errorf(fault.Unavailable, "read %s: this version of the program has not built it yet; start annals serve, which does", p.Name())
+	}
+	tables, err := o.HomeOf(p).View(ctx, NameOf(p, number))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p.Name(), err)
+	}
+	return errors.Join(read(tables), tables.Close())
+}

@@ -1,0 +1,297 @@
+package importqueue
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"annals/events/failpoint"
+	"annals/projections"
+
+	"github.com/google/uuid"
+)
+
+// next waits for tasks and claims at least one. It returns none if ctx ended.
+func (d *dispatch) next(ctx context.Context) []owned {
+	look := time.NewTimer(0)
+	defer look.Stop()
+	for {
+		_, moved := d.Work.Moved()
+		tasks, err := d.claim(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.Logger.Error("cannot claim files to import", "error", err)
+		}
+		if len(tasks) > 0 || ctx.Err() != nil {
+			return tasks
+		}
+		wait := lookEvery
+		if err == nil && d.waiting() {
+			wait = retryAfter
+		}
+		look.Reset(wait)
+		select {
+		case <-moved:
+		case <-look.C:
+			d.seeAll()
+		case <-d.freed:
+			d.gather(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// gather waits for more slots to be freed before the next poll.
+func (d *dispatch) gather(ctx context.Context) {
+	late := time.NewTimer(gatherPlaces)
+	defer late.Stop()
+	for {
+		d.mu.Lock()
+		enough := d.answered >= d.Workers/4
+		d.mu.Unlock()
+		if !enough {
+			select {
+			case <-d.freed:
+				continue
+			case <-late.C:
+			case <-ctx.Done():
+			}
+		}
+		d.seeAll()
+		return
+	}
+}
+
+// seeAll makes the next poll claim even for users with only a few free slots.
+func (d *dispatch) seeAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.answered = d.Workers
+}
+
+// waiting reports whether a claim will soon be dropped and its task retried.
+func (d *dispatch) waiting() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.taken {
+		if c.cancel == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// eachOwner lists the users that have work, by one index lookup each, starting after
+// $1.
+const eachOwner = `WITH RECURSIVE owners (owner) AS (
+		SELECT min(owner) FROM files WHERE owner > ''
+		UNION ALL SELECT (SELECT min(owner) FROM files f WHERE f.owner > owners.owner) FROM owners WHERE owners.owner IS NOT NULL)
+	SELECT owner FROM owners WHERE owner IS NOT NULL ORDER BY owner <= $1, owner`
+
+// claim claims the oldest free files of users with free slots. If there are more
+// files than slots in total, each user gets an equal share, and a user without any
+// gets one.
+func (d *dispatch) claim(ctx context.Context) (won []owned, err error) {
+	d.forget(ctx)
+	owners, err := projections.Column(ctx, d.Work.DB(), eachOwner, d.last)
+	if err != nil {
+		return nil, err
+	}
+	rooms, left := d.rooms(owners)
+	owners = slices.DeleteFunc(owners, func(owner string) bool { return rooms[owner] == 0 })
+	for i := 0; i < len(owners) && err == nil; i++ {
+		owner, some := owners[i], []Task(nil)
+		most := min(rooms[owner], max(1, share(left, len(owners)-i)))
+		if some, err = d.claimOf(ctx, owner, most); len(some) > 0 {
+			d.last = owner
+		}
+		left -= len(some)
+		for _, t := range some {
+			won = append(won, owned{t, owner})
+		}
+	}
+	return won, err
+}
+
+// rooms returns how many more files may be claimed of each user and in total.
+func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.answered >= d.Workers/4
+	d.answered = 0
+	rooms, left = make(map[string]int, len(owners)), max(0, manyUsers*d.Workers-d.total)
+	others := max(0, mostUsers*d.Workers-d.total) - left
+	for _, owner := range owners {
+		held := d.held[owner]
+		room := d.Workers - held
+		if held > 0 && room < d.Workers/4 && !all {
+			continue // until more slots are free
+		}
+		if left == 0 && (held > 0 || others <= 0) {
+			continue
+		} else if left == 0 {
+			room = 1
+			others--
+		}
+		if d.Room != nil {
+			room = min(room, d.Room(owner, held, d.Workers))
+		}
+		rooms[owner] = max(0, room)
+	}
+	return rooms, left
+}
+
+// share returns all divided by among, rounded up.
+func share(all, among int) int { return (all + among - 1) / among }
+
+// claimOf claims the oldest free files of a user.
+func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task, error) {
+	for limit := d.takenOf(owner) + 16; ; limit *= 2 {
+		// They include files that this node holds or that other processes hold.
+		found, err := d.oldest(ctx, owner, limit)
+		if err != nil {
+			return nil, err
+		}
+		last := len(found) < limit
+		if i := slices.IndexFunc(found, d.cameBack); i >= 0 {
+			found, last = found[:i], true // it has to come first
+		}
+		won, err := d.claimFirst(ctx, found, most)
+		if len(won) > 0 || err != nil || last {
+			return won, err
+		}
+	}
+}
+
+// takenOf returns an upper bound of the files of a user that are taken.
+func (d *dispatch) takenOf(owner string) (taken int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.taken {
+		if c.owner == owner || c.owner == "" {
+			taken++
+		}
+	}
+	return taken
+}
+
+// oldest returns the first files of a user whose import has not ended.
+func (d *dispatch) oldest(ctx context.Context, owner string, limit int) ([]Task, error) {
+	type row struct {
+		job  string
+		file int
+	}
+	rows, err := projections.List(ctx, d.Work.DB(), func(r *row) []any { return []any{&r.job, &r.file} },
+		`SELECT job, file FROM files WHERE owner = $1 ORDER BY accepted, job, file LIMIT CAST($2 AS INTEGER)`, owner, limit)
+	tasks := make([]Task, len(rows))
+	for i := 0; i < len(rows) && err == nil; i++ {
+		tasks[i].File = rows[i].file
+		tasks[i].Job, err = uuid.Parse(rows[i].job)
+	}
+	return tasks, err
+}
+
+// claimFirst claims the first free ones of the given files.
+func (d *dispatch) claimFirst(ctx context.Context, found []Task, most int) (won []Task, err error) {
+	free := slices.DeleteFunc(found, d.isTaken)
+	held, err := d.Control.Leased(ctx, leases(free)...)
+	if err != nil {
+		return nil, err
+	}
+	free = d.without(free, func(t Task) bool { return held[t.lease()] })
+	for len(won) == 0 && len(free) > 0 {
+		tried := free[:min(most, len(free))]
+		free = free[len(tried):]
+		got, err := d.Control.Claim(ctx, d.Holder, leaseTime, leases(tried)...)
+		if err != nil {
+			return nil, err
+		}
+		failpoint.Here(failpoint.FileClaimed)
+		won = d.without(tried, func(t Task) bool { return !got[t.lease()] })
+	}
+	return won, nil
+}
+
+func leases(tasks []Task) []string {
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = t.lease()
+	}
+	return names
+}
+
+// without returns the tasks that no other node holds. The others are retried later.
+func (d *dispatch) without(tasks []Task, held func(Task) bool) []Task {
+	return slices.DeleteFunc(tasks, func(t Task) bool {
+		if held(t) {
+			d.set(t, &claim{until: time.Now().Add(retryAfter)})
+			return true
+		}
+		return false
+	})
+}
+
+func (d *dispatch) isTaken(t Task) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.taken[t]
+	return ok
+}
+
+// cameBack reports whether a file was returned and will soon be retried.
+func (d *dispatch) cameBack(t Task) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.taken[t]
+	return c != nil && c.back
+}
+
+func (d *dispatch) set(t Task, c *claim) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken[t] = c
+}
+
+// forget drops claims that are no longer needed and, from time to time, leases that
+// expired long ago.
+func (d *dispatch) forget(ctx context.Context) {
+	d.settle(ctx)
+	now, position := time.Now(), d.Work.Position()
+	d.mu.Lock()
+	for t, c := range d.taken {
+		if c.cancel == nil && (now.After(c.until) || c.passed > 0 && position >= c.passed) {
+			delete(d.taken, t)
+		}
+	}
+	d.mu.Unlock()
+	if now.Sub(d.swept) < lookEvery {
+		return
+	}
+	d.swept = now
+	if err := d.Control.RemoveExpired(ctx, leaseTime); err != nil && ctx.Err() == nil {
+		d.Logger.Warn("cannot remove expired leases", "error", err)
+	}
+}
+
+// settle sets for finished tasks the position that the read model has to pass before
+// they are dropped.
+func (d *dispatch) settle(ctx context.Context) {
+	var done []*claim
+	d.mu.Lock()
+	for _, c := range d.taken {
+		if c.done && c.passed == 0 {
+			done = append(done, c)
+		}
+	}
+	d.mu.Unlock()
+	if len(done) == 0 {
+		return
+	}
+	head, err := d.Work.Head(ctx)
+	if err != nil {
+		return // the next poll tries again, unless their time is up
+	}
+	for _, c := range done {
+		c.passed = head
+	}
+}

@@ -1,0 +1,268 @@
+// Package importqueue hands out the files that wait to be imported, each to one node
+// at a time. It claims them by leases in the control store, in the order of the work
+// read model.
+//
+// It imports projections for the waiting files, and their control store.
+package importqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"annals/events"
+	"annals/events/failpoint"
+	"annals/projections"
+	"annals/projections/control"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+)
+
+// Queue hands out the files that wait to be imported, as messages whose payload is
+// the JSON of a Task. It is a message.Subscriber over the work read model. Users
+// take turns, the files of a user come in the order in which they were accepted, and
+// each file is leased to one node at a time.
+//
+// Ack ends a claim, Nack returns the file for another try. The context of a
+// message ends when its lease is lost.
+type Queue struct {
+	Work    *projections.Runner
+	Control *control.Store
+	Holder  string // names this process among others
+	Workers int    // maximum number of unacknowledged messages of one user
+	// Room, if set, returns how many more messages are useful now for a user who has
+	// held of at most most messages. It is called often.
+	Room   func(owner string, held, most int) int
+	Logger *slog.Logger
+
+	mu      sync.Mutex
+	cancels []context.CancelFunc // of the subscriptions
+	running sync.WaitGroup
+}
+
+// Task is one file of one job.
+type Task struct {
+	Job  uuid.UUID `json:"job"`
+	File int       `json:"file"`
+}
+
+func (t Task) lease() string { return fmt.Sprintf("import/%s/%d", t.Job, t.File) }
+
+// The files of a process that died are claimed by another within leaseTime and
+// lookEvery. With the polls for its files and the turns of users this takes at most
+// 30 s.
+const (
+	leaseTime  = 20 * time.Second
+	renewEvery = 5 * time.Second
+	// retryAfter is the pause before a file is retried that was returned or that
+	// another node holds.
+	retryAfter = time.Second
+	lookEvery  = 2500 * time.Millisecond // for leases of processes that died
+	// gatherPlaces is how long freed slots are gathered while others are taken,
+	// because a poll for each would cost four round trips per file.
+	gatherPlaces = 20 * time.Millisecond
+	// manyUsers is how many users may use all their slots. Others have one message
+	// each, up to mostUsers.
+	manyUsers = 8
+	mostUsers = 32
+)
+
+// Subscribe starts to hand out files. The topic is ignored. Once ctx has ended or
+// the Queue is closed, the channel is closed after every message has been
+// acknowledged.
+func (q *Queue) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	q.mu.Lock()
+	q.cancels = append(q.cancels, cancel)
+	q.mu.Unlock()
+	out := make(chan *message.Message)
+	q.running.Go(func() {
+		defer close(out)
+		newDispatch(q, out).run(ctx)
+	})
+	return out, nil
+}
+
+// Close stops handing out files and waits until every message has been acknowledged.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	for _, cancel := range q.cancels {
+		cancel()
+	}
+	q.mu.Unlock()
+	q.running.Wait()
+	return nil
+}
+
+// claim is a task that is handed out, done, or to be retried later.
+type claim struct {
+	cancel context.CancelFunc // of the message's context; nil once the message was acknowledged
+	owner  string
+	// back means that the message was returned. Later ones of its user wait for it,
+	// which keeps their order.
+	back bool
+	// An acknowledged claim is dropped at a time or, if the import is done, when the
+	// read model has passed the event of that. passed is a position of the log at or
+	// after that event, or 0 until it has been read.
+	until  time.Time
+	done   bool
+	passed events.Position
+}
+
+// dispatch is the state of one subscription.
+type dispatch struct {
+	*Queue
+	out   chan<- *message.Message
+	freed chan struct{} // receives when a message was acknowledged
+	last  string        // the user who had the last turn
+	swept time.Time     // when expired leases were last removed
+
+	mu       sync.Mutex
+	taken    map[Task]*claim
+	held     map[string]int // unacknowledged messages, by user
+	total    int            // of held
+	answered int            // messages acknowledged since the last poll for all slots
+	answers  sync.WaitGroup
+}
+
+func newDispatch(q *Queue, out chan<- *message.Message) *dispatch {
+	return &dispatch{Queue: q, out: out, freed: make(chan struct{}, 1), taken: make(map[Task]*claim), held: make(map[string]int)}
+}
+
+func (d *dispatch) run(ctx context.Context) {
+	renewal := time.NewTicker(renewEvery)
+	defer renewal.Stop()
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		for {
+			select {
+			case <-renewal.C:
+				d.renew(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for ctx.Err() == nil {
+		for _, o := range d.outgoing(ctx, d.next(ctx)) {
+			d.send(ctx, o)
+		}
+	}
+	<-renewed
+	d.answers.Wait()
+}
+
+// outgoing is a message that hands out a task.
+type outgoing struct {
+	*message.Message
+	owned
+	cancel context.CancelFunc // of the message's context
+}
+
+// owned is a task and the user it belongs to.
+type owned struct {
+	Task
+	owner string
+}
+
+// outgoing makes messages of claimed tasks, and renews their leases from then on.
+func (d *dispatch) outgoing(ctx context.Context, tasks []owned) []outgoing {
+	all := make([]outgoing, len(tasks))
+	for i, t := range tasks {
+		payload, err := json.Marshal(t.Task)
+		if err != nil {
+			panic("projections: a task cannot be encoded: " + err.Error())
+		}
+		// The import continues while the queue is being closed, until the worker
+		// stops it.
+		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		all[i] = outgoing{message.NewMessage(uuid.NewString(), payload), t, cancel}
+		all[i].SetContext(work)
+		d.set(t.Task, &claim{cancel: cancel, owner: t.owner})
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range tasks {
+		d.held[t.owner]++
+		d.total++
+	}
+	return all
+}
+
+// send hands out a message and waits in the background for its acknowledgement.
+func (d *dispatch) send(ctx context.Context, o outgoing) {
+	select {
+	case d.out <- o.Message:
+	case <-ctx.Done():
+		d.giveBack(ctx, o)
+		return
+	}
+	d.answers.Go(func() {
+		defer d.free(o.owner)
+		select {
+		case <-o.Acked():
+			// The read model removes its row once it has passed the event. Until
+			// then the claim, and for other processes the lease, keep it from being
+			// claimed again.
+			d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(leaseTime), done: true})
+			o.cancel()
+		case <-o.Nacked():
+			d.giveBack(ctx, o)
+		}
+	})
+}
+
+func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
+	o.cancel()
+	if err := d.Control.Release(context.WithoutCancel(ctx), o.lease(), d.Holder); err != nil {
+		d.Logger.Warn("cannot release a lease", "lease", o.lease(), "error", err) // it expires
+	}
+	failpoint.Here(failpoint.LeaseGivenBack)
+	d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(retryAfter), back: true})
+}
+
+// free frees the slot of an acknowledged message.
+func (d *dispatch) free(owner string) {
+	d.mu.Lock()
+	d.total--
+	d.answered++
+	if d.held[owner]--; d.held[owner] == 0 {
+		delete(d.held, owner)
+	}
+	d.mu.Unlock()
+	select {
+	case d.freed <- struct{}{}:
+	default: // already notified
+	}
+}
+
+// renew extends the leases of all unacknowledged messages, and cancels those whose
+// lease is lost.
+func (d *dispatch) renew(ctx context.Context) {
+	d.mu.Lock()
+	out := make(map[Task]context.CancelFunc, len(d.taken))
+	for t, c := range d.taken {
+		if c.cancel != nil {
+			out[t] = c.cancel
+		}
+	}
+	d.mu.Unlock()
+	held, err := d.Control.Renew(ctx, d.Holder, leaseTime, leases(slices.Collect(maps.Keys(out)))...)
+	failpoint.Here(failpoint.LeaseRenewed)
+	if err != nil {
+		d.Logger.Warn("cannot renew leases", "leases", len(out), "error", err)
+		return
+	}
+	for t, cancel := range out {
+		if !held[t.lease()] {
+			cancel()
+		}
+	}
+}

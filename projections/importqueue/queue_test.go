@@ -1,0 +1,309 @@
+package importqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/projections/control"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+)
+
+func newControl(t *testing.T) *control.Store {
+	t.Helper()
+	c, err := control.Open(t.Context(), filepath.Join(t.TempDir(), "control.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// request adds a job with a number of files.
+func request(t *testing.T, log *events.Log, user events.Principal, files int) (job uuid.UUID) {
+	t.Helper()
+	job = uuid.New()
+	for i := range files {
+		add(t, log, events.JobStream(job), events.FileAccepted{File: i, Name: "f.md", Folder: "F", SHA256: "aa", Size: 1})
+	}
+	add(t, log, events.JobStream(job), events.ImportRequested{Files: files, User: user})
+	return job
+}
+
+func subscribe(t *testing.T, q *Queue) <-chan *message.Message {
+	t.Helper()
+	q.Logger = quiet
+	out, err := q.Subscribe(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func receive(t *testing.T, out <-chan *message.Message) (*message.Message, Task) {
+	t.Helper()
+	msg, ok := <-out
+	if !ok {
+		t.Fatal("the queue has ended")
+	}
+	var task Task
+	if err := json.Unmarshal(msg.Payload, &task); err != nil {
+		t.Fatal(err)
+	}
+	return msg, task
+}
+
+func TestUsersTakeTurns(t *testing.T) {
+	log := newLog(t)
+	many := request(t, log, "user:alice", 50)
+	few := request(t, log, "user:bob", 2)
+	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 1}
+	out := subscribe(t, q)
+	var order []uuid.UUID
+	for range 5 {
+		msg, task := receive(t, out)
+		order = append(order, task.Job)
+		add(t, log, events.JobStream(task.Job), events.FileImported{File: task.File})
+		msg.Ack()
+	}
+	bobs := 0
+	for _, job := range order[:4] {
+		if job == few {
+			bobs++
+		}
+	}
+	if bobs != 2 {
+		t.Errorf("among the first four files %d are of the user with two (jobs %v, alice's is %v)", bobs, order, many)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// However many users have all that they may have in work, one more is given his
+// first file at once, and each has his oldest.
+func TestFreeUserIsServedAtOnce(t *testing.T) {
+	log := newLog(t)
+	const users = manyUsers + 3
+	jobs := map[uuid.UUID]int{}
+	for n := range users {
+		jobs[request(t, log, events.Principal(fmt.Sprint("user:", n)), 20)] = n
+	}
+	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 8}
+	wait(t, q.Work, head(t, log))
+	out := subscribe(t, q)
+	var messages []*message.Message
+	got := make(map[uuid.UUID][]int)
+	take := func(want int) {
+		t.Helper()
+		for len(messages) < want {
+			select {
+			case msg := <-out:
+				var task Task
+				if err := json.Unmarshal(msg.Payload, &task); err != nil {
+					t.Fatal(err)
+				}
+				messages = append(messages, msg)
+				got[task.Job] = append(got[task.Job], task.File)
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%d messages are out, want %d: %v", len(messages), want, got)
+			}
+		}
+	}
+	take(manyUsers * q.Workers)
+	late := request(t, log, "user:late", 3)
+	take(manyUsers*q.Workers + 1)
+	if !slices.Equal(got[late], []int{0}) || len(got) != users+1 {
+		t.Errorf("of the last user %v are out, want the first; of %d users there are some, want %d", got[late], len(got), users+1)
+	}
+	for job, files := range got {
+		if len(files) > q.Workers || files[0] != 0 || !slices.IsSorted(files) {
+			t.Errorf("of user %d there are files %v, want %d at most, the oldest", jobs[job], files, q.Workers)
+		}
+	}
+	for _, msg := range messages {
+		msg.Nack()
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that was given back is the next of its user.
+func TestAFileThatIsGivenBackKeepsItsPlace(t *testing.T) {
+	log := newLog(t)
+	request(t, log, "user:alice", 6)
+	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 2}
+	wait(t, q.Work, head(t, log))
+	out := subscribe(t, q)
+	first, _ := receive(t, out)
+	second, _ := receive(t, out)
+	first.Nack()
+	for want := range 2 {
+		msg, task := receive(t, out)
+		if task.File != want*2 {
+			t.Errorf("file %d came, want %d", task.File, want*2)
+		}
+		if want == 0 {
+			second.Ack()
+		}
+		msg.Ack()
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What has no room is not claimed, until there is.
+func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
+	log := newLog(t)
+	heavy, light := request(t, log, "user:alice", 20), request(t, log, "user:bob", 20)
+	var room atomic.Int64
+	q := &Queue{
+		Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 8,
+		Room: func(owner string, held, most int) int {
+			if owner == "user:alice" {
+				return int(room.Load())
+			}
+			return most - held
+		},
+	}
+	wait(t, q.Work, head(t, log))
+	out := subscribe(t, q)
+	var messages []*message.Message
+	for range 8 {
+		msg, task := receive(t, out)
+		if messages = append(messages, msg); task.Job != light {
+			t.Errorf("a file of a user came who has no room")
+		}
+	}
+	room.Store(1)
+	messages[0].Ack()
+	for {
+		msg, task := receive(t, out)
+		messages = append(messages, msg)
+		if task.Job == heavy {
+			break
+		}
+	}
+	for _, msg := range messages[1:] {
+		msg.Nack()
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFileClaimedOnce(t *testing.T) {
+	log := newLog(t)
+	job := request(t, log, "user:alice", 200)
+	work, control := started(t, log), newControl(t)
+	var mu sync.Mutex
+	times := make(map[int]int)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for _, holder := range []string{"one", "two", "three"} {
+		q := &Queue{Work: work, Control: control, Holder: holder, Workers: 4}
+		out := subscribe(t, q)
+		t.Cleanup(func() { q.Close() })
+		all.Go(func() {
+			for {
+				select {
+				case msg := <-out:
+					var task Task
+					if err := json.Unmarshal(msg.Payload, &task); err != nil {
+						t.Error(err)
+					}
+					add(t, log, events.JobStream(job), events.FileImported{File: task.File})
+					mu.Lock()
+					times[task.File]++
+					if len(times) == 200 {
+						close(done)
+					}
+					mu.Unlock()
+					msg.Ack()
+				case <-done:
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for file, n := range times {
+		if n != 1 {
+			t.Errorf("file %d was handed out %d times", file, n)
+		}
+	}
+}
+
+func TestNackReturnsFile(t *testing.T) {
+	log := newLog(t)
+	request(t, log, "user:alice", 1)
+	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 2}
+	out := subscribe(t, q)
+	msg, first := receive(t, out)
+	ctx := msg.Context()
+	msg.Nack()
+	<-ctx.Done() // a worker that still imports it is canceled
+	msg, second := receive(t, out)
+	if first != second {
+		t.Errorf("got %v, want %v again", second, first)
+	}
+	msg.Ack()
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLostLeaseCancelsWork(t *testing.T) {
+	log := newLog(t)
+	request(t, log, "user:alice", 1)
+	control := newControl(t)
+	q := &Queue{Work: started(t, log), Control: control, Holder: "here", Workers: 1, Logger: quiet}
+	d := newDispatch(q, nil)
+	wait(t, q.Work, head(t, log))
+	tasks := d.next(t.Context())
+	if len(tasks) != 1 {
+		t.Fatalf("claimed %v, want one file", tasks)
+	}
+	task := tasks[0].Task
+	ctx, cancel := context.WithCancel(t.Context())
+	d.set(task, &claim{cancel: cancel})
+	d.renew(t.Context())
+	if ctx.Err() != nil {
+		t.Fatal("the work was called off while its lease held")
+	}
+	if err := control.ReleaseAll(t.Context(), "here"); err != nil { // as if it had run out
+		t.Fatal(err)
+	}
+	won, err := control.Claim(t.Context(), "elsewhere", leaseTime, task.lease())
+	if err != nil || len(won) != 1 {
+		t.Fatalf("claim of a lease that ran out = %v, %v", won, err)
+	}
+	d.renew(t.Context())
+	if ctx.Err() == nil {
+		t.Error("the import continues although another process holds its lease")
+	}
+}
+
+func head(t *testing.T, log *events.Log) events.Position {
+	t.Helper()
+	p, err := log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

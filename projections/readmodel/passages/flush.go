@@ -1,0 +1,268 @@
+package passages
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"annals/events/failpoint"
+	"annals/events/sqldb"
+	"annals/projections/readmodel"
+	"annals/projections/searchindex"
+)
+
+// flush is one change of the index. Nothing else changes the tables while it runs.
+type flush struct {
+	*Projection
+	tables    readmodel.Tables
+	batch     searchindex.Batch
+	bytes     int
+	documents []indexedDocument   // documents that the batch completes
+	above     map[string][]string // a folder and all folders above it, by its id
+	replaces  bool                // passages of earlier versions have to be deleted afterwards
+	filled    *filled             // nil unless the engine is a searchindex.Filler
+	inPieces  bool                // the last document may be indexed in pieces
+	begins    *begunDocument      // that document
+}
+
+// NewFlush begins a batch of changes to the search index, from the position that the
+// tables have recorded for it.
+func (p *Projection) NewFlush(ctx context.Context, tables readmodel.Tables) (*flush, error) {
+	position, _, err := p.positions(ctx, tables)
+	f := &flush{Projection: p, tables: tables, batch: searchindex.Batch{Position: position}, above: make(map[string][]string)}
+	if engine, ok := p.Engine.(searchindex.Filler); ok {
+		f.filled = &filled{engine: engine}
+	}
+	return f, err
+}
+
+// Page adds some of the waiting work to the batch, and reports whether more may be
+// waiting.
+func (f *flush) Page(ctx context.Context) (more bool, err error) {
+	const page = 500 // documents
+	const forget = 2000
+	f.replaces = false
+	taken, passed := f.filled.taken()
+	gone, err := sqldb.Column[string](ctx, f.tables, `SELECT passage FROM forgotten WHERE passage > $2 ORDER BY passage LIMIT CAST($1 AS INTEGER)`, forget, passed)
+	if err != nil {
+		return false, err
+	}
+	f.batch.Delete = gone // applied together with a document that fills the batch
+	waiting, err := sqldb.List(ctx, f.tables, func(w *waitingDocument) []any { return []any{&w.row, &w.id} },
+		`SELECT id, document FROM unindexed WHERE id > $2 ORDER BY id LIMIT CAST($1 AS INTEGER)`, page, taken)
+	if err != nil {
+		return false, err
+	}
+	for _, w := range waiting {
+		if err := f.document(ctx, w.id); err != nil {
+			return false, err
+		}
+	}
+	f.filled.take(waiting, gone)
+	return len(waiting) == page || len(gone) == forget || f.replaces, nil
+}
+
+// waitingDocument is a row of unindexed.
+type waitingDocument struct {
+	row int64
+	id  string
+}
+
+// empty reports whether the batch changes nothing but the position.
+func (f *flush) empty() bool {
+	return len(f.batch.Put) == 0 && len(f.batch.Delete) == 0 && len(f.documents) == 0 && f.filled.empty()
+}
+
+// apply applies the batch to the engine and marks it as done.
+func (f *flush) apply(ctx context.Context) error {
+	if f.filled != nil {
+		return f.fill(ctx)
+	}
+	failpoint.Here(failpoint.IndexBehind)
+	if err := f.Engine.Apply(ctx, f.batch); err != nil {
+		return err
+	}
+	return f.done(ctx, f.batch.Delete, f.documents)
+}
+
+// finish applies the last batch.
+func (f *flush) finish(ctx context.Context) error {
+	if err := f.apply(ctx); err != nil || f.filled == nil {
+		return err
+	}
+	return f.settle(ctx)
+}
+
+// done records that the engine has deleted passages and indexed whole documents, at
+// the position of the batch. Then it begins the next batch.
+func (f *flush) done(ctx context.Context, forgotten []string, documents []indexedDocument) error {
+	failpoint.Here(failpoint.IndexAhead)
+	if len(forgotten) > 0 {
+		failpoint.Here(failpoint.IndexForgot)
+	}
+	err := f.tables.Transaction(ctx, func(tx readmodel.Tx) error {
+		for _, id := range forgotten {
+			if err := tx.Exec(ctx, `DELETE FROM forgotten WHERE passage = $1`, id); err != nil {
+				return err
+			}
+		}
+		for _, d := range documents {
+			if err := d.complete(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, f.batch.Position)
+	})
+	failpoint.Here(failpoint.IndexNoted)
+	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
+	return err
+}
+
+// indexedDocument is a document of which the index holds all passages of its
+// version.
+type indexedDocument struct {
+	id             string
+	version, shown int
+}
+
+// complete makes searches find the document by these passages instead of those of an
+// earlier version, in one step.
+func (d indexedDocument) complete(ctx context.Context, tx readmodel.Tx) error {
+	err := errors.Join(
+		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
+		tx.Exec(ctx, `DELETE FROM deferred WHERE document = $1`, d.id),
+	)
+	if err != nil || d.shown == d.version {
+		return err
+	}
+	return errors.Join(
+		tx.Exec(ctx, `INSERT INTO forgotten (passage) SELECT `+IDSQL+` FROM passages WHERE document = $1 AND version < $2 ON CONFLICT DO NOTHING`, d.id, d.version),
+		tx.Exec(ctx, `DELETE FROM passages WHERE document = $1 AND version < $2`, d.id, d.version),
+		tx.Exec(ctx, `UPDATE documents SET shown = $2 WHERE id = $1`, d.id, d.version),
+	)
+}
+
+// document adds the passages of one document to the batch, and applies it whenever it
+// is full.
+func (f *flush) document(ctx context.Context, id string) error {
+	var folder, title, tags string
+	d := indexedDocument{id: id}
+	err := f.tables.QueryRow(ctx, `SELECT folder, title, tags, version, shown FROM documents WHERE id = $1`, id).Scan(&folder, &title, &tags, &d.version, &d.shown)
+	if errors.Is(err, sql.ErrNoRows) {
+		f.documents = append(f.documents, d) // it was deleted meanwhile
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("document %s of the index: %w", id, err)
+	}
+	whole := searchindex.Passage{Document: id, Title: title}
+	if err := json.Unmarshal([]byte(tags), &whole.Tags); err != nil {
+		return fmt.Errorf("tags of document %s: %w", id, err)
+	}
+	if whole.Folders, err = f.folderAndAbove(ctx, folder); err != nil {
+		return err
+	}
+	after := passageRow{section: -1}
+	if b := f.begun; b != nil && f.inPieces && b.version == d.version && reflect.DeepEqual(b.whole, whole) {
+		after = b.through
+	} else if b != nil && b.whole.Document == id {
+		f.begun = nil // its labels have changed
+	}
+	through, err := f.passages(ctx, whole, d.version, after)
+	if err != nil {
+		return err
+	}
+	if through != nil {
+		f.begins = &begunDocument{whole, d.version, *through}
+		return nil
+	}
+	f.documents = append(f.documents, d)
+	f.replaces = f.replaces || d.shown != d.version && d.version > 1
+	return nil
+}
+
+// passages adds the passages of one version of a document that come after a row.
+// whole holds the values that they share. If pieces are allowed, it stops after one
+// piece and returns the last row of it.
+func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version int, after passageRow) (through *passageRow, err error) {
+	var part textPart
+	for {
+		const page = 1000
+		rows, err := sqldb.List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.part, &p.start, &p.length} },
+			`SELECT section, number, row, start, length FROM passages
+			 WHERE document = $1 AND version = $2 AND (section, number) > ($3, $4) ORDER BY section, number LIMIT CAST($5 AS INTEGER)`,
+			whole.Document, version, after.section, after.number, page)
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+		for _, row := range rows {
+			// Passages share parts, and SQLite would read all of a part for each.
+			if row.part != part.row {
+				if part, err = f.part(ctx, row.part); err != nil {
+					return nil, fmt.Errorf("section %d of document %s: %w", row.section, whole.Document, err)
+				}
+			}
+			whole.ID = ID(whole.Document, version, row.section, row.number)
+			whole.Section, whole.Text = part.path, string(part.text[row.start:row.start+row.length])
+			if err := f.add(ctx, whole); err != nil {
+				return nil, err
+			}
+			if f.inPieces && (len(f.batch.Put) >= DeferredPassages || f.bytes >= deferredBytes) {
+				return &row, nil
+			}
+		}
+		after = rows[len(rows)-1]
+	}
+}
+
+type passageRow struct {
+	section, number int
+	part            int64
+	start, length   int
+}
+
+// textPart is one row of sections.
+type textPart struct {
+	row  int64
+	path string
+	text []byte
+}
+
+func (f *flush) part(ctx context.Context, row int64) (textPart, error) {
+	p := textPart{row: row}
+	var titles string
+	if err := f.tables.QueryRow(ctx, `SELECT path, text FROM sections WHERE id = $1`, row).Scan(&titles, &p.text); err != nil {
+		return p, err
+	}
+	var path []string
+	err := json.Unmarshal([]byte(titles), &path)
+	p.path = strings.Join(path, " > ")
+	return p, err
+}
+
+func (f *flush) add(ctx context.Context, p searchindex.Passage) error {
+	f.batch.Put = append(f.batch.Put, p)
+	f.bytes += len(p.Text)
+	if len(f.batch.Put) < IndexPassages && f.bytes < indexBytes {
+		return nil
+	}
+	return f.apply(ctx)
+}
+
+// folderAndAbove returns the ids of a folder and of all folders above it.
+func (f *flush) folderAndAbove(ctx context.Context, folder string) (ids []string, err error) {
+	ids, known := f.above[folder]
+	if known {
+		return ids, nil
+	}
+	ids, err = sqldb.Column[string](ctx, f.tables,
+		`WITH RECURSIVE up (id) AS (SELECT coalesce(max(id), $1) FROM folders WHERE id = $1 UNION ALL SELECT folders.parent FROM folders JOIN up ON folders.id = up.id WHERE folders.parent <> '') SELECT id FROM up LIMIT 100`, folder)
+	if err == nil {
+		f.above[folder] = ids
+	}
+	return ids, err
+}

@@ -1,0 +1,216 @@
+package passages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"annals/events"
+	"annals/events/failpoint"
+	"annals/events/fault"
+	"annals/events/sqldb"
+	"annals/projections/readmodel"
+	"annals/projections/searchindex"
+)
+
+// Position returns the position up to which the search index holds everything. If
+// its server does not respond, this is the last known position, and a loss of the
+// index is noticed later.
+func (p *Projection) Position(ctx context.Context, tables readmodel.Tables) (events.Position, error) {
+	position, held, err := p.positions(ctx, tables)
+	if fault.Is(err, fault.Unavailable) {
+		return held, nil
+	}
+	return position, err
+}
+
+// positions returns the position of the search index and the one recorded in the
+// tables. The error is searchindex.ErrDamaged if the index is behind the tables'
+// record.
+func (p *Projection) positions(ctx context.Context, tables readmodel.Tables) (position, held events.Position, err error) {
+	if err := tables.QueryRow(ctx, `SELECT position FROM indexed`).Scan(&held); err != nil {
+		return 0, 0, err
+	}
+	if position, err = p.Engine.Position(ctx); err != nil {
+		return 0, held, err
+	}
+	if position < held {
+		return 0, held, fmt.Errorf("%w: the search index is at position %d, and was at %d", searchindex.ErrDamaged, position, held)
+	}
+	return position, held, nil
+}
+
+// Close closes the search engine.
+func (p *Projection) Close() error { return p.Engine.Close() }
+
+// ID returns the id of a passage: document, the version that made its
+// content, section, and number within the section.
+func ID(document string, version, section, number int) string {
+	return document + "/" + strconv.Itoa(version) + "/" + strconv.Itoa(section) + "/" + strconv.Itoa(number)
+}
+
+// IDSQL is the SQL expression for the ID of a row of passages.
+const IDSQL = `document || '/' || version || '/' || section || '/' || number`
+
+// ParseID is the inverse of ID; ok is false for other strings.
+func ParseID(id string) (document string, version, section, number int, ok bool) {
+	fields := strings.Split(id, "/")
+	if len(fields) != 4 {
+		return "", 0, 0, 0, false
+	}
+	var n [3]int
+	for i, f := range fields[1:] {
+		var err error
+		if n[i], err = strconv.Atoi(f); err != nil {
+			return "", 0, 0, 0, false
+		}
+	}
+	return fields[0], n[0], n[1], n[2], true
+}
+
+const (
+	IndexPassages = 2000    // bound of a batch, in passages
+	indexBytes    = 4 << 20 // bound of a batch, in bytes of text
+	// restartLag is how many positions the index may be behind the tables if those
+	// events did not change it. Reading them again after a restart saves a write at
+	// every step.
+	restartLag = 10_000
+	// DeferredPassages and deferredBytes bound one piece of Later's work, because
+	// new events wait for it. Documents with at least DeferredPassages passages are
+	// always left to Later.
+	DeferredPassages = 500
+	deferredBytes    = 1 << 20
+	// smallPassages is the size of documents that are never left to Later.
+	smallPassages = 20
+)
+
+// Flush brings the index up to date with the tables in bounded batches, and then
+// sets its position. It leaves out the work of Later.
+func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through events.Position) error {
+	f, err := p.NewFlush(ctx, tables)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := f.Page(ctx)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := f.apply(ctx); err != nil {
+			return err
+		}
+	}
+	if f.empty() && through-f.batch.Position < restartLag {
+		return nil
+	}
+	f.batch.Position = max(f.batch.Position, through)
+	return f.finish(ctx)
+}
+
+// Postpone leaves documents to Later that would delay others: large ones, and medium
+// ones beyond one batch, even if little of them is new. A document that is already
+// deferred moves to the end of the queue, so that one which changes often does not
+// delay others. Nothing is deferred for a searchindex.Filler.
+func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) error {
+	if p.Fills() {
+		return nil
+	}
+	type sized struct {
+		document string
+		passages int
+	}
+	waiting, err := sqldb.List(ctx, tables, func(s *sized) []any { return []any{&s.document, &s.passages} },
+		`SELECT d.id, (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) first) AS n
+		FROM unindexed u JOIN documents d ON d.id = u.document ORDER BY n, u.id`, DeferredPassages)
+	if err != nil {
+		return err
+	}
+	var list []string
+	sum := 0
+	for _, w := range waiting {
+		if sum += w.passages; w.passages == DeferredPassages || w.passages > smallPassages && sum > IndexPassages {
+			list = append(list, w.document)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	position, _, err := p.positions(ctx, tables)
+	if err != nil {
+		return err
+	}
+	return tables.Transaction(ctx, func(tx readmodel.Tx) error {
+		for _, id := range list {
+			since := int64(position) + 1 // or earlier, if the document was deferred before
+			err := tx.QueryRow(ctx, `SELECT min(position) FROM (SELECT position FROM deferred WHERE document = $1 UNION ALL SELECT CAST($2 AS BIGINT)) all_of_it`, id, since).Scan(&since)
+			if err == nil {
+				err = errors.Join(
+					tx.Exec(ctx, `DELETE FROM deferred WHERE document = $1`, id),
+					tx.Exec(ctx, `INSERT INTO deferred (document, position) VALUES ($1, $2)`, id, since),
+					tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, id),
+				)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Later indexes about one small batch of deferred documents.
+func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more bool, err error) {
+	waiting, err := sqldb.Column[string](ctx, tables, `SELECT document FROM deferred ORDER BY id LIMIT CAST($1 AS INTEGER)`, DeferredPassages)
+	if err != nil || len(waiting) == 0 {
+		return false, err
+	}
+	f, err := p.NewFlush(ctx, tables)
+	if err != nil {
+		return false, err
+	}
+	f.inPieces = !p.Fills()
+	for _, id := range waiting {
+		if err := f.document(ctx, id); err != nil {
+			return false, err
+		}
+		if len(f.batch.Put) >= DeferredPassages || f.bytes >= deferredBytes {
+			break
+		}
+	}
+	failpoint.Here(failpoint.LabelsBehind)
+	p.begun = nil // a failing engine may have indexed some of it
+	if err := f.finish(ctx); err != nil {
+		return false, err
+	}
+	p.begun = f.begins
+	failpoint.Here(failpoint.LabelsNoted)
+	if f.replaces {
+		err = p.Flush(ctx, tables, f.batch.Position) // deletes the passages of the earlier text
+	}
+	return true, err
+}
+
+// Comparisons leaves out row ids, which databases choose freely, the queues of the
+// index (passages of an earlier version remain until it has caught up), and texts
+// that no document names, which may be removed from the log.
+func (*Projection) Comparisons() []readmodel.Comparison {
+	return []readmodel.Comparison{
+		{Table: "folders", Query: `SELECT id, parent, deleted FROM folders ORDER BY id`, Keys: 1},
+		{Table: "documents", Query: `SELECT d.id, d.folder, d.title, d.media_type, d.version, d.tags, t.stream AS text,
+				CASE WHEN d.id IN (SELECT document FROM unindexed UNION ALL SELECT document FROM deferred) THEN d.version ELSE d.shown END AS shown
+			FROM documents d LEFT JOIN texts t ON t.id = d.text ORDER BY d.id`, Keys: 1},
+		{Table: "texts", Query: `SELECT stream, named FROM texts WHERE named = 1 ORDER BY stream`, Keys: 1},
+		{Table: "sections", Query: `SELECT t.stream, s.section, s.part, s.level, s.title, s.path, s.start_page, s.breaks, s.text
+			FROM texts t CROSS JOIN sections s WHERE s.text_id = t.id AND t.named = 1 ORDER BY t.stream, s.section, s.part`, Keys: 3},
+		{Table: "sections of no text", Query: `SELECT id FROM sections WHERE text_id NOT IN (SELECT id FROM texts) ORDER BY id`, Keys: 1},
+		{Table: "passages", Query: `SELECT p.document, p.version, p.section, p.number, p.start, p.length, p.start_page, p.end_page, t.stream, s.section AS of_section, s.part
+			FROM passages p LEFT JOIN documents d ON d.id = p.document LEFT JOIN sections s ON s.id = p.row LEFT JOIN texts t ON t.id = s.text_id
+			WHERE p.version IS NOT DISTINCT FROM d.version OR p.document NOT IN (SELECT document FROM unindexed UNION ALL SELECT document FROM deferred)
+			ORDER BY p.document, p.version, p.section, p.number`, Keys: 4},
+	}
+}

@@ -1,0 +1,114 @@
+// Package readmodel folds events into read models. Each has its file, which
+// registers it; package passages has the one for searched texts. Read models can be
+// deleted and rebuilt from the log.
+//
+// It imports events, events/sqldb and the port of the search index. Loops,
+// generations and replies get the properties of a read model from the registry.
+package readmodel
+
+import (
+	"context"
+
+	"annals/events"
+	"annals/events/sqldb"
+	"annals/projections/searchindex"
+)
+
+// Projection folds events into the tables of one read model.
+type Projection interface {
+	// Name is also the name of its SQL in schema and of its files.
+	Name() string
+	// Version has to be raised whenever the same events may give other tables. The
+	// read model is then rebuilt.
+	Version() int
+	// Oldest is the oldest version whose tables can still be read and written. They
+	// serve while the read model is rebuilt.
+	Oldest() int
+	// Types lists the event types that it reads. Every projection receives events of
+	// unknown types, which it cannot apply.
+	Types() []string
+	// Apply changes the tables. It must depend only on the tables and e, and be safe
+	// to repeat. An error means that the event cannot be applied.
+	Apply(ctx context.Context, tx Tx, e events.Event) error
+}
+
+// Tx is one transaction on a read model. Statements are prepared once and
+// kept; parameters are $1, $2, ….
+type Tx interface {
+	Exec(ctx context.Context, query string, args ...any) error
+	// Changed is like Exec, but also returns the number of changed rows.
+	Changed(ctx context.Context, query string, args ...any) (int64, error)
+	Queryer
+	QueryRow(ctx context.Context, query string, args ...any) Row
+	// Insert adds a row to a table whose rows are only inserted and deleted. If its
+	// key exists it does nothing.
+	Insert(ctx context.Context, table string, columns []string, values ...any) error
+}
+
+// Row is the row that a query found, or the error if it found none.
+type Row = sqldb.Row
+
+// Queryer reads rows. It is a Tx or the DB of a Runner.
+type Queryer = sqldb.Queryer
+
+// Follower is a Projection with an index in addition to its tables. The index is
+// brought to the position of the tables after each batch.
+type Follower interface {
+	Projection
+	// Position returns the position up to which the index holds everything, or an
+	// error if it lacks what the tables have recorded.
+	Position(ctx context.Context, tables Tables) (events.Position, error)
+	// Flush brings the index to through, the position of the tables. The remaining
+	// work is stored in the tables, so a crash loses nothing.
+	Flush(ctx context.Context, tables Tables, through events.Position) error
+	Close() error
+}
+
+// Deferrer is a Projection that leaves some work until there are no new events.
+type Deferrer interface {
+	Projection
+	// Later does a bounded piece of deferred work and reports whether there was any.
+	Later(ctx context.Context, tables Tables) (more bool, err error)
+}
+
+// Indexed is a Follower with a search index for each generation. The registered
+// projection has none.
+type Indexed interface {
+	Follower
+	Deferrer
+	// With returns the projection with the index of a generation.
+	With(index searchindex.Engine) Projection
+	// Index returns that index.
+	Index() searchindex.Engine
+	// Postpone defers work that would delay new documents.
+	Postpone(ctx context.Context, tables Tables) error
+	// Fills reports whether the index takes large changes faster than many small
+	// ones while it has no readers.
+	Fills() bool
+	// Reached returns a query of the tables for the position up to which the index
+	// holds everything, too, and for the number of parked events.
+	Reached() string
+}
+
+// Tables is the store of a read model outside of a batch.
+type Tables interface {
+	Tx // statements outside of any transaction
+	Transaction(ctx context.Context, fn func(Tx) error) error
+}
+
+// Comparison is a query for the content of a table, without values that differ
+// between equal tables, such as row ids. Its first columns are the key, by which it
+// is ordered.
+type Comparison struct {
+	Table string
+	Query string
+	Keys  int
+}
+
+// Compared is a projection that defines how verify compares its tables. Tables of
+// others are compared as a whole, by their primary keys.
+type Compared interface{ Comparisons() []Comparison }
+
+// Counted is a projection with rows that verify ignores. Counting returns for each
+// table which rows count, or "" to ignore the table.
+type Counted interface{ Counting() map[string]string }

@@ -1,0 +1,97 @@
+// Package bm25 computes the weight of a term of a query and its score in a passage.
+// All search engines share it, and count terms and passages in their own ways. It
+// imports no other package of this module.
+//
+// The formula is Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance
+// Framework: BM25 and Beyond, 2009), with the rareness that Lucene uses, which is
+// never negative.
+package bm25
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// k1 and b were chosen on collections of abstracts, articles, manual pages and
+// novels: passages are of even length, so b is below the usual 0.75.
+const (
+	k1 = 1.2
+	b  = 0.6
+)
+
+const (
+	// HeadingTimes is how often a word of a passage's heading counts. A heading
+	// describes the whole text.
+	HeadingTimes = 2
+	// RankedTerms bounds the terms of a query that are ranked by.
+	RankedTerms = 32
+	// AlikeShare is the share of its weight that a word has if it is found only in
+	// another spelling.
+	AlikeShare = 0.5
+	// MoreShare is the share of the total weight that further terms have together.
+	// They raise the score of passages, but do not find any.
+	MoreShare = 0.3
+	// perCandidate is how many passages each candidate represents if rareness is
+	// computed from candidates only: itself and three without a word of the query.
+	perCandidate = 4
+)
+
+// Rareness returns the weight of a term that is in found of all passages.
+func Rareness(found, passages float64) float64 {
+	passages = max(passages, found)
+	return math.Log(1 + (passages-found+0.5)/(found+0.5))
+}
+
+// RarenessAmong is like Rareness, but estimates the weight from candidates only.
+func RarenessAmong(found, candidates int) float64 {
+	return Rareness(float64(found), perCandidate*float64(candidates))
+}
+
+// Score returns the score of a term in a passage, by its weight and frequency there,
+// and by the passage's length and the average one, in terms.
+func Score(weight, frequency, length, average float64) float64 {
+	return weight * (k1 + 1) * frequency / (frequency + k1*(1-b+b*length/average))
+}
+
+// Term is a term of a query.
+type Term struct {
+	Text   string
+	Weight float64 // in the query, times its rareness
+}
+
+func (t *Term) term() *Term { return t }
+
+// embeds is a pointer to a T that embeds Term.
+type embeds[T any] interface {
+	*T
+	term() *Term
+}
+
+// Strongest returns the RankedTerms terms with the greatest weights, the greatest
+// first. If there are no more than that, it returns terms unchanged.
+func Strongest[T any, P embeds[T]](terms []T) []T {
+	if len(terms) <= RankedTerms {
+		return terms
+	}
+	slices.SortStableFunc(terms, func(a, b T) int {
+		return cmp.Compare(P(&b).term().Weight, P(&a).term().Weight)
+	})
+	return terms[:RankedTerms]
+}
+
+// Sum returns the sum of the terms' weights.
+func Sum[T any, P embeds[T]](terms []T) (weight float64) {
+	for i := range terms {
+		weight += P(&terms[i]).term().Weight
+	}
+	return weight
+}
+
+// Balance scales the weights of further terms to their MoreShare.
+func Balance[T any, P embeds[T]](terms, more []T) {
+	share := MoreShare / (1 - MoreShare) * Sum[T, P](terms) / Sum[T, P](more)
+	for i := range more {
+		P(&more[i]).term().Weight *= share
+	}
+}

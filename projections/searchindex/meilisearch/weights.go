@@ -1,0 +1,259 @@
+package meilisearch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"annals/projections/searchindex"
+	"annals/projections/searchindex/bm25"
+
+	"github.com/meilisearch/meilisearch-go"
+)
+
+// averageLength is the assumed average length of passages in terms. The server does
+// not report it, and all passages are cut to about this length.
+const averageLength = 180
+
+const (
+	// combined is how many words are dropped, one more in each part. A part takes
+	// the server a millisecond or more.
+	combined = 4
+	// filteredValues bounds the values in the filters of parts that are sent at
+	// once, because each takes the server up to 0.1 ms. allValues bounds those of
+	// one search. At least fewestParts are sent.
+	filteredValues = 2000
+	allValues      = 8000
+	fewestParts    = 3
+	// countedValues bounds the values in the filters with which words are counted.
+	// If there are more, words are counted among the candidates.
+	countedValues = 500
+	// leastShare is the least share of a part. It is above zero for words that
+	// nearly all passages hold.
+	leastShare = 1e-3
+	// moreTerms bounds the further terms that are looked up.
+	moreTerms = 48
+)
+
+// weightedQuery has terms with weights by how rare they are in what the caller may
+// read. Nothing else is counted, so a score reveals nothing about other passages.
+type weightedQuery struct {
+	terms []weightedTerm // the strongest first
+	more  []weightedTerm // they raise the score of passages, but do not find any
+	// Whether to count these among the candidates.
+	termsUncounted, moreUncounted bool
+}
+
+// weightedTerm is a term. Its weight is an estimate until it has been counted.
+type weightedTerm struct {
+	bm25.Term
+	given float64 // its weight in the query
+	alike int     // letters that may differ, because no passage holds the exact term
+}
+
+// weights counts the terms of a query in a scope, unless that is too expensive.
+func (x *Index) weights(ctx context.Context, terms, more []searchindex.Term, scope filter) (*weightedQuery, error) {
+	w := new(weightedQuery)
+	more = more[:min(len(more), moreTerms)]
+	w.termsUncounted = len(terms)*scope.values > countedValues
+	w.moreUncounted = w.termsUncounted || (len(terms)+len(more))*scope.values > countedValues
+	if w.moreUncounted {
+		w.more = estimate(more)
+		more = nil
+	}
+	if w.termsUncounted {
+		w.terms = strongest(estimate(terms))
+		return w, nil
+	}
+	all := slices.Concat(terms, more)
+	texts := make([]string, len(all))
+	for i, t := range all {
+		texts[i] = t.Text
+	}
+	counts, err := x.count(ctx, texts, true, scope)
+	if err != nil {
+		return nil, err
+	}
+	passages, err := x.countWithin(ctx, scope.text)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range all {
+		switch one := newWeightedTerm(t, 0, bm25.Rareness(counts[i], float64(passages))); {
+		case counts[i] == 0:
+		case i < len(terms):
+			w.terms = append(w.terms, one)
+		default:
+			w.more = append(w.more, one)
+		}
+	}
+	unknown, err := x.misspelt(ctx, terms, counts, scope)
+	for t, found := range unknown {
+		w.terms = append(w.terms, newWeightedTerm(t, searchindex.Typos(t.Text), bm25.Rareness(found, float64(passages))))
+	}
+	w.terms = strongest(w.terms)
+	return w, err
+}
+
+func newWeightedTerm(t searchindex.Term, alike int, rareness float64) weightedTerm {
+	w := weightedTerm{bm25.Term{Text: t.Text, Weight: t.Weight * rareness}, t.Weight, alike}
+	if alike > 0 {
+		w.Weight *= bm25.AlikeShare
+	}
+	return w
+}
+
+// estimate weights terms by their length: long words are rarer.
+func estimate(terms []searchindex.Term) []weightedTerm {
+	estimated := make([]weightedTerm, len(terms))
+	for i, t := range terms {
+		estimated[i] = newWeightedTerm(t, 0, float64(utf8.RuneCountInString(t.Text)))
+	}
+	return estimated
+}
+
+// strongest returns the terms with the greatest weights, the greatest first.
+func strongest(terms []weightedTerm) []weightedTerm {
+	slices.SortStableFunc(terms, func(a, b weightedTerm) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Text, b.Text))
+	})
+	return bm25.Strongest(terms)
+}
+
+// countAmong counts uncounted terms among the candidates, and gives further terms
+// their share of the total weight.
+func (w *weightedQuery) countAmong(found []candidate) {
+	if w.termsUncounted {
+		w.terms = strongest(reweighted(w.terms, found, true))
+	}
+	if w.moreUncounted {
+		w.more = reweighted(w.more, found, false)
+	}
+	w.more = strongest(w.more)
+	bm25.Balance(w.terms, w.more)
+}
+
+// reweighted returns the terms that some candidates hold, with their weights.
+// Misspelt terms may be in another spelling.
+func reweighted(terms []weightedTerm, found []candidate, misspelt bool) (held []weightedTerm) {
+	for _, t := range terms {
+		n := holding(found, t)
+		if n == 0 && misspelt {
+			if t.alike = searchindex.Typos(t.Text); t.alike > 0 {
+				n = holding(found, t)
+			}
+		}
+		if n > 0 {
+			held = append(held, newWeightedTerm(searchindex.Term{Text: t.Text, Weight: t.given}, t.alike, bm25.RarenessAmong(n, len(found))))
+		}
+	}
+	return held
+}
+
+// holding returns how many candidates hold a term.
+func holding(found []candidate, t weightedTerm) (n int) {
+	for _, c := range found {
+		if t.frequency(c.counts) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// part is one query to Meilisearch, and its share of the total weight.
+type part struct {
+	text  string
+	share float64
+}
+
+// parts returns the strongest words, then those without the first, without the
+// first two and so on, and each word alone, since Meilisearch itself drops words
+// from the end only. If weights are estimated, each word comes first in one part.
+func (w *weightedQuery) parts() []part {
+	asked := w.terms[:min(len(w.terms), wordLimit)]
+	whole := bm25.Sum(asked)
+	var parts []part
+	add := func(terms []weightedTerm) {
+		words := make([]string, len(terms))
+		for i, t := range terms {
+			words[i] = t.Text
+		}
+		parts = append(parts, part{strings.Join(words, " "), max(bm25.Sum(terms)/whole, leastShare)})
+	}
+	if w.termsUncounted {
+		for i := range asked {
+			add(asked[i:])
+		}
+		return parts
+	}
+	for i := range min(combined, len(asked)) {
+		add(asked[i:])
+	}
+	for i := range asked {
+		if i+1 < len(asked) || i >= combined { // else it is already one of the parts
+			add(asked[i : i+1])
+		}
+	}
+	return parts
+}
+
+// candidate is a passage that Meilisearch found, as counts of its terms.
+type candidate struct {
+	id     string
+	counts map[string]int
+	length int
+}
+
+func newCandidate(found meilisearch.Hit) (c candidate, err error) {
+	if c.id, err = hitID(found); err != nil {
+		return c, err
+	}
+	c.counts = make(map[string]int)
+	for _, attribute := range []string{"title", "section", "text"} {
+		text, err := textOf(found, attribute)
+		if err != nil {
+			return c, err
+		}
+		each := bm25.HeadingTimes
+		if attribute == "text" {
+			each = 1
+		}
+		for term := range strings.FieldsSeq(text) {
+			c.counts[term] += each
+			c.length += each
+		}
+	}
+	return c, nil
+}
+
+// score returns the BM25 score of a candidate.
+func (w *weightedQuery) score(c candidate) (score float64) {
+	for _, t := range w.terms {
+		score += t.score(t.frequency(c.counts), c.length)
+	}
+	if score > 0 {
+		for _, t := range w.more {
+			score += t.score(c.counts[t.Text], c.length)
+		}
+	}
+	return score
+}
+
+func (t weightedTerm) score(frequency, length int) float64 {
+	return bm25.Score(t.Weight, float64(frequency), float64(length), averageLength)
+}
+
+func (t weightedTerm) frequency(counts map[string]int) int {
+	if t.alike == 0 {
+		return counts[t.Text]
+	}
+	found := 0
+	for term, n := range counts {
+		if searchindex.Alike(t.Text, term) {
+			found += n
+		}
+	}
+	return found
+}

@@ -1,0 +1,249 @@
+// Package access decides what a user may read. Access is granted on folders and
+// applies to everything below them. All other query packages use it. It imports
+// projections, events and queries/freshness.
+package access
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
+	"annals/queries/freshness"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Rights reports what users may do in folders, and the paths of folders as shown to
+// them. Its methods are safe for concurrent use.
+type Rights struct{ Models *freshness.Models }
+
+// Viewer decides what one user may read within one request. It caches results, so it
+// must not outlive the request. It is not safe for concurrent use.
+type Viewer struct {
+	DB         *projections.DB // of the vault
+	User       events.User
+	Principals string // of the user and the groups, as a JSON array
+
+	known    map[string]folderAccess
+	paths    map[string]string // of folders that are readable
+	readable string            // the result of Readable
+	tops     map[string]top    // the result of hidden
+}
+
+// folderAccess is what the user may do in a folder.
+type folderAccess struct {
+	level events.Access
+	path  string
+}
+
+// New returns a Viewer for a user. The error is of kind fault.Unavailable if the
+// vault cannot be trusted at the moment.
+func New(ctx context.Context, models *freshness.Models, user events.User) (*Viewer, error) {
+	if err := models.Trusted(ctx); err != nil {
+		return nil, err
+	}
+	principals, err := json.Marshal(user.Principals())
+	if err != nil {
+		return nil, err
+	}
+	return &Viewer{
+		DB: models.Vault.DB(), User: user, Principals: string(principals),
+		known: make(map[string]folderAccess), paths: make(map[string]string),
+	}, nil
+}
+
+// NotFound returns an error of kind fault.NotFound. Use it both for things that do not
+// exist and for those that the user may not read, so that it reveals nothing.
+func NotFound(what string, id any) error {
+	return fault.Errorf(fault.NotFound, "no %s %v", what, id)
+}
+
+// OrNotFound returns err, or NotFound if there is none.
+func OrNotFound(err error, what string, id any) error {
+	if err != nil {
+		return freshness.Wrap(err, what)
+	}
+	return NotFound(what, id)
+}
+
+// step is a folder on the path from the top level to another.
+type step struct {
+	parent, name string
+	deleted      bool
+	granted      events.Access
+}
+
+func (s *step) fields() []any { return []any{&s.parent, &s.name, &s.deleted, &s.granted} }
+
+// folder returns what the user may do in a folder, and its path from the top level.
+// Grants accumulate on the way down. Nobody sees anything below a deleted folder.
+func (v *Viewer) folder(ctx context.Context, id string) (folderAccess, error) {
+	if a, ok := v.known[id]; ok {
+		return a, nil
+	}
+	const up = `WITH RECURSIVE up (id, parent, name, deleted, depth) AS (
+			SELECT id, parent, name, deleted, 0 FROM folders WHERE id = $1
+			UNION ALL SELECT f.id, f.parent, f.name, f.deleted, up.depth + 1 FROM folders f JOIN up ON f.id = up.parent WHERE up.depth < 100)
+		SELECT up.parent, up.name, up.deleted, coalesce((SELECT max(access) FROM permissions p WHERE p.folder = up.id AND p.principal IN (SELECT value FROM json_each($2))), 0)
+		FROM up ORDER BY depth DESC`
+	way, err := projections.List(ctx, v.DB, (*step).fields, up, id, v.Principals)
+	if err != nil {
+		return folderAccess{}, err
+	}
+	var a folderAccess
+	var names []string
+	whole, access := true, events.NoAccess
+	for _, s := range way {
+		whole = whole && !s.deleted && (len(names) > 0 || s.parent == "")
+		names = append(names, s.name)
+		access = max(access, s.granted)
+	}
+	if v.User.Admin {
+		access = events.Own
+	}
+	if whole && len(names) > 0 {
+		a.level = access
+	}
+	a.path = strings.Join(names, "/")
+	v.known[id] = a
+	return a, nil
+}
+
+// Path returns a folder's path from the top level, and whether the user may
+// read the folder and what is in it.
+func (v *Viewer) Path(ctx context.Context, folder string) (path string, readable bool, err error) {
+	if path, ok := v.paths[folder]; ok {
+		return path, true, nil
+	}
+	a, err := v.folder(ctx, folder)
+	return a.path, a.level >= events.Read, err
+}
+
+// MayRead reports whether the user may read a folder and what is in it.
+func (v *Viewer) MayRead(ctx context.Context, folder string) (bool, error) {
+	_, readable, err := v.Path(ctx, folder)
+	return readable, err
+}
+
+// Granted returns the folders that were granted to the user directly, without
+// those below them. Callers ignore the result for administrators.
+func (v *Viewer) Granted(ctx context.Context) ([]string, error) {
+	return projections.Column(ctx, v.DB, `SELECT DISTINCT p.folder FROM permissions p JOIN folders f ON f.id = p.folder
+		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.Principals)
+}
+
+// Queries for root folders, and for all folders below them. A grant only counts if no
+// folder above it is deleted.
+const (
+	topFolders     = `SELECT id, name FROM folders WHERE parent = '' AND deleted = 0`
+	grantedFolders = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
+)
+
+// waysUp follows granted folders up to the top level.
+const waysUp = `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
+			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
+			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, f.deleted | up.deleted, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100)`
+
+func foldersBelow(roots string) string {
+	return waysUp + `,
+		down (id, path) AS (` + roots + `
+			UNION SELECT f.id, down.path || '/' || f.name FROM down CROSS JOIN folders f WHERE f.parent = down.id AND f.deleted = 0)
+		SELECT id, path FROM down`
+}
+
+// ReadableWithin is like Readable, but leaves out folders outside of a path; "" means
+// all.
+func (v *Viewer) ReadableWithin(ctx context.Context, scope string) (string, error) {
+	all, err := v.Readable(ctx)
+	scope = CleanPath(scope)
+	if scope == "" || err != nil {
+		return all, err
+	}
+	ids := []string{}
+	if err := json.Unmarshal([]byte(all), &ids); err != nil {
+		return "", err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(v.paths[id]+"/", scope+"/") })
+	text, err := json.Marshal(ids)
+	return string(text), err
+}
+
+// Readable returns the ids of all folders that the user may read, as a JSON array. It
+// is computed once for each request.
+func (v *Viewer) Readable(ctx context.Context) (string, error) {
+	if v.readable != "" {
+		return v.readable, nil
+	}
+	roots := grantedFolders
+	if v.User.Admin {
+		roots = topFolders
+	}
+	type found struct{ id, path string }
+	all, err := projections.List(ctx, v.DB, func(f *found) []any { return []any{&f.id, &f.path} }, foldersBelow(roots), v.Principals)
+	if err != nil {
+		return "", err
+	}
+	ids := []string{}
+	for _, f := range all {
+		ids = append(ids, f.id)
+		v.paths[f.id] = f.path
+	}
+	text, err := json.Marshal(ids)
+	v.readable = string(text)
+	return v.readable, err
+}
+
+// CleanPath returns a path in the form used in the log: without empty names and
+// without slashes around it, which commands refuse.
+func CleanPath(path string) string {
+	var names []string
+	for name := range strings.SplitSeq(norm.NFC.String(path), "/") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "/")
+}
+
+// Resolve returns the id of the folder at a path, "" if it does not exist or the user
+// may not read it.
+func (v *Viewer) Resolve(ctx context.Context, path string) (id string, err error) {
+	id, rest, err := v.nearest(ctx, path)
+	if rest != "" {
+		return "", err
+	}
+	return id, err
+}
+
+// nearest returns the deepest folder on a path that the user may read, "" for the
+// top level, and the rest of the path below it.
+func (v *Viewer) nearest(ctx context.Context, path string) (id, rest string, err error) {
+	path = CleanPath(path)
+	for rest = path; rest != ""; {
+		name, below, _ := strings.Cut(rest, "/")
+		var next string
+		err := v.DB.QueryRowContext(ctx, `SELECT id FROM folders WHERE parent = $1 AND name = $2 AND deleted = 0`, id, name).Scan(&next)
+		if errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+		if err != nil {
+			return "", path, err
+		}
+		id, rest = next, below
+	}
+	if id == "" {
+		return "", path, nil
+	}
+	// Rights hold for all below a folder: if the deepest is hidden, so are those
+	// above it.
+	if ok, err := v.MayRead(ctx, id); !ok || err != nil {
+		return "", path, err
+	}
+	return id, rest, nil
+}

@@ -1,0 +1,46 @@
+package access
+
+import (
+	"testing"
+
+	"annals/events"
+	"annals/projections/projectionstest"
+	"annals/queries/queriestest"
+
+	"github.com/google/uuid"
+)
+
+func TestAccessAfterListingFolders(t *testing.T) {
+	w := queriestest.Open(t)
+	top := w.Folder(uuid.Nil, "Top", "user:alice")
+	w.Share(top, "user:bob", "write")
+	sub := w.Folder(top, "Sub", "")
+	w.Settle()
+	admin, alice, bob := events.User{Principal: "user:root", Admin: true}, events.User{Principal: "user:alice"}, events.User{Principal: "user:bob"}
+	for _, c := range []struct {
+		user events.User
+		want folderAccess
+	}{{admin, folderAccess{events.Own, "Top/Sub"}}, {alice, folderAccess{events.Own, "Top/Sub"}}, {bob, folderAccess{events.Write, "Top/Sub"}}} {
+		v, err := New(t.Context(), w.Models, c.user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Readable(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := v.folder(t.Context(), sub.String()); err != nil || got != c.want {
+			t.Errorf("%s has in the folder %+v (%v), want %+v", c.user.Principal, got, err, c.want)
+		}
+		if path, readable, err := v.Path(t.Context(), sub.String()); err != nil || !readable || path != "Top/Sub" {
+			t.Errorf("%s reads it: %v, at %q (%v)", c.user.Principal, readable, path, err)
+		}
+	}
+}
+
+func TestQueriesUseIndexes(t *testing.T) {
+	projectionstest.OfFiles(t)
+	queriestest.NoScans(t, map[string]queriestest.Statement{
+		"granted": {SQL: foldersBelow(grantedFolders), Args: 1},
+		"top":     {SQL: foldersBelow(topFolders), Args: 1},
+	})
+}

@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"cmp"
+	"strconv"
+)
+
+// words describes the event in a sentence whose subject is the actor.
+func (r *row) words() string {
+	name := strconv.Quote(r.name)
+	switch r.kind {
+	case "FolderCreated":
+		return "made folder " + name + around(" in folder ", r.parentName)
+	case "FolderRenamed":
+		return "renamed folder " + strconv.Quote(r.oldName) + " to " + name
+	case "FolderMoved":
+		return "moved folder " + name + r.way()
+	case "FolderShared":
+		return "shared folder " + name + " with " + cmp.Or(r.detail, "nobody else")
+	case "FolderInvitationAccepted":
+		return "accepted the invitation to folder " + name + " " + r.detail
+	case "FolderInvitationDeclined":
+		return "declined the invitation to folder " + name + " by " + r.detail
+	case "FolderLeft":
+		return "left folder " + name
+	case "InviterUnblocked":
+		return "unblocked invitations by " + r.detail
+	case "FolderDeleted":
+		return "deleted folder " + name + " and all that was in it"
+	case "DocumentImported":
+		return "imported document " + name + around(" into folder ", r.parentName) + tagged(r.detail)
+	case "DocumentRenamed":
+		return "renamed document " + strconv.Quote(r.oldName) + " to " + name
+	case "DocumentMoved":
+		return "moved document " + name + r.way()
+	case "DocumentTagged":
+		if r.detail == "" {
+			return "removed all tags of document " + name
+		}
+		return "set the tags of document " + name + " to " + r.detail
+	case "DocumentRevised":
+		return "gave document " + name + " new content"
+	case "DocumentReread":
+		return "had document " + name + " read again"
+	case "DocumentDeleted":
+		return "deleted document " + name
+	}
+	return r.jobWords(name)
+}
+
+func (r *row) jobWords(name string) string {
+	if r.name == "" {
+		name = "a file"
+	}
+	switch r.kind {
+	case "FileAccepted":
+		return "uploaded " + name + ", which was refused: " + r.detail
+	case "ImportRequested":
+		if r.detail == "1" {
+			return "uploaded 1 file"
+		}
+		return "uploaded " + r.detail + " files"
+	case "FileFailed":
+		return "uploaded " + name + ", which could not be imported: " + r.detail
+	case "JobFinished":
+		return "had an upload worked off: " + r.detail
+	}
+	return r.kind
+}
+
+// way describes from where to where a thing was moved, as far as the user may see it.
+func (r *row) way() string {
+	way := around(" from folder ", r.oldParentName) + around(" to folder ", r.parentName)
+	if r.top {
+		way += " to the top level"
+	}
+	return way
+}
+
+// around names a folder, unless the user may not see its name.
+func around(how, folder string) string {
+	if folder == "" {
+		return ""
+	}
+	return how + strconv.Quote(folder)
+}
+
+func tagged(tags string) string {
+	if tags == "" {
+		return ""
+	}
+	return ", tagged " + tags
+}

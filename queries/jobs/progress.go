@@ -1,0 +1,143 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"annals/events"
+	"annals/projections"
+	"annals/queries/freshness"
+
+	"github.com/google/uuid"
+)
+
+// Update is one step of a job's progress: a step of one file, or the end of the job if
+// Job is set.
+type Update struct {
+	File      string
+	Step      string // reading, splitting, summarising, filing, indexing; "" for a file that ended
+	Message   string
+	Document  uuid.UUID
+	Duplicate bool
+	Outcome   string // of a file that was imported
+	Failed    string // why the file failed
+	Job       *Job   // the finished job
+}
+
+// FollowJob calls each with every step of a job as it happens, from its beginning, and
+// returns nil after the update with the finished job.
+func (q *Jobs) FollowJob(ctx context.Context, user events.User, id string, each func(Update) error) error {
+	// The job may have been accepted just now.
+	head, err := freshness.AskLog(ctx, q.Models.Jobs.Head)
+	if err == nil {
+		err = freshness.UntilPassed(ctx, q.Models.Jobs, head)
+	}
+	if err != nil {
+		return err
+	}
+	var seen events.Position
+	for {
+		_, moved := q.Models.Jobs.Moved()
+		row, err := q.job(ctx, user, id)
+		if err != nil {
+			return err
+		}
+		files, err := q.changed(ctx, user, row.id, seen)
+		if err != nil {
+			return freshness.Wrap(err, "files of job "+row.id)
+		}
+		for _, f := range files {
+			seen = f.changed
+			if u, ok := f.update(); ok {
+				if err := each(u); err != nil {
+					return err
+				}
+			}
+		}
+		if row.finished > 0 {
+			return q.finish(ctx, user, row, each)
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// changed returns the files of a job that changed after a position, in order.
+func (q *Jobs) changed(ctx context.Context, user events.User, job string, after events.Position) ([]fileRow, error) {
+	files, err := projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 AND changed > $2 ORDER BY changed, file`, job, after)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.filedBefore() { // its document may not be in the vault yet
+			if err := freshness.UntilPassed(ctx, q.Models.Vault, f.changed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, q.lookUp(ctx, user, files)
+}
+
+// update returns a file's state as an Update; ok is false for waiting files.
+func (f *fileRow) update() (u Update, ok bool) {
+	u = Update{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate, Outcome: f.outcome}
+	switch f.state {
+	case "working":
+		if u.Message == "" {
+			u.Message = f.step + " " + f.name
+		}
+	case "imported":
+		u.Document, _ = uuid.Parse(f.document) // written by the projection, or removed by lookUp
+		switch {
+		case f.outcome == events.OutcomeUpdated:
+			u.Message = "updated " + f.name
+		case f.duplicate && f.outcome != events.OutcomeCreated: // a new document may have the bytes of another one
+			u.Message = f.name + " was imported before"
+		case f.outcome == events.OutcomeUnchanged: // the document already has newer content
+			u.Message = f.name + " is unchanged"
+		default:
+			u.Message = "imported " + f.name
+		}
+	case "failed":
+		u.Failed, u.Message = f.err, f.name+": "+f.err
+	default:
+		return u, false
+	}
+	return u, true
+}
+
+// finish waits until the job's documents can be read, and reports the end of the job.
+func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each func(Update) error) error {
+	if err := each(Update{Step: "indexing", Message: "bringing the search index up to date"}); err != nil {
+		return err
+	}
+	for _, m := range q.readers() {
+		if err := freshness.UntilPassed(ctx, m, row.finished); err != nil {
+			return err
+		}
+	}
+	// The other read models may lag for long: the job is done without them.
+	bounded, cancel := context.WithTimeout(ctx, q.Models.Lag())
+	defer cancel()
+	_ = q.Models.AwaitWrite(bounded, row.finished)
+	const look = 200 * time.Millisecond // another node may index, and does not announce every piece
+	for {
+		_, moved := q.Models.Passages.Moved()
+		j, err := q.Job(ctx, user, row.id)
+		if err != nil {
+			return err
+		}
+		if j.Done {
+			return each(Update{Job: &j})
+		}
+		select {
+		case <-moved:
+		case <-time.After(look):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

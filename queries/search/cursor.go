@@ -1,0 +1,65 @@
+package search
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"annals/events"
+	"annals/events/fault"
+)
+
+// ErrCursor is wrapped by the error, of kind fault.Invalid, of a search whose cursor
+// belongs to another search.
+var ErrCursor = errors.New("the cursor belongs to another search: send it with the same query, filters and user, or leave it out to start over")
+
+// place is the start of a page of a search.
+type place struct {
+	first int // number of passages on the first page, which determines the order
+	shown int // number of passages on earlier pages
+}
+
+const cursorSum = 16 // bytes of a checksum
+
+// cursor returns the cursor of the page that begins at a place. It includes a checksum
+// of the search, so other searches reject it.
+func (s Query) cursor(user events.Principal, at place) string {
+	b := binary.BigEndian.AppendUint16(nil, uint16(at.first))
+	b = binary.BigEndian.AppendUint16(b, uint16(at.shown))
+	return base64.RawURLEncoding.EncodeToString(append(b, s.checksum(user, b)...))
+}
+
+// place decodes the cursor of s; without a cursor it returns the first page.
+func (s Query) place(user events.Principal) (place, error) {
+	if s.Cursor == "" {
+		return place{first: s.Limit}, nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s.Cursor[:min(len(s.Cursor), 64)])
+	if err != nil || len(b) != 4+cursorSum || subtle.ConstantTimeCompare(b[4:], s.checksum(user, b[:4])) != 1 {
+		return place{}, fault.Errorf(fault.Invalid, "%w", ErrCursor)
+	}
+	at := place{int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:]))}
+	if at.first < 1 || at.first > MaxDepth || at.shown < 1 || at.shown >= MaxDepth {
+		return place{}, fault.Errorf(fault.Invalid, "%w", ErrCursor)
+	}
+	return at, nil
+}
+
+// checksum covers everything that determines the results of a search and the start of
+// a page.
+func (s Query) checksum(user events.Principal, at []byte) []byte {
+	s.Cursor, s.Limit = "", 0
+	b, err := json.Marshal(struct {
+		User   events.Principal
+		At     []byte
+		Search Query
+	}{user, at, s})
+	if err != nil {
+		panic(err) // a plain struct always can be encoded
+	}
+	sum := sha256.Sum256(b)
+	return sum[:cursorSum]
+}

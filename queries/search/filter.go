@@ -1,0 +1,105 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"annals/events"
+	"annals/projections"
+	"annals/projections/searchindex"
+	"annals/queries/access"
+	"annals/queries/freshness"
+
+	"github.com/google/uuid"
+)
+
+// engineQuery returns the engine's query for a search, restricted to what the user may
+// read; ok is false if that is nothing. It replaces a folder's shown path in s by its
+// whole path.
+func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) (query searchindex.Query, ok bool, err error) {
+	query = searchindex.Query{Text: s.Query, All: v.User.Admin, Tags: s.Tags, AnyTag: s.AnyTag}
+	if strings.TrimSpace(s.Query) == "" {
+		return query, false, nil
+	}
+	if s.Document != uuid.Nil {
+		query.Document = s.Document.String()
+	}
+	labelled, err := q.labelled(ctx)
+	if err != nil {
+		return query, false, err
+	}
+	if strings.Trim(s.Folder, "/ ") != "" {
+		whole, scope, rest, err := v.Whole(ctx, s.Folder)
+		s.Folder = whole
+		if err != nil || scope == "" || rest != "" {
+			return query, false, err
+		}
+		// The user may read everything below the folder, so other grants do not
+		// matter for the results. They only affect which texts scores are based on.
+		query.Inside = true
+		if query.Folders, err = withMoved(ctx, v, []string{scope}, labelled); err != nil {
+			return query, false, err
+		}
+	}
+	if query.All {
+		return query, true, nil
+	}
+	if query.Granted, err = v.Granted(ctx); err != nil || len(query.Granted) == 0 {
+		return query, false, err
+	}
+	query.Granted, err = withMoved(ctx, v, query.Granted, labelled)
+	return query, err == nil, err
+}
+
+// labelWait bounds how long a search waits until the index has applied earlier moves
+// and changes of tags.
+const labelWait = time.Second
+
+// awaitLabels waits until the index, which filters by folder and tag, has the vault's
+// folders and tags of documents. It gives up after labelWait: hits are checked in any
+// case.
+func (q *Searcher) awaitLabels(ctx context.Context) error {
+	var at events.Position
+	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM labels`).Scan(&at); err != nil {
+		return freshness.Wrap(err, "what was moved and tagged")
+	}
+	if at <= q.Models.Passages.Position() {
+		return nil
+	}
+	soon, cancel := context.WithTimeout(ctx, labelWait)
+	defer cancel()
+	_ = q.Models.Passages.Wait(soon, at)
+	return ctx.Err()
+}
+
+// labelled returns the position up to which the index has applied moves of passages'
+// folders.
+func (q *Searcher) labelled(ctx context.Context) (events.Position, error) {
+	// The runner has the index's position; the tables list the documents up to there
+	// that the index still lacks.
+	indexed := q.Models.Passages.Position()
+	var p events.Position
+	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM deferred), position) FROM checkpoint`).Scan(&p)
+	return min(p, indexed), freshness.Wrap(err, "moved folders")
+}
+
+// movedBelow finds the folders that were moved after a position ($1) and are now in or
+// below one of the given folders ($2, JSON).
+const movedBelow = `WITH RECURSIVE up (moved, id, depth) AS (
+		SELECT folder, folder, 0 FROM moved WHERE position > $1
+		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.id AND up.depth < 100)
+	SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`
+
+// withMoved adds the folders that were moved below the given ones after a position.
+// The index may still have the previous ancestors of their passages, but it always has
+// the passages' own folder.
+func withMoved(ctx context.Context, v *access.Viewer, folders []string, after events.Position) ([]string, error) {
+	b, err := json.Marshal(folders)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := projections.Column(ctx, v.DB, movedBelow, after, string(b))
+	return append(folders, moved...), err
+}

@@ -1,0 +1,172 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"annals/events"
+	"annals/projections"
+	"annals/projections/readmodel"
+	"annals/projections/readmodel/passages"
+	"annals/projections/searchindex"
+	"annals/queries/access"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// namedTerms is the maximum number of terms of a query that is matched with names.
+	namedTerms = 6
+	// namedDocuments is the maximum number of documents with a matching name that are
+	// ranked; those with the shortest names are chosen.
+	namedDocuments = 50
+	// namedShown is how many of them, the best matches, are raised in the results.
+	namedShown = 5
+	// namedWeight is the bonus of a document whose whole name is in the query, as a
+	// share of the best passage's score.
+	namedWeight = 1.5
+	// shortestPrefix is the minimum length of a prefix of a word that matches.
+	shortestPrefix = 3
+	// prefixShare is the weight of a prefix relative to a whole word.
+	prefixShare = 0.5
+)
+
+// named is a document whose name holds all words of a query.
+type named struct {
+	Source         // its first passage
+	share  float64 // of its name that the query contains, from 0 to 1
+}
+
+// nameAsked returns the terms that a name must contain to match a query: all except
+// stop words and a file extension. The last term may be the prefix of a word.
+func nameAsked(query string) (terms []string) {
+	all := searchindex.QueryTerms(query)
+	if last := len(all) - 1; last > 0 && slices.Contains([]string{"pdf", "docx", "md", "markdown", "txt", "text"}, all[last].Text) {
+		all = all[:last]
+	}
+	for _, t := range all {
+		if t.Weight == 1 {
+			terms = append(terms, t.Text)
+		}
+	}
+	if len(terms) > namedTerms {
+		return nil
+	}
+	return terms
+}
+
+// documentsNamed finds the documents in folders ($1, JSON) whose names contain a term
+// in a range ($2 to $3), and all of the other terms ($4, JSON).
+const documentsNamed = `SELECT d.id, d.name FROM (
+		SELECT DISTINCT w.document FROM json_each($1) k CROSS JOIN name_terms w
+		WHERE w.folder = k.value AND w.term >= $2 AND w.term < $3 AND NOT EXISTS (SELECT 1 FROM json_each($4) t
+			WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.folder = w.folder AND o.term = t.value AND o.document = w.document))
+		LIMIT 5000) found CROSS JOIN documents d WHERE d.id = found.document ORDER BY length(d.name), d.id LIMIT CAST($5 AS INTEGER)`
+
+// firstPassages finds the first passage of the current content of documents ($1, JSON).
+const firstPassages = `SELECT p.document, p.version, p.section, p.number FROM json_each($1) k CROSS JOIN documents d CROSS JOIN passages p
+	WHERE d.id = k.value AND p.document = d.id AND p.version = d.shown AND (p.section, p.number) =
+		(SELECT q.section, q.number FROM passages q WHERE q.document = d.id AND q.version = d.shown ORDER BY q.section, q.number LIMIT 1)`
+
+// named returns the documents that the user may read and whose names match the query.
+// It searches only folders that the user may read, so other users' document names
+// affect neither its result nor its running time.
+func (q *Searcher) named(ctx context.Context, v *access.Viewer, user events.User, s Query) ([]named, error) {
+	terms := nameAsked(s.Query)
+	if len(terms) == 0 || s.Document != uuid.Nil {
+		return nil, nil
+	}
+	folders, err := v.ReadableWithin(ctx, s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	last := terms[len(terms)-1]
+	end := last + "\x01" // no term contains this character
+	if utf8.RuneCountInString(last) >= shortestPrefix {
+		end = last + string(utf8.MaxRune)
+	}
+	others, err := json.Marshal(terms[:len(terms)-1])
+	if err != nil {
+		return nil, err
+	}
+	type row struct{ id, name string }
+	rows, err := projections.List(ctx, v.DB, func(r *row) []any { return []any{&r.id, &r.name} }, documentsNamed, folders, last, end, string(others), namedDocuments)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	shares := make(map[uuid.UUID]float64, len(rows))
+	ids := make([]string, 0, len(rows))
+	for _, r := range rows {
+		id, err := uuid.Parse(r.id)
+		if err != nil {
+			return nil, err
+		}
+		shares[id] = nameShare(terms, r.name)
+		ids = append(ids, r.id)
+	}
+	found, err := q.firstOf(ctx, user, s, ids)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]named, len(found))
+	for i, f := range found {
+		all[i] = named{f, shares[f.Document]}
+	}
+	slices.SortFunc(all, func(a, b named) int { return cmp.Or(cmp.Compare(b.share, a.share), strings.Compare(a.id, b.id)) })
+	return all[:min(len(all), namedShown)], nil
+}
+
+// nameShare rates how well the terms match a name that contains them all: by the share
+// of the name's words that they cover, reduced if the last term is only a prefix of a
+// word.
+func nameShare(terms []string, name string) float64 {
+	asked, words, whole := 0.0, 0.0, false
+	last := terms[len(terms)-1]
+	for _, w := range readmodel.NameTerms(name) {
+		words++
+		switch {
+		case slices.Contains(terms, w):
+			asked++
+			whole = whole || w == last
+		case strings.HasPrefix(w, last):
+			asked += prefixShare
+		}
+	}
+	share := 1 - (1-asked/max(words, 1))/float64(len(terms)+1)
+	if !whole {
+		share *= prefixShare
+	}
+	return share
+}
+
+// firstOf returns the first passages of the documents that the user may read and that
+// pass the query's filters.
+func (q *Searcher) firstOf(ctx context.Context, user events.User, s Query, ids []string) ([]Source, error) {
+	b, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	type place struct {
+		document                 string
+		version, section, number int
+	}
+	places, err := projections.List(ctx, q.Models.Passages.DB(), func(p *place) []any { return []any{&p.document, &p.version, &p.section, &p.number} }, firstPassages, string(b))
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]searchindex.Hit, len(places))
+	for i, p := range places {
+		hits[i].ID = passages.ID(p.document, p.version, p.section, p.number)
+	}
+	c := check{Searcher: q, user: user, search: s, versions: make(map[string]int)}
+	found, err := c.winners(ctx, hits)
+	if errors.Is(err, errOvertaken) { // a retry finds them by name
+		return nil, nil
+	}
+	return found, err
+}

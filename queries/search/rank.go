@@ -1,0 +1,71 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"annals/projections/searchindex"
+)
+
+func candidates(found []Source) []searchindex.Candidate {
+	all := make([]searchindex.Candidate, len(found))
+	for i, f := range found {
+		all[i] = searchindex.Candidate{
+			Hit:   searchindex.Hit{ID: f.id, Score: f.Score},
+			Title: f.Title, Section: strings.Join(f.Path, " > "), Text: f.body,
+		}
+	}
+	return all
+}
+
+// rank puts hits, and documents whose names match the query, in their final order. It
+// uses texts and titles, which the engine does not have. The order of the best first
+// passages, which make up a page, is determined separately from that of the others.
+func rank(query string, first int, found []Source, named []named) []Source {
+	byID := make(map[string]Source, len(found))
+	for _, f := range found {
+		byID[f.id] = f
+	}
+	hits := raise(searchindex.Rerank(query, candidates(found)), byID, named)
+	documents := make(map[string]string, len(byID))
+	for id, f := range byID {
+		documents[id] = f.Document.String()
+	}
+	sources := make([]Source, 0, len(hits))
+	add := func(h searchindex.Hit) {
+		if f, waits := byID[h.ID]; waits {
+			f.Score = h.Score
+			sources = append(sources, f)
+			delete(byID, h.ID)
+		}
+	}
+	for _, h := range searchindex.Spread(hits, first, func(h searchindex.Hit) string { return documents[h.ID] }) {
+		add(h)
+	}
+	for _, h := range hits {
+		add(h)
+	}
+	return sources
+}
+
+// raise adds the bonus for a document's name to the document's best hit, or to its
+// first passage if it has no hit.
+func raise(hits []searchindex.Hit, byID map[string]Source, all []named) []searchindex.Hit {
+	top := 1.0
+	if len(hits) > 0 {
+		top = hits[0].Score
+	}
+	for _, n := range all {
+		at := slices.IndexFunc(hits, func(h searchindex.Hit) bool { return byID[h.ID].Document == n.Document })
+		if at < 0 {
+			at, hits = len(hits), append(hits, searchindex.Hit{ID: n.id})
+			byID[n.id] = n.Source
+		}
+		hits[at].Score += top * namedWeight * n.share
+	}
+	slices.SortStableFunc(hits, func(a, b searchindex.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.ID, b.ID))
+	})
+	return hits
+}

@@ -1,0 +1,225 @@
+// Package search finds the passages that match a query best, among those that the
+// caller may read, and answers questions from them. It imports projections,
+// projections/searchindex, events, queries/access, queries/answer, queries/freshness
+// and queries/vault.
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections/searchindex"
+	"annals/queries/access"
+	"annals/queries/freshness"
+
+	"github.com/google/uuid"
+)
+
+// Searcher searches. Its methods are safe for concurrent use.
+type Searcher struct {
+	Models *freshness.Models
+	Limit  int // default number of passages in a result; 0 means 10
+}
+
+// Query is a search query and its filters.
+type Query struct {
+	Query    string
+	Folder   string    // path, from the top level or as shown to the user; "" means everywhere
+	Document uuid.UUID // uuid.Nil means all
+	Tags     []string
+	AnyTag   bool   // one of Tags is enough
+	Limit    int    // 0 means the configured limit; at most MaxLimit
+	Cursor   string // cursor returned with the previous page; "" for the first page
+}
+
+// MaxLimit is the maximum number of passages on a page.
+const MaxLimit = 100
+
+// MaxDepth is the maximum number of passages on all pages of a search.
+const MaxDepth = searchindex.MaxLimit
+
+// Source is a passage found by a search.
+type Source struct {
+	id, body  string // of the passage; its text without the heading
+	folder    string // id
+	Document  uuid.UUID
+	Title     string // of the document
+	Folder    string // path of the document's folder
+	Owner     string // owners of that folder, or of its nearest ancestor that has owners; "" if none
+	LeafTitle string // of the section
+	Path      []string
+	StartPage int // 0 if there are no pages
+	EndPage   int
+	Text      string // Markdown; a section's first passage begins with its heading
+	Score     float64
+	DeepLink  string // /documents/<id>.<ext>#page=<n>
+}
+
+const (
+	defaultSearchLimit = 10
+	// searchRestarts bounds how often the engine's search is repeated because documents
+	// changed in the meantime.
+	searchRestarts = 20
+)
+
+// Search returns a page of the best passages that the user may read, best first: the
+// first page, or the one that s.Cursor names. The result is empty if the folder does not
+// exist or may not be read. The error is fault.Unavailable while the search engine is
+// down.
+func (q *Searcher) Search(ctx context.Context, user events.User, s Query) ([]Source, error) {
+	sources, _, err := q.SearchPage(ctx, user, s)
+	return sources, err
+}
+
+// SearchPage is like Search, but also returns the cursor of the next page, "" at the end
+// or at MaxDepth. As long as nothing changes, the pages of a search neither repeat nor
+// skip a passage. The error wraps ErrCursor if the cursor belongs to another search or
+// user.
+func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (sources []Source, next string, err error) {
+	if s.Limit <= 0 {
+		s.Limit = q.Limit
+	}
+	if s.Limit <= 0 {
+		s.Limit = defaultSearchLimit
+	}
+	at, err := s.place(user.Principal)
+	if err != nil {
+		return nil, "", err
+	}
+	v, err := access.New(ctx, q.Models, user)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := q.Models.Search.Unreachable(); err != nil {
+		return nil, "", err
+	}
+	if err := q.awaitLabels(ctx); err != nil {
+		return nil, "", err
+	}
+	asked := s
+	query, ok, err := q.engineQuery(ctx, v, &s)
+	if !ok || err != nil {
+		return []Source{}, "", freshness.Wrap(err, "folders")
+	}
+	// Results would be incomplete if the index had not caught up since the start.
+	if err := q.Models.Await(ctx, q.Models.Passages, q.Models.Start); err != nil {
+		return nil, "", cmp.Or(q.Models.Passages.Unreachable(), err)
+	}
+	all, err := q.best(ctx, v, user, s, at.first, &query)
+	if err != nil {
+		return nil, "", err
+	}
+	end := min(at.shown+s.Limit, MaxDepth)
+	if at.shown > 0 && end >= len(all) {
+		if all, err = q.deeper(ctx, user, s, end+1, query, all); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(all) > end && end < MaxDepth {
+		next = asked.cursor(user.Principal, place{at.first, end})
+	}
+	sources = all[min(at.shown, len(all)):min(end, len(all))]
+	return sources, next, addOwners(ctx, v, sources)
+}
+
+// best returns the engine's best passages in their final order: first those of a page of
+// first passages, then the others, if there are more. It adds the terms of the second
+// search to the query.
+func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User, s Query, first int, query *searchindex.Query) ([]Source, error) {
+	s.Limit = first + 1
+	query.Limit = max(s.Limit, searchindex.Candidates)
+	found, err := q.fetch(ctx, user, s, *query)
+	if err != nil {
+		return nil, err
+	}
+	if query.More = searchindex.Expand(s.Query, candidates(found)); len(query.More) > 0 {
+		if found, err = q.fetch(ctx, user, s, *query); err != nil {
+			return nil, err
+		}
+	}
+	named, err := q.named(ctx, v, user, s)
+	return rank(s.Query, first, found, named), freshness.Wrap(err, "names of documents")
+}
+
+// deeper returns the best passages, followed by more in the engine's order, up to most
+// in all. It always requests the same number from the engine, because the engine's
+// order may depend on it.
+func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, most int, query searchindex.Query, best []Source) ([]Source, error) {
+	s.Limit, query.Limit = most, MaxDepth
+	found, err := q.fetch(ctx, user, s, query)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool, len(best))
+	for _, b := range best {
+		seen[b.id] = true
+	}
+	return append(best, slices.DeleteFunc(found, func(f Source) bool { return seen[f.id] })...), nil
+}
+
+// addOwners names the owners of the sources' folders.
+func addOwners(ctx context.Context, v *access.Viewer, sources []Source) error {
+	folders := make([]string, len(sources))
+	for i, s := range sources {
+		folders[i] = s.folder
+	}
+	owners, err := v.Owners(ctx, folders)
+	for i, s := range sources {
+		sources[i].Owner = strings.Join(owners[s.folder], ", ")
+	}
+	return err
+}
+
+// fetch returns at least s.Limit of the engine's best passages that the user may read,
+// or all if there are fewer. It requests more from the engine if hits turn out to be no
+// longer readable. The error is fault.Unavailable if documents change faster than they
+// can be checked.
+func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query searchindex.Query) ([]Source, error) {
+	var found []Source
+	page := query
+	c := check{Searcher: q, user: user, search: s, versions: make(map[string]int)}
+	for restarts := 0; page.Offset <= searchindex.MaxOffset; {
+		generation := q.Models.Passages.Generation()
+		hits, err := q.Models.Search.Search(ctx, page)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		some, err := c.winners(ctx, hits)
+		if err == nil && q.Models.Passages.Generation() != generation {
+			err = errOvertaken // the hits may refer to outdated parts of texts
+		}
+		if errors.Is(err, errOvertaken) {
+			if restarts++; restarts > searchRestarts {
+				return nil, fault.Errorf(fault.Unavailable, "search: the documents are changing too fast: try again later")
+			}
+			found, page = nil, query
+			continue
+		}
+		if err != nil {
+			return nil, freshness.Wrap(err, "passages")
+		}
+		for _, one := range some { // if the index changed, this batch may repeat earlier hits
+			if !slices.ContainsFunc(found, func(f Source) bool { return f.id == one.id }) {
+				found = append(found, one)
+			}
+		}
+		page.Offset += len(hits)
+		if len(found) >= s.Limit || len(hits) < page.Limit {
+			break
+		}
+		page.Limit = min(2*page.Limit, searchindex.MaxLimit)
+	}
+	return found, nil
+}
+
+func unavailable(err error) error {
+	if k := fault.KindOf(err); k != fault.Internal {
+		return err
+	}
+	return fault.Hide(fault.Unavailable, "the search engine does not answer at the moment", err)
+}

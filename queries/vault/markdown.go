@@ -1,0 +1,213 @@
+package vault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/projections"
+	"annals/queries/freshness"
+	"annals/queries/pagemark"
+
+	"github.com/google/uuid"
+)
+
+// Limits of the text that one response holds in memory. Longer text is cut, with a note.
+// Method Markdown has no limit.
+const (
+	maxContent      = 8 << 20
+	maxBatchContent = 32 << 20
+)
+
+// isText reports whether a document's text is shown as its content.
+func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
+
+// addContent sets the Content of a text document, up to limit bytes. If it is cut, a
+// note says how to read all of it.
+func (q *Vault) addContent(ctx context.Context, d *Document, limit int, whole string) error {
+	var b strings.Builder
+	err := q.writeMarkdown(ctx, *d, &capped{w: &b, left: limit})
+	if errors.Is(err, errCapped) {
+		fmt.Fprintf(&b, "\n\n[The text is cut here. All of it: GET %s]\n", whole)
+		err = nil
+	}
+	content := b.String()
+	d.Content = &content
+	return freshness.Wrap(err, "text of document "+d.ID.String())
+}
+
+// markdownPath is the path of a document's whole text.
+func (d *Document) markdownPath() string { return "/documents/" + d.ID.String() + "/markdown" }
+
+// lacksContent reports whether a text document's Content was not read yet.
+func (d *Document) lacksContent() bool { return isText(d.MediaType) && d.Content == nil }
+
+// hasText reports whether a document's text can be read. It cannot while passages are
+// behind the vault, or have already applied the document's deletion.
+func (q *Vault) hasText(ctx context.Context, d Document) (ok bool, err error) {
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM texts WHERE stream = $1 AND named = 1)
+		AND EXISTS (SELECT 1 FROM documents WHERE id = $2)`, d.textStream, d.ID.String()).Scan(&ok)
+	return ok, freshness.Wrap(err, "text of document "+d.ID.String())
+}
+
+// awaitTexts waits until the read model of texts has passed the vault's current
+// position. The error is of kind fault.Unavailable if that takes too long.
+func (q *Vault) awaitTexts(ctx context.Context) error {
+	at, err := freshness.Passed(ctx, q.Models.Vault)
+	if err != nil {
+		return err
+	}
+	return q.Models.AwaitTables(ctx, q.Models.Passages, at)
+}
+
+// awaitText waits until a document's text can be read. The error is fault.Unavailable if
+// that takes too long.
+func (q *Vault) awaitText(ctx context.Context, d Document) error {
+	if ok, err := q.hasText(ctx, d); ok || err != nil {
+		return err
+	}
+	if err := q.awaitTexts(ctx); err != nil {
+		return err
+	}
+	if ok, err := q.hasText(ctx, d); ok || err != nil {
+		return err
+	}
+	return fault.Errorf(fault.Unavailable, "the text of document %s cannot be read at the moment", d.ID)
+}
+
+var errCapped = errors.New("the text exceeds the limit of the response")
+
+// capped writes up to left bytes and then fails.
+type capped struct {
+	w    io.Writer
+	left int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if len(p) > c.left {
+		keep := p[:c.left]
+		for len(keep) > 0 && keep[len(keep)-1]&0xC0 == 0x80 {
+			keep = keep[:len(keep)-1] // do not cut a character
+		}
+		if len(keep) > 0 && keep[len(keep)-1]&0xC0 == 0xC0 {
+			keep = keep[:len(keep)-1]
+		}
+		n, err := c.w.Write(keep)
+		c.left = 0
+		return n, errors.Join(err, errCapped)
+	}
+	c.left -= len(p)
+	return c.w.Write(p)
+}
+
+// Markdown returns a writer of the extracted Markdown of a document that the user may
+// read, of any type and length, with a front matter that names its type and title.
+func (q *Vault) Markdown(ctx context.Context, user events.User, id uuid.UUID) (write func(io.Writer) error, err error) {
+	d, err := q.Describe(ctx, user, id)
+	if err != nil {
+		return nil, err
+	}
+	return q.markdownOf(ctx, d)
+}
+
+// markdownOf is like Markdown, but for a document that was already looked up. If the
+// document gets new text in the meantime, nothing of that is written.
+func (q *Vault) markdownOf(ctx context.Context, d Document) (write func(io.Writer) error, err error) {
+	if d.Content != nil {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, *d.Content)
+			return err
+		}, nil
+	}
+	if err := q.awaitText(ctx, d); err != nil {
+		return nil, err
+	}
+	return func(w io.Writer) error {
+		return freshness.Wrap(q.writeMarkdown(ctx, d, w), "text of document "+d.ID.String())
+	}, nil
+}
+
+func frontMatter(kind, title string) string {
+	return "---\ntype: " + kind + "\ntitle: " + strconv.Quote(title) + "\n---\n\n"
+}
+
+type sectionRow struct {
+	section, part, level, page int
+	title, breaks              string
+	text                       []byte
+}
+
+// turned is implemented by writers that need to know the page of the text.
+type turned interface{ turned(page int) }
+
+// writeMarkdown writes a document's text with page marks. Every statement identifies
+// the text by its stream, because row numbers differ between generations.
+func (q *Vault) writeMarkdown(ctx context.Context, d Document, to io.Writer) error {
+	w := &pagemark.Writer{W: to}
+	if t, ok := to.(turned); ok {
+		w.Turned = t.turned
+	}
+	if err := w.Text([]byte(frontMatter("document", d.Title))); err != nil {
+		return err
+	}
+	at := sectionRow{section: -1, part: -1}
+	for {
+		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any {
+			return []any{&s.section, &s.part, &s.level, &s.title, &s.page, &s.breaks, &s.text}
+		},
+			`SELECT section, part, level, title, start_page, breaks, text FROM sections
+			 WHERE text_id = (SELECT id FROM texts WHERE stream = $1 AND named = 1) AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, d.textStream, at.section, at.part)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return w.Close()
+		}
+		for _, s := range rows {
+			if err := s.write(w, at.section >= 0); err != nil {
+				return err
+			}
+			at = s
+		}
+	}
+}
+
+// Heading returns a section's title as a line of Markdown.
+func Heading(level int, title string) string {
+	return strings.Repeat("#", min(max(level, 1), 6)) + " " + title
+}
+
+// write writes a part of a section as Markdown: the heading, if it is the first part,
+// and the text, separated from earlier text.
+func (s sectionRow) write(w *pagemark.Writer, more bool) error {
+	var breaks []int
+	if err := json.Unmarshal([]byte(s.breaks), &breaks); err != nil {
+		return fmt.Errorf("the page breaks of section %d: %w", s.section, err)
+	}
+	if s.part == 0 {
+		if more {
+			if err := w.Text([]byte("\n\n")); err != nil {
+				return err
+			}
+		}
+		if s.title != "" {
+			if err := w.Page(s.page); err != nil {
+				return err
+			}
+			title := Heading(s.level, s.title)
+			if len(s.text) > 0 {
+				title += "\n\n"
+			}
+			if err := w.Text([]byte(title)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Part(s.text, s.page, breaks)
+}

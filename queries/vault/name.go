@@ -1,0 +1,104 @@
+package vault
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"annals/events"
+	"annals/events/lookalike"
+	"annals/projections"
+	"annals/queries/freshness"
+
+	"github.com/google/uuid"
+)
+
+// spaced is lookalike.Spaced in SQL, for ASCII names. Names have no control characters,
+// so it can use them as markers.
+const spaced = "replace(replace(replace(d.name, ' ', '\x01\x02'), '\x02\x01', ''), '\x01\x02', ' ')"
+
+// alikeNames finds, for each entry of $1 (JSON), the name of a document with a similar
+// name, empty if there is none; the document $2 is ignored. An entry is an array of the
+// folder, the key of similar names, the name itself, its index, and the name with
+// single blanks, empty if that does not matter.
+const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents d
+		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2
+			AND (k.value ->> 4 = '' OR k.value ->> 4 = ` + spaced + `) AND d.id <> $2 LIMIT 1), '')
+	FROM json_each($1) k`
+
+// AlikeDocuments returns, for each new name of a document in a folder, the name of
+// another document there that looks the same, "" if there is none. The document
+// except is ignored.
+func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error) {
+	var asked [][]any
+	for i, name := range names {
+		for _, rival := range lookalike.Rivals(name) {
+			asked = append(asked, []any{folders[i].String(), rival.Key, name, i, rival.Spaced})
+		}
+	}
+	b, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		index int
+		name  string
+	}
+	rows, err := projections.List(ctx, q.Models.Vault.DB(), func(r *row) []any { return []any{&r.index, &r.name} }, alikeNames, string(b), except.String())
+	if err != nil {
+		return nil, freshness.Wrap(err, "names of documents")
+	}
+	similar := make([]string, len(names))
+	for _, r := range rows {
+		if r.name != "" {
+			similar[r.index] = r.name
+		}
+	}
+	return similar, nil
+}
+
+// DocumentsNamed returns the documents with a name in a folder, the newest first, as of
+// the position after or later.
+func (q *Vault) DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error) {
+	if err := q.Models.Await(ctx, q.Models.Vault, after); err != nil {
+		return nil, err
+	}
+	ids, err := projections.Column(ctx, q.Models.Vault.DB(), `SELECT id FROM documents WHERE folder = $1 AND sort_name = $2 AND name = $3 ORDER BY created_at DESC, id`,
+		folder.String(), strings.ToLower(name), name)
+	if err != nil {
+		return nil, freshness.Wrap(err, "documents of a name")
+	}
+	documents := make([]uuid.UUID, len(ids))
+	for i, id := range ids {
+		if documents[i], err = uuid.Parse(id); err != nil {
+			return nil, freshness.Wrap(err, "documents of a name")
+		}
+	}
+	return documents, nil
+}
+
+// namesTaken finds the entries of $1 (JSON) for which a document exists. An entry is an
+// array of the folder, the name in lower case, the name and its index.
+const namesTaken = `SELECT k.value ->> 3 FROM json_each($1) k WHERE EXISTS (SELECT 1 FROM documents d
+	WHERE d.folder = k.value ->> 0 AND d.sort_name = k.value ->> 1 AND d.name = k.value ->> 2)`
+
+// NamesTaken reports for each name whether a document in the folder has it.
+func (q *Vault) NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error) {
+	asked := make([][]any, len(names))
+	for i, name := range names {
+		asked[i] = []any{folders[i].String(), strings.ToLower(name), name, i}
+	}
+	b, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	found, err := projections.List(ctx, q.Models.Vault.DB(), func(i *int) []any { return []any{i} }, namesTaken, string(b))
+	if err != nil {
+		return nil, freshness.Wrap(err, "names of documents")
+	}
+	taken := make([]bool, len(names))
+	for _, i := range found {
+		taken[i] = true
+	}
+	return taken, nil
+}

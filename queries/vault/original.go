@@ -1,0 +1,35 @@
+package vault
+
+import (
+	"context"
+
+	"annals/events"
+	"annals/queries/freshness"
+)
+
+// isThere is true if a document's folder was not deleted. A document's row may outlive
+// the folder for a while.
+const isThere = `NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f.deleted = 1)`
+
+// Refers reports whether an original with this SHA-256 is still in use: by a job that
+// has not ended, or by the current or an earlier version of a document. While events
+// are parked it returns true, because they may refer to any original.
+func (q *Vault) Refers(ctx context.Context, sha256 string) (bool, error) {
+	var working, known bool
+	var at events.Position
+	err := q.Models.Jobs.DB().QueryRowContext(ctx, `SELECT position, EXISTS (SELECT 1 FROM parked) OR
+		EXISTS (SELECT 1 FROM files f JOIN jobs j ON j.id = f.job WHERE f.sha256 = $1 AND j.finished = 0) FROM checkpoint`, sha256).
+		Scan(&at, &working)
+	if err != nil || working {
+		return working, freshness.Wrap(err, "files of jobs")
+	}
+	// In the log, the documents of a job precede its end.
+	if err := q.Models.Await(ctx, q.Models.Vault, at); err != nil {
+		return false, err
+	}
+	err = q.Models.Vault.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM parked) OR
+		EXISTS (SELECT 1 FROM documents d WHERE d.sha256 = $1 AND `+isThere+`) OR
+		EXISTS (SELECT 1 FROM versions v JOIN documents d ON d.id = v.document WHERE v.sha256 = $1 AND `+isThere+`)`, sha256).
+		Scan(&known)
+	return known, freshness.Wrap(err, "documents")
+}

@@ -1,0 +1,98 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"annals/events"
+	"annals/projections"
+	"annals/queries/access"
+	"annals/queries/freshness"
+
+	"github.com/google/uuid"
+)
+
+// Version is one version of a document.
+type Version struct {
+	Version   int
+	CreatedAt time.Time
+	CreatedBy events.Principal
+	Change    string // imported, renamed, moved, tagged, revised or reread; or several, separated by commas
+}
+
+// versionRow is one version of a document as stored in the vault's tables.
+type versionRow struct {
+	documentRow
+	change, by string
+}
+
+func (r *versionRow) fields() []any {
+	return append(r.documentRow.fields(), &r.change, &r.by)
+}
+
+// versionColumns are the columns of documentColumns and two more. Properties that never
+// change are read from the current document ($1).
+const versionColumns = `SELECT * FROM (
+		SELECT d.id, v.folder, v.name, '', v.title, v.description, v.media_type, v.sha256, v.size, v.pages, v.version, v.content, d.owner, d.created_at, v.created_at AS updated_at, v.tags, v.text_stream, v.change, v.created_by
+		FROM documents d JOIN versions v ON v.document = d.id WHERE d.id = $1
+		UNION ALL SELECT d.id, d.folder, d.name, '', d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags, d.text_stream, d.change, d.changed_by
+		FROM documents d WHERE d.id = $1) v `
+
+// Versions lists all versions of a document that the user may read now, the
+// oldest first and the current one last.
+func (q *Vault) Versions(ctx context.Context, user events.User, document uuid.UUID) ([]Version, error) {
+	v, err := q.viewer(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Imported(ctx, v.Viewer, document); err != nil {
+		return nil, err
+	}
+	rows, err := projections.List(ctx, v.DB, (*versionRow).fields, versionColumns+`ORDER BY version`, document.String())
+	if err != nil {
+		return nil, freshness.Wrap(err, "versions of document "+document.String())
+	}
+	versions := make([]Version, 0, len(rows))
+	for _, r := range rows {
+		versions = append(versions, Version{Version: r.Version, CreatedAt: parseTime(r.updated), CreatedBy: events.Principal(r.by), Change: r.change})
+	}
+	return versions, nil
+}
+
+// DocumentVersion returns a document, which the user may read now, as of a version. If
+// content is true it includes a text document's Markdown. SHA256 and MediaType describe
+// the original of that version. The folder is the one of that version, if the user may
+// read it now. The error is fault.NotFound if the version does not exist.
+func (q *Vault) DocumentVersion(ctx context.Context, user events.User, document uuid.UUID, version int, content bool) (Document, error) {
+	v, err := q.viewer(ctx, user)
+	if err != nil {
+		return Document{}, err
+	}
+	if _, err := Imported(ctx, v.Viewer, document); err != nil {
+		return Document{}, err
+	}
+	rows, err := projections.List(ctx, v.DB, (*versionRow).fields, versionColumns+`WHERE version = $2`, document.String(), version)
+	if err != nil || len(rows) == 0 {
+		return Document{}, access.OrNotFound(err, fmt.Sprintf("version %d of document", version), document)
+	}
+	d, err := v.document(ctx, rows[0].documentRow)
+	if err != nil {
+		return Document{}, freshness.Wrap(err, "document")
+	}
+	if ok, err := v.MayRead(ctx, rows[0].folder); !ok || err != nil {
+		d.Folder, d.FolderPath, d.FolderShown = uuid.Nil, "", ""
+		if err != nil {
+			return Document{}, freshness.Wrap(err, "folder")
+		}
+	}
+	if !content || !d.lacksContent() {
+		return d, nil
+	}
+	if err := q.awaitText(ctx, d); err != nil {
+		return Document{}, err
+	}
+	whole := fmt.Sprintf("/documents/%s/versions/%d/content", document, version)
+	err = q.addContent(ctx, &d, maxContent, whole)
+	return d, err
+}

@@ -1,3 +1,0 @@
--- What only readers look things up by. It may be made last, when the tables are
--- full, which is several times as fast.
-CREATE INDEX IF NOT EXISTS files_owner ON files (owner, accepted, job, file);
