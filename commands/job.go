@@ -288,7 +288,7 @@ func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause 
 	expected := int64(from) - 1
 	for i, batch := range batches(data[from:]) {
 		if i > 0 {
-			failpoint.Here(failpoint.JobBegun)
+			failpoint.Here(failpoint.JobStarted)
 		}
 		added := make([]events.New, len(batch))
 		for i, d := range batch {

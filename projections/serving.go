@@ -156,7 +156,7 @@ func (r *Runner) swap(ctx context.Context, next *generation.Generation, commit f
 	}
 	err = next.CatchUp(ctx, last, nil)
 	if err = errors.Join(err, ctx.Err()); err == nil {
-		failpoint.Here(failpoint.TakeOverReady)
+		failpoint.Here(failpoint.CutOverReady)
 		err = commit()
 	}
 	if err != nil {

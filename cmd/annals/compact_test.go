@@ -143,7 +143,7 @@ func TestCompact(t *testing.T) {
 	for _, kill := range []struct {
 		point failpoint.Point
 		left  int // events of texts
-	}{{failpoint.StreamsRemoved, 120}, {failpoint.StreamsGone, 0}, {failpoint.LogShrunk, 0}} {
+	}{{failpoint.StreamsRemoved, 120}, {failpoint.RemovalCommitted, 0}, {failpoint.LogShrunk, 0}} {
 		if !failpoint.Enabled {
 			break
 		}

@@ -26,7 +26,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.file.Destination(), r.text.written)
 	}
 	if err == nil {
-		failpoint.Here(failpoint.TextKept)
+		failpoint.Here(failpoint.TextExtracted)
 		err = r.ensureLocated(ctx)
 	}
 	if err == nil {

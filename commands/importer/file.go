@@ -212,7 +212,7 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	failpoint.Here(failpoint.FolderEnsured)
+	failpoint.Here(failpoint.FolderReady)
 	return r.locate(ctx, folder)
 }
 

@@ -1,92 +1,93 @@
-// Package failpoint marks the boundaries between two things that a process
-// makes durable, so that a test can kill it there. It imports no other package of this
-// module, and any package may import it.
+// Package failpoint marks the moments between two durable steps, so that a test can
+// kill the process there. It imports no other package of this module, and any package
+// may import it.
 //
-// It only has an effect in builds with -tags failpoint. There the
-// environment variable ANNALS_FAILPOINT names a point, and after a colon how
-// often it has to be reached: "log-committed:3" ends the process by SIGKILL when
-// it reaches that point for the third time. In any other build Here is an empty
-// function that the compiler removes.
+// It only has an effect in builds with -tags failpoint. There the environment variable
+// ANNALS_FAILPOINT has a point and a count: "events-committed:3" kills the process with
+// SIGKILL when it reaches that point for the third time. In other builds Here is an
+// empty function that the compiler removes.
 package failpoint
 
-// Point names a boundary.
+// Point names a moment between two durable steps.
 type Point string
 
-// The points, in the order in which a first start, imports and changes, and
-// then rebuilds come to them.
+// The points, in the order in which a first start, imports and changes, and then
+// rebuilds reach them. Each comment says what is durable at the point, and what is not.
 const (
-	LogPrepared       Point = "log-prepared"        // its file is there, its tables are not
-	LogMade           Point = "log-made"            // and empty
-	OriginalsFolder   Point = "originals-folder"    // one of them is made
-	StagingSwept      Point = "staging-swept"       // an abandoned upload is removed
-	ControlMade       Point = "control-made"        // or opened
-	LeasesReleased    Point = "leases-released"     // of the previous process
-	TablesMade        Point = "tables-made"         // of a read model, and not committed
-	IndexOpened       Point = "index-opened"        // or made; the tables beside it may not be
-	GenerationMade    Point = "generation-made"     // and not noted as active
-	GenerationNoted   Point = "generation-noted"    // what it replaces is given up
-	AccountsFile      Point = "accounts-file"       // is there, its tables may not be
-	AccountsMade      Point = "accounts-made"       // without a user
-	UserMade          Point = "user-made"           // and its password not yet printed
-	KeyMade           Point = "key-made"            // that signs tokens
-	AddressesWritten  Point = "addresses-written"   // to a file that has yet to take its name
-	LeasesForgotten   Point = "leases-forgotten"    // that ran out
-	OriginalStaged    Point = "original-staged"     // an upload is written
-	OriginalsSynced   Point = "originals-synced"    // the bytes of a request's uploads are durable
-	OriginalPlaced    Point = "original-placed"     // one of them has its name
-	OriginalsKept     Point = "originals-kept"      // all are durable under their names, and no job knows them
-	OriginalRemoved   Point = "original-removed"    // that nothing refers to
-	EventsInserted    Point = "events-inserted"     // appends of one commit, before it
-	EventsCommitted   Point = "events-committed"    // before any caller has its answer
-	JobBegun          Point = "job-begun"           // some of its files are in the log, ImportRequested is not
-	FileClaimed       Point = "file-claimed"        // leased, and not begun
-	FileStarted       Point = "file-started"        // its event is in the log
-	TextKept          Point = "text-kept"           // all of it is read, and nothing appended
-	TextAppended      Point = "text-appended"       // a batch of sections
-	FolderEnsured     Point = "folder-ensured"      // in which a file is to be filed
-	TextEnded         Point = "text-ended"          // and no document names it
-	DocumentFiled     Point = "document-filed"      // and the job does not know
-	DocumentRevised   Point = "document-revised"    // and the job does not know
-	DocumentReplaced  Point = "document-replaced"   // or made in the place of none, and the job does not know
-	FileFinished      Point = "file-finished"       // in the log, and its lease is held
-	FileFailed        Point = "file-failed"         // the same, of one that cannot be read
-	LeaseRenewed      Point = "lease-renewed"       // of a file in work
-	LeaseGivenBack    Point = "lease-given-back"    // of a file that was not worked on
-	EventsApplied     Point = "events-applied"      // to a read model, and not committed
-	EventsPassed      Point = "events-passed"       // the same, committed
-	IndexBehind       Point = "index-behind"        // the tables hold what the index is to take or forget
-	IndexAhead        Point = "index-ahead"         // it did, and the tables do not know
-	IndexForgot       Point = "index-forgot"        // passages, and the tables do not know
-	IndexNoted        Point = "index-noted"         // the tables know what it holds
-	LabelsBehind      Point = "labels-behind"       // of documents in a folder that was moved
-	LabelsNoted       Point = "labels-noted"        // of some of them
-	RebuildClaimed    Point = "rebuild-claimed"     // and nothing done
-	RebuildBegun      Point = "rebuild-begun"       // a generation is to be filled
-	RebuildFilled     Point = "rebuild-filled"      // and not noted as ready
-	RebuildReady      Point = "rebuild-ready"       // and is to be taken up
-	RebuildReleased   Point = "rebuild-released"    // for others to begin
-	BackReady         Point = "back-ready"          // what was kept is to be taken up
-	TakeOverReady     Point = "take-over-ready"     // in step with what serves, which it does not yet
-	TakenOver         Point = "taken-over"          // a generation serves, what did is kept
-	GenerationGivenUp Point = "generation-given-up" // its files are to be deleted
-	GenerationRemoved Point = "generation-removed"  // one of its files is
-	GenerationCleared Point = "generation-cleared"  // all are, and it is forgotten
-	StreamsRemoved    Point = "streams-removed"     // from the log, and not committed
-	StreamsGone       Point = "streams-gone"        // the same, committed
-	LogShrunk         Point = "log-shrunk"          // to what is left, in its write-ahead log
-	ModelDiscarded    Point = "model-discarded"     // nothing serves
+	LogPrepared         Point = "log-prepared"          // the log file exists, without tables
+	LogCreated          Point = "log-created"           // the log exists and is empty
+	OriginalsFolder     Point = "originals-folder"      // a folder of the originals was created
+	StagingSwept        Point = "staging-swept"         // an abandoned upload was removed
+	ControlOpened       Point = "control-opened"        // the control store exists
+	LeasesReleased      Point = "leases-released"       // the leases of the previous process were released
+	TablesCreated       Point = "tables-created"        // the tables of a read model were created, uncommitted
+	IndexOpened         Point = "index-opened"          // a search index exists, its tables may not
+	GenerationCreated   Point = "generation-created"    // a generation exists, not recorded as active
+	GenerationRecorded  Point = "generation-recorded"   // it is active, the replaced one is abandoned
+	AccountsFileCreated Point = "accounts-file-created" // the accounts file exists, maybe without tables
+	AccountsCreated     Point = "accounts-created"      // the accounts exist, without users
+	UserCreated         Point = "user-created"          // a user exists, the password is not printed yet
+	KeyCreated          Point = "key-created"           // a signing key exists
+	AddressesWritten    Point = "addresses-written"     // the addresses are in a temporary file
+	LeasesForgotten     Point = "leases-forgotten"      // expired leases were deleted
+	OriginalStaged      Point = "original-staged"       // an upload is written
+	OriginalsSynced     Point = "originals-synced"      // all uploads of a request are synced
+	OriginalPlaced      Point = "original-placed"       // one of them was renamed to its final name
+	OriginalsDurable    Point = "originals-durable"     // all of them were, no job names them
+	OriginalRemoved     Point = "original-removed"      // an unreferenced original was removed
+	EventsInserted      Point = "events-inserted"       // the appends of a transaction, uncommitted
+	EventsCommitted     Point = "events-committed"      // they are committed, no caller has the result
+	JobStarted          Point = "job-started"           // some files are in the log, ImportRequested is not
+	FileClaimed         Point = "file-claimed"          // a file is leased, FileStarted is not in the log
+	FileStarted         Point = "file-started"          // FileStarted is in the log
+	TextExtracted       Point = "text-extracted"        // the whole text was extracted, nothing is appended
+	TextAppended        Point = "text-appended"         // a batch of sections was appended
+	FolderReady         Point = "folder-ready"          // the target folder of a file exists
+	TextEnded           Point = "text-ended"            // the text is complete, no document names it
+	DocumentFiled       Point = "document-filed"        // a document was created, the job does not name it
+	DocumentRevised     Point = "document-revised"      // a document was revised, the job does not name it
+	DocumentReplaced    Point = "document-replaced"     // the same for a replacement by name
+	FileFinished        Point = "file-finished"         // FileImported is in the log, the lease is not released
+	FileFailed          Point = "file-failed"           // FileFailed is in the log, the lease is not released
+	LeaseRenewed        Point = "lease-renewed"         // the lease of a file was renewed
+	FileReleased        Point = "file-released"         // the lease of an unprocessed file was released
+	EventsApplied       Point = "events-applied"        // a batch was applied to a read model, uncommitted
+	BatchCommitted      Point = "batch-committed"       // the batch is committed
+	IndexBehind         Point = "index-behind"          // the tables list passages that the index lacks
+	IndexAhead          Point = "index-ahead"           // the index has them, the tables do not record it
+	PassagesDeleted     Point = "passages-deleted"      // the index deleted passages, the tables do not record it
+	IndexRecorded       Point = "index-recorded"        // the tables record what the index has
+	LabelsBehind        Point = "labels-behind"         // the index has old labels after a folder was moved
+	LabelsRecorded      Point = "labels-recorded"       // some of these labels are updated
+	RebuildClaimed      Point = "rebuild-claimed"       // the rebuild lease is held, nothing is done
+	RebuildStarted      Point = "rebuild-started"       // a generation to fill is recorded
+	RebuildFilled       Point = "rebuild-filled"        // it is filled, not recorded as ready
+	RebuildReady        Point = "rebuild-ready"         // it is ready for the cut-over
+	RebuildReleased     Point = "rebuild-released"      // the rebuild lease was released
+	RollbackReady       Point = "rollback-ready"        // the kept generation is ready for the cut-over
+	CutOverReady        Point = "cut-over-ready"        // the next generation has caught up, and is not active
+	CutOver             Point = "cut-over"              // it is active, the previous one is kept
+	GenerationAbandoned Point = "generation-abandoned"  // a generation is recorded for deletion
+	GenerationRemoved   Point = "generation-removed"    // one of its files was deleted
+	GenerationForgotten Point = "generation-forgotten"  // all were, and its record too
+	StreamsRemoved      Point = "streams-removed"       // streams were removed from the log, uncommitted
+	RemovalCommitted    Point = "removal-committed"     // the removal is committed
+	LogShrunk           Point = "log-shrunk"            // the shrunk log is still in its write-ahead log
+	ModelDiscarded      Point = "model-discarded"       // all generations of a read model are abandoned
 )
 
-// All is every point.
+// All lists every point.
 var All = []Point{
-	LogPrepared, LogMade, OriginalsFolder, StagingSwept, ControlMade, LeasesReleased, TablesMade, IndexOpened,
-	GenerationMade, GenerationNoted, AccountsFile, AccountsMade, UserMade, KeyMade, AddressesWritten, LeasesForgotten,
-	OriginalStaged, OriginalsSynced, OriginalPlaced, OriginalsKept, OriginalRemoved, EventsInserted, EventsCommitted,
-	JobBegun, FileClaimed, FileStarted, TextKept, TextAppended, FolderEnsured, TextEnded, DocumentFiled, DocumentRevised, DocumentReplaced,
-	FileFinished, FileFailed, LeaseRenewed, LeaseGivenBack, EventsApplied, EventsPassed, IndexBehind, IndexAhead,
-	IndexForgot, IndexNoted, LabelsBehind, LabelsNoted, RebuildClaimed, RebuildBegun, RebuildFilled, RebuildReady,
-	RebuildReleased, BackReady, TakeOverReady, TakenOver, GenerationGivenUp, GenerationRemoved, GenerationCleared, StreamsRemoved, StreamsGone, LogShrunk, ModelDiscarded,
+	LogPrepared, LogCreated, OriginalsFolder, StagingSwept, ControlOpened, LeasesReleased, TablesCreated,
+	IndexOpened, GenerationCreated, GenerationRecorded, AccountsFileCreated, AccountsCreated, UserCreated,
+	KeyCreated, AddressesWritten, LeasesForgotten, OriginalStaged, OriginalsSynced, OriginalPlaced,
+	OriginalsDurable, OriginalRemoved, EventsInserted, EventsCommitted, JobStarted, FileClaimed, FileStarted,
+	TextExtracted, TextAppended, FolderReady, TextEnded, DocumentFiled, DocumentRevised, DocumentReplaced,
+	FileFinished, FileFailed, LeaseRenewed, FileReleased, EventsApplied, BatchCommitted, IndexBehind, IndexAhead,
+	PassagesDeleted, IndexRecorded, LabelsBehind, LabelsRecorded, RebuildClaimed, RebuildStarted, RebuildFilled,
+	RebuildReady, RebuildReleased, RollbackReady, CutOverReady, CutOver, GenerationAbandoned, GenerationRemoved,
+	GenerationForgotten, StreamsRemoved, RemovalCommitted, LogShrunk, ModelDiscarded,
 }
 
-// Variable is the environment variable that names the point at which to end.
+// Variable is the environment variable that selects the point.
 const Variable = "ANNALS_FAILPOINT"

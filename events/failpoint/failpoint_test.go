@@ -40,13 +40,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(Variable) == "" {
 		os.Exit(m.Run())
 	}
-	Here(LogMade)
+	Here(LogCreated)
 	Here(LogPrepared)
-	Here(LogMade)
+	Here(LogCreated)
 }
 
 func TestHereKillsProcess(t *testing.T) {
-	for setting, dies := range map[string]bool{"log-made:1": true, "log-made:2": true, "log-made:3": false, "key-made:1": false} {
+	for setting, dies := range map[string]bool{"log-created:1": true, "log-created:2": true, "log-created:3": false, "key-created:1": false} {
 		p := exec.CommandContext(t.Context(), os.Args[0])
 		p.Env = append(os.Environ(), Variable+"="+setting)
 		err := p.Run()

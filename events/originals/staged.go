@@ -67,7 +67,7 @@ func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 	if err := syncPaths(s.dir.root, everything, paths); err != nil {
 		return err
 	}
-	failpoint.Here(failpoint.OriginalsKept)
+	failpoint.Here(failpoint.OriginalsDurable)
 	return nil
 }
 

@@ -51,7 +51,7 @@ func prepare(ctx context.Context, path string) error {
 	if err := create(ctx, conn, path); err != nil {
 		return explain(ctx, err, "make the log %s", path)
 	}
-	failpoint.Here(failpoint.LogMade)
+	failpoint.Here(failpoint.LogCreated)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 			return nil
 		})
 		if err == nil {
-			failpoint.Here(failpoint.StreamsGone)
+			failpoint.Here(failpoint.RemovalCommitted)
 		}
 		return err
 	})

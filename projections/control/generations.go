@@ -69,7 +69,7 @@ func (c *Store) Activate(ctx context.Context, s Generation) error {
 			ON CONFLICT (projection) DO UPDATE SET version = excluded.version, generation = excluded.generation`,
 		`DELETE FROM spares WHERE projection = $1 AND generation = $2 AND version = $3 AND state = 'ready'`,
 	}), s.Projection, s.Number, s.Version)
-	failpoint.Here(failpoint.TakenOver)
+	failpoint.Here(failpoint.CutOver)
 	return err
 }
 

@@ -43,7 +43,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := setupControl(ctx, db); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
-	failpoint.Here(failpoint.ControlMade)
+	failpoint.Here(failpoint.ControlOpened)
 	return &Store{db: db, clock: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`}, nil
 }
 

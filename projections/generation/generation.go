@@ -157,7 +157,7 @@ func (g *Generation) apply(ctx context.Context, b batch) (err error) {
 	if err := g.ApplyBatch(ctx, b.events, b.through); err != nil {
 		return err
 	}
-	failpoint.Here(failpoint.EventsPassed)
+	failpoint.Here(failpoint.BatchCommitted)
 	g.applied = b.through
 	return nil
 }

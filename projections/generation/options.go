@@ -130,11 +130,11 @@ func (o Options) replaceActive(ctx context.Context, p readmodel.Projection) (*Ge
 	if err != nil {
 		return nil, err
 	}
-	failpoint.Here(failpoint.GenerationMade)
+	failpoint.Here(failpoint.GenerationCreated)
 	if err := o.ControlOf(p.Name()).Replace(ctx, p.Name(), p.Version(), number); err != nil {
 		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.Close())
 	}
-	failpoint.Here(failpoint.GenerationNoted)
+	failpoint.Here(failpoint.GenerationRecorded)
 	o.RemoveGivenUp(ctx, p)
 	return g, nil
 }

@@ -115,7 +115,7 @@ func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Gen
 		return s, err
 	}
 	err = o.ControlOf(p.Name()).Save(ctx, s)
-	failpoint.Here(failpoint.RebuildBegun)
+	failpoint.Here(failpoint.RebuildStarted)
 	return s, err
 }
 
@@ -165,7 +165,7 @@ func (o Options) GiveUp(ctx context.Context, p readmodel.Projection, s control.G
 	if err := o.ControlOf(p.Name()).Save(ctx, s); err != nil {
 		return err
 	}
-	failpoint.Here(failpoint.GenerationGivenUp)
+	failpoint.Here(failpoint.GenerationAbandoned)
 	o.RemoveGivenUp(ctx, p)
 	return nil
 }
@@ -180,7 +180,7 @@ func (o Options) RemoveGivenUp(ctx context.Context, p readmodel.Projection) {
 		}
 		if err = o.remove(ctx, p, s.Number); err == nil {
 			err = o.ControlOf(p.Name()).Drop(ctx, p.Name(), s.Number)
-			failpoint.Here(failpoint.GenerationCleared)
+			failpoint.Here(failpoint.GenerationForgotten)
 		}
 		if err != nil {
 			break
@@ -216,7 +216,7 @@ func (o Options) Back(ctx context.Context, name string) (generation int, err err
 		}
 		generation, s.State = s.Number, control.Ready
 		err = o.ControlOf(name).Save(ctx, s)
-		failpoint.Here(failpoint.BackReady)
+		failpoint.Here(failpoint.RollbackReady)
 		return err
 	})
 	return generation, err

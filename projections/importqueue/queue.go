@@ -224,7 +224,7 @@ func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
 	if err := d.Control.Release(context.WithoutCancel(ctx), o.lease(), d.Holder); err != nil {
 		d.Logger.Warn("cannot release a lease", "lease", o.lease(), "error", err) // it expires
 	}
-	failpoint.Here(failpoint.LeaseGivenBack)
+	failpoint.Here(failpoint.FileReleased)
 	d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(retryAfter), back: true})
 }
 

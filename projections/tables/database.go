@@ -146,7 +146,7 @@ func (d *Database) make(ctx context.Context, generation, model string) error {
 	if _, err := tx.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+"; SET LOCAL search_path = "+name+";"+text); err != nil {
 		return fmt.Errorf("create the tables of %s: %w", model, err)
 	}
-	failpoint.Here(failpoint.TablesMade)
+	failpoint.Here(failpoint.TablesCreated)
 	return tx.Commit()
 }
 

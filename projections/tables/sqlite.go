@@ -122,7 +122,7 @@ func (s *sqliteStore) migrate(ctx context.Context, name string) error {
 	if _, err := tx.ExecContext(ctx, text); err != nil {
 		return fmt.Errorf("create the tables of %s: %w", name, err)
 	}
-	failpoint.Here(failpoint.TablesMade)
+	failpoint.Here(failpoint.TablesCreated)
 	return tx.Commit()
 }
 

@@ -113,7 +113,7 @@ func (a *Store) create(ctx context.Context, n NewAccount, condition string) (*Ac
 	if created == 0 {
 		return nil, nil
 	}
-	failpoint.Here(failpoint.UserMade)
+	failpoint.Here(failpoint.UserCreated)
 	event := Event{Kind: UserCreated, User: account.Name}
 	switch {
 	case account.Admin:

@@ -112,7 +112,7 @@ func (a *Store) insertKey(ctx context.Context, condition string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("store a signing key: %w", err)
 	}
-	failpoint.Here(failpoint.KeyMade)
+	failpoint.Here(failpoint.KeyCreated)
 	if added > 0 {
 		a.Report(ctx, Event{Kind: KeyAdded, Detail: key.ID})
 	}

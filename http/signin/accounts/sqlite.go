@@ -24,7 +24,7 @@ func OpenFile(ctx context.Context, path string) (*Store, error) {
 	if err := sqldb.MakePrivate(path); err != nil {
 		return nil, fmt.Errorf("restrict the account store to its owner: %w", err)
 	}
-	failpoint.Here(failpoint.AccountsFile)
+	failpoint.Here(failpoint.AccountsFileCreated)
 	db, err := storeFile(path).OpenDB()
 	if err != nil {
 		return nil, fmt.Errorf("open the account store %s: %w", path, err)
@@ -45,6 +45,6 @@ func (a *Store) prepareFile(ctx context.Context) error {
 	if err := migrate(ctx, a.db); err != nil {
 		return err
 	}
-	failpoint.Here(failpoint.AccountsMade)
+	failpoint.Here(failpoint.AccountsCreated)
 	return a.prepare(ctx)
 }

@@ -102,7 +102,7 @@ func (f *flush) finish(ctx context.Context) error {
 func (f *flush) done(ctx context.Context, forgotten []string, documents []indexedDocument) error {
 	failpoint.Here(failpoint.IndexAhead)
 	if len(forgotten) > 0 {
-		failpoint.Here(failpoint.IndexForgot)
+		failpoint.Here(failpoint.PassagesDeleted)
 	}
 	err := f.tables.Transaction(ctx, func(tx readmodel.Tx) error {
 		for _, id := range forgotten {
@@ -117,7 +117,7 @@ func (f *flush) done(ctx context.Context, forgotten []string, documents []indexe
 		}
 		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, f.batch.Position)
 	})
-	failpoint.Here(failpoint.IndexNoted)
+	failpoint.Here(failpoint.IndexRecorded)
 	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
 	return err
 }

@@ -188,7 +188,7 @@ func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more b
 		return false, err
 	}
 	p.begun = f.begins
-	failpoint.Here(failpoint.LabelsNoted)
+	failpoint.Here(failpoint.LabelsRecorded)
 	if f.replaces {
 		err = p.Flush(ctx, tables, f.batch.Position) // deletes the passages of the earlier text
 	}
