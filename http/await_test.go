@@ -9,132 +9,114 @@ import (
 	"testing"
 	"time"
 
-	"annals/events"
 	httpd "annals/http"
-	"annals/projections/generation"
-	"annals/projections/projectionstest"
-	"annals/projections/readmodel"
-	"annals/projections/tables"
-	"annals/queries"
 )
 
-// delayed is the whole stack, each of whose read models can be kept from applying
-// events.
-type delayed struct {
-	*service
-	home    tables.Home
-	queries *queries.Queries
-}
-
-func startDelayed(t *testing.T, await time.Duration) *delayed {
-	t.Helper()
-	d := &delayed{}
-	d.service = startStackOver(t, func(o *generation.Options) { d.home = o.Tables }, func(h *httpd.Server) {
-		h.Await, h.Revise = await, await
-		d.queries = h.Queries.(*queries.Queries)
-	})
-	return d
-}
-
-// awaited are the names of the read models that replies to writes wait for.
-func awaited() (names []string) {
-	for _, m := range readmodel.All() {
-		if m.NotAwaited == "" {
-			names = append(names, m.Projection.Name())
-		}
-	}
-	return names
-}
-
-func (d *delayed) block(model string) (release func()) {
-	d.Helper()
-	return projectionstest.Block(d.T, d.home, model+"-1")
-}
-
-func (d *delayed) head() events.Position {
-	d.Helper()
-	head, err := d.log.Head(d.Context())
-	if err != nil {
-		d.Fatal(err)
-	}
-	return head
-}
-
-// A read right after a write is never stale, in any read model: while one is kept
-// from applying events, the reply waits for it.
+// A read right after a write is never stale: the reply waits for every read model that a
+// client may read next.
 func TestWriteAwaitsEveryReadModel(t *testing.T) {
-	d := startDelayed(t, time.Hour)
-	bob := []string{"Authorization", "Bearer bob"}
-	folder, other, shared := d.makeFolder("", "Folder"), d.makeFolder("", "Other"), d.makeFolder("", "Shared")
-	document, doomed := d.file("Folder", "a.md", "Text."), ""
-	version := 1
-	change := func(method, path, body string, header ...string) func() int {
-		return func() int {
-			resp, _ := d.do(method, path, body, header...)
-			return resp.StatusCode
+	s := startStack(t)
+	parent, document := s.makeFolder("", "Parent"), s.file("Folder", "a.md", "Text.")
+	n := 0
+	unique := func(format string) string {
+		n++
+		return fmt.Sprintf(format, n)
+	}
+	folder := func() string { return s.makeFolder("", unique("Folder %d")) }
+	request := func(method, path, body string, header ...string) func() {
+		return func() {
+			if resp, reply := s.do(method, path, body, header...); resp.StatusCode >= 300 || resp.StatusCode == http.StatusAccepted {
+				t.Errorf("%s %s = %d %s, want success", method, path, resp.StatusCode, reply)
+			}
 		}
 	}
-	invite := change("PUT", "/vault/folders/"+shared+"/permissions", `{"permissions":[{"principal":"user:bob","access":"read"}]}`)
-	for _, write := range []struct {
-		name   string
-		before func() // is not delayed
-		do     func() int
-	}{
-		{"create folder", func() {}, func() int { return change("POST", "/vault/folders", fmt.Sprintf(`{"name":"New %d"}`, d.head()))() }},
-		{"rename folder", func() {}, func() int {
-			return change("PATCH", "/vault/folders/"+other, fmt.Sprintf(`{"name":"Other %d"}`, d.head()))()
-		}},
-		{"share folder", func() { change("PUT", "/vault/folders/"+shared+"/permissions", `{"permissions":[]}`)() }, invite},
-		{"accept invitation", func() { change("PUT", "/vault/folders/"+shared+"/permissions", `{"permissions":[]}`)(); invite() }, change("POST", "/vault/invitations/"+shared+"/accept", "", bob...)},
-		{"rename document", func() {}, func() int {
-			version++
-			return change("PATCH", "/vault/documents/"+document, fmt.Sprintf(`{"name":"%d.md","version":%d}`, version, version-1))()
-		}},
-		{"tag document", func() {}, func() int {
-			version++
-			return change("PUT", "/vault/documents/"+document+"/tags", fmt.Sprintf(`{"tags":["t%d"],"version":%d}`, version, version-1))()
-		}},
-		{"delete folder", func() { doomed = d.makeFolder(folder, "Doomed") }, func() int { return change("DELETE", "/vault/folders/"+doomed+"?recursive=true", "")() }},
-		{"import", func() {}, func() int {
-			resp, _ := d.upload("", func(w *multipart.Writer) { addFile(w, "virus.exe", "MZ") })
-			return resp.StatusCode
-		}},
-	} {
-		for _, model := range awaited() {
-			write.before()
-			release, begun := d.block(model), d.head()
-			status := make(chan int, 1)
-			go func() { status <- write.do() }()
-			for d.head() == begun { // until it is appended
-				time.Sleep(time.Millisecond)
+	change := func(method, path, body string) func() { // of the document's current version
+		resp, _ := s.do("GET", "/vault/documents/"+document, "")
+		return request(method, "/vault/documents/"+document+path, body, "If-Match", resp.Header.Get("ETag"))
+	}
+	bob := []string{"Authorization", "Bearer bob"}
+	unblock := request("DELETE", "/vault/invitations/blocked?principal=user:alice", "", bob...)
+	invited := func(answer string) (write func()) {
+		unblock()
+		id := folder()
+		s.offer(id, "user:bob", "read")
+		return request("POST", "/vault/invitations/"+id+answer, "", bob...)
+	}
+	accept, decline := func() func() { return invited("/accept") }, func() func() { return invited("/decline") }
+
+	// The names are routes, with what is special about a request after a "?".
+	writes := map[string]func() (write func()){
+		"POST /core/ingest": func() func() {
+			body, kind := form(func(w *multipart.Writer) { addFile(w, "virus.exe", "MZ") })
+			return request("POST", "/core/ingest", body, "Content-Type", kind)
+		},
+		"POST /core/ingest?stream=true": func() func() {
+			return func() {
+				_, lines := s.stream(t.Context())
+				<-lines // names the job
+				go func() {
+					for range lines { // until the stream ends
+					}
+				}()
 			}
-			select {
-			case got := <-status:
-				t.Errorf("%s: the reply %d does not wait for the read model %s", write.name, got, model)
-				status <- got
-			case <-time.After(20 * time.Millisecond):
-			}
-			release()
-			if got := <-status; got >= 300 || got == http.StatusAccepted {
-				t.Errorf("%s: %d once %s went on", write.name, got, model)
-			}
-			for _, m := range d.queries.Models.Awaited() {
-				if head := d.head(); m.Position() < head && write.name != "import" { // whose job goes on
-					t.Errorf("%s: after the reply %s is at position %d of %d", write.name, m.Name(), m.Position(), head)
-				}
-			}
+		},
+		"POST /vault/folders":       func() func() { return request("POST", "/vault/folders", unique(`{"name":"New %d"}`)) },
+		"PATCH /vault/folders/{id}": func() func() { return request("PATCH", "/vault/folders/"+parent, unique(`{"name":"Renamed %d"}`)) },
+		"PATCH /vault/folders/{id}?move": func() func() {
+			return request("PATCH", "/vault/folders/"+folder(), `{"parentFolderId":"`+parent+`"}`)
+		},
+		"DELETE /vault/folders/{id}": func() func() { return request("DELETE", "/vault/folders/"+folder(), "") },
+		"PUT /vault/folders/{id}/permissions": func() func() {
+			return request("PUT", "/vault/folders/"+folder()+"/permissions", `{"permissions":[{"principal":"user:bob","access":"read"}]}`)
+		},
+		"POST /vault/invitations/{id}/accept":  accept,
+		"POST /vault/invitations/{id}/decline": decline,
+		"POST /vault/invitations/{id}/decline?accepted": func() func() {
+			unblock()
+			id := folder()
+			s.share(id, "user:bob", "read")
+			return request("POST", "/vault/invitations/"+id+"/decline", "", bob...)
+		},
+		"DELETE /vault/invitations/blocked": func() func() { decline()(); return unblock },
+		"PATCH /vault/documents/{id}":       func() func() { return change("PATCH", "", unique(`{"name":"%d.md"}`)) },
+		"PATCH /vault/documents/{id}?move":  func() func() { return change("PATCH", "", `{"folderId":"`+folder()+`"}`) },
+		"DELETE /vault/documents/{id}": func() func() {
+			return request("DELETE", "/vault/documents/"+s.file("Folder", unique("%d.md"), unique("Text %d."))+"?version=1", "")
+		},
+		"PUT /vault/documents/{id}/content": func() func() { return change("PUT", "/content", unique("New text %d.")) },
+		"PUT /vault/documents/{id}/tags":    func() func() { return change("PUT", "/tags", unique(`{"tags":["tag %d"]}`)) },
+	}
+	tested := map[string]bool{}
+	for name := range writes {
+		route, _, _ := strings.Cut(name, "?")
+		tested[route] = true
+	}
+	for _, route := range routesOf(t, s.server) {
+		if changes(route) && !tested[route] {
+			t.Errorf("%s changes something: add a request to TestWriteAwaitsEveryReadModel in http/await_test.go", route)
 		}
+	}
+	for name, prepare := range writes {
+		var types []string
+		switch {
+		case strings.HasPrefix(name, "POST /core/ingest"):
+			types = []string{"ImportRequested"} // the import itself goes on after the reply
+		case name == "PUT /vault/documents/{id}/content":
+			types = []string{"JobFinished"}
+		}
+		s.stack.CheckAwait(t, name, types, prepare)
+		s.finish(strings.TrimPrefix(lastJob(s), "job-"))
 	}
 }
 
 // A write that a read model does not show in time is accepted, not refused.
 func TestWriteSucceedsDespiteLag(t *testing.T) {
-	d := startDelayed(t, 100*time.Millisecond)
-	for _, model := range awaited() {
-		release := d.block(model)
-		resp, body := d.do("POST", "/vault/folders", fmt.Sprintf(`{"name":"While %s lags"}`, model))
+	s := startStack(t, func(h *httpd.Server) { h.Await = 100 * time.Millisecond })
+	for _, m := range s.stack.Queries.Models.Awaited() {
+		release := s.stack.Block(t, m.Name())
+		resp, body := s.do("POST", "/vault/folders", fmt.Sprintf(`{"name":"While %s lags"}`, m.Name()))
 		if resp.StatusCode != http.StatusAccepted {
-			t.Errorf("while %s lags a folder is created with %d %s, want 202", model, resp.StatusCode, body)
+			t.Errorf("POST /vault/folders while %s lags = %d %s, want 202", m.Name(), resp.StatusCode, body)
 		}
 		release()
 	}
@@ -143,22 +125,22 @@ func TestWriteSucceedsDespiteLag(t *testing.T) {
 // A client that asks for the job in the first event of a stream is not told that there
 // is none, however far its read model is behind.
 func TestJobOfFirstEventIsKnown(t *testing.T) {
-	d := startDelayed(t, 10*time.Millisecond)
-	d.queries.Models.MaxLag = 50 * time.Millisecond
-	release := d.block("jobs")
+	s := startStack(t, func(h *httpd.Server) { h.Await = 10 * time.Millisecond })
+	s.stack.Queries.Models.MaxLag = 50 * time.Millisecond
+	release := s.stack.Block(t, "jobs")
 	defer release()
-	_, lines := d.stream(t.Context())
+	_, lines := s.stream(t.Context())
 	data, _ := strings.CutPrefix(<-lines, "data: ")
 	event := decode[struct {
 		JobID string `json:"job_id"`
 	}](t, data)
-	if resp, body := d.do("GET", "/core/jobs/"+event.JobID, ""); resp.StatusCode != http.StatusServiceUnavailable {
+	if resp, body := s.do("GET", "/core/jobs/"+event.JobID, ""); resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("while the jobs lag, the job is %d %s, want 503", resp.StatusCode, body)
 	}
-	d.queries.Models.MaxLag = time.Hour
+	s.stack.Queries.Models.MaxLag = time.Hour
 	answered := make(chan int, 1)
 	go func() {
-		resp, _ := d.do("GET", "/core/jobs/"+event.JobID, "")
+		resp, _ := s.do("GET", "/core/jobs/"+event.JobID, "")
 		answered <- resp.StatusCode
 	}()
 	release()
@@ -198,11 +180,11 @@ func TestReadAfterWriteIsFresh(t *testing.T) {
 
 // A read model that lags holds up neither the steps of an import nor its end.
 func TestImportGoesOnWhileReadModelLags(t *testing.T) {
-	d := startDelayed(t, 50*time.Millisecond)
-	d.queries.Models.MaxLag = 50 * time.Millisecond
+	s := startStack(t, func(h *httpd.Server) { h.Await = 50 * time.Millisecond })
+	s.stack.Queries.Models.MaxLag = 50 * time.Millisecond
 	for _, model := range []string{"audit", "usage"} {
-		release := d.block(model)
-		_, lines := d.stream(t.Context())
+		release := s.stack.Block(t, model)
+		_, lines := s.stream(t.Context())
 		var last string
 		for line := range lines {
 			if strings.HasPrefix(line, "data: ") {

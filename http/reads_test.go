@@ -44,13 +44,10 @@ func TestReadsBeyondTheLimit(t *testing.T) {
 	free := []string{"GET /core/jobs/{job_id}", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",
 		"GET /core/openapi.yaml", "GET /vault/openapi.yaml"}
 	for _, route := range routesOf(t, s.server) {
-		known := slices.ContainsFunc(charged, func(c string) bool {
-			path, _, _ := strings.Cut(strings.NewReplacer(folder, "{id}", none, "{id}", "versions/1", "versions/{version}").Replace(c), "?")
-			return path == route
-		})
-		services := strings.HasPrefix(route, "GET /core/") || strings.HasPrefix(route, "GET /vault/")
-		if services && !known && !slices.Contains(free, route) {
-			t.Errorf("%s is charged to nobody: make it metered, and name it here, or say that it is free", route)
+		known := slices.ContainsFunc(charged, func(request string) bool { return routeOf(request) == route })
+		services := strings.Contains(route, " /core/") || strings.Contains(route, " /vault/")
+		if services && !changes(route) && !known && !slices.Contains(free, route) {
+			t.Errorf("%s reads and is charged to nobody: meter it in http/routes.go and add it to charged in http/reads_test.go, or add it to free there", route)
 		}
 	}
 	for _, route := range charged {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/stacktest"
 	"annals/commands"
 	"annals/events"
 	"annals/events/fault"
@@ -40,7 +41,8 @@ type service struct {
 	tokens    map[string]string // of users; nil: their names
 	log       *events.Log
 	library   *library
-	originals string // folder
+	stack     *stacktest.Stack // if it was started by startStack
+	originals string           // folder
 }
 
 // start serves on a port of its own until the test ends. change may set

@@ -15,9 +15,9 @@ import (
 	"annals/projections/generation"
 )
 
-// startStack serves the whole stack over a log in memory: real read models, a
-// real search index and importer, in folders of the test. Its replies wait as
-// long as it takes. change may set options.
+// startStack serves the whole stack over a log in memory: real read models, a real search
+// index and importer, in temporary folders. Replies to writes wait for read models without
+// a limit. change may set options.
 func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
 	return startStackOver(t, func(*generation.Options) {}, change...)
@@ -26,8 +26,9 @@ func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 // startStackOver is startStack with other engines.
 func startStackOver(t *testing.T, engines func(*generation.Options), change ...func(*httpd.Server)) *service {
 	t.Helper()
-	return start(t, func(h *httpd.Server) {
-		stack := stacktest.Open(t, h.Commands.(*commands.Handler), engines)
+	var stack *stacktest.Stack
+	s := start(t, func(h *httpd.Server) {
+		stack = stacktest.Open(t, h.Commands.(*commands.Handler), engines)
 		h.Queries = stack.Queries
 		measures := h.Metrics.(*metrics.Metrics)
 		measures.Follow(stack.Queries, nil)
@@ -38,6 +39,8 @@ func startStackOver(t *testing.T, engines func(*generation.Options), change ...f
 		}
 		stack.Run(t, h.Originals)
 	})
+	s.stack = stack
+	return s
 }
 
 // decode reads a reply's JSON.

@@ -14,6 +14,7 @@ import (
 	"annals/commands/importer"
 	"annals/commands/importer/extract/reader"
 	"annals/commands/importer/summarise"
+	"annals/events"
 	"annals/events/originals"
 	"annals/projections"
 	"annals/projections/control"
@@ -21,6 +22,7 @@ import (
 	"annals/projections/importqueue"
 	"annals/projections/projectionstest"
 	"annals/projections/searchindex/bleve"
+	"annals/projections/tables"
 	"annals/queries"
 )
 
@@ -29,6 +31,8 @@ type Stack struct {
 	Queries  *queries.Queries
 	Importer *importer.Importer
 
+	log     *events.Log
+	tables  tables.Home
 	models  *projections.Set
 	control *control.Store
 }
@@ -56,7 +60,7 @@ func Open(t testing.TB, handler *commands.Handler, change ...func(*generation.Op
 	reads := queries.New(models, queries.Options{})
 	handler.Duplicates, handler.Names, handler.Contents = reads, reads, reads
 	return &Stack{
-		Queries: reads, models: models, control: control,
+		Queries: reads, log: handler.Log, tables: options.Tables, models: models, control: control,
 		Importer: &importer.Importer{
 			Handler: handler, Reader: reader.New(reader.Options{}), Logger: quiet, Workers: 2,
 			Summarise: func(title string) importer.Summariser { return summarise.New(title) },

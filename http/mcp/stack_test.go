@@ -37,6 +37,7 @@ type service struct {
 	handler *commands.Handler
 	options mcp.Options
 	queries *queries.Queries
+	stack   *stacktest.Stack
 	last    events.Position // of what was written to the log itself
 }
 
@@ -66,7 +67,7 @@ func (s *service) serve(change ...func(*mcp.Options)) {
 	}
 	stack := stacktest.Open(s, s.handler)
 	stack.Run(s, store)
-	s.queries = stack.Queries
+	s.stack, s.queries = stack, stack.Queries
 	live := httptest.NewUnstartedServer(nil)
 	at := &url.URL{Scheme: "http", Host: live.Listener.Addr().String(), Path: "/mcp"}
 	s.url = at.String()
