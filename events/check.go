@@ -20,13 +20,13 @@ func CheckAppend(stream string, expected int64, records []Record) error {
 	}
 	switch {
 	case stream == "" || len(stream) > MaxStreamName || !utf8.ValidString(stream):
-		return fault.Errorf(fault.Invalid, "append to stream %.64q: a name has 1 to %d bytes of UTF-8", stream, MaxStreamName)
+		return fault.Errorf(fault.Invalid, "append to stream %.64q: a stream name must have 1 to %d bytes of valid UTF-8", stream, MaxStreamName)
 	case expected < AnyRevision:
 		return fault.Errorf(fault.Invalid, "append to %s: %d is not a valid expected revision", stream, expected)
 	case len(records) == 0:
 		return fault.Errorf(fault.Invalid, "append to %s: no events given", stream)
 	case size > MaxAppendBytes:
-		return fault.Errorf(fault.Invalid, "append to %s: the %d events have %d bytes; one append takes at most %d", stream, len(records), size, MaxAppendBytes)
+		return fault.Errorf(fault.Invalid, "append to %s: the %d events have %d bytes, and the limit for one append is %d", stream, len(records), size, MaxAppendBytes)
 	}
 	return nil
 }

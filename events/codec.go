@@ -25,10 +25,10 @@ func (k Kind) String() string { return fmt.Sprintf("%s.v%d", k.Type, k.Schema) }
 // codec decodes stored payloads into the current structs, by kind.
 type codec map[Kind]func([]byte) (Data, error)
 
-// decoders holds a decoder for every event ever released, by type and schema
-// version. current holds the version of each type that is written; older ones are
-// upgraded when read. The file of each event fills both, as TestHowAnEventChanges
-// shows.
+// decoders has a decoder for every event ever released, by type and schema version;
+// older versions are upgraded. current has the schema version that is written, by
+// type. Both are filled by register, in the file of each event.
+// TestHowAnEventChanges shows how to add a version.
 var (
 	decoders = make(codec)
 	current  = make(map[string]int)
@@ -38,7 +38,7 @@ var (
 func register[T Data](schema int) {
 	var zero T
 	kind := Kind{zero.eventType(), schema}
-	if _, twice := decoders[kind]; twice || schema <= current[kind.Type] {
+	if _, duplicate := decoders[kind]; duplicate || schema <= current[kind.Type] {
 		panic(fmt.Sprintf("events: %s is registered after version %d", kind, current[kind.Type]))
 	}
 	decoders[kind], current[kind.Type] = decode[T], schema
@@ -80,12 +80,12 @@ func (c codec) decode(r Record) Event {
 		return e
 	}
 	kind := Kind{r.Type, e.Metadata.Schema}
-	read, known := c[kind]
+	decode, known := c[kind]
 	if !known {
 		e.Err = fault.Errorf(fault.Internal, "event %d of %s is a %s, which this version of Annals does not know", r.Revision, r.Stream, kind)
 		return e
 	}
-	data, err := read(r.Data)
+	data, err := decode(r.Data)
 	if err != nil {
 		e.Err = fmt.Errorf("event %d of %s as %s: %w", r.Revision, r.Stream, kind, err)
 		return e
@@ -96,7 +96,7 @@ func (c codec) decode(r Record) Event {
 
 // decodeAll decodes a batch on all cores.
 func decodeAll(records []Record) []Event {
-	const share = 16 // records per task; small, because payload sizes vary a lot
+	const share = 16 // records taken by a worker at a time; small, because payload sizes vary
 	batch := make([]Event, len(records))
 	var next atomic.Int64
 	work := func() {
@@ -110,11 +110,11 @@ func decodeAll(records []Record) []Event {
 			}
 		}
 	}
-	var others sync.WaitGroup
+	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(records)/share) - 1 {
-		others.Go(work)
+		workers.Go(work)
 	}
 	work()
-	others.Wait()
+	workers.Wait()
 	return batch
 }

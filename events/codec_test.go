@@ -23,23 +23,23 @@ func TestDecodeErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Record)
-		says   string
+		want   string
 	}{
 		{"broken metadata", func(r *Record) { r.Metadata = []byte(`{"time":"yesterday","schema":1}`) }, "metadata of event 4 of document-1"},
 		{"no metadata", func(r *Record) { r.Metadata = nil }, "metadata of event 4 of document-1"},
 		{"an unknown type", func(r *Record) { r.Type = "DocumentBurnt" }, "DocumentBurnt.v1, which this version of Annals does not know"},
-		{"a later schema", func(r *Record) { r.Metadata = []byte(`{"time":"2026-01-02T03:04:05Z","schema":99}`) }, "DocumentRenamed.v99"},
+		{"a newer schema", func(r *Record) { r.Metadata = []byte(`{"time":"2026-01-02T03:04:05Z","schema":99}`) }, "DocumentRenamed.v99"},
 		{"broken data", func(r *Record) { r.Data = []byte(`{"version":"two"}`) }, "event 4 of document-1 as DocumentRenamed.v1"},
 		{"no data", func(r *Record) { r.Data = nil }, "event 4 of document-1 as DocumentRenamed.v1"},
 	} {
 		r := good
 		c.change(&r)
 		e := Decode(r)
-		if e.Err == nil || !strings.Contains(e.Err.Error(), c.says) || !fault.Is(e.Err, fault.Internal) {
-			t.Errorf("%s: got error %v, want one with %q", c.name, e.Err, c.says)
+		if e.Err == nil || !strings.Contains(e.Err.Error(), c.want) || !fault.Is(e.Err, fault.Internal) {
+			t.Errorf("%s: got error %v, want one with %q", c.name, e.Err, c.want)
 		}
 		if e.Data != nil || e.Position != 9 || e.Stream != "document-1" || e.Revision != 4 || e.Type != r.Type {
-			t.Errorf("%s: got %+v, want its place all the same and no data", c.name, e)
+			t.Errorf("%s: got %+v, want no data, and position, stream, revision and type", c.name, e)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestPlainMetadata(t *testing.T) {
 	}
 }
 
-// FuzzMetadata holds the short way to what encoding/json says.
+// FuzzMetadata compares readMetadata with encoding/json.
 func FuzzMetadata(f *testing.F) {
 	for _, s := range []string{
 		`{"time":"2026-01-02T03:04:05.000006Z","actor":"user:alice","via":"vault","correlation_id":"r","causation_id":"c","schema":1}`,
@@ -86,8 +86,8 @@ func FuzzMetadata(f *testing.F) {
 	})
 }
 
-// FuzzDecode feeds every kind whatever bytes: decoding ends, and what it
-// accepts can be written and read again as the same event.
+// FuzzDecode checks that Decode returns data or an error for any bytes, and that
+// decoded data survives encoding and decoding again.
 func FuzzDecode(f *testing.F) {
 	f.Add("DocumentRenamed", []byte(`{"version":2,"name":"n"}`), []byte(`{"time":"2026-01-02T03:04:05Z","schema":1}`))
 	f.Add("SectionExtracted", []byte(`{"index":0,"level":1,"page_breaks":[3],"text":"a\u0000b"}`), []byte(`{"schema":1}`))
@@ -104,18 +104,18 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := json.Marshal(e.Data)
 		if err != nil {
-			t.Fatalf("Decode(%s %q) cannot be written: %v", name, data, err)
+			t.Fatalf("Decode(%s %q) cannot be encoded: %v", name, data, err)
 		}
 		r.Type, r.Data = TypeOf(e.Data), again
 		if b := Decode(r); b.Err != nil {
-			t.Fatalf("Decode(%s %q) was written as %s, which cannot be read: %v", name, data, again, b.Err)
+			t.Fatalf("Decode(%s %q) was encoded as %s, which cannot be decoded: %v", name, data, again, b.Err)
 		} else if back, err := json.Marshal(b.Data); err != nil || string(back) != string(again) {
-			t.Fatalf("Decode(%s %q) was written as %s and then as %s, %v", name, data, again, back, err)
+			t.Fatalf("Decode(%s %q) was encoded as %s, and after decoding as %s, %v", name, data, again, back, err)
 		}
 	})
 }
 
-func TestDecodeAllKeepsTheOrder(t *testing.T) {
+func TestDecodeAllKeepsOrder(t *testing.T) {
 	for _, n := range []int{0, 1, 15, 16, 17, 1000} {
 		records := make([]Record, n)
 		for i := range records {

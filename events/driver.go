@@ -36,8 +36,8 @@ type Record struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// Driver stores records. Its contract is what eventstest checks; code that drivers
-// share is in Log. A Driver is safe for concurrent use. A call whose context has
+// Driver stores records. The tests in eventstest define its contract. What all
+// drivers have in common is in Log. A Driver is safe for concurrent use. A call whose context has
 // ended does nothing and returns fault.Canceled. A call after Close, or interrupted
 // by it, returns fault.Unavailable.
 type Driver interface {
@@ -68,7 +68,7 @@ type Driver interface {
 	ReadAll(ctx context.Context, after Position, limit int, skip []string) (records []Record, through Position, err error)
 
 	// Remove removes streams: ReadStream and ReadAll no longer return their
-	// records, either at once or after the engine has reclaimed their space. All
+	// records, either immediately or after the engine has reclaimed their space. All
 	// other records keep their positions, and the head does not change. Streams
 	// that do not exist are skipped. If a stream holds the log's last record, the
 	// error is fault.Conflict and nothing is removed. A later append to a removed

@@ -36,7 +36,7 @@ type Data interface{ eventType() string }
 // Metadata is recorded with every event, independent of its type.
 type Metadata struct {
 	Time        time.Time `json:"time"`                     // UTC, to the microsecond, written by Log
-	Actor       Principal `json:"actor,omitempty"`          // the person who asked
+	Actor       Principal `json:"actor,omitempty"`          // the user who made the request
 	Via         string    `json:"via,omitempty"`            // the part of Annals that acted
 	Correlation string    `json:"correlation_id,omitempty"` // the request
 	Causation   string    `json:"causation_id,omitempty"`   // the event or command that led to this one

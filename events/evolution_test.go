@@ -6,22 +6,22 @@ import (
 	"testing"
 )
 
-// TestHowAnEventChanges is the example to copy for whoever must change an
-// event. What is stored stays as it is, and only this package knows that it was
-// once written otherwise: a library's loans here, over three releases.
+// TestHowAnEventChanges is an example to copy when an event has to change: loans of a
+// library, over three releases. Stored events are never rewritten, and only this
+// package knows their old forms.
 //
-//   - A field that may be left out, and then means what it meant before there
-//     was one, needs no new version: it gets omitempty, a line in the schema,
-//     and a payload of its own in testdata.
-//   - Any other field, another name, another unit is a new version of the kind:
-//     register with that version, a file in schema/events, a payload in testdata.
-//     The old struct stays, unexported, with an upgrade to the next version alone,
-//     and an entry of its own in decoders.
-//   - A split is new types, written from now on in one append. The old type is
-//     written no more and read for ever, as one event that carries both.
+//   - An optional field, whose absence means the same as before the field existed,
+//     needs no new version: add omitempty, a property to the schema, and another
+//     payload to testdata.
+//   - A required field, another name or another unit needs a new version: register it,
+//     and add a file to schema/events and a payload to testdata. Keep the old struct,
+//     unexported, with a method that upgrades it to the next version, and an entry in
+//     decoders.
+//   - To split an event, add new types, which are written in one append from now on.
+//     The old type is no longer written, but stays readable as one event.
 //
-// Either way events of the new kind go into the released log, and every
-// projection whose tables the change alters gets another Version.
+// In all cases add events of the new kind to the released log, and raise the Version
+// of every projection whose tables change.
 func TestHowAnEventChanges(t *testing.T) {
 	library := codec{
 		{"LoanMade", 1}:     decodeOld(loanMadeV1.upgrade),
@@ -49,18 +49,18 @@ func TestHowAnEventChanges(t *testing.T) {
 	now := library.fold(t, stored(Kind{"LoanMade", 3}, `{"book":"Emma","reader":"alice","days":14}`),
 		stored(Kind{"BookReturned", 1}, `{"book":"Emma"}`), stored(Kind{"FinePaid", 1}, `{"amount":3}`))
 	if !reflect.DeepEqual(then, now) || now.fines != 3 || len(now.lent) != 0 {
-		t.Errorf("the same story is told as %+v by the old events, as %+v by the new", then, now)
+		t.Errorf("loans folded from old events are %+v, from new events %+v, want the same", then, now)
 	}
 }
 
-// LoanMade is what is written today. Version 3 gave Reader its name.
+// LoanMade is the current version. Version 3 renamed Who to Reader.
 type LoanMade struct {
 	Book   string `json:"book"`
 	Reader string `json:"reader"`
 	Days   int    `json:"days"`
 }
 
-// loanMadeV2 told how long a loan is.
+// loanMadeV2 added Days.
 type loanMadeV2 struct {
 	Book string `json:"book"`
 	Who  string `json:"who"`
@@ -74,8 +74,8 @@ type loanMadeV1 struct {
 	Who  string `json:"who"`
 }
 
-// upgrade fills in what was true of every loan then. Today's default may be
-// another, and must not be asked for.
+// upgrade fills in what was true of every loan at that time. It must not use today's
+// default, which may differ.
 func (l loanMadeV1) upgrade() Data { return loanMadeV2{Book: l.Book, Who: l.Who, Days: 14}.upgrade() }
 
 // BookReturned and FinePaid are what LoanEnded was split into.
@@ -83,23 +83,22 @@ type BookReturned struct {
 	Book string `json:"book"`
 }
 
-// FinePaid says what was paid for a loan that was late.
+// FinePaid is the fine for a book that was returned too late.
 type FinePaid struct {
 	Amount int `json:"amount"`
 }
 
-// LoanEnded is not written any more. It cannot be read as two events: revision
-// and position name one event each, and all who read hold on to them. A reader
-// who stopped behind the first of two would go on behind both; the audit trail,
-// which has a row for each position, would drop the second; a writer's expected
-// revision would count events that are not there. So it stays one event, with
-// the struct and schema that it had, and whoever folds takes its parts.
+// LoanEnded is no longer written. It cannot be read as two events, because a revision
+// and a position identify exactly one event: a reader that stopped after the first
+// part would skip the second; the audit trail, which has one row per position, would
+// drop the second; and expected revisions would be wrong. So it stays one event, with
+// its struct and schema, and read models apply its parts.
 type LoanEnded struct {
 	Book string `json:"book"`
 	Fine int    `json:"fine"`
 }
 
-// Parts returns what would be written in its place today.
+// Parts returns the events that would be written instead today.
 func (l LoanEnded) Parts() (BookReturned, FinePaid) {
 	return BookReturned{Book: l.Book}, FinePaid{Amount: l.Fine}
 }
@@ -109,7 +108,7 @@ func (LoanEnded) eventType() string    { return "LoanEnded" }
 func (BookReturned) eventType() string { return "BookReturned" }
 func (FinePaid) eventType() string     { return "FinePaid" }
 
-// loans is a read model.
+// loans is a read model of the books that are lent.
 type loans struct {
 	lent  map[string]string
 	fines int
@@ -130,8 +129,8 @@ func (l *loans) apply(data Data) {
 	}
 }
 
-// decodeOld reads a payload as the struct of then. It belongs beside decode once
-// a kind has a second version.
+// decodeOld decodes a payload of an old version and upgrades it. Move it next to
+// decode when an event gets its second version.
 func decodeOld[T any](upgrade func(T) Data) func([]byte) (Data, error) {
 	return func(b []byte) (Data, error) {
 		var old T

@@ -36,7 +36,7 @@ func (l *Log) Append(ctx context.Context, stream string, expected int64, cause C
 		name := e.Data.eventType()
 		schema, known := current[name]
 		if !known {
-			return Appended{}, fault.Errorf(fault.Internal, "append to %s: events of type %s are not registered", stream, name)
+			return Appended{}, fault.Errorf(fault.Internal, "append to %s: the event type %s is not registered", stream, name)
 		}
 		data, err := json.Marshal(e.Data)
 		if err != nil {
@@ -62,7 +62,7 @@ func (l *Log) Append(ctx context.Context, stream string, expected int64, cause C
 var ErrUnreadable = errors.New("an event cannot be read")
 
 // ReadStream calls fn with every event of a stream from a revision on, in
-// order, until the end or an error of fn's. An event that cannot be decoded
+// order, and stops at the first error of fn. An event that cannot be decoded
 // ends the read with ErrUnreadable: a decision must be based on the whole stream.
 func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func(Event) error) error {
 	const page = 500
@@ -95,16 +95,16 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 // The read covers everything up to through, which equals after if there is nothing
 // new.
 func (l *Log) Read(ctx context.Context, after Position, limit int, types ...string) (batch []Event, through Position, err error) {
-	records, through, err := l.driver.ReadAll(ctx, after, limit, othersThan(types))
+	records, through, err := l.driver.ReadAll(ctx, after, limit, allExcept(types))
 	if err != nil {
 		return nil, after, fmt.Errorf("read log after %d: %w", after, err)
 	}
 	return decodeAll(records), through, nil
 }
 
-// othersThan returns the known types except the given ones, and none if none are
+// allExcept returns the known types except the given ones, or no type if none are
 // given.
-func othersThan(types []string) (others []string) {
+func allExcept(types []string) (others []string) {
 	if len(types) == 0 {
 		return nil
 	}
@@ -123,7 +123,8 @@ func (l *Log) Head(ctx context.Context) (Position, error) { return l.driver.Head
 // ends first.
 func (l *Log) Wait(ctx context.Context, after Position) error { return l.driver.Wait(ctx, after) }
 
-// Records returns a reader of the log's raw records, for printing and copying.
+// Records returns up to limit raw records after a position, for printing and copying,
+// and the position up to which the log was read.
 func (l *Log) Records(ctx context.Context, after Position, limit int) ([]Record, Position, error) {
 	return l.driver.ReadAll(ctx, after, limit, nil)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestLogWritesValidPayloads appends every event through a Log and looks
-// at the bytes that the driver got, and at what comes back.
+// TestLogWritesValidPayloads appends every kind of event through a Log, and checks
+// the stored payloads and the decoded events.
 func TestLogWritesValidPayloads(t *testing.T) {
 	schemas := compile(t)
 	driver := memory.New()
@@ -30,7 +30,7 @@ func TestLogWritesValidPayloads(t *testing.T) {
 		data := events.Decode(record(k, golden(t, k))).Data
 		want = append(want, data)
 		if _, err := log.Append(t.Context(), "document-1", int64(i-1), events.Cause{Actor: "user:alice"}, events.New{Data: data}); err != nil {
-			t.Fatalf("Append of a %s: %v", k, err)
+			t.Fatalf("Append(%s): %v", k, err)
 		}
 	}
 	records, _, err := log.Records(t.Context(), 0, 1000)
@@ -73,7 +73,7 @@ func TestLogWritesTimeAndCause(t *testing.T) {
 			}
 		}
 		if batch[0].ID != id || batch[1].ID == uuid.Nil || batch[1].ID == id {
-			t.Errorf("ids: got %s and %s, want %s and one of its own", batch[0].ID, batch[1].ID, id)
+			t.Errorf("ids: got %s and %s, want %s and another random one", batch[0].ID, batch[1].ID, id)
 		}
 	})
 }
@@ -92,11 +92,11 @@ func TestUnreadableEventEndsReadStream(t *testing.T) {
 	read := 0
 	err := log.ReadStream(t.Context(), "document-1", 0, func(events.Event) error { read++; return nil })
 	if read != 1 || !errors.Is(err, events.ErrUnreadable) || !fault.Is(err, fault.Internal) {
-		t.Errorf("ReadStream: got %d events and error %v, want 1 and the second's error", read, err)
+		t.Errorf("ReadStream: got %d events and error %v, want 1 event and ErrUnreadable", read, err)
 	}
 	batch, _, err := log.Read(t.Context(), 0, 10)
 	if err != nil || len(batch) != 2 || batch[0].Err != nil || batch[1].Err == nil {
-		t.Errorf("Read: got %+v, %v, want both events, the second with an error of its own", batch, err)
+		t.Errorf("Read: got %+v, %v, want two events, the second with Err", batch, err)
 	}
 }
 
@@ -162,23 +162,23 @@ func TestReadStreamPages(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	if err := log.ReadStream(t.Context(), "job-1", 0, func(events.Event) error { return stop }); err != stop {
-		t.Errorf("ReadStream: got %v, want the function's own error", err)
+		t.Errorf("ReadStream: got %v, want the error of fn", err)
 	}
 }
 
-// reads counts the reads of streams.
-type reads struct {
+// readCounter counts calls of ReadStream.
+type readCounter struct {
 	events.Driver
 	n int
 }
 
-func (d *reads) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+func (d *readCounter) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
 	d.n++
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
 func TestReadStreamEndsAtPartialPage(t *testing.T) {
-	driver := &reads{Driver: memory.New()}
+	driver := &readCounter{Driver: memory.New()}
 	log := events.NewLog(driver)
 	defer log.Close()
 	large := events.New{Data: events.FileAccepted{Name: strings.Repeat("n", events.MaxAppendBytes/2)}}
@@ -204,7 +204,7 @@ func TestComputedIDsDependOnAllArguments(t *testing.T) {
 	job := uuid.MustParse("0b8f3c1e-7a52-4d0e-9c35-5f1d2a6b7c80")
 	base := events.EventID("text-1", 3, job, 0, events.FileStarted{File: 1})
 	if again := events.EventID("text-1", 3, job, 0, events.FileStarted{File: 1}); again != base {
-		t.Errorf("the same event got ids %s and %s", base, again)
+		t.Errorf("EventID with equal arguments: got %s and %s", base, again)
 	}
 	for name, other := range map[string]uuid.UUID{
 		"stream":   events.EventID("text-2", 3, job, 0, events.FileStarted{File: 1}),
@@ -215,11 +215,11 @@ func TestComputedIDsDependOnAllArguments(t *testing.T) {
 		"type":     events.EventID("text-1", 3, job, 0, events.FileStepped{File: 1}),
 	} {
 		if other == base {
-			t.Errorf("another %s gives the same id", name)
+			t.Errorf("EventID with another %s: got the same id", name)
 		}
 	}
 	if a, b := events.DocumentID(job, "aa", 0), events.DocumentID(job, "aa", 1); a == b || a == events.DocumentID(uuid.New(), "aa", 0) {
-		t.Error("documents of another number or folder have the same id")
+		t.Error("DocumentID with another number or folder: got the same id")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestStreamID(t *testing.T) {
 	}
 }
 
-// BenchmarkDecode decodes one event as a replay does.
+// BenchmarkDecode decodes one event, as during a replay.
 func BenchmarkDecode(b *testing.B) {
 	r := record(events.Kind{Type: "DocumentRenamed", Schema: 1}, []byte(`{"version":12,"name":"Annual report, second draft.pdf"}`))
 	b.Run("annals", func(b *testing.B) {
@@ -247,7 +247,7 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
-	b.Run("encoding/json", func(b *testing.B) { // both parts, by reflection
+	b.Run("encoding/json", func(b *testing.B) { // metadata and data, by reflection
 		for b.Loop() {
 			var m events.Metadata
 			var d events.DocumentRenamed

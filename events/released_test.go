@@ -16,21 +16,20 @@ import (
 	"annals/events/eventstest"
 )
 
-// The released log is what stands in the logs of those who run Annals. Whoever
-// releases a new kind of event, or gives one a new field, adds events of it:
+// The released log has every kind of event that production logs may contain. When you
+// release a new kind of event, or a new field, add events of it:
 //
 //	go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl
 //
-// new.jsonl has lines as annals events --json prints them; of each counts
-// stream, type, data, and the schema and cause in its metadata. They go through
-// a Log of today behind those that stand there, and are sealed: no line is ever
-// changed.
+// new.jsonl has lines as printed by annals events --json. Used are stream, type, data,
+// and the schema and cause in the metadata. The events are appended through a Log, and
+// their lines are sealed by a digest: no line ever changes.
 var appendLines = flag.String("append", "", "add the events of this file to the released log")
 
 const (
 	releasedLog = "eventstest/released.jsonl"
-	// releasedSums holds a line for each time that the log grew: how many lines
-	// it had from then on, and their SHA-256.
+	// releasedSums has a line for each extension of the log: the number of lines
+	// since then, and their SHA-256.
 	releasedSums = "eventstest/released.sums"
 )
 
@@ -43,14 +42,14 @@ func TestReleasedLogNeverChanges(t *testing.T) {
 	for _, seal := range readLines(t, releasedSums) {
 		before := sealed
 		if _, err := fmt.Sscan(string(seal), &sealed); err != nil || sealed <= before || sealed > len(log) {
-			t.Fatalf("%s says %q of a log of %d lines: %v", releasedSums, seal, len(log), err)
+			t.Fatalf("%s: line %q does not fit a log of %d lines: %v", releasedSums, seal, len(log), err)
 		}
 		if got := sealOf(log[:sealed]); got != string(seal) {
-			t.Errorf("the first %d lines have the sum %q, not %q: one of them was changed, and nobody changes those that stand in logs", sealed, got, seal)
+			t.Errorf("the first %d lines have the digest %q, want %q: restore the changed line, because production logs contain such events", sealed, got, seal)
 		}
 	}
 	if sealed != len(log) {
-		t.Errorf("%d lines of the released log are sealed, of %d: take the others out, and add them by `go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl`", sealed, len(log))
+		t.Errorf("%d of %d lines of the released log are sealed: remove the others, and add them with `go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl`", sealed, len(log))
 	}
 }
 
@@ -67,7 +66,7 @@ func sealOf(lines [][]byte) string {
 	return fmt.Sprintf("%d %x\n", len(lines), sha256.Sum256(bytes.Join(lines, nil)))
 }
 
-// restored returns a log file with the released log in it.
+// restored returns a new log file that contains the released log, and its last position.
 func restored(t *testing.T) (*events.Log, events.Position) {
 	t.Helper()
 	driver := openDriver(t, filepath.Join(t.TempDir(), "log.db"))
@@ -81,7 +80,7 @@ func restored(t *testing.T) (*events.Log, events.Position) {
 	return log, last
 }
 
-// extendReleased appends events to the released log, as a Log writes them.
+// extendReleased appends the events in a file to the released log.
 func extendReleased(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -144,33 +143,33 @@ func TestReleasedLogIsReadable(t *testing.T) {
 	for i, r := range eventstest.Released(t) {
 		e := batch[i]
 		if e.ID != r.ID || e.Stream != r.Stream || e.Revision != r.Revision || e.Position != r.Position || e.Metadata.Time.IsZero() || e.Err != nil {
-			t.Errorf("%s %d of %s was read as %+v", r.Type, r.Revision, r.Stream, e)
+			t.Errorf("event %d of %s (%s) was read as %+v", r.Revision, r.Stream, r.Type, e)
 			continue
 		}
 		if !slices.Contains(current(), events.Kind{Type: r.Type, Schema: e.Metadata.Schema}) {
 			continue // an older version is upgraded; it is never written again
 		}
 		if got, err := json.Marshal(e.Data); err != nil || !bytes.Equal(got, r.Data) {
-			t.Errorf("event %d of %s was written back as\n%s, %v, want\n%s", r.Revision, r.Stream, got, err, r.Data)
+			t.Errorf("event %d of %s is encoded as\n%s, %v, want\n%s", r.Revision, r.Stream, got, err, r.Data)
 		}
 	}
 }
 
-// TestReleasedLogHoldsEveryKind asks for every kind, with every field
-// that a payload in testdata has.
-func TestReleasedLogHoldsEveryKind(t *testing.T) {
-	held := make(map[string]bool)
+// TestReleasedLogHasEveryKind checks that every kind is in the log, with every field
+// of its payloads in testdata.
+func TestReleasedLogHasEveryKind(t *testing.T) {
+	found := make(map[string]bool)
 	for _, r := range eventstest.Released(t) {
 		k := events.Kind{Type: r.Type, Schema: events.Decode(r).Metadata.Schema}
 		for _, field := range fields(t, r.Data) {
-			held[k.String()+" "+field] = true
+			found[k.String()+" "+field] = true
 		}
 	}
 	for _, k := range events.Kinds() {
 		for _, payload := range goldens(t, k) {
 			for _, field := range fields(t, payload) {
-				if !held[k.String()+" "+field] {
-					t.Errorf("the released log has no %s with the field %q: write events of it to new.jsonl, as annals events --json prints them, and run `go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl`", k, field)
+				if !found[k.String()+" "+field] {
+					t.Errorf("the released log has no %s with the field %q: write events of it to new.jsonl, as printed by annals events --json, and run `go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl`", k, field)
 				}
 			}
 		}

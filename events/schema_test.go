@@ -20,14 +20,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// golden returns the payload that stands for a kind for ever.
+// golden returns the main payload of a kind in testdata, which never changes.
 func golden(t testing.TB, k events.Kind) []byte {
 	t.Helper()
 	return readGolden(t, k.String()+".json")
 }
 
-// goldens returns that payload, and those that stand beside it for fields
-// that the kind got later: Type.v1.what.json.
+// goldens returns all payloads of a kind in testdata: the main one, and those with
+// fields that were added later, named Type.v1.field.json.
 func goldens(t testing.TB, k events.Kind) [][]byte {
 	t.Helper()
 	all := [][]byte{golden(t, k)}
@@ -45,12 +45,12 @@ func readGolden(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name)
 	if err != nil {
-		t.Fatalf("a golden payload is missing, add it: %v", err)
+		t.Fatalf("add the missing golden payload: %v", err)
 	}
 	return b
 }
 
-// record returns a stored event of a kind.
+// record returns a record of a kind with that data.
 func record(k events.Kind, data []byte) events.Record {
 	metadata, err := json.Marshal(events.Metadata{Actor: "user:alice", Schema: k.Schema})
 	if err != nil {
@@ -59,7 +59,7 @@ func record(k events.Kind, data []byte) events.Record {
 	return events.Record{ID: uuid.New(), Stream: "document-1", Type: k.Type, Data: data, Metadata: metadata}
 }
 
-// compile returns the schema of every kind, from the embedded files.
+// compile compiles the embedded schema files and returns them by kind.
 func compile(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -112,7 +112,7 @@ func TestEventsAreComplete(t *testing.T) {
 	}
 	for name := range schemas {
 		if !kinds[name] {
-			t.Errorf("schema/events/%s.json is of an event that cannot be read: register it in its file in events", name)
+			t.Errorf("schema/events/%s.json belongs to no registered event: register it in its file in events", name)
 		}
 	}
 	files, err := os.ReadDir("testdata")
@@ -122,13 +122,13 @@ func TestEventsAreComplete(t *testing.T) {
 	for _, f := range files {
 		parts := strings.SplitN(strings.TrimSuffix(f.Name(), ".json"), ".", 3)
 		if name := strings.Join(parts[:min(2, len(parts))], "."); !f.IsDir() && !kinds[name] {
-			t.Errorf("events/testdata/%s is of an event that cannot be read: register it in its file in events", f.Name())
+			t.Errorf("events/testdata/%s belongs to no registered event: register it in its file in events", f.Name())
 		}
 	}
 }
 
-// TestEveryEventIsRegistered reads this package's source: an event that is not
-// registered could be appended, and never read.
+// TestEveryEventIsRegistered searches the source of this package for event types. A
+// Log cannot append or read a type that is not registered.
 func TestEveryEventIsRegistered(t *testing.T) {
 	registered := make(map[string]bool)
 	for _, k := range events.Kinds() {
@@ -155,11 +155,11 @@ func TestEveryEventIsRegistered(t *testing.T) {
 		}
 	}
 	if found != len(current()) && !t.Failed() {
-		t.Errorf("%d types of events are registered, and %d have a method eventType of the form that this test knows", len(current()), found)
+		t.Errorf("%d event types are registered, but the regular expression of this test finds %d eventType methods", len(current()), found)
 	}
 }
 
-// current returns the kinds that are written today: the last of each type.
+// current returns the current version of each type.
 func current() []events.Kind {
 	var last []events.Kind
 	for _, k := range events.Kinds() {
@@ -175,7 +175,7 @@ func TestGoldenPayloads(t *testing.T) {
 	schemas := compile(t)
 	for _, k := range events.Kinds() {
 		if schemas[k.String()] == nil {
-			continue // TestEventsAreComplete says so
+			continue // reported by TestEventsAreComplete
 		}
 		for _, want := range goldens(t, k) {
 			if err := validate(schemas[k.String()], want); err != nil {
@@ -186,7 +186,7 @@ func TestGoldenPayloads(t *testing.T) {
 	}
 }
 
-// checkGolden reads a payload and, if it is of today's form, writes it back.
+// checkGolden decodes a payload and, if its version is current, encodes it again.
 func checkGolden(t *testing.T, k events.Kind, want []byte) {
 	t.Helper()
 	e := events.Decode(record(k, want))
@@ -195,7 +195,7 @@ func checkGolden(t *testing.T, k events.Kind, want []byte) {
 		return
 	}
 	if got := events.TypeOf(e.Data); got != k.Type {
-		t.Errorf("golden %s was read as %s", k, got)
+		t.Errorf("golden %s was decoded as %s", k, got)
 	}
 	if !slices.Contains(current(), k) {
 		return // an older version is upgraded; it is never written again
@@ -204,12 +204,12 @@ func checkGolden(t *testing.T, k events.Kind, want []byte) {
 	if err != nil {
 		t.Errorf("golden %s: %v", k, err)
 	} else if string(got) != strings.TrimSpace(string(want)) {
-		t.Errorf("golden %s was written back as\n%s\nwant\n%s", k, got, want)
+		t.Errorf("golden %s is encoded as\n%s\nwant\n%s", k, got, want)
 	}
 }
 
-// TestSchemasMatchStructs holds each schema's properties and
-// required ones together with the struct that is written.
+// TestSchemasMatchStructs compares the properties and required properties of each
+// schema with the fields of its struct.
 func TestSchemasMatchStructs(t *testing.T) {
 	schemas := compile(t)
 	for _, k := range current() {
@@ -225,15 +225,15 @@ func TestSchemasMatchStructs(t *testing.T) {
 		if got := slices.Sorted(slices.Values(s.Required)); !slices.Equal(got, required) {
 			t.Errorf("%s: the schema requires %v, the struct always writes %v", k, got, required)
 		}
-		if no, ok := s.AdditionalProperties.(bool); !ok || no {
-			t.Errorf("%s: the schema allows other properties", k)
+		if allowed, ok := s.AdditionalProperties.(bool); !ok || allowed {
+			t.Errorf("%s: the schema allows additional properties", k)
 		}
 		if s.Description == "" {
-			t.Errorf("%s: the schema does not say what happened", k)
+			t.Errorf("%s: the schema has no description", k)
 		}
 		for name, p := range s.Properties {
 			if p.Description == "" {
-				t.Errorf("%s: the schema does not say what %s is", k, name)
+				t.Errorf("%s: the property %s of the schema has no description", k, name)
 			}
 		}
 	}
@@ -255,8 +255,8 @@ func jsonFields(t reflect.Type) (all, required []string) {
 	return all, required
 }
 
-// TestPayloadsWithRequiredFieldsOnly writes each event with nothing but what is always
-// there.
+// TestPayloadsWithRequiredFieldsOnly decodes and encodes each event without its
+// optional fields.
 func TestPayloadsWithRequiredFieldsOnly(t *testing.T) {
 	schemas := compile(t)
 	for _, k := range current() {
@@ -272,11 +272,11 @@ func TestPayloadsWithRequiredFieldsOnly(t *testing.T) {
 				full[name] = nil
 			}
 		}
-		least, err := json.Marshal(full)
+		minimal, err := json.Marshal(full)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := events.Decode(record(k, least))
+		e := events.Decode(record(k, minimal))
 		if e.Err != nil {
 			t.Fatal(e.Err)
 		}
@@ -285,11 +285,11 @@ func TestPayloadsWithRequiredFieldsOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := validate(s, written); err != nil {
-			t.Errorf("%s with what is always there, %s: %v", k, written, err)
+			t.Errorf("%s with required fields only, %s: %v", k, written, err)
 		}
 		var back map[string]any
 		if err := json.Unmarshal(written, &back); err != nil || !reflect.DeepEqual(back, full) {
-			t.Errorf("%s: read %s, wrote %s, %v", k, least, written, err)
+			t.Errorf("%s: decoded %s, encoded %s, %v", k, minimal, written, err)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (l *Log) Verify(ctx context.Context, to Position, at func(Position), proble
 type verification struct {
 	driver Driver
 	last   Position
-	next   map[string]int64 // next revision, of recently seen streams
+	next   map[string]int64 // next revision of each recently seen stream
 	// Recently seen ids. When young is full it replaces old.
 	young, old map[uuid.UUID]bool
 	// Gaps in texts that no document has named yet, by stream.
@@ -76,8 +76,8 @@ const (
 	gapTexts    = 1 << 16
 )
 
-// again reports whether an id was seen recently, and adds it.
-func (v *verification) again(id uuid.UUID) bool {
+// duplicate reports whether an id was seen recently, and adds it.
+func (v *verification) duplicate(id uuid.UUID) bool {
 	if v.young[id] || v.old[id] {
 		return true
 	}
@@ -88,14 +88,14 @@ func (v *verification) again(id uuid.UUID) bool {
 	return false
 }
 
-// order checks position and revision of the next event. For a stream that it has not
-// seen recently it looks up the previous revision in the log.
+// order checks the position and revision of the next event. If its stream was not seen
+// recently, the previous revision is looked up in the log.
 func (v *verification) order(ctx context.Context, r Record, problem func(string)) error {
 	if r.Position <= v.last {
 		problem(fmt.Sprintf("%s comes after position %d", place(r), v.last))
 	}
 	v.last = max(v.last, r.Position)
-	if v.again(r.ID) {
+	if v.duplicate(r.ID) {
 		problem(fmt.Sprintf("%s: an earlier event has the same id %s", place(r), r.ID))
 	}
 	want, known := v.next[r.Stream]
@@ -129,7 +129,7 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 	return nil
 }
 
-// contentOf is like ContentOf, but takes a record.
+// contentOf is ContentOf of a record.
 func contentOf(r Record) (Content, bool) {
 	switch r.Type {
 	case "DocumentImported", "DocumentRevised", "DocumentReread":
@@ -145,20 +145,20 @@ func place(r Record) string {
 // checkPayloads returns the problem with each record, "" if it has none. It uses all
 // cores.
 func checkPayloads(schemas map[string]*jsonschema.Schema, records []Record) []string {
-	wrong := make([]string, len(records))
-	var all sync.WaitGroup
+	problems := make([]string, len(records))
+	var workers sync.WaitGroup
 	const share = 50
 	for from := 0; from < len(records); from += share {
-		all.Go(func() {
+		workers.Go(func() {
 			for i := from; i < min(from+share, len(records)); i++ {
 				if err := checkPayload(schemas, records[i]); err != nil {
-					wrong[i] = strings.Join(strings.Fields(err.Error()), " ") // schema errors have several lines
+					problems[i] = strings.Join(strings.Fields(err.Error()), " ") // schema errors have several lines
 				}
 			}
 		})
 	}
-	all.Wait()
-	return wrong
+	workers.Wait()
+	return problems
 }
 
 func checkPayload(schemas map[string]*jsonschema.Schema, r Record) error {
@@ -192,7 +192,7 @@ var payloadSchemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, erro
 			compiled[k.String()], err = c.Compile(name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", k, err)
+			return nil, fmt.Errorf("compile the schema of %s: %w", k, err)
 		}
 	}
 	return compiled, nil

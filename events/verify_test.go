@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// story writes a log of a folder and a document, and returns the document's
+// writeLog writes a log with a folder and a document, and returns the document's
 // stream.
-func story(t *testing.T, path string) (stream string) {
+func writeLog(t *testing.T, path string) (stream string) {
 	t.Helper()
 	log := openFile(t, path)
 	folder, document := uuid.New(), uuid.New()
@@ -57,7 +57,7 @@ func openDriver(t *testing.T, path string) events.Driver {
 	return driver
 }
 
-// tamper changes the file of a log as no driver can.
+// tamper runs SQL on the file of a log, without the triggers that forbid changes.
 func tamper(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -73,24 +73,24 @@ func tamper(t *testing.T, path, statement string) {
 }
 
 func TestVerifyReportsProblems(t *testing.T) {
-	for name, test := range map[string]struct{ harm, want string }{
-		"nothing":                         {`SELECT 1`, ``},
-		"a gap":                           {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
-		"a text without its beginning":    {`UPDATE events SET revision = 1 WHERE position = 2`, `event 1 of text-`},
-		"the rest of a text nobody names": {`UPDATE events SET revision = 1, stream = stream || '9' WHERE position = 2`, ``},
-		"an id that came before":          {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an earlier event has the same id`},
-		"a lost beginning":                {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
-		"a revision out of order":         {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 comes before it`},
-		"a flipped byte":                  {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
-		"a flipped quote":                 {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
-		"a SHA-256 that is none":          {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
-		"a type that nobody knows":        {`UPDATE events SET type = 'DocumentRenamee' WHERE position = 4`, `which this version of Annals does not know`},
-		"metadata that is none":           {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: metadata`},
+	for name, test := range map[string]struct{ change, want string }{
+		"nothing":                  {`SELECT 1`, ``},
+		"a gap":                    {`DELETE FROM events WHERE position = 4`, `event 2 of STREAM (DocumentTagged) at position 5: revision 1 is missing before it`},
+		"a gap in a named text":    {`UPDATE events SET revision = 1 WHERE position = 2`, `event 1 of text-`},
+		"a gap in an unnamed text": {`UPDATE events SET revision = 1, stream = stream || '9' WHERE position = 2`, ``},
+		"a duplicate id":           {`UPDATE events SET id = (SELECT id FROM events WHERE position = 4) WHERE position = 5`, `event 2 of STREAM (DocumentTagged) at position 5: an earlier event has the same id`},
+		"a missing first event":    {`DELETE FROM events WHERE position = 3`, `event 1 of STREAM (DocumentRenamed) at position 4: revision 0 is missing before it`},
+		"a revision out of order":  {`UPDATE events SET revision = 7 WHERE position = 4; UPDATE events SET revision = 1 WHERE position = 5; UPDATE events SET revision = 2 WHERE position = 4`, `event 2 of STREAM (DocumentRenamed) at position 4: revision 1 is missing before it|event 1 of STREAM (DocumentTagged) at position 5: revision 2 comes before it`},
+		"a flipped byte":           {`UPDATE events SET data = CAST(replace(data, '"version":2', '"vErsion":2') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
+		"a flipped quote":          {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
+		"an invalid SHA-256":       {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
+		"an unknown type":          {`UPDATE events SET type = 'DocumentRenamee' WHERE position = 4`, `which this version of Annals does not know`},
+		"invalid metadata":         {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log.db")
-			stream := story(t, path)
-			tamper(t, path, test.harm)
+			stream := writeLog(t, path)
+			tamper(t, path, test.change)
 			log := openFile(t, path)
 			defer log.Close()
 			var wants, problems []string
@@ -101,11 +101,11 @@ func TestVerifyReportsProblems(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(problems) != len(wants) {
-				t.Fatalf("problems are %q, want %q", problems, wants)
+				t.Fatalf("Verify: got problems %q, want %q", problems, wants)
 			}
 			for i, want := range wants {
 				if !strings.Contains(problems[i], want) {
-					t.Errorf("problem %d is %q, want %q", i, problems[i], want)
+					t.Errorf("problem %d: got %q, want %q", i, problems[i], want)
 				}
 			}
 		})
@@ -114,7 +114,7 @@ func TestVerifyReportsProblems(t *testing.T) {
 
 func TestVerifyEndsAtPosition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
-	story(t, path)
+	writeLog(t, path)
 	tamper(t, path, `UPDATE events SET data = CAST('{}' AS BLOB) WHERE position = 5`)
 	log := openFile(t, path)
 	defer log.Close()
@@ -122,13 +122,13 @@ func TestVerifyEndsAtPosition(t *testing.T) {
 		problems, at := 0, events.Position(0)
 		n, err := log.Verify(t.Context(), to, func(p events.Position) { at = p }, func(string) { problems++ })
 		if err != nil || n != int(to) || at != to || problems != want {
-			t.Errorf("Verify(%d) = %d, %v at %d with %d problems, want %d", to, n, err, at, problems, want)
+			t.Errorf("Verify(%d): got %d events, %v, position %d, %d problems, want %d problems", to, n, err, at, problems, want)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := log.Verify(ended, 6, nil, func(string) {}); err == nil {
-		t.Error("Verify goes on though its context has ended")
+		t.Error("Verify with a cancelled context: got no error")
 	}
 }
 
@@ -150,12 +150,12 @@ func TestVerifyRereadsEvictedStreams(t *testing.T) {
 	head := add(first).Position
 	n, err := log.Verify(t.Context(), head, nil, func(p string) { t.Error(p) })
 	if err != nil || n != 17_002 {
-		t.Errorf("Verify = %d, %v", n, err)
+		t.Errorf("Verify: got %d events, %v, want 17002", n, err)
 	}
 }
 
-// sparse is a driver that looks at few positions at a time, and finds no event
-// at most of them.
+// sparse is a driver whose reads cover one position, and therefore often return no
+// event.
 type sparse struct{ events.Driver }
 
 func (s sparse) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
@@ -177,10 +177,10 @@ func TestVerifyAfterEmptyBatch(t *testing.T) {
 	}
 	head, err := log.Head(t.Context())
 	if err != nil || head <= 3 {
-		t.Fatalf("three events, the last at %d (%v), leave no gap", head, err)
+		t.Fatalf("Head after three events: got %d, %v, want more than 3, so that positions have gaps", head, err)
 	}
 	n, err := log.Verify(t.Context(), head, nil, func(p string) { t.Error(p) })
 	if err != nil || n != 3 {
-		t.Errorf("Verify = %d, %v, want 3", n, err)
+		t.Errorf("Verify: got %d events, %v, want 3", n, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"annals/events/sqldb"
 )
 
-// Folder is a folder that a service writes to.
+// Folder is a folder that the service writes to.
 type Folder struct {
 	Name string // for metrics and messages, which contain no paths: data, temp
 	Path string
@@ -57,8 +57,8 @@ func IsFull(err error) bool {
 	return sqldb.IsFull(err) || slices.ContainsFunc(full, func(e error) bool { return errors.Is(err, e) })
 }
 
-// Restore repairs the error chain of a full disk: some libraries return an error that
-// only ends with the text of the cause, without wrapping it.
+// Restore returns err such that IsFull recognises it, if it is about a full disk: some
+// libraries only append the text of the cause to their error, without wrapping it.
 func Restore(err error) error {
 	for _, e := range full {
 		if err != nil && !errors.Is(err, e) && strings.HasSuffix(err.Error(), e.Error()) {

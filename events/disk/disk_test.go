@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// sqliteFull returns SQLite's own error of a full disk.
+// sqliteFull returns the error of SQLite for a full disk.
 func sqliteFull(t *testing.T) error {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "a.db")+"?_pragma=max_page_count(2)")
@@ -35,9 +35,9 @@ func TestIsFull(t *testing.T) {
 		{sqliteFull(t), true},
 		{&pgconn.PgError{Code: "53100"}, true},
 		{fmt.Errorf("write: %w", full[0]), true},
-		{Restore(fmt.Errorf("a library that keeps the text alone: %v", full[0])), true},
+		{Restore(fmt.Errorf("a library that does not wrap: %v", full[0])), true},
 		{Restore(fmt.Errorf("%v is the name of a file", full[0])), false},
-		{fmt.Errorf("the file %q is damaged", full[0].Error()), false},
+		{fmt.Errorf("the file %q is corrupt", full[0].Error()), false},
 		{Restore(io.ErrUnexpectedEOF), false},
 		{&pgconn.PgError{Code: "53200"}, false},
 		{io.ErrUnexpectedEOF, false},
@@ -50,14 +50,14 @@ func TestIsFull(t *testing.T) {
 }
 
 func TestSpace(t *testing.T) {
-	there := Folder{"data", t.TempDir()}
-	got := Folders{there, {"gone", filepath.Join(there.Path, "gone")}}.Space()
+	existing := Folder{"data", t.TempDir()}
+	got := Folders{existing, {"missing", filepath.Join(existing.Path, "missing")}}.Space()
 	if len(got) != 1 || got[0].Folder != "data" || got[0].Free <= 0 {
-		t.Errorf("Space = %+v, want the room of data alone", got)
+		t.Errorf("Space: got %+v, want only the folder data", got)
 	}
 }
 
-func TestQuietLogsFullDiskOnceAMinute(t *testing.T) {
+func TestQuietLimitsFullDiskRecords(t *testing.T) {
 	var out bytes.Buffer
 	handler := Quiet(slog.NewTextHandler(&out, nil)).(*quiet)
 	now := time.Now()
@@ -72,9 +72,9 @@ func TestQuietLogsFullDiskOnceAMinute(t *testing.T) {
 	other.Error("stopped", "error", full[0])
 	text := out.String()
 	if n := strings.Count(text, "another fault"); n != 10 {
-		t.Errorf("%d of 10 other faults are logged: %s", n, text)
+		t.Errorf("got %d records of other errors, want 10: %s", n, text)
 	}
 	if n := strings.Count(text, full[0].Error()); n != 2 || !strings.Contains(text, "projection=other") || !strings.Contains(text, "not_logged=19") {
-		t.Errorf("a full disk is logged %d times in a minute and at its end, want twice, and how often besides: %s", n, text)
+		t.Errorf("got %d records of the full disk, want one a minute, the second with not_logged=19: %s", n, text)
 	}
 }

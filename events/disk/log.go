@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// logEvery is how often a full disk is logged: every writer fails because of it,
-// and retries every few seconds.
+// logEvery is the interval at which a full disk is logged. Otherwise every writer would
+// log it at each retry, every few seconds.
 const logEvery = time.Minute
 
 // Quiet returns a handler that limits records about full disks to one a minute, and
@@ -17,14 +17,14 @@ func Quiet(next slog.Handler) slog.Handler { return &quiet{next, &last{now: time
 
 type quiet struct {
 	slog.Handler
-	last *last // shared by all that were made from one
+	last *last // shared by all handlers derived from one
 }
 
 type last struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	at      time.Time
-	skipped int // records since then
+	skipped int // records since the last one that was logged
 }
 
 func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
@@ -35,7 +35,7 @@ func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
 		return !isFull
 	})
 	if isFull {
-		now, skipped := q.last.take()
+		now, skipped := q.last.allow()
 		if !now {
 			return nil
 		}
@@ -45,9 +45,9 @@ func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, r)
 }
 
-// take reports whether to log a record, and how many were suppressed since the
+// allow reports whether to log a record, and how many were suppressed since the
 // last one that was logged.
-func (l *last) take() (now bool, skipped int) {
+func (l *last) allow() (now bool, skipped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.now(); l.at.IsZero() || at.Sub(l.at) >= logEvery {

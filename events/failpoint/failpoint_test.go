@@ -27,15 +27,15 @@ func TestAllIsComplete(t *testing.T) {
 		return true
 	})
 	if !slices.Equal(All, declared) {
-		t.Errorf("All is %q, declared are %q", All, declared)
+		t.Errorf("All: got %q, want the declared points %q", All, declared)
 	}
 	slices.Sort(declared)
 	if n := len(slices.Compact(declared)); n != len(All) {
-		t.Errorf("%d points share %d names", len(All), n)
+		t.Errorf("got %d different names for %d points", n, len(All))
 	}
 }
 
-// The test binary runs itself again to come to points.
+// The test runs its own binary, with Variable set, as the process to kill.
 func TestMain(m *testing.M) {
 	if os.Getenv(Variable) == "" {
 		os.Exit(m.Run())
@@ -46,14 +46,14 @@ func TestMain(m *testing.M) {
 }
 
 func TestHereKillsProcess(t *testing.T) {
-	for setting, dies := range map[string]bool{"log-created:1": true, "log-created:2": true, "log-created:3": false, "key-created:1": false} {
+	for setting, kills := range map[string]bool{"log-created:1": true, "log-created:2": true, "log-created:3": false, "key-created:1": false} {
 		p := exec.CommandContext(t.Context(), os.Args[0])
 		p.Env = append(os.Environ(), Variable+"="+setting)
 		err := p.Run()
 		var exit *exec.ExitError
 		killed := errors.As(err, &exit) && exit.ExitCode() < 0
-		if want := dies && Enabled; killed != want || err != nil && !killed {
-			t.Errorf("with %s the process ends with %v, killed %t, want %t", setting, err, killed, want)
+		if want := kills && Enabled; killed != want || err != nil && !killed {
+			t.Errorf("%s=%s: the process exited with %v, killed %t, want killed %t", Variable, setting, err, killed, want)
 		}
 	}
 }

@@ -2,8 +2,8 @@
 
 package failpoint
 
-// Enabled says whether this build has failpoints.
+// Enabled reports whether this build has failpoints.
 const Enabled = false
 
-// Here marks a boundary.
+// Here marks a point.
 func Here(Point) {}

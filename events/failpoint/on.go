@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// Enabled says whether this build has failpoints.
+// Enabled reports whether this build has failpoints.
 const Enabled = true
 
 var (
@@ -27,13 +27,13 @@ func parse(text string) (p Point, times int64) {
 	name, count, _ := strings.Cut(text, ":")
 	times, err := strconv.ParseInt(count, 10, 64)
 	if !slices.Contains(All, Point(name)) || err != nil || times < 1 {
-		panic(fmt.Sprintf("%s=%s: must be a point, a colon and a number from 1", Variable, text))
+		panic(fmt.Sprintf("%s=%s: write a point, a colon and a count from 1", Variable, text))
 	}
 	return Point(name), times
 }
 
-// Here marks a boundary, and ends the process there if Variable names it: it does
-// not return then, and all other goroutines end at that moment too.
+// Here marks a point. If Variable selects it, the process is killed, and Here does not
+// return.
 func Here(p Point) {
 	if p != chosen || reached.Add(1) != times {
 		return
@@ -45,5 +45,5 @@ func Here(p Point) {
 	if err != nil {
 		panic(err)
 	}
-	select {} // the signal is on its way
+	select {} // until the signal arrives
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Kind says what sort of failure an error is, whatever its cause.
+// Kind classifies an error, independent of its cause.
 type Kind uint8
 
 // The kinds. Internal is the zero value: an error without a kind counts as a
@@ -44,7 +44,7 @@ type Error struct {
 	Kind  Kind
 	text  string
 	err   error
-	hides bool // text leaves err out
+	hides bool // text does not include err
 	limit string
 	after time.Duration
 }
@@ -61,20 +61,20 @@ func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, text: err.Error(), err: err}
 }
 
-// Hide returns an error of the given kind whose message is text alone. The
-// cause stays in its tree, where Detail finds it for operators.
+// Hide returns an error of the given kind whose message is text. The cause is wrapped,
+// but only Detail shows it, to operators.
 func Hide(kind Kind, text string, cause error) error {
 	return &Error{Kind: kind, text: text, err: cause, hides: true}
 }
 
-// Later formats an error of kind Exhausted, of a limit that is used up and worth
-// another try after a while.
+// Later formats an error of kind Exhausted: the limit is used up, and the request may
+// be retried after the given time.
 func Later(limit string, after time.Duration, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: Exhausted, text: err.Error(), err: err, limit: limit, after: after}
 }
 
-// Limit returns which limit is used up, of an error of kind Exhausted.
+// Limit returns the name of the limit that is used up, if err is of kind Exhausted.
 func Limit(err error) string {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -83,8 +83,8 @@ func Limit(err error) string {
 	return e.limit
 }
 
-// RetryAfter returns when what failed of kind Exhausted is worth another try, in
-// full seconds and at least one.
+// RetryAfter returns how long to wait before retrying after an error of kind Exhausted,
+// in full seconds and at least one.
 func RetryAfter(err error) time.Duration {
 	var e *Error
 	if !errors.As(err, &e) {

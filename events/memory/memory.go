@@ -1,6 +1,6 @@
-// Package memory keeps a log in memory, for tests of what is built on a log.
-// It passes the same conformance suite as the durable drivers, and
-// imports events and events/fault only.
+// Package memory keeps a log in memory, for tests of packages that use a log. It
+// passes the same conformance tests as the durable drivers. It imports events and
+// events/fault only.
 package memory
 
 import (
@@ -14,14 +14,14 @@ import (
 	"annals/events/fault"
 )
 
-// step is the distance of two positions. It is not 1, since callers must not rely
-// on consecutive positions.
+// step is the difference between consecutive positions. It is not 1, so that tests
+// notice code that relies on positions without gaps.
 const step = 3
 
-// Driver is an events.Driver in memory. Make one with New.
+// Driver is an events.Driver in memory. Create one with New.
 type Driver struct {
 	mu      sync.RWMutex
-	log     []events.Record  // by position; without a stream where it was removed
+	log     []events.Record  // by position; removed records have no stream
 	streams map[string][]int // indexes in log, by revision
 	moved   chan struct{}    // closed and replaced when the head moves
 	closed  chan struct{}
@@ -46,8 +46,8 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	if err := d.usable(ctx); err != nil {
 		return events.Appended{}, err
 	}
-	held := d.streams[stream]
-	last := int64(len(held)) - 1
+	stored := d.streams[stream]
+	last := int64(len(stored)) - 1
 	if expected != events.AnyRevision && expected != last {
 		return d.repeated(stream, expected, records)
 	}
@@ -62,24 +62,24 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	return events.Appended{Revision: last, Position: d.head()}, nil
 }
 
-// repeated returns the result of an append that was made before; else the append
-// is a conflict.
+// repeated returns the result of an append whose records are already in the stream at
+// these revisions. Otherwise the append is a conflict.
 func (d *Driver) repeated(stream string, expected int64, records []events.Record) (events.Appended, error) {
-	held := d.streams[stream]
+	stored := d.streams[stream]
 	last := expected + int64(len(records))
-	if last >= int64(len(held)) {
-		return events.Appended{}, conflict(stream, expected, len(held))
+	if last >= int64(len(stored)) {
+		return events.Appended{}, conflict(stream, expected, len(stored))
 	}
 	for i, r := range records {
-		if d.log[held[expected+1+int64(i)]].ID != r.ID {
-			return events.Appended{}, conflict(stream, expected, len(held))
+		if d.log[stored[expected+1+int64(i)]].ID != r.ID {
+			return events.Appended{}, conflict(stream, expected, len(stored))
 		}
 	}
-	return events.Appended{Revision: last, Position: d.log[held[last]].Position}, nil
+	return events.Appended{Revision: last, Position: d.log[stored[last]].Position}, nil
 }
 
-func conflict(stream string, expected int64, held int) error {
-	return fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, held-1, expected)
+func conflict(stream string, expected int64, stored int) error {
+	return fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, stored-1, expected)
 }
 
 // ReadStream implements events.Driver.
@@ -90,9 +90,9 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 		return nil, err
 	}
 	var batch []events.Record
-	held := d.streams[stream]
-	for i, size := max(from, 0), 0; i < int64(len(held)) && len(batch) < limit && size < events.MaxBatchBytes; i++ {
-		r := clone(d.log[held[i]])
+	stored := d.streams[stream]
+	for i, size := max(from, 0), 0; i < int64(len(stored)) && len(batch) < limit && size < events.MaxBatchBytes; i++ {
+		r := clone(d.log[stored[i]])
 		batch = append(batch, r)
 		size += r.Size()
 	}
@@ -112,13 +112,13 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	return d.readAll(after, limit, func(r *events.Record) bool { return slices.Contains(skip, r.Type) })
 }
 
-// readAll is ReadAll without the records that are to be left out.
-func (d *Driver) readAll(after events.Position, limit int, leave func(*events.Record) bool) ([]events.Record, events.Position, error) {
+// readAll is ReadAll without the records for which skip returns true.
+func (d *Driver) readAll(after events.Position, limit int, skip func(*events.Record) bool) ([]events.Record, events.Position, error) {
 	var batch []events.Record
 	size := 0
 	start := sort.Search(len(d.log), func(i int) bool { return d.log[i].Position > after })
 	for _, r := range d.log[start:] {
-		if r.Stream == "" || leave(&r) {
+		if r.Stream == "" || skip(&r) {
 			continue
 		}
 		batch = append(batch, clone(r))
@@ -153,7 +153,7 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 	return nil
 }
 
-// without reads a log that is locked, without some streams.
+// without reads a log whose lock is held, without some streams.
 type without struct {
 	d       *Driver
 	streams []string
@@ -195,7 +195,7 @@ func (d *Driver) Wait(ctx context.Context, after events.Position) error {
 	}
 }
 
-// Close implements events.Driver. What was in the log is gone.
+// Close implements events.Driver. It discards the log.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,7 +208,7 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// usable returns the error of a call that must not go on.
+// usable returns an error if the driver is closed or ctx has ended.
 func (d *Driver) usable(ctx context.Context) error {
 	select {
 	case <-d.closed:
@@ -218,7 +218,7 @@ func (d *Driver) usable(ctx context.Context) error {
 	}
 }
 
-// clone keeps the log's bytes apart from the caller's.
+// clone copies the bytes of a record, which the caller may change.
 func clone(r events.Record) events.Record {
 	r.Data, r.Metadata = bytes.Clone(r.Data), bytes.Clone(r.Metadata)
 	return r
