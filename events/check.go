@@ -31,6 +31,12 @@ func CheckAppend(stream string, expected int64, records []Record) error {
 	return nil
 }
 
+// WrongRevision returns the error of kind fault.Conflict of an append to a stream whose
+// last revision is not the expected one.
+func WrongRevision(stream string, last, expected int64) error {
+	return fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, last, expected)
+}
+
 // Size returns the size that counts towards MaxAppendBytes and MaxBatchBytes: the
 // bytes of payload and metadata.
 func (r *Record) Size() int { return len(r.Data) + len(r.Metadata) }

@@ -92,7 +92,7 @@ func (d *Driver) append(ctx context.Context, s *session, stream string, expected
 		if at, ok := result.WrongExpectedVersion.GetCurrentRevisionOption().(*streams.AppendResp_WrongExpectedVersion_CurrentRevision); ok {
 			last = int64(at.CurrentRevision)
 		}
-		return events.Appended{}, &endsAt{fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, last, expected), last}
+		return events.Appended{}, &endsAt{events.WrongRevision(stream, last, expected), last}
 	}
 	return events.Appended{}, errors.New("unknown response of the server to an append")
 }

@@ -68,18 +68,14 @@ func (d *Driver) repeated(stream string, expected int64, records []events.Record
 	stored := d.streams[stream]
 	last := expected + int64(len(records))
 	if last >= int64(len(stored)) {
-		return events.Appended{}, conflict(stream, expected, len(stored))
+		return events.Appended{}, events.WrongRevision(stream, int64(len(stored))-1, expected)
 	}
 	for i, r := range records {
 		if d.log[stored[expected+1+int64(i)]].ID != r.ID {
-			return events.Appended{}, conflict(stream, expected, len(stored))
+			return events.Appended{}, events.WrongRevision(stream, int64(len(stored))-1, expected)
 		}
 	}
 	return events.Appended{Revision: last, Position: d.log[stored[last]].Position}, nil
-}
-
-func conflict(stream string, expected int64, stored int) error {
-	return fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, stored-1, expected)
 }
 
 // ReadStream implements events.Driver.

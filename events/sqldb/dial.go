@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// silence is how long a server's host may acknowledge nothing before a connection
-// to it is closed: a host that lost power ends no connection, and by itself the
-// system waits for a quarter of an hour.
-const silence = 15 * time.Second
+// ackTimeout is how long sent data may stay unacknowledged before the connection is
+// closed. A host that lost power does not close its connections, and by default the
+// operating system waits for a quarter of an hour.
+const ackTimeout = 15 * time.Second
 
-// dialer makes connections that end if the other host is unreachable.
+// dialer returns a dialer whose connections fail after ackTimeout if the host is
+// unreachable.
 func dialer() *net.Dialer {
 	return &net.Dialer{
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence / 3, Interval: silence / 5, Count: 3},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: ackTimeout / 3, Interval: ackTimeout / 5, Count: 3},
 		Control: func(network, _ string, conn syscall.RawConn) (err error) {
 			if !strings.HasPrefix(network, "tcp") {
 				return nil
 			}
-			if failed := conn.Control(func(fd uintptr) { err = setSilence(int(fd), silence) }); failed != nil {
+			if failed := conn.Control(func(fd uintptr) { err = setAckTimeout(int(fd), ackTimeout) }); failed != nil {
 				return failed
 			}
 			return err

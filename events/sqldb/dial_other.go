@@ -4,5 +4,5 @@ package sqldb
 
 import "time"
 
-// setSilence leaves that to the system, which alone knows how.
-func setSilence(int, time.Duration) error { return nil }
+// setAckTimeout does nothing: the option exists on Linux only.
+func setAckTimeout(int, time.Duration) error { return nil }

@@ -18,7 +18,7 @@ import (
 //
 // INTEGER has 64 bits.
 type Dialect struct {
-	// Postgres means the dialect of PostgreSQL, otherwise it is that of SQLite.
+	// Postgres selects PostgreSQL; the default is SQLite.
 	Postgres bool
 	// ByteOrder makes all strings compare by bytes.
 	ByteOrder bool
@@ -35,9 +35,9 @@ func (d Dialect) String() string {
 	return "sqlite"
 }
 
-// Script returns the statements of the file dir/name.sql, translated, and after
-// them those of dir/<dialect>/name.sql as they are. Either may be missing; if both
-// are, it is fs.ErrNotExist.
+// Script returns the statements of the file dir/name.sql, translated, followed by those
+// of dir/<dialect>/name.sql, not translated. One of the files may be missing; if both
+// are, the error is fs.ErrNotExist.
 func (d Dialect) Script(files fs.FS, dir, name string) (string, error) {
 	shared, err := fs.ReadFile(files, path.Join(dir, name+".sql"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

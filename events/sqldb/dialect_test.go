@@ -28,7 +28,7 @@ func TestScriptTranslates(t *testing.T) {
 		files := fstest.MapFS{"sql/a.sql": {Data: []byte(test.script)}}
 		for want, dialect := range map[string]sqldb.Dialect{test.sqlite: {}, test.postgres: {Postgres: true}, test.bytewise: {Postgres: true, ByteOrder: true}} {
 			if got, err := dialect.Script(files, "sql", "a"); err != nil || got != want {
-				t.Errorf("in %+v %q is %q (%v), want %q", dialect, test.script, got, err, want)
+				t.Errorf("Script of %q in %+v: got %q (%v), want %q", test.script, dialect, got, err, want)
 			}
 		}
 	}
@@ -46,22 +46,22 @@ func TestScriptAppendsDialectFile(t *testing.T) {
 		name, want string
 	}{{lite, "a", "1 TEXT;"}, {postgres, "a", `1 TEXT COLLATE "C"; 2 TEXT;`}, {lite, "b", "3;"}} {
 		if got, err := test.dialect.Script(files, "sql", test.name); err != nil || got != test.want {
-			t.Errorf("%s of %s is %q (%v), want %q", test.name, test.dialect, got, err, test.want)
+			t.Errorf("Script %s in %s: got %q (%v), want %q", test.name, test.dialect, got, err, test.want)
 		}
 	}
 	if _, err := postgres.Script(files, "sql", "b"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a script that is missing: %v", err)
+		t.Errorf("Script without a file: got error %v, want fs.ErrNotExist", err)
 	}
 }
 
-// untranslated matches what Script would pass on although the databases read it
-// differently.
+// untranslated matches SQL that Script does not translate, although the databases
+// interpret it differently.
 var untranslated = regexp.MustCompile(`/\*|\bx'[^']|"|WITHOUT ROWID,`)
 
 func TestTablesAvoidUntranslatedSQL(t *testing.T) {
 	files, err := fs.Glob(schema.SQL, "sql/*.sql")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no tables: %v", err)
+		t.Fatalf("find the table definitions: %v", err)
 	}
 	for _, file := range files {
 		text, err := fs.ReadFile(schema.SQL, file)
@@ -69,7 +69,7 @@ func TestTablesAvoidUntranslatedSQL(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found := untranslated.Find(text); found != nil {
-			t.Errorf("schema/%s has %s, which sqldb.Dialect does not translate: write it in another way, or put it into a file for each dialect", path.Clean(file), found)
+			t.Errorf("schema/%s has %s, which sqldb.Dialect does not translate: write it differently, or add a file for each dialect", path.Clean(file), found)
 		}
 	}
 }

@@ -16,8 +16,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// replyCode returns PostgreSQL's code of an error that it replied with; "" for
-// others.
+// replyCode returns the error code in a reply of PostgreSQL, "" for other errors.
 func replyCode(err error) string {
 	var reply *pgconn.PgError
 	if errors.As(err, &reply) {
@@ -26,7 +25,7 @@ func replyCode(err error) string {
 	return ""
 }
 
-// class returns the class of a code of PostgreSQL.
+// class returns the class of a PostgreSQL error code: its first two characters.
 func class(code string) string { return code[:min(len(code), 2)] }
 
 // IsFull reports whether an error says that the disk of a database is full.
@@ -34,15 +33,13 @@ func IsFull(err error) bool {
 	return sqliteCode(err) == sqlite3.SQLITE_FULL || replyCode(err) == "53100"
 }
 
-// IsBusy reports whether an error says that another process or transaction held
-// a lock for too long.
-func IsBusy(err error) bool {
+// isBusy reports whether another process or transaction held a lock for too long.
+func isBusy(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED || replyCode(err) == "55P03"
 }
 
-// IsCorrupt reports whether an error says that a database is not as it was
-// written.
+// IsCorrupt reports whether an error says that a database is corrupt.
 func IsCorrupt(err error) bool {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
@@ -52,8 +49,7 @@ func IsCorrupt(err error) bool {
 	return code == "XX001" || code == "XX002" // data_corrupted, index_corrupted
 }
 
-// IsMissing reports whether an error says that a table or schema does not exist in
-// PostgreSQL.
+// IsMissing reports whether PostgreSQL replied that a table or schema does not exist.
 func IsMissing(err error) bool {
 	code := replyCode(err)
 	return code == "42P01" || code == "3F000" // undefined_table, invalid_schema_name
@@ -69,7 +65,7 @@ func IsReply(err error) bool {
 	return replyCode(err) != "" || errors.As(err, &connecting)
 }
 
-// IsRejected reports whether PostgreSQL refused a statement for what it says.
+// IsRejected reports whether PostgreSQL rejected a statement, and would reject it again.
 func IsRejected(err error) bool { return replyCode(err) != "" && !IsTransient(err) }
 
 // IsStoreFault reports whether the database itself failed, independent of the
@@ -101,12 +97,12 @@ func IsTransient(err error) bool {
 		errors.Is(err, sql.ErrConnDone) || errors.As(err, &network) || errors.Is(err, net.ErrClosed)
 }
 
-// IsRetryable reports whether a transaction was rolled back because it conflicted with
-// another, and may be retried at once.
-func IsRetryable(err error) bool { return class(replyCode(err)) == "40" }
+// isRetryable reports whether a transaction was rolled back because it conflicted with
+// another, and may be retried immediately.
+func isRetryable(err error) bool { return class(replyCode(err)) == "40" }
 
-// IsDisconnected reports whether an established connection has ended. A new one may be
-// opened at once.
+// IsDisconnected reports whether an established connection was closed. Opening a new
+// one may succeed immediately.
 func IsDisconnected(err error) bool {
 	if code := replyCode(err); code != "" {
 		return code == "57P01" // admin_shutdown
@@ -115,24 +111,24 @@ func IsDisconnected(err error) bool {
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, driver.ErrBadConn)
 }
 
-// What errors of a server say to clients.
+// Messages for clients.
 const (
-	unanswered   = "the database does not answer at the moment"
-	unauthorized = "the database does not let the service in"
+	unreachable = "the database does not answer at the moment"
+	refused     = "the database refuses the connection"
 )
 
-// Classify gives an error of PostgreSQL its kind: what is transient is
-// fault.Unavailable, and its cause is for operators alone. An error that has a
-// kind keeps it.
+// Classify returns an error of PostgreSQL with its kind: fault.Unavailable for transient
+// errors, whose cause is hidden from clients. Errors that already have a kind are not
+// changed.
 func Classify(err error) error {
 	var known *fault.Error
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &known):
 		return err
 	case class(replyCode(err)) == "28", class(replyCode(err)) == "3D": // no such user or password, no such database
-		return fault.Hide(fault.Unavailable, unauthorized, err)
+		return fault.Hide(fault.Unavailable, refused, err)
 	case IsTransient(err):
-		return fault.Hide(fault.Unavailable, unanswered, err)
+		return fault.Hide(fault.Unavailable, unreachable, err)
 	}
 	return fmt.Errorf("PostgreSQL: %w", err)
 }

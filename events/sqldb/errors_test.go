@@ -16,15 +16,15 @@ import (
 
 func TestErrorClasses(t *testing.T) {
 	for _, test := range []struct {
-		err             error
-		passes, severed bool
+		err                     error
+		transient, disconnected bool
 	}{
 		{nil, false, false},
 		{io.ErrUnexpectedEOF, true, true},
 		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true, true},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true, false},
-		{&pgconn.PgError{Code: "57P01"}, true, true},  // ended by an administrator
-		{&pgconn.PgError{Code: "57P03"}, true, false}, // the server starts
+		{&pgconn.PgError{Code: "57P01"}, true, true},  // terminated by an administrator
+		{&pgconn.PgError{Code: "57P03"}, true, false}, // the server is starting
 		{&pgconn.PgError{Code: "53100"}, true, false}, // its disk is full
 		{&pgconn.PgError{Code: "40P01"}, true, false}, // a deadlock
 		{&pgconn.PgError{Code: "22012"}, false, false},
@@ -36,27 +36,27 @@ func TestErrorClasses(t *testing.T) {
 		if err != nil {
 			err = fmt.Errorf("tried: %w", err)
 		}
-		if got := IsTransient(err); got != test.passes {
-			t.Errorf("IsTransient(%v) = %t, want %t", err, got, test.passes)
+		if got := IsTransient(err); got != test.transient {
+			t.Errorf("IsTransient(%v) = %t, want %t", err, got, test.transient)
 		}
-		if got := IsDisconnected(err); got != test.severed {
-			t.Errorf("IsDisconnected(%v) = %t, want %t", err, got, test.severed)
+		if got := IsDisconnected(err); got != test.disconnected {
+			t.Errorf("IsDisconnected(%v) = %t, want %t", err, got, test.disconnected)
 		}
-		if got := fault.Is(Classify(err), fault.Unavailable); got != test.passes {
-			t.Errorf("Classify(%v) is unavailable: %t, want %t", err, got, test.passes)
+		if got := fault.Is(Classify(err), fault.Unavailable); got != test.transient {
+			t.Errorf("Classify(%v): unavailable %t, want %t", err, got, test.transient)
 		}
 	}
 }
 
-// Whoever set the wrong password is not to look for a server that is away.
+// An operator who set the wrong password must not search for a network problem.
 func TestRefusedLoginIsNotUnreachable(t *testing.T) {
 	for code, want := range map[string]string{
-		"28P01": "the database does not let the service in", // its password
-		"3D000": "the database does not let the service in", // no such database
+		"28P01": "the database refuses the connection", // wrong password
+		"3D000": "the database refuses the connection", // no such database
 		"57P03": "the database does not answer at the moment",
 	} {
 		if got := Classify(&pgconn.PgError{Code: code}).Error(); got != want {
-			t.Errorf("%s is told as %q, want %q", code, got, want)
+			t.Errorf("Classify of code %s: got %q, want %q", code, got, want)
 		}
 	}
 }

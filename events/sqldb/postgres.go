@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"hash/fnv"
 	"net/url"
 	"regexp"
 	"time"
@@ -14,16 +15,15 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// PostgresSchemes are how URLs of databases begin.
+// PostgresSchemes are the URL schemes of PostgreSQL.
 var PostgresSchemes = []string{"postgres", "postgresql"}
 
 const form = "postgres://user:password@host:5432/database?sslmode=verify-full&schema=annals"
 
-// Postgres is a database as a URL names it. Nothing is connected before one of
-// its methods is called.
+// Postgres is a database that a URL names. It holds no connection; Open returns a pool.
 //
-// All that belongs to one service lies in schemas whose names begin alike, so
-// that several services may share the database.
+// All schemas of a service have a common name prefix, so that several services can
+// share the database.
 type Postgres struct {
 	config *pgx.ConnConfig
 	prefix string
@@ -31,9 +31,9 @@ type Postgres struct {
 
 var prefixForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
 
-// ParsePostgres reads a URL: that of libpq, in which schema=NAME sets what the names of
-// schemas begin with, annals where it is left out. No error repeats the URL,
-// for a password may stand there.
+// ParsePostgres parses a URL of libpq with one more parameter: schema=NAME sets the name
+// prefix of the schemas, annals by default. Errors do not contain the URL, which may
+// have a password.
 func ParsePostgres(text string) (*Postgres, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -47,7 +47,7 @@ func ParsePostgres(text string) (*Postgres, error) {
 		u.RawQuery = query.Encode()
 	}
 	if !prefixForm.MatchString(prefix) {
-		return nil, fault.Errorf(fault.Invalid, "the PostgreSQL URL has the schema %q: up to 31 of a-z, 0-9 and _, a letter first", prefix)
+		return nil, fault.Errorf(fault.Invalid, "the PostgreSQL URL has the schema %q: use up to 31 of a-z, 0-9 and _, beginning with a letter", prefix)
 	}
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
@@ -68,13 +68,12 @@ func (d *Postgres) String() string {
 	return fmt.Sprintf("%s on %s:%d", d.config.Database, d.config.Host, d.config.Port)
 }
 
-// Schema returns the whole name of one of the service's schemas.
+// Schema returns the full name of a schema, with the prefix of the service.
 func (d *Postgres) Schema(name string) string { return d.prefix + "_" + name }
 
-// Open returns a pool of up to limit connections, none of which is open yet, that
-// find their tables in one of the service's schemas, which need not be there. set
-// are further settings of a session. Connections that are not used for a while
-// are closed.
+// Open returns a pool of up to limit connections, which it opens on demand and closes
+// when they are idle. Their search path is one of the service's schemas, which need not
+// exist yet. set has additional settings of each session.
 func (d *Postgres) Open(schema string, limit int, set map[string]string) *sql.DB {
 	config := d.config.Copy()
 	if schema != "" {
@@ -90,31 +89,25 @@ func (d *Postgres) Open(schema string, limit int, set map[string]string) *sql.DB
 	return db
 }
 
-// PgxConn calls fn with the connection of the client that a session of Open holds:
-// batches and copies need it.
+// PgxConn calls fn with the pgx connection of a session, for batches and copies.
 func PgxConn(session *sql.Conn, fn func(*pgx.Conn) error) error {
 	return session.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
-// Execer runs a statement: a database, one of its sessions, or a transaction.
-type Execer interface {
-	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
-}
-
-// OpenDB is Open for a store whose statements both engines know.
+// OpenDB is Open for stores whose SQL runs on both databases.
 func (d *Postgres) OpenDB(schema string, limit int, set map[string]string) *DB {
 	return &DB{DB: d.Open(schema, limit, set), server: d, schema: schema}
 }
 
-// setup makes one of the service's schemas, with tables by statements that do
-// nothing if these are there. Any number of processes may do so at once.
+// setup creates a schema of the service, and tables by statements that do nothing if
+// the tables exist. Several processes may call it concurrently.
 func (d *Postgres) setup(ctx context.Context, db *sql.DB, schema, statements string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return Classify(err)
 	}
 	defer tx.Rollback()
-	// IF NOT EXISTS does not keep two transactions from making the same at once.
+	// IF NOT EXISTS fails if another transaction creates the same schema concurrently.
 	_, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "setup "+d.Schema(schema))
 	for _, statement := range []string{"CREATE SCHEMA IF NOT EXISTS " + d.quoted(schema), statements} {
 		if err == nil {
@@ -127,11 +120,18 @@ func (d *Postgres) setup(ctx context.Context, db *sql.DB, schema, statements str
 	return Classify(err)
 }
 
-// Drop deletes one of the service's schemas with all that is in it, if it is
-// there.
+// Drop deletes a schema of the service with all its tables, if it exists.
 func (d *Postgres) Drop(ctx context.Context, db *sql.DB, schema string) error {
 	_, err := db.ExecContext(ctx, "DROP SCHEMA IF EXISTS "+d.quoted(schema)+" CASCADE")
 	return Classify(err)
+}
+
+// LockKey returns the key of an advisory lock with a name. PostgreSQL identifies locks
+// by numbers.
+func LockKey(name string) int64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return int64(h.Sum64())
 }
 
 func (d *Postgres) quoted(schema string) string { return pgx.Identifier{d.Schema(schema)}.Sanitize() }

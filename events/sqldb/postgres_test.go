@@ -9,7 +9,6 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// Two services that share a database do not see each other's tables.
 func TestServicesShareDatabase(t *testing.T) {
 	url := postgrestest.URL(t)
 	for _, service := range []string{"first", "second"} {
@@ -20,7 +19,7 @@ func TestServicesShareDatabase(t *testing.T) {
 		db := d.OpenDB("vault", 2, nil)
 		defer db.Close()
 		if err := db.Setup(t.Context(), "CREATE TABLE things (n integer)"); err != nil {
-			t.Fatalf("table of %s: %v", service, err)
+			t.Fatalf("Setup of service %s: %v", service, err)
 		}
 		defer func() {
 			if err := d.Drop(t.Context(), db.DB, "vault"); err != nil {
@@ -30,7 +29,7 @@ func TestServicesShareDatabase(t *testing.T) {
 	}
 }
 
-func TestParsePostgresRepeatsNoPassword(t *testing.T) {
+func TestParsePostgresErrorsOmitPassword(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://me:secret@host:port/db":            "write postgres://",
 		"postgres://me:secret@host/db?sslmode=perhaps": "write postgres://",
@@ -38,7 +37,7 @@ func TestParsePostgresRepeatsNoPassword(t *testing.T) {
 	} {
 		_, err := sqldb.ParsePostgres(url)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(fault.Detail(err), "secret") {
-			t.Errorf("ParsePostgres(%s): %v; want %q", url, err, want)
+			t.Errorf("ParsePostgres(%s): got error %v, want %q", url, err, want)
 		}
 	}
 }
@@ -51,6 +50,6 @@ func TestUnreachableServerIsUnavailable(t *testing.T) {
 	db := d.OpenDB("vault", 1, nil)
 	defer db.Close()
 	if err := db.Setup(t.Context(), ""); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("without a server: %v", err)
+		t.Errorf("Setup without a server: got error %v, want kind Unavailable", err)
 	}
 }

@@ -1,7 +1,5 @@
-// Package sqldb opens the two SQL databases that parts of the service keep
-// tables in, files of SQLite and schemas of PostgreSQL, and hides how they
-// differ: settings, parameters, retries, and what their errors mean. It knows
-// nothing of what the tables hold.
+// Package sqldb opens SQLite files and PostgreSQL schemas, and hides how they differ:
+// settings, parameters, retries, and error codes. The tables are up to its users.
 //
 // It imports events/fault, and no other package of this module.
 package sqldb
@@ -10,28 +8,27 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"annals/events/fault"
 )
 
-// DB is a database of either engine, for stores whose statements both know. Its
-// errors have a kind; sql.ErrNoRows stays as it is. Its parameters are $1, $2, ….
+// DB is a database in SQLite or PostgreSQL, for stores whose SQL runs on both. Errors
+// have a kind, except sql.ErrNoRows. Parameters are $1, $2, ….
 type DB struct {
 	*sql.DB
 	// Timeout bounds each call; 0 leaves it to the caller's context.
 	Timeout time.Duration
-	// Repair says what an operator does about a corrupt file.
+	// Repair tells the operator how to repair a corrupt file.
 	Repair string
 
 	server *Postgres // nil for SQLite
 	schema string    // of the server
 }
 
-// Shared reports whether the database is on a server, where other processes may
-// write at the same time.
+// Shared reports whether the database is in PostgreSQL, where other processes may write
+// concurrently.
 func (db *DB) Shared() bool { return db.server != nil }
 
 // ForShare returns the end of a SELECT whose rows must not change before the statement
@@ -43,12 +40,12 @@ func (db *DB) ForShare() string {
 	return ""
 }
 
-// Snapshot is for transactions that read everything as of one moment.
+// Snapshot returns the options of a transaction that reads a consistent snapshot.
 func (db *DB) Snapshot() *sql.TxOptions {
 	if db.Shared() {
 		return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	}
-	return nil // a transaction of SQLite always does
+	return nil // SQLite transactions always do
 }
 
 // Text returns a string in the form in which the database can store and compare it:
@@ -65,7 +62,7 @@ func ValidText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// args returns parameters as the database takes them.
+// args returns parameters with strings that the database accepts.
 func (db *DB) args(args []any) []any {
 	if !db.Shared() {
 		return args
@@ -80,7 +77,7 @@ func (db *DB) args(args []any) []any {
 	return out
 }
 
-// bound bounds a call to a server that may have vanished.
+// bound applies Timeout, for a server that may be unreachable.
 func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.Timeout == 0 {
 		return ctx, func() {}
@@ -88,28 +85,28 @@ func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, db.Timeout)
 }
 
-// Classify gives an error its kind. ctx is the caller's: an error of a deadline
-// that is not ctx's means that the database did not answer in time.
+// Classify returns an error with its kind. ctx is the context of the caller: if it has
+// not ended, an exceeded deadline means that the database did not respond in time.
 func (db *DB) Classify(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, sql.ErrNoRows), ctx.Err() != nil:
 		return err
 	case db.Shared() && errors.Is(err, context.DeadlineExceeded):
-		return fault.Hide(fault.Unavailable, unanswered, err)
+		return fault.Hide(fault.Unavailable, unreachable, err)
 	case db.Shared():
 		return Classify(err)
 	case IsCorrupt(err) && db.Repair != "":
-		return fault.Errorf(fault.Internal, "the file is damaged: %s (%w)", db.Repair, err)
+		return fault.Errorf(fault.Internal, "the file is corrupt: %s (%w)", db.Repair, err)
 	}
 	return err
 }
 
-// Row is a row that a query found, or why there is none.
+// Row is the result of a query for one row.
 type Row interface {
 	Scan(dest ...any) error
 }
 
-// boundRow is a row whose errors have a kind. Scan ends the call.
+// boundRow is a row whose errors have a kind. Scan releases the timeout.
 type boundRow struct {
 	*sql.Row
 	done func(error) error
@@ -117,7 +114,7 @@ type boundRow struct {
 
 func (r boundRow) Scan(dest ...any) error { return r.done(r.Row.Scan(dest...)) }
 
-// Row asks for one row, which is to be scanned.
+// Row queries one row. The caller must call Scan.
 func (db *DB) Row(ctx context.Context, statement string, args ...any) Row {
 	bounded, cancel := db.bound(ctx)
 	return db.row(ctx, db.QueryRowContext(bounded, statement, db.args(args)...), cancel)
@@ -147,19 +144,19 @@ func (db *DB) Prepare(ctx context.Context, query string) (*Stmt, error) {
 	return &Stmt{stmt, db}, nil
 }
 
-// Row asks for the row, which is to be scanned.
+// Row runs the query. The caller must call Scan.
 func (s *Stmt) Row(ctx context.Context, args ...any) Row {
 	bounded, cancel := s.db.bound(ctx)
 	return s.db.row(ctx, s.QueryRowContext(bounded, s.db.args(args)...), cancel)
 }
 
-// Queryer is what rows are read from: a DB, a sql.DB, a Tx.
+// Queryer runs queries: a DB, a sql.DB, a Tx.
 type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// List reads all rows of a query; fields returns the scan destinations of a row. If from
-// is a DB, errors have a kind.
+// List returns all rows of a query; fields returns the scan destinations of a row. If
+// from is a DB, errors have a kind.
 func List[T any](ctx context.Context, from Queryer, fields func(*T) []any, query string, args ...any) ([]T, error) {
 	return Collect(ctx, from, func(row Row) (one T, err error) { return one, row.Scan(fields(&one)...) }, query, args...)
 }
@@ -192,13 +189,13 @@ func collect[T any](ctx context.Context, from Queryer, scan func(Row) (T, error)
 	return all, rows.Err()
 }
 
-// Column reads the one column of all rows of a query.
+// Column returns all rows of a query with one column.
 func Column[T any](ctx context.Context, from Queryer, query string, args ...any) ([]T, error) {
 	return List(ctx, from, func(v *T) []any { return []any{v} }, query, args...)
 }
 
-// Exec runs one statement and returns how many rows it changed. It may run it
-// again.
+// Exec runs a statement and returns the number of changed rows. After a conflict with
+// another transaction it runs the statement again.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
 	err = db.retry(ctx, func(ctx context.Context) error {
 		changed, err = execOn(ctx, db.DB, statement, db.args(args))
@@ -207,7 +204,12 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (changed 
 	return changed, err
 }
 
-func execOn(ctx context.Context, on Execer, statement string, args []any) (changed int64, err error) {
+// execer runs statements: a database, a session, or a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
+}
+
+func execOn(ctx context.Context, on execer, statement string, args []any) (changed int64, err error) {
 	result, err := on.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return 0, err
@@ -215,8 +217,8 @@ func execOn(ctx context.Context, on Execer, statement string, args []any) (chang
 	return result.RowsAffected()
 }
 
-// Transaction runs statements that count together or not at all. It may run them
-// again.
+// Transaction calls run in a transaction. After a conflict with another transaction it
+// calls run again.
 func (db *DB) Transaction(ctx context.Context, run func(ctx context.Context, tx *Tx) error) error {
 	return db.retry(ctx, func(ctx context.Context) error {
 		tx, err := db.Begin(ctx)
@@ -231,7 +233,7 @@ func (db *DB) Transaction(ctx context.Context, run func(ctx context.Context, tx 
 	})
 }
 
-// Tx is a transaction. Its errors are for DB.Classify.
+// Tx is a transaction. Its errors have no kind; use DB.Classify.
 type Tx struct {
 	*sql.Tx
 	db *DB
@@ -246,26 +248,27 @@ func (db *DB) Begin(ctx context.Context) (*Tx, error) {
 	return &Tx{tx, db}, nil
 }
 
-// Lock waits for all other transactions of the store that have called it.
+// Lock excludes other transactions of the store that call Lock, until the transaction
+// ends.
 func (tx *Tx) Lock(ctx context.Context) error {
 	if !tx.db.Shared() {
-		return nil // there is one writer at a time
+		return nil // SQLite has one writer at a time
 	}
 	_, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 0))`)
 	return err
 }
 
-// Exec runs one statement and returns how many rows it changed.
+// Exec runs a statement and returns the number of changed rows.
 func (tx *Tx) Exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
 	return execOn(ctx, tx.Tx, statement, tx.db.args(args))
 }
 
-// Row asks for one row.
+// Row queries one row.
 func (tx *Tx) Row(ctx context.Context, statement string, args ...any) Row {
 	return tx.QueryRowContext(ctx, statement, tx.db.args(args)...)
 }
 
-// attempts is how many times a transaction is tried that conflicts with others.
+// attempts is how often a transaction is tried if it conflicts with others.
 const attempts = 5
 
 // retry calls do again if it conflicts with another transaction, up to attempts times.
@@ -273,121 +276,8 @@ func (db *DB) retry(ctx context.Context, do func(context.Context) error) error {
 	bounded, cancel := db.bound(ctx)
 	defer cancel()
 	err := do(bounded)
-	for n := 1; n < attempts && IsRetryable(err); n++ {
+	for n := 1; n < attempts && isRetryable(err); n++ {
 		err = do(bounded)
 	}
 	return db.Classify(ctx, err)
 }
-
-// Setup creates tables by statements that do nothing if the tables exist. Any number of
-// processes may call it at once.
-func (db *DB) Setup(ctx context.Context, statements string) error {
-	if db.Shared() {
-		return db.server.setup(ctx, db.DB, db.schema, statements)
-	}
-	return db.Classify(ctx, WhileBusy(ctx, func() error {
-		_, err := db.ExecContext(ctx, statements)
-		return err
-	}))
-}
-
-// HasTable reports whether a table exists in PostgreSQL. It does not need the right to
-// create tables.
-func (db *DB) HasTable(ctx context.Context, name string) (there bool, err error) {
-	err = db.Row(ctx, `SELECT to_regclass($1) IS NOT NULL`, name).Scan(&there)
-	return there, err
-}
-
-// Migrate runs, in one transaction, the scripts beyond the store's version, which is the
-// number of scripts already run. It does not write to a store that is up to date. The
-// error is fault.Invalid if the store has a later version.
-func (db *DB) Migrate(ctx context.Context, scripts []string) error {
-	if db.Shared() {
-		return db.migrateServer(ctx, scripts)
-	}
-	return db.Classify(ctx, WhileBusy(ctx, func() error { return db.migrateFile(ctx, scripts) }))
-}
-
-// checkVersion refuses a store that a later program has migrated.
-func checkVersion(version int, scripts []string) error {
-	if version > len(scripts) {
-		return fault.Errorf(fault.Invalid, "the store has version %d, this program knows %d: use a newer program", version, len(scripts))
-	}
-	return nil
-}
-
-func (db *DB) migrateFile(ctx context.Context, scripts []string) error {
-	version, err := fileVersion(ctx, db.DB, scripts)
-	if err != nil || version == len(scripts) {
-		return err
-	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return Immediate(ctx, conn, func() error {
-		if version, err = fileVersion(ctx, conn, scripts); err != nil { // another process may have done it
-			return err
-		}
-		for _, script := range scripts[version:] {
-			if _, err := conn.ExecContext(ctx, script); err != nil {
-				return err
-			}
-		}
-		_, err := conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA user_version = %d`, len(scripts)))
-		return err
-	})
-}
-
-func fileVersion(ctx context.Context, on interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}, scripts []string) (version int, err error) {
-	if err := on.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
-		return 0, err
-	}
-	return version, checkVersion(version, scripts)
-}
-
-func (db *DB) migrateServer(ctx context.Context, scripts []string) error {
-	version := 0
-	there, err := db.HasTable(ctx, "version")
-	if err == nil && there {
-		err = db.Row(ctx, serverVersion).Scan(&version)
-	}
-	if err == nil {
-		err = checkVersion(version, scripts)
-	}
-	if err != nil || version == len(scripts) {
-		return err
-	}
-	return db.Transaction(ctx, func(ctx context.Context, tx *Tx) error {
-		// The schema, which may not be there, has a lock to itself by its name.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 1))`, db.server.Schema(db.schema)); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+db.server.quoted(db.schema)); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS version (version integer NOT NULL)`); err != nil {
-			return err
-		}
-		if err := tx.Row(ctx, serverVersion).Scan(&version); err != nil {
-			return err
-		}
-		if err := checkVersion(version, scripts); err != nil {
-			return err
-		}
-		for i, script := range scripts[version:] {
-			if _, err := tx.Exec(ctx, script); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO version (version) VALUES ($1)`, version+i+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-const serverVersion = `SELECT coalesce(max(version), 0) FROM version`

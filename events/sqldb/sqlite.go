@@ -17,23 +17,23 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// BusyTimeout is how long a statement on a file waits for another process.
+// BusyTimeout is how long a statement waits while another process locks the file.
 const BusyTimeout = 10 * time.Second
 
 // SQLite is a database in a file.
 type SQLite struct {
 	Path string
-	// Pragmas are settings of each connection, in their order.
+	// Pragmas are executed on each new connection, in order.
 	Pragmas []string
-	// Connections bounds those that are open at once.
+	// Connections is the maximum number of open connections.
 	Connections int
-	// Existing opens no file that is not there; else it is made.
+	// Existing means that the file is not created if it is missing.
 	Existing bool
-	// Immediate begins each transaction as the one writer.
+	// Immediate means that each transaction takes the write lock when it begins.
 	Immediate bool
 }
 
-// Open returns a pool of connections, none of which is open yet.
+// Open returns a pool of connections, which it opens on demand.
 func (f SQLite) Open() (*sql.DB, error) {
 	path, err := filepath.Abs(f.Path)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f SQLite) Open() (*sql.DB, error) {
 	return db, nil
 }
 
-// OpenDB is Open for a store whose statements both engines know.
+// OpenDB is Open for stores whose SQL runs on both databases.
 func (f SQLite) OpenDB() (*DB, error) {
 	db, err := f.Open()
 	if err != nil {
@@ -65,8 +65,8 @@ func (f SQLite) OpenDB() (*DB, error) {
 	return &DB{DB: db}, nil
 }
 
-// MakePrivate makes a file and its folder if they are not there, and lets only
-// its owner read it. SQLite gives its companion files the same mode.
+// MakePrivate creates a file and its folder if they are missing, and sets modes that
+// give access to the owner only. SQLite uses the mode for its companion files, too.
 func MakePrivate(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -78,8 +78,8 @@ func MakePrivate(path string) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// Immediate runs do in a transaction of a connection that is the one writer from
-// its beginning, and rolls it back if do fails.
+// Immediate calls do in a transaction that takes the write lock when it begins. If do
+// fails, it is rolled back.
 func Immediate(ctx context.Context, conn *sql.Conn, do func() error) (err error) {
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
@@ -89,20 +89,19 @@ func Immediate(ctx context.Context, conn *sql.Conn, do func() error) (err error)
 	}
 	if err != nil {
 		_, undo := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		if !IsStoreFault(err) { // by which SQLite may have rolled back already
+		if !IsStoreFault(err) { // after which SQLite may already have rolled back
 			err = errors.Join(err, undo)
 		}
 	}
 	return err
 }
 
-// WhileBusy calls do again while another process holds the file, up to
-// BusyTimeout: SQLite does not wait by itself for a change of the journal mode,
-// which every process that opens a new file makes.
+// WhileBusy retries do while another process locks the file, up to BusyTimeout. It is
+// needed to change the journal mode, for which SQLite ignores its busy timeout.
 func WhileBusy(ctx context.Context, do func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if err != nil && !IsBusy(err) {
+		if err != nil && !isBusy(err) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -119,24 +118,24 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// Diagnose returns the kind of an error of SQLite and what it means, "" for
-// others.
+// Diagnose returns the kind of an error of SQLite and its reason for users, "" for
+// other errors.
 func Diagnose(err error) (kind fault.Kind, why string) {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_FULL:
 		return fault.Unavailable, "the disk is full"
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return fault.Unavailable, "the file may only be read"
+		return fault.Unavailable, "the file is read-only"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fault.Unavailable, "another process holds the file"
+		return fault.Unavailable, "another process locks the file"
 	case sqlite3.SQLITE_IOERR:
 		return fault.Unavailable, "the disk reports an error"
 	case sqlite3.SQLITE_CANTOPEN:
-		return fault.Unavailable, "the file cannot be opened; is its folder there, and may it be written?"
+		return fault.Unavailable, "the file cannot be opened: check that its folder exists and is writable"
 	case sqlite3.SQLITE_NOTADB:
-		return fault.Invalid, "this file is no SQLite database"
+		return fault.Invalid, "the file is not a SQLite database"
 	case sqlite3.SQLITE_CORRUPT:
-		return fault.Internal, "the file is damaged; restore it from a backup"
+		return fault.Internal, "the file is corrupt: restore it from a backup"
 	}
 	return fault.Internal, ""
 }

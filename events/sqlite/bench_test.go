@@ -15,9 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// pair times two ways of doing the same, in turns, and reports how many times
-// as fast the first is: the best time of each counts, as whatever else the
-// machine does only ever adds to a time.
+// pair has the best times of two ways to do the same, measured alternately. The best
+// time counts, because other load on the machine only makes a run slower.
 type pair struct{ ours, yardstick time.Duration }
 
 func (p *pair) add(ours, yardstick time.Duration) {
@@ -39,13 +38,13 @@ func timed(f func()) time.Duration {
 
 const (
 	writers  = 64
-	round    = 3200 // events that are timed together
-	rawBatch = 100  // rows of one transaction of the raw loop
+	round    = 3200 // events per measurement
+	rawBatch = 100  // rows per transaction of the raw loop
 )
 
-// BenchmarkAppend64Writers compares writers that append one event at a time,
-// each durable when it is acknowledged, with a bare loop that inserts the same
-// number of rows in transactions of 100.
+// BenchmarkAppend64Writers compares concurrent writers, each of which appends one event
+// at a time, with a plain loop that inserts the same number of rows in transactions of
+// 100.
 func BenchmarkAppend64Writers(b *testing.B) {
 	b.Run("annals", func(b *testing.B) {
 		d := openBench(b)
@@ -79,20 +78,19 @@ func BenchmarkAppend64Writers(b *testing.B) {
 	})
 }
 
-// benchStream is what one writer appends to.
+// benchStream is the stream of one writer.
 type benchStream struct {
 	name string
 	last int64
 }
 
-// appendRound lets the writers append, each one event after the other, until
-// a round is full; all of them are at work up to its end.
+// appendRound appends one round of events with all writers concurrently.
 func appendRound(b *testing.B, log *events.Log, streams []benchStream) {
-	var made atomic.Int64
+	var appended atomic.Int64
 	var all sync.WaitGroup
 	for i := range streams {
 		all.Go(func() {
-			for s := &streams[i]; made.Add(1) <= round; s.last++ {
+			for s := &streams[i]; appended.Add(1) <= round; s.last++ {
 				if _, err := log.Append(context.Background(), s.name, s.last, benchCause, events.New{Data: benchEvent(int(s.last) + 1)}); err != nil {
 					b.Error(err)
 					return
@@ -105,7 +103,7 @@ func appendRound(b *testing.B, log *events.Log, streams []benchStream) {
 
 var benchCause = events.Cause{Actor: "user:alice", Via: "vault", Correlation: "4f1c7a52-6f0e-4a57-9f0a-0d3f5b1c2e11"}
 
-// benchEvent returns events as the log mostly holds them, under 300 bytes.
+// benchEvent returns typical events of under 300 bytes.
 func benchEvent(i int) events.Data {
 	switch i % 4 {
 	case 0:
@@ -127,15 +125,15 @@ func openBench(b *testing.B) *Driver {
 	return d
 }
 
-// rawLog writes to a log's table without any of this package's machinery.
+// rawLog inserts into the table of a log with plain SQL.
 type rawLog struct {
-	db      *sql.DB
-	streams []string
-	made    int
+	db       *sql.DB
+	streams  []string
+	inserted int
 }
 
 func openRaw(b *testing.B) *rawLog {
-	d := openBench(b) // makes the file
+	d := openBench(b) // creates the file
 	db, err := connect(d.path, 1, "synchronous(FULL)", "journal_size_limit(67108864)")
 	if err != nil {
 		b.Fatal(err)
@@ -164,10 +162,10 @@ func (r *rawLog) insert(b *testing.B, n int) {
 		stmt := tx.Stmt(insert)
 		for range rawBatch {
 			id := uuid.New()
-			if _, err := stmt.Exec("DocumentRenamed", r.streams[r.made%writers], r.made/writers, id[:], metadata, data); err != nil {
+			if _, err := stmt.Exec("DocumentRenamed", r.streams[r.inserted%writers], r.inserted/writers, id[:], metadata, data); err != nil {
 				b.Fatal(err)
 			}
-			r.made++
+			r.inserted++
 		}
 		if err := tx.Commit(); err != nil {
 			b.Fatal(err)
@@ -175,8 +173,8 @@ func (r *rawLog) insert(b *testing.B, n int) {
 	}
 }
 
-// BenchmarkReadAll compares reading and decoding a whole log through
-// events.Log with a bare scan of the same columns of the same table.
+// BenchmarkReadAll compares reading and decoding a whole log through events.Log with
+// scanning the same columns by plain SQL.
 func BenchmarkReadAll(b *testing.B) {
 	const n = 200_000
 	d := openBench(b)

@@ -2,7 +2,7 @@ package sqlite
 
 import "context"
 
-// OpenWith is Open with another pragma on the writer's connection.
+// OpenWith is Open with an additional pragma on the writer's connection.
 func OpenWith(ctx context.Context, path, pragma string) (*Driver, error) {
 	d, err := Open(ctx, path)
 	if err != nil {
@@ -12,8 +12,8 @@ func OpenWith(ctx context.Context, path, pragma string) (*Driver, error) {
 	return d, err
 }
 
-// QueryOfTypes is what ReadAll asks for n types.
+// QueryOfTypes returns the query of ReadAll for n types.
 var QueryOfTypes = queryOfTypes
 
-// QueryHeldTypes is how ReadAll knows which types there are.
-const QueryHeldTypes = queryHeldTypes
+// QueryTypes is the query for the types in the log.
+const QueryTypes = queryTypes

@@ -15,20 +15,19 @@ import (
 //go:embed log.sql
 var definition string
 
-// What marks a file as a log, in SQLite's own header fields.
+// Values of SQLite header fields that identify a log.
 const (
 	applicationID = 0x416e6e6c // "Annl"
 	version       = 1          // of log.sql
 )
 
-// connect returns a pool of at most n connections to a file that is there, each
-// with these pragmas.
+// connect returns a pool of at most n connections to an existing file.
 func connect(path string, n int, pragmas ...string) (*sql.DB, error) {
 	return sqldb.SQLite{Path: path, Connections: n, Pragmas: pragmas, Existing: true}.Open()
 }
 
-// prepare makes sure that the file at path is a log of this version. It looks
-// before it changes anything, so that a foreign file stays as it was.
+// prepare creates the log at path if the file is missing or empty. Otherwise it checks
+// that the file is a log of this version, and does not change it.
 func prepare(ctx context.Context, path string) error {
 	db, err := sqldb.SQLite{Path: path, Connections: 1}.Open()
 	if err != nil {
@@ -45,18 +44,18 @@ func prepare(ctx context.Context, path string) error {
 		return err
 	}
 	if err := useWAL(ctx, conn); err != nil {
-		return explain(ctx, err, "make the log %s", path)
+		return explain(ctx, err, "create the log %s", path)
 	}
 	failpoint.Here(failpoint.LogPrepared)
 	if err := create(ctx, conn, path); err != nil {
-		return explain(ctx, err, "make the log %s", path)
+		return explain(ctx, err, "create the log %s", path)
 	}
 	failpoint.Here(failpoint.LogCreated)
 	return nil
 }
 
-// inspect reports whether the file is empty, or a log of this version. Anything
-// else is an error.
+// inspect reports whether the file is empty. It returns an error for a file that is
+// neither empty nor a log of this version.
 func inspect(ctx context.Context, conn *sql.Conn, path string) (empty bool, err error) {
 	var application, found, tables int
 	err = conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -67,7 +66,7 @@ func inspect(ctx context.Context, conn *sql.Conn, path string) (empty bool, err 
 	case application == 0 && found == 0 && tables == 0:
 		return true, nil
 	case application != applicationID:
-		return false, fault.Errorf(fault.Invalid, "open the log %s: this file is a database of another program", path)
+		return false, fault.Errorf(fault.Invalid, "open the log %s: the file is a database of another program", path)
 	case found > version:
 		return false, fault.Errorf(fault.Invalid, "open the log %s: it has format %d, written by a newer version of Annals; this one reads formats up to %d", path, found, version)
 	case found < version:
@@ -76,31 +75,31 @@ func inspect(ctx context.Context, conn *sql.Conn, path string) (empty bool, err 
 	return false, nil
 }
 
-// useWAL switches the file to write-ahead logging, which it then keeps.
+// useWAL switches the file to write-ahead logging permanently.
 func useWAL(ctx context.Context, conn *sql.Conn) error {
 	var mode string
 	err := sqldb.WhileBusy(ctx, func() error { return conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode) })
 	if err == nil && mode != "wal" {
-		err = fmt.Errorf("the file system allows no write-ahead log, only journal mode %s", mode)
+		err = fmt.Errorf("the file system does not support a write-ahead log, only journal mode %s", mode)
 	}
 	return err
 }
 
-// create fills an empty file, unless another process just did.
+// create creates the tables, unless another process just did.
 func create(ctx context.Context, conn *sql.Conn, path string) error {
 	return sqldb.Immediate(ctx, conn, func() error {
 		empty, err := inspect(ctx, conn, path)
 		if err != nil || !empty {
 			return err
 		}
-		marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
-		_, err = conn.ExecContext(ctx, definition+marks)
+		header := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
+		_, err = conn.ExecContext(ctx, definition+header)
 		return err
 	})
 }
 
-// explain gives an error of SQLite its kind, and says what it means for an
-// operator. Errors that have a kind keep it.
+// explain returns an error of SQLite with its kind and an explanation for operators.
+// Errors that already have a kind are not changed.
 func explain(ctx context.Context, err error, doing string, args ...any) error {
 	doing = fmt.Sprintf(doing, args...)
 	var known *fault.Error
@@ -117,18 +116,18 @@ func explain(ctx context.Context, err error, doing string, args ...any) error {
 	return fault.Errorf(kind, "%s: %s (%w)", doing, why, err)
 }
 
-// What failed, for clients.
+// Messages for clients.
 const (
 	cannotRead  = "the log cannot be read"
 	cannotWrite = "the log cannot be written"
 )
 
-// conceal is explain for calls on an open log, whose errors reach clients: these
-// see what failed and why, but neither the file's name nor SQLite's message.
+// conceal is explain for calls on an open log, whose errors reach clients. It hides the
+// file name and SQLite's message from them.
 func conceal(ctx context.Context, err error, cannot, doing string, args ...any) error {
 	cause := explain(ctx, err, doing, args...)
-	if sqldb.IsCorrupt(err) && ctx.Err() == nil { // it was one when it was opened
-		return fault.Errorf(fault.Internal, "%s: the file is damaged; restore it from a backup (%w)", fmt.Sprintf(doing, args...), err)
+	if sqldb.IsCorrupt(err) && ctx.Err() == nil { // not fault.Invalid, because it was a log when it was opened
+		return fault.Errorf(fault.Internal, "%s: the file is corrupt: restore it from a backup (%w)", fmt.Sprintf(doing, args...), err)
 	}
 	kind, why := sqldb.Diagnose(cause)
 	if cause == err || kind == fault.Internal {

@@ -17,7 +17,7 @@ import (
 	"annals/events/sqlite"
 )
 
-// change runs SQL on a file, as another program would.
+// change runs SQL on a file, like another program.
 func change(t *testing.T, path, statements string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -30,7 +30,7 @@ func change(t *testing.T, path, statements string) {
 	}
 }
 
-func TestOpenRefusesWhatIsNotALog(t *testing.T) {
+func TestOpenRefusesOtherFiles(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
 	if err := os.WriteFile(path("text"), bytes.Repeat([]byte("no database "), 1000), 0o600); err != nil {
@@ -42,12 +42,12 @@ func TestOpenRefusesWhatIsNotALog(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		kind fault.Kind
-		says string
+		want string
 	}{
-		{"text", fault.Invalid, "no SQLite database"},
+		{"text", fault.Invalid, "not a SQLite database"},
 		{"foreign", fault.Invalid, "database of another program"},
 		{"newer", fault.Invalid, "format 99, written by a newer version of Annals"},
-		{"no/such/folder", fault.Unavailable, "is its folder there"},
+		{"no/such/folder", fault.Unavailable, "check that its folder exists"},
 		{".", fault.Unavailable, "cannot be opened"},
 	} {
 		before, _ := os.ReadFile(path(c.name))
@@ -55,8 +55,8 @@ func TestOpenRefusesWhatIsNotALog(t *testing.T) {
 		if err == nil {
 			d.Close()
 		}
-		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path(c.name)) {
-			t.Errorf("Open(%s): got error %v of kind %v, want kind %v, with %q", c.name, err, fault.KindOf(err), c.kind, c.says)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path(c.name)) {
+			t.Errorf("Open(%s): got error %v of kind %v, want kind %v, with %q", c.name, err, fault.KindOf(err), c.kind, c.want)
 		}
 		if after, _ := os.ReadFile(path(c.name)); !bytes.Equal(before, after) {
 			t.Errorf("Open(%s) changed the file", c.name)
@@ -64,7 +64,7 @@ func TestOpenRefusesWhatIsNotALog(t *testing.T) {
 	}
 }
 
-func TestDamagedFileIsReported(t *testing.T) {
+func TestCorruptFileIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	for i := range 20 {
@@ -86,8 +86,8 @@ func TestDamagedFileIsReported(t *testing.T) {
 		defer d.Close()
 		_, _, err = d.ReadAll(t.Context(), 0, 100, nil)
 	}
-	if err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("reading a damaged log: got error %v, want one that says so", err)
+	if err == nil || !strings.Contains(err.Error(), "corrupt") {
+		t.Errorf("ReadAll of a corrupt log: got error %v, want one with %q", err, "corrupt")
 	}
 }
 
@@ -103,24 +103,24 @@ func TestFullDiskIsUnavailable(t *testing.T) {
 		}
 	}
 	if !fault.Is(err, fault.Unavailable) || err.Error() != "the log cannot be written at the moment: the disk is full" {
-		t.Fatalf("append to a full disk: got error %v of kind %v", err, fault.KindOf(err))
+		t.Fatalf("Append to a full disk: got error %v of kind %v", err, fault.KindOf(err))
 	}
 	if detail := fault.Detail(err); !strings.Contains(detail, path) {
-		t.Errorf("the operator is told %q, want the file %s in it", detail, path)
+		t.Errorf("Detail: got %q, want it with the file %s", detail, path)
 	}
 	batch, err := d.ReadStream(t.Context(), "a", 0, 1000)
 	if err != nil || int64(len(batch)) != made {
-		t.Errorf("after the disk was full: got %d records, %v, want the %d that were acknowledged", len(batch), err, made)
+		t.Errorf("ReadStream after the disk was full: got %d records, %v, want the %d acknowledged ones", len(batch), err, made)
 	}
-	// Less still fits, and is taken.
+	// A smaller append still fits.
 	small := childRecords("b", -1)[:1]
 	small[0].Data = []byte(`{}`)
 	if _, err := d.Append(t.Context(), "b", events.NoStream, small); err != nil {
-		t.Errorf("a small append after one that did not fit: %v", err)
+		t.Errorf("Append of a small record to a full disk: %v", err)
 	}
 }
 
-func TestAnEventNeverChanges(t *testing.T) {
+func TestTriggersForbidChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	defer d.Close()
@@ -134,13 +134,13 @@ func TestAnEventNeverChanges(t *testing.T) {
 	defer db.Close()
 	for _, statement := range []string{`UPDATE events SET data = x'7b7d'`, `DELETE FROM events WHERE revision = 0`} {
 		if _, err := db.Exec(statement); err == nil || !strings.Contains(err.Error(), "an event is never") {
-			t.Errorf("%s: got error %v, want a refusal", statement, err)
+			t.Errorf("%s: got error %v, want that of the trigger", statement, err)
 		}
 	}
 }
 
-func TestConcurrentOpenOfNewLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a log % ? #.db") // no character of a name has a meaning
+func TestConcurrentOpenCreatesOneLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a log % ? #.db") // characters with a meaning in URLs
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -159,7 +159,7 @@ func TestConcurrentOpenOfNewLog(t *testing.T) {
 	d := open(t, path)
 	defer d.Close()
 	if got, err := d.ReadStream(t.Context(), "a", 0, 100); err != nil || len(got) != 16 {
-		t.Errorf("got %d records, %v, want 16", len(got), err)
+		t.Errorf("ReadStream: got %d records, %v, want 16", len(got), err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
@@ -180,7 +180,7 @@ func TestCancelledPendingAppendIsWithdrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Close()
-	if _, err := tx.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil { // nobody else can append
+	if _, err := tx.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil { // blocks appends
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,20 +191,20 @@ func TestCancelledPendingAppendIsWithdrawn(t *testing.T) {
 	}()
 	cancel()
 	if err := <-done; !fault.Is(err, fault.Canceled) {
-		t.Errorf("Append, cancelled while another process holds the log: got error %v", err)
+		t.Errorf("Append cancelled while another process locks the log: got error %v, want kind Canceled", err)
 	}
 	if _, err := tx.ExecContext(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Append(t.Context(), "b", events.NoStream, childRecords("b", -1)); err != nil {
-		t.Errorf("Append once the log is free: %v", err)
+		t.Errorf("Append after the lock was released: %v", err)
 	}
 	if got, err := d.ReadStream(t.Context(), "a", 0, 10); err != nil || len(got) != 0 {
-		t.Errorf("the cancelled append left %d records, %v", len(got), err)
+		t.Errorf("ReadStream after a cancelled append: got %d records, %v, want none", len(got), err)
 	}
 }
 
-// A log that is destroyed while it is open is nobody's fault who asks for it.
+// A log that becomes corrupt while it is open is not the fault of the client.
 func TestOverwrittenOpenLogIsInternal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
@@ -228,7 +228,7 @@ func TestOverwrittenOpenLogIsInternal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := d.ReadAll(t.Context(), 0, 100, nil); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("ReadAll: %v, of kind %v", err, fault.KindOf(err))
+	if _, _, err := d.ReadAll(t.Context(), 0, 100, nil); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "corrupt") {
+		t.Errorf("ReadAll of an overwritten log: got error %v of kind %v, want kind Internal", err, fault.KindOf(err))
 	}
 }

@@ -12,22 +12,22 @@ import (
 	"annals/events/fault"
 )
 
-// Load writes records to a new log at path, with the revisions and positions
-// that they have. The log is durable when Load returns; after an error, which may
-// be one of batches, the file is unusable. No other process may open it before.
-// A file that holds events is fault.Conflict.
+// Load writes records to a new log at path, and keeps their revisions and positions.
+// The log is durable when Load returns nil; until then no other process may open it.
+// After an error, which may come from batches, the file is unusable. If the file already
+// has events, the error is fault.Conflict.
 func Load(ctx context.Context, path string, batches iter.Seq2[[]events.Record, error]) (err error) {
 	if err := prepare(ctx, path); err != nil {
 		return err
 	}
-	// The file counts only when it is whole, so it is synced once, at the end.
+	// An incomplete file is useless, so one sync at the end is enough.
 	db, err := connect(path, 1, "synchronous(OFF)", "cache_size(-65536)")
 	if err != nil {
 		return err
 	}
 	var last events.Position
 	if err = db.QueryRowContext(ctx, `SELECT coalesce(max(position), 0) FROM events`).Scan(&last); err == nil && last > 0 {
-		err = fault.Errorf(fault.Conflict, "the log %s holds events already", path)
+		err = fault.Errorf(fault.Conflict, "the log %s already has events", path)
 	}
 	if err == nil {
 		err = loadAll(ctx, db, batches)
@@ -69,7 +69,7 @@ func load(ctx context.Context, tx *sql.Tx, records []events.Record, last events.
 	for i := range records {
 		r := &records[i]
 		if r.Position <= last {
-			return last, fault.Errorf(fault.Invalid, "event %d of %s at position %d comes after position %d", r.Revision, r.Stream, r.Position, last)
+			return last, fault.Errorf(fault.Invalid, "event %d of %s at position %d follows position %d: positions must increase", r.Revision, r.Stream, r.Position, last)
 		}
 		if _, err := insert.ExecContext(ctx, int64(r.Position), r.Type, r.Stream, r.Revision, r.ID[:], []byte(r.Metadata), []byte(r.Data)); err != nil {
 			return last, err

@@ -34,14 +34,14 @@ func TestLoadKeepsRecords(t *testing.T) {
 	d := open(t, path)
 	got, through, err := d.ReadAll(t.Context(), 0, 10, nil)
 	if err != nil || through != 12 || !reflect.DeepEqual(got, want) {
-		t.Errorf("ReadAll = %v through %d (%v), want %v", got, through, err, want)
+		t.Errorf("ReadAll: got %v through %d (%v), want %v through 12", got, through, err, want)
 	}
 	made, err := d.Append(t.Context(), "a", 1, []events.Record{stored("a", 0, 0)})
 	if want := (events.Appended{Revision: 2, Position: 13}); err != nil || made != want {
-		t.Errorf("Append goes on as %v (%v), want %v", made, err, want)
+		t.Errorf("Append after Load: got %v (%v), want %v", made, err, want)
 	}
 	if err := sqlite.Load(t.Context(), path, one(nil, stored("c", 0, 20))); !fault.Is(err, fault.Conflict) {
-		t.Errorf("Load into a log with events = %v, want a conflict", err)
+		t.Errorf("Load into a log with events: got error %v, want a conflict", err)
 	}
 }
 
@@ -51,13 +51,13 @@ func TestLoadRefusesInvalidRecords(t *testing.T) {
 		batches iter.Seq2[[]events.Record, error]
 		want    error
 	}{
-		"positions that fall":   {one(nil, stored("a", 0, 3), stored("a", 1, 2)), nil},
-		"a revision twice":      {one(nil, stored("a", 0, 1), stored("a", 0, 2)), nil},
-		"a source with a fault": {one(broken), broken},
+		"decreasing positions":   {one(nil, stored("a", 0, 3), stored("a", 1, 2)), nil},
+		"a duplicate revision":   {one(nil, stored("a", 0, 1), stored("a", 0, 2)), nil},
+		"an error of the source": {one(broken), broken},
 	} {
 		err := sqlite.Load(t.Context(), filepath.Join(t.TempDir(), "log.db"), c.batches)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
-			t.Errorf("%s: Load = %v", name, err)
+			t.Errorf("%s: Load: got error %v, want %v", name, err, c.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
--- The log. A position is a rowid: the last row is never deleted, so the next
--- one is always above all before it, and the single write lock makes them appear in
--- order. The type stands before the payload, so that looking at it does not
--- load the pages on which a long payload goes on.
+-- The log. A position is a rowid. The last row is never deleted, so rowids always
+-- increase, and the single write lock makes rows appear in that order. type comes before
+-- data, so that reading it does not load the overflow pages of a long payload.
 CREATE TABLE events (
 	position INTEGER PRIMARY KEY,
 	type     TEXT    NOT NULL,
@@ -14,8 +13,8 @@ CREATE TABLE events (
 
 CREATE UNIQUE INDEX events_by_stream ON events (stream, revision);
 
--- Holds (type, position): whoever reads a few types jumps from one of their
--- events to the next, however many others lie between.
+-- Contains (type, position), so that a read of a few types does not visit events of
+-- other types.
 CREATE INDEX events_by_type ON events (type);
 
 CREATE TRIGGER events_never_change BEFORE UPDATE ON events

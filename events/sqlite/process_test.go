@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The test binary runs itself again as a process that appends to the log that
-// this variable names, and prints a line for each append once it is made.
+// childLog is the environment variable that makes the test binary append to the log that
+// it names, and print a line after each append.
 const childLog = "SQLITE_TEST_CHILD_LOG"
 
 const childWriters = 4
@@ -53,9 +53,9 @@ func appendForever(path string) error {
 					failed <- err
 					return
 				}
-				// One write of one line, so that a kill leaves no half ones.
+				// A line is one write, so that a kill leaves no partial line.
 				if _, err := fmt.Printf("%s %d %d\n", stream, a.Revision, a.Position); err != nil {
-					failed <- err // nobody listens any more
+					failed <- err // the parent has closed the pipe
 					return
 				}
 			}
@@ -65,16 +65,16 @@ func appendForever(path string) error {
 	return <-failed
 }
 
-// childRecords returns two records, long enough to spread over several pages.
+// childRecords returns two records, each longer than a page of the file.
 func childRecords(stream string, last int64) []events.Record {
-	both := make([]events.Record, 2)
-	for i := range both {
-		both[i] = events.Record{
+	pair := make([]events.Record, 2)
+	for i := range pair {
+		pair[i] = events.Record{
 			ID: childID(stream, last+1+int64(i)), Type: "Happened", Metadata: []byte(`{"schema":1}`),
 			Data: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("x", 6000)),
 		}
 	}
-	return both
+	return pair
 }
 
 func childID(stream string, revision int64) uuid.UUID {
@@ -107,7 +107,8 @@ func startChild(t *testing.T, path string) *child {
 	return c
 }
 
-// acknowledged returns the appends that the child reports, up to n.
+// acknowledged reads up to n lines of the child, and returns the last append of each
+// stream.
 func (c *child) acknowledged(t *testing.T, n int) map[string]events.Appended {
 	t.Helper()
 	last := make(map[string]events.Appended)
@@ -115,37 +116,37 @@ func (c *child) acknowledged(t *testing.T, n int) map[string]events.Appended {
 		var stream string
 		var a events.Appended
 		if _, err := fmt.Sscan(c.lines.Text(), &stream, &a.Revision, &a.Position); err != nil {
-			t.Fatalf("the other process said %q: %v", c.lines.Text(), err)
+			t.Fatalf("the child printed %q: %v", c.lines.Text(), err)
 		}
 		last[stream] = a
 	}
 	return last
 }
 
-// TestKillLosesNoAcknowledgedAppend kills a process in the middle of
-// its appends, several times over the same file, while another has it open.
+// TestKillLosesNoAcknowledgedAppend kills several processes, one after the other, while
+// they append to the same file.
 func TestKillLosesNoAcknowledgedAppend(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	open(t, path).Close()
 	for round := range 4 {
 		c := startChild(t, path)
-		told := c.acknowledged(t, 40+17*round)
+		acked := c.acknowledged(t, 40+17*round)
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for stream, a := range c.acknowledged(t, 1<<20) { // said before it died
-			told[stream] = a
+		for stream, a := range c.acknowledged(t, 1<<20) { // printed before the kill
+			acked[stream] = a
 		}
 		c.Wait()
-		if len(told) == 0 {
-			t.Fatal("the other process appended nothing")
+		if len(acked) == 0 {
+			t.Fatal("the child appended nothing")
 		}
 		d := open(t, path)
-		for stream, a := range told {
+		for stream, a := range acked {
 			checkChildStream(t, d, stream, a)
 		}
 		if _, err := d.Append(t.Context(), "mine", int64(round-1), childRecords("mine", int64(round-1))[:1]); err != nil {
-			t.Errorf("append after the other process died: %v", err)
+			t.Errorf("Append after the child was killed: %v", err)
 		}
 		if err := d.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -153,8 +154,8 @@ func TestKillLosesNoAcknowledgedAppend(t *testing.T) {
 	}
 }
 
-// checkChildStream fails the test unless the stream is whole up to at least
-// the append that was acknowledged.
+// checkChildStream checks that the stream has all records up to the acknowledged
+// append, and no half of an append after it.
 func checkChildStream(t *testing.T, d *sqlite.Driver, stream string, a events.Appended) {
 	t.Helper()
 	var next int64
@@ -168,33 +169,33 @@ func checkChildStream(t *testing.T, d *sqlite.Driver, stream string, a events.Ap
 		}
 		for _, r := range batch {
 			if r.Revision != next || r.ID != childID(stream, next) || len(r.Data) < 6000 {
-				t.Fatalf("%s: got revision %d with id %s, want %d whole", stream, r.Revision, r.ID, next)
+				t.Fatalf("%s: got revision %d with id %s, want revision %d complete", stream, r.Revision, r.ID, next)
 			}
 			if r.Revision == a.Revision && r.Position != a.Position {
-				t.Errorf("%s: revision %d is at %d, acknowledged at %d", stream, r.Revision, r.Position, a.Position)
+				t.Errorf("%s: revision %d is at position %d, acknowledged was %d", stream, r.Revision, r.Position, a.Position)
 			}
 			next++
 		}
 	}
 	if next <= a.Revision || next%2 != 0 {
-		t.Errorf("%s: has %d records, acknowledged up to revision %d, in twos", stream, next, a.Revision)
+		t.Errorf("%s: got %d records, want an even number, beyond the acknowledged revision %d", stream, next, a.Revision)
 	}
 }
 
-// TestProcessesShareALog reads and appends while another process appends.
-func TestProcessesShareALog(t *testing.T) {
+// TestProcessesShareLog reads and appends while another process appends.
+func TestProcessesShareLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
 	defer d.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c := startChild(t, path)
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for c.lines.Scan() { // lets it go on
+	var draining sync.WaitGroup
+	draining.Go(func() {
+		for c.lines.Scan() { // otherwise the child blocks on its pipe
 		}
 	})
-	defer listening.Wait()
+	defer draining.Wait()
 	defer c.Process.Kill()
 
 	next := make(map[string]int64)
@@ -206,7 +207,7 @@ func TestProcessesShareALog(t *testing.T) {
 		}
 		for _, r := range batch {
 			if r.Position <= after || r.Revision != next[r.Stream] {
-				t.Fatalf("got revision %d of %s at %d, want %d after position %d", r.Revision, r.Stream, r.Position, next[r.Stream], after)
+				t.Fatalf("got revision %d of %s at position %d, want revision %d after position %d", r.Revision, r.Stream, r.Position, next[r.Stream], after)
 			}
 			after = r.Position
 			next[r.Stream]++
@@ -216,12 +217,12 @@ func TestProcessesShareALog(t *testing.T) {
 		}
 		if through == after && len(batch) == 0 {
 			if err := d.Wait(ctx, after); err != nil {
-				t.Fatalf("Wait for the other process after %d events: %v", foreign, err)
+				t.Fatalf("Wait after %d events of the child: %v", foreign, err)
 			}
 		}
 		after = through
 		if _, err := d.Append(ctx, "mine", mine-1, childRecords("mine", mine-1)[:1]); err != nil {
-			t.Fatalf("append beside the other process: %v", err)
+			t.Fatalf("Append while the child appends: %v", err)
 		}
 		mine++
 	}

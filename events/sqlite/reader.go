@@ -12,22 +12,21 @@ import (
 	"annals/events"
 )
 
-// readers is how many reads run side by side; more wait for a connection.
+// readers is the maximum number of concurrent reads.
 const readers = 4
 
 const queryAll = `SELECT ` + columns + ` FROM events WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT +?3`
 
 const columns = `position, type, stream, revision, id, metadata, data`
 
-// statements are the prepared reads; each connection compiles one when it
-// first uses it. SQLite replans a statement for each value of a plain parameter
-// in LIMIT, but not if that is an expression.
+// statements are the prepared reads. Their LIMIT is an expression, +?3, because SQLite
+// prepares a statement again for each value of a plain parameter in LIMIT.
 type statements struct {
 	head, all, stream, types *sql.Stmt
 	byTypes                  *byTypes
 }
 
-// byTypes holds the prepared reads of some types, by the number of types.
+// byTypes caches prepared reads of n types, by n.
 type byTypes struct {
 	mu       sync.Mutex
 	db       *sql.DB
@@ -42,7 +41,7 @@ func prepareReads(ctx context.Context, db *sql.DB) (s statements, err error) {
 	}{
 		{&s.head, `SELECT max(position) FROM events`},
 		{&s.all, queryAll},
-		{&s.types, queryHeldTypes},
+		{&s.types, queryTypes},
 		{&s.stream, `SELECT ` + columns + ` FROM events WHERE stream = ?1 AND revision >= ?2 ORDER BY revision LIMIT +?3`},
 	} {
 		if *p.to, err = db.PrepareContext(ctx, p.query); err != nil {
@@ -60,8 +59,8 @@ func (s statements) close() error {
 	return err
 }
 
-// get returns the read of n types. Each type's events come in order from the
-// index, and SQLite merges them: no event of another type is looked at.
+// get returns the read of n types. SQLite reads the events of each type in order from
+// the index and merges them, so it does not visit events of other types.
 func (b *byTypes) get(ctx context.Context, n int) (*sql.Stmt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,16 +75,16 @@ func (b *byTypes) get(ctx context.Context, n int) (*sql.Stmt, error) {
 }
 
 func queryOfTypes(n int) string {
-	legs := make([]string, n)
-	for i := range legs {
-		legs[i] = fmt.Sprintf(`SELECT `+columns+` FROM events WHERE type = ?%d AND position > ?1 AND position <= ?2`, i+4)
+	selects := make([]string, n)
+	for i := range selects {
+		selects[i] = fmt.Sprintf(`SELECT `+columns+` FROM events WHERE type = ?%d AND position > ?1 AND position <= ?2`, i+4)
 	}
-	return strings.Join(legs, ` UNION ALL `) + ` ORDER BY position LIMIT +?3`
+	return strings.Join(selects, ` UNION ALL `) + ` ORDER BY position LIMIT +?3`
 }
 
-// queryHeldTypes lists the types of all events. A step of the recursion is one
-// look into the index, however many events a type has.
-const queryHeldTypes = `WITH RECURSIVE held (type) AS (SELECT min(type) FROM events
+// queryTypes lists the types of all events. Each step of the recursion is one index
+// lookup, regardless of the number of events.
+const queryTypes = `WITH RECURSIVE held (type) AS (SELECT min(type) FROM events
 	UNION ALL SELECT (SELECT min(type) FROM events WHERE type > held.type) FROM held WHERE held.type IS NOT NULL)
 	SELECT type FROM held WHERE type IS NOT NULL`
 
@@ -106,9 +105,8 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 	return batch, nil
 }
 
-// ReadAll implements events.Driver. The head is read first and bounds the
-// rows: nothing ever appears at or below it later, so the two reads see the
-// same log without a transaction around them.
+// ReadAll implements events.Driver. It reads the head first and then the rows up to
+// the head. No row appears there later, so the two reads need no transaction.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	release, err := d.hold()
 	if err != nil {
@@ -121,7 +119,7 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	}
 	read, args := d.reads.all, []any{after, head, limit}
 	if len(skip) > 0 {
-		types, err := d.typesBut(ctx, skip)
+		types, err := d.typesExcept(ctx, skip)
 		if err != nil {
 			return nil, after, conceal(ctx, err, cannotRead, "read the types of the log after %d", after)
 		}
@@ -145,28 +143,26 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	return batch, head, nil
 }
 
-// typesBut returns the types of all events in the log except skip. If it is called
-// after the head was read, it has all types up to there.
-func (d *Driver) typesBut(ctx context.Context, skip []string) (types []string, err error) {
+// typesExcept returns the types of all events in the log except skip.
+func (d *Driver) typesExcept(ctx context.Context, skip []string) (types []string, err error) {
 	rows, err := d.reads.types.QueryContext(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var held string
-		if err := rows.Scan(&held); err != nil {
+		var name string
+		if err := rows.Scan(&name); err != nil {
 			return nil, err
 		}
-		if !slices.Contains(skip, held) {
-			types = append(types, held)
+		if !slices.Contains(skip, name) {
+			types = append(types, name)
 		}
 	}
 	return types, rows.Err()
 }
 
-// scan runs a read to its end or to one of the limits of a batch; cut reports
-// that it was a limit.
+// scan returns the records of a read; cut reports whether it stopped at a limit.
 func scan(ctx context.Context, read *sql.Stmt, limit int, args ...any) (batch []events.Record, cut bool, err error) {
 	rows, err := read.QueryContext(ctx, args...)
 	if err != nil {
@@ -188,14 +184,14 @@ func scan(ctx context.Context, read *sql.Stmt, limit int, args ...any) (batch []
 	return batch, false, rows.Err()
 }
 
-// blob takes a column's bytes as they are. The SQLite package makes new ones
-// for every row, so the copy that database/sql would add protects nothing.
+// blob scans a column without the copy that database/sql makes. The SQLite package
+// allocates new bytes for each row, so the copy is unnecessary.
 type blob []byte
 
 func (b *blob) Scan(src any) error {
 	bytes, ok := src.([]byte)
 	if !ok && src != nil {
-		return fmt.Errorf("a column holds a %T instead of bytes", src)
+		return fmt.Errorf("a column has the type %T instead of bytes", src)
 	}
 	*b = bytes
 	return nil
@@ -206,7 +202,7 @@ type id [16]byte
 func (i *id) Scan(src any) error {
 	bytes, ok := src.([]byte)
 	if !ok || len(bytes) != len(i) {
-		return fmt.Errorf("a column holds %v instead of the 16 bytes of an id", src)
+		return fmt.Errorf("a column has %v instead of an id of 16 bytes", src)
 	}
 	copy(i[:], bytes)
 	return nil

@@ -14,9 +14,9 @@ import (
 	"annals/events/sqldb"
 )
 
-// Remove implements events.Driver, in one transaction. Appends wait for it, but those of
-// other processes fail after sqldb.BusyTimeout: stop them first. The file keeps its size
-// until Shrink.
+// Remove implements events.Driver, in one transaction. Appends wait until it ends, but
+// those of other processes fail after sqldb.BusyTimeout: stop these processes first. The
+// file keeps its size until Shrink.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	release, err := d.hold()
 	if err != nil {
@@ -97,7 +97,7 @@ func remove(ctx context.Context, conn *sql.Conn, streams []string, check func(ev
 	return check(within{conn, before})
 }
 
-// within reads the log in a transaction.
+// within reads the log inside the transaction of a removal.
 type within struct {
 	conn *sql.Conn
 	head events.Position
@@ -106,7 +106,7 @@ type within struct {
 // ReadAll implements events.AllReader.
 func (w within) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	if len(skip) > 0 {
-		return nil, after, errors.New("read the log within a removal: types cannot be skipped")
+		return nil, after, errors.New("read the log during a removal: skipping types is not supported")
 	}
 	if after >= w.head || limit <= 0 {
 		return nil, after, ctx.Err()
@@ -126,10 +126,10 @@ func (w within) ReadAll(ctx context.Context, after events.Position, limit int, s
 	return batch, w.head, nil
 }
 
-// Shrink returns the space of removed streams to the file system, and reports the
-// size of the file before and after. While it runs it needs the same amount of space
-// again, both in the folder of temporary files and next to the log. If it is
-// interrupted, the log is unchanged. It does nothing if the file has no free space.
+// Shrink returns the space of removed streams to the file system, and returns the size
+// of the file before and after. It needs free space of the size of the log both in the
+// folder for temporary files and next to the log. If it is interrupted, the log is
+// unchanged.
 func (d *Driver) Shrink(ctx context.Context) (before, after int64, err error) {
 	release, err := d.hold()
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package sqlite keeps a log in one SQLite file. Several processes may have
-// the file open at once. It imports events, events/fault, events/failpoint and
+// Package sqlite keeps a log in one SQLite file. Several processes may open the file. It imports events, events/fault, events/failpoint and
 // events/sqldb, and no other package of this module.
 //
-// Appends go through one goroutine, which commits all that wait in one
-// transaction: they share one sync of the disk.
+// One goroutine makes all appends of a process. It commits all waiting appends in one
+// transaction, so that they share one sync of the disk.
 package sqlite
 
 import (
@@ -17,17 +16,17 @@ import (
 	"annals/events/fault"
 )
 
-// Driver is an events.Driver over a file. Open makes one.
+// Driver is an events.Driver over a file. Open creates one.
 type Driver struct {
 	path  string
 	write *sql.DB // one connection, the writer's
-	read  *sql.DB // a few that only read
+	read  *sql.DB // read-only connections
 	reads statements
 
 	writer *writer
 	waits  *waiters
 
-	mu     sync.RWMutex  // held for reading by every read, for writing by Close
+	mu     sync.RWMutex  // read-locked by every call, locked by Close
 	closed chan struct{} // closed by Close
 }
 
@@ -46,8 +45,8 @@ func Open(ctx context.Context, path string) (*Driver, error) {
 	return d, nil
 }
 
-// start opens the connections and sets the goroutines to work; after an error
-// nothing is left open.
+// start opens the connections and starts the goroutines. After an error nothing is left
+// open.
 func (d *Driver) start(ctx context.Context) (err error) {
 	var opened []interface{ Close() error }
 	defer func() {
@@ -83,8 +82,7 @@ func (d *Driver) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// Close implements events.Driver. Appends that were waiting are still made;
-// reads under way come to their end.
+// Close implements events.Driver. It waits for pending appends and running reads.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

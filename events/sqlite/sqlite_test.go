@@ -39,8 +39,8 @@ func openWith(t *testing.T, path, pragma string) *sqlite.Driver {
 	return d
 }
 
-// TestReadByTypeUsesIndex looks at SQLite's plan: events of other types
-// are not visited, and nothing is sorted.
+// TestReadByTypeUsesIndex checks in the query plan that events of other types are not
+// visited, and that nothing is sorted.
 func TestReadByTypeUsesIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)
@@ -57,13 +57,13 @@ func TestReadByTypeUsesIndex(t *testing.T) {
 			t.Errorf("plan for %d types:\n%s", n, all)
 		}
 	}
-	all := plan(t, db, sqlite.QueryHeldTypes)
+	all := plan(t, db, sqlite.QueryTypes)
 	if strings.Count(all, "SEARCH events USING COVERING INDEX events_by_type") != 2 || strings.Contains(all, "SCAN events") {
-		t.Errorf("plan for the types that there are:\n%s", all)
+		t.Errorf("plan for the types in the log:\n%s", all)
 	}
 }
 
-// plan returns how SQLite goes about a query.
+// plan returns the query plan of SQLite.
 func plan(t *testing.T, db *sql.DB, query string, args ...any) string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+query, args...)

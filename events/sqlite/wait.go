@@ -9,16 +9,16 @@ import (
 	"annals/events"
 )
 
-// pollEvery is how long an append of another process may go unnoticed.
+// pollEvery is the interval at which Wait polls for appends of other processes.
 const pollEvery = 50 * time.Millisecond
 
-// waiters are the calls of Wait. While there are any, one goroutine polls for
+// waiters has the state of all calls of Wait. During such calls one goroutine polls for
 // appends of other processes.
 type waiters struct {
 	mu    sync.Mutex
 	count int
-	head  events.Position // the highest that was seen
-	err   error           // of the last look at the file
+	head  events.Position // the highest head seen
+	err   error           // of the last poll
 	moved chan struct{}   // closed and replaced when head or err changes
 	wake  chan struct{}   // holds a token after a waiter was added
 	stop  chan struct{}   // closed to end the polling
@@ -92,7 +92,7 @@ func (w *waiters) waiting() bool {
 	return w.count > 0
 }
 
-// advance wakes the waiters for a new head.
+// advance wakes the waiters after an append.
 func (w *waiters) advance(head events.Position) { w.update(head, nil) }
 
 // update wakes the waiters if the head rose or the log cannot be read.
@@ -113,8 +113,8 @@ func (w *waiters) close() {
 	<-w.ended
 }
 
-// poll looks for new events while there are waiters, until close. It reads the
-// head only if the file has changed, which is cheap to check.
+// poll reads the head repeatedly while there are waiters, until close. It first checks
+// whether the file has changed, which is cheaper.
 func (w *waiters) poll(conn *sql.Conn) {
 	defer close(w.ended)
 	defer conn.Close()

@@ -15,16 +15,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxGroup is how many bytes of appends one transaction takes at most, give or
-// take one append; it bounds how long the first of them waits.
+// maxGroup is the size of appends after which a transaction takes no more of them. It
+// bounds how long the first append waits.
 const maxGroup = 8 << 20
 
-// gatherAtMost is how long a transaction waits for further appends: not longer
-// than the sync that each of them saves.
+// gatherAtMost is how long a transaction waits for further appends. It is shorter than
+// the sync that each of them saves.
 const gatherAtMost = 250 * time.Microsecond
 
-// writer makes all appends of this process. Its goroutine is the only one
-// that touches the connection.
+// writer makes all appends of this process. Only its goroutine uses the connection.
 type writer struct {
 	path             string
 	conn             *sql.Conn
@@ -33,25 +32,24 @@ type writer struct {
 	ids, insert      *sql.Stmt
 	ends             ends
 	moved            func(events.Position) // called with the position of each commit
-	active           int                   // number of appends that were made or waiting at the last commit
-	transactions     int                   // committed, each with one sync of the log's file
+	active           int                   // number of appends made by the last commit or waiting after it
+	transactions     int                   // number of commits, each with one sync
 
 	mu     sync.Mutex
 	queue  []*pending
 	closed bool
-	wake   chan struct{} // holds a token when the queue got something
-	goal   int           // how many appends are gathered for
-	full   chan struct{} // holds a token when as many wait
+	wake   chan struct{} // holds a token after the queue grew
+	goal   int           // number of appends that gather waits for
+	full   chan struct{} // holds a token after the queue reached the goal
 	ended  chan struct{}
 }
 
-// pending is an append that waits. It can be withdrawn until a transaction of the
-// writer takes it.
+// pending is a waiting append. It can be withdrawn until a transaction takes it.
 type pending struct {
 	stream   string
 	expected int64
 	records  []events.Record
-	done     chan outcome // has room for the one outcome
+	done     chan outcome // buffered
 }
 
 type outcome struct {
@@ -143,7 +141,7 @@ func (w *writer) withdraw(p *pending) bool {
 	return i >= 0
 }
 
-// take removes from the queue what the next transaction makes.
+// take removes the appends of the next transaction from the queue.
 func (w *writer) take() []*pending {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +162,7 @@ func (w *writer) waiting() int {
 	return len(w.queue)
 }
 
-// run makes appends until close is called and none is left.
+// run commits appends until close is called and the queue is empty.
 func (w *writer) run() {
 	defer close(w.ended)
 	for range w.wake {
@@ -175,9 +173,9 @@ func (w *writer) run() {
 	}
 }
 
-// gather waits for the callers of the last commit, who may be about to append
-// again: until as many wait as were active then, or gatherAtMost has passed. To
-// sync for each half of them in turn would take longer.
+// gather waits until the queue has as many appends as were active at the last commit,
+// or gatherAtMost has passed. The callers of the last commit often append again right
+// away, and one sync for all of them is faster than two for half of them each.
 func (w *writer) gather() {
 	w.mu.Lock()
 	w.goal = w.active
@@ -190,11 +188,11 @@ func (w *writer) gather() {
 	if reached {
 		return
 	}
-	late := time.NewTimer(gatherAtMost)
-	defer late.Stop()
+	timeout := time.NewTimer(gatherAtMost)
+	defer timeout.Stop()
 	select {
 	case <-w.full:
-	case <-late.C:
+	case <-timeout.C:
 	}
 }
 
@@ -209,9 +207,9 @@ func (w *writer) close() error {
 		w.version.Close(), w.last.Close(), w.ids.Close(), w.insert.Close(), w.conn.Close())
 }
 
-// commit makes the waiting appends in one transaction, and sends each its result.
-// An append is checked before anything of it is inserted, so a conflict has
-// nothing to roll back; an error of the database rolls back all.
+// commit makes the waiting appends in one transaction, and sends each its result. An
+// append is checked before its first insert, so a conflict needs no rollback. An error
+// of the database rolls back the whole transaction.
 func (w *writer) commit() {
 	ctx := context.Background() // the group's, not one caller's
 	_, err := w.begin.ExecContext(ctx)
@@ -291,26 +289,26 @@ func (w *writer) append(ctx context.Context, p *pending) (events.Appended, error
 	return events.Appended{Revision: last, Position: events.Position(position)}, nil
 }
 
-// ends remembers the last revisions of streams that were appended to, for as
-// long as no other connection has written to the file.
+// ends caches the last revisions of streams, until another connection writes to the
+// file.
 type ends struct {
 	version  int64
 	revision map[string]int64
 }
 
-// refresh drops entries that may be outdated for a transaction that sees the file
-// at this version, and all once there are many.
+// refresh clears the cache if the file has another version than before, or if the cache
+// is full.
 func (e *ends) refresh(version int64) {
-	const much = 10_000
-	if e.revision == nil || e.version != version || len(e.revision) > much {
+	const limit = 10_000
+	if e.revision == nil || e.version != version || len(e.revision) > limit {
 		*e = ends{version, make(map[string]int64)}
 	}
 }
 
-// repeated returns the result of an append that was made before; else the append
-// is a conflict.
+// repeated returns the result of an append whose records are already in the stream at
+// these revisions. Otherwise the append is a conflict.
 func (w *writer) repeated(ctx context.Context, p *pending, last int64) (events.Appended, error) {
-	conflict := fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", p.stream, last, p.expected)
+	conflict := events.WrongRevision(p.stream, last, p.expected)
 	made := events.Appended{Revision: p.expected + int64(len(p.records))}
 	if made.Revision > last {
 		return events.Appended{}, conflict
@@ -321,11 +319,11 @@ func (w *writer) repeated(ctx context.Context, p *pending, last int64) (events.A
 	}
 	defer rows.Close()
 	for i := 0; rows.Next(); i++ {
-		var held uuid.UUID
-		if err := rows.Scan(&made.Position, (*id)(&held)); err != nil {
+		var stored uuid.UUID
+		if err := rows.Scan(&made.Position, (*id)(&stored)); err != nil {
 			return events.Appended{}, err
 		}
-		if held != p.records[i].ID {
+		if stored != p.records[i].ID {
 			return events.Appended{}, conflict
 		}
 	}

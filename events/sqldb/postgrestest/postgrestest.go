@@ -1,5 +1,5 @@
-// Package postgrestest gives tests a database of PostgreSQL, on the server that
-// scripts/with-postgres starts for them.
+// Package postgrestest creates PostgreSQL databases for tests, on the server that
+// scripts/with-postgres starts.
 package postgrestest
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable is the environment variable that names the server: the URL of a
-// database from which others may be made.
+// Variable is the environment variable with the URL of the server. Its user must be
+// allowed to create databases.
 const Variable = "ANNALS_TEST_POSTGRES"
 
-// URL names an empty database, which is deleted when the test ends. The test is
-// skipped if there is no server.
+// URL creates a database, which is deleted when the test ends, and returns its URL. It
+// skips the test if there is no server.
 func URL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Variable)
 	if server == "" {
-		t.Skip("without PostgreSQL: run it by scripts/with-postgres, or set " + Variable)
+		t.Skip("needs PostgreSQL: run the test with scripts/with-postgres, or set " + Variable)
 	}
 	u, err := url.Parse(server)
 	if err != nil {
@@ -36,16 +36,16 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
-// ReadModels is the environment variable by which tests that open read models
-// are run on PostgreSQL.
+// ReadModels is the environment variable that selects the database for tests of read
+// models: "postgres", otherwise SQLite.
 const ReadModels = "ANNALS_TEST_READ_MODELS"
 
-// Chosen reports whether tests open read models on PostgreSQL.
+// Chosen reports whether ReadModels selects PostgreSQL.
 func Chosen() bool { return os.Getenv(ReadModels) == "postgres" }
 
-// ForReadModels names a database with an unused prefix of schemas, which are
-// deleted when the test ends, where ANNALS_TEST_READ_MODELS is postgres; else
-// chosen is false, and read models are to lie in a folder.
+// ForReadModels returns the URL of a database with an unused schema prefix. The schemas
+// are deleted when the test ends. If ReadModels does not select PostgreSQL, chosen is
+// false, and the test should keep its read models in a folder.
 func ForReadModels(t testing.TB) (url string, chosen bool) {
 	t.Helper()
 	if !Chosen() {
@@ -53,7 +53,7 @@ func ForReadModels(t testing.TB) (url string, chosen bool) {
 	}
 	server := os.Getenv(Variable)
 	if server == "" {
-		t.Fatalf("%s=postgres without %s: run it by scripts/with-postgres", ReadModels, Variable)
+		t.Fatalf("%s=postgres needs %s: run the test with scripts/with-postgres", ReadModels, Variable)
 	}
 	prefix := "t" + strings.ReplaceAll(uuid.NewString()[:18], "-", "")
 	t.Cleanup(func() {
@@ -71,7 +71,7 @@ func ForReadModels(t testing.TB) (url string, chosen bool) {
 
 func run(t testing.TB, server, statement string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // which has ended when the database is deleted
+	ctx := context.WithoutCancel(t.Context()) // the test context has ended when the cleanup runs
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		t.Fatalf("%s: %v", Variable, err)
