@@ -33,8 +33,8 @@ func IsFull(err error) bool {
 	return sqliteCode(err) == sqlite3.SQLITE_FULL || replyCode(err) == "53100"
 }
 
-// isBusy reports whether another process or transaction held a lock for too long.
-func isBusy(err error) bool {
+// IsBusy reports whether another process or transaction held a lock for too long.
+func IsBusy(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED || replyCode(err) == "55P03"
 }

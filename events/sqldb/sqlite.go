@@ -101,7 +101,7 @@ func Immediate(ctx context.Context, conn *sql.Conn, do func() error) (err error)
 func WhileBusy(ctx context.Context, do func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if err != nil && !isBusy(err) {
+		if err != nil && !IsBusy(err) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
