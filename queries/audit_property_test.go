@@ -14,9 +14,9 @@ import (
 )
 
 // ownsNow reports whether a user owns a folder, deleted or not.
-func (w *world) ownsNow(user events.User, id uuid.UUID) bool {
-	for ; id != uuid.Nil; id = w.folders[id].parent {
-		f := w.folders[id]
+func (ref *reference) ownsNow(user events.User, id uuid.UUID) bool {
+	for ; id != uuid.Nil; id = ref.folders[id].parent {
+		f := ref.folders[id]
 		if user.Admin || slices.Contains(f.owners, user.Principal) || slices.ContainsFunc(f.list, func(p events.Permission) bool {
 			return p.Access == "own" && slices.Contains(user.Principals(), p.Principal)
 		}) {
@@ -28,24 +28,24 @@ func (w *world) ownsNow(user events.User, id uuid.UUID) bool {
 
 // Whatever was changed, users see what happened to what they own now, all of it, and of
 // nothing else.
-func TestAuditHidesWhatCallerDoesNotOwn(t *testing.T) {
+func TestAuditListsOwnedOnly(t *testing.T) {
 	f := newFixture(t)
-	worlds := 0
+	runs := 0
 	rapid.Check(t, func(r *rapid.T) {
-		worlds++
-		w := newWorld(f, r, 1000+worlds)
+		runs++
+		ref := newReference(f, r, 1000+runs)
 		for range rapid.IntRange(1, 25).Draw(r, "changes") {
-			w.change()
+			ref.change()
 		}
-		w.settle()
-		happened := w.happened()
-		for _, user := range w.users {
-			scope := w.pick("scope", func(id uuid.UUID) bool { return w.folders[id] != nil && w.ownsNow(user, id) })
+		ref.Settle()
+		happened := ref.happened()
+		for _, user := range ref.users {
+			scope := ref.pick("scope", func(id uuid.UUID) bool { return ref.folders[id] != nil && ref.ownsNow(user, id) })
 			filter := audit.Filter{Limit: rapid.IntRange(1, 9).Draw(r, "limit")}
 			if scope != uuid.Nil && rapid.Bool().Draw(r, "below a folder") {
 				filter.Folder = &scope
 			}
-			w.wantListed(user, filter, happened)
+			ref.wantListed(user, filter, happened)
 		}
 	})
 }
@@ -57,10 +57,10 @@ type happening struct {
 }
 
 // happened returns what the log says of this world, the newest first.
-func (w *world) happened() (all []happening) {
-	batch, _, err := w.world.Log.Read(w.t.Context(), 0, 1<<20)
+func (ref *reference) happened() (all []happening) {
+	batch, _, err := ref.Log.Read(ref.t.Context(), 0, 1<<20)
 	if err != nil {
-		w.r.Fatal(err)
+		ref.rt.Fatal(err)
 	}
 	lies := make(map[uuid.UUID]uuid.UUID) // documents, where they were last
 	for _, e := range batch {
@@ -99,22 +99,22 @@ func (w *world) happened() (all []happening) {
 			all[i].place = folder
 		}
 	}
-	all = slices.DeleteFunc(all, func(h happening) bool { return w.folders[h.place] == nil && !slices.Contains(w.principal, h.who) })
+	all = slices.DeleteFunc(all, func(h happening) bool { return ref.folders[h.place] == nil && !slices.Contains(ref.principal, h.who) })
 	slices.Reverse(all)
 	return all
 }
 
 // wantListed fails the run unless a user gets what a filter asks for.
-func (w *world) wantListed(user events.User, filter audit.Filter, happened []happening) {
+func (ref *reference) wantListed(user events.User, filter audit.Filter, happened []happening) {
 	var got, want []uuid.UUID
 	for _, h := range happened {
 		within := filter.Folder == nil
-		for id := h.place; id != uuid.Nil && !within; id = w.folders[id].parent {
+		for id := h.place; id != uuid.Nil && !within; id = ref.folders[id].parent {
 			within = id == *filter.Folder
 		}
 		seen := h.who == user.Principal || user.Admin
 		if h.who == "" {
-			seen = within && w.ownsNow(user, h.place)
+			seen = within && ref.ownsNow(user, h.place)
 		} else if filter.Folder != nil {
 			seen = false
 		}
@@ -123,21 +123,21 @@ func (w *world) wantListed(user events.User, filter audit.Filter, happened []hap
 		}
 	}
 	for {
-		entries, next, err := w.Audit(w.t.Context(), user, filter)
+		entries, next, err := ref.queries.Audit(ref.t.Context(), user, filter)
 		if err != nil {
-			w.r.Fatal(err)
+			ref.rt.Fatal(err)
 		}
 		for _, e := range entries {
 			if slices.ContainsFunc(happened, func(h happening) bool { return h.event == e.ID }) {
-				got = append(got, e.ID) // an administrator sees other worlds too
+				got = append(got, e.ID) // an administrator sees other runs too
 			}
-			if e.Folder != uuid.Nil && w.folders[e.Folder] != nil && !w.ownsNow(user, e.Folder) && e.Type != "FolderInvitationDeclined" {
-				w.r.Fatalf("%s sees folder %v: %+v", user.Principal, e.Folder, e)
+			if e.Folder != uuid.Nil && ref.folders[e.Folder] != nil && !ref.ownsNow(user, e.Folder) && e.Type != "FolderInvitationDeclined" {
+				ref.rt.Fatalf("%s sees folder %v: %+v", user.Principal, e.Folder, e)
 			}
 		}
 		if filter.Cursor = next; next == "" || user.Admin && len(got) == len(want) {
 			break
 		}
 	}
-	w.same(user, "trail", got, want)
+	ref.same(user, "trail", got, want)
 }

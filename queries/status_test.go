@@ -12,24 +12,21 @@ import (
 )
 
 func TestStatusLag(t *testing.T) {
-	f, engine := newMoodyFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	f.settle()
-	g := &gate{make(chan struct{}), make(chan struct{})}
-	engine.gate.Store(g)
+	f, engine := newFixtureWithEngine(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.Settle()
+	held, release := engine.Hold()
 	before := time.Now()
-	f.document(top, "a.md", nil, "Text.")
+	f.AddDocument(top, "a.md", nil, "Text.")
 	after := time.Now()
-	<-g.entered
+	<-held
 	for _, m := range f.Models.All() {
 		if m != f.Models.Passages {
-			if err := m.Wait(t.Context(), f.at); err != nil {
-				t.Fatal(err)
-			}
+			f.Await(m)
 		}
 	}
 	least := time.Since(after)
-	all, err := f.Status(t.Context())
+	all, err := f.queries.Status(t.Context())
 	if err != nil || len(all) != len(f.Models.All()) {
 		t.Fatalf("status %v (%v)", all, err)
 	}
@@ -42,17 +39,48 @@ func TestStatusLag(t *testing.T) {
 			t.Errorf("passages are %v behind, want %v to %v", m.Lag, least, most)
 		}
 	}
-	close(g.open)
-	f.settle()
+	release()
+	f.Settle()
+}
+
+func TestStatusCountsDeferredDocuments(t *testing.T) {
+	f, engine := newFixtureWithEngine(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.AddDocument(f.AddFolder(top, "Sub", ""), "a.md", nil, "Text.")
+	f.Settle()
+	held, release := engine.Hold()
+	f.Append(events.Folders, events.FolderMoved{Folder: f.AddFolder(top, "Empty", ""), Parent: uuid.Nil}, events.FolderMoved{Folder: top, Parent: uuid.Nil})
+	<-held
+	f.Settle()
+	all, err := f.queries.Status(t.Context())
+	if err != nil || len(all) != len(f.Models.All()) {
+		t.Fatalf("status %v (%v)", all, err)
+	}
+	for _, m := range all {
+		if m.Position != f.At || m.Head != f.At || m.Waiting != 0 && m.Name != "passages" || m.Waiting != 1 && m.Name == "passages" {
+			t.Errorf("status %+v at position %d, want one document of passages waiting", m, f.At)
+		}
+	}
+	release()
+	for {
+		_, moved := f.Models.Passages.Moved()
+		if all, err = f.queries.Status(t.Context()); err != nil || all[5].Waiting == 0 {
+			break
+		}
+		<-moved
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestStatusCountsParkedEvents(t *testing.T) {
 	f := newFixture(t)
 	stream := events.DocumentStream(uuid.New())
-	f.addUnreadable(stream, "DocumentImported")
-	f.addUnreadable(stream, "DocumentImported")
-	f.settle()
-	all, err := f.Status(t.Context())
+	f.AppendUnreadable(stream, "DocumentImported")
+	f.AppendUnreadable(stream, "DocumentImported")
+	f.Settle()
+	all, err := f.queries.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +92,12 @@ func TestStatusCountsParkedEvents(t *testing.T) {
 	}
 }
 
-func TestBacklogIsWhatHasNotEnded(t *testing.T) {
+func TestBacklogCountsUnfinishedFiles(t *testing.T) {
 	f := newFixture(t)
 	backlog := func(files int) queries.Backlog {
 		t.Helper()
-		f.settle()
-		b, err := f.Backlog(t.Context())
+		f.Settle()
+		b, err := f.queries.Backlog(t.Context())
 		if err != nil || b.Files != files || (b.Age > 0) != (files > 0) {
 			t.Errorf("backlog %+v (%v), want %d files", b, err, files)
 		}
@@ -77,21 +105,21 @@ func TestBacklogIsWhatHasNotEnded(t *testing.T) {
 	}
 	backlog(0)
 	job := events.JobStream(uuid.New())
-	f.add(job, events.FileAccepted{File: 0, Name: "a.md"}, events.FileAccepted{File: 1, Name: "b.md"}, events.FileAccepted{File: 2, Name: "c.exe", Refused: "not a document"})
+	f.Append(job, events.FileAccepted{File: 0, Name: "a.md"}, events.FileAccepted{File: 1, Name: "b.md"}, events.FileAccepted{File: 2, Name: "c.exe", Refused: "not a document"})
 	backlog(0) // nobody has asked for the job yet
 	before := time.Now()
-	f.add(job, events.ImportRequested{User: "user:alice", Files: 3})
+	f.Append(job, events.ImportRequested{User: "user:alice", Files: 3})
 	after := time.Now()
 	b := backlog(2)
 	if most := time.Since(before) + time.Millisecond; b.Age > most {
 		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
 	}
 	later := time.Now()
-	f.add(events.JobStream(uuid.New()), events.FileAccepted{File: 0, Name: "d.md"}, events.ImportRequested{User: "user:bob", Files: 1})
+	f.Append(events.JobStream(uuid.New()), events.FileAccepted{File: 0, Name: "d.md"}, events.ImportRequested{User: "user:bob", Files: 1})
 	if least, b := time.Since(after), backlog(3); b.Age < least {
 		t.Errorf("the oldest file waits for %v, want %v at least", b.Age, least)
 	}
-	f.add(job, events.FileImported{File: 0, Document: uuid.New()}, events.FileFailed{File: 1, Error: "the file is empty"})
+	f.Append(job, events.FileImported{File: 0, Document: uuid.New()}, events.FileFailed{File: 1, Error: "the file is empty"})
 	b = backlog(1)
 	if most := time.Since(later) + time.Millisecond; b.Age > most {
 		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
@@ -99,11 +127,11 @@ func TestBacklogIsWhatHasNotEnded(t *testing.T) {
 }
 
 // The last known state of read models must not be used while they cannot be asked.
-func TestReadyNeedsVault(t *testing.T) {
+func TestReadyRequiresVault(t *testing.T) {
 	f := newFixture(t)
-	f.folder(uuid.Nil, "Top", "user:alice")
-	f.settle()
-	db := projectionstest.Open(t, f.world.Home, "vault-1")
+	f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.Settle()
+	db := projectionstest.Open(t, f.Home, "vault-1")
 	defer db.Close()
 	for _, step := range []struct {
 		change string
@@ -116,7 +144,7 @@ func TestReadyNeedsVault(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), step.change); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Ready(t.Context()); (err == nil) != step.ready {
+		if err := f.queries.Ready(t.Context()); (err == nil) != step.ready {
 			t.Errorf("after %s: Ready = %v, want ready %t", step.change, err, step.ready)
 		}
 	}

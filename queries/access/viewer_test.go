@@ -12,9 +12,9 @@ import (
 
 func TestAccessAfterListingFolders(t *testing.T) {
 	w := queriestest.Open(t)
-	top := w.Folder(uuid.Nil, "Top", "user:alice")
+	top := w.AddFolder(uuid.Nil, "Top", "user:alice")
 	w.Share(top, "user:bob", "write")
-	sub := w.Folder(top, "Sub", "")
+	sub := w.AddFolder(top, "Sub", "")
 	w.Settle()
 	admin, alice, bob := events.User{Principal: "user:root", Admin: true}, events.User{Principal: "user:alice"}, events.User{Principal: "user:bob"}
 	for _, c := range []struct {

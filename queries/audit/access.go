@@ -232,6 +232,9 @@ func (q *Auditor) Find(ctx context.Context, things []string) (map[string]accessl
 		if len(ids) == 0 {
 			continue
 		}
+		if err := q.Models.Usable(ctx, of.model); err != nil {
+			return nil, err
+		}
 		list, err := json.Marshal(ids)
 		if err != nil {
 			return nil, err

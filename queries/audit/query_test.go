@@ -17,8 +17,8 @@ import (
 func TestQueriesUseIndexes(t *testing.T) {
 	projectionstest.OfFiles(t)
 	w := queriestest.Open(t)
-	folder := w.Folder(uuid.Nil, "Top", "user:alice")
-	document := w.Document(folder, "a.md", nil, "Text.")
+	folder := w.AddFolder(uuid.Nil, "Top", "user:alice")
+	document := w.AddDocument(folder, "a.md", nil, "Text.")
 	w.Settle()
 	q := &Auditor{Models: w.Models}
 	admin, alice := events.User{Principal: "user:root", Admin: true}, events.User{Principal: "user:alice"}

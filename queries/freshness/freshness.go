@@ -38,57 +38,6 @@ func New(s *projections.Set, maxLag time.Duration, start events.Position) *Model
 	}
 }
 
-const defaultMaxLag = 5 * time.Second
-
-// Lag returns MaxLag, or its default.
-func (q *Models) Lag() time.Duration { return cmp.Or(q.MaxLag, defaultMaxLag) }
-
-// Await returns nil once m has passed p. After MaxLag the error is of kind
-// fault.Unavailable.
-func (q *Models) Await(ctx context.Context, m *projections.Runner, p events.Position) error {
-	return q.awaitBy(ctx, m, m.Wait, p)
-}
-
-// AwaitTables is like Await, for readers that use only m's tables and not its search
-// index.
-func (q *Models) AwaitTables(ctx context.Context, m *projections.Runner, p events.Position) error {
-	return q.awaitBy(ctx, m, m.WaitTables, p)
-}
-
-func (q *Models) awaitBy(ctx context.Context, m *projections.Runner, wait func(context.Context, events.Position) error, p events.Position) error {
-	bounded, cancel := context.WithTimeout(ctx, q.Lag())
-	defer cancel()
-	err := wait(bounded, p)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return fault.Hide(fault.Unavailable, "wait for recent changes: the read model "+m.Name()+" is behind: try again later", err)
-}
-
-// UntilPassed waits until m has passed p, without a time limit and even if m fails. It
-// returns an error only if ctx ends.
-func UntilPassed(ctx context.Context, m *projections.Runner, p events.Position) error {
-	for {
-		position, moved := m.Moved()
-		if position >= p && m.Err() == nil {
-			return nil
-		}
-		m.Hurry(p)
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// Passed returns the position of the tables of m. It may be ahead of the runner's
-// position, because other processes see the tables first.
-func Passed(ctx context.Context, m *projections.Runner) (p events.Position, err error) {
-	err = m.DB().QueryRowContext(ctx, `SELECT position FROM checkpoint`).Scan(&p)
-	return p, Wrap(err, "position of the read model "+m.Name())
-}
-
 // Trusted returns an error of kind fault.Unavailable if the vault, which holds all
 // permissions, must not be read: because it stopped, has not caught up since the
 // start, or cannot apply revocations because its disk is full.
@@ -111,12 +60,22 @@ func (q *Models) Trusted(ctx context.Context) error {
 
 // Usable returns an error of kind fault.Unavailable if m has stopped, or has not
 // caught up with the log since the start. Readers of a read model other than the vault
-// call it first: replies to writes do not wait for one that has stopped.
+// call it first, unless they call Await: replies to writes do not wait for a read model
+// that has stopped.
 func (q *Models) Usable(ctx context.Context, m *projections.Runner) error {
+	if err := readable(m); err != nil {
+		return err
+	}
+	return q.Await(ctx, m, q.Start)
+}
+
+// readable returns an error if m has stopped, or if this node may be reading a
+// generation that is no longer active.
+func readable(m *projections.Runner) error {
 	if err := m.Err(); err != nil {
 		return fault.Hide(fault.Unavailable, "the read model "+m.Name()+" cannot be read at the moment", err)
 	}
-	return q.Await(ctx, m, q.Start)
+	return nil
 }
 
 // Wrap adds what could not be read to an error. A damaged read model becomes

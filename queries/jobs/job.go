@@ -61,13 +61,11 @@ type jobRow struct {
 	finished                  events.Position
 }
 
+// job finds a job that the user may see.
 func (q *Jobs) job(ctx context.Context, user events.User, id string) (j jobRow, err error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return j, access.NotFound("job", id)
-	}
-	if p := q.Models.Jobs.Position(); p < q.Models.Start { // it may not have the job yet
-		return j, fault.Errorf(fault.Unavailable, "the jobs are being brought up to date: they are at position %d of %d", p, q.Models.Start)
 	}
 	err = q.row(ctx, parsed, &j)
 	if errors.Is(err, sql.ErrNoRows) { // it may have been accepted just now, perhaps by another node
@@ -173,6 +171,15 @@ func (q *Jobs) deferred(ctx context.Context, at events.Position, files []fileRow
 // Job returns the state of one of the user's import jobs. The error is fault.NotFound
 // if the job does not exist or belongs to another user.
 func (q *Jobs) Job(ctx context.Context, user events.User, id string) (Job, error) {
+	if err := q.Models.Usable(ctx, q.Models.Jobs); err != nil {
+		return Job{}, err
+	}
+	return q.state(ctx, user, id)
+}
+
+// state is like Job, but also returns the last known state while the read model of jobs
+// has stopped.
+func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, error) {
 	row, err := q.job(ctx, user, id)
 	if err != nil {
 		return Job{}, err

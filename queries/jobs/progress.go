@@ -126,7 +126,7 @@ func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each fu
 	const look = 200 * time.Millisecond // another node may index, and does not announce every piece
 	for {
 		_, moved := q.Models.Passages.Moved()
-		j, err := q.Job(ctx, user, row.id)
+		j, err := q.state(ctx, user, row.id)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"annals/projections"
 )
 
-// Statement is one in SQL, and how many arguments it has.
+// Statement is an SQL statement with its number of arguments.
 type Statement struct {
 	SQL  string
 	Args int

@@ -30,6 +30,9 @@ const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents
 // another document there that looks the same, "" if there is none. The document
 // except is ignored.
 func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error) {
+	if err := q.Models.Trusted(ctx); err != nil {
+		return nil, err
+	}
 	var asked [][]any
 	for i, name := range names {
 		for _, rival := range lookalike.Rivals(name) {
@@ -84,6 +87,9 @@ const namesTaken = `SELECT k.value ->> 3 FROM json_each($1) k WHERE EXISTS (SELE
 
 // NamesTaken reports for each name whether a document in the folder has it.
 func (q *Vault) NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error) {
+	if err := q.Models.Trusted(ctx); err != nil {
+		return nil, err
+	}
 	asked := make([][]any, len(names))
 	for i, name := range names {
 		asked[i] = []any{folders[i].String(), strings.ToLower(name), name, i}

@@ -15,6 +15,10 @@ const isThere = `NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f
 // has not ended, or by the current or an earlier version of a document. While events
 // are parked it returns true, because they may refer to any original.
 func (q *Vault) Refers(ctx context.Context, sha256 string) (bool, error) {
+	// A stopped read model lacks the files of new jobs.
+	if err := q.Models.Usable(ctx, q.Models.Jobs); err != nil {
+		return false, err
+	}
 	var working, known bool
 	var at events.Position
 	err := q.Models.Jobs.DB().QueryRowContext(ctx, `SELECT position, EXISTS (SELECT 1 FROM parked) OR

@@ -231,6 +231,10 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // summaryDocument returns a folder's summary as a document of its own, or
 // fault.NotFound.
 func (q *Vault) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) (Document, error) {
+	// A stopped read model lacks new folders, whose summaries would not be found.
+	if err := q.Models.Usable(ctx, q.Models.Summaries); err != nil {
+		return Document{}, err
+	}
 	var folder string
 	err := q.Models.Summaries.DB().QueryRowContext(ctx, `SELECT id FROM folders WHERE summary = $1`, id.String()).Scan(&folder)
 	if errors.Is(err, sql.ErrNoRows) {

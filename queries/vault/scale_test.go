@@ -1,4 +1,4 @@
-package queries_test
+package vault_test
 
 import (
 	"cmp"
@@ -25,20 +25,18 @@ var commonBytes = strings.Repeat("0c", 32)
 
 func manyDocuments(t testing.TB) *fixture {
 	f := newFixture(t)
-	home := f.folder(uuid.Nil, "Home", "user:alice")
+	home := f.AddFolder(uuid.Nil, "Home", "user:alice")
 	for i := range manyFolders {
-		folder := f.folder(home, fmt.Sprintf("Folder %d", i), "")
+		folder := f.AddFolder(home, fmt.Sprintf("Folder %d", i), "")
 		if i >= manyFolders-sharedTo {
-			f.share(folder, "user:bob", "read")
+			f.Share(folder, "user:bob", "read")
 		}
 		for j := range perFolder {
-			f.add(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: folder, Name: fmt.Sprintf("%d.pdf", j*manyFolders+i),
+			f.Append(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: folder, Name: fmt.Sprintf("%d.pdf", j*manyFolders+i),
 				Tags: []string{"all", fmt.Sprintf("t%d", i%50)}, Content: events.Content{SHA256: commonBytes, MediaType: "application/pdf", Title: "T"}})
 		}
 	}
-	if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
-		t.Fatal(err)
-	}
+	f.Await(f.Models.Vault)
 	return f
 }
 
@@ -47,7 +45,7 @@ func manyDocuments(t testing.TB) *fixture {
 func (f *fixture) reads(user events.User, n int) map[string]func() error {
 	list := func(limit int) func() error {
 		return func() error {
-			docs, _, err := f.Documents(f.t.Context(), user, vault.DocumentFilter{Tag: "all", Limit: limit})
+			docs, _, err := f.vault.Documents(f.t.Context(), user, vault.DocumentFilter{Tag: "all", Limit: limit})
 			if want := cmp.Or(limit, n); err == nil && len(docs) != want {
 				return fmt.Errorf("%d documents, want %d", len(docs), want)
 			}
@@ -56,7 +54,7 @@ func (f *fixture) reads(user events.User, n int) map[string]func() error {
 	}
 	return map[string]func() error{
 		"Tags": func() error {
-			tags, err := f.VisibleTags(f.t.Context(), user)
+			tags, err := f.vault.VisibleTags(f.t.Context(), user)
 			if err == nil && (len(tags) != min(51, n/perFolder+1) || !slices.IsSorted(tags)) {
 				return fmt.Errorf("tags %v", tags)
 			}
@@ -65,7 +63,7 @@ func (f *fixture) reads(user events.User, n int) map[string]func() error {
 		"Page":    list(10),
 		"Listing": list(0),
 		"Duplicate": func() error {
-			if _, found, err := f.DuplicateOf(f.t.Context(), user, uuid.Nil, commonBytes); err != nil || !found {
+			if _, found, err := f.vault.DuplicateOf(f.t.Context(), user, uuid.Nil, commonBytes); err != nil || !found {
 				return fmt.Errorf("found %v: %v", found, err)
 			}
 			return nil

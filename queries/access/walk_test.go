@@ -1,4 +1,4 @@
-package queries_test
+package access_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // However large pages are, together they hold every folder once, in the order of
 // the tree.
-func TestFolderPage(t *testing.T) {
+func TestFolderPagesListEachOnce(t *testing.T) {
 	f := newFixture(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	all := []uuid.UUID{uuid.Nil}
@@ -23,29 +23,29 @@ func TestFolderPage(t *testing.T) {
 		if parent == uuid.Nil {
 			owner = "user:alice"
 		}
-		all = append(all, f.folder(parent, fmt.Sprint([]string{" ", "!", "a", "É"}[random.IntN(4)], i), owner))
+		all = append(all, f.AddFolder(parent, fmt.Sprint([]string{" ", "!", "a", "É"}[random.IntN(4)], i), owner))
 	}
 	for range 25 { // also below each other
 		shared := all[1+random.IntN(len(all)-1)]
-		f.add(events.Folders, events.FolderShared{Folder: shared, Permissions: []events.Permission{{Principal: "user:bob", Access: "read"}}})
+		f.Append(events.Folders, events.FolderShared{Folder: shared, Permissions: []events.Permission{{Principal: "user:bob", Access: "read"}}})
 	}
 	for range 5 {
-		f.add(events.Folders, events.FolderDeleted{Folder: all[1+random.IntN(len(all)-1)]})
+		f.Append(events.Folders, events.FolderDeleted{Folder: all[1+random.IntN(len(all)-1)]})
 	}
-	f.settle()
+	f.Settle()
 	for _, user := range []events.User{admin, alice, bob, {Principal: "user:nobody"}} {
-		want, err := f.FolderPaths(t.Context(), user)
+		want, err := f.rights.FolderPaths(t.Context(), user)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want, err = f.ShownPaths(t.Context(), user, want); err != nil {
+		if want, err = f.rights.ShownPaths(t.Context(), user, want); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortFunc(want, access.TreeOrder)
 		for _, size := range []int{1, 2, 7, 1000} {
 			var got []string
 			for after := ""; ; {
-				page, err := f.FolderPage(t.Context(), user, after, size)
+				page, err := f.rights.FolderPage(t.Context(), user, after, size)
 				if err != nil || len(page) > size {
 					t.Fatalf("a page of %d has %d folders, %v", size, len(page), err)
 				}
@@ -60,7 +60,7 @@ func TestFolderPage(t *testing.T) {
 		}
 	}
 	// What a page ended with may be gone since.
-	if got, err := f.FolderPage(t.Context(), admin, "zz/not there", 10); err != nil || len(got) > 0 && access.TreeOrder(got[0], "zz/not there") < 0 {
+	if got, err := f.rights.FolderPage(t.Context(), admin, "zz/not there", 10); err != nil || len(got) > 0 && access.TreeOrder(got[0], "zz/not there") < 0 {
 		t.Errorf("after a folder that is not there: %q, %v", got, err)
 	}
 }
@@ -68,19 +68,19 @@ func TestFolderPage(t *testing.T) {
 func BenchmarkFolderPage(b *testing.B) {
 	f := newFixture(b)
 	for range 100 {
-		top := f.folder(uuid.Nil, uuid.NewString(), "user:alice")
+		top := f.AddFolder(uuid.Nil, uuid.NewString(), "user:alice")
 		var data []events.Data
 		for range 1000 {
 			data = append(data, events.FolderCreated{Folder: uuid.New(), Parent: top, Name: uuid.NewString()})
 		}
-		f.add(events.Folders, data...)
+		f.Append(events.Folders, data...)
 	}
-	f.settle()
+	f.Settle()
 	for name, user := range map[string]events.User{"admin": admin, "user": alice} {
 		b.Run(name, func(b *testing.B) {
 			after := ""
 			for b.Loop() {
-				page, err := f.FolderPage(b.Context(), user, after, 500)
+				page, err := f.rights.FolderPage(b.Context(), user, after, 500)
 				if err != nil || len(page) == 0 {
 					b.Fatal(len(page), err)
 				}

@@ -1,4 +1,4 @@
-package queries_test
+package audit_test
 
 import (
 	"fmt"
@@ -8,18 +8,41 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/events/eventstest"
 	"annals/events/fault"
 	"annals/projections/projectionstest"
+	"annals/projections/readmodel"
 	"annals/queries/audit"
+	"annals/queries/queriestest"
 
 	"github.com/google/uuid"
+)
+
+// fixture is a log with read models, and the Auditor that reads them.
+type fixture struct {
+	*queriestest.World
+	audit *audit.Auditor
+	t     testing.TB
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	w := queriestest.Open(t)
+	return &fixture{w, &audit.Auditor{Models: w.Models}, t}
+}
+
+var (
+	admin = queriestest.Admin
+	alice = queriestest.Alice
+	bob   = queriestest.Bob
+	eve   = queriestest.Eve
 )
 
 // trailOf returns who did what, the newest first.
 func (f *fixture) trailOf(user events.User, filter audit.Filter) (words []string) {
 	f.t.Helper()
-	f.settle()
-	entries, _, err := f.Audit(f.t.Context(), user, filter)
+	f.Settle()
+	entries, _, err := f.audit.Audit(f.t.Context(), user, filter)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -38,17 +61,17 @@ func (f *fixture) wantTrail(user events.User, filter audit.Filter, want ...strin
 
 func TestAuditSentences(t *testing.T) {
 	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	sub := f.folder(top, "Sub", "")
-	id := f.document(top, "a.md", []string{"x", "y"}, "Text.")
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	sub := f.AddFolder(top, "Sub", "")
+	id := f.AddDocument(top, "a.md", []string{"x", "y"}, "Text.")
 	stream := events.DocumentStream(id)
-	f.addAs("user:bob", stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: sub})
-	f.add(events.Folders, events.FolderRenamed{Folder: sub, Name: "Low"})
-	f.add(stream, events.DocumentTagged{Version: 3, Tags: []string{"z"}}, events.DocumentTagged{Version: 4})
-	f.revise(id, 5, "More text.")
-	f.add(stream, events.DocumentReread{Version: 6, Content: events.Content{SHA256: strings.Repeat("0b", 32), TextStream: events.TextStream(id, 5)}}, events.DocumentDeleted{Version: 7})
-	f.share(sub, "group:staff", "read")
-	f.add(events.Folders, events.FolderShared{Folder: sub}, events.FolderMoved{Folder: sub, Owner: "user:alice"}, events.FolderMoved{Folder: sub, Parent: top}, events.FolderDeleted{Folder: sub})
+	f.AppendAs("user:bob", stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: sub})
+	f.Append(events.Folders, events.FolderRenamed{Folder: sub, Name: "Low"})
+	f.Append(stream, events.DocumentTagged{Version: 3, Tags: []string{"z"}}, events.DocumentTagged{Version: 4})
+	f.Revise(id, 5, "More text.")
+	f.Append(stream, events.DocumentReread{Version: 6, Content: events.Content{SHA256: strings.Repeat("0b", 32), TextStream: events.TextStream(id, 5)}}, events.DocumentDeleted{Version: 7})
+	f.Share(sub, "group:staff", "read")
+	f.Append(events.Folders, events.FolderShared{Folder: sub}, events.FolderMoved{Folder: sub, Owner: "user:alice"}, events.FolderMoved{Folder: sub, Parent: top}, events.FolderDeleted{Folder: sub})
 
 	f.wantTrail(alice, audit.Filter{Folder: &top},
 		`alice deleted folder "Low" and all that was in it`,
@@ -69,7 +92,7 @@ func TestAuditSentences(t *testing.T) {
 		`alice made folder "Top"`)
 	f.wantTrail(alice, audit.Filter{Actor: "user:bob", Limit: 1}, `bob moved document "b.md" from folder "Top" to folder "Sub"`)
 
-	entries, _, err := f.Audit(t.Context(), alice, audit.Filter{Document: &id, Actor: "user:bob"})
+	entries, _, err := f.audit.Audit(t.Context(), alice, audit.Filter{Document: &id, Actor: "user:bob"})
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("%d entries (%v), want 2", len(entries), err)
 	}
@@ -85,7 +108,7 @@ func TestAuditSentences(t *testing.T) {
 func TestAuditOfFailedFiles(t *testing.T) {
 	f := newFixture(t)
 	job := uuid.New()
-	f.addAs("user:bob", events.JobStream(job),
+	f.AppendAs("user:bob", events.JobStream(job),
 		events.FileAccepted{File: 0, Name: "a.md", SHA256: strings.Repeat("0a", 32), Size: 1},
 		events.FileAccepted{File: 1, Name: "virus.exe", Refused: "this type is not supported"},
 		events.ImportRequested{Files: 2, User: "user:bob"},
@@ -101,7 +124,7 @@ func TestAuditOfFailedFiles(t *testing.T) {
 	f.wantTrail(bob, audit.Filter{}, want...)
 	f.wantTrail(admin, audit.Filter{}, want...)
 	f.wantTrail(alice, audit.Filter{})
-	if entries, _, err := f.Audit(t.Context(), bob, audit.Filter{}); err != nil || entries[0].Job != job || entries[0].Document != uuid.Nil {
+	if entries, _, err := f.audit.Audit(t.Context(), bob, audit.Filter{}); err != nil || entries[0].Job != job || entries[0].Document != uuid.Nil {
 		t.Errorf("the job is listed as %+v (%v)", entries, err)
 	}
 }
@@ -110,31 +133,31 @@ func TestAuditOfFailedFiles(t *testing.T) {
 // nothing: not even that it lay in his folder once.
 func TestAuditFollowsMovedDocument(t *testing.T) {
 	f := newFixture(t)
-	secret := f.folder(uuid.Nil, "Secret", "user:eve")
-	home := f.folder(uuid.Nil, "Home", "user:alice")
-	id := f.document(secret, "a.md", nil, "Text.")
+	secret := f.AddFolder(uuid.Nil, "Secret", "user:eve")
+	home := f.AddFolder(uuid.Nil, "Home", "user:alice")
+	id := f.AddDocument(secret, "a.md", nil, "Text.")
 	f.wantTrail(alice, audit.Filter{}, `alice made folder "Home"`)
-	f.add(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: home})
+	f.Append(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: home})
 	f.wantTrail(alice, audit.Filter{}, `alice moved document "a.md" to folder "Home"`, `alice imported document "a.md"`, `alice made folder "Home"`)
 	f.wantTrail(eve, audit.Filter{}, `alice made folder "Secret"`)
 	f.wantTrail(admin, audit.Filter{Document: &id}, `alice moved document "a.md" from folder "Secret" to folder "Home"`, `alice imported document "a.md" into folder "Secret"`)
-	entries, _, err := f.Audit(t.Context(), alice, audit.Filter{Document: &id})
+	entries, _, err := f.audit.Audit(t.Context(), alice, audit.Filter{Document: &id})
 	if err != nil || entries[1].Folder != uuid.Nil || entries[1].FolderName != "" || entries[0].Folder != home {
 		t.Errorf("alice sees the folder that is not hers: %+v (%v)", entries, err)
 	}
 }
 
-func TestAuditNeedsOwnership(t *testing.T) {
+func TestAuditRequiresOwnership(t *testing.T) {
 	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	f.share(top, "group:staff", "write")
-	live, dead := f.document(top, "live.md", nil, "Text."), f.document(top, "dead.md", nil, "Text.")
-	f.add(events.DocumentStream(dead), events.DocumentDeleted{Version: 2})
-	gone := f.folder(top, "Gone", "")
-	f.add(events.Folders, events.FolderDeleted{Folder: gone})
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.Share(top, "group:staff", "write")
+	live, dead := f.AddDocument(top, "live.md", nil, "Text."), f.AddDocument(top, "dead.md", nil, "Text.")
+	f.Append(events.DocumentStream(dead), events.DocumentDeleted{Version: 2})
+	gone := f.AddFolder(top, "Gone", "")
+	f.Append(events.Folders, events.FolderDeleted{Folder: gone})
 	nothing := uuid.New()
 	summary := events.SummaryID(top)
-	f.settle()
+	f.Settle()
 	const readable = fault.Kind(255) // no fault
 	for _, c := range []struct {
 		user                  events.User
@@ -160,7 +183,7 @@ func TestAuditNeedsOwnership(t *testing.T) {
 			"a document as a folder":      {audit.Filter{Folder: &live}, fault.NotFound},
 			"a document that is in there": {audit.Filter{Document: &live, Folder: &top}, c.top},
 		} {
-			entries, _, err := f.Audit(t.Context(), c.user, one.filter)
+			entries, _, err := f.audit.Audit(t.Context(), c.user, one.filter)
 			switch {
 			case one.want == readable && (err != nil || len(entries) == 0):
 				t.Errorf("%s of %s: %d entries (%v)", what, c.user.Principal, len(entries), err)
@@ -170,7 +193,7 @@ func TestAuditNeedsOwnership(t *testing.T) {
 		}
 	}
 	f.wantTrail(alice, audit.Filter{Document: &live, Folder: &gone})
-	f.add(events.Folders, events.FolderShared{Folder: top, Permissions: []events.Permission{{Principal: "group:staff", Access: "own"}}})
+	f.Append(events.Folders, events.FolderShared{Folder: top, Permissions: []events.Permission{{Principal: "group:staff", Access: "own"}}})
 	f.wantTrail(bob, audit.Filter{Document: &dead}, `alice deleted document "dead.md"`, `alice imported document "dead.md" into folder "Top"`)
 }
 
@@ -178,16 +201,16 @@ func TestAuditPages(t *testing.T) {
 	f := newFixture(t)
 	var want []string
 	for i := range 7 {
-		f.document(f.folder(uuid.Nil, fmt.Sprint("Top ", i), "user:alice"), fmt.Sprint(i, ".md"), nil, "Text.")
+		f.AddDocument(f.AddFolder(uuid.Nil, fmt.Sprint("Top ", i), "user:alice"), fmt.Sprint(i, ".md"), nil, "Text.")
 		want = append(want, fmt.Sprintf(`alice made folder "Top %d"`, i), fmt.Sprintf(`alice imported document "%d.md" into folder "Top %d"`, i, i))
 	}
 	slices.Reverse(want)
-	f.settle()
+	f.Settle()
 	for _, user := range []events.User{alice, admin} {
 		for _, limit := range []int{1, 3, 14, 100} {
 			var got []string
 			for filter := (audit.Filter{Limit: limit}); ; {
-				entries, next, err := f.Audit(t.Context(), user, filter)
+				entries, next, err := f.audit.Audit(t.Context(), user, filter)
 				if err != nil || len(entries) > limit {
 					t.Fatalf("a page of %d has %d (%v)", limit, len(entries), err)
 				}
@@ -202,40 +225,38 @@ func TestAuditPages(t *testing.T) {
 				t.Errorf("in pages of %d %s gets %q, want %q", limit, user.Principal, got, want)
 			}
 		}
-		entries, _, err := f.Audit(t.Context(), user, audit.Filter{})
+		entries, _, err := f.audit.Audit(t.Context(), user, audit.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		from, to := entries[9], entries[4]
-		some, _, err := f.Audit(t.Context(), user, audit.Filter{From: from.Time, To: to.Time})
+		some, _, err := f.audit.Audit(t.Context(), user, audit.Filter{From: from.Time, To: to.Time})
 		if err != nil || slices.ContainsFunc(some, func(e audit.Entry) bool { return e.Time.Before(from.Time) || !e.Time.Before(to.Time) }) || len(some) == 0 {
 			t.Errorf("from %v to %v %s gets %v (%v)", from.Time, to.Time, user.Principal, some, err)
 		}
 	}
-	if _, _, err := f.Audit(t.Context(), alice, audit.Filter{Cursor: "?"}); !fault.Is(err, fault.Invalid) {
+	if _, _, err := f.audit.Audit(t.Context(), alice, audit.Filter{Cursor: "?"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a cursor that is none: %v", err)
 	}
 }
 
 // What was moved out of a folder before a grant is not shown to him, also when the
 // audit trail is the last to know that it was.
-func TestAuditBehindVaultHidesMovedDocument(t *testing.T) {
+func TestAuditAwaitsVaultPosition(t *testing.T) {
 	f := newFixture(t)
-	home, secret := f.folder(uuid.Nil, "Home", "user:alice"), f.folder(uuid.Nil, "Secret", "user:alice")
-	id := f.document(secret, "a.md", nil, "Text.")
-	f.settle()
-	release := projectionstest.Block(t, f.world.Home, "audit-1")
+	home, secret := f.AddFolder(uuid.Nil, "Home", "user:alice"), f.AddFolder(uuid.Nil, "Secret", "user:alice")
+	id := f.AddDocument(secret, "a.md", nil, "Text.")
+	f.Settle()
+	release := projectionstest.Block(t, f.Home, "audit-1")
 	vaultPasses := func() {
-		if err := f.Models.Vault.Wait(t.Context(), f.at); err != nil {
-			t.Fatal(err)
-		}
+		f.Await(f.Models.Vault)
 	}
-	f.folder(uuid.Nil, "Another", "user:alice")
+	f.AddFolder(uuid.Nil, "Another", "user:alice")
 	vaultPasses()
 	asked, listed := make(chan struct{}), make(chan []audit.Entry)
 	go func() {
 		close(asked)
-		entries, _, err := f.Audit(t.Context(), bob, audit.Filter{})
+		entries, _, err := f.audit.Audit(t.Context(), bob, audit.Filter{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -243,12 +264,12 @@ func TestAuditBehindVaultHidesMovedDocument(t *testing.T) {
 	}()
 	<-asked
 	for range 50 { // he waits for the audit trail by now
-		f.folder(uuid.Nil, "Another", "user:alice")
+		f.AddFolder(uuid.Nil, "Another", "user:alice")
 		vaultPasses()
 	}
-	f.add(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: home})
+	f.Append(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: home})
 	vaultPasses()
-	f.share(secret, "user:bob", "own")
+	f.Share(secret, "user:bob", "own")
 	vaultPasses()
 	release()
 	for _, e := range <-listed {
@@ -260,21 +281,21 @@ func TestAuditBehindVaultHidesMovedDocument(t *testing.T) {
 
 // Invited users see their own answers, though the folder is another's, once and in
 // order; owners see nothing twice.
-func TestAuditHasOwnAnswersToInvitations(t *testing.T) {
+func TestAuditListsOwnInvitationReplies(t *testing.T) {
 	f := newFixture(t)
-	top, other := f.folder(uuid.Nil, "Top", "user:alice"), f.folder(uuid.Nil, "Other", "user:alice")
+	top, other := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Other", "user:alice")
 	invite := func(folder uuid.UUID, access string) {
-		f.add(events.Folders, events.FolderShared{Folder: folder, Invitations: []events.Invitation{{Principal: "user:bob", Access: access, By: "user:alice"}}})
+		f.Append(events.Folders, events.FolderShared{Folder: folder, Invitations: []events.Invitation{{Principal: "user:bob", Access: access, By: "user:alice"}}})
 	}
 	invite(top, "own")
 	invite(other, "read")
-	f.addAs("user:bob", events.Folders, events.FolderInvitationAccepted{Folder: top, Principal: "user:bob", Access: "own", By: "user:alice"})
-	f.addAs("user:bob", events.Folders, events.FolderInvitationAccepted{Folder: other, Principal: "user:bob", Access: "read", By: "user:alice"})
-	f.add(events.Folders, events.FolderRenamed{Folder: other, Name: "Hidden"})
-	f.addAs("user:bob", events.Folders, events.FolderLeft{Folder: other, Principal: "user:bob"})
+	f.AppendAs("user:bob", events.Folders, events.FolderInvitationAccepted{Folder: top, Principal: "user:bob", Access: "own", By: "user:alice"})
+	f.AppendAs("user:bob", events.Folders, events.FolderInvitationAccepted{Folder: other, Principal: "user:bob", Access: "read", By: "user:alice"})
+	f.Append(events.Folders, events.FolderRenamed{Folder: other, Name: "Hidden"})
+	f.AppendAs("user:bob", events.Folders, events.FolderLeft{Folder: other, Principal: "user:bob"})
 	invite(other, "write")
-	f.addAs("user:bob", events.Folders, events.FolderInvitationDeclined{Folder: other, Principal: "user:bob", By: "user:alice"}, events.InviterUnblocked{Principal: "user:bob", By: "user:alice"})
-	f.add(events.Folders, events.FolderRenamed{Folder: other, Name: "Secret"})
+	f.AppendAs("user:bob", events.Folders, events.FolderInvitationDeclined{Folder: other, Principal: "user:bob", By: "user:alice"}, events.InviterUnblocked{Principal: "user:bob", By: "user:alice"})
+	f.Append(events.Folders, events.FolderRenamed{Folder: other, Name: "Secret"})
 
 	own := []string{
 		`bob unblocked invitations by user:alice`,
@@ -291,7 +312,7 @@ func TestAuditHasOwnAnswersToInvitations(t *testing.T) {
 	f.wantTrail(user, audit.Filter{Folder: &top}, all[4:]...)
 	f.wantTrail(eve, audit.Filter{})
 	for i, cursor := 0, ""; i < len(all); i++ {
-		entries, next, err := f.Audit(t.Context(), user, audit.Filter{Limit: 1, Cursor: cursor})
+		entries, next, err := f.audit.Audit(t.Context(), user, audit.Filter{Limit: 1, Cursor: cursor})
 		if err != nil || len(entries) != 1 || entries[0].Actor.Name()+" "+entries[0].What != all[i] || (next == "") != (i == len(all)-1) {
 			t.Fatalf("page %d is %+v, %q (%v); want %q", i, entries, next, err, all[i])
 		}
@@ -305,4 +326,68 @@ func TestAuditHasOwnAnswersToInvitations(t *testing.T) {
 		`bob accepted the invitation to folder "Other" by user:alice (read)`,
 		`alice shared folder "Other" with user:bob (read, invited)`,
 		`alice made folder "Other"`)
+}
+
+// The released log has every type of event.
+func TestAuditDescribesEveryEvent(t *testing.T) {
+	f := newFixture(t)
+	f.At = eventstest.AppendReleased(t, f.Driver)
+	f.Settle()
+	described := make(map[string]bool)
+	filter := audit.Filter{Limit: 200}
+	for {
+		entries, next, err := f.audit.Audit(t.Context(), admin, filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			described[e.Type] = described[e.Type] || e.What != e.Type
+		}
+		if filter.Cursor = next; next == "" {
+			break
+		}
+	}
+	for _, k := range events.Kinds() {
+		_, exempt := readmodel.NotAudited[k.Type]
+		described, listed := described[k.Type]
+		switch {
+		case exempt && listed:
+			t.Errorf("%s is in the audit trail though NotAudited in projections/readmodel/audit.go exempts it", k.Type)
+		case !exempt && !listed:
+			t.Errorf("%s of the released log is not in the audit trail: add the type to Types and recordOf in projections/readmodel/audit.go, or to NotAudited there with a reason", k.Type)
+		case !exempt && !described:
+			t.Errorf("the audit trail has no words for %s: add a case to words in queries/audit/sentence.go", k.Type)
+		}
+	}
+}
+
+func TestAuditOfStoppedReadModelIsUnavailable(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.Settle()
+	f.Stop(f.Models.Audit)
+	f.AddDocument(top, "a.md", nil, "Text.")
+	f.AwaitStop(f.Models.Audit)
+	f.Await(f.Models.Vault)
+	for what, filter := range map[string]audit.Filter{"all": {}, "a folder": {Folder: &top}, "accesses": {Kind: audit.Everything}} {
+		if entries, _, err := f.audit.Audit(t.Context(), alice, filter); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("Audit of %s = %+v, %v, want fault.Unavailable", what, entries, err)
+		}
+	}
+}
+
+// A denied request to a job that is not found would not be recorded.
+func TestFindRequiresJobs(t *testing.T) {
+	f := newFixture(t)
+	f.Settle()
+	f.Stop(f.Models.Jobs)
+	job := events.JobStream(uuid.New())
+	f.Append(job, events.FileAccepted{Name: "a.md", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"})
+	f.AwaitStop(f.Models.Jobs)
+	if found, err := f.audit.Find(t.Context(), []string{job}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Find = %v, %v, want fault.Unavailable", found, err)
+	}
+	if found, err := f.audit.Find(t.Context(), []string{events.DocumentStream(uuid.New())}); err != nil || len(found) != 0 {
+		t.Errorf("Find = %v, %v, want nothing", found, err)
+	}
 }

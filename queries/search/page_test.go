@@ -1,4 +1,4 @@
-package queries_test
+package search_test
 
 import (
 	"encoding/base64"
@@ -21,7 +21,7 @@ func (f *fixture) pagesOf(user events.User, s search.Query, limits ...int) (ids 
 	f.t.Helper()
 	for i := 0; ; i++ {
 		s.Limit = limits[i%len(limits)]
-		page, next, err := f.SearchPage(f.t.Context(), user, s)
+		page, next, err := f.search.SearchPage(f.t.Context(), user, s)
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -45,9 +45,9 @@ func (f *fixture) pagesOf(user events.User, s search.Query, limits ...int) (ids 
 	}
 }
 
-func TestSearchPagesNeitherRepeatNorSkip(t *testing.T) {
+func TestSearchPagesListEachPassageOnce(t *testing.T) {
 	f := newFixture(t)
-	top, other := f.folder(uuid.Nil, "Top", "user:alice"), f.folder(uuid.Nil, "Other", "user:bob")
+	top, other := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Other", "user:bob")
 	for i := range 12 {
 		var texts []string
 		for j := range 10 {
@@ -57,13 +57,13 @@ func TestSearchPagesNeitherRepeatNorSkip(t *testing.T) {
 		if i%3 == 2 {
 			folder = other
 		}
-		f.document(folder, fmt.Sprintf("%d.md", i), nil, texts...)
+		f.AddDocument(folder, fmt.Sprintf("%d.md", i), nil, texts...)
 	}
-	f.settle()
+	f.Settle()
 	q := search.Query{Query: "which zebra eats grass"}
 	for _, limits := range [][]int{{10}, {7}, {1, 33}, {100}, {50, 3}} {
 		ids := f.pagesOf(alice, q, limits...)
-		first, err := f.Search(t.Context(), alice, search.Query{Query: q.Query, Limit: limits[0]})
+		first, err := f.search.Search(t.Context(), alice, search.Query{Query: q.Query, Limit: limits[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,13 +80,13 @@ func TestSearchPagesNeitherRepeatNorSkip(t *testing.T) {
 	}
 }
 
-func TestSearchPagesEndAtADepth(t *testing.T) {
+func TestSearchPagesEndAtMaxDepth(t *testing.T) {
 	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
 	for _, name := range []string{"a.md", "b.md", "c.md"} {
-		f.document(top, name, nil, slices.Repeat([]string{"The zebra eats grass."}, search.MaxDepth/3+10)...)
+		f.AddDocument(top, name, nil, slices.Repeat([]string{"The zebra eats grass."}, search.MaxDepth/3+10)...)
 	}
-	f.settle()
+	f.Settle()
 	ids := f.pagesOf(alice, search.Query{Query: "zebra"}, 90)
 	slices.Sort(ids)
 	if n := len(slices.Compact(slices.Clone(ids))); len(ids) != search.MaxDepth || n != search.MaxDepth {
@@ -94,14 +94,14 @@ func TestSearchPagesEndAtADepth(t *testing.T) {
 	}
 }
 
-func TestCursorRefusesOtherSearchOrUser(t *testing.T) {
+func TestSearchCursorRejectsOtherSearch(t *testing.T) {
 	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	f.share(top, "group:staff", "read")
-	f.document(top, "a.md", []string{"x"}, slices.Repeat([]string{"The zebra eats grass."}, 30)...)
-	f.settle()
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.Share(top, "group:staff", "read")
+	f.AddDocument(top, "a.md", []string{"x"}, slices.Repeat([]string{"The zebra eats grass."}, 30)...)
+	f.Settle()
 	q := search.Query{Query: "zebra", Folder: "Top", Tags: []string{"x"}}
-	_, next, err := f.SearchPage(t.Context(), alice, q)
+	_, next, err := f.search.SearchPage(t.Context(), alice, q)
 	if err != nil || next == "" {
 		t.Fatalf("%q, %v", next, err)
 	}
@@ -123,14 +123,11 @@ func TestCursorRefusesOtherSearchOrUser(t *testing.T) {
 		"a long":          {alice, with(func(s *search.Query) { s.Cursor = strings.Repeat(next, 10_000) })},
 		"no":              {alice, with(func(s *search.Query) { s.Cursor = "?" })},
 	} {
-		if _, _, err := f.SearchPage(t.Context(), c.user, c.s); !errors.Is(err, search.ErrCursor) || !fault.Is(err, fault.Invalid) {
+		if _, _, err := f.search.SearchPage(t.Context(), c.user, c.s); !errors.Is(err, search.ErrCursor) || !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s cursor: %v", what, err)
 		}
 	}
-	if page, _, err := f.SearchPage(t.Context(), alice, with(func(s *search.Query) { s.Limit = 5 })); err != nil || len(page) != 5 {
+	if page, _, err := f.search.SearchPage(t.Context(), alice, with(func(s *search.Query) { s.Limit = 5 })); err != nil || len(page) != 5 {
 		t.Errorf("its own: %d passages, %v", len(page), err)
 	}
 }
-
-// passageKey tells the passages of fixture documents apart.
-func passageKey(s search.Source) string { return fmt.Sprint(s.Document, s.LeafTitle, s.Text) }

@@ -1,4 +1,4 @@
-package queries_test
+package vault_test
 
 import (
 	"fmt"
@@ -12,19 +12,19 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestVersionsShowFormerState(t *testing.T) {
+func TestVersionsShowEarlierState(t *testing.T) {
 	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	open := f.folder(top, "Open", "")
-	f.share(open, "user:bob", "read")
-	id := f.document(top, "a.md", []string{"draft"}, "The first text.")
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	open := f.AddFolder(top, "Open", "")
+	f.Share(open, "user:bob", "read")
+	id := f.AddDocument(top, "a.md", []string{"draft"}, "The first text.")
 	stream := events.DocumentStream(id)
-	f.add(stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: open})
-	f.add(stream, events.DocumentTagged{Version: 3, Tags: []string{"final"}})
-	f.revise(id, 4, "The second text.")
-	f.settle()
+	f.Append(stream, events.DocumentRenamed{Version: 2, Name: "b.md"}, events.DocumentMoved{Version: 2, Folder: open})
+	f.Append(stream, events.DocumentTagged{Version: 3, Tags: []string{"final"}})
+	f.Revise(id, 4, "The second text.")
+	f.Settle()
 
-	versions, err := f.Versions(t.Context(), bob, id)
+	versions, err := f.vault.Versions(t.Context(), bob, id)
 	var got []string
 	for _, v := range versions {
 		if v.CreatedBy != "user:alice" || v.CreatedAt.IsZero() {
@@ -44,7 +44,7 @@ func TestVersionsShowFormerState(t *testing.T) {
 		3: {"b.md", "Title of a.md", "final", "# Section 1\n\nThe first text.", "0a", open},
 		4: {"b.md", "New", "final", "The second text.", "", open},
 	} {
-		d, err := f.DocumentVersion(t.Context(), bob, id, n, true)
+		d, err := f.vault.DocumentVersion(t.Context(), bob, id, n, true)
 		if err != nil {
 			t.Fatalf("version %d: %v", n, err)
 		}
@@ -53,38 +53,38 @@ func TestVersionsShowFormerState(t *testing.T) {
 			t.Errorf("version %d is %+v with %q, want %+v", n, d, content(d), want)
 		}
 	}
-	if d, err := f.DocumentVersion(t.Context(), alice, id, 1, false); err != nil || d.Folder != top || d.FolderPath != "Top" || d.Content != nil {
+	if d, err := f.vault.DocumentVersion(t.Context(), alice, id, 1, false); err != nil || d.Folder != top || d.FolderPath != "Top" || d.Content != nil {
 		t.Errorf("alice, who may read the folder it was in, sees %+v (%v)", d, err)
 	}
 	for _, n := range []int{-1, 0, 5} {
-		if _, err := f.DocumentVersion(t.Context(), bob, id, n, true); !fault.Is(err, fault.NotFound) {
+		if _, err := f.vault.DocumentVersion(t.Context(), bob, id, n, true); !fault.Is(err, fault.NotFound) {
 			t.Errorf("version %d: %v", n, err)
 		}
 	}
 }
 
-func TestVersionsNeedReadAccess(t *testing.T) {
+func TestVersionsRequireReadAccess(t *testing.T) {
 	f := newFixture(t)
-	top := f.folder(uuid.Nil, "Top", "user:alice")
-	open := f.folder(top, "Open", "")
-	f.share(open, "user:bob", "read")
-	id := f.document(open, "a.md", nil, "Text.")
-	f.add(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: top})
-	f.settle()
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	open := f.AddFolder(top, "Open", "")
+	f.Share(open, "user:bob", "read")
+	id := f.AddDocument(open, "a.md", nil, "Text.")
+	f.Append(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: top})
+	f.Settle()
 	refuses := func(user events.User, id uuid.UUID) {
 		t.Helper()
-		if versions, err := f.Versions(t.Context(), user, id); !fault.Is(err, fault.NotFound) {
+		if versions, err := f.vault.Versions(t.Context(), user, id); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s lists versions %v (%v)", user.Principal, versions, err)
 		}
-		if d, err := f.DocumentVersion(t.Context(), user, id, 1, true); !fault.Is(err, fault.NotFound) {
+		if d, err := f.vault.DocumentVersion(t.Context(), user, id, 1, true); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s reads version 1: %v (%v)", user.Principal, d, err)
 		}
 	}
 	refuses(bob, id)
 	refuses(eve, id)
 	refuses(alice, events.SummaryID(top))
-	f.add(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
-	f.settle()
+	f.Append(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
+	f.Settle()
 	refuses(alice, id)
 	refuses(admin, id)
 }

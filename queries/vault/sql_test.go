@@ -1,0 +1,56 @@
+package vault
+
+import (
+	"strings"
+	"testing"
+
+	"annals/events"
+	"annals/projections/projectionstest"
+	"annals/queries/queriestest"
+
+	"github.com/google/uuid"
+)
+
+// Few copies are found without listing the user's folders, and by those the
+// result is the same.
+func TestDuplicateByFoldersAgrees(t *testing.T) {
+	w := queriestest.Open(t)
+	top := w.AddFolder(uuid.Nil, "Top", "user:alice")
+	open := w.AddFolder(top, "Open", "")
+	w.Share(open, "user:bob", "read")
+	w.AddDocument(top, "a.md", nil, "Text.")
+	w.AddDocument(open, "b.md", nil, "Text.")
+	w.Settle()
+	q, sha256 := &Vault{Models: w.Models}, strings.Repeat("0a", 32)
+	for _, user := range []events.User{{Principal: "user:root", Admin: true}, {Principal: "user:alice"}, {Principal: "user:bob"}, {Principal: "user:eve"}} {
+		for _, folder := range []uuid.UUID{uuid.Nil, top, open} {
+			v, err := q.viewer(t.Context(), user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			few, err := v.duplicate(t.Context(), folder.String(), sha256)
+			if err != nil {
+				t.Errorf("of two copies %q (%v) is found by all folders that %s may read", few, err, user.Principal)
+			}
+			if many, err := v.oldestCopy(t.Context(), folder.String(), sha256); err != nil || many != few {
+				t.Errorf("of few copies %q is found for %s, of many it were %q (%v)", few, user.Principal, many, err)
+			}
+		}
+	}
+}
+
+func TestQueriesUseIndexes(t *testing.T) {
+	projectionstest.OfFiles(t)
+	queriestest.NoScans(t, map[string]queriestest.Statement{
+		"folder":        {SQL: pageQuery(inFolder), Args: 4},
+		"folder by tag": {SQL: pageQuery(inFolderTagged), Args: 5},
+		"folders":       {SQL: pageQuery(inFolders), Args: 5},
+		"tag":           {SQL: pageQuery(withTag), Args: 5},
+		"tags":          {SQL: tagsOfFolders, Args: 1},
+		"all tags":      {SQL: tagsInUse, Args: 1},
+		"copies":        {SQL: copies, Args: 3},
+		"duplicate":     {SQL: oldestCopy, Args: 3},
+		"versions":      {SQL: versionColumns + `ORDER BY version`, Args: 1},
+		"subfolders":    {SQL: folderColumns + `WHERE f.parent = $1 AND f.deleted = 0` + byName, Args: 1},
+	})
+}
