@@ -8,11 +8,11 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// builtIn verifies tokens of the built-in issuer with the accounts.
+// builtIn verifies tokens of the built-in issuer with the keys in the account store.
 type builtIn struct{ *Issuer }
 
-func (b builtIn) intendedFor(audiences jwt.Audience, audience string) bool {
-	return audiences.Contains(audience)
+func (b builtIn) intendedFor(audiences jwt.Audience, required string) bool {
+	return audiences.Contains(required)
 }
 
 func (b builtIn) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
@@ -29,13 +29,13 @@ func (b builtIn) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims)
 	return nil
 }
 
-// identify returns the name alone; current adds the rest.
+// identify returns only the name; current adds groups and rights.
 func (b builtIn) identify(c *claims) (events.User, error) {
 	return events.User{Principal: events.Principal("user:" + c.Subject)}, nil
 }
 
-// current reads the account, so that changes since the token was signed take effect. The token
-// itself only proves the name.
+// current reads groups and rights from the account, so that changes after the token was signed
+// take effect. The token itself proves only the name.
 func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
 	s, found, err := b.accounts.Bearer(ctx, t.user.Principal.Name(), t.keyID, t.grant, b.now())
 	switch {
@@ -48,7 +48,7 @@ func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
 	case !s.KeyKnown:
 		return events.User{}, unauthenticated("the token's key is unknown")
 	case !s.GrantValid:
-		return events.User{}, unauthenticated("the sign-in that the token came from has ended")
+		return events.User{}, unauthenticated("the sign-in that the token was issued for has ended")
 	}
 	user := s.Account.User()
 	user.Token, user.ReadOnly = t.user.Token, t.user.ReadOnly

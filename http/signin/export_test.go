@@ -7,13 +7,13 @@ var (
 )
 
 const (
-	FetchPause = fetchPause
-	KeysFresh  = keysFresh
-	KeysUsable = keysUsable
-	MaxAnswer  = maxAnswer
-	MaxKeys    = maxKeys
-	Recheck    = recheckAfter
+	FetchPause  = fetchPause
+	KeysFresh   = keysFresh
+	KeysUsable  = keysUsable
+	MaxKeys     = maxKeys
+	MaxResponse = maxResponse
+	Recheck     = recheckAfter
 )
 
-// ForgetTokens has the next call check the signature again.
+// ForgetTokens empties the cache, so that the next call verifies the signature again.
 func (v *Verifier) ForgetTokens() { v.cache = newTokenCache(1) }

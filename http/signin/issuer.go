@@ -19,18 +19,19 @@ import (
 // DefaultAudience is the default audience of the built-in issuer's tokens.
 const DefaultAudience = "annals"
 
-// GrantClaim is the claim that names the grant of a token, which the token ends with. OpenID
-// Connect calls it a session.
+// GrantClaim is the claim with the id of the grant that a token was issued for. The token is
+// invalid once that grant has ended. OpenID Connect calls the claim a session id.
 const GrantClaim = "sid"
 
 // AdminClaim is the claim of built-in ID tokens that is true for administrators.
 const AdminClaim = "annals_admin"
 
-// maxGroupsClaim bounds the groups in a token, in bytes, to keep it below MaxToken; a longer
-// list is left out. The Verifier reads groups from the accounts anyway.
+// maxGroupsClaim bounds the groups claim, in bytes, so that a token stays below MaxToken. A
+// longer list is left out: the Verifier reads the groups from the account store anyway.
 const maxGroupsClaim = 4 << 10
 
-// Issuer is the built-in OpenID issuer. It signs tokens with the newest key of the accounts.
+// Issuer is the built-in OpenID issuer. It signs tokens with the newest signing key of the
+// account store.
 type Issuer struct {
 	accounts *accounts.Store
 	url      string
@@ -41,13 +42,13 @@ type Issuer struct {
 
 // IssuerOptions configures an Issuer.
 type IssuerOptions struct {
-	URL      string           // as clients reach it, such as http://127.0.0.1:8080/signin
+	URL      string           // at which clients reach it, such as http://127.0.0.1:8080/signin
 	Audience string           // of tokens for the services; DefaultAudience if empty
-	Tools    string           // URL of the agents' tools, which is the audience of tokens for them; may be empty
+	Tools    string           // URL of the agents' tools and audience of their tokens; "" if there are none
 	Now      func() time.Time // time.Now if nil
 }
 
-// NewIssuer returns the issuer over a store, which the caller closes.
+// NewIssuer returns an issuer that signs with the keys of a store. The caller closes the store.
 func NewIssuer(store *accounts.Store, o IssuerOptions) (*Issuer, error) {
 	if err := checkIssuerURL(o.URL); err != nil {
 		return nil, err
@@ -60,12 +61,12 @@ func NewIssuer(store *accounts.Store, o IssuerOptions) (*Issuer, error) {
 	return i, nil
 }
 
-// checkIssuerURL checks what OpenID Connect Discovery §3 demands: an http or https URL without
-// query or fragment.
+// checkIssuerURL accepts an http or https URL without query and fragment, as OpenID Connect
+// Discovery §3 requires.
 func checkIssuerURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		return fault.Errorf(fault.Invalid, "issuer: %w", err)
+		return fault.Errorf(fault.Invalid, "parse the issuer URL: %w", err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil {
 		return fault.Errorf(fault.Invalid, "issuer %q must be an http or https URL without query and fragment", text)
@@ -73,31 +74,31 @@ func checkIssuerURL(text string) error {
 	return nil
 }
 
-// URL returns the issuer's URL, the iss of its tokens.
+// URL returns the issuer's URL, which is the iss claim of its tokens.
 func (i *Issuer) URL() string { return i.url }
 
-// Audience returns the aud of tokens for the services.
+// Audience returns the aud claim of tokens for the services.
 func (i *Issuer) Audience() string { return i.audience }
 
-// Tools returns the aud of tokens for the agents' tools; "" if there are none.
+// Tools returns the aud claim of tokens for the agents' tools; "" if there are none.
 func (i *Issuer) Tools() string { return i.tools }
 
 // Accounts returns the store whose keys the issuer signs with.
 func (i *Issuer) Accounts() *accounts.Store { return i.accounts }
 
-// Now returns the issuer's time.
+// Now returns the current time of the issuer's clock.
 func (i *Issuer) Now() time.Time { return i.now() }
 
-// Identity is the claims of an ID token that describe its user.
+// Identity holds the claims of an ID token that describe its user.
 type Identity struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 	Admin  bool     `json:"annals_admin,omitempty"`
 }
 
-// Issue signs an ID token for a user and returns it with its expiry. It is valid for the
-// services and the tools, and does not end with the user's sessions. An unknown name is
-// NotFound, a disabled user Forbidden.
+// Issue signs an ID token for a user and returns it with its expiry. The services and the
+// agents' tools accept it. It stays valid when the user signs out. The error is NotFound for
+// an unknown name and Forbidden for a disabled user.
 func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires time.Time, err error) {
 	account, err := i.accounts.Get(ctx, name)
 	if err != nil {
@@ -126,8 +127,8 @@ func IdentityOf(account accounts.Account) Identity {
 	return claimed
 }
 
-// Sign signs a token of the given type (RFC 7515, typ) with the registered claims and those
-// given.
+// Sign signs a token with the registered claims and further ones. kind is the token's type,
+// the header typ of RFC 7515.
 func (i *Issuer) Sign(ctx context.Context, kind, subject string, audience jwt.Audience, claims ...any) (token string, expires time.Time, err error) {
 	key, err := i.accounts.SigningKey(ctx)
 	if err != nil {
@@ -158,9 +159,9 @@ func (i *Issuer) Sign(ctx context.Context, kind, subject string, audience jwt.Au
 	return token, expires, nil
 }
 
-// NewLink returns the URL of a page on which anyone who has it sets the user's password, once
-// within accounts.LinkLifetime. It replaces the previous one, and ends when the password is
-// changed otherwise. A second factor is still asked for.
+// NewLink returns a one-time link to a page on which whoever has the link can set the user's
+// password within accounts.LinkLifetime. A newer link, or any other change of the password,
+// invalidates it. The page still requires the user's second factor.
 func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err error) {
 	code, err := i.accounts.NewLink(ctx, name, i.now())
 	if err != nil {
@@ -169,8 +170,8 @@ func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err err
 	return strings.TrimSuffix(i.url, "/") + "/link?" + url.Values{"code": {code}}.Encode(), nil
 }
 
-// GrantOf returns the id of the grant that a token, expired or not, was signed for; "" if it
-// names none or this issuer did not sign it.
+// GrantOf returns the id of the grant that a token was issued for, even if the token has
+// expired; "" if the token names no grant or was not signed by this issuer.
 func (i *Issuer) GrantOf(ctx context.Context, token string) (string, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {

@@ -18,35 +18,35 @@ import (
 )
 
 const (
-	// keysFresh is how long fetched keys are used without asking again. A key that the issuer
-	// withdrew may be accepted for as long.
+	// keysFresh is how long fetched keys are used before they are fetched again. A key that
+	// the issuer has withdrawn may be accepted until then.
 	keysFresh = recheckAfter
-	// keysUsable is how long they are used while the issuer is unreachable: about the lifetime
-	// of the tokens that they signed.
+	// keysUsable is how long fetched keys are used while the issuer is unreachable: about the
+	// lifetime of the tokens that they signed.
 	keysUsable = time.Hour
-	// fetchPause is the least time between two fetches, so that tokens with made-up key ids do
-	// not flood the issuer.
+	// fetchPause is the minimum time between two fetches. Otherwise tokens with made-up key
+	// ids would flood the issuer with requests.
 	fetchPause = 5 * time.Second
 	// fetchTimeout bounds one request to an issuer.
 	fetchTimeout = 10 * time.Second
-	// maxAnswer bounds a response of an issuer, in bytes.
-	maxAnswer = 1 << 20
+	// maxResponse bounds a response of an issuer, in bytes.
+	maxResponse = 1 << 20
 	// maxKeys bounds the keys of an issuer.
 	maxKeys = 100
-	// maxRSABytes bounds the modulus, and so the cost of verifying a signature.
+	// maxRSABytes bounds the modulus of an RSA key, and so the cost of verifying a signature.
 	maxRSABytes = 1024
 )
 
-// keyring holds the public keys of an external issuer. They are discovered on first use. One
-// caller at a time fetches them, while others wait for the result.
+// keyring caches the public keys of an external issuer. It fetches them on first use. One
+// caller at a time fetches; callers without usable keys wait for the result.
 type keyring struct {
 	issuer string
 	client *http.Client
 	now    func() time.Time
 
 	set      atomic.Pointer[keys]
-	fetching chan struct{} // holds one token: whose turn it is to fetch
-	// Result of the last fetch; guarded by fetching.
+	fetching chan struct{} // semaphore: full while a caller fetches
+	// Time and error of the last fetch; guarded by fetching.
 	fetched time.Time
 	err     error
 }
@@ -61,21 +61,21 @@ func newKeyring(issuer string, client *http.Client, now func() time.Time) *keyri
 	return &keyring{issuer: issuer, client: client, now: now, fetching: make(chan struct{}, 1)}
 }
 
-// candidates returns the keys that fit the header of a signature.
+// candidates returns the keys with the key id and algorithm in the header of a signature.
 func (k *keys) candidates(header jose.Header) []jose.JSONWebKey {
-	var fit []jose.JSONWebKey
+	var matching []jose.JSONWebKey
 	for _, key := range k.list {
 		if (header.KeyID == "" || key.KeyID == header.KeyID) && (key.Algorithm == "" || key.Algorithm == header.Algorithm) {
-			fit = append(fit, key)
+			matching = append(matching, key)
 		}
 	}
-	return fit
+	return matching
 }
 
 func (r *keyring) age(k *keys) time.Duration { return r.now().Sub(k.fetched) }
 
-// current returns usable keys. One caller refreshes old ones while the others continue to use
-// them.
+// current returns usable keys. When they are older than keysFresh, one caller fetches new ones
+// while the others continue to use the old ones.
 func (r *keyring) current(ctx context.Context) (*keys, error) {
 	set := r.set.Load()
 	switch {
@@ -96,7 +96,8 @@ func (r *keyring) current(ctx context.Context) (*keys, error) {
 	return r.refetch(ctx, set)
 }
 
-// refetch returns keys fetched after old; old itself if the issuer was asked a moment ago.
+// refetch returns keys newer than old, or old itself if the last fetch was less than
+// fetchPause ago.
 func (r *keyring) refetch(ctx context.Context, old *keys) (*keys, error) {
 	select {
 	case r.fetching <- struct{}{}:
@@ -107,8 +108,8 @@ func (r *keyring) refetch(ctx context.Context, old *keys) (*keys, error) {
 	return r.fetch(ctx, old)
 }
 
-// fetch fetches keys, unless that was done since old or a moment ago. The caller holds
-// fetching.
+// fetch fetches the keys, unless another caller has replaced old since, or the last fetch was
+// less than fetchPause ago. The caller must hold fetching.
 func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	set := r.set.Load()
 	if set != old && r.age(set) < keysFresh {
@@ -117,14 +118,14 @@ func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	if since := r.now().Sub(r.fetched); !r.fetched.IsZero() && since >= 0 && since < fetchPause {
 		return set, r.err
 	}
-	// If the caller hangs up, the fetch continues for the next one.
+	// The fetch continues if the caller is canceled, so that the next caller finds its result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*fetchTimeout)
 	defer cancel()
 	list, err := r.discover(ctx)
 	r.fetched, r.err = r.now(), nil
 	if err != nil {
 		r.err = fault.Hide(fault.Unavailable, "the keys of the sign-in service cannot be fetched at the moment; try again later",
-			fmt.Errorf("the keys of issuer %s: %.200s", r.issuer, err.Error()))
+			fmt.Errorf("fetch the keys of issuer %s: %.200s", r.issuer, err.Error()))
 		return nil, r.err
 	}
 	set = &keys{list: list, fetched: r.now()}
@@ -132,7 +133,7 @@ func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	return set, nil
 }
 
-// discover reads the issuer's metadata and the key set that it names.
+// discover fetches the issuer's metadata, and then the key set at its jwks_uri.
 func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, r.client), r.issuer)
 	if err != nil {
@@ -145,7 +146,7 @@ func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(r.issuer, "https:") && !strings.HasPrefix(metadata.JWKS, "https:") {
-		return nil, fmt.Errorf("its jwks_uri %q is not https", metadata.JWKS)
+		return nil, fmt.Errorf("jwks_uri %q must be https, as the issuer is", metadata.JWKS)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metadata.JWKS, nil)
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", metadata.JWKS, response.Status)
+		return nil, fmt.Errorf("fetch %s: the issuer replied %s", metadata.JWKS, response.Status)
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -169,8 +170,8 @@ func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return publicKeys(set.Keys), nil
 }
 
-// publicKeys decodes the keys that can verify signatures. It skips the others, as RFC 7517 §5
-// demands.
+// publicKeys decodes the keys that can verify signatures. It skips all others, as RFC 7517 §5
+// requires.
 func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	var list []jose.JSONWebKey
 	for _, entry := range entries {
@@ -188,8 +189,8 @@ func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	return list
 }
 
-// boundedClient returns a copy of c with a timeout and bounded responses that does not follow
-// redirects from https to http.
+// boundedClient returns a copy of c that limits the time and size of responses and follows no
+// redirect from https to http.
 func boundedClient(c *http.Client) *http.Client {
 	bounded := http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if c != nil {
@@ -207,7 +208,7 @@ func boundedClient(c *http.Client) *http.Client {
 			return errors.New("too many redirects")
 		}
 		if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
-			return fmt.Errorf("it redirects from https to %s", r.URL.Redacted())
+			return fmt.Errorf("redirect from https to %s is not allowed", r.URL.Redacted())
 		}
 		return nil
 	}
@@ -219,12 +220,12 @@ type boundedTransport struct{ http.RoundTripper }
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)
 	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+		response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)
 	}
 	return response, err
 }
 
-// CloseIdleConnections makes http.Client.CloseIdleConnections reach the inner transport.
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
 func (t boundedTransport) CloseIdleConnections() {
 	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -55,8 +55,8 @@ func (r *remote) intendedFor(audiences jwt.Audience, _ string) bool {
 	return slices.ContainsFunc(r.config.Audiences, audiences.Contains)
 }
 
-// verify tries the known keys. An unknown key id triggers a fetch of the keys; a wrong
-// signature by a known key does not.
+// verify tries the cached keys. It fetches them again if the token's key id is unknown, but
+// not if the signature of a known key is wrong.
 func (r *remote) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
 	header := token.Headers[0]
 	set, err := r.keys.current(ctx)
@@ -113,19 +113,20 @@ func (r *remote) identify(c *claims) (events.User, error) {
 	return user, nil
 }
 
-// current returns what the token says: its issuer vouches for it until it expires.
+// current returns the user as the token describes it, since the issuer vouches for the claims
+// until the token expires.
 func (r *remote) current(_ context.Context, t verified) (events.User, error) {
 	user := t.user
-	user.Groups = slices.Clone(user.Groups) // the remembered ones stay ours
+	user.Groups = slices.Clone(user.Groups) // callers must not change the cached slice
 	return user, nil
 }
 
-// validName reports whether a name that an external issuer gives can be part of a principal.
+// validName reports whether a name from an external issuer can be part of a principal.
 func validName(name string) bool {
 	return strings.TrimSpace(name) != "" && len(name) <= maxSubjectBytes && utf8.ValidString(name) && !strings.ContainsFunc(name, accounts.Invisible)
 }
 
-// stringValues returns the strings of a claim that is a string or an array.
+// stringValues returns the strings in a claim that is a string or an array.
 func stringValues(claim any) []string {
 	switch c := claim.(type) {
 	case string:

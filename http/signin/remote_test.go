@@ -349,7 +349,7 @@ func TestVerifyHonoursCancellation(t *testing.T) {
 
 func TestIssuerResponsesAreBounded(t *testing.T) {
 	key, c := newPair(t, "k1"), accountstest.NewClock()
-	p := newFakeIssuer(t, key.jwk(), map[string]any{"kty": "future", "x": strings.Repeat("x", signin.MaxAnswer)})
+	p := newFakeIssuer(t, key.jwk(), map[string]any{"kty": "future", "x": strings.Repeat("x", signin.MaxResponse)})
 	_, _, err := newRemoteVerifier(t, p, c, nil).Verify(t.Context(), p.token(t, key, c, nil))
 	accountstest.WantKind(t, "a key set of more than 1 MiB", err, fault.Unavailable)
 }

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// tokenCache holds the most recently used verified tokens, by hash, so that a memory dump
-// contains no usable token.
+// tokenCache is an LRU cache of verified tokens. It is keyed by their hashes, so that a memory
+// dump contains no usable token.
 type tokenCache struct {
 	mu    sync.Mutex
 	max   int
-	order *list.List // of *cachedToken, used last first
+	order *list.List // of *cachedToken, most recently used first
 	byKey map[tokenHash]*list.Element
 }
 

@@ -12,36 +12,43 @@ import (
 	"annals/events/failpoint"
 )
 
-// URLsFile is the name of the file in the data folder from which other commands learn the
+// The paths of well-known metadata documents (RFC 8615). The path of the service or issuer
+// that a document describes is appended.
+const (
+	WellKnown         = "/.well-known/"
+	ProtectedResource = "oauth-protected-resource"
+)
+
+// URLsFile is the name of the file in the data folder in which other commands find the
 // addresses of the server.
 const URLsFile = "urls.json"
 
-// URLs are the addresses of a server and the audience of its tokens.
+// URLs holds the addresses of a server and the audience of its tokens.
 type URLs struct {
 	Core     string `json:"core"`
 	Vault    string `json:"vault"`
 	MCP      string `json:"mcp"`
 	Issuer   string `json:"issuer"`
 	Audience string `json:"audience,omitempty"` // DefaultAudience if empty
-	// Accounts is the URL of the accounts, without its password, if they are not in the data
-	// folder.
+	// Accounts is the URL of the account database, without its password; "" if the accounts
+	// are in the data folder.
 	Accounts string `json:"accounts,omitempty"`
 }
 
-// DefaultURLs returns the addresses of a server with default settings that listens on an
-// address.
+// DefaultURLs returns the addresses of a server that listens on the given address and has
+// default settings.
 func DefaultURLs(listen string) URLs {
 	base := "http://" + listen
 	return URLs{Core: base + "/core", Vault: base + "/vault", MCP: base + "/mcp", Issuer: base + "/signin"}
 }
 
-// ReadURLs returns the addresses that the last server wrote to the data folder dir; unset if
-// there are none.
-func ReadURLs(dir string, unset URLs) (URLs, error) {
+// ReadURLs returns the addresses that the last server wrote to the data folder dir; fallback
+// if there are none.
+func ReadURLs(dir string, fallback URLs) (URLs, error) {
 	path := filepath.Join(dir, URLsFile)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return unset, nil
+		return fallback, nil
 	}
 	if err != nil {
 		return URLs{}, fmt.Errorf("read the server's addresses: %w", err)
@@ -52,7 +59,7 @@ func ReadURLs(dir string, unset URLs) (URLs, error) {
 		return URLs{}, fmt.Errorf("read the server's addresses from %s: %w", path, err)
 	}
 	if urls.Issuer == "" {
-		return URLs{}, fmt.Errorf("read the server's addresses from %s: it names no issuer", path)
+		return URLs{}, fmt.Errorf("read the server's addresses from %s: the issuer is missing", path)
 	}
 	return urls, nil
 }
@@ -65,12 +72,12 @@ func WriteURLs(dir string, urls URLs) error {
 		return fmt.Errorf("encode the server's addresses: %w", err)
 	}
 	path := filepath.Join(dir, URLsFile)
-	// The temporary name is fixed, so that one left by a crash is overwritten.
-	written := path + ".new"
-	err = os.WriteFile(written, append(text, '\n'), 0o600)
+	// The temporary name is fixed, so that a file left by a crash is overwritten.
+	temporary := path + ".new"
+	err = os.WriteFile(temporary, append(text, '\n'), 0o600)
 	failpoint.Here(failpoint.AddressesWritten)
 	if err == nil {
-		err = os.Rename(written, path)
+		err = os.Rename(temporary, path)
 	}
 	if err != nil {
 		return fmt.Errorf("write the server's addresses: %w", err)

@@ -1,5 +1,5 @@
-// Package signin verifies the bearer tokens of requests: those of the built-in issuer,
-// which it also signs, API tokens, and tokens of external OpenID issuers.
+// Package signin verifies the bearer tokens of requests: tokens of the built-in issuer, API
+// tokens, and tokens of external OpenID issuers. It also signs those of the built-in issuer.
 //
 // It may import events and what is below it, accounts and apitoken.
 package signin
@@ -23,19 +23,19 @@ import (
 )
 
 const (
-	// MaxToken is the longest token, in bytes.
+	// MaxToken is the maximum length of a token, in bytes.
 	MaxToken = 8 << 10
 
-	// recheckAfter is how long a verified signature stays valid without checking again that
-	// its key is published.
+	// recheckAfter is how long a verified signature is trusted before it is verified again,
+	// with the keys that the issuer publishes by then.
 	recheckAfter = 10 * time.Minute
 
-	// verifiedTokens bounds the cache of verified tokens.
-	verifiedTokens = 2048
+	// maxCachedTokens bounds the cache of verified tokens.
+	maxCachedTokens = 2048
 )
 
-// algorithms are the accepted signature algorithms. All are asymmetric, so that a public key
-// can never serve as the secret.
+// algorithms are the accepted signature algorithms. All are asymmetric: if HMAC were accepted,
+// anyone could sign tokens with a public key as the secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
@@ -45,12 +45,12 @@ var algorithms = []jose.SignatureAlgorithm{
 type IssuerConfig struct {
 	URL       string   // exactly as in the tokens' iss
 	Alias     string   // "company" makes principals "user:company/<subject>"
-	Audiences []string // a token must be meant for one of them
+	Audiences []string // a token must name one of them
 
 	UserClaim   string // "sub" if empty
 	GroupsClaim string // "groups" if empty; a string or an array of strings
-	AdminClaim  string // no administrators by claim if empty
-	AdminValue  string // the claim's value, or one of its values, that makes an administrator; "true" if empty
+	AdminClaim  string // claim that makes a user an administrator; none if empty
+	AdminValue  string // the value that AdminClaim must have or contain; "true" if empty
 }
 
 // Options configures a Verifier.
@@ -65,9 +65,9 @@ type Options struct {
 // Verifier turns bearer tokens into users. Its methods may be called concurrently.
 type Verifier struct {
 	issuers   map[string]issuer // by URL
-	apiTokens *accounts.Store   // that have API tokens; nil if there are none
+	apiTokens *accounts.Store   // store of API tokens; nil if they are not accepted
 	admins    map[events.Principal]bool
-	audience  string // that tokens of the built-in issuer must name
+	audience  string // required in tokens of the built-in issuer
 	cache     *tokenCache
 	now       func() time.Time
 	client    *http.Client
@@ -75,18 +75,18 @@ type Verifier struct {
 
 // issuer verifies the tokens of one trusted issuer.
 type issuer interface {
-	// intendedFor reports whether a token with those audiences may be used. Tokens of the
-	// built-in issuer must name audience.
-	intendedFor(audiences jwt.Audience, audience string) bool
+	// intendedFor reports whether a token with the given audiences is accepted. Only the
+	// built-in issuer considers required, the audience that its tokens must name.
+	intendedFor(audiences jwt.Audience, required string) bool
 	// verify checks the signature with the issuer's keys and decodes the claims.
 	verify(ctx context.Context, token *jwt.JSONWebToken, claims *claims) error
 	// identify returns the user that the claims name.
 	identify(claims *claims) (events.User, error)
-	// current returns the bearer's identity and rights as of now.
+	// current returns the bearer with its rights as of now.
 	current(ctx context.Context, t verified) (events.User, error)
 }
 
-// claims are the claims of a token: the registered ones, and all by name.
+// claims holds the registered claims of a token, and all of its claims by name.
 type claims struct {
 	jwt.Claims
 	all map[string]any
@@ -96,20 +96,20 @@ type claims struct {
 type verified struct {
 	issuer    issuer
 	keyID     string
-	grant     string // that the built-in issuer gave it for; "" for none
+	grant     string // id of the grant that the built-in issuer issued it for; "" if none
 	user      events.User
 	audiences jwt.Audience
 	expires   time.Time
 	checked   time.Time
 }
 
-// NewVerifier checks the configuration. It does not contact the issuers. The caller closes the
-// built-in issuer's accounts.
+// NewVerifier checks the configuration and returns a verifier. It does not contact the
+// issuers. The caller closes the built-in issuer's account store.
 func NewVerifier(o Options) (*Verifier, error) {
 	v := &Verifier{
 		issuers: map[string]issuer{},
 		admins:  map[events.Principal]bool{},
-		cache:   newTokenCache(verifiedTokens),
+		cache:   newTokenCache(maxCachedTokens),
 		now:     o.Now,
 		client:  boundedClient(o.HTTPClient),
 	}
@@ -131,7 +131,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 			return nil, fault.Errorf(fault.Invalid, "issuer %q is configured twice", config.URL)
 		}
 		if aliases[r.config.Alias] {
-			return nil, fault.Errorf(fault.Invalid, "the alias %q is given to two issuers", r.config.Alias)
+			return nil, fault.Errorf(fault.Invalid, "two issuers have the alias %q", r.config.Alias)
 		}
 		aliases[r.config.Alias] = true
 		v.issuers[config.URL] = r
@@ -139,16 +139,16 @@ func NewVerifier(o Options) (*Verifier, error) {
 	for _, name := range o.Admins {
 		p := events.Principal("user:" + accounts.NormalName(strings.TrimPrefix(name, "user:")))
 		if !p.IsUser() {
-			return nil, fault.Errorf(fault.Invalid, "administrator %q is not the name of a user", name)
+			return nil, fault.Errorf(fault.Invalid, "administrator %q is not a valid user name", name)
 		}
 		v.admins[p] = true
 	}
 	return v, nil
 }
 
-// For returns a verifier that demands another audience of the built-in issuer's tokens, such
-// as the URL of the agents' tools. Both accept the same external issuers and share the cache;
-// closing v is enough.
+// For returns a verifier that requires another audience in tokens of the built-in issuer, such
+// as the URL of the agents' tools. It accepts the same external issuers as v, and shares the
+// cache and connections of v: only v has to be closed.
 func (v *Verifier) For(audience string) *Verifier {
 	other := *v
 	other.audience = audience
@@ -161,10 +161,10 @@ func (v *Verifier) Admin(user events.Principal) bool { return v.admins[user] }
 // Close closes idle connections to external issuers.
 func (v *Verifier) Close() { v.client.CloseIdleConnections() }
 
-// Verify returns the bearer of a token and the token's expiry. If anything is wrong with the
-// token or its user's account, it is Unauthenticated; if an external issuer is unreachable,
-// Unavailable. Signatures are checked every ten minutes; expiry and, for the built-in issuer,
-// account and key are checked at every call.
+// Verify returns the bearer of a token and the token's expiry. The error is Unauthenticated if
+// the token or its user's account is invalid, and Unavailable if an external issuer cannot be
+// reached. Signatures are verified again every ten minutes. Each call checks the expiry and,
+// for the built-in issuer, the account and the key.
 func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, time.Time, error) {
 	now := v.now()
 	if apitoken.Is(rawToken) {
@@ -197,8 +197,8 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 	return user, token.expires, nil
 }
 
-// verifyAPIToken verifies an API token, which is valid for the services and the tools. It is
-// not cached, so that revoking it takes effect at once.
+// verifyAPIToken verifies an API token, which is valid for the services and the agents' tools.
+// It does not use the cache, so that revoking a token takes effect immediately.
 func (v *Verifier) verifyAPIToken(ctx context.Context, raw string, now time.Time) (events.User, time.Time, error) {
 	if v.apiTokens == nil {
 		return events.User{}, time.Time{}, unauthenticated("API tokens are not accepted here")
@@ -229,7 +229,7 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	// The unverified issuer selects the keys that verify the signature.
 	var claimed jwt.Claims
 	if err := token.UnsafeClaimsWithoutVerification(&claimed); err != nil {
-		return verified{}, unauthenticated("the token's claims are not a JSON object of the usual types")
+		return verified{}, unauthenticated("the token's claims are not JSON, or a registered claim has the wrong type")
 	}
 	issuer, ok := v.issuers[claimed.Issuer]
 	if !ok {
@@ -240,18 +240,18 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 		return verified{}, err
 	}
 	if c.Expiry == nil {
-		return verified{}, unauthenticated("the token never expires")
+		return verified{}, unauthenticated("the token has no expiry")
 	}
 	expected := jwt.Expected{Issuer: claimed.Issuer, Time: now} // Verify checks the audience
 	if err := c.ValidateWithLeeway(expected, accounts.ClockSkew); err != nil {
-		return verified{}, unauthenticated(reason(err))
+		return verified{}, unauthenticated(invalidClaim(err))
 	}
 	user, err := issuer.identify(&c)
 	if err != nil {
 		return verified{}, err
 	}
 	grant, _ := c.all[GrantClaim].(string)
-	if _, own := issuer.(builtIn); own && apitoken.IsID(grant) { // it was given for a program's own token
+	if _, own := issuer.(builtIn); own && apitoken.IsID(grant) { // issued in exchange for an API token
 		scope, _ := c.all["scope"].(string)
 		user.Token, user.ReadOnly = grant, scope != string(apitoken.Write)
 	}
@@ -261,9 +261,8 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	}, nil
 }
 
-// checkForm rejects everything but a compact JWS (RFC 7515 §3.1) in canonical base64url
-// without padding. Otherwise variants of a token that differ in unused bits would pass as
-// different tokens.
+// checkForm accepts only a compact JWS (RFC 7515 §3.1) in canonical base64url without padding.
+// Otherwise the same token could be sent as several texts that differ in unused bits.
 func checkForm(token string) error {
 	switch {
 	case token == "":
@@ -275,13 +274,13 @@ func checkForm(token string) error {
 	}
 	for part := range strings.SplitSeq(token, ".") {
 		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil || strings.ContainsAny(part, "\r\n") {
-			return unauthenticated("the token is not encoded as a JWT must be")
+			return unauthenticated("the token is not in unpadded base64url, as a JWT must be")
 		}
 	}
 	return nil
 }
 
-func reason(err error) string {
+func invalidClaim(err error) string {
 	switch {
 	case errors.Is(err, jwt.ErrExpired):
 		return "the token has expired"
