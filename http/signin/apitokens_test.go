@@ -117,7 +117,7 @@ func TestAPITokenIsStoredHashed(t *testing.T) {
 	stranger, _ := apitoken.New()
 	for what, guess := range map[string]string{
 		"the id": id, "the hash": base64.RawURLEncoding.EncodeToString(hash), "another token": stranger, "half of it": token[:len(token)/2],
-		"more than it": token + "a", "the prefix": apitoken.Prefix, "what is too long": apitoken.Prefix + strings.Repeat("a", 1<<20), "NUL": apitoken.Prefix + "\x00",
+		"more than it": token + "a", "the prefix": "annals_", "a text that is too long": "annals_" + strings.Repeat("a", 1<<20), "NUL": "annals_\x00",
 	} {
 		s.WantEnded(t, what, guess)
 	}

@@ -56,8 +56,8 @@ func (n NewAPIToken) Check() error {
 	if len(n.Note) > maxNoteBytes || !utf8.ValidString(n.Note) || strings.ContainsFunc(n.Note, func(r rune) bool { return unicode.IsControl(r) || Invisible(r) }) {
 		return fault.Errorf(fault.Invalid, "a note is a line of text of up to %d bytes", maxNoteBytes)
 	}
-	if n.Lasts <= 0 || n.Lasts > apitoken.LongestLifetime {
-		return fault.Errorf(fault.Invalid, "a token lasts up to %d days", apitoken.LongestLifetime/(24*time.Hour))
+	if n.Lasts <= 0 || n.Lasts > apitoken.MaxLifetime {
+		return fault.Errorf(fault.Invalid, "the lifetime of a token must be positive and at most %d days", apitoken.MaxLifetime/(24*time.Hour))
 	}
 	return nil
 }

@@ -11,17 +11,17 @@ import (
 // Authenticate returns the user with that name and password. Every failure is Unauthenticated
 // with the same message and costs the same work, so that nothing reveals which names exist.
 func (a *Store) Authenticate(ctx context.Context, name, password string) (Account, error) {
-	account, _, err := a.CheckPassword(ctx, OwnTurn, name, password)
+	account, _, err := a.CheckPassword(ctx, Command, name, password)
 	return account, err
 }
 
 // CheckPassword is Authenticate for a caller that waits in a queue for its turn. It also
 // returns the hash of the user's password, even if only the password is wrong.
-func (a *Store) CheckPassword(ctx context.Context, turn queue.Turn, name, password string) (account Account, hash string, err error) {
+func (a *Store) CheckPassword(ctx context.Context, caller queue.Caller, name, password string) (account Account, hash string, err error) {
 	if hash, err = a.PasswordHash(ctx, name); err != nil {
 		return Account{}, "", err
 	}
-	matches, err := checkPassword(ctx, turn, hash, password)
+	matches, err := checkPassword(ctx, caller, hash, password)
 	if err != nil {
 		return Account{}, "", err
 	}

@@ -41,21 +41,21 @@ const (
 
 // The classes of callers that wait for a password check; see package queue.
 const (
-	TurnKnown   = iota // known browsers, and commands
-	TurnProven         // unknown browsers with a proof of work
-	TurnUnknown        // other unknown browsers
-	turnClasses
+	KnownCaller   = iota // a known browser or a command
+	ProvenCaller         // an unknown browser with a proof of work
+	UnknownCaller        // an unknown browser without one
+	callerClasses
 )
 
-// OwnTurn is the turn of commands.
-var OwnTurn = queue.Turn{Class: TurnKnown}
+// Command is the caller on behalf of commands.
+var Command = queue.Caller{Class: KnownCaller}
 
-// WaitingChecks returns how many password checks wait for their turn.
+// WaitingChecks returns the number of password checks that wait for a slot.
 func WaitingChecks() int { return hashing.Waiting() }
 
-// hashing bounds how many hashes are computed at once, and so the memory and CPU of a burst of
-// sign-ins. It leaves half of the processors to everything else.
-var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), turnClasses)
+// hashing limits how many hashes are computed concurrently, and so the memory and CPU time of a
+// burst of sign-ins. It leaves half of the processors to other requests.
+var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), callerClasses)
 
 // ValidPassword returns an error that says why a password is not accepted.
 func ValidPassword(password string) error {
@@ -77,7 +77,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 	}
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
-	hash, err := derive(ctx, OwnTurn, password, salt, PasswordCost)
+	hash, err := derive(ctx, Command, password, salt, PasswordCost)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 
 // checkPassword reports whether password has that hash. If hash is empty, as for an unknown
 // user, it does the same work and reports false.
-func checkPassword(ctx context.Context, turn queue.Turn, hash, password string) (bool, error) {
+func checkPassword(ctx context.Context, caller queue.Caller, hash, password string) (bool, error) {
 	c, salt, want := PasswordCost, make([]byte, saltBytes), make([]byte, hashBytes)
 	known := hash != ""
 	if known {
@@ -100,15 +100,15 @@ func checkPassword(ctx context.Context, turn queue.Turn, hash, password string) 
 	if tooLong {
 		password = ""
 	}
-	got, err := derive(ctx, turn, password, salt, c)
+	got, err := derive(ctx, caller, password, salt, c)
 	if err != nil {
 		return false, err
 	}
 	return subtle.ConstantTimeCompare(got, want) == 1 && known && !tooLong, nil
 }
 
-func derive(ctx context.Context, turn queue.Turn, password string, salt []byte, c Cost) ([]byte, error) {
-	leave, err := hashing.Enter(ctx, turn)
+func derive(ctx context.Context, caller queue.Caller, password string, salt []byte, c Cost) ([]byte, error) {
+	leave, err := hashing.Enter(ctx, caller)
 	if err != nil {
 		return nil, fmt.Errorf("hash a password: %w", err)
 	}

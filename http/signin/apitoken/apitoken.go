@@ -1,8 +1,8 @@
-// Package apitoken has the format of API tokens, by which programs sign in as themselves, with
-// their scopes and lifetimes.
+// Package apitoken defines the format, scopes and lifetimes of API tokens, with which programs
+// sign in without a user.
 //
-// A token begins with a prefix that secret scanners look for and ends with a checksum, so that
-// scanners and the service recognise a real one without a lookup.
+// A token begins with a prefix that secret scanners can search for. It ends with a checksum, by
+// which scanners and the service recognise it without a database.
 package apitoken
 
 import (
@@ -19,23 +19,19 @@ import (
 	"annals/events/fault"
 )
 
-// Prefix begins every token.
-const Prefix = "annals_"
-
-// Pattern matches texts in the format of a token.
-const Pattern = Prefix + `[0-9A-Za-z]{40}`
-
 const (
-	// alphabet has 62 characters: 34 of them hold 202 random bits, and a double click selects
-	// a whole token.
-	alphabet      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	secretLength  = 34
-	checkedLength = len(Prefix) + secretLength
-	sumLength     = 6 // of the alphabet: enough for 32 bits
+	prefix = "annals_"
+	// alphabet contains only characters that a double click selects together.
+	alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	secretLength   = 34 // 202 random bits
+	checkedLength  = len(prefix) + secretLength
+	checksumLength = 6 // 62^6 is more than 2^32
 )
 
-// The id of a token is not secret: idPrefix and idLength characters of an alphabet without
-// lookalikes. The ids of grants may begin like it, but are longer.
+var pattern = regexp.MustCompile(`^` + prefix + `[0-9A-Za-z]{40}$`)
+
+// The id of a token is not secret. It is idPrefix and idLength characters of an alphabet
+// without lookalikes. The id of a grant may begin with idPrefix too, but is longer.
 const (
 	idPrefix   = "t-"
 	idLength   = 12
@@ -44,22 +40,23 @@ const (
 
 // New returns a new token and its id, which reveals nothing about the token.
 func New() (token, id string) {
-	body := Prefix + random(secretLength, alphabet)
+	body := prefix + random(secretLength, alphabet)
 	return body + checksum(body), idPrefix + random(idLength, idAlphabet)
 }
 
-// random returns n characters of an alphabet, each equally likely.
-func random(n int, of string) string {
+// random returns n characters of chars, each equally likely.
+func random(n int, chars string) string {
 	var out strings.Builder
-	most := byte(256 / len(of) * len(of)) // beyond it some would be likelier; 0 is 256
+	// Bytes from limit on are skipped: they would make the first characters likelier.
+	limit := 256 / len(chars) * len(chars)
 	buffer := make([]byte, 2*n)
 	for {
 		rand.Read(buffer)
 		for _, b := range buffer {
-			if most != 0 && b >= most {
+			if int(b) >= limit {
 				continue
 			}
-			out.WriteByte(of[int(b)%len(of)])
+			out.WriteByte(chars[int(b)%len(chars)])
 			if out.Len() == n {
 				return out.String()
 			}
@@ -67,20 +64,20 @@ func random(n int, of string) string {
 	}
 }
 
-// checksum returns the CRC-32 of a text in the alphabet. It detects truncation and typing
-// errors; it protects nothing.
+// checksum returns the CRC-32 of a text, written in the alphabet. It detects truncation and
+// typing errors, but not forgery.
 func checksum(text string) string {
 	sum := crc32.ChecksumIEEE([]byte(text))
-	out := make([]byte, sumLength)
-	for i := sumLength - 1; i >= 0; i-- {
+	out := make([]byte, checksumLength)
+	for i := checksumLength - 1; i >= 0; i-- {
 		out[i] = alphabet[sum%uint32(len(alphabet))]
 		sum /= uint32(len(alphabet))
 	}
 	return string(out)
 }
 
-// Is reports whether a text claims to be an API token.
-func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
+// Is reports whether a text begins like an API token. It may still be invalid.
+func Is(text string) bool { return strings.HasPrefix(text, prefix) }
 
 // IsID reports whether a text has the format of a token's id.
 func IsID(text string) bool {
@@ -88,28 +85,26 @@ func IsID(text string) bool {
 	return ok && len(rest) == idLength && strings.Trim(rest, idAlphabet) == ""
 }
 
-// Digest returns what is stored of a token; false if the text is not one. Tokens cannot be
-// guessed, so a plain hash is enough.
+// Digest returns the SHA-256 under which a token is stored; false if the text is not a token.
+// Tokens are too random to be guessed, so they need no salted, slow hash.
 func Digest(token string) ([]byte, bool) {
-	if len(token) != checkedLength+sumLength || !whole.MatchString(token) || checksum(token[:checkedLength]) != token[checkedLength:] {
+	if len(token) != checkedLength+checksumLength || !pattern.MatchString(token) || checksum(token[:checkedLength]) != token[checkedLength:] {
 		return nil, false
 	}
 	sum := sha256.Sum256([]byte(token))
 	return sum[:], true
 }
 
-var whole = regexp.MustCompile(`^` + Pattern + `$`)
-
-// Scope is what a token permits of what its account may do.
+// Scope limits the rights of a token to a part of its account's rights.
 type Scope string
 
-// The scopes. Each includes the ones before it.
+// The scopes. Write includes Read.
 const (
 	Read  Scope = "read"
 	Write Scope = "write"
 )
 
-// ParseScope reads a scope.
+// ParseScope returns the scope with a name; the error is Invalid if there is none.
 func ParseScope(text string) (Scope, error) {
 	switch s := Scope(text); s {
 	case Read, Write:
@@ -118,11 +113,11 @@ func ParseScope(text string) (Scope, error) {
 	return "", fault.Errorf(fault.Invalid, "the scope %q is neither read nor write", text)
 }
 
-// Narrowed returns the scope of an OAuth request with space-separated scopes: s if it names
-// none that is known, and false if it goes beyond s.
-func (s Scope) Narrowed(asked string) (Scope, bool) {
+// Narrowed returns the scope for an OAuth request of space-separated scopes. Unknown scopes are
+// ignored; if none is known, it returns s. It reports false if the request goes beyond s.
+func (s Scope) Narrowed(requested string) (Scope, bool) {
 	narrow := Scope("")
-	for word := range strings.FieldsSeq(asked) {
+	for word := range strings.FieldsSeq(requested) {
 		switch scope := Scope(word); {
 		case scope == Write && s != Write:
 			return "", false
@@ -136,18 +131,18 @@ func (s Scope) Narrowed(asked string) (Scope, bool) {
 	return narrow, true
 }
 
-// The lifetimes of tokens. None is unlimited: a forgotten token is valid for a year at most.
+// The lifetimes of tokens. Every token expires, so that a forgotten one does not stay valid.
 const (
 	DefaultLifetime = 90 * day
-	LongestLifetime = 366 * day
-	shortest        = time.Minute
+	MaxLifetime     = 366 * day
+	minLifetime     = time.Minute
 	day             = 24 * time.Hour
 )
 
-// Lifetime is a lifetime as a flag: in days, as 90d, or as 2160h.
+// Lifetime is the value of a flag: days such as 90d, or a Go duration such as 2160h.
 type Lifetime time.Duration
 
-// String returns whole days as days.
+// String returns the lifetime as Set accepts it, in days if they are whole.
 func (l *Lifetime) String() string {
 	if d := time.Duration(*l); d > 0 && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"
@@ -155,10 +150,10 @@ func (l *Lifetime) String() string {
 	return time.Duration(*l).String()
 }
 
-// Type names the kind of value, for help.
+// Type returns the name of the value's type for the help text.
 func (l *Lifetime) Type() string { return "duration" }
 
-// Set parses a lifetime.
+// Set parses a lifetime from one minute to MaxLifetime.
 func (l *Lifetime) Set(text string) error {
 	var d time.Duration
 	var err error
@@ -171,11 +166,11 @@ func (l *Lifetime) Set(text string) error {
 	}
 	switch {
 	case text == "never":
-		return errors.New("every token expires, after 366d at the latest: make another before it does")
+		return errors.New("every token expires: choose a lifetime of up to 366d, and create another token before it ends")
 	case err != nil:
 		return fmt.Errorf("%q is not a duration: write it as 90d or 12h", text)
-	case d < shortest || d > LongestLifetime:
-		return errors.New("a token lasts from 1m to 366d")
+	case d < minLifetime || d > MaxLifetime:
+		return errors.New("the lifetime of a token must be from 1m to 366d")
 	}
 	*l = Lifetime(d)
 	return nil

@@ -17,7 +17,7 @@ func TestNew(t *testing.T) {
 			t.Fatalf("New = %q, %q", token, id)
 		}
 		seen[token], seen[id] = true, true
-		for _, c := range token[len(Prefix):checkedLength] {
+		for _, c := range token[len(prefix):checkedLength] {
 			used[c] = true
 		}
 		sum := sha256.Sum256([]byte(token))
@@ -26,19 +26,18 @@ func TestNew(t *testing.T) {
 		}
 	}
 	if len(used) != len(alphabet) {
-		t.Errorf("tokens are made of %d characters, want %d", len(used), len(alphabet))
+		t.Errorf("2000 tokens use %d different characters, want all %d", len(used), len(alphabet))
 	}
 }
 
-// What was cut off, mistyped or made up is known without a store.
-func TestDigestRejects(t *testing.T) {
+func TestDigestRejectsInvalidTokens(t *testing.T) {
 	token, id := New()
 	for _, text := range []string{
-		"", id, Prefix, token[:len(token)-1], token + "0", " " + token, token + "\n", strings.ToLower(token), strings.ToUpper(token),
-		token[:20] + "\x00" + token[21:], Prefix + strings.Repeat("é", 20), strings.Repeat("a", 1<<16),
+		"", id, prefix, token[:len(token)-1], token + "0", " " + token, token + "\n", strings.ToLower(token), strings.ToUpper(token),
+		token[:20] + "\x00" + token[21:], prefix + strings.Repeat("é", 20), strings.Repeat("a", 1<<16),
 	} {
 		if _, ok := Digest(text); ok {
-			t.Errorf("Digest(%.60q) takes it for a token", text)
+			t.Errorf("Digest(%.60q) accepts it as a token", text)
 		}
 	}
 	for i := range token {
@@ -47,39 +46,39 @@ func TestDigestRejects(t *testing.T) {
 			other = 'y'
 		}
 		if _, ok := Digest(token[:i] + string(other) + token[i+1:]); ok {
-			t.Errorf("a token with another character at %d passes", i)
+			t.Errorf("Digest accepts a token whose character %d was changed", i)
 		}
 	}
 }
 
-// The ids of grants, 22 characters of base64url, may begin like those of tokens.
+// The id of a grant, 22 characters of base64url, may begin like that of a token.
 func TestIsID(t *testing.T) {
 	for _, text := range []string{"", "t-", "t-abc", "t-3xYzAbCdEfGhIjKlMnOp", "t-abcdefghjkmnpqrstuvw", "t-abcdefghjkml", "t-ABCDEFGHJKMN", "x-abcdefghjkmn", "t-abcdefghjkmn "} {
 		if IsID(text) {
-			t.Errorf("IsID(%q)", text)
+			t.Errorf("IsID(%q) = true, want false", text)
 		}
 	}
 	if !IsID("t-abcdefghjkmn") {
-		t.Error("an id is none")
+		t.Error(`IsID("t-abcdefghjkmn") = false, want true`)
 	}
 }
 
 func TestNarrowed(t *testing.T) {
 	for _, c := range []struct {
-		scope Scope
-		asked string
-		want  Scope
-		ok    bool
+		scope     Scope
+		requested string
+		want      Scope
+		ok        bool
 	}{
 		{Read, "", Read, true}, {Write, "", Write, true}, {Write, "read", Read, true}, {Write, "read write", Write, true}, {Write, "write read", Write, true},
 		{Read, "read", Read, true}, {Read, "write", "", false}, {Read, "read write", "", false}, {Write, "openid", Write, true}, {Read, "openid offline_access", Read, true},
 	} {
-		if got, ok := c.scope.Narrowed(c.asked); got != c.want && ok || ok != c.ok {
-			t.Errorf("%s, asked for %q = %q, %t; want %q, %t", c.scope, c.asked, got, ok, c.want, c.ok)
+		if got, ok := c.scope.Narrowed(c.requested); got != c.want && ok || ok != c.ok {
+			t.Errorf("%s.Narrowed(%q) = %q, %t; want %q, %t", c.scope, c.requested, got, ok, c.want, c.ok)
 		}
 	}
 	if _, err := ParseScope("admin"); err == nil {
-		t.Error("there is a scope admin")
+		t.Error(`ParseScope("admin") succeeds, want an error`)
 	}
 }
 
@@ -94,7 +93,7 @@ func TestLifetime(t *testing.T) {
 		}
 	}
 	l := Lifetime(DefaultLifetime)
-	if l.String() != "90d" || DefaultLifetime > LongestLifetime {
-		t.Errorf("the default is %s", l.String())
+	if l.String() != "90d" || DefaultLifetime > MaxLifetime {
+		t.Errorf("the default lifetime is %s, want 90d and at most %s", l.String(), MaxLifetime)
 	}
 }

@@ -1,5 +1,5 @@
-// Package otp has the codes of the second factor: time-based one-time passwords (RFC 6238) of
-// six digits from an authenticator app, and recovery codes for users who lost it.
+// Package otp implements the codes of the second factor: time-based one-time passwords (RFC
+// 6238) of six digits from an authenticator app, and recovery codes for users who lost it.
 //
 // It may import the libraries for one-time codes and QR codes, and the standard library.
 package otp
@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	period = 30 // seconds of a step, which all apps take
+	period = 30 // seconds per time step, the only value that all apps support
 	digits = 6
-	// around is the tolerated clock difference, in steps either way.
-	around = 1
+	// skew is the tolerated clock difference, in time steps before and after the current one.
+	skew = 1
 )
 
-// Secret is a new secret, as text and as the URL that a QR code carries.
+// Secret is the secret of one-time codes, as text and as the URL for a QR code.
 type Secret struct{ Text, URL string }
 
-// New returns a secret for an account at an issuer. The app shows both.
+// New returns a new secret. The app shows the names of the issuer and the account.
 func New(issuer, account string) (Secret, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, SecretSize: 20})
 	if err != nil {
@@ -36,14 +36,15 @@ func New(issuer, account string) (Secret, error) {
 	return Secret{key.Secret(), key.URL()}, nil
 }
 
-// Step returns the time step of a code, if it is valid around now.
+// Step returns the time step of a code. It reports false if the code is wrong or belongs to a
+// time step that is not close to now.
 func Step(secret, code string, now time.Time) (step int64, ok bool) {
 	code = plain(code)
 	if len(code) != digits {
 		return 0, false
 	}
 	current := now.Unix() / period
-	for s := current - around; s <= current+around; s++ {
+	for s := current - skew; s <= current+skew; s++ {
 		want, err := hotp.GenerateCode(secret, uint64(s))
 		if err == nil && subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 {
 			step, ok = s, true
@@ -52,7 +53,6 @@ func Step(secret, code string, now time.Time) (step int64, ok bool) {
 	return step, ok
 }
 
-// Recovery codes.
 const (
 	recoveryCodes = 10
 	recoveryChars = 16 // of base32: 80 random bits
@@ -68,8 +68,8 @@ func NewRecoveryCodes() []string {
 	return codes
 }
 
-// PlainRecovery returns a recovery code in the form in which it is compared, however it was
-// typed; "" if it is none.
+// PlainRecovery normalises a recovery code that a user typed, so that it can be compared; ""
+// if the text is not a recovery code.
 func PlainRecovery(code string) string {
 	if code = plain(code); len(code) != recoveryChars {
 		return ""
@@ -77,7 +77,7 @@ func PlainRecovery(code string) string {
 	return code
 }
 
-// plain removes separators and case.
+// plain removes separators and converts to lower case.
 func plain(code string) string {
 	if len(code) > 100 {
 		return ""
@@ -90,7 +90,7 @@ func plain(code string) string {
 	}, strings.ToLower(code))
 }
 
-// QR is a QR code as an SVG path in a square of Size units, margin included.
+// QR is a QR code as an SVG path in a square of Size units, including the margin.
 type QR struct {
 	Path string
 	Size int
@@ -99,7 +99,7 @@ type QR struct {
 // margin is the width of the light border of a QR code, in units.
 const margin = 4
 
-// Draw returns the QR code of a text.
+// Draw returns the QR code that contains a text.
 func Draw(text string) (QR, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {

@@ -21,12 +21,12 @@ func TestStep(t *testing.T) {
 		}
 		step, ok := Step(secret.Text, code[:3]+" "+code[3:], now)
 		if ok != want || ok && step != now.Add(offset).Unix()/period {
-			t.Errorf("a code of %s later = step %d, %v; want %v", offset, step, ok, want)
+			t.Errorf("Step of the code of %s later = %d, %v; want %v", offset, step, ok, want)
 		}
 	}
 	for _, code := range []string{"", "12345", "1234567", "abcdef", strings.Repeat("1", 1000)} {
 		if _, ok := Step(secret.Text, code, now); ok {
-			t.Errorf("the code %.10q is taken", code)
+			t.Errorf("Step(%.10q) accepts the code", code)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestPlainRecovery(t *testing.T) {
 		seen[code] = true
 	}
 	if len(seen) != recoveryCodes || PlainRecovery("123456") != "" {
-		t.Errorf("the codes are %v", codes)
+		t.Errorf("got the codes %v, want %d different ones; PlainRecovery(123456) = %q", codes, recoveryCodes, PlainRecovery("123456"))
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package passkey has the sign-in by passkeys (Web Authentication): keys that a device or
-// password manager keeps for one host and uses after its owner unlocked it. They replace
-// password and second factor together.
+// Package passkey implements the sign-in by passkeys (Web Authentication). A passkey is a key
+// that a device or password manager keeps for one host and uses after its owner has unlocked
+// it. It replaces both the password and the second factor.
 //
-// Between a challenge and its response the caller keeps a Ceremony where nobody can change it,
-// and uses it once.
+// Between a challenge and the browser's response the caller keeps the Ceremony. It must be
+// protected from changes and used only once.
 //
 // It may import the library for Web Authentication and the standard library.
 package passkey
@@ -19,30 +19,30 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// ErrRefused means that a response does not fit its challenge, or that the passkey is unknown.
+// ErrRefused means that a response does not match its challenge, or that the passkey is unknown.
 var ErrRefused = errors.New("the passkey was refused")
 
-// Ceremony is the state of one challenge.
+// Ceremony is the state of a registration or sign-in, from the challenge to the response.
 type Ceremony = webauthn.SessionData
 
-// Credential is a passkey as it is stored.
+// Credential is a stored passkey.
 type Credential struct {
 	ID   []byte
-	JSON []byte // its public key, and what belongs to it
+	JSON []byte // public key, signature counter and further attributes
 }
 
 // User is a user with passkeys.
 type User struct {
-	Handle      []byte // random; devices store it
+	Handle      []byte // random id, which devices store
 	Name        string
 	Credentials []Credential
 }
 
-// Keys creates and verifies passkeys of one host.
+// Keys registers and verifies the passkeys of one host.
 type Keys struct{ web *webauthn.WebAuthn }
 
-// New returns the passkeys of a service's URL. Browsers support them only at names with https,
-// and at localhost; for other URLs it returns an error that says so.
+// New returns the Keys for the URL of a service. Browsers support passkeys only at https URLs
+// with a host name, and at localhost; for other URLs New returns an error that says so.
 func New(service *url.URL) (*Keys, error) {
 	host := service.Hostname()
 	if net.ParseIP(host) != nil || service.Scheme != "https" && host != "localhost" {
@@ -57,77 +57,77 @@ func New(service *url.URL) (*Keys, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("prepare for passkeys: %w", err)
+		return nil, fmt.Errorf("configure passkeys for %s: %w", service, err)
 	}
 	return &Keys{web}, nil
 }
 
-// Create starts the registration of a passkey. The options are for
+// BeginRegistration starts the registration of a passkey. The browser passes the options to
 // navigator.credentials.create.
-func (k *Keys) Create(u User) (options any, c *Ceremony, err error) {
-	user, err := u.open()
+func (k *Keys) BeginRegistration(u User) (options any, c *Ceremony, err error) {
+	user, err := u.decode()
 	if err != nil {
 		return nil, nil, err
 	}
 	creation, c, err := k.web.BeginRegistration(user, webauthn.WithExclusions(webauthn.Credentials(user.credentials).CredentialDescriptors()))
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask for a new passkey: %w", err)
+		return nil, nil, fmt.Errorf("begin the registration of a passkey: %w", err)
 	}
 	return creation.Response, c, nil
 }
 
-// Created finishes a registration with the browser's response.
-func (k *Keys) Created(u User, c Ceremony, answer []byte) (Credential, error) {
-	user, err := u.open()
+// FinishRegistration checks the browser's response and returns the new passkey.
+func (k *Keys) FinishRegistration(u User, c Ceremony, response []byte) (Credential, error) {
+	user, err := u.decode()
 	if err != nil {
 		return Credential{}, err
 	}
-	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
 	if err != nil {
 		return Credential{}, refused(err)
 	}
-	made, err := k.web.CreateCredential(user, c, parsed)
+	created, err := k.web.CreateCredential(user, c, parsed)
 	if err != nil {
 		return Credential{}, refused(err)
 	}
-	return closed(made)
+	return encode(created)
 }
 
-// Ask starts a sign-in by any passkey of this host. The options are for
+// BeginLogin starts a sign-in by any passkey of this host. The browser passes the options to
 // navigator.credentials.get.
-func (k *Keys) Ask() (options any, c *Ceremony, err error) {
+func (k *Keys) BeginLogin() (options any, c *Ceremony, err error) {
 	assertion, c, err := k.web.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask for a passkey: %w", err)
+		return nil, nil, fmt.Errorf("begin a sign-in by passkey: %w", err)
 	}
 	return assertion.Response, c, nil
 }
 
-// Answered finishes a sign-in with the browser's response. It returns the passkey with its
-// updated state, to be stored. find returns the user with a handle.
-func (k *Keys) Answered(c Ceremony, answer []byte, find func(handle []byte) (User, error)) (Credential, error) {
-	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
+// FinishLogin checks the browser's response and returns the passkey that was used, with its
+// new signature counter, which the caller stores. find returns the user with a handle.
+func (k *Keys) FinishLogin(c Ceremony, response []byte, find func(handle []byte) (User, error)) (Credential, error) {
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
 	if err != nil {
 		return Credential{}, refused(err)
 	}
-	var failed error
+	var findErr error
 	_, used, err := k.web.ValidatePasskeyLogin(func(_, handle []byte) (webauthn.User, error) {
 		u, err := find(handle)
 		if err != nil {
-			failed = err
+			findErr = err
 			return nil, err
 		}
-		return u.open()
+		return u.decode()
 	}, c, parsed)
 	switch {
-	case failed != nil:
-		return Credential{}, failed
+	case findErr != nil:
+		return Credential{}, findErr
 	case err != nil:
 		return Credential{}, refused(err)
-	case used.Authenticator.CloneWarning: // its count went back: there are two of it
-		return Credential{}, refused(errors.New("the signature counter went back, so the passkey may be a copy"))
+	case used.Authenticator.CloneWarning:
+		return Credential{}, refused(errors.New("the signature counter decreased, so the passkey may be a copy"))
 	}
-	return closed(used)
+	return encode(used)
 }
 
 func refused(err error) error {
@@ -138,7 +138,7 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %w", ErrRefused, err)
 }
 
-func closed(c *webauthn.Credential) (Credential, error) {
+func encode(c *webauthn.Credential) (Credential, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return Credential{}, fmt.Errorf("encode a passkey: %w", err)
@@ -146,25 +146,25 @@ func closed(c *webauthn.Credential) (Credential, error) {
 	return Credential{ID: c.ID, JSON: text}, nil
 }
 
-// opened is a User in the form of the library.
-type opened struct {
+// decodedUser implements webauthn.User.
+type decodedUser struct {
 	User
 	credentials []webauthn.Credential
 }
 
-func (u User) open() (opened, error) {
-	o := opened{User: u}
+func (u User) decode() (decodedUser, error) {
+	d := decodedUser{User: u}
 	for _, c := range u.Credentials {
 		var decoded webauthn.Credential
 		if err := json.Unmarshal(c.JSON, &decoded); err != nil {
-			return o, fmt.Errorf("decode a passkey of user %q: %w", u.Name, err)
+			return d, fmt.Errorf("decode a passkey of user %q: %w", u.Name, err)
 		}
-		o.credentials = append(o.credentials, decoded)
+		d.credentials = append(d.credentials, decoded)
 	}
-	return o, nil
+	return d, nil
 }
 
-func (o opened) WebAuthnID() []byte                         { return o.Handle }
-func (o opened) WebAuthnName() string                       { return o.Name }
-func (o opened) WebAuthnDisplayName() string                { return o.Name }
-func (o opened) WebAuthnCredentials() []webauthn.Credential { return o.credentials }
+func (d decodedUser) WebAuthnID() []byte                         { return d.Handle }
+func (d decodedUser) WebAuthnName() string                       { return d.Name }
+func (d decodedUser) WebAuthnDisplayName() string                { return d.Name }
+func (d decodedUser) WebAuthnCredentials() []webauthn.Credential { return d.credentials }

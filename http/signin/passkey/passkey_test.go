@@ -50,24 +50,24 @@ func TestSignIn(t *testing.T) {
 	held := passkeytest.NewCredential(t)
 	alice := User{Handle: []byte("handle"), Name: "alice"}
 
-	asked, ceremony, err := k.Create(alice)
+	asked, ceremony, err := k.BeginRegistration(alice)
 	create, err := virtualwebauthn.ParseAttestationOptions(options(t, asked, err))
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := virtualwebauthn.CreateAttestationResponse(rp, device, held, *create)
-	made, err := k.Created(alice, *ceremony, []byte(answer))
+	made, err := k.FinishRegistration(alice, *ceremony, []byte(answer))
 	if err != nil || string(made.ID) != string(held.ID) {
 		t.Fatalf("Created = %+v, %v", made, err)
 	}
-	if _, err := k.Created(User{Handle: []byte("another")}, *ceremony, []byte(answer)); !errors.Is(err, ErrRefused) {
+	if _, err := k.FinishRegistration(User{Handle: []byte("another")}, *ceremony, []byte(answer)); !errors.Is(err, ErrRefused) {
 		t.Errorf("for another user: %v", err)
 	}
 	alice.Credentials = []Credential{made}
 	device.AddCredential(held)
 
 	sign := func(rp virtualwebauthn.RelyingParty, device virtualwebauthn.Authenticator, of *Ceremony, find func([]byte) (User, error)) error {
-		asked, ceremony, err := k.Ask()
+		asked, ceremony, err := k.BeginLogin()
 		ask, err := virtualwebauthn.ParseAssertionOptions(options(t, asked, err))
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestSignIn(t *testing.T) {
 		if of == nil {
 			of = ceremony
 		}
-		used, err := k.Answered(*of, []byte(virtualwebauthn.CreateAssertionResponse(rp, device, held, *ask)), find)
+		used, err := k.FinishLogin(*of, []byte(virtualwebauthn.CreateAssertionResponse(rp, device, held, *ask)), find)
 		if err == nil && string(used.ID) != string(held.ID) {
 			t.Errorf("another passkey was used")
 		}
@@ -120,15 +120,15 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"id":"AA","rawId":"AA","type":"public-key","response":{"clientDataJSON":"e30","authenticatorData":"AA","signature":"AA","userHandle":"AA"}}`))
 	f.Add([]byte(`{"id":"AA","rawId":"AA","type":"public-key","response":{"clientDataJSON":"e30","attestationObject":"oA"}}`))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		_, c, err := k.Ask()
+		_, c, err := k.BeginLogin()
 		if err != nil {
 			t.Fatal(err)
 		}
 		user := User{Handle: []byte("AA"), Name: "alice"}
-		if _, err := k.Answered(*c, answer, func([]byte) (User, error) { return user, nil }); err == nil {
+		if _, err := k.FinishLogin(*c, answer, func([]byte) (User, error) { return user, nil }); err == nil {
 			t.Error("an answer without a key is taken")
 		}
-		if _, err := k.Created(user, *c, answer); err == nil {
+		if _, err := k.FinishRegistration(user, *c, answer); err == nil {
 			t.Error("a passkey that answers nothing is taken")
 		}
 	})

@@ -1,15 +1,15 @@
-// Package pow demands a proof of work before an attempt at a password is checked. Each attempt
-// costs some seconds of CPU, which makes guessing from many addresses expensive without
-// locking anyone out.
+// Package pow implements the proof of work that a client has to send with a password. Each
+// attempt then costs some seconds of CPU time, which makes guessing passwords from many
+// addresses expensive without locking the user out.
 //
-// A challenge is a sealed text, so nothing is stored. Its proof names, for each of Parts
-// parts, a counter such that
+// A challenge is a sealed text, so the server stores nothing. A proof consists of eight
+// counters, one for each part, such that
 //
 //	SHA-256(SHA-256(challenge) || part || counter)
 //
-// begins with so many zero bits. Part and counter are big-endian numbers of 32 bits. Several
-// small parts take about the same time at each attempt, while the time of a single large one
-// would vary widely.
+// begins with the number of zero bits that the challenge requires. Part and counter are
+// big-endian numbers of 32 bits. The time to solve eight small parts varies less than the time
+// to solve a single large one.
 //
 // It may import sealed and the standard library alone.
 package pow
@@ -28,18 +28,19 @@ import (
 )
 
 const (
-	// Parts is the number of counters in a proof.
-	Parts = 8
-	// MinBits and MaxBits bound the zero bits of each part. A proof of MaxBits takes 2^22
-	// hashes on average: about 4 s in a phone's browser that computes a million per second.
+	// MinBits is the minimum number of zero bits that a challenge requires of each part.
 	MinBits = 12
-	MaxBits = 19 // see MinBits
-	// Lifetime is how long a challenge may be answered.
-	Lifetime = 5 * time.Minute
-	// margin is by how many bits a challenge may be easier than what is demanded when its
-	// proof arrives, since others may have guessed meanwhile.
+	// maxBits is the maximum. A proof of maxBits takes 2^22 hashes on average: about 4 s in a
+	// phone's browser, which computes a million per second.
+	maxBits = 19
+	// parts is the number of counters in a proof.
+	parts = 8
+	// lifetime is how long a challenge is valid.
+	lifetime = 5 * time.Minute
+	// margin is how many bits easier than the current difficulty a challenge may be. The
+	// difficulty may have risen after the challenge was sent, since others were guessing too.
 	margin = 3
-	// maxProof bounds what Check reads, in bytes.
+	// maxProof bounds the proofs that Check accepts, in bytes.
 	maxProof = 1 << 10
 )
 
@@ -48,10 +49,10 @@ const purpose = "challenge"
 // The errors of Check.
 var (
 	ErrInvalid = errors.New("the proof of work is wrong, for another name, or too easy")
-	ErrExpired = errors.New("the proof of work took too long")
+	ErrExpired = errors.New("the challenge of the proof of work has expired")
 )
 
-// Challenge is what a client has to solve.
+// Challenge is a challenge as the client receives it.
 type Challenge struct {
 	Text  string `json:"challenge"`
 	Seed  string `json:"seed"` // SHA-256 of the text, in hexadecimal digits
@@ -59,50 +60,52 @@ type Challenge struct {
 	Parts int    `json:"parts"`
 }
 
-// task is what a challenge is bound to.
-type task struct {
+// content is what the text of a challenge contains, sealed.
+type content struct {
 	Subject string `json:"s"` // digest
 	Bits    int    `json:"b"`
 }
 
-// New returns a challenge for a subject, such as the name of an account.
+// New returns a challenge for a subject, such as the name of an account. Its difficulty is a
+// number of zero bits.
 func New(key sealed.Key, subject string, difficulty int, now time.Time) (Challenge, error) {
-	text, err := key.Seal(purpose, task{digest(subject), difficulty}, now.Add(Lifetime))
+	text, err := key.Seal(purpose, content{digest(subject), difficulty}, now.Add(lifetime))
 	if err != nil {
 		return Challenge{}, err
 	}
 	seed := sha256.Sum256([]byte(text))
-	return Challenge{text, hex.EncodeToString(seed[:]), difficulty, Parts}, nil
+	return Challenge{text, hex.EncodeToString(seed[:]), difficulty, parts}, nil
 }
 
-// Check returns the id and expiry of the challenge that a proof solves, if it is for the
-// subject and of at least about the given difficulty. The caller accepts each id once.
+// Check verifies a proof, and returns the id and expiry of the challenge that it solves. The
+// challenge must be for the subject and at most margin bits easier than difficulty. The caller
+// must accept each id only once.
 func Check(key sealed.Key, proof, subject string, difficulty int, now time.Time) (sealed.Sealed, error) {
 	challenge, counters, err := parse(proof)
 	if err != nil {
 		return sealed.Sealed{}, err
 	}
-	var t task
-	s, err := key.Open(purpose, challenge, &t, now)
+	var c content
+	s, err := key.Open(purpose, challenge, &c, now)
 	switch {
 	case errors.Is(err, sealed.ErrExpired):
 		return sealed.Sealed{}, ErrExpired
-	case err != nil, t.Subject != digest(subject), t.Bits < difficulty-margin:
+	case err != nil, c.Subject != digest(subject), c.Bits < difficulty-margin:
 		return sealed.Sealed{}, ErrInvalid
 	}
 	seed := sha256.Sum256([]byte(challenge))
 	for part, counter := range counters {
-		if zeros(seed, uint32(part), counter) < t.Bits {
+		if zeros(seed, uint32(part), counter) < c.Bits {
 			return sealed.Sealed{}, ErrInvalid
 		}
 	}
 	return s, nil
 }
 
-// Solve returns a proof, as work.js does.
+// Solve computes the proof for a challenge. In browsers, work.js does.
 func Solve(c Challenge) string {
 	seed := sha256.Sum256([]byte(c.Text))
-	counters := make([]string, Parts)
+	counters := make([]string, parts)
 	for part := range counters {
 		var counter uint32
 		for zeros(seed, uint32(part), counter) < c.Bits {
@@ -113,10 +116,10 @@ func Solve(c Challenge) string {
 	return c.Text + ":" + strings.Join(counters, ",")
 }
 
-// parse reads "challenge:0,1,2,3,4,5,6,7".
-func parse(proof string) (challenge string, counters [Parts]uint32, err error) {
+// parse parses a proof, which looks like "challenge:0,1,2,3,4,5,6,7".
+func parse(proof string) (challenge string, counters [parts]uint32, err error) {
 	challenge, list, ok := strings.Cut(proof, ":")
-	if len(proof) > maxProof || !ok || strings.Count(list, ",") != Parts-1 {
+	if len(proof) > maxProof || !ok || strings.Count(list, ",") != parts-1 {
 		return "", counters, ErrInvalid
 	}
 	part := 0
@@ -131,7 +134,7 @@ func parse(proof string) (challenge string, counters [Parts]uint32, err error) {
 	return challenge, counters, nil
 }
 
-// zeros returns how many zero bits the hash of a counter begins with, up to 32.
+// zeros returns the number of leading zero bits of the hash of a counter, up to 32.
 func zeros(seed [sha256.Size]byte, part, counter uint32) int {
 	var message [sha256.Size + 8]byte
 	copy(message[:], seed[:])
@@ -141,17 +144,18 @@ func zeros(seed [sha256.Size]byte, part, counter uint32) int {
 	return bits.LeadingZeros32(binary.BigEndian.Uint32(sum[:]))
 }
 
-// digest keeps a challenge short, whatever subject a client makes up.
+// digest hashes a subject, so that a long one does not make the challenge long.
 func digest(subject string) string {
 	sum := sha256.Sum256([]byte(subject))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Difficulty returns the bits that are demanded after so many failures, the first of which are
-// free; 0 for no proof.
+// Difficulty returns the number of zero bits that a proof must have after the given number of
+// failures. It is 0, which requires no proof, up to free failures, and grows with each further
+// one.
 func Difficulty(failures, free int) int {
 	if failures < free {
 		return 0
 	}
-	return min(MinBits+failures-free, MaxBits)
+	return min(MinBits+failures-free, maxBits)
 }

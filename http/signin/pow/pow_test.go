@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	}
 	other := challenge(t, key, "alice", 8, now)
 	_, counters, _ := strings.Cut(proof, ":")
-	for name, try := range map[string]struct {
+	for name, c := range map[string]struct {
 		proof, subject string
 		difficulty     int
 		at             time.Time
@@ -42,32 +42,32 @@ func TestCheck(t *testing.T) {
 		"no proof":             {"", "alice", 8, now, ErrInvalid},
 		"another subject":      {proof, "bob", 8, now, ErrInvalid},
 		"much too easy":        {proof, "alice", 8 + margin + 1, now, ErrInvalid},
-		"too late":             {proof, "alice", 8, now.Add(Lifetime), ErrExpired},
-		"another's counters":   {other.Text + ":" + counters, "alice", 8, now, ErrInvalid},
-		"no work":              {challenge(t, key, "alice", 16, now).Text + ":0,0,0,0,0,0,0,0", "alice", 8, now, ErrInvalid},
+		"an expired challenge": {proof, "alice", 8, now.Add(lifetime), ErrExpired},
+		"another challenge":    {other.Text + ":" + counters, "alice", 8, now, ErrInvalid},
+		"counters of zero":     {challenge(t, key, "alice", 16, now).Text + ":0,0,0,0,0,0,0,0", "alice", 8, now, ErrInvalid},
 		"too few counters":     {c.Text + ":0,1,2", "alice", 8, now, ErrInvalid},
 		"a counter too many":   {proof + ",0", "alice", 8, now, ErrInvalid},
-		"not by the key":       {Solve(challenge(t, sealed.NewKey(), "alice", 8, now)), "alice", 8, now, ErrInvalid},
-		"longer than anything": {proof + strings.Repeat("0", maxProof), "alice", 8, now, ErrInvalid},
+		"another key":          {Solve(challenge(t, sealed.NewKey(), "alice", 8, now)), "alice", 8, now, ErrInvalid},
+		"a proof too long":     {proof + strings.Repeat("0", maxProof), "alice", 8, now, ErrInvalid},
 	} {
-		if _, err := Check(key, try.proof, try.subject, try.difficulty, try.at); !errors.Is(err, try.want) {
-			t.Errorf("%s: %v, want %v", name, err, try.want)
+		if _, err := Check(key, c.proof, c.subject, c.difficulty, c.at); !errors.Is(err, c.want) {
+			t.Errorf("Check with %s = %v, want %v", name, err, c.want)
 		}
 	}
 	if _, err := Check(key, proof, "alice", 8+margin, now); err != nil {
-		t.Errorf("a little too easy: %v", err)
+		t.Errorf("Check of a challenge that is easier by the margin: %v", err)
 	}
 }
 
 func TestDifficulty(t *testing.T) {
-	for failures, want := range map[int]int{0: 0, 4: 0, 5: MinBits, 6: MinBits + 1, 12: MaxBits, 1_000_000: MaxBits} {
+	for failures, want := range map[int]int{0: 0, 4: 0, 5: MinBits, 6: MinBits + 1, 12: maxBits, 1_000_000: maxBits} {
 		if got := Difficulty(failures, 5); got != want {
 			t.Errorf("Difficulty(%d, 5) = %d, want %d", failures, got, want)
 		}
 	}
 }
 
-func TestTallyKeepsKeysApart(t *testing.T) {
+func TestTallyKeepsCountDuringFlood(t *testing.T) {
 	now := time.Now()
 	tally := NewTally(time.Minute, func() time.Time { return now })
 	for range 7 {
@@ -77,24 +77,24 @@ func TestTallyKeepsKeysApart(t *testing.T) {
 		tally.Take(fmt.Sprint(i))
 	}
 	if got := tally.Count("alice"); got < 7 {
-		t.Errorf("after a flood of others the count is %d, want 7 at least", got)
+		t.Errorf("after 20000 other keys the count is %d, want at least 7", got)
 	}
 }
 
-func TestTallyHalves(t *testing.T) {
+func TestTallyDecays(t *testing.T) {
 	now := time.Now()
 	tally := NewTally(time.Minute, func() time.Time { return now })
 	for range 1000 {
 		tally.Take("alice")
 	}
-	// Attempts without a proof are taken back, one per second.
+	// One attempt without a proof per second, each refunded.
 	for range 6 * 60 {
 		now = now.Add(time.Second)
 		tally.Take("alice")
-		tally.GiveBack("alice")
+		tally.Refund("alice")
 	}
 	if got := tally.Count("alice"); got != 0 {
-		t.Errorf("after six minutes of tries that were taken back the count is %d, want 0", got)
+		t.Errorf("after six minutes of refunded attempts the count is %d, want 0", got)
 	}
 	for range 8 {
 		tally.Take("alice")
@@ -107,11 +107,10 @@ func TestTallyHalves(t *testing.T) {
 	}
 }
 
-// work.js and this package must agree on what a proof is.
-func TestScriptSolvesChallenges(t *testing.T) {
+func TestScriptFindsSameProof(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no Node")
+		t.Skip("Node is not installed")
 	}
 	script, err := os.ReadFile("../provider/scripts/work.js")
 	if err != nil {
@@ -119,13 +118,13 @@ func TestScriptSolvesChallenges(t *testing.T) {
 	}
 	key, now := sealed.NewKey(), time.Now()
 	c := challenge(t, key, "alice", MinBits, now)
-	asked, err := json.Marshal(c)
+	encoded, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := exec.CommandContext(t.Context(), node, "--input-type=module", "-e", `
 		const {solvePart} = await import("data:text/javascript;base64,`+base64.StdEncoding.EncodeToString(script)+`");
-		const c = `+string(asked)+`;
+		const c = `+string(encoded)+`;
 		console.log(Array.from({length: c.parts}, (_, part) => solvePart(c.seed, c.bits, part)).join(","));`)
 	out, err := run.Output()
 	if err != nil {
@@ -133,10 +132,10 @@ func TestScriptSolvesChallenges(t *testing.T) {
 	}
 	proof := c.Text + ":" + strings.TrimSpace(string(out))
 	if _, err := Check(key, proof, "alice", MinBits, now); err != nil {
-		t.Errorf("the script's proof %s: %v", proof, err)
+		t.Errorf("Check of the script's proof %s: %v", proof, err)
 	}
-	if proof != Solve(c) {
-		t.Error("the script does not find the first counters")
+	if want := Solve(c); proof != want {
+		t.Errorf("the script's proof is %s, want %s", proof, want)
 	}
 }
 
@@ -149,7 +148,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("a.b:0,0,0,0,0,0,0,4294967296")
 	f.Fuzz(func(t *testing.T, text string) {
 		if _, err := Check(key, text, "alice", MinBits, now); err == nil {
-			t.Errorf("Check takes %q", text)
+			t.Errorf("Check accepts %q", text)
 		}
 	})
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// tallied is the number of counters in a Tally.
-const tallied = 1 << 14
+// tallySize is the number of counters in a Tally.
+const tallySize = 1 << 14
 
-// Tally counts failures by key in fixed memory, without evicting keys: two keys that share a
-// counter merely need proofs early.
+// Tally counts failures by key in fixed memory. Each key is hashed to one of tallySize
+// counters. If two keys share a counter, proofs are required of both after fewer failures.
 //
-// Counts halve as time passes. Attempts alone do not keep one high; that takes failures, each
-// with its proof.
+// Counts halve after each half-life. Only failures keep a count high, and each costs its
+// client a proof: attempts without a proof are refunded.
 type Tally struct {
-	half time.Duration
-	now  func() time.Time
-	seed maphash.Seed
+	halfLife time.Duration
+	now      func() time.Time
+	seed     maphash.Seed
 
 	mu     sync.Mutex
 	counts []count
@@ -25,54 +25,55 @@ type Tally struct {
 
 type count struct {
 	failures int
-	since    time.Time // the first failure, or the last halving
+	since    time.Time // of the first failure or the last halving
 }
 
-// mostHalved caps a count when it is halved. A proof is at its hardest far below it, so a
-// larger count would only stay there longer.
-const mostHalved = 32
+// maxHalved caps a count before it is halved. The difficulty reaches its maximum below it, so a
+// larger count would only delay the decay.
+const maxHalved = 32
 
-// NewTally returns a tally whose counts halve after each half.
-func NewTally(half time.Duration, now func() time.Time) *Tally {
-	return &Tally{half: half, now: now, seed: maphash.MakeSeed(), counts: make([]count, tallied)}
+// NewTally returns a tally with the given half-life.
+func NewTally(halfLife time.Duration, now func() time.Time) *Tally {
+	return &Tally{halfLife: halfLife, now: now, seed: maphash.MakeSeed(), counts: make([]count, tallySize)}
 }
 
-// of returns the current count of a key.
-func (t *Tally) of(key string) *count {
-	c := &t.counts[maphash.String(t.seed, key)%tallied]
+// decay halves the count of a key as often as is due, and returns it.
+func (t *Tally) decay(key string) *count {
+	c := &t.counts[maphash.String(t.seed, key)%tallySize]
 	now := t.now()
 	if c.failures == 0 {
 		c.since = now
-	} else if times := now.Sub(c.since) / t.half; times > 0 {
-		c.failures = min(c.failures, mostHalved) >> min(times, 16)
-		c.since = c.since.Add(times * t.half)
+	} else if times := now.Sub(c.since) / t.halfLife; times > 0 {
+		c.failures = min(c.failures, maxHalved) >> min(times, 16)
+		c.since = c.since.Add(times * t.halfLife)
 	}
 	return c
 }
 
-// Count returns the failures of a key.
+// Count returns the number of failures of a key.
 func (t *Tally) Count(key string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.of(key).failures
+	return t.decay(key).failures
 }
 
-// Take counts an attempt as a failure before its result is known, so that concurrent ones do
-// not count as one. It returns the failures before.
+// Take counts an attempt as a failure and returns the number of failures before it. It is
+// called before the result of the attempt is known. Otherwise concurrent attempts would all
+// see the same count.
 func (t *Tally) Take(key string) (before int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.of(key)
+	c := t.decay(key)
 	before = c.failures
 	c.failures++
 	return before
 }
 
-// GiveBack takes back an attempt that was no failure.
-func (t *Tally) GiveBack(key string) {
+// Refund undoes Take for an attempt that did not fail.
+func (t *Tally) Refund(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.of(key); c.failures > 0 {
+	if c := t.decay(key); c.failures > 0 {
 		c.failures--
 	}
 }

@@ -93,14 +93,14 @@ func tooManyTries(wait time.Duration) error {
 // user.
 func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, string, error) {
 	account := accountName(t.name)
-	turn, succeeded, err := p.admit(r, account, t)
+	caller, succeeded, err := p.admit(r, account, t)
 	if err != nil {
 		if shown := problemOf(err); shown != nil {
 			p.report(r, accounts.Event{Kind: accounts.SignInRefused, Detail: shown.text})
 		}
 		return accounts.Account{}, "", err
 	}
-	found, hash, err := p.accounts.CheckPassword(r.Context(), turn, account, t.password)
+	found, hash, err := p.accounts.CheckPassword(r.Context(), caller, account, t.password)
 	switch {
 	case errors.Is(err, queue.ErrFull):
 		succeeded() // nothing was tried
@@ -125,12 +125,12 @@ func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, s
 
 // admit decides whether an attempt is checked at all. The caller calls succeeded if the
 // password was right.
-func (p *Provider) admit(r *http.Request, account string, t attempt) (turn queue.Turn, succeeded func(), err error) {
+func (p *Provider) admit(r *http.Request, account string, t attempt) (caller queue.Caller, succeeded func(), err error) {
 	key := "session of " + account
 	if !t.signedIn {
 		browser, err := p.knownBrowser(r, account)
 		if err != nil {
-			return turn, nil, err
+			return caller, nil, err
 		}
 		if browser == "" {
 			return p.admitUnknown(r, account, t.proof)
@@ -138,7 +138,7 @@ func (p *Provider) admit(r *http.Request, account string, t attempt) (turn queue
 		key = "browser " + browser
 	}
 	if wait := p.passwords.Take(key); wait > 0 {
-		return turn, nil, tooManyTries(wait)
+		return caller, nil, tooManyTries(wait)
 	}
-	return queue.Turn{Class: accounts.TurnKnown, Key: key}, func() { p.passwords.Reset(key) }, nil
+	return queue.Caller{Class: accounts.KnownCaller, Key: key}, func() { p.passwords.Reset(key) }, nil
 }

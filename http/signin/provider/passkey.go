@@ -60,7 +60,7 @@ func (p *Provider) startPasskeyLogin(w http.ResponseWriter, r *http.Request, v v
 	if p.passkeys == nil {
 		return errPasskeyRefused
 	}
-	options, c, err := p.passkeys.Ask()
+	options, c, err := p.passkeys.BeginLogin()
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *Provider) finishPasskeyLogin(w http.ResponseWriter, r *http.Request, v 
 		return err
 	}
 	var user, hash string
-	used, err := p.passkeys.Answered(c.Question, []byte(r.PostForm.Get("credential")), func(handle []byte) (_ passkey.User, err error) {
+	used, err := p.passkeys.FinishLogin(c.Question, []byte(r.PostForm.Get("credential")), func(handle []byte) (_ passkey.User, err error) {
 		if user, hash, err = p.accounts.UserOfPasskey(r.Context(), handle); err != nil {
 			return passkey.User{}, err
 		}
@@ -120,7 +120,7 @@ func (p *Provider) startPasskeyRegistration(w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	options, c, err := p.passkeys.Create(user)
+	options, c, err := p.passkeys.BeginRegistration(user)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (p *Provider) finishPasskeyRegistration(w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	made, err := p.passkeys.Created(user, c.Question, []byte(r.PostForm.Get("credential")))
+	made, err := p.passkeys.FinishRegistration(user, c.Question, []byte(r.PostForm.Get("credential")))
 	if err == nil {
 		err = p.accounts.AddPasskey(r.Context(), v.user, passkeyName(r.PostForm.Get("name")), made, p.now())
 	}

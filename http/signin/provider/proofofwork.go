@@ -50,26 +50,26 @@ var errProofMissing = &problem{
 
 // admitUnknown decides whether an attempt from an unknown browser is checked. Its errors can
 // be shown to the user. The caller calls undo if the attempt was no failure.
-func (p *Provider) admitUnknown(r *http.Request, account, proof string) (turn queue.Turn, undo func(), err error) {
+func (p *Provider) admitUnknown(r *http.Request, account, proof string) (caller queue.Caller, undo func(), err error) {
 	address := p.address(r)
 	if wait := p.addresses.Take(address); wait > 0 {
-		return turn, nil, tooManyTries(wait)
+		return caller, nil, tooManyTries(wait)
 	}
 	ofAccount, ofAddress := p.failures.Take(accountKey(account)), p.failures.Take(addressKey(address))
 	undo = func() {
 		p.addresses.Refund(address)
-		p.failures.GiveBack(accountKey(account))
-		p.failures.GiveBack(addressKey(address))
+		p.failures.Refund(accountKey(account))
+		p.failures.Refund(addressKey(address))
 	}
 	bits := difficulty(ofAccount, ofAddress)
 	if bits == 0 {
-		return queue.Turn{Class: accounts.TurnUnknown, Key: address}, undo, nil
+		return queue.Caller{Class: accounts.UnknownCaller, Key: address}, undo, nil
 	}
 	if err := p.checkProof(r.Context(), proof, account, bits); err != nil {
 		undo()
-		return turn, nil, err
+		return caller, nil, err
 	}
-	return queue.Turn{Class: accounts.TurnProven, Key: address}, undo, nil
+	return queue.Caller{Class: accounts.ProvenCaller, Key: address}, undo, nil
 }
 
 func (p *Provider) checkProof(ctx context.Context, proof, account string, bits int) error {

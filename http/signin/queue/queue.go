@@ -1,5 +1,6 @@
-// Package queue bounds how much costly work runs at once. Waiting callers take turns by class,
-// and within a class by key, so that a key with many calls delays itself.
+// Package queue limits how many costly operations run concurrently. Waiting callers are served
+// round-robin by class, and within a class round-robin by key. A key with many calls therefore
+// delays only itself.
 //
 // It may import the standard library alone.
 package queue
@@ -11,127 +12,132 @@ import (
 	"sync"
 )
 
-// Bounds on waiting callers.
+// Limits of waiting callers.
 const (
-	perKey   = 8
-	perClass = 1000
+	maxPerKey   = 8
+	maxPerClass = 1000
 )
 
-// ErrFull means that too many callers wait.
-var ErrFull = errors.New("too many calls are waiting")
+// ErrFull means that too many callers are waiting.
+var ErrFull = errors.New("too many callers are waiting")
 
-// Turn identifies a caller: a class, from 0 on, and a key within it.
-type Turn struct {
+// Caller identifies a caller by a class, counted from 0, and a key within that class.
+type Caller struct {
 	Class int
 	Key   string
 }
 
-// Queue has a number of places. Methods may be called concurrently.
+// Queue is a semaphore with a fair queue. Methods may be called concurrently.
 type Queue struct {
 	mu      sync.Mutex
-	free    int
+	free    int // slots
 	waiting int
 	classes []class
-	last    int // class that was served last
+	last    int // index of the class that was served last
 }
 
-// class holds the waiting callers of a class by key, and the keys in the order of their turns.
+// class holds the waiting callers of a class by key, and the keys in the order in which they
+// are served.
 type class struct {
 	waiting int
 	keys    []string
 	byKey   map[string][]*waiter
 }
 
-type waiter struct{ enter, full chan struct{} }
+// waiter is a waiting caller. One of the channels is closed when it is admitted or rejected.
+type waiter struct{ admitted, rejected chan struct{} }
 
-// New returns a queue with so many places and classes.
-func New(places, classes int) *Queue {
-	q := &Queue{free: places, classes: make([]class, classes)}
+// New returns a queue that admits up to slots callers at a time.
+func New(slots, classes int) *Queue {
+	q := &Queue{free: slots, classes: make([]class, classes)}
 	for i := range q.classes {
 		q.classes[i].byKey = map[string][]*waiter{}
 	}
 	return q
 }
 
-// Waiting returns how many callers wait.
+// Waiting returns the number of waiting callers.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// Enter waits for a place, which leave releases. If too many callers wait, it is ErrFull.
-func (q *Queue) Enter(ctx context.Context, t Turn) (leave func(), err error) {
+// Enter waits for a slot, which the returned function releases. If too many callers are
+// waiting, the error is ErrFull.
+func (q *Queue) Enter(ctx context.Context, caller Caller) (leave func(), err error) {
 	q.mu.Lock()
-	c := &q.classes[t.Class]
+	c := &q.classes[caller.Class]
 	switch {
 	case q.free > 0:
 		q.free--
 		q.mu.Unlock()
 		return q.leave, nil
-	case len(c.byKey[t.Key]) >= perKey, c.waiting >= perClass && !q.makeRoom(c, t.Key):
+	case len(c.byKey[caller.Key]) >= maxPerKey, c.waiting >= maxPerClass && !q.makeRoom(c, caller.Key):
 		q.mu.Unlock()
 		return nil, ErrFull
 	}
 	w := &waiter{make(chan struct{}), make(chan struct{})}
-	if len(c.byKey[t.Key]) == 0 {
-		c.keys = append(c.keys, t.Key)
+	if len(c.byKey[caller.Key]) == 0 {
+		c.keys = append(c.keys, caller.Key)
 	}
-	c.byKey[t.Key] = append(c.byKey[t.Key], w)
+	c.byKey[caller.Key] = append(c.byKey[caller.Key], w)
 	c.waiting++
 	q.waiting++
 	q.mu.Unlock()
 	select {
-	case <-w.enter:
+	case <-w.admitted:
 		return q.leave, nil
-	case <-w.full:
+	case <-w.rejected:
 		return nil, ErrFull
 	case <-ctx.Done():
 	}
-	if q.giveUp(t, w) {
+	if q.cancel(caller, w) {
 		return nil, ctx.Err()
 	}
 	select {
-	case <-w.enter: // the place came at this moment
+	case <-w.admitted: // while ctx was canceled
 		q.leave()
-	case <-w.full:
+	case <-w.rejected:
 	}
 	return nil, ctx.Err()
 }
 
-// makeRoom rejects the last caller of the key that waits most in a full class, if the
-// newcomer's key has fewer. It reports whether it did.
+// makeRoom makes room for a newcomer in a full class: it rejects the last caller of the key
+// with the largest number of waiting callers. It does nothing and reports false if the
+// newcomer's key would then have as many.
 func (q *Queue) makeRoom(c *class, newcomer string) bool {
-	most := ""
+	largest := ""
 	for key, waiting := range c.byKey {
-		if len(waiting) > len(c.byKey[most]) {
-			most = key
+		if len(waiting) > len(c.byKey[largest]) {
+			largest = key
 		}
 	}
-	last := len(c.byKey[most]) - 1
+	last := len(c.byKey[largest]) - 1
 	if last < len(c.byKey[newcomer])+1 {
 		return false
 	}
-	close(c.byKey[most][last].full)
-	c.remove(most, last)
+	close(c.byKey[largest][last].rejected)
+	c.remove(largest, last)
 	q.waiting--
 	return true
 }
 
-// giveUp removes a waiting caller. It reports false if the caller no longer waits.
-func (q *Queue) giveUp(t Turn, w *waiter) bool {
+// cancel removes a waiting caller. It reports false if the caller was admitted or rejected
+// before.
+func (q *Queue) cancel(caller Caller, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := &q.classes[t.Class]
-	i := slices.Index(c.byKey[t.Key], w)
+	c := &q.classes[caller.Class]
+	i := slices.Index(c.byKey[caller.Key], w)
 	if i >= 0 {
-		c.remove(t.Key, i)
+		c.remove(caller.Key, i)
 		q.waiting--
 	}
 	return i >= 0
 }
 
-// remove takes the i-th caller of a key out of the class.
+// remove removes the i-th waiting caller of a key.
 func (c *class) remove(key string, i int) {
 	c.waiting--
 	if c.byKey[key] = slices.Delete(c.byKey[key], i, i+1); len(c.byKey[key]) > 0 {
@@ -142,7 +148,7 @@ func (c *class) remove(key string, i int) {
 	c.keys = slices.Delete(c.keys, n, n+1)
 }
 
-// leave passes the place to the next caller.
+// leave passes the slot on to the next waiting caller, or releases it if nobody waits.
 func (q *Queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -156,11 +162,11 @@ func (q *Queue) leave() {
 		key := c.keys[0]
 		w := c.byKey[key][0]
 		c.remove(key, 0)
-		if len(c.byKey[key]) > 0 { // to the end of the line
+		if len(c.byKey[key]) > 0 { // served again after the other keys
 			c.keys = append(c.keys[1:], key)
 		}
 		q.waiting--
-		close(w.enter)
+		close(w.admitted)
 		return
 	}
 	q.free++

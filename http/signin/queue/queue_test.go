@@ -9,25 +9,25 @@ import (
 	"testing/synctest"
 )
 
-func TestTurns(t *testing.T) {
+func TestKeysAreServedRoundRobin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 2)
-		first, err := g.Enter(t.Context(), Turn{0, "first"})
+		first, err := g.Enter(t.Context(), Caller{0, "first"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
 		var order []string
 		var all sync.WaitGroup
-		for _, turn := range []Turn{{1, "flood"}, {1, "flood"}, {1, "flood"}, {1, "honest"}, {0, "known"}, {1, "late"}} {
+		for _, caller := range []Caller{{1, "flood"}, {1, "flood"}, {1, "flood"}, {1, "honest"}, {0, "known"}, {1, "late"}} {
 			all.Go(func() {
-				leave, err := g.Enter(t.Context(), turn)
+				leave, err := g.Enter(t.Context(), caller)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				mu.Lock()
-				order = append(order, turn.Key)
+				order = append(order, caller.Key)
 				mu.Unlock()
 				leave()
 			})
@@ -36,50 +36,50 @@ func TestTurns(t *testing.T) {
 		first()
 		all.Wait()
 		if got, want := fmt.Sprint(order), "[flood known honest late flood flood]"; got != want {
-			t.Errorf("they enter as %s, want %s", got, want)
+			t.Errorf("the callers are admitted in the order %s, want %s", got, want)
 		}
 		if g.Waiting() != 0 || g.free != 1 || len(g.classes[1].byKey) != 0 || len(g.classes[1].keys) != 0 {
-			t.Errorf("something is left: %+v", g)
+			t.Errorf("after all have left the queue is %+v, want it empty with one free slot", g)
 		}
 	})
 }
 
-func TestEnterCancelled(t *testing.T) {
+func TestEnterCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 1)
-		leave, _ := g.Enter(t.Context(), Turn{0, "a"})
+		leave, _ := g.Enter(t.Context(), Caller{0, "a"})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := g.Enter(ctx, Turn{0, "b"})
+			_, err := g.Enter(ctx, Caller{0, "b"})
 			ended <- err
 		}()
 		synctest.Wait()
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) || g.Waiting() != 0 {
-			t.Errorf("Enter = %v, %d wait", err, g.Waiting())
+			t.Errorf("Enter = %v with %d waiting, want context.Canceled and none", err, g.Waiting())
 		}
 		leave()
-		if again, err := g.Enter(t.Context(), Turn{0, "c"}); err != nil {
-			t.Errorf("the place is lost: %v", err)
+		if again, err := g.Enter(t.Context(), Caller{0, "c"}); err != nil {
+			t.Errorf("Enter after the only caller has left: %v", err)
 		} else {
 			again()
 		}
 	})
 }
 
-func TestKeyIsBounded(t *testing.T) {
+func TestWaitingPerKeyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 1)
-		leave, _ := g.Enter(t.Context(), Turn{0, "a"})
+		leave, _ := g.Enter(t.Context(), Caller{0, "a"})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		for range perKey {
-			all.Go(func() { _, _ = g.Enter(ctx, Turn{0, "a"}) })
+		for range maxPerKey {
+			all.Go(func() { _, _ = g.Enter(ctx, Caller{0, "a"}) })
 		}
 		synctest.Wait()
-		if _, err := g.Enter(t.Context(), Turn{0, "a"}); !errors.Is(err, ErrFull) {
-			t.Errorf("one more of the same key = %v, want ErrFull", err)
+		if _, err := g.Enter(t.Context(), Caller{0, "a"}); !errors.Is(err, ErrFull) {
+			t.Errorf("Enter with %d waiting of the same key = %v, want ErrFull", maxPerKey, err)
 		}
 		cancel()
 		all.Wait()
@@ -87,36 +87,37 @@ func TestKeyIsBounded(t *testing.T) {
 	})
 }
 
-func TestFullClassMakesRoom(t *testing.T) {
+func TestFullClassRejectsLargestKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1, 1)
-		leave, _ := g.Enter(t.Context(), Turn{0, "a"})
+		leave, _ := g.Enter(t.Context(), Caller{0, "a"})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		refused := 0
+		rejected := 0
 		wait := func(key string) {
 			all.Go(func() {
-				if _, err := g.Enter(ctx, Turn{0, key}); errors.Is(err, ErrFull) {
+				if _, err := g.Enter(ctx, Caller{0, key}); errors.Is(err, ErrFull) {
 					mu.Lock()
-					refused++
+					rejected++
 					mu.Unlock()
 				}
 			})
 			synctest.Wait()
 		}
-		for i := range perClass {
-			wait(fmt.Sprint("flood ", i/perKey))
+		for i := range maxPerClass {
+			wait(fmt.Sprint("flood ", i/maxPerKey))
 		}
 		wait("honest")
-		if refused != 1 || g.Waiting() != perClass || len(g.classes[0].byKey["honest"]) != 1 {
-			t.Errorf("%d are refused and %d wait, %d of them honest", refused, g.Waiting(), len(g.classes[0].byKey["honest"]))
+		if rejected != 1 || g.Waiting() != maxPerClass || len(g.classes[0].byKey["honest"]) != 1 {
+			t.Errorf("%d callers are rejected and %d wait, %d of them of the key honest; want 1, %d and 1",
+				rejected, g.Waiting(), len(g.classes[0].byKey["honest"]), maxPerClass)
 		}
 		cancel()
 		all.Wait()
 		leave()
 		if g.Waiting() != 0 || g.free != 1 {
-			t.Errorf("something is left: %d wait, %d are free", g.Waiting(), g.free)
+			t.Errorf("after all have left %d wait and %d slots are free, want 0 and 1", g.Waiting(), g.free)
 		}
 	})
 }

@@ -1,6 +1,6 @@
-// Package sealed makes texts that are handed out and recognised when they come back, because
-// they are signed with a secret key. Nothing is stored, and anyone can read the texts, so they
-// carry no secrets.
+// Package sealed signs texts that a client keeps and sends back, such as challenges and
+// tickets. The server therefore need not store them. The texts are signed but not encrypted:
+// anyone can read them, so they must contain no secrets.
 //
 // It may import the standard library alone.
 package sealed
@@ -17,20 +17,16 @@ import (
 	"time"
 )
 
-// KeyBytes is the length of a key.
-const KeyBytes = 32
-
-// maxText bounds what Open reads, in bytes.
+// maxText bounds the texts that Open accepts, in bytes.
 const maxText = 8 << 10
 
-// The errors of Open.
-var (
-	ErrForged  = errors.New("the text was not sealed here or was changed")
-	ErrExpired = errors.New("the text has expired")
-)
+// ErrExpired is the error of Open for a text that has expired.
+var ErrExpired = errors.New("the sealed text has expired")
+
+var errForged = errors.New("the sealed text was changed or signed with another key")
 
 // Key signs texts.
-type Key [KeyBytes]byte
+type Key [32]byte
 
 // NewKey returns a random key.
 func NewKey() (k Key) {
@@ -38,9 +34,9 @@ func NewKey() (k Key) {
 	return k
 }
 
-// Sealed describes an opened text.
+// Sealed describes a text that was opened.
 type Sealed struct {
-	ID      string // of this text alone
+	ID      string // random, different for each text
 	Expires time.Time
 }
 
@@ -50,7 +46,7 @@ type content struct {
 	Value   json.RawMessage `json:"v"`
 }
 
-// Seal returns value as a text that Open accepts for the same purpose until it expires. It
+// Seal encodes and signs value. Open accepts the text for the same purpose until it expires. It
 // consists of letters, digits, "-", "_" and ".".
 func (k Key) Seal(purpose string, value any, expires time.Time) (string, error) {
 	encoded, err := json.Marshal(value)
@@ -65,15 +61,15 @@ func (k Key) Seal(purpose string, value any, expires time.Time) (string, error) 
 	return text + "." + base64.RawURLEncoding.EncodeToString(k.sign(purpose, text)), nil
 }
 
-// Open decodes a text of Seal into value.
+// Open checks a text that Seal returned for the same purpose, and decodes it into value.
 func (k Key) Open(purpose, text string, value any, now time.Time) (Sealed, error) {
 	if len(text) > maxText {
-		return Sealed{}, ErrForged
+		return Sealed{}, errForged
 	}
 	encoded, signature, ok := strings.Cut(text, ".")
 	signed, err := base64.RawURLEncoding.Strict().DecodeString(signature)
 	if !ok || err != nil || !hmac.Equal(signed, k.sign(purpose, encoded)) {
-		return Sealed{}, ErrForged
+		return Sealed{}, errForged
 	}
 	var c content
 	body, err := base64.RawURLEncoding.Strict().DecodeString(encoded)

@@ -27,14 +27,14 @@ func TestOpen(t *testing.T) {
 		"nothing": "", "no signature": body, "an empty one": body + ".", "another's": strings.Split(other, ".")[0] + "." + signature,
 		"more": text + "A", "too long": text + strings.Repeat("A", maxText),
 	} {
-		if _, err := key.Open("ticket", forged, &got, now); !errors.Is(err, ErrForged) {
-			t.Errorf("%s: %v, want ErrForged", name, err)
+		if _, err := key.Open("ticket", forged, &got, now); !errors.Is(err, errForged) {
+			t.Errorf("%s: %v, want errForged", name, err)
 		}
 	}
-	if _, err := key.Open("code", text, &got, now); !errors.Is(err, ErrForged) {
+	if _, err := key.Open("code", text, &got, now); !errors.Is(err, errForged) {
 		t.Errorf("for another purpose: %v", err)
 	}
-	if _, err := NewKey().Open("ticket", text, &got, now); !errors.Is(err, ErrForged) {
+	if _, err := NewKey().Open("ticket", text, &got, now); !errors.Is(err, errForged) {
 		t.Errorf("by another key: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package passkeytest makes passkeys for tests.
+// Package passkeytest creates passkeys for tests.
 package passkeytest
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/descope/virtualwebauthn"
 )
 
-// NewCredential returns a passkey of a virtual device. The library drops leading zeros of a
-// coordinate, which happens for one key in 128 and which no server accepts, so such keys are
-// made again.
+// NewCredential returns a passkey of a virtual device. It skips keys with a coordinate that
+// begins with a zero byte (one in 128): virtualwebauthn would drop that byte, and servers
+// reject the result.
 func NewCredential(t testing.TB) virtualwebauthn.Credential {
 	t.Helper()
 	for {
