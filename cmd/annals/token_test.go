@@ -104,7 +104,7 @@ func TestTokenCommandErrors(t *testing.T) {
 		"token create alice --expires never":                   "every token expires",
 		"token create alice --expires 367d":                    "from 1m to 366d",
 		"token create alice --expires soon":                    "is not a duration",
-		"token create a/b --for service":                       `cannot hold "/"`,
+		"token create a/b --for service":                       `cannot contain "/"`,
 		"token list bob":                                       `no user "bob"`,
 		"token revoke t-none":                                  "annals token list",
 		"token revoke annals_" + "x":                           "not its id",
@@ -112,8 +112,8 @@ func TestTokenCommandErrors(t *testing.T) {
 		"user link ci":                                         "which has no password",
 		"token":                                                "accepts 1 arg",
 		"token create":                                         "accepts 1 arg",
-		"token create alice --note \u202efor-evil":             "a note is a line of text",
-		"token create svc --for service --note \u202efor-evil": "a note is a line of text",
+		"token create alice --note \u202efor-evil":             "must be a line of text",
+		"token create svc --for service --note \u202efor-evil": "must be a line of text",
 	} {
 		if out, _, err := tokens(t, dir, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), says) || out != "" {
 			t.Errorf("%s = %q, %v; want an error saying %q", args, out, err, says)

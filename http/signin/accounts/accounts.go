@@ -1,9 +1,8 @@
-// Package accounts stores the users of the built-in sign-in, with their passwords,
-// second factors, groups and limits; what they have signed in to: sessions, devices,
-// grants and registered clients; API tokens; and the keys that sign tokens.
+// Package accounts stores the state of the built-in sign-in: users with their passwords, second
+// factors, groups and limits; sessions, devices, grants and registered clients; API tokens; and
+// the keys that sign tokens.
 //
-// It may import events and what is below it, and the packages beside it that know
-// tokens, codes, passkeys, queues and sealed texts.
+// It may import events and what is below it, and apitoken, otp, passkey, queue and sealed.
 package accounts
 
 import (
@@ -20,13 +19,12 @@ import (
 	"annals/events/sqldb"
 )
 
-// Store holds everything that the built-in sign-in stores, in one SQLite file or in a
-// PostgreSQL database that nodes share. Several processes may have it open; each sees what the
-// others wrote at its next call. Methods may be called concurrently. If the database cannot be
-// reached, the error is Unavailable.
+// Store is the account store: a SQLite file, or a PostgreSQL database that nodes share. Several
+// processes may open it; each call sees what other processes wrote before. Methods may be
+// called concurrently. If the database cannot be reached, the error is Unavailable.
 type Store struct {
-	// Observe is called with every event that an audit of the sign-in keeps, after it happened
-	// and in the same goroutine. It may be nil; set it before using the store.
+	// Observe, if not nil, is called for each event of the audit after it happened, in the
+	// goroutine that caused it. Set it before using the store.
 	Observe func(context.Context, Event)
 
 	db     *sqldb.DB
@@ -34,26 +32,26 @@ type Store struct {
 	uses   tokenUses
 }
 
-// Account is a user of the built-in provider.
+// Account is a user of the built-in sign-in.
 type Account struct {
 	Name     string // also the subject of the user's tokens
 	Admin    bool
-	Groups   []string // sorted, each once
+	Groups   []string // sorted, without duplicates
 	Disabled bool
-	Service  bool      // no person: it has no password, and signs in by tokens alone
+	Service  bool      // a program's account, which has no password and signs in only with API tokens
 	Created  time.Time // UTC, microseconds
 }
 
-// prepare readies a store that has its tables.
+// prepare prepares the statements of a store whose tables exist.
 func (a *Store) prepare(ctx context.Context) (err error) {
 	a.lookup, err = a.db.Prepare(ctx, lookup)
 	return err
 }
 
-// Close releases the store. Calls in progress fail.
+// Close closes the store. Calls in progress fail.
 func (a *Store) Close() error {
 	a.uses.close()
-	if a.lookup == nil { // it was never ready
+	if a.lookup == nil { // opening it failed
 		return a.db.Close()
 	}
 	return errors.Join(a.lookup.Close(), a.db.Close())
@@ -62,19 +60,19 @@ func (a *Store) Close() error {
 // NewAccount describes an account to be created.
 type NewAccount struct {
 	Name     string
-	Password string // 8 characters at least
+	Password string // at least 8 characters
 	Admin    bool
 	Groups   []string
-	Service  bool // without a password
+	Service  bool // Password is ignored
 }
 
 // Create adds a user and returns the account as stored: names and groups are trimmed and
-// normalised (NFC). A name that is taken, or belonged to a user since deleted, is a Conflict;
-// a name, password or group that breaks the rules is Invalid.
+// normalised (NFC). The error is Conflict if the name is taken or was a deleted user's, and
+// Invalid if a name, password or group breaks the rules.
 func (a *Store) Create(ctx context.Context, n NewAccount) (Account, error) {
 	created, err := a.create(ctx, n, `true`)
 	if err == nil && created == nil {
-		return Account{}, fault.Errorf(fault.Conflict, "the name %q is taken; names are never given twice, not even after deletion", n.Name)
+		return Account{}, fault.Errorf(fault.Conflict, "the name %q is taken; the name of a deleted user cannot be used again either", n.Name)
 	}
 	if err != nil {
 		return Account{}, err
@@ -96,7 +94,7 @@ func (a *Store) create(ctx context.Context, n NewAccount, condition string) (*Ac
 	if err := a.checkSimilar(ctx, name); err != nil {
 		return nil, err
 	}
-	hash := "" // which no password has
+	hash := "" // matches no password
 	if !n.Service {
 		if hash, err = hashPassword(ctx, n.Password); err != nil {
 			return nil, err
@@ -130,7 +128,7 @@ func (a *Store) Exist(ctx context.Context) (exist bool, err error) {
 	return a.exists(ctx, "check for users", `SELECT 1 FROM users`)
 }
 
-// exists reports whether a query has rows. doing says in errors what failed.
+// exists reports whether a query returns rows. doing describes the operation in errors.
 func (a *Store) exists(ctx context.Context, doing, query string, args ...any) (exist bool, err error) {
 	if err := a.db.Row(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&exist); err != nil {
 		return false, fmt.Errorf("%s: %w", doing, err)
@@ -138,8 +136,8 @@ func (a *Store) exists(ctx context.Context, doing, query string, args ...any) (e
 	return exist, nil
 }
 
-// changes runs a statement and reports whether it changed a row. doing says in errors what
-// failed.
+// changes runs a statement and reports whether it changed a row. doing describes the operation
+// in errors.
 func (a *Store) changes(ctx context.Context, doing, statement string, args ...any) (changed bool, err error) {
 	n, err := a.db.Exec(ctx, statement, args...)
 	if err != nil {
@@ -148,8 +146,8 @@ func (a *Store) changes(ctx context.Context, doing, statement string, args ...an
 	return n > 0, nil
 }
 
-// isFound reports whether a row was read. It makes no error of one that does not exist. doing
-// says in errors what failed.
+// isFound turns the error of Scan into whether there was a row. doing describes the operation
+// in errors.
 func isFound(err error, doing string) (bool, error) {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -160,12 +158,12 @@ func isFound(err error, doing string) (bool, error) {
 	return true, nil
 }
 
-// EnsureAdmin creates the user "admin", an administrator, if no user was ever created, and
-// returns the password. ask supplies it and is called only then; if ask is nil, the password
-// is 100 random bits. If several processes call it at once, one of them creates the user.
+// EnsureAdmin creates the administrator "admin" if no user was ever created, and returns the
+// password. The password comes from ask, which is called only then; if ask is nil, it is 100
+// random bits. If several processes call EnsureAdmin concurrently, one of them creates the user.
 func (a *Store) EnsureAdmin(ctx context.Context, ask func() (string, error)) (password string, created bool, err error) {
 	if exist, err := a.Exist(ctx); exist || err != nil {
-		return "", false, err // and spare the hashing
+		return "", false, err // before the costly hashing
 	}
 	if password = randomPassword(); ask != nil {
 		if password, err = ask(); err != nil {
@@ -181,7 +179,7 @@ func (a *Store) EnsureAdmin(ctx context.Context, ask func() (string, error)) (pa
 
 const selectAccount = `SELECT name, admin, groups, disabled, service, created FROM users WHERE NOT deleted`
 
-// Get returns a user. A name without a user is NotFound.
+// Get returns a user. The error is NotFound if there is none with that name.
 func (a *Store) Get(ctx context.Context, name string) (Account, error) {
 	account, err := scanAccount(a.db.Row(ctx, selectAccount+` AND name = $1`, NormalName(name)))
 	switch {
@@ -204,7 +202,7 @@ func (a *Store) List(ctx context.Context) ([]Account, error) {
 
 func scanAccount(row sqldb.Row) (Account, error) { return scanAccountAnd(row) }
 
-// scanAccountAnd is scanAccount for a row with more columns.
+// scanAccountAnd scans the columns of an account, and further columns into more.
 func scanAccountAnd(row sqldb.Row, more ...any) (Account, error) {
 	var (
 		account Account
@@ -218,16 +216,15 @@ func scanAccountAnd(row sqldb.Row, more ...any) (Account, error) {
 	return account, json.Unmarshal(groups, &account.Groups)
 }
 
-// SetPassword replaces a user's password. It ends everything that the old one began: sessions,
-// grants with their tokens, and the user's API tokens. ID tokens of Issuer.Issue stay valid
-// until they expire.
+// SetPassword replaces a user's password. It ends the user's sessions, grants with their
+// tokens, and API tokens. ID tokens of Issuer.Issue stay valid until they expire.
 func (a *Store) SetPassword(ctx context.Context, name, password string) error {
 	account, err := a.Get(ctx, name)
 	if err == nil {
 		err = account.mayHavePassword()
 	}
 	if err != nil {
-		return err // before the costly part
+		return err // before the costly hashing
 	}
 	hash, err := hashPassword(ctx, password)
 	if err != nil {
@@ -236,19 +233,19 @@ func (a *Store) SetPassword(ctx context.Context, name, password string) error {
 	return a.change(ctx, name, `password = $2`, hash, Event{Kind: PasswordChanged})
 }
 
-// Disable locks a user out at once, whatever tokens are in use, and ends the user's sessions
-// and grants for good.
+// Disable locks a user out immediately: no token of the user is accepted any more. It ends the
+// user's sessions and grants, which Enable does not restore.
 func (a *Store) Disable(ctx context.Context, name string) error {
 	return a.change(ctx, name, `disabled = $2`, true, Event{Kind: UserChanged, Detail: "disabled"})
 }
 
-// Enable undoes Disable.
+// Enable lets a disabled user sign in again.
 func (a *Store) Enable(ctx context.Context, name string) error {
 	return a.change(ctx, name, `disabled = $2`, false, Event{Kind: UserChanged, Detail: "enabled"})
 }
 
-// SetAdmin makes a user an administrator or an ordinary user. It takes effect on tokens in
-// use.
+// SetAdmin makes a user an administrator or an ordinary user. The change also applies to
+// tokens that were issued before.
 func (a *Store) SetAdmin(ctx context.Context, name string, admin bool) error {
 	detail := "not an admin"
 	if admin {
@@ -257,13 +254,13 @@ func (a *Store) SetAdmin(ctx context.Context, name string, admin bool) error {
 	return a.change(ctx, name, `admin = $2`, admin, Event{Kind: UserChanged, Detail: detail})
 }
 
-// Delete erases a user's password and groups. The name stays taken, because the log attributes
-// events to it.
+// Delete deletes a user. The name cannot be used again, because the log attributes events to
+// it.
 func (a *Store) Delete(ctx context.Context, name string) error {
 	return a.change(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true, Event{Kind: UserChanged, Detail: "deleted"})
 }
 
-// change sets columns of a user and reports event.
+// change updates columns of a user and reports the event.
 func (a *Store) change(ctx context.Context, name, set string, value any, event Event) error {
 	changed, err := a.changes(ctx, fmt.Sprintf("change user %q", name), `UPDATE users SET `+set+` WHERE name = $1 AND NOT deleted`, NormalName(name), value)
 	if err != nil {
@@ -280,7 +277,7 @@ func (a *Store) change(ctx context.Context, name, set string, value any, event E
 // mayHavePassword returns an error if the account is a service.
 func (a Account) mayHavePassword() error {
 	if a.Service {
-		return fault.Errorf(fault.Invalid, "%q is a service, which has no password and cannot sign in by a browser: annals token create %s --for service makes a token for it", a.Name, a.Name)
+		return fault.Errorf(fault.Invalid, "%q is a service, which has no password and cannot sign in with a browser: create a token for it with annals token create %s --for service", a.Name, a.Name)
 	}
 	return nil
 }
@@ -289,7 +286,7 @@ func noUser(name string) error {
 	return fault.Errorf(fault.NotFound, "there is no user %q", name)
 }
 
-// User returns the account as the user who makes a request.
+// User returns the account as the user of a request.
 func (a Account) User() events.User {
 	user := events.User{Principal: events.Principal("user:" + a.Name), Admin: a.Admin}
 	for _, g := range a.Groups {

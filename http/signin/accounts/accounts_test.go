@@ -17,7 +17,8 @@ import (
 	"annals/http/signin/accounts/accountstest"
 )
 
-// createIn makes the test binary a second process that creates a user, given as "folder|name".
+// createIn is an environment variable. It makes the test binary a second process that creates a
+// user; its value is "folder|name".
 const createIn = "ANNALS_TEST_CREATE_IN"
 
 func TestMain(m *testing.M) {
@@ -141,7 +142,7 @@ func TestAuthenticate(t *testing.T) {
 	store := accountstest.Open(t, t.TempDir())
 	accountstest.AddUser(t, store, accounts.NewAccount{Name: "alice", Password: "caf\u00e9 au lait"})
 	if account, err := store.Authenticate(ctx, "alice", "cafe\u0301 au lait"); err != nil || account.Name != "alice" {
-		t.Errorf("Authenticate with the password composed otherwise = %v, %v; want alice", account, err)
+		t.Errorf("Authenticate with the password in another normal form = %v, %v; want alice", account, err)
 	}
 	_, wrong := store.Authenticate(ctx, "alice", "cafe au lait")
 	accountstest.WantKind(t, "wrong password", wrong, fault.Unauthenticated)
@@ -149,7 +150,7 @@ func TestAuthenticate(t *testing.T) {
 		_, err := store.Authenticate(ctx, c.name, c.password)
 		accountstest.WantKind(t, fmt.Sprintf("Authenticate(%q, %.20q)", c.name, c.password), err, fault.Unauthenticated)
 		if err != nil && err.Error() != wrong.Error() {
-			t.Errorf("Authenticate(%q, %.20q) says %q, a wrong password %q: want the same", c.name, c.password, err, wrong)
+			t.Errorf("Authenticate(%q, %.20q) = %q, want the error of a wrong password, %q", c.name, c.password, err, wrong)
 		}
 	}
 	if err := store.Disable(ctx, "alice"); err != nil {
@@ -168,7 +169,7 @@ func TestAuthenticate(t *testing.T) {
 	if _, err := store.Authenticate(ctx, "alice", "another one"); err != nil {
 		t.Errorf("Authenticate with the new password: %v", err)
 	}
-	accountstest.WantKind(t, "SetPassword of nobody", store.SetPassword(ctx, "bob", "another one"), fault.NotFound)
+	accountstest.WantKind(t, "SetPassword of an unknown user", store.SetPassword(ctx, "bob", "another one"), fault.NotFound)
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = store.Authenticate(canceled, "alice", "another one")
@@ -206,14 +207,14 @@ func TestEnsureAdmin(t *testing.T) {
 		t.Errorf("Authenticate with the password given = %+v, %v; want an administrator", admin, err)
 	}
 	if _, created, err := store.EnsureAdmin(t.Context(), nil); err != nil || created {
-		t.Errorf("EnsureAdmin again = created %v, %v; want nothing done", created, err)
+		t.Errorf("the second EnsureAdmin = created %v, %v; want false", created, err)
 	}
 }
 
 func TestProcessesShareStore(t *testing.T) {
 	dir := t.TempDir()
 	var group sync.WaitGroup
-	for i := range 4 { // all open a store that is not there yet
+	for i := range 4 { // all open a store that does not exist yet
 		group.Go(func() {
 			command := exec.CommandContext(t.Context(), os.Args[0])
 			command.Env = append(os.Environ(), fmt.Sprintf("%s=%s|user%d", createIn, dir, i))
@@ -237,7 +238,7 @@ func TestProcessesShareStore(t *testing.T) {
 		t.Errorf("List = %v, want %v", names, want)
 	}
 	if keys, err := store.Keys(t.Context()); err != nil || len(keys) != 1 {
-		t.Errorf("Keys = %d keys, %v; want the one that the processes agreed on", len(keys), err)
+		t.Errorf("Keys = %d keys, %v; want one that all processes use", len(keys), err)
 	}
 }
 
@@ -276,7 +277,7 @@ func TestOpenRejectsNewerStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := accountstest.OpenEngine(t.Context(), dir)
-	accountstest.WantKind(t, "OpenAccounts of a newer store", err, fault.Invalid)
+	accountstest.WantKind(t, "Open of a store with a newer version", err, fault.Invalid)
 }
 
 func BenchmarkAuthenticate(b *testing.B) {

@@ -18,43 +18,43 @@ import (
 )
 
 const (
-	// MaxTokens is how many unexpired tokens an account may have.
+	// MaxTokens is the maximum number of unexpired tokens of an account.
 	MaxTokens = 100
 	// maxNoteBytes bounds the note of a token.
 	maxNoteBytes = 200
-	// tokenMemory is how long an expired token is still listed.
-	tokenMemory = 30 * 24 * time.Hour
-	// usePause is the least time between two updates of a token's last use.
+	// tokenRetention is how long an expired token is still listed.
+	tokenRetention = 30 * 24 * time.Hour
+	// usePause is the minimum time between two updates of a token's last use.
 	usePause = time.Minute
 )
 
-// APIToken describes a token by which a program signs in as an account.
+// APIToken describes a token with which a program signs in as an account.
 type APIToken struct {
 	ID      string
-	User    string // the account that it acts as
-	Service bool   // whether that is a service
+	User    string // name of the account
+	Service bool   // whether the account is a service
 	Scope   apitoken.Scope
 	Note    string
 	Created time.Time
 	Expires time.Time
-	Used    time.Time // when it was last used, to a minute or so; the zero time if it never was
+	Used    time.Time // last use, accurate to about a minute; zero if it was never used
 }
 
 // NewAPIToken describes a token to be created.
 type NewAPIToken struct {
 	User  string
 	Scope apitoken.Scope
-	Note  string // for people: what it is for
+	Note  string // says what the token is for
 	Lasts time.Duration
 }
 
-// Check reports what is wrong with n, apart from its account.
+// Check checks scope, note and lifetime, but not the account. The error is Invalid.
 func (n NewAPIToken) Check() error {
 	if _, err := apitoken.ParseScope(string(n.Scope)); err != nil {
 		return err
 	}
 	if len(n.Note) > maxNoteBytes || !utf8.ValidString(n.Note) || strings.ContainsFunc(n.Note, func(r rune) bool { return unicode.IsControl(r) || Invisible(r) }) {
-		return fault.Errorf(fault.Invalid, "a note is a line of text of up to %d bytes", maxNoteBytes)
+		return fault.Errorf(fault.Invalid, "the note of a token must be a line of text of up to %d bytes", maxNoteBytes)
 	}
 	if n.Lasts <= 0 || n.Lasts > apitoken.MaxLifetime {
 		return fault.Errorf(fault.Invalid, "the lifetime of a token must be positive and at most %d days", apitoken.MaxLifetime/(24*time.Hour))
@@ -62,44 +62,44 @@ func (n NewAPIToken) Check() error {
 	return nil
 }
 
-// CreateToken creates an API token that acts as an account. Only its hash is stored, so it
-// cannot be shown again. It ends when it expires or is revoked, and when the account is
-// disabled, deleted, or gets another password.
-func (a *Store) CreateToken(ctx context.Context, n NewAPIToken, now time.Time) (token string, made APIToken, err error) {
+// CreateToken creates an API token for an account. Only its hash is stored, so it cannot be
+// shown again. It ends when it expires or is revoked, and when the account is disabled, deleted,
+// or gets another password.
+func (a *Store) CreateToken(ctx context.Context, n NewAPIToken, now time.Time) (token string, created APIToken, err error) {
 	account, err := a.Get(ctx, n.User)
 	if err != nil {
-		return "", made, err
+		return "", created, err
 	}
 	if account.Disabled {
-		return "", made, fault.Errorf(fault.Forbidden, "user %q is disabled", account.Name)
+		return "", created, fault.Errorf(fault.Forbidden, "user %q is disabled", account.Name)
 	}
 	if err := n.Check(); err != nil {
-		return "", made, err
+		return "", created, err
 	}
 	token, id := apitoken.New()
 	hash, _ := apitoken.Digest(token)
 	now = now.UTC().Truncate(time.Microsecond)
-	made = APIToken{ID: id, User: account.Name, Service: account.Service, Scope: n.Scope, Note: n.Note, Created: now, Expires: now.Add(n.Lasts)}
+	created = APIToken{ID: id, User: account.Name, Service: account.Service, Scope: n.Scope, Note: n.Note, Created: now, Expires: now.Add(n.Lasts)}
 	added, err := a.db.Exec(ctx, `
 		INSERT INTO tokens (hash, id, "user", scope, note, created, expires)
 		SELECT $1, $2, name, $4, $5, $6, $7 FROM users WHERE name = $3 AND NOT disabled AND NOT deleted
 			AND (SELECT count(*) FROM tokens WHERE "user" = $3 AND expires > $6) < $8`+a.db.ForShare(),
-		hash, id, account.Name, string(n.Scope), n.Note, now.UnixMicro(), made.Expires.UnixMicro(), MaxTokens)
+		hash, id, account.Name, string(n.Scope), n.Note, now.UnixMicro(), created.Expires.UnixMicro(), MaxTokens)
 	switch {
 	case err != nil:
-		return "", made, fmt.Errorf("store a token of %q: %w", account.Name, err)
+		return "", created, fmt.Errorf("store a token of %q: %w", account.Name, err)
 	case added == 0:
-		return "", made, fault.Errorf(fault.Conflict, "%q has %d tokens already, or was disabled just now: revoke some by annals token revoke", account.Name, MaxTokens)
+		return "", created, fault.Errorf(fault.Conflict, "%q already has %d tokens, or was just disabled: revoke a token with annals token revoke", account.Name, MaxTokens)
 	}
-	a.Report(ctx, Event{Kind: TokenCreated, User: account.Name, Client: id, Detail: fmt.Sprintf("scope %s, until %s", n.Scope, made.Expires.Format(time.DateOnly))})
-	return token, made, nil
+	a.Report(ctx, Event{Kind: TokenCreated, User: account.Name, Client: id, Detail: fmt.Sprintf("scope %s, until %s", n.Scope, created.Expires.Format(time.DateOnly))})
+	return token, created, nil
 }
 
 const selectToken = `
 	SELECT t.id, t."user", u.service, t.scope, t.note, t.created, t.expires, t.used, u.admin, u.groups
 	FROM tokens t JOIN users u ON u.name = t."user" WHERE NOT u.disabled AND NOT u.deleted`
 
-// scanToken returns an API token and the rights of its account.
+// scanToken scans an API token and the rights of its account.
 func scanToken(row sqldb.Row) (t APIToken, account Account, err error) {
 	var created, expires, used int64
 	var groups []byte
@@ -114,8 +114,8 @@ func scanToken(row sqldb.Row) (t APIToken, account Account, err error) {
 	return t, account, json.Unmarshal(groups, &account.Groups)
 }
 
-// Tokens returns the tokens of an account, or all tokens if name is empty. Tokens that expired
-// recently are among them.
+// Tokens returns the tokens of an account, or all tokens if name is "". Tokens that expired less
+// than 30 days ago are included.
 func (a *Store) Tokens(ctx context.Context, name string) ([]APIToken, error) {
 	if name != "" {
 		account, err := a.Get(ctx, name)
@@ -132,11 +132,12 @@ func (a *Store) Tokens(ctx context.Context, name string) ([]APIToken, error) {
 	return all, nil
 }
 
-// RevokeToken ends a token, and every access token issued for it, on all nodes at once.
+// RevokeToken revokes a token and every access token issued in exchange for it. It takes effect
+// on all nodes immediately.
 func (a *Store) RevokeToken(ctx context.Context, id string) (user string, err error) {
 	err = a.db.Row(ctx, `DELETE FROM tokens WHERE id = $1 RETURNING "user"`, id).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", fault.Errorf(fault.NotFound, "there is no token %q; \"annals token list\" shows those there are", id)
+		return "", fault.Errorf(fault.NotFound, "there is no token %q: annals token list shows all tokens", id)
 	}
 	if err != nil {
 		return "", fmt.Errorf("revoke a token: %w", err)
@@ -145,13 +146,13 @@ func (a *Store) RevokeToken(ctx context.Context, id string) (user string, err er
 	return user, nil
 }
 
-// RevokeTokenOf ends a token if it acts as the user. It reports whether it did.
+// RevokeTokenOf revokes a token if it is the user's. It reports whether it did.
 func (a *Store) RevokeTokenOf(ctx context.Context, user, id string) (bool, error) {
 	return a.changes(ctx, "revoke a token", `DELETE FROM tokens WHERE id = $1 AND "user" = $2`, id, user)
 }
 
-// FindToken returns an API token and its account if both are valid now, and records the use of
-// the token.
+// FindToken returns an API token and its account, and records that the token was used. It
+// reports false if the token has ended or the account is disabled.
 func (a *Store) FindToken(ctx context.Context, token string, now time.Time) (t APIToken, account Account, found bool, err error) {
 	hash, ok := apitoken.Digest(token)
 	if !ok {
@@ -162,68 +163,68 @@ func (a *Store) FindToken(ctx context.Context, token string, now time.Time) (t A
 		return t, account, false, err
 	}
 	if now.Sub(t.Used) >= usePause {
-		a.uses.note(t.ID, now, a.writeUse)
+		a.uses.add(t.ID, now, a.writeUse)
 	}
 	return t, account, true, nil
 }
 
-// writeUse stores when a token was last used. Failures are ignored: only that time is lost.
+// writeUse stores when a token was last used. Errors are ignored, since only that time is lost.
 func (a *Store) writeUse(id string, at time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_, _ = a.db.Exec(ctx, `UPDATE tokens SET used = $2 WHERE id = $1 AND used < $2`, id, at.UnixMicro())
 }
 
-// tokenUses stores the last use of tokens in the background, so that requests need not wait
-// for the write. One write runs at a time, and each token is written at most once per
-// usePause. The zero value is ready to use.
+// tokenUses stores the last use of tokens in the background, so that requests do not wait for
+// the write. One write runs at a time, and each token is written at most once per usePause. The
+// zero value is ready to use.
 type tokenUses struct {
 	mu      sync.Mutex
-	noted   map[string]time.Time // lately, by id
-	waiting map[string]time.Time
+	recent  map[string]time.Time // last use by token id
+	pending map[string]time.Time // the part of recent that is not yet stored
 	writing bool
 	closed  bool
 	writer  sync.WaitGroup
 }
 
-func (u *tokenUses) note(id string, now time.Time, write func(id string, at time.Time)) {
+func (u *tokenUses) add(id string, now time.Time, write func(id string, at time.Time)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if last, ok := u.noted[id]; u.closed || ok && now.Sub(last) < usePause && !now.Before(last) {
+	if last, ok := u.recent[id]; u.closed || ok && now.Sub(last) < usePause && !now.Before(last) {
 		return
 	}
-	const most = 10_000 // old ones are useless
-	if u.noted == nil || len(u.noted) >= most {
-		u.noted = map[string]time.Time{}
+	const maxRecent = 10_000 // clearing the map only causes a write too many
+	if u.recent == nil || len(u.recent) >= maxRecent {
+		u.recent = map[string]time.Time{}
 	}
-	if u.waiting == nil {
-		u.waiting = map[string]time.Time{}
+	if u.pending == nil {
+		u.pending = map[string]time.Time{}
 	}
-	u.noted[id], u.waiting[id] = now, now
+	u.recent[id], u.pending[id] = now, now
 	if !u.writing {
 		u.writing = true
 		u.writer.Go(func() { u.write(write) })
 	}
 }
 
-// write stores pending uses until none are left.
+// write stores pending uses until there are none.
 func (u *tokenUses) write(write func(id string, at time.Time)) {
 	for {
 		u.mu.Lock()
-		waiting := u.waiting
-		u.waiting = nil
-		u.writing = len(waiting) > 0
+		pending := u.pending
+		u.pending = nil
+		u.writing = len(pending) > 0
 		u.mu.Unlock()
-		if len(waiting) == 0 {
+		if len(pending) == 0 {
 			return
 		}
-		for id, at := range waiting {
+		for id, at := range pending {
 			write(id, at)
 		}
 	}
 }
 
-// close waits for pending writes and accepts no further ones.
+// close waits for pending writes and ignores later uses.
 func (u *tokenUses) close() {
 	u.mu.Lock()
 	u.closed = true

@@ -9,11 +9,11 @@ import (
 // Bearer is the current state of a token's user, key and grant.
 type Bearer struct {
 	Account
-	KeyKnown   bool // the key is still there
-	GrantValid bool // as is the grant, or the API token, if the token names one
+	KeyKnown   bool // the key that signed the token exists
+	GrantValid bool // the grant or API token that the token names exists, or it names none
 }
 
-// lookup runs for every request.
+// lookup is the query of Bearer. It runs for every request.
 const lookup = `
 	SELECT admin, groups, disabled, EXISTS (SELECT 1 FROM keys WHERE id = $2),
 		$3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3) OR EXISTS (SELECT 1 FROM tokens WHERE id = $3 AND "user" = $1 AND expires > $4)

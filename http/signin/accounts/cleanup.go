@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// unusedClients is how long a registered client is kept if nobody signs in to it.
-	unusedClients = 24 * time.Hour
-	// idleClients is how long a client is kept after the last sign-in to it. Its grants have
-	// ended long before.
-	idleClients = 365 * 24 * time.Hour
+	// unusedClientRetention is how long a registered client is kept if nobody signs in to it.
+	unusedClientRetention = 24 * time.Hour
+	// idleClientRetention is how long a client is kept after the last sign-in to it. By then
+	// its grants have expired.
+	idleClientRetention = 365 * 24 * time.Hour
 )
 
 // RemoveExpired deletes expired rows, unused clients and retired keys.
@@ -25,10 +25,10 @@ func (a *Store) RemoveExpired(ctx context.Context, now time.Time) error {
 		{`DELETE FROM browsers WHERE created <= $1`, now.Add(-BrowserLifetime)},
 		{`DELETE FROM spent WHERE expires <= $1`, now},
 		{`DELETE FROM links WHERE expires <= $1`, now},
-		{`DELETE FROM tokens WHERE expires <= $1`, now.Add(-tokenMemory)},
-		{`DELETE FROM devices WHERE expires <= $1`, now.Add(-deviceMemory)},
-		{`DELETE FROM clients WHERE used = 0 AND created <= $1`, now.Add(-unusedClients)},
-		{`DELETE FROM clients WHERE used > 0 AND used <= $1`, now.Add(-idleClients)},
+		{`DELETE FROM tokens WHERE expires <= $1`, now.Add(-tokenRetention)},
+		{`DELETE FROM devices WHERE expires <= $1`, now.Add(-deviceRetention)},
+		{`DELETE FROM clients WHERE used = 0 AND created <= $1`, now.Add(-unusedClientRetention)},
+		{`DELETE FROM clients WHERE used > 0 AND used <= $1`, now.Add(-idleClientRetention)},
 	} {
 		if _, err := a.db.Exec(ctx, s.statement, s.before.UnixMicro()); err != nil {
 			return fmt.Errorf("delete expired rows: %w", err)

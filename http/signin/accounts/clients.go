@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// Client returns the metadata of a registered client, as given to AddClient.
+// Client returns the metadata of a registered client, as passed to AddClient.
 func (a *Store) Client(ctx context.Context, id string) (metadata []byte, found bool, err error) {
 	err = a.db.Row(ctx, `SELECT metadata FROM clients WHERE id = $1`, id).Scan(&metadata)
 	found, err = isFound(err, "read a client")
 	return metadata, found, err
 }
 
-// MaxClients is how many registered clients are kept.
+// MaxClients is the maximum number of registered clients.
 const MaxClients = 20_000
 
-// AddClient stores a client that registered itself. If there are too many, it evicts unused
-// ones: first clients to which nobody ever signed in, then those without a current grant. It
-// reports false if all are in use.
+// AddClient stores a client that registered itself. If there are MaxClients, it evicts unused
+// ones: first clients to which nobody ever signed in, then clients without a current grant. It
+// reports false if all clients are in use.
 func (a *Store) AddClient(ctx context.Context, id string, metadata []byte, address string, now time.Time) (added bool, err error) {
 	origin, err := a.origin(ctx, address)
 	if err != nil {
 		return false, err
 	}
-	for _, unused := range []string{`used = 0`, `NOT EXISTS (SELECT 1 FROM grants WHERE grants.client = clients.id)`, ``} {
+	for _, evictable := range []string{`used = 0`, `NOT EXISTS (SELECT 1 FROM grants WHERE grants.client = clients.id)`, ``} {
 		added, err := a.changes(ctx, "store a client", `
 			INSERT INTO clients (id, metadata, created, origin) SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM clients) < $5`,
 			id, string(metadata), now.UnixMicro(), origin, MaxClients)
-		if added || unused == "" || err != nil {
+		if added || evictable == "" || err != nil {
 			return added, err
 		}
-		if _, err := a.evict(ctx, "clients", "id", "created", unused); err != nil {
+		if _, err := a.evict(ctx, "clients", "id", "created", evictable); err != nil {
 			return false, err
 		}
 	}

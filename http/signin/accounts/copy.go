@@ -13,14 +13,14 @@ import (
 	"annals/events/sqldb"
 )
 
-// table names the columns of a table that is copied whole.
+// table describes a table that is copied.
 type table struct {
 	name, columns string
-	fields        func() []any
+	fields        func() []any // to scan the columns into
 }
 
 // backedUp are the tables in a backup. Sessions and grants are left out: a restore must not
-// bring back sign-ins that were ended since.
+// revive sign-ins that have ended since the backup.
 var backedUp = []table{
 	{"users", `name, password, admin, groups, disabled, deleted, created, service`, func() []any {
 		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64), new(bool)}
@@ -38,16 +38,17 @@ var backedUp = []table{
 	{"recovery", `code, "user"`, func() []any { return []any{new([]byte), new(string)} }},
 }
 
-// moved are copied when a store moves, in addition to backedUp. Backups leave them out: a
-// restore must not bring back revoked tokens.
+// moved are copied in addition to backedUp when accounts move to another store. Backups leave
+// them out: a restore must not revive revoked tokens.
 var moved = []table{
 	{"tokens", `hash, id, "user", scope, note, created, expires, used`, func() []any {
 		return []any{new([]byte), new(string), new(string), new(string), new(string), new(int64), new(int64), new(int64)}
 	}},
 }
 
-// CopyTo writes users, keys and clients, without API tokens, to a new file at path that only
-// its owner may read. It is a consistent snapshot; others may write meanwhile.
+// CopyTo writes a backup to a new file at path that only its owner may read: users, keys and
+// clients, but no sessions, grants and API tokens. The copy is consistent even if other
+// processes write to the store meanwhile.
 func (a *Store) CopyTo(ctx context.Context, path string) (err error) {
 	scratch, err := os.MkdirTemp(filepath.Dir(path), "accounts-")
 	if err != nil {
@@ -62,17 +63,17 @@ func (a *Store) CopyTo(ctx context.Context, path string) (err error) {
 	if err := a.copyTables(ctx, file, backedUp); err != nil {
 		return err
 	}
-	if err := sqldb.MakePrivate(path); err != nil { // SQLite takes an empty file for a new one
+	if err := sqldb.MakePrivate(path); err != nil { // creates an empty file, which VACUUM INTO accepts
 		return fmt.Errorf("copy the account store: %w", err)
 	}
-	if _, err := file.db.Exec(ctx, `VACUUM INTO $1`, path); err != nil { // one file, without its log
+	if _, err := file.db.Exec(ctx, `VACUUM INTO $1`, path); err != nil { // writes a single file, without a WAL
 		return fmt.Errorf("copy the account store: %w", err)
 	}
 	return nil
 }
 
-// CopyInto copies users, keys, clients and API tokens to another store, all or nothing. If
-// that store has ever had users, it is a Conflict.
+// CopyInto copies users, keys, clients and API tokens to another store in one transaction. The
+// error is Conflict if that store contains users, even deleted ones.
 func (a *Store) CopyInto(ctx context.Context, to *Store) error {
 	return a.copyTables(ctx, to, slices.Concat(backedUp, moved))
 }
@@ -103,7 +104,7 @@ func (a *Store) copyInto(ctx context.Context, to *Store, tables []table) error {
 		return err
 	}
 	if taken {
-		return fault.Errorf(fault.Conflict, "there are users already")
+		return fault.Errorf(fault.Conflict, "the other store already contains users")
 	}
 	for _, table := range tables {
 		insert := `INSERT INTO ` + table.name + ` (` + table.columns + `) VALUES ($1`
@@ -115,13 +116,13 @@ func (a *Store) copyInto(ctx context.Context, to *Store, tables []table) error {
 			err = copyRows(ctx, into, insert+`)`, rows, table.fields())
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", table.name, err)
+			return fmt.Errorf("table %s: %w", table.name, err)
 		}
 	}
 	return into.Commit()
 }
 
-// copyRows runs a statement for each of rows, scanned into fields, and closes rows.
+// copyRows scans each row into fields, runs the statement with them, and closes rows.
 func copyRows(ctx context.Context, into *sqldb.Tx, statement string, rows *sql.Rows, fields []any) error {
 	defer rows.Close()
 	for rows.Next() {

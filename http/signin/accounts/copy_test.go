@@ -27,17 +27,17 @@ func TestCopyTo(t *testing.T) {
 		t.Fatalf("CopyTo: %v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the copy has the mode %v (%v), want 0600", info.Mode(), err)
+		t.Errorf("the copy has mode %v (%v), want 0600", info.Mode(), err)
 	}
 	copied := accountstest.OpenFile(t, dir)
 	if a, err := copied.Get(t.Context(), "ada"); err != nil || len(a.Groups) != 1 {
-		t.Errorf("the copy's account = %+v, %v", a, err)
+		t.Errorf("Get in the copy = %+v, %v; want ada in one group", a, err)
 	}
 	if got, err := copied.SigningKey(t.Context()); err != nil || got.ID != key.ID {
-		t.Errorf("the copy signs with another key (%v)", err)
+		t.Errorf("SigningKey in the copy = %s, %v; want %s", got.ID, err, key.ID)
 	}
 	if err := store.CopyTo(t.Context(), path); err == nil {
-		t.Error("CopyTo overwrites a file")
+		t.Error("CopyTo overwrites an existing file, want an error")
 	}
 }
 
@@ -62,13 +62,13 @@ func TestCopyInto(t *testing.T) {
 	}
 	for _, got := range []*accounts.Store{store, back} {
 		if q, err := got.Quota(ctx, "user:ada"); err != nil || q["bytes"] != 7 {
-			t.Errorf("the limits are %v (%v)", q, err)
+			t.Errorf("Quota = %v, %v; want 7 bytes", q, err)
 		}
 		if a, err := got.Get(ctx, "ada"); err != nil || !a.Admin || !a.Disabled || len(a.Groups) != 1 {
-			t.Errorf("Get = %+v, %v", a, err)
+			t.Errorf("Get = %+v, %v; want a disabled administrator in one group", a, err)
 		}
 		_, err := got.Create(ctx, accounts.NewAccount{Name: "gone", Password: "long enough"})
-		accountstest.WantKind(t, "Create of a name that was given", err, fault.Conflict)
+		accountstest.WantKind(t, "Create of a deleted user's name in the copy", err, fault.Conflict)
 		if k, err := got.SigningKey(ctx); err != nil || k.ID != key.ID {
 			t.Errorf("SigningKey = %s, %v; want %s", k.ID, err, key.ID)
 		}

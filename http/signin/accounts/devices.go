@@ -12,33 +12,35 @@ import (
 )
 
 const (
-	// DeviceLifetime is how long a device code waits for its user.
+	// DeviceLifetime is how long a device code waits for the user's decision.
 	DeviceLifetime = 10 * time.Minute
-	// deviceMemory is how long an expired code is kept, to answer the device's polls.
-	deviceMemory = 10 * time.Minute
-	// DevicePause is the least time between two polls of a device. Each early poll increases
-	// it by as much (RFC 8628 §3.5).
+	// deviceRetention is how long an expired code is kept, so that polls learn that it expired.
+	deviceRetention = 10 * time.Minute
+	// DevicePause is the minimum time between two polls of a device. Each poll that comes too
+	// early adds DevicePause to it (RFC 8628 §3.5).
 	DevicePause = 5 * time.Second
 )
 
-// userCodeLetters spell no words and are easily told apart (RFC 8628 §6.1).
+// userCodeLetters are easy to distinguish and form no words (RFC 8628 §6.1).
 const (
 	userCodeLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	userCodeLength  = 8
 )
 
-// MaxDevices is how many device codes may be pending at once.
+// MaxDevices is the maximum number of stored device codes.
 const MaxDevices = 3000
 
 // Device is a pending sign-in of a device.
 type Device struct {
 	Client, Audience, Scope string
-	Decision, User          string // "allow" or "deny", and whose it is; "" while there is none
-	Authenticated, Expires  time.Time
-	PolledEarly             bool // the last poll came before the interval had passed
+	Decision                string    // "allow" or "deny"; "" while the user has not decided
+	User                    string    // who decided
+	Authenticated           time.Time // when that user signed in
+	Expires                 time.Time
+	PolledEarly             bool // the last poll came too early
 }
 
-// NewUserCode returns a random code that people can read and type.
+// NewUserCode returns a random code for people to read and type.
 func NewUserCode() string {
 	var code []byte
 	for range userCodeLength {
@@ -51,7 +53,8 @@ func NewUserCode() string {
 	return PlainUserCode(string(code))
 }
 
-// AddDevice stores a pending sign-in. If there are too many, it evicts undecided ones.
+// AddDevice stores a pending sign-in. If there are MaxDevices, it evicts undecided ones; it
+// reports false if there are none.
 func (a *Store) AddDevice(ctx context.Context, d Device, code, userCode, address string, now time.Time) (added bool, err error) {
 	origin, err := a.origin(ctx, address)
 	if err != nil {
@@ -109,8 +112,8 @@ func scanDevice(row sqldb.Row, more ...any) (d Device, found bool, err error) {
 	return d, true, nil
 }
 
-// DecideDevice records the user's decision. It reports false if the code or the session has
-// ended.
+// DecideDevice records the decision of the user whose session has the given cookie. It reports
+// false if the code or the session has ended.
 func (a *Store) DecideDevice(ctx context.Context, userCode, decision, cookie string, now time.Time) (bool, error) {
 	return a.changes(ctx, "record the decision on a device", `
 		UPDATE devices SET decision = $2, "user" = s."user", authenticated = s.authenticated
@@ -119,8 +122,8 @@ func (a *Store) DecideDevice(ctx context.Context, userCode, decision, cookie str
 		Digest(userCode), decision, Digest(cookie), now.UnixMicro())
 }
 
-// RedeemDevice turns an allowed sign-in into the grant g, sets its ID and times, and returns
-// its first refresh token; "" if it was redeemed before.
+// RedeemDevice replaces an allowed device code by the grant g, sets g.ID, and returns the first
+// refresh token of g; "" if the code was redeemed before.
 func (a *Store) RedeemDevice(ctx context.Context, code string, g *Grant, now time.Time) (refresh string, err error) {
 	token := rand.Text() + "." + NewSecret()
 	g.ID = GrantID(token)
@@ -147,8 +150,8 @@ func (a *Store) RedeemDevice(ctx context.Context, code string, g *Grant, now tim
 	return refresh, a.boundGrants(ctx, g.User, g.Client, now)
 }
 
-// PlainUserCode returns a code in the form that devices show, however it was typed; "" if it
-// is none.
+// PlainUserCode returns a typed code in the form in which devices show it; "" if the text is
+// not a user code.
 func PlainUserCode(typed string) string {
 	letters := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(userCodeLetters, r) {

@@ -4,47 +4,47 @@ import (
 	"context"
 )
 
-// EventKind names what happened.
+// EventKind says what happened.
 type EventKind string
 
 // The kinds of events.
 const (
-	SignedIn        EventKind = "signed in"        // a browser has a session; Detail is the method
-	SignInFailed    EventKind = "sign-in failed"   // a wrong password, code, passkey or link
+	SignedIn        EventKind = "signed in"        // in a browser; Detail is the method
+	SignInFailed    EventKind = "sign-in failed"   // wrong password, code, passkey, link or client secret
 	SignInRefused   EventKind = "sign-in refused"  // not checked: too many attempts, or no proof of work
-	SignedOut       EventKind = "signed out"       // one browser, or everything (Detail "everywhere")
-	ProgramAllowed  EventKind = "program allowed"  // a code or a device's sign-in was given
-	ProgramDenied   EventKind = "program denied"   // a user refused a program
-	ProgramEnded    EventKind = "program ended"    // a user or a program ended its sign-in
-	ProgramMisused  EventKind = "program misused"  // a code or a refresh token came twice
-	TokenIssued     EventKind = "token issued"     // by annals token, or to a program for its own token
-	TokenCreated    EventKind = "token created"    // of a program; Client is its id
-	TokenRevoked    EventKind = "token revoked"    // likewise
-	UserCreated     EventKind = "user created"     // Detail "admin" for an administrator
+	SignedOut       EventKind = "signed out"       // of one browser, or of everything (Detail "everywhere")
+	ProgramAllowed  EventKind = "program allowed"  // a user gave consent to a program or device
+	ProgramDenied   EventKind = "program denied"   // a user denied consent
+	ProgramEnded    EventKind = "program ended"    // a user or the program ended its grant
+	ProgramMisused  EventKind = "program misused"  // a code or a refresh token was used twice
+	TokenIssued     EventKind = "token issued"     // by annals token, or in exchange for an API token
+	TokenCreated    EventKind = "token created"    // an API token; Client is its id
+	TokenRevoked    EventKind = "token revoked"    // an API token; Client is its id
+	UserCreated     EventKind = "user created"     // Detail "admin" or "service" if the user is one
 	UserChanged     EventKind = "user changed"     // Detail is the change
 	PasswordChanged EventKind = "password changed" // by its user or by an operator
 	LinkCreated     EventKind = "link created"     // a one-time link for a new password
 	FactorAdded     EventKind = "factor added"     // Detail "totp", "recovery codes", or a passkey's name
-	FactorRemoved   EventKind = "factor removed"   // likewise
-	FactorsReset    EventKind = "factors reset"    // by an operator, all of a user's
+	FactorRemoved   EventKind = "factor removed"   // Detail "totp" or a passkey's name
+	FactorsReset    EventKind = "factors reset"    // an operator removed all factors of a user
 	FactorsRequired EventKind = "factors required" // Detail "on" or "off"
 	RecoveryUsed    EventKind = "recovery code used"
-	KeyAdded        EventKind = "signing key added" // Detail is its id
-	KeyDeleted      EventKind = "signing key deleted"
+	KeyAdded        EventKind = "signing key added"   // Detail is the key's id
+	KeyDeleted      EventKind = "signing key deleted" // Detail is the key's id
 )
 
-// Event is an event of the sign-in for the audit. It holds no secrets.
+// Event is an event of the sign-in for the audit. It contains no secrets.
 type Event struct {
 	Kind EventKind
-	// User is the account's name. It is "" if no account has the name that was typed, since
-	// people type their password there by mistake.
+	// User is the account's name. If no account has the name that was typed, it is "" rather
+	// than that name: people type their password there by mistake.
 	User    string
-	Address string // the client's, as throttles count; "" for commands beside a server
-	Client  string // id of the program, if one is involved
+	Address string // of the client, as throttles count it; "" for commands
+	Client  string // id of the program or API token, if one is involved
 	Detail  string
 }
 
-// Report passes an event to Observe, if that is set.
+// Report passes an event to Observe if that is not nil.
 func (a *Store) Report(ctx context.Context, e Event) {
 	if a.Observe != nil {
 		a.Observe(ctx, e)

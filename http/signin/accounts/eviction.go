@@ -12,11 +12,11 @@ import (
 	"annals/http/signin/sealed"
 )
 
-// Anyone may register clients and start device sign-ins, and both tables are bounded. When one
-// is full, unused rows are evicted, first those of the address that has the most: a flood
-// evicts itself, however many addresses it comes from.
+// Anyone may register clients and start device sign-ins, so both tables are bounded. When one is
+// full, unused rows are evicted, starting with the address that has the largest number of them.
+// A flood therefore evicts its own rows, even if it comes from many addresses.
 
-// origin returns what is stored of a client's address.
+// origin returns the hash under which a client's address is stored.
 func (a *Store) origin(ctx context.Context, address string) ([]byte, error) {
 	key, err := a.SealKey(ctx)
 	if err != nil {
@@ -25,8 +25,8 @@ func (a *Store) origin(ctx context.Context, address string) ([]byte, error) {
 	return originOf(key, address), nil
 }
 
-// originOf returns a keyed hash of a request's address: enough to count the rows of one
-// address without naming it. The networks of an IPv6 site count as one.
+// originOf returns a keyed hash of an address. The rows of an address can be counted by it, but
+// the address cannot be read from it. All addresses of an IPv6 site (/48) have the same hash.
 func originOf(key sealed.Key, address string) []byte {
 	if p, err := netip.ParsePrefix(address); err == nil {
 		if site, err := p.Addr().Prefix(48); err == nil {
@@ -38,11 +38,11 @@ func originOf(key sealed.Key, address string) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// evictedAtOnce is how many rows are evicted if no origin has more than one.
-const evictedAtOnce = 50
+// evictionBatch is how many rows are evicted if no origin has more than one.
+const evictionBatch = 50
 
-// evict removes unused rows from a full table: half of those of the origin that has the most,
-// or else the oldest. unused is an SQL condition.
+// evict deletes unused rows from a full table: half of the rows of the origin with the largest
+// number of them, or the oldest rows if each origin has only one. unused is an SQL condition.
 func (a *Store) evict(ctx context.Context, table, key, age, unused string) (removed int64, err error) {
 	var origin []byte
 	var count int64
@@ -51,14 +51,14 @@ func (a *Store) evict(ctx context.Context, table, key, age, unused string) (remo
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, nil
 	case err == nil && count > 1:
-		if origin == nil { // drivers read empty bytes as nil, and write that as NULL
+		if origin == nil { // drivers scan an empty BLOB as nil, which they would pass as NULL
 			origin = []byte{}
 		}
 		removed, err = a.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+key+` IN (
 			SELECT `+key+` FROM `+table+` WHERE `+unused+` AND origin = $1 ORDER BY `+age+` LIMIT $2)`, origin, count/2)
 	case err == nil:
 		removed, err = a.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+key+` IN (
-			SELECT `+key+` FROM `+table+` WHERE `+unused+` ORDER BY `+age+` LIMIT $1)`, evictedAtOnce)
+			SELECT `+key+` FROM `+table+` WHERE `+unused+` ORDER BY `+age+` LIMIT $1)`, evictionBatch)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("evict unused %s: %w", table, err)
@@ -66,10 +66,10 @@ func (a *Store) evict(ctx context.Context, table, key, age, unused string) (remo
 	return removed, nil
 }
 
-// keepNewest deletes a user's rows from a table, except the newest ones.
-func (a *Store) keepNewest(ctx context.Context, table, key, created, user string, most int) error {
+// keepNewest deletes the rows of a user from a table, except the newest limit rows.
+func (a *Store) keepNewest(ctx context.Context, table, key, created, user string, limit int) error {
 	_, err := a.db.Exec(ctx, fmt.Sprintf(`
 		DELETE FROM %[1]s WHERE %[2]s IN (SELECT %[2]s FROM %[1]s WHERE "user" = $1 ORDER BY %[3]s DESC LIMIT 1000000 OFFSET $2)`,
-		table, key, created), user, most)
+		table, key, created), user, limit)
 	return err
 }

@@ -21,18 +21,18 @@ const (
 	TokenUses = usePause
 )
 
-// Script returns the script of a migration.
+// Script returns the SQL script of a migration.
 func Script(dialect sqldb.Dialect, migration string) (string, error) {
 	return dialect.Script(scripts, "sql", migration)
 }
 
-// Change sets columns of a user.
+// Change updates columns of a user.
 func (a *Store) Change(ctx context.Context, name, set string, value any) error {
 	return a.change(ctx, name, set, value, Event{})
 }
 
-// SetTimeout bounds calls to the database.
+// SetTimeout sets the timeout of database calls.
 func (a *Store) SetTimeout(d time.Duration) { a.db.Timeout = d }
 
-// WaitForUses returns when the last use of each token is stored.
+// WaitForUses waits until the last use of each token is stored.
 func (a *Store) WaitForUses() { a.uses.writer.Wait() }

@@ -13,13 +13,13 @@ import (
 
 // Factors are a user's credentials besides the password.
 type Factors struct {
-	Required bool // by an operator
-	Codes    bool // one-time codes of an app
+	Required bool // an operator requires a second factor of this user
+	Codes    bool // one-time codes of an app are on
 	Passkeys int
-	Recovery int // recovery codes that were not used
+	Recovery int // number of unused recovery codes
 }
 
-// Any reports whether the user can give a second factor.
+// Any reports whether the user has a second factor.
 func (f Factors) Any() bool { return f.Codes || f.Passkeys > 0 }
 
 const selectFactors = `
@@ -32,8 +32,8 @@ func scanFactors(row sqldb.Row) (name string, f Factors, err error) {
 	return name, f, err
 }
 
-// Factors returns a user's credentials besides the password. A name without a user is
-// NotFound.
+// Factors returns the factors of a user. The error is NotFound if there is no user with that
+// name.
 func (a *Store) Factors(ctx context.Context, name string) (Factors, error) {
 	_, f, err := scanFactors(a.db.Row(ctx, selectFactors+` AND u.name = $1`, NormalName(name)))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -45,7 +45,7 @@ func (a *Store) Factors(ctx context.Context, name string) (Factors, error) {
 	return f, nil
 }
 
-// ListFactors returns Factors of all users, by name.
+// ListFactors returns the factors of all users, by name.
 func (a *Store) ListFactors(ctx context.Context) (map[string]Factors, error) {
 	all := map[string]Factors{}
 	_, err := sqldb.Collect(ctx, a.db, func(row sqldb.Row) (struct{}, error) {
@@ -59,9 +59,9 @@ func (a *Store) ListFactors(ctx context.Context) (map[string]Factors, error) {
 	return all, nil
 }
 
-// RequireFactor switches on or off whether a user must give a second factor. Switching it on
-// ends the user's sessions, so that a user without a factor sets one up at the next sign-in.
-// Programs stay signed in.
+// RequireFactor sets whether a second factor is required of a user. If it is switched on, the
+// user's sessions end, so that a user without a second factor sets one up at the next sign-in.
+// Grants of programs stay valid.
 func (a *Store) RequireFactor(ctx context.Context, name string, on bool) error {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *Store) RequireFactor(ctx context.Context, name string, on bool) error {
 	if _, err := a.PasskeyHandle(ctx, account.Name); err != nil {
 		return err
 	}
-	_, err = a.db.Exec(ctx, `UPDATE factors SET required = $2 WHERE "user" = $1`, account.Name, on)
+	_, err = a.db.Exec(ctx, `UPDATE factors SET required = $2 WHERE "user" = $1`, account.Name, on) // PasskeyHandle created the row
 	if err == nil && on {
 		_, err = a.db.Exec(ctx, `DELETE FROM sessions WHERE "user" = $1`, account.Name)
 	}
@@ -85,8 +85,9 @@ func (a *Store) RequireFactor(ctx context.Context, name string, on bool) error {
 	return nil
 }
 
-// ResetFactors removes all factors of a user and signs the user out everywhere: the device
-// with them was lost, or stolen. Whether a factor is required does not change.
+// ResetFactors removes all second factors of a user and signs the user out everywhere, since
+// the device with the factors may have been stolen. It does not change whether a factor is
+// required.
 func (a *Store) ResetFactors(ctx context.Context, name string) error {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -109,8 +110,9 @@ func (a *Store) ResetFactors(ctx context.Context, name string) error {
 	return nil
 }
 
-// EnableCodes switches on one-time codes, after a valid code of that step, and returns new
-// recovery codes. It reports false if they were on already.
+// EnableCodes switches on one-time codes and returns new recovery codes. step is the time step
+// of the code with which the user proved to have the secret: that code cannot be used again. It
+// reports false if one-time codes were already on.
 func (a *Store) EnableCodes(ctx context.Context, user, secret string, step int64) (codes []string, done bool, err error) {
 	if _, err := a.PasskeyHandle(ctx, user); err != nil {
 		return nil, false, err
@@ -132,11 +134,11 @@ func (a *Store) EnableCodes(ctx context.Context, user, secret string, step int64
 }
 
 // ErrLastFactor means that the last factor of a user cannot be removed because one is required.
-var ErrLastFactor = errors.New("it is the last factor, and one is required")
+var ErrLastFactor = errors.New("a second factor is required, and this is the last one")
 
-// DisableCodes switches off one-time codes; recovery codes go with the last factor. If a
-// factor is required, of everyone or of this user, the last one stays and the error is
-// ErrLastFactor.
+// DisableCodes switches off one-time codes. If no factor is left then, it also deletes the
+// recovery codes. The error is ErrLastFactor if no factor would be left although one is
+// required: of all users, as the argument says, or of this user.
 func (a *Store) DisableCodes(ctx context.Context, user string, required bool) error {
 	err := a.removeFactor(ctx, user, required, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, user)
@@ -148,12 +150,13 @@ func (a *Store) DisableCodes(ctx context.Context, user string, required bool) er
 	return nil
 }
 
-// removeFactor calls remove, and deletes the recovery codes of a user who then has no factor.
-// Concurrent removals run one after the other.
+// removeFactor calls remove in a transaction. If no factor is left then, it deletes the recovery
+// codes, or returns ErrLastFactor if a factor is required. Concurrent calls for a user run one
+// after the other.
 func (a *Store) removeFactor(ctx context.Context, user string, required bool, remove func(context.Context, *sqldb.Tx) error) error {
 	return a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		// The update locks the row until the end of the transaction, against RequireFactor
-		// too. PasskeyHandle made the row before the first factor.
+		// The update locks the row until the end of the transaction, so that RequireFactor
+		// waits too. PasskeyHandle created the row before the first factor was added.
 		before, err := tx.Exec(ctx, `UPDATE factors SET step = step WHERE "user" = $1 AND (secret <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1))`, user)
 		if err != nil || before == 0 {
 			return err
@@ -169,16 +172,11 @@ func (a *Store) removeFactor(ctx context.Context, user string, required bool, re
 		if err != nil {
 			return err
 		}
-		return dropRecovery(ctx, tx, user)
+		_, err = tx.Exec(ctx, `
+			DELETE FROM recovery WHERE "user" = $1 AND NOT EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1)
+				AND NOT EXISTS (SELECT 1 FROM factors WHERE "user" = $1 AND secret <> '')`, user)
+		return err
 	})
-}
-
-// dropRecovery deletes the recovery codes of a user without factors.
-func dropRecovery(ctx context.Context, tx *sqldb.Tx, user string) error {
-	_, err := tx.Exec(ctx, `
-		DELETE FROM recovery WHERE "user" = $1 AND NOT EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1)
-			AND NOT EXISTS (SELECT 1 FROM factors WHERE "user" = $1 AND secret <> '')`, user)
-	return err
 }
 
 // RenewRecoveryCodes replaces a user's recovery codes and returns the new ones.
@@ -188,7 +186,7 @@ func (a *Store) RenewRecoveryCodes(ctx context.Context, user string) (codes []st
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make recovery codes for user %q: %w", user, err)
+		return nil, fmt.Errorf("create recovery codes for user %q: %w", user, err)
 	}
 	return codes, nil
 }
@@ -206,8 +204,8 @@ func renewRecovery(ctx context.Context, tx *sqldb.Tx, user string) ([]string, er
 	return codes, nil
 }
 
-// TakeCode checks a one-time code or a recovery code and uses it up. If a code is sent twice
-// at once, it is valid for one of the two.
+// TakeCode checks a one-time code or a recovery code and marks it as used, so that of two
+// concurrent calls with the same code only one succeeds.
 func (a *Store) TakeCode(ctx context.Context, user, code string, now time.Time) (ok, recovery bool, err error) {
 	if plain := otp.PlainRecovery(code); plain != "" {
 		ok, err = a.changes(ctx, fmt.Sprintf("check a recovery code of user %q", user), `DELETE FROM recovery WHERE code = $1 AND "user" = $2`, Digest(plain), user)
@@ -215,11 +213,11 @@ func (a *Store) TakeCode(ctx context.Context, user, code string, now time.Time) 
 	}
 	var secret string
 	err = a.db.Row(ctx, `SELECT secret FROM factors WHERE "user" = $1 AND secret <> ''`, user).Scan(&secret)
-	if found, err := isFound(err, fmt.Sprintf("read the secret of user %q", user)); !found {
+	if found, err := isFound(err, fmt.Sprintf("read the one-time code secret of user %q", user)); !found {
 		return false, false, err
 	}
-	step, right := otp.Step(secret, code, now)
-	if !right {
+	step, valid := otp.Step(secret, code, now)
+	if !valid {
 		return false, false, nil
 	}
 	ok, err = a.changes(ctx, fmt.Sprintf("check a one-time code of user %q", user),

@@ -14,27 +14,29 @@ import (
 const (
 	// CodeLifetime is how long an authorization code may be redeemed.
 	CodeLifetime = time.Minute
-	// RefreshLifetime is how long a grant lasts without being used.
+	// RefreshLifetime is how long a grant lasts if its refresh token is not used.
 	RefreshLifetime = 30 * 24 * time.Hour
-	// GrantLifetime is how long a grant lasts at most.
+	// GrantLifetime is the maximum lifetime of a grant.
 	GrantLifetime = 90 * 24 * time.Hour
-	// MaxGrants is how many grants a user may have; beyond that the oldest end.
+	// MaxGrants is the maximum number of grants of a user. Adding another ends the oldest.
 	MaxGrants = 200
 )
 
 // Grant is a user's sign-in to a client.
 type Grant struct {
-	ID                                    string
-	User, Client, Name, Audience, Scope   string
-	Redirect, Challenge, Nonce            string
-	Authenticated, Created, Used, Expires time.Time
-	Ends                                  time.Time
+	ID                                  string
+	User, Client, Name, Audience, Scope string
+	Redirect, Challenge, Nonce          string    // of the authorization request
+	Authenticated                       time.Time // when the user signed in
+	Created, Used                       time.Time
+	Expires                             time.Time // unless the refresh token is used before
+	Ends                                time.Time // the latest time to which Expires can be extended
 }
 
 // GrantID returns the id of the grant that a code or refresh token belongs to. Both consist of
-// a handle, which is the same for all credentials of a grant, and a secret. A replaced token
-// can therefore still be attributed although only the current one is stored. The id appears in
-// access tokens; it is a hash, which does not reveal the handle.
+// a handle, which is the same for all credentials of a grant, and a secret. A replaced token can
+// therefore still be attributed to its grant, although only the current one is stored. The id
+// appears in access tokens; it is a hash, so that it does not reveal the handle.
 func GrantID(credential string) string {
 	handle, _, _ := strings.Cut(credential, ".")
 	return base64.RawURLEncoding.EncodeToString(Digest(handle)[:16])
@@ -52,8 +54,8 @@ func scanGrant(row sqldb.Row) (g Grant, err error) {
 	return g, err
 }
 
-// AddCode stores a grant for the user and request in g, and returns the code that redeems it;
-// "" if the session with that cookie has ended.
+// AddCode stores the grant g for the user whose session has the given cookie. It returns the
+// authorization code of the grant; "" if the session has ended.
 func (a *Store) AddCode(ctx context.Context, cookie string, g Grant, now time.Time) (code string, err error) {
 	handle := rand.Text()
 	code = handle + "." + NewSecret()
@@ -68,15 +70,15 @@ func (a *Store) AddCode(ctx context.Context, cookie string, g Grant, now time.Ti
 	return code, a.boundGrants(ctx, g.User, g.Client, now)
 }
 
-// boundGrants ends a user's oldest grants if there are too many, and records the use of the
-// client.
+// boundGrants ends a user's oldest grants if there are more than MaxGrants, and records the use
+// of the client.
 func (a *Store) boundGrants(ctx context.Context, user, client string, now time.Time) error {
 	err := a.keepNewest(ctx, "grants", "id", "created", user, MaxGrants)
 	if err == nil {
 		_, err = a.db.Exec(ctx, `UPDATE clients SET used = $2 WHERE id = $1`, client, now.UnixMicro())
 	}
 	if err != nil {
-		return fmt.Errorf("end the oldest grants: %w", err)
+		return fmt.Errorf("bound the grants of user %q: %w", user, err)
 	}
 	return nil
 }
@@ -88,7 +90,7 @@ func (a *Store) Grant(ctx context.Context, id string, now time.Time) (g Grant, f
 	return g, found, err
 }
 
-// Grants returns a user's grants that are in use, newest first.
+// Grants returns the grants of a user whose code was redeemed, newest first.
 func (a *Store) Grants(ctx context.Context, user string, now time.Time) ([]Grant, error) {
 	all, err := sqldb.Collect(ctx, a.db, scanGrant, `
 		SELECT `+grantColumns+` FROM grants WHERE "user" = $1 AND used > 0 AND expires > $2 ORDER BY created DESC`, user, now.UnixMicro())
@@ -98,18 +100,19 @@ func (a *Store) Grants(ctx context.Context, user string, now time.Time) ([]Grant
 	return all, nil
 }
 
-// RedeemCode uses up the code of a grant and returns the first refresh token; "" if the code
-// is wrong or was used before.
+// RedeemCode exchanges the code of a grant for its first refresh token; "" if the code is wrong
+// or was used before.
 func (a *Store) RedeemCode(ctx context.Context, g Grant, code string, now time.Time) (refresh string, err error) {
 	return a.renew(ctx, g, `code = $4 AND used = 0`, code, now)
 }
 
-// RotateRefresh replaces a grant's refresh token and returns the next; "" if refresh is not
-// the current one.
+// RotateRefresh replaces the refresh token of a grant and returns the new one; "" if refresh is
+// not the current one.
 func (a *Store) RotateRefresh(ctx context.Context, g Grant, refresh string, now time.Time) (next string, err error) {
 	return a.renew(ctx, g, `refresh = $4`, refresh, now)
 }
 
+// renew stores a new refresh token if the SQL condition holds for credential, which is $4.
 func (a *Store) renew(ctx context.Context, g Grant, condition, credential string, now time.Time) (refresh string, err error) {
 	handle, _, _ := strings.Cut(credential, ".")
 	refresh = handle + "." + NewSecret()
@@ -133,21 +136,22 @@ func (a *Store) EndGrantOf(ctx context.Context, user, id string) (client string,
 	return client, err
 }
 
-// EndGrant ends a grant, and with it all its tokens.
+// EndGrant ends a grant. Its tokens are no longer accepted.
 func (a *Store) EndGrant(ctx context.Context, id string) error {
 	_, err := a.changes(ctx, "end a grant", `DELETE FROM grants WHERE id = $1`, id)
 	return err
 }
 
-// Consented reports whether the user of g has a grant in use for the same client, audience and
-// redirect address. Without one the client has to ask for consent again.
+// Consented reports whether the user of g has a redeemed grant for the same client, audience and
+// redirect address. Otherwise the user has to give consent.
 func (a *Store) Consented(ctx context.Context, g Grant, now time.Time) (known bool, err error) {
 	return a.exists(ctx, "look up a consent", `
 		SELECT 1 FROM grants WHERE "user" = $1 AND client = $2 AND audience = $3 AND redirect = $4 AND used > 0 AND expires > $5`,
 		g.User, g.Client, g.Audience, g.Redirect, now.UnixMicro())
 }
 
-// EverConsented reports whether any user has allowed the client to use that redirect address.
+// EverConsented reports whether any user has a redeemed grant for that client and redirect
+// address.
 func (a *Store) EverConsented(ctx context.Context, client, redirect string) (known bool, err error) {
 	return a.exists(ctx, "look up whether any user consented", `SELECT 1 FROM grants WHERE client = $1 AND redirect = $2 AND used > 0`, client, redirect)
 }

@@ -9,7 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// SetGroups replaces the groups of a user. It takes effect on tokens in use.
+// SetGroups replaces the groups of a user. The change also applies to tokens that were issued
+// before.
 func (a *Store) SetGroups(ctx context.Context, name string, groups []string) error {
 	groups, err := cleanGroups(groups)
 	if err != nil {
@@ -18,8 +19,9 @@ func (a *Store) SetGroups(ctx context.Context, name string, groups []string) err
 	return a.change(ctx, name, `groups = $2`, encodeGroups(groups), groupsChanged(groups))
 }
 
-// ChangeGroups adds a user to groups and removes the user from others. It takes effect on
-// tokens in use, and keeps concurrent changes. A group in both lists is Invalid.
+// ChangeGroups adds a user to groups and removes the user from others. It keeps concurrent
+// changes, and also applies to tokens that were issued before. The error is Invalid if a group
+// is in both lists.
 func (a *Store) ChangeGroups(ctx context.Context, name string, add, remove []string) error {
 	add, errAdd := cleanGroups(add)
 	remove, errRemove := cleanGroups(remove)
@@ -49,8 +51,8 @@ func (a *Store) ChangeGroups(ctx context.Context, name string, add, remove []str
 	}
 }
 
-// replaceGroups replaces a user's groups unless they differ from those of account. It reports
-// whether it did.
+// replaceGroups replaces a user's groups if they are still those of account. It reports whether
+// it did.
 func (a *Store) replaceGroups(ctx context.Context, account Account, groups []string) (done bool, err error) {
 	done, err = a.changes(ctx, fmt.Sprintf("change the groups of user %q", account.Name),
 		`UPDATE users SET groups = $1 WHERE name = $2 AND groups = $3 AND NOT deleted`, encodeGroups(groups), account.Name, encodeGroups(account.Groups))

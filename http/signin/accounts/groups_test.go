@@ -33,9 +33,9 @@ func TestChangeGroups(t *testing.T) {
 		add, remove []string
 		want        fault.Kind
 	}{
-		"ChangeGroups of nobody":                      {"bob", []string{"staff"}, nil, fault.NotFound},
-		"ChangeGroups to a group that cannot be":      {"alice", []string{"a/b"}, nil, fault.Invalid},
-		"ChangeGroups that adds and removes the same": {"alice", []string{"staff"}, []string{" staff"}, fault.Invalid},
+		"ChangeGroups of an unknown user":            {"bob", []string{"staff"}, nil, fault.NotFound},
+		"ChangeGroups to an invalid group":           {"alice", []string{"a/b"}, nil, fault.Invalid},
+		"ChangeGroups that adds and removes a group": {"alice", []string{"staff"}, []string{" staff"}, fault.Invalid},
 	} {
 		accountstest.WantKind(t, what, store.ChangeGroups(ctx, c.name, c.add, c.remove), c.want)
 	}
@@ -50,11 +50,11 @@ func TestChangeGroupsBoundsNumber(t *testing.T) {
 	accountstest.AddUser(t, store, accounts.NewAccount{Name: "alice", Groups: groups})
 	accountstest.WantKind(t, "ChangeGroups with one too many", store.ChangeGroups(t.Context(), "alice", []string{"one more"}, nil), fault.Invalid)
 	if err := store.ChangeGroups(t.Context(), "alice", []string{"one more"}, []string{"group 7"}); err != nil {
-		t.Errorf("ChangeGroups of one for another: %v", err)
+		t.Errorf("ChangeGroups that replaces one of the maximum number of groups: %v", err)
 	}
 	got, err := store.Get(t.Context(), "alice")
 	if err != nil || len(got.Groups) != accounts.MaxGroups || !slices.Contains(got.Groups, "one more") || slices.Contains(got.Groups, "group 7") {
-		t.Errorf("alice is in %d groups, %v; want %d, one exchanged for another", len(got.Groups), err, accounts.MaxGroups)
+		t.Errorf("alice is in %d groups, %v; want %d, with \"one more\" in place of \"group 7\"", len(got.Groups), err, accounts.MaxGroups)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Key is a signing key of the built-in issuer.
 type Key struct {
-	ID        string // RFC 7638 thumbprint, the tokens' kid
+	ID        string // RFC 7638 thumbprint, the kid of its tokens
 	Algorithm jose.SignatureAlgorithm
 	Private   *ecdsa.PrivateKey
 	Created   time.Time // UTC, microseconds
@@ -32,7 +32,7 @@ func (k Key) Public() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: k.Private.Public(), KeyID: k.ID, Algorithm: string(k.Algorithm), Use: "sig"}
 }
 
-// SigningKey returns the newest key. It creates the first one.
+// SigningKey returns the newest key. It creates one if there is none.
 func (a *Store) SigningKey(ctx context.Context) (Key, error) {
 	for range 2 {
 		keys, err := a.readKeys(ctx, ` ORDER BY created DESC LIMIT 1`)
@@ -42,22 +42,22 @@ func (a *Store) SigningKey(ctx context.Context) (Key, error) {
 		if len(keys) > 0 {
 			return keys[0], nil
 		}
-		// If another process creates one at the same moment, that one is used.
+		// If another process creates one concurrently, the next read returns that one.
 		if _, err := a.insertKey(ctx, `NOT EXISTS (SELECT 1 FROM keys)`); err != nil {
 			return Key{}, err
 		}
 	}
-	return Key{}, fmt.Errorf("create a signing key: it was deleted at once")
+	return Key{}, fmt.Errorf("create a signing key: another process deleted it immediately")
 }
 
-// AddKey creates a key that signs from now on. Older keys stay published, and their tokens
-// valid, until DeleteKey.
+// AddKey creates a key that signs from now on. Older keys stay published and their tokens valid
+// until the keys are deleted.
 func (a *Store) AddKey(ctx context.Context) (Key, error) {
 	return a.insertKey(ctx, `true`)
 }
 
-// DeleteKey deletes a key, which invalidates every token that it signed. An unknown key is
-// NotFound.
+// DeleteKey deletes a key, which invalidates every token that it signed. The error is NotFound
+// for an unknown key.
 func (a *Store) DeleteKey(ctx context.Context, id string) error {
 	deleted, err := a.changes(ctx, "delete signing key "+id, `DELETE FROM keys WHERE id = $1`, id)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *Store) Keys(ctx context.Context) ([]Key, error) {
 	return a.readKeys(ctx, ` ORDER BY created DESC`)
 }
 
-// Key returns the key with that id. found is false if there is none.
+// Key returns the key with that id.
 func (a *Store) Key(ctx context.Context, id string) (key Key, found bool, err error) {
 	keys, err := a.readKeys(ctx, ` WHERE id = $1`, id)
 	if err != nil || len(keys) == 0 {
@@ -102,7 +102,8 @@ func (a *Store) insertKey(ctx context.Context, condition string) (Key, error) {
 		if err := tx.Lock(ctx); err != nil {
 			return err
 		}
-		// The newest key must sign even if the clock of another node is ahead.
+		// If the clock of another node was ahead when it created a key, the new key must still
+		// be the newest: that one signs.
 		added, err = tx.Exec(ctx, `
 			INSERT INTO keys (id, private, created)
 			SELECT $1, $2, coalesce((SELECT max(created) + 1 FROM keys WHERE created >= $3), $3) WHERE `+condition,
@@ -139,7 +140,7 @@ func scanKey(row sqldb.Row) (Key, error) {
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
-		return Key{}, errors.New("decode a signing key: it is not an elliptic-curve key")
+		return Key{}, errors.New("decode a signing key: it is not an ECDSA key")
 	}
 	return newKey(private, time.UnixMicro(created).UTC())
 }
@@ -154,33 +155,33 @@ func newKey(private *ecdsa.PrivateKey, created time.Time) (Key, error) {
 	return Key{ID: id, Algorithm: jose.ES256, Private: private, Created: created}, nil
 }
 
-// ClockSkew is how far the clocks of nodes, of their database and of external issuers may
-// differ.
+// ClockSkew is the tolerated difference between the clocks of nodes, of their database and of
+// external issuers.
 const ClockSkew = 30 * time.Second
 
 // TokenLifetime is how long a token of the built-in issuer is valid.
 const TokenLifetime = time.Hour
 
-// keyOverlap is how long a replaced key still verifies: until the last token that it signed
-// has expired on every node.
+// keyOverlap is how long a replaced key still verifies tokens: until the last token that it
+// signed has expired on every node.
 const keyOverlap = TokenLifetime + 2*ClockSkew
 
-// RotateKey creates a key that signs from now on. Older keys are deleted once the last token
-// that they signed has expired, or immediately if atOnce is set, which invalidates all tokens
-// in use. Clients with a refresh token get new ones either way.
-func (a *Store) RotateKey(ctx context.Context, atOnce bool) (Key, error) {
+// RotateKey creates a key that signs from now on. Older keys are deleted after the last token
+// that they signed has expired. If immediately is set, they are deleted now, which invalidates
+// all current tokens; clients with a refresh token can still get new ones.
+func (a *Store) RotateKey(ctx context.Context, immediately bool) (Key, error) {
 	key, err := a.AddKey(ctx)
 	if err != nil {
 		return Key{}, err
 	}
-	if atOnce { // a thief of the old keys may have the seal key, too
-		return key, errors.Join(a.deleteKeys(ctx, `created < $1`, key.Created), a.dropSealKey(ctx))
+	if immediately { // whoever stole the signing keys may also have stolen the seal key
+		return key, errors.Join(a.deleteKeys(ctx, `created < $1`, key.Created), a.deleteSealKey(ctx))
 	}
 	return key, a.deleteRetired(ctx, time.Now())
 }
 
-// Retires returns until when keys[i] verifies, given the result of Keys. It is zero for the
-// key that signs.
+// Retires returns the time until which keys[i] verifies tokens; zero for the key that signs. keys
+// is the result of Keys.
 func Retires(keys []Key, i int) time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -205,8 +206,8 @@ func (a *Store) deleteKeys(ctx context.Context, condition string, at time.Time) 
 	return nil
 }
 
-// RotateOldKey creates a key if the newest is older than age. If several nodes call it, one of
-// them does.
+// RotateOldKey creates a key if the newest is older than age. If several nodes call it
+// concurrently, only one creates a key.
 func (a *Store) RotateOldKey(ctx context.Context, age time.Duration, now time.Time) error {
 	_, err := a.insertKey(ctx, fmt.Sprintf(`EXISTS (SELECT 1 FROM keys) AND NOT EXISTS (SELECT 1 FROM keys WHERE created > %d)`, now.Add(-age).UnixMicro()))
 	return err

@@ -19,7 +19,7 @@ func TestNodesAgreeOnSigningKey(t *testing.T) {
 		}
 	}
 	if accountstest.AtOnce(t, sign(0), sign(1)); first[0].ID != first[1].ID {
-		t.Errorf("two nodes sign with %s and %s", first[0].ID, first[1].ID)
+		t.Errorf("two nodes sign with %s and %s, want the same key", first[0].ID, first[1].ID)
 	}
 	// Another node's clock is ahead.
 	if _, err := accountstest.OpenDB(t, dir).ExecContext(ctx, `UPDATE keys SET created = created + 20000000`); err != nil {
@@ -30,6 +30,6 @@ func TestNodesAgreeOnSigningKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := nodes[0].SigningKey(ctx); err != nil || got.ID != added.ID {
-		t.Errorf("SigningKey = %s, %v; want the one that was added, %s", got.ID, err, added.ID)
+		t.Errorf("SigningKey = %s, %v; want the key that was added last, %s", got.ID, err, added.ID)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"annals/events/sqldb"
 )
 
-// LinkLifetime is how long a one-time link may be used.
+// LinkLifetime is how long a password link is valid.
 const LinkLifetime = time.Hour
 
-// NewLink returns the code of a link by which the user sets a password, once and within
-// LinkLifetime. It replaces the user's previous link, and ends when the password is changed
-// otherwise.
+// NewLink returns the code of a one-time link by which the user can set a password within
+// LinkLifetime. It replaces the user's previous link. Any other change of the password
+// invalidates it.
 func (a *Store) NewLink(ctx context.Context, name string, now time.Time) (code string, err error) {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -45,7 +45,8 @@ func (a *Store) LinkUser(ctx context.Context, code string, now time.Time) (user 
 	return user, err
 }
 
-// UseLink uses up a link and sets its user's password. It reports false if the link has ended.
+// UseLink invalidates a link and sets the password of its user. It returns the hash of the new
+// password, and reports false if the link was used before or has expired.
 func (a *Store) UseLink(ctx context.Context, code, user, password string, now time.Time) (hash string, used bool, err error) {
 	if hash, err = hashPassword(ctx, password); err != nil {
 		return "", false, err

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds of a name in bytes, and of the groups of a user.
+// The maximum length of a name, in bytes, and number of groups of a user.
 const (
 	MaxNameBytes = 128
 	MaxGroups    = 256
@@ -25,31 +25,32 @@ const (
 func NormalName(name string) string { return strings.TrimSpace(norm.NFC.String(name)) }
 
 // CleanName returns name in its normal form, or an error that says which rule it breaks. what
-// names its kind, as in "user name". Slashes and colons are part of principals, "." and ".."
-// cannot name a folder, and hidden characters make two names look alike.
+// says in errors what kind of name it is, such as "user name". Slashes and colons are reserved
+// for principals, "." and ".." cannot name a folder, and hidden characters would make two names
+// look alike.
 func CleanName(what, name string) (string, error) {
 	if len(name) > 4*MaxNameBytes || !utf8.ValidString(name) {
-		return "", fault.Errorf(fault.Invalid, "a %s is UTF-8 text of up to %d bytes", what, MaxNameBytes)
+		return "", fault.Errorf(fault.Invalid, "a %s must be UTF-8 text of up to %d bytes", what, MaxNameBytes)
 	}
 	clean := NormalName(name)
 	switch {
 	case clean == "" || clean == "." || clean == "..":
 		return "", fault.Errorf(fault.Invalid, "%q cannot be a %s", clean, what)
 	case len(clean) > MaxNameBytes:
-		return "", fault.Errorf(fault.Invalid, "a %s has up to %d bytes, %q has %d", what, MaxNameBytes, clean, len(clean))
+		return "", fault.Errorf(fault.Invalid, "a %s can have up to %d bytes, but %q has %d", what, MaxNameBytes, clean, len(clean))
 	case strings.ContainsAny(clean, "/:"):
-		return "", fault.Errorf(fault.Invalid, `a %s cannot hold "/" or ":", as %q does`, what, clean)
+		return "", fault.Errorf(fault.Invalid, `the %s %q cannot contain "/" or ":"`, what, clean)
 	case strings.ContainsFunc(clean, unicode.IsControl):
-		return "", fault.Errorf(fault.Invalid, "a %s cannot hold control characters, as %q does", what, clean)
+		return "", fault.Errorf(fault.Invalid, "the %s %q cannot contain control characters", what, clean)
 	}
 	if c, found := lookalike.Hidden(clean); found {
-		return "", fault.Errorf(fault.Invalid, "a %s cannot hold %s, which nobody sees: leave it out", what, c)
+		return "", fault.Errorf(fault.Invalid, "a %s cannot contain the invisible character %s: remove it", what, c)
 	}
 	return clean, nil
 }
 
-// Invisible reports whether a character must not appear in a name that an external issuer
-// gives.
+// Invisible reports whether a character is a control character or an invisible character that
+// could make a name look like another one.
 func Invisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == '\u200b' || r == '\ufeff'
 }
@@ -59,11 +60,11 @@ func Invisible(r rune) bool {
 func (a *Store) checkSimilar(ctx context.Context, name string) error {
 	names, err := sqldb.Collect(ctx, a.db, func(r sqldb.Row) (name string, err error) { return name, r.Scan(&name) }, `SELECT name FROM users`)
 	if err != nil {
-		return fmt.Errorf("compare the name %q with those of other users: %w", name, err)
+		return fmt.Errorf("compare the name %q with the names of other users: %w", name, err)
 	}
 	for _, other := range names {
 		if lookalike.Alike(name, other) {
-			return fault.Errorf(fault.Conflict, "the name %q looks like that of another user, %q: choose a name that differs more", name, other)
+			return fault.Errorf(fault.Conflict, "the name %q looks like the name of another user, %q: choose a name that differs more", name, other)
 		}
 	}
 	return nil
@@ -72,7 +73,7 @@ func (a *Store) checkSimilar(ctx context.Context, name string) error {
 // cleanGroups returns the groups in normal form, sorted and without duplicates; never nil.
 func cleanGroups(groups []string) ([]string, error) {
 	if len(groups) > MaxGroups {
-		return nil, fault.Errorf(fault.Invalid, "a user is in up to %d groups, not %d", MaxGroups, len(groups))
+		return nil, fault.Errorf(fault.Invalid, "a user can be in up to %d groups, not %d", MaxGroups, len(groups))
 	}
 	clean := make([]string, 0, len(groups))
 	for _, g := range groups {

@@ -13,18 +13,18 @@ import (
 	"annals/http/signin/passkey"
 )
 
-// MaxPasskeys is how many passkeys a user may have.
-const MaxPasskeys = 20
+// maxPasskeys is the maximum number of passkeys of a user.
+const maxPasskeys = 20
 
-// Passkey is a stored passkey, with what its user sees of it.
+// Passkey is a passkey of a user. The user chose its name.
 type Passkey struct {
 	passkey.Credential
 	Name          string
 	Created, Used time.Time
 }
 
-// PasskeyHandle returns the random bytes that identify a user to passkeys. It creates the
-// user's row of factors.
+// PasskeyHandle returns the random bytes by which passkeys identify a user. It creates them,
+// with the user's row in the table factors, on the first call.
 func (a *Store) PasskeyHandle(ctx context.Context, user string) (handle []byte, err error) {
 	fresh := make([]byte, 32)
 	rand.Read(fresh)
@@ -53,7 +53,7 @@ func (a *Store) Passkeys(ctx context.Context, user string) ([]Passkey, error) {
 	return all, nil
 }
 
-// PasskeyUser returns a user with all passkeys, for package passkey.
+// PasskeyUser returns a user with all its passkeys in the form of package passkey.
 func (a *Store) PasskeyUser(ctx context.Context, user string, handle []byte) (passkey.User, error) {
 	stored, err := a.Passkeys(ctx, user)
 	u := passkey.User{Handle: handle, Name: user}
@@ -63,8 +63,8 @@ func (a *Store) PasskeyUser(ctx context.Context, user string, handle []byte) (pa
 	return u, err
 }
 
-// UserOfPasskey returns the user with that handle, and the hash of the user's password, if the
-// user may sign in; "" if there is none.
+// UserOfPasskey returns the name and password hash of the user with that handle; "" if there is
+// none or the user is disabled.
 func (a *Store) UserOfPasskey(ctx context.Context, handle []byte) (name, hash string, err error) {
 	err = a.db.Row(ctx, `
 		SELECT u.name, u.password FROM users u JOIN factors f ON f."user" = u.name
@@ -73,30 +73,31 @@ func (a *Store) UserOfPasskey(ctx context.Context, handle []byte) (name, hash st
 	return name, hash, err
 }
 
-// AddPasskey stores a new passkey. If the user has too many, or has this one already, it is
-// Invalid.
+// AddPasskey stores a new passkey. The error is Invalid if the user has maxPasskeys, or has
+// added this one before.
 func (a *Store) AddPasskey(ctx context.Context, user, name string, c passkey.Credential, now time.Time) error {
 	added, err := a.changes(ctx, fmt.Sprintf("store a passkey of user %q", user), `
 		INSERT INTO passkeys (id, "user", name, credential, created)
 		SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM passkeys WHERE "user" = $2) < $6 ON CONFLICT (id) DO NOTHING`,
-		c.ID, user, name, string(c.JSON), now.UnixMicro(), MaxPasskeys)
+		c.ID, user, name, string(c.JSON), now.UnixMicro(), maxPasskeys)
 	if err != nil {
 		return err
 	}
 	if !added {
-		return fault.Errorf(fault.Invalid, "you have %d passkeys already, or this one: remove one first", MaxPasskeys)
+		return fault.Errorf(fault.Invalid, "you already have %d passkeys, or have added this one before: remove one first", maxPasskeys)
 	}
 	return nil
 }
 
-// UsePasskey records the use of a passkey. It reports false if the passkey was removed.
+// UsePasskey stores the new state of a passkey after its use. It reports false if the passkey
+// was removed.
 func (a *Store) UsePasskey(ctx context.Context, user string, c passkey.Credential, now time.Time) (bool, error) {
 	return a.changes(ctx, fmt.Sprintf("record the use of a passkey of user %q", user),
 		`UPDATE passkeys SET credential = $3, used = $4 WHERE id = $1 AND "user" = $2`, c.ID, user, string(c.JSON), now.UnixMicro())
 }
 
-// RemovePasskey removes a passkey and returns its name; "" if there is none. Like
-// DisableCodes, it keeps the last required factor.
+// RemovePasskey removes a passkey and returns its name; "" if there is none. Like DisableCodes,
+// it returns ErrLastFactor if no factor would be left although one is required.
 func (a *Store) RemovePasskey(ctx context.Context, user string, id []byte, required bool) (name string, err error) {
 	err = a.removeFactor(ctx, user, required, func(ctx context.Context, tx *sqldb.Tx) error {
 		name = ""

@@ -17,21 +17,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MinPassword is the least length of a password, in characters.
-const MinPassword = 8
+const (
+	minPassword      = 8 // characters
+	maxPasswordBytes = 1024
+)
 
-// maxPasswordBytes bounds what is hashed.
-const maxPasswordBytes = 1024
-
-// Cost is the cost of one argon2id hash. PasswordCost follows OWASP's Password Storage Cheat
-// Sheet: 19 MiB, two passes, one lane. Only tests change it.
+// Cost is the cost of one argon2id hash.
 type Cost struct {
 	Memory uint32 // KiB
-	Time   uint32
+	Time   uint32 // passes
 	Lanes  uint8
 }
 
-// PasswordCost is the cost of new hashes.
+// PasswordCost is the cost of new hashes, as OWASP's Password Storage Cheat Sheet recommends.
+// Only tests change it.
 var PasswordCost = Cost{Memory: 19 * 1024, Time: 2, Lanes: 1}
 
 const (
@@ -57,15 +56,15 @@ func WaitingChecks() int { return hashing.Waiting() }
 // burst of sign-ins. It leaves half of the processors to other requests.
 var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), callerClasses)
 
-// ValidPassword returns an error that says why a password is not accepted.
+// ValidPassword returns an Invalid error if a password is too short, too long or not UTF-8.
 func ValidPassword(password string) error {
 	switch n := utf8.RuneCountInString(password); {
-	case n < MinPassword:
-		return fault.Errorf(fault.Invalid, "a password has at least %d characters, not %d", MinPassword, n)
+	case n < minPassword:
+		return fault.Errorf(fault.Invalid, "a password must have at least %d characters, not %d", minPassword, n)
 	case len(password) > maxPasswordBytes:
-		return fault.Errorf(fault.Invalid, "a password has up to %d bytes, not %d", maxPasswordBytes, len(password))
+		return fault.Errorf(fault.Invalid, "a password can have up to %d bytes, not %d", maxPasswordBytes, len(password))
 	case !utf8.ValidString(password):
-		return fault.Errorf(fault.Invalid, "a password is UTF-8 text")
+		return fault.Errorf(fault.Invalid, "a password must be UTF-8 text")
 	}
 	return nil
 }
@@ -85,8 +84,8 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(hash)), nil
 }
 
-// checkPassword reports whether password has that hash. If hash is empty, as for an unknown
-// user, it does the same work and reports false.
+// checkPassword reports whether a password matches a hash. If hash is "", as for an unknown
+// user, it computes a hash all the same, so that it takes as long, and reports false.
 func checkPassword(ctx context.Context, caller queue.Caller, hash, password string) (bool, error) {
 	c, salt, want := PasswordCost, make([]byte, saltBytes), make([]byte, hashBytes)
 	known := hash != ""
@@ -113,28 +112,28 @@ func derive(ctx context.Context, caller queue.Caller, password string, salt []by
 		return nil, fmt.Errorf("hash a password: %w", err)
 	}
 	defer leave()
-	// NFC, because keyboards compose accented letters differently.
+	// NFC, because keyboards encode accented letters differently.
 	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.Time, c.Memory, c.Lanes, hashBytes), nil
 }
 
-// parseHash parses a hash of hashPassword, whatever its cost.
+// parseHash parses a hash of hashPassword. Its cost may differ from PasswordCost.
 func parseHash(hash string) (c Cost, salt, sum []byte, err error) {
 	var version int
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {
-		return c, nil, nil, fmt.Errorf("a stored password hash is not argon2id in PHC notation")
+		return c, nil, nil, fmt.Errorf("parse a stored password hash: it is not argon2id in PHC notation")
 	}
 	if _, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || version != argon2.Version {
-		return c, nil, nil, fmt.Errorf("a stored password hash has another version than %d", argon2.Version)
+		return c, nil, nil, fmt.Errorf("parse a stored password hash: its argon2 version is not %d", argon2.Version)
 	}
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.Memory, &c.Time, &c.Lanes); err != nil || c.Time < 1 || c.Lanes < 1 || c.Memory > 1<<20 {
-		return c, nil, nil, fmt.Errorf("a stored password hash has unusable parameters")
+		return c, nil, nil, fmt.Errorf("parse a stored password hash: its parameters are invalid")
 	}
 	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil {
 		return c, nil, nil, fmt.Errorf("decode the salt of a stored password hash: %w", err)
 	}
 	if sum, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(sum) != hashBytes {
-		return c, nil, nil, fmt.Errorf("a stored password hash is corrupt")
+		return c, nil, nil, fmt.Errorf("decode a stored password hash: it is corrupt")
 	}
 	return c, salt, sum, nil
 }

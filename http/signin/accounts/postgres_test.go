@@ -13,7 +13,7 @@ func TestOpenRejectsClockSkew(t *testing.T) {
 	now := time.Now()
 	for off, ok := range map[time.Duration]bool{0: true, 20 * time.Second: true, -20 * time.Second: true, time.Minute: false, -time.Minute: false} {
 		if err := accounts.CompareClocks(now, now.Add(off), now.Add(time.Millisecond)); (err == nil) != ok {
-			t.Errorf("%v apart: %v, want it taken: %v", off, err, ok)
+			t.Errorf("CompareClocks with clocks %v apart = %v, want success: %v", off, err, ok)
 		}
 	}
 }
@@ -37,6 +37,6 @@ func TestUnreachableDatabaseIsUnavailable(t *testing.T) {
 		l.Set("")
 	}
 	if _, found, err := store.Bearer(t.Context(), "alice", "key", "", time.Now()); err != nil || !found {
-		t.Errorf("after it came back: %t, %v", found, err)
+		t.Errorf("Bearer after the connection was restored = %t, %v; want true", found, err)
 	}
 }

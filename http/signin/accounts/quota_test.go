@@ -18,7 +18,7 @@ func TestQuota(t *testing.T) {
 	want := func(want map[string]int64) {
 		t.Helper()
 		if got, err := store.Quota(t.Context(), "user:ada"); err != nil || !maps.Equal(got, want) {
-			t.Errorf("the limits are %v (%v), want %v", got, err, want)
+			t.Errorf("Quota = %v, %v; want %v", got, err, want)
 		}
 	}
 	want(nil)
@@ -27,16 +27,16 @@ func TestQuota(t *testing.T) {
 	}
 	want(map[string]int64{"bytes": 5, "folders": 0})
 	if now, err := store.ChangeQuota(t.Context(), "ada", map[string]int64{"shares": 1}, []string{"bytes"}); err != nil || len(now) != 2 {
-		t.Errorf("%v (%v)", now, err)
+		t.Errorf("ChangeQuota = %v, %v; want two limits", now, err)
 	}
 	want(map[string]int64{"folders": 0, "shares": 1})
 	for _, other := range []string{"user:corp/ada", "group:ada", "user:ADA"} {
 		if got, err := store.Quota(t.Context(), events.Principal(other)); err != nil || len(got) > 0 {
-			t.Errorf("the limits of %s are %v (%v)", other, got, err)
+			t.Errorf("Quota(%s) = %v, %v; want none", other, got, err)
 		}
 	}
 	if _, err := store.ChangeQuota(t.Context(), "eve", map[string]int64{"bytes": 1}, nil); !fault.Is(err, fault.NotFound) {
-		t.Errorf("limits of nobody: %v", err)
+		t.Errorf("ChangeQuota of an unknown user: %v, want NotFound", err)
 	}
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -48,6 +48,6 @@ func TestQuota(t *testing.T) {
 	}
 	all.Wait()
 	if got, _ := store.Quota(t.Context(), "user:ada"); len(got) != 8 {
-		t.Errorf("of changes at once %v stay", got)
+		t.Errorf("after 8 concurrent changes the limits are %v, want 8", got)
 	}
 }

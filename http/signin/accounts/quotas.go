@@ -14,11 +14,11 @@ import (
 	"annals/events/sqldb"
 )
 
-// Quota returns the limits that were set for a user, by name. It returns none for users
-// without limits of their own and for principals of other issuers.
+// Quota returns the limits that operators set for a user, by the name of the limit. It is nil
+// for users without such limits and for principals of external issuers.
 func (a *Store) Quota(ctx context.Context, user events.Principal) (map[string]int64, error) {
 	name := user.Name()
-	if !user.IsUser() || strings.Contains(name, "/") { // as those of other issuers have
+	if !user.IsUser() || strings.Contains(name, "/") { // external issuers' principals contain a slash
 		return nil, nil
 	}
 	var text string
@@ -36,9 +36,9 @@ func (a *Store) Quota(ctx context.Context, user events.Principal) (map[string]in
 	return limits, nil
 }
 
-// ChangeQuota sets limits of a user, and resets those in back to the general ones. Concurrent
-// changes are kept. It returns all limits of the user.
-func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int64, back []string) (now map[string]int64, err error) {
+// ChangeQuota sets the limits in set for a user, and resets those in reset to the general
+// limits. It keeps concurrent changes, and returns the resulting limits of the user.
+func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int64, reset []string) (limits map[string]int64, err error) {
 	account, err := a.Get(ctx, name)
 	if err != nil {
 		return nil, err
@@ -55,13 +55,13 @@ func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int
 		if err := tx.Row(ctx, `SELECT limits FROM quotas WHERE "user" = $1`, account.Name).Scan(&text); err != nil {
 			return err
 		}
-		now = make(map[string]int64)
-		if err := json.Unmarshal([]byte(text), &now); err != nil {
+		limits = make(map[string]int64)
+		if err := json.Unmarshal([]byte(text), &limits); err != nil {
 			return err
 		}
-		maps.Copy(now, set)
-		maps.DeleteFunc(now, func(kind string, _ int64) bool { return slices.Contains(back, kind) })
-		changed, err := json.Marshal(now)
+		maps.Copy(limits, set)
+		maps.DeleteFunc(limits, func(kind string, _ int64) bool { return slices.Contains(reset, kind) })
+		changed, err := json.Marshal(limits)
 		if err == nil {
 			_, err = tx.Exec(ctx, `UPDATE quotas SET limits = $2 WHERE "user" = $1`, account.Name, string(changed))
 		}
@@ -71,5 +71,5 @@ func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int
 		return nil, fmt.Errorf("change the limits of user %q: %w", name, err)
 	}
 	a.Report(ctx, Event{Kind: UserChanged, User: account.Name, Detail: "limits"})
-	return now, nil
+	return limits, nil
 }

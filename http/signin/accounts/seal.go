@@ -10,8 +10,8 @@ import (
 	"annals/http/signin/sealed"
 )
 
-// SealKey returns the key of sealed texts, which all nodes share, and creates it if there is
-// none. It is read each time, so that no node uses a key that was dropped.
+// SealKey returns the key that signs sealed texts on all nodes, and creates it if there is
+// none. It is read from the database each time, so that no node uses a replaced key.
 func (a *Store) SealKey(ctx context.Context) (key sealed.Key, err error) {
 	var value []byte
 	for range 2 {
@@ -21,20 +21,20 @@ func (a *Store) SealKey(ctx context.Context) (key sealed.Key, err error) {
 		}
 		fresh := sealed.NewKey()
 		if _, err := a.db.Exec(ctx, `INSERT INTO secrets (name, value) VALUES ('seal', $1) ON CONFLICT (name) DO NOTHING`, fresh[:]); err != nil {
-			return key, fmt.Errorf("create the key of sealed texts: %w", err)
+			return key, fmt.Errorf("create the key that signs sealed texts: %w", err)
 		}
 	}
 	if err != nil {
-		return key, fmt.Errorf("read the key of sealed texts: %w", err)
+		return key, fmt.Errorf("read the key that signs sealed texts: %w", err)
 	}
 	if copy(key[:], value) != len(key) {
-		return key, fmt.Errorf("read the key of sealed texts: it has %d bytes", len(value))
+		return key, fmt.Errorf("read the key that signs sealed texts: it has %d bytes instead of %d", len(value), len(key))
 	}
 	return key, nil
 }
 
-// Seal returns value as a text that Unseal accepts, on all nodes, for the same purpose until
-// it expires.
+// Seal encodes and signs value. Unseal accepts the text on all nodes, for the same purpose,
+// until it expires.
 func (a *Store) Seal(ctx context.Context, purpose string, value any, expires time.Time) (string, error) {
 	key, err := a.SealKey(ctx)
 	if err != nil {
@@ -43,8 +43,8 @@ func (a *Store) Seal(ctx context.Context, purpose string, value any, expires tim
 	return key.Seal(purpose, value, expires)
 }
 
-// Unseal decodes a text of Seal into value. It reports false if the text was not sealed for
-// the purpose or has expired.
+// Unseal checks a text that Seal returned and decodes it into value. It reports false if the
+// text was changed, was sealed for another purpose, or has expired.
 func (a *Store) Unseal(ctx context.Context, purpose, text string, value any, now time.Time) (s sealed.Sealed, valid bool, err error) {
 	key, err := a.SealKey(ctx)
 	if err != nil {
@@ -54,14 +54,13 @@ func (a *Store) Unseal(ctx context.Context, purpose, text string, value any, now
 	return s, err == nil, nil
 }
 
-// dropSealKey deletes the key, which invalidates everything sealed: sign-ins in progress start
-// over.
-func (a *Store) dropSealKey(ctx context.Context) error {
-	_, err := a.changes(ctx, "replace the key of sealed texts", `DELETE FROM secrets WHERE name = 'seal'`)
+// deleteSealKey invalidates all sealed texts, so that sign-ins in progress have to start over.
+func (a *Store) deleteSealKey(ctx context.Context) error {
+	_, err := a.changes(ctx, "delete the key that signs sealed texts", `DELETE FROM secrets WHERE name = 'seal'`)
 	return err
 }
 
-// Spend marks a sealed text as used, on all nodes. It reports false if it was used before.
+// Spend marks a sealed text as used on all nodes. It reports false if it was used before.
 func (a *Store) Spend(ctx context.Context, s sealed.Sealed) (bool, error) {
 	return a.changes(ctx, "mark a sealed text as used", `INSERT INTO spent (id, expires) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
 		s.ID, s.Expires.Add(time.Second).UnixMicro())

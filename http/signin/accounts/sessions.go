@@ -14,7 +14,7 @@ import (
 const (
 	// SessionLifetime is how long a browser stays signed in.
 	SessionLifetime = 12 * time.Hour
-	// MaxSessions is how many sessions a user may have; beyond that the oldest end.
+	// MaxSessions is the maximum number of sessions of a user. Another one ends the oldest.
 	MaxSessions = 50
 )
 
@@ -24,22 +24,22 @@ type Session struct {
 	Authenticated time.Time // when the user signed in
 }
 
-// NewSecret returns 256 random bits as text.
+// NewSecret returns 256 random bits in base64url.
 func NewSecret() string {
 	var bits [32]byte
 	rand.Read(bits[:])
 	return base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// Digest returns what is stored of a secret. Secrets of NewSecret cannot be guessed, so a
-// plain hash is enough.
+// Digest returns the SHA-256 under which a secret of NewSecret is stored. Such secrets are too
+// random to be guessed, so they need no salted, slow hash.
 func Digest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
 
-// BeginSession stores a session for a user whose password still has that hash. It reports
-// false if the password changed or the user may not sign in.
+// BeginSession stores a session for a user. hash is the hash of the password that was checked.
+// It reports false if the password has changed since, or the user is disabled or deleted.
 func (a *Store) BeginSession(ctx context.Context, cookie, user, hash string, now time.Time) (bool, error) {
 	begun, err := a.changes(ctx, "begin a session", `
 		INSERT INTO sessions (cookie, "user", authenticated, expires)
@@ -54,8 +54,8 @@ func (a *Store) BeginSession(ctx context.Context, cookie, user, hash string, now
 	return true, nil
 }
 
-// Session returns the session with that digest of its cookie, unless it has ended or its
-// user may not sign in.
+// Session returns the session whose cookie has the digest cookie. It reports false if the
+// session has ended or its user is disabled.
 func (a *Store) Session(ctx context.Context, cookie []byte, now time.Time) (s Session, found bool, err error) {
 	var authenticated int64
 	s.Account, err = scanAccountAnd(a.db.Row(ctx, `
@@ -74,8 +74,8 @@ func (a *Store) EndSession(ctx context.Context, cookie string) error {
 	return err
 }
 
-// SignOut ends all sessions, device sign-ins and grants of a user, in that order: sessions can
-// create the others.
+// SignOut ends all sessions, device sign-ins and grants of a user. Sessions end first, because
+// they can start device sign-ins and grants.
 func (a *Store) SignOut(ctx context.Context, user string) error {
 	err := a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return signOut(ctx, tx, user) })
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"annals/http/signin/accounts/accountstest"
 )
 
-// Sign-ins that start on another node while the password changes end with it: a session, a
-// session's code, an allowed device and its grant.
+// A password change also ends sign-ins that another node starts concurrently: a session, the
+// code of a session, the decision on a device, and the grant of an allowed device.
 func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -24,7 +24,7 @@ func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
 			t.Fatal(err)
 		}
 		cookie := accounts.NewSecret()
-		var codes [2][2]string // of two devices: one is allowed at this moment, one gets its tokens
+		var codes [2][2]string // of two devices: one is allowed during the change, one is redeemed
 		_, err = store.BeginSession(ctx, cookie, "alice", hash, now)
 		for i := range codes {
 			codes[i] = [2]string{accounts.NewSecret(), accounts.NewUserCode()}
@@ -60,7 +60,7 @@ func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
 		for _, table := range []string{"sessions", "grants", "devices"} {
 			var left int
 			if err := db.QueryRow(`SELECT count(*) FROM ` + table + ` WHERE "user" = 'alice'`).Scan(&left); err != nil || left > 0 {
-				t.Fatalf("%d %s are left of before, %v", left, table, err)
+				t.Fatalf("after the password change %d %s are left (%v), want none", left, table, err)
 			}
 		}
 	}

@@ -22,16 +22,16 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 // its folder if they do not exist.
 func OpenFile(ctx context.Context, path string) (*Store, error) {
 	if err := sqldb.MakePrivate(path); err != nil {
-		return nil, fmt.Errorf("restrict the account store to its owner: %w", err)
+		return nil, fmt.Errorf("make the account store readable only by its owner: %w", err)
 	}
 	failpoint.Here(failpoint.AccountsFileCreated)
 	db, err := storeFile(path).OpenDB()
 	if err != nil {
 		return nil, fmt.Errorf("open the account store %s: %w", path, err)
 	}
-	db.Repair = "restore it from a backup; or move it away, and serve makes a new one with the user admin alone, in which all others have to be added and to sign in anew"
+	db.Repair = "restore it from a backup, or move it away; annals serve then creates a new store with the user admin, and all other users have to be added again"
 	a := &Store{db: db}
-	if err := a.prepareFile(ctx); err != nil {
+	if err := a.createTables(ctx); err != nil {
 		return nil, fmt.Errorf("open the account store %s: %w", path, errors.Join(err, a.Close()))
 	}
 	return a, nil
@@ -41,7 +41,7 @@ func storeFile(path string) sqldb.SQLite {
 	return sqldb.SQLite{Path: path, Connections: 4, Pragmas: []string{"journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)"}}
 }
 
-func (a *Store) prepareFile(ctx context.Context) error {
+func (a *Store) createTables(ctx context.Context) error {
 	if err := migrate(ctx, a.db); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"annals/http/signin/apitoken"
 )
 
-// The last use is stored in the background, once in a while.
 func TestFindTokenRecordsUse(t *testing.T) {
 	store, clock := accountstest.Open(t, t.TempDir()), accountstest.NewClock()
 	accountstest.AddUser(t, store, accounts.NewAccount{Name: "alice"})
@@ -27,12 +26,12 @@ func TestFindTokenRecordsUse(t *testing.T) {
 		return all[0].Used
 	}
 	if u := used(); !u.IsZero() {
-		t.Errorf("one that was not used was used at %v", u)
+		t.Errorf("an unused token has the last use %v, want none", u)
 	}
 	var last time.Time
 	for i, c := range []struct {
-		later time.Duration
-		noted bool
+		later  time.Duration
+		stored bool
 	}{{0, true}, {10 * time.Second, false}, {accounts.TokenUses, true}, {accounts.TokenUses / 2, false}} {
 		clock.Advance(c.later)
 		for range 3 {
@@ -41,8 +40,8 @@ func TestFindTokenRecordsUse(t *testing.T) {
 			}
 		}
 		now := used()
-		if now.After(last) != c.noted || c.noted && now.Sub(clock.Now()).Abs() > time.Second {
-			t.Errorf("use %d at %v is noted as %v after %v, want it noted: %t", i, clock.Now(), now, last, c.noted)
+		if now.After(last) != c.stored || c.stored && now.Sub(clock.Now()).Abs() > time.Second {
+			t.Errorf("after use %d at %v the last use is %v, before it %v; want it stored: %t", i, clock.Now(), now, last, c.stored)
 		}
 		last = now
 	}

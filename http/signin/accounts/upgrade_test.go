@@ -42,10 +42,10 @@ func TestUpgradeFile(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second time there is nothing to upgrade
 		store := accountstest.Open(t, dir)
 		if a, err := store.Authenticate(t.Context(), "alice", "correct horse"); err != nil || !a.Admin || len(a.Groups) != 1 {
-			t.Errorf("Authenticate = %+v, %v", a, err)
+			t.Errorf("Authenticate = %+v, %v; want an administrator in one group", a, err)
 		}
 		if err := store.RemoveExpired(t.Context(), time.Now()); err != nil {
 			t.Error(err)
@@ -78,7 +78,7 @@ func TestUpgradePostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	for range 3 { // of several nodes one does it
+	for range 3 { // one of three nodes upgrades the store
 		all.Go(func() {
 			store, err := accounts.OpenShared(ctx, d)
 			if err != nil {
@@ -107,11 +107,11 @@ func TestOpenReportsCorruptFile(t *testing.T) {
 	}
 	_, err := accounts.Open(t.Context(), dir)
 	if err == nil || !strings.Contains(err.Error(), accounts.FileName) || !strings.Contains(err.Error(), "restore it from a backup") {
-		t.Errorf("OpenAccounts of a damaged file: %v", err)
+		t.Errorf("Open of a corrupt file: %v, want an error that names the file and says what to do", err)
 	}
 }
 
-// A store of the version before second factors has clients, which get an origin.
+// The upgrade from version 2 adds a column to the table of clients.
 func TestUpgradeFileWithClients(t *testing.T) {
 	accountstest.InFiles(t)
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestUpgradeFileWithClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	for range 3 { // of several processes one does it
+	for range 3 { // one of three processes upgrades the store
 		all.Go(func() {
 			store, err := accounts.Open(t.Context(), dir)
 			if err != nil {

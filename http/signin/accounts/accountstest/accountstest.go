@@ -1,4 +1,4 @@
-// Package accountstest opens account stores for tests, on either engine.
+// Package accountstest opens account stores for tests, in SQLite or in PostgreSQL.
 package accountstest
 
 import (
@@ -25,10 +25,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Open opens the store of a folder until the test ends.
+// Open opens the store that belongs to a folder, and closes it when the test ends.
 func Open(t testing.TB, dir string) *accounts.Store {
 	t.Helper()
-	MakeEngine(t, dir)
+	dropAtEnd(t, dir)
 	store, err := OpenEngine(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func Open(t testing.TB, dir string) *accounts.Store {
 	return store
 }
 
-// AddUser adds a user, by default with the password "correct horse".
+// AddUser adds a user. The default password is "correct horse".
 func AddUser(t testing.TB, store *accounts.Store, n accounts.NewAccount) accounts.Account {
 	t.Helper()
 	n.Password = cmp.Or(n.Password, "correct horse")
@@ -56,18 +56,18 @@ func AddUser(t testing.TB, store *accounts.Store, n accounts.NewAccount) account
 func WantKind(t testing.TB, what string, err error, want fault.Kind) {
 	t.Helper()
 	if !fault.Is(err, want) {
-		t.Errorf("%s: got error %v (%v), want one that is %v", what, err, fault.KindOf(err), want)
+		t.Errorf("%s: got error %v (%v), want %v", what, err, fault.KindOf(err), want)
 	}
 }
 
-// accountsVariable selects the engine of the tests: postgres, or else files. A test names its
-// store by a folder in either case.
+// accountsVariable selects where tests keep accounts: "postgres", or SQLite files otherwise. In
+// both cases a test identifies its store by a folder.
 const accountsVariable = "ANNALS_TEST_ACCOUNTS"
 
 // OnPostgres reports whether tests keep accounts in PostgreSQL.
 func OnPostgres() bool { return os.Getenv(accountsVariable) == "postgres" }
 
-// InFiles skips a test that needs files.
+// InFiles skips a test that needs accounts in SQLite files.
 func InFiles(t testing.TB) {
 	t.Helper()
 	if OnPostgres() {
@@ -75,37 +75,42 @@ func InFiles(t testing.TB) {
 	}
 }
 
-// OpenEngine opens the store of a folder; the caller closes it.
+// OpenEngine opens the store that belongs to a folder. The caller closes it.
 func OpenEngine(ctx context.Context, dir string) (*accounts.Store, error) {
 	if !OnPostgres() {
 		return accounts.Open(ctx, dir)
 	}
-	d, err := DatabaseOf(dir)
+	d, err := databaseOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	return accounts.OpenShared(ctx, d)
 }
 
-// DatabaseOf returns the database that stands for a folder.
-func DatabaseOf(dir string) (*sqldb.Postgres, error) {
+// databaseOf returns the PostgreSQL schema that belongs to a folder.
+func databaseOf(dir string) (*sqldb.Postgres, error) {
 	sum := sha256.Sum256([]byte(dir))
 	return sqldb.ParsePostgres(os.Getenv(postgrestest.Variable) + "&schema=test_" + hex.EncodeToString(sum[:12]))
 }
 
-// MakeEngine deletes what belongs to a folder when the test ends.
-func MakeEngine(t testing.TB, dir string) {
+var (
+	schemasLock sync.Mutex
+	schemas     = map[string]bool{} // by folder; those that are dropped when a test ends
+)
+
+// dropAtEnd drops the PostgreSQL schema of a folder when the test ends.
+func dropAtEnd(t testing.TB, dir string) {
 	t.Helper()
-	madeLock.Lock()
-	defer madeLock.Unlock()
-	if !OnPostgres() || made[dir] {
+	schemasLock.Lock()
+	defer schemasLock.Unlock()
+	if !OnPostgres() || schemas[dir] {
 		return
 	}
 	if os.Getenv(postgrestest.Variable) == "" {
-		t.Skip("without PostgreSQL")
+		t.Skip("PostgreSQL is not available")
 	}
-	made[dir] = true
-	d, err := DatabaseOf(dir)
+	schemas[dir] = true
+	d, err := databaseOf(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,50 +123,45 @@ func MakeEngine(t testing.TB, dir string) {
 	})
 }
 
-// Clock is a time that only the test advances, starting now.
+// Clock is a clock that only the test advances.
 type Clock struct {
 	start  time.Time
 	offset atomic.Int64
 }
 
-// NewClock returns a clock that shows the present.
+// NewClock returns a clock that starts at the current time.
 func NewClock() *Clock { return &Clock{start: time.Now()} }
 
-// Now returns the time.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time { return c.start.Add(time.Duration(c.offset.Load())) }
 
 // Advance moves the clock forward.
 func (c *Clock) Advance(d time.Duration) { c.offset.Add(int64(d)) }
 
-// OpenFile opens a store that is a file whatever the engine.
+// OpenFile opens the SQLite store in a folder, even if tests keep accounts in PostgreSQL.
 func OpenFile(t *testing.T, dir string) *accounts.Store {
 	t.Helper()
-	copied, err := accounts.Open(t.Context(), dir)
+	store, err := accounts.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { copied.Close() })
-	return copied
+	t.Cleanup(func() { store.Close() })
+	return store
 }
 
-var (
-	madeLock sync.Mutex
-	made     = map[string]bool{}
-)
-
-// Run runs a package's tests with cheap password hashes, and fails if goroutines are left.
+// Run runs the tests of a package with cheap password hashes, and fails if they leak goroutines.
 func Run(m *testing.M) {
 	accounts.PasswordCost = accounts.Cost{Memory: 64, Time: 1, Lanes: 1}
 	goleak.VerifyTestMain(m)
 }
 
-// OpenDB opens the database of the store in a folder.
+// OpenDB opens the database of the store that belongs to a folder.
 func OpenDB(t testing.TB, dir string) *sql.DB {
 	t.Helper()
 	if !OnPostgres() {
 		return OpenFileDB(t, dir)
 	}
-	d, err := DatabaseOf(dir)
+	d, err := databaseOf(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func OpenDB(t testing.TB, dir string) *sql.DB {
 	return db
 }
 
-// OpenFileDB is OpenDB for a store that is a file in any case.
+// OpenFileDB opens the database of the SQLite store in a folder.
 func OpenFileDB(t testing.TB, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, accounts.FileName)+"?_pragma=busy_timeout(10000)")
@@ -181,7 +181,7 @@ func OpenFileDB(t testing.TB, dir string) *sql.DB {
 	return db
 }
 
-// AtOnce runs functions concurrently and returns how many report success.
+// AtOnce calls functions concurrently and returns how many of them return true.
 func AtOnce(t *testing.T, all ...func() (bool, error)) int {
 	t.Helper()
 	var group sync.WaitGroup
@@ -204,23 +204,23 @@ func AtOnce(t *testing.T, all ...func() (bool, error)) int {
 	return int(done.Load())
 }
 
-// Proxy is a connection to a database that can be cut or go silent.
+// Proxy is a TCP proxy in front of a database whose connections a test can cut or block.
 type Proxy struct {
 	listener net.Listener
 	to       string
 
 	mu     sync.Mutex
-	state  string // "", cut or silent
+	state  string // "", "cut" or "silent"
 	open   []net.Conn
 	copies sync.WaitGroup
 }
 
-// OpenThroughProxy opens a store in PostgreSQL until the test ends, and returns the proxy
-// through which it is reached. Without PostgreSQL the test is skipped.
+// OpenThroughProxy opens a store in PostgreSQL through a proxy, and closes it when the test
+// ends. Without PostgreSQL the test is skipped.
 func OpenThroughProxy(t *testing.T) (*accounts.Store, *Proxy) {
 	t.Helper()
 	if os.Getenv(postgrestest.Variable) == "" {
-		t.Skip("without PostgreSQL")
+		t.Skip("PostgreSQL is not available")
 	}
 	u, err := url.Parse(postgrestest.URL(t))
 	if err != nil {
@@ -278,7 +278,7 @@ func (l *Proxy) serve() {
 	}
 }
 
-// pass copies data while the connection works.
+// pass copies data until the connection is closed. In the state "silent" it drops the data.
 func (l *Proxy) pass(to, from net.Conn) {
 	defer to.Close()
 	for buffer := make([]byte, 4096); ; {
@@ -299,7 +299,8 @@ func (l *Proxy) pass(to, from net.Conn) {
 	}
 }
 
-// Set has the proxy pass data (""), cut its connections, or go silent.
+// Set sets the state: "" passes data, "cut" closes all connections, and "silent" drops data
+// but keeps connections open.
 func (l *Proxy) Set(state string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

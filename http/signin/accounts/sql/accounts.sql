@@ -1,8 +1,8 @@
--- The built-in provider's store. A deleted user's row stays, emptied, so that
--- a name is never given twice.
+-- The users of the built-in sign-in and the keys that sign tokens. The row of a
+-- deleted user is kept without its data, so that the name cannot be used again.
 CREATE TABLE IF NOT EXISTS users (
 	name     TEXT COLLATE BINARY NOT NULL PRIMARY KEY,
-	password TEXT    NOT NULL, -- argon2id in PHC notation, '' once deleted
+	password TEXT    NOT NULL, -- argon2id in PHC notation; '' if deleted
 	admin    BOOLEAN NOT NULL,
 	groups   TEXT    NOT NULL, -- JSON array of names, sorted
 	disabled BOOLEAN NOT NULL DEFAULT false,

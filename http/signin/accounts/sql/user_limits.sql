@@ -1,4 +1,4 @@
--- Limits that operators set for single users, in place of the general ones.
+-- Limits that operators set for a user. They replace the general limits.
 CREATE TABLE quotas (
 	"user" TEXT NOT NULL PRIMARY KEY,
 	limits TEXT NOT NULL -- JSON object of numbers

@@ -1,7 +1,7 @@
--- A user who is disabled or deleted, or whose password is changed, is signed
--- out everywhere by whatever does it. The order matters: what others begin at
--- this moment holds the row that it comes from, so that its session is waited
--- for, then its device, and what they led to is seen by the statements after.
+-- Whatever disables or deletes a user or changes the password also signs the user
+-- out everywhere. The order matters: a concurrent sign-in locks the row from which
+-- it starts (a session, then a device). Deleting that row waits for the lock, and
+-- the next statement then sees the rows that the sign-in has created.
 CREATE FUNCTION users_signed_out() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
 	DELETE FROM sessions WHERE "user" = NEW.name;

@@ -1,5 +1,5 @@
--- A user who is disabled or deleted, or whose password is changed, is signed
--- out everywhere by whatever does it.
+-- Whatever disables or deletes a user or changes the password also signs the user
+-- out everywhere.
 CREATE TRIGGER IF NOT EXISTS users_signed_out AFTER UPDATE OF password, disabled, deleted ON users
 WHEN NEW.disabled OR NEW.deleted OR NEW.password <> OLD.password BEGIN
 	DELETE FROM sessions WHERE user = NEW.name;
