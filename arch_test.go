@@ -44,6 +44,7 @@ var rules = map[string][]string{
 	"commands/foldertree":                   {"commands/naming", "commands/quota", "events", "events/fault", "events/lookalike"},
 	"commands/aggregate":                    {"commands/quota", "events", "events/fault"},
 	"commands/quota":                        {"events", "events/fault"},
+	"commands/commandstest":                 {"commands/aggregate", "events"},
 	"commands/importer":                     {"commands", "commands/importer/extract", "commands/importer/extract/process", "commands/importer/extract/reader", "commands/importer/turns", "commands/quota", "events", "events/failpoint", "events/fault", "events/originals"},
 	"commands/importer/summarise":           {"events/prose"},
 	"commands/importer/...":                 {"events/fault"},

@@ -1,6 +1,6 @@
-// Package commands is the write side: documents, import jobs, and the commands on
-// the folders of commands/foldertree. Each command has a pure function decide that
-// returns events for a state; commands/aggregate appends them. It imports commands/aggregate,
+// Package commands is the write side: it executes commands on documents, import jobs and
+// the folder tree. Each command has a pure function decide that returns the events for a
+// state; commands/aggregate appends them. It imports commands/aggregate,
 // commands/foldertree, commands/naming, commands/quota, events, events/failpoint,
 // events/fault and events/lookalike.
 package commands
@@ -18,19 +18,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Handler carries out commands on a log. Set its fields before the first
-// call. It is safe for use by several goroutines; other handlers, in other
-// processes too, may work on the same log if they share a Gate.
+// Handler executes commands on a log. Set its fields before the first call. It is safe
+// for concurrent use. Handlers of other processes may append to the same log if all share
+// a Gate.
 type Handler struct {
 	Log        *events.Log
-	Duplicates Duplicates       // if nil, duplicates in other folders are not found
+	Duplicates Duplicates       // if nil, duplicates that were moved or renamed are not found
 	Names      Names            // if nil, documents may have names that look alike
 	Contents   Contents         // if nil, folders can only be deleted recursively
-	Quota      *quota.Ledger    // if nil, nothing is limited
+	Quota      *quota.Ledger    // if nil, there are no quotas
 	Changes    *quota.Changes   // if nil, changes are not limited
-	Gate       Gate             // shared with other processes on the same log; nil if there are none
+	Gate       Gate             // shared by all processes on the same log; nil if this is the only one
 	Logger     *slog.Logger     // slog.Default() if nil
-	Rules      foldertree.Rules // for sharing, and for folders at the top level
+	Rules      foldertree.Rules // restrict sharing and creating top-level folders
 
 	once      sync.Once
 	folders   *aggregate.Store[*foldertree.Tree]
@@ -42,39 +42,38 @@ type Handler struct {
 	finishing map[uuid.UUID]*outcomes // by job
 }
 
-// Duplicates are the queries that commands make when they file an upload.
+// Duplicates finds documents by their bytes.
 type Duplicates interface {
-	// DuplicateOf returns a document with these bytes that the user may read,
-	// preferring one in the folder.
+	// DuplicateOf returns a document with these bytes that the user may read. It
+	// prefers one in the folder.
 	DuplicateOf(ctx context.Context, user events.User, folder uuid.UUID, sha256 string) (document uuid.UUID, found bool, err error)
 }
 
-// Names are the queries that commands make when documents get names.
+// Names finds documents by their names.
 type Names interface {
-	// AlikeDocuments returns, for each name that a document is to get in a folder,
-	// the name of another document in it that looks the same, or "". The document
-	// except is ignored.
+	// AlikeDocuments returns, for each i, the name of a document in folders[i] that
+	// differs from names[i] but looks the same, or "". It ignores the document except.
 	AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error)
 
-	// DocumentsNamed returns the documents of a name in a folder, the newest first. It
-	// waits until the read side has seen the position after.
+	// DocumentsNamed returns the documents with a name in a folder, newest first. It
+	// waits until the read models have reached the position after.
 	DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error)
 
-	// NamesTaken reports for each name whether a document in the folder has it.
+	// NamesTaken reports, for each i, whether a document in folders[i] is named names[i].
 	NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error)
 }
 
-// Contents are the queries that commands make when they delete a folder.
+// Contents tells whether a folder may be deleted.
 type Contents interface {
-	// HoldsDocuments reports whether documents are directly in a folder. It waits
-	// until the read side has seen the position after.
+	// HoldsDocuments reports whether a folder directly contains documents. It waits
+	// until the read models have reached the position after.
 	HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (bool, error)
 }
 
-// Bounds of the aggregates that are kept in memory between commands.
+// Limits of the aggregates that are cached between commands.
 const (
-	keptDocuments = 4096
-	keptFiles     = 200_000 // of all jobs; 300 bytes each
+	cachedDocuments = 4096
+	cachedFiles     = 200_000 // of all jobs; 300 bytes each
 )
 
 func (h *Handler) init() {
@@ -83,9 +82,31 @@ func (h *Handler) init() {
 			h.Logger = slog.Default()
 		}
 		h.folders = &aggregate.Store[*foldertree.Tree]{Log: h.Log, Logger: h.Logger, Charge: h.charge, New: func() *foldertree.Tree { return foldertree.New(h.Rules) }, Limit: 1}
-		h.documents = &aggregate.Store[*document]{Log: h.Log, Logger: h.Logger, Charge: h.charge, New: func() *document { return &document{} }, Limit: keptDocuments}
-		h.jobs = &aggregate.Store[*job]{Log: h.Log, Logger: h.Logger, Charge: h.charge, New: func() *job { return &job{} }, Limit: keptFiles, Weigh: (*job).weight}
+		h.documents = &aggregate.Store[*document]{Log: h.Log, Logger: h.Logger, Charge: h.charge, New: func() *document { return &document{} }, Limit: cachedDocuments}
+		h.jobs = &aggregate.Store[*job]{Log: h.Log, Logger: h.Logger, Charge: h.charge, New: func() *job { return &job{} }, Limit: cachedFiles, Weigh: (*job).weight}
 		h.filing = newFiling(h.Gate)
 		h.finishing = make(map[uuid.UUID]*outcomes)
 	})
+}
+
+type viaKey struct{}
+
+// Through returns a context whose commands are recorded in the log as sent through the
+// given part of the program instead of the REST interface.
+func Through(ctx context.Context, part string) context.Context {
+	return context.WithValue(ctx, viaKey{}, part)
+}
+
+// via returns the metadata of a user's command that names the part of the program it was
+// sent through, usual by default, and the user's token, if any.
+func via(ctx context.Context, user events.User, usual string) string {
+	if part, ok := ctx.Value(viaKey{}).(string); ok {
+		usual = part
+	}
+	return user.Via(usual)
+}
+
+// causedBy returns the cause of a user's change in the vault.
+func causedBy(ctx context.Context, user events.User, correlation string) events.Cause {
+	return events.Cause{Actor: user.Principal, Via: via(ctx, user, "vault"), Correlation: correlation}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -10,7 +11,9 @@ import (
 	"annals/events/memory"
 )
 
-func TestDroppedViewStaysCorrect(t *testing.T) {
+// With room for only one document in the cache, concurrent commands still see the state of
+// their own documents.
+func TestSmallCacheStaysCorrect(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
 	h.init()
@@ -43,9 +46,30 @@ func TestDroppedViewStaysCorrect(t *testing.T) {
 		after = through
 	}
 	if count != 8 {
-		t.Errorf("%d documents were made of 8 files", count)
+		t.Errorf("8 files became %d documents", count)
 	}
 	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library"}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("EnsureFolder: %v, want forbidden", err)
+	}
+}
+
+// Events record the part of the program that the command was sent through.
+func TestThrough(t *testing.T) {
+	log := events.NewLog(memory.New())
+	defer log.Close()
+	h := &Handler{Log: log}
+	for name, ctx := range map[string]context.Context{"vault": t.Context(), "tools": Through(t.Context(), "tools")} {
+		if _, _, err := h.CreateFolder(ctx, events.User{Principal: "user:alice"}, "", foldertree.CreateFolder{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written, _, err := log.Read(t.Context(), 0, 10)
+	if err != nil || len(written) != 2 {
+		t.Fatalf("Read = %+v, %v, want two events", written, err)
+	}
+	for _, e := range written {
+		if name := e.Data.(events.FolderCreated).Name; e.Metadata.Via != name {
+			t.Errorf("folder %q was created through %q", name, e.Metadata.Via)
+		}
 	}
 }

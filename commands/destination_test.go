@@ -9,7 +9,7 @@ import (
 	"annals/events/memory"
 )
 
-func TestAcceptedFileNamesDeepestFolder(t *testing.T) {
+func TestAcceptedFileKeepsDeepestFolder(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
 	top, err := h.EnsureFolder(t.Context(), alice, events.Cause{}, foldertree.Destination{Path: "Reports"})
@@ -28,7 +28,7 @@ func TestAcceptedFileNamesDeepestFolder(t *testing.T) {
 	for file := range want {
 		f, err := h.FileToImport(t.Context(), started.Job, file)
 		if got := f.Destination(); err != nil || got != want[file] {
-			t.Errorf("file %d goes to %+v, %v; want %+v", file, got, err, want[file])
+			t.Errorf("Destination of file %d = %+v, %v; want %+v", file, got, err, want[file])
 		}
 	}
 }

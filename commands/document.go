@@ -12,22 +12,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// document is one document, folded from its stream.
+// document is a document, folded from its stream.
 type document struct {
-	exists  bool
-	deleted bool
-	version int
-	folder  uuid.UUID
-	left    []leaving
-	name    string
-	tags    []string
+	exists     bool
+	deleted    bool
+	version    int
+	folder     uuid.UUID
+	departures []departure
+	name       string
+	tags       []string
 
 	sha256    string
 	mediaType string
 	title     string
 	warnings  []string
 
-	bytes int64 // stored by all versions
+	bytes int64 // stored for all versions
 
 	contentBy string   // causation of the DocumentImported or DocumentRevised that set its content
 	causation string   // of DocumentImported
@@ -35,8 +35,8 @@ type document struct {
 	tagged    []string // causation of each DocumentTagged that an import caused
 }
 
-// leaving is a move of a document out of a folder.
-type leaving struct {
+// departure is a move of a document out of a folder.
+type departure struct {
 	folder uuid.UUID
 	at     events.Position
 }
@@ -51,7 +51,7 @@ func (d *document) Apply(e events.Event) {
 	case events.DocumentRenamed:
 		d.version, d.name = data.Version, data.Name
 	case events.DocumentMoved:
-		d.left = append(d.left, leaving{d.folder, e.Position})
+		d.departures = append(d.departures, departure{d.folder, e.Position})
 		d.version, d.folder = data.Version, data.Folder
 	case events.DocumentTagged:
 		d.version, d.tags = data.Version, data.Tags
@@ -74,41 +74,39 @@ func (d *document) read(c events.Content) {
 	d.sha256, d.mediaType, d.title, d.warnings = c.SHA256, c.MediaType, c.Title, c.Warnings
 }
 
-// dropped reports whether the document was deleted with a folder. If a process that had
-// not seen the deletion moved the document out later, it is deleted nevertheless, because
-// the deletion comes first in the log.
-func (d *document) dropped(t *foldertree.Tree) bool {
+// deletedWithFolder reports whether the document was deleted with a folder. That is also
+// so if a process that had not seen the deletion moved the document out of the folder
+// afterwards: the deletion comes first in the log.
+func (d *document) deletedWithFolder(t *foldertree.Tree) bool {
 	return len(t.Path(d.folder)) == 0 ||
-		slices.ContainsFunc(d.left, func(l leaving) bool { return t.GoneBefore(l.folder, l.at) })
+		slices.ContainsFunc(d.departures, func(l departure) bool { return t.DeletedBefore(l.folder, l.at) })
 }
 
-// holds reports whether the document is now in a folder, with these bytes.
-func (d *document) holds(folder uuid.UUID, sha256 string) bool {
+// isIn reports whether the document is in a folder now and has these bytes.
+func (d *document) isIn(folder uuid.UUID, sha256 string) bool {
 	return d.exists && !d.deleted && d.folder == folder && d.sha256 == sha256
 }
 
-// Claim is the outcome of an upload: a new document, new content of one, or a document
-// that exists already.
+// Claim is the document that an upload becomes, or became: a new document, new content of
+// one, or one that exists already.
 type Claim struct {
 	Document uuid.UUID
-	Folder   uuid.UUID // in which the document is, or will be
-	// Filed means that nothing is left to append.
-	Filed bool
-	// Own means that this upload created what exists.
-	Own      bool
-	Title    string   // of the document that exists
-	Warnings []string // of the document that exists
+	Folder   uuid.UUID // that the document is in, or will be
+	Filed    bool      // nothing is left to append
+	Own      bool      // an earlier attempt of this upload created the document, or its content
+	Title    string    // of the existing document
+	Warnings []string  // of the existing document
 
-	// These are only set for a file with Replace.
-	Version int      // of the document that the claim is based on; 0 for a new one
-	Outcome string   // one of events.OutcomeCreated and so on
+	// Set only for a file with Replace:
+	Version int      // of the document when it was claimed; 0 for a new one
+	Outcome string   // events.OutcomeCreated, …
 	Same    bool     // the document has the same bytes already
-	Tags    []string // all tags, if the document lacks some of those given
+	Tags    []string // the document's new tags, nil if it has all of those given
 	Notes   []string // for the user
 }
 
-// claim returns the outcome of an upload if it is filed as this document. ok is false
-// if the document is another one.
+// claim returns the outcome of filing an upload as this document. ok is false if the id
+// belongs to another document.
 func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
 	claim.Document, claim.Folder = c.ID, c.Folder
 	if !d.exists {
@@ -117,7 +115,7 @@ func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
 	claim.Folder = d.folder
 	claim.Filed, claim.Own = true, d.causation == c.Cause.Causation && c.Cause.Causation != ""
 	claim.Title, claim.Warnings = d.title, slices.Clone(d.warnings)
-	return claim, claim.Own || d.holds(c.Folder, c.SHA256)
+	return claim, claim.Own || d.isIn(c.Folder, c.SHA256)
 }
 
 // ImportDocument files an upload as a document.
@@ -129,11 +127,11 @@ type ImportDocument struct {
 	events.Content
 
 	User events.User
-	// Cause has a Causation that names the upload, by which a resumed import recognises
-	// its own document.
+	// Cause.Causation names the upload. By it a resumed import recognises the document
+	// that it created before.
 	Cause events.Cause
 	// EventID returns the id of the event, by which the log recognises a repeated
-	// append. If it is nil, the id is random.
+	// append. If it is nil the id is random.
 	EventID func(stream string, revision int64, data events.Data) uuid.UUID
 }
 
@@ -141,32 +139,32 @@ func (c ImportDocument) decide(d *document) ([]events.Data, error) {
 	claim, ok := d.claim(c)
 	switch {
 	case !ok:
-		return nil, taken(c.ID)
+		return nil, idTaken(c.ID)
 	case claim.Filed:
 		return nil, nil
 	}
 	return []events.Data{events.DocumentImported{Version: 1, Folder: c.Folder, Name: c.Name, Tags: c.Tags, Content: c.Content}}, nil
 }
 
-// maxClaims limits how often the same bytes can be filed in one folder after the document
-// was moved, revised or deleted.
+// maxClaims limits how often the same bytes can be filed in the same folder again after
+// the document was moved, revised or deleted.
 const maxClaims = 10_000
 
-// ClaimDocument returns which document an upload becomes: the one that it created before,
-// one with the same bytes in the folder, or a new one. c needs only Folder, SHA256 and
-// Cause. ClaimDocument appends nothing, so two uploads may get the same id; one of them
-// will create the document.
+// ClaimDocument returns which document an upload becomes: the one that an earlier attempt
+// created, one with the same bytes in the folder, or a new one. c needs only Folder, SHA256
+// and Cause. ClaimDocument appends nothing, so two uploads may get the same id; only one of
+// them will create the document.
 func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
 	h.init()
 	for n := range maxClaims {
 		var ok bool
 		c.ID = events.DocumentID(c.Folder, c.SHA256, n)
 		err = h.documents.View(ctx, events.DocumentStream(c.ID), func(d *document) error {
-			if claim, ok = d.claim(c); !ok || claim.Own || len(d.left) == 0 {
+			if claim, ok = d.claim(c); !ok || claim.Own || len(d.departures) == 0 {
 				return nil
 			}
 			return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
-				ok = !d.dropped(t)
+				ok = !d.deletedWithFolder(t)
 				return nil
 			})
 		})
@@ -174,17 +172,17 @@ func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Cl
 			return claim, err
 		}
 	}
-	return Claim{}, fault.Errorf(fault.Invalid, "the same file was imported to this folder and moved, changed or deleted %d times, which is the most: import it to another folder", maxClaims)
+	return Claim{}, fault.Errorf(fault.Invalid, "the same file was imported into this folder, and then moved, changed or deleted, %d times, which is the limit: import it into another folder", maxClaims)
 }
 
-// KnownDuplicate reports whether a document that the read side knows is now in the folder
-// of an upload and has its bytes. ClaimDocument does not find documents that were moved or
-// revised, because their ids are derived from their first folder and bytes.
+// KnownDuplicate reports whether the document known, which the read models found, is in the
+// folder of an upload now and has its bytes. ClaimDocument does not find documents that were
+// moved or revised, because their ids are hashes of their first folder and bytes.
 func (h *Handler) KnownDuplicate(ctx context.Context, c ImportDocument, known uuid.UUID) (claim Claim, found bool, err error) {
 	h.init()
 	c.ID = known
 	err = h.documents.View(ctx, events.DocumentStream(known), func(d *document) error {
-		if found = d.holds(c.Folder, c.SHA256); found {
+		if found = d.isIn(c.Folder, c.SHA256); found {
 			claim, _ = d.claim(c)
 		}
 		return nil
@@ -192,16 +190,16 @@ func (h *Handler) KnownDuplicate(ctx context.Context, c ImportDocument, known uu
 	return claim, found, err
 }
 
-// CheckFiling returns fault.Forbidden unless a user may file in a folder now.
+// CheckFiling returns fault.Forbidden unless a user has write access to a folder now.
 func (h *Handler) CheckFiling(ctx context.Context, user events.User, folder uuid.UUID) error {
 	h.init()
 	return h.mayWrite(ctx, user, folder)
 }
 
-// ImportDocument files an upload as a document, and returns the outcome, because another
+// ImportDocument files an upload as a document. It returns the outcome, because another
 // upload may have filed the same bytes first. The error is fault.Forbidden if the user has
-// no write access to the folder, and fault.Conflict if another document has the id: then
-// claim again.
+// no write access to the folder, and fault.Conflict if another document has the id: the
+// caller must claim again.
 func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(c.ID)

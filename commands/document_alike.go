@@ -11,28 +11,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// refuseAlike refuses the files of a new job whose names look like that of a document, or
-// of another file of the job, in the same folder. Concurrent jobs may not see each other's
-// names. If the read side is unavailable the files are accepted, because imports do not
-// depend on read models.
+// refuseAlike refuses those files of a new job whose names look like that of a document, or
+// of another file of the job, in the same folder. Concurrent jobs may miss each other's
+// names. If the read models are unavailable it refuses none, because imports must not
+// depend on them.
 func (h *Handler) refuseAlike(ctx context.Context, data []events.Data) {
-	if err := h.refuseRivals(ctx, data); err != nil {
-		h.Logger.WarnContext(ctx, "cannot compare the names of imported files with those of documents", "error", err)
+	if err := h.refuseAlikeDocuments(ctx, data); err != nil {
+		h.Logger.WarnContext(ctx, "cannot check whether names of imported files look like those of documents", "error", err)
 	}
-	given := make(givenNames)
+	taken := make(takenNames)
 	for i, d := range data {
 		f, ok := d.(events.FileAccepted)
 		if !ok || f.Refused != "" {
 			continue
 		}
-		if rival := given.add(f.Folder, f.Name); rival != "" {
+		if rival := taken.add(f.Folder, f.Name); rival != "" {
 			data[i] = foldertree.Refuse(f, foldertree.LooksLike("file", f.Name, rival))
 		}
 	}
 }
 
-// refuseRivals refuses files whose names look like those of documents.
-func (h *Handler) refuseRivals(ctx context.Context, data []events.Data) error {
+// refuseAlikeDocuments refuses files whose names look like those of documents.
+func (h *Handler) refuseAlikeDocuments(ctx context.Context, data []events.Data) error {
 	var folders []uuid.UUID
 	var names []string
 	var files []int
@@ -53,12 +53,12 @@ func (h *Handler) refuseRivals(ctx context.Context, data []events.Data) error {
 		if rival == "" {
 			continue
 		}
-		if f.Replace { // it keeps the name of the document it replaces
-			standing, err := h.Names.DocumentsNamed(ctx, f.Under, f.Name, 0)
+		if f.Replace { // a document that it replaces has this name already
+			replaced, err := h.Names.DocumentsNamed(ctx, f.Under, f.Name, 0)
 			if err != nil {
 				return err
 			}
-			if len(standing) > 0 {
+			if len(replaced) > 0 {
 				continue
 			}
 		}
@@ -67,31 +67,31 @@ func (h *Handler) refuseRivals(ctx context.Context, data []events.Data) error {
 	return nil
 }
 
-// givenNames are the names of files, by folder and look.
-type givenNames map[givenName]string
+// takenNames are the names of files, by folder and appearance.
+type takenNames map[takenName]string
 
-type givenName struct {
+type takenName struct {
 	folder string
 	lookalike.Rival
 }
 
-// add returns a name in the folder that looks like the given one. If none exists it adds
-// the name and returns "".
-func (g givenNames) add(folder, name string) (rival string) {
+// add returns a taken name in the folder that looks like the given one. If there is none it
+// adds the given name and returns "".
+func (n takenNames) add(folder, name string) (rival string) {
 	for _, rival := range lookalike.Rivals(name) {
-		if other := g[givenName{folder, rival}]; other != "" && other != name {
+		if other := n[takenName{folder, rival}]; other != "" && other != name {
 			return other
 		}
 	}
 	key := lookalike.Key(name)
-	g[givenName{folder, lookalike.Rival{Key: key}}] = name
-	g[givenName{folder, lookalike.Rival{Key: key, Spaced: lookalike.Spaced(name)}}] = name
+	n[takenName{folder, lookalike.Rival{Key: key}}] = name
+	n[takenName{folder, lookalike.Rival{Key: key, Spaced: lookalike.Spaced(name)}}] = name
 	return ""
 }
 
-// unlikeDocument returns an error if the new name or folder of a document makes its name
-// look like that of another document there.
-func (h *Handler) unlikeDocument(ctx context.Context, c ChangeDocument, d *document) error {
+// checkAlike returns an error if a change of name or folder makes a document's name look
+// like that of another document in the folder.
+func (h *Handler) checkAlike(ctx context.Context, c ChangeDocument, d *document) error {
 	name, folder := d.name, d.folder
 	if c.Name != nil {
 		name = cmp.Or(*c.Name, name)

@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ChangeDocument renames, moves and tags a document; nil fields stay as they are. It
-// needs write access to the document's folder, and to the one it is moved to.
+// ChangeDocument renames, moves and tags a document; nil fields change nothing. It needs
+// write access to the document's folder, and to the folder that it is moved to.
 type ChangeDocument struct {
 	ID      uuid.UUID
 	Version int // the version that the caller read
@@ -25,7 +25,7 @@ type ChangeDocument struct {
 	Tags    *[]string // the full list
 }
 
-// normalize returns the command with its name and tags as they are stored.
+// normalize returns the command with name and tags in the form in which they are stored.
 func (c ChangeDocument) normalize() (ChangeDocument, error) {
 	if c.Name != nil {
 		name, err := naming.Document(*c.Name)
@@ -47,7 +47,7 @@ func (c ChangeDocument) normalize() (ChangeDocument, error) {
 	return c, nil
 }
 
-// allow checks access to the folders.
+// allow checks the user's access to the folders.
 func (c ChangeDocument) allow(t *foldertree.Tree, user events.User, d *document) error {
 	if err := d.need(t, user, c.ID, events.Write); err != nil {
 		return err
@@ -77,10 +77,10 @@ func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
 	return data, nil
 }
 
-// need returns an error unless a user has at least this access to the document.
+// need returns an error unless a user has at least the access least to the document.
 func (d *document) need(t *foldertree.Tree, user events.User, id uuid.UUID, least events.Access) error {
 	switch access := t.Access(user, d.folder); {
-	case !d.exists || d.deleted || d.dropped(t) || access == events.NoAccess:
+	case !d.exists || d.deleted || d.deletedWithFolder(t) || access == events.NoAccess:
 		return fault.Errorf(fault.NotFound, "no document %s", id)
 	case access < least:
 		return fault.Errorf(fault.Forbidden, "you have %s access to document %q; this needs %s access", access, d.name, least)
@@ -101,9 +101,9 @@ func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentDeleted{Version: d.version + 1}}, nil
 }
 
-// ChangeDocument executes the command. The error is fault.Conflict for a stale version,
-// and if a folder was deleted while the document was being moved out of it or into it:
-// then the document is deleted too.
+// ChangeDocument executes the command. The error is fault.Conflict for a stale version. It
+// is fault.Conflict, too, if the folder was deleted while the document was moved out of it
+// or into it; the document is then deleted.
 func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlation string, c ChangeDocument) (at events.Position, err error) {
 	if c, err = c.normalize(); err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 			Allow: func(ctx context.Context, d *document) error {
 				err := h.onTree(func(t *foldertree.Tree, d *document) error { return c.allow(t, user, d) })(ctx, d)
 				if err == nil {
-					err = h.unlikeDocument(ctx, c, d)
+					err = h.checkAlike(ctx, c, d)
 				}
 				return err
 			},
@@ -138,10 +138,10 @@ func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlat
 	return at, err
 }
 
-// holdDocument holds quota for a document in the folder that it is moved to, if its user
+// holdDocument reserves quota for a document in the folder that it is moved to, if the user
 // may move it.
 func (h *Handler) holdDocument(ctx context.Context, user events.User, c ChangeDocument) (hold *quota.Hold, err error) {
-	if !h.limitsMoves(user, *c.Folder) {
+	if !h.movesLimited(user, *c.Folder) {
 		return nil, nil
 	}
 	var folder uuid.UUID
@@ -156,30 +156,30 @@ func (h *Handler) holdDocument(ctx context.Context, user events.User, c ChangeDo
 	return h.holdMove(ctx, user, folder, *c.Folder, func() (quota.Limits, error) { return takes, nil })
 }
 
-// checkTime bounds the check of the folders after a document was moved. It includes the
-// wait at the gate, which takes up to three seconds.
-const checkTime = 5 * time.Second
+// movedCheckTimeout limits checkMoved. It includes the wait for the gate, which takes up to
+// three seconds.
+const movedCheckTimeout = 5 * time.Second
 
 // checkMoved returns an error if another process deleted the folder that a document was
-// being moved out of, or into. The move itself is in the log, so it must not appear failed
-// because the caller is gone or the folders cannot be read.
+// moved out of, or into, at the same time. The move is in the log already, so checkMoved
+// reports no error if the caller has gone or the folders cannot be read.
 func (h *Handler) checkMoved(ctx context.Context, id uuid.UUID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), movedCheckTimeout)
 	defer cancel()
-	dropped := false
+	deleted := false
 	err := h.filing.settle(ctx)
 	if err == nil {
 		err = h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
 			return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
-				dropped = d.dropped(t)
+				deleted = d.deletedWithFolder(t)
 				return nil
 			})
 		})
 	}
 	if err != nil {
-		h.Logger.WarnContext(ctx, "cannot check whether a folder was deleted while a document moved", "document", id, "error", err)
+		h.Logger.WarnContext(ctx, "cannot check whether a folder was deleted while a document was moved", "document", id, "error", err)
 	}
-	if dropped {
+	if deleted {
 		return deletedWhileMoved(id)
 	}
 	return nil

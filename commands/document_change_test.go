@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"annals/commands/commandstest"
 	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
@@ -14,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// edit returns a command on version 3 of document 50; an empty name, folder 0
-// and nil tags stand for none.
+// edit returns a command for version 3 of document 50. An empty name, folder 0 and nil tags
+// change nothing.
 func edit(name string, folder byte, tags []string) ChangeDocument {
 	c := ChangeDocument{ID: id(50), Version: 3}
 	if name != "" {
@@ -49,35 +50,35 @@ func TestChangeDocument(t *testing.T) {
 		kind fault.Kind
 	}{
 		{"a new name", edit("c.md", 0, nil), []events.Data{events.DocumentRenamed{Version: 4, Name: "c.md"}}, 0},
-		{"is kept trimmed", edit(" c.md ", 0, nil), []events.Data{events.DocumentRenamed{Version: 4, Name: "c.md"}}, 0},
+		{"a name with spaces around it", edit(" c.md ", 0, nil), []events.Data{events.DocumentRenamed{Version: 4, Name: "c.md"}}, 0},
 		{"another folder", edit("", 3, nil), []events.Data{events.DocumentMoved{Version: 4, Folder: id(3)}}, 0},
 		{"other tags", edit("", 0, []string{"y", " z", "y"}), []events.Data{events.DocumentTagged{Version: 4, Tags: []string{"y", "z"}}}, 0},
 		{"no tags", edit("", 0, []string{}), []events.Data{events.DocumentTagged{Version: 4}}, 0},
-		{"one request makes one version", edit("c.md", 3, []string{"z"}), []events.Data{
+		{"all changes of a request have one version", edit("c.md", 3, []string{"z"}), []events.Data{
 			events.DocumentRenamed{Version: 4, Name: "c.md"}, events.DocumentMoved{Version: 4, Folder: id(3)}, events.DocumentTagged{Version: 4, Tags: []string{"z"}},
 		}, 0},
-		{"unchanged fields make no event", edit("b.md", 3, []string{"x", "y"}), []events.Data{events.DocumentMoved{Version: 4, Folder: id(3)}}, 0},
-		{"a change that changes nothing is none", edit("b.md", 2, []string{"x", "y"}), nil, 0},
+		{"an unchanged name", edit("b.md", 3, []string{"x", "y"}), []events.Data{events.DocumentMoved{Version: 4, Folder: id(3)}}, 0},
+		{"nothing changed", edit("b.md", 2, []string{"x", "y"}), nil, 0},
 		{"a stale version", stale, nil, fault.Conflict},
-		{"one that does not exist yet", ahead, nil, fault.Conflict},
-		{"even for what changes nothing", staleSame, nil, fault.Conflict},
-		{"a name that cannot be", edit("a/b", 0, nil), nil, fault.Invalid},
-		{"tags that cannot be", edit("", 0, []string{""}), nil, fault.Invalid},
-		{"no folder", ChangeDocument{ID: id(50), Version: 3, Folder: &uuid.Nil}, nil, fault.Invalid},
+		{"a version that does not exist yet", ahead, nil, fault.Conflict},
+		{"a stale version and nothing changed", staleSame, nil, fault.Conflict},
+		{"an invalid name", edit("a/b", 0, nil), nil, fault.Invalid},
+		{"an invalid tag", edit("", 0, []string{""}), nil, fault.Invalid},
+		{"the top level", ChangeDocument{ID: id(50), Version: 3, Folder: &uuid.Nil}, nil, fault.Invalid},
 	} {
 		c, err := test.when.normalize()
 		var got []events.Data
 		if err == nil {
-			got, err = c.decide(fold(&document{}, given))
+			got, err = c.decide(commandstest.Fold(&document{}, given))
 		}
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind || (err != nil) != (test.kind != 0) {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+			t.Errorf("%s: decide = %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
 		}
 	}
 }
 
 func TestStaleVersionNamesCurrent(t *testing.T) {
-	d := fold(&document{}, []events.Data{events.DocumentImported{Version: 1}, events.DocumentRenamed{Version: 2, Name: "b"}, events.DocumentRenamed{Version: 3, Name: "c"}})
+	d := commandstest.Fold(&document{}, []events.Data{events.DocumentImported{Version: 1}, events.DocumentRenamed{Version: 2, Name: "b"}, events.DocumentRenamed{Version: 3, Name: "c"}})
 	_, err := DeleteDocument{ID: id(50), Version: 2}.decide(d)
 	if want := `document "c" is at version 3, not 2`; err == nil || err.Error() != want {
 		t.Errorf("DeleteDocument of an old version: %v, want %s", err, want)
@@ -88,8 +89,7 @@ func TestStaleVersionNamesCurrent(t *testing.T) {
 	}
 }
 
-// TestAccessToDocuments uses the folders of grounds.
-func TestAccessToDocuments(t *testing.T) {
+func TestDocumentAccess(t *testing.T) {
 	in := func(folder byte) []events.Data {
 		return []events.Data{events.DocumentImported{Version: 1, Folder: id(folder), Name: "a.md"}}
 	}
@@ -100,38 +100,38 @@ func TestAccessToDocuments(t *testing.T) {
 		move  byte // to this folder; 0: it is renamed
 		kind  fault.Kind
 	}{
-		{"writers rename", in(2), bob, 0, 0},
-		{"below what they may write, too", in(3), bob, 0, 0},
-		{"readers do not", in(4), bob, 0, fault.Forbidden},
-		{"others do not see it", in(1), bob, 0, fault.NotFound},
-		{"it does not exist", nil, admin, 0, fault.NotFound},
-		{"or not any more", append(in(2), events.DocumentDeleted{Version: 2}), admin, 0, fault.NotFound},
-		{"or its folder does not", in(99), admin, 0, fault.NotFound},
-		{"writers move to where they write", in(2), bob, 10, 0},
-		{"not to where they read", in(2), bob, 4, fault.Forbidden},
-		{"nor to what they cannot see", in(2), bob, 1, fault.NotFound},
-		{"nor to what does not exist", in(2), bob, 99, fault.NotFound},
-		{"nor to where they would own it", in(2), bob, 5, fault.Forbidden},
-		{"owners do", in(6), bob, 5, 0},
-		{"and give away", in(6), bob, 2, 0},
-		{"readers do not move", in(4), bob, 2, fault.Forbidden},
-		{"to where it is is no move", in(2), bob, 2, 0},
-		{"nothing is put into the inbox", in(2), admin, 7, fault.Forbidden},
-		{"but into a folder there", in(5), bob, 9, 0},
-		{"of one's own", in(2), alice, 9, fault.NotFound},
+		{"a writer renames", in(2), bob, 0, 0},
+		{"a writer renames in a folder below", in(3), bob, 0, 0},
+		{"a reader renames", in(4), bob, 0, fault.Forbidden},
+		{"a user without access", in(1), bob, 0, fault.NotFound},
+		{"a missing document", nil, admin, 0, fault.NotFound},
+		{"a deleted document", append(in(2), events.DocumentDeleted{Version: 2}), admin, 0, fault.NotFound},
+		{"a document in a missing folder", in(99), admin, 0, fault.NotFound},
+		{"a writer moves to a folder with the same owners", in(2), bob, 10, 0},
+		{"a writer moves to a folder with read access only", in(2), bob, 4, fault.Forbidden},
+		{"a writer moves to a folder without access", in(2), bob, 1, fault.NotFound},
+		{"a writer moves to a missing folder", in(2), bob, 99, fault.NotFound},
+		{"a writer moves to their own folder", in(2), bob, 5, fault.Forbidden},
+		{"an owner moves within their own folders", in(6), bob, 5, 0},
+		{"an owner moves to another owner's folder", in(6), bob, 2, 0},
+		{"a reader moves", in(4), bob, 2, fault.Forbidden},
+		{"a move to the same folder", in(2), bob, 2, 0},
+		{"a move into the inbox", in(2), admin, 7, fault.Forbidden},
+		{"a move into one's own inbox folder", in(5), bob, 9, 0},
+		{"a move into another user's inbox folder", in(2), alice, 9, fault.NotFound},
 	} {
 		c := edit("b.md", 0, nil)
 		if test.move != 0 {
 			c = edit("", test.move, nil)
 		}
-		err := c.allow(fold(foldertree.New(foldertree.Rules{}), grounds()), test.user, fold(&document{}, test.given))
+		err := c.allow(commandstest.Fold(foldertree.New(foldertree.Rules{}), commandstest.Folders()), test.user, commandstest.Fold(&document{}, test.given))
 		if fault.KindOf(err) != test.kind || (err != nil) != (test.kind != 0) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.kind)
 		}
 	}
 }
 
-// filed is a handler with a document of alice's in a folder of hers.
+// filed returns a handler with a document of alice in a folder of hers.
 func filed(t *testing.T) (h *Handler, folder, document uuid.UUID) {
 	t.Helper()
 	h, folder = library(t)
@@ -162,8 +162,8 @@ func TestRacingWritersOneWins(t *testing.T) {
 	testOneWins(t, write)
 }
 
-// testOneWins calls write 16 times at once, with the same version, and checks that one call
-// writes and the others are refused with the version that it made.
+// testOneWins calls write 16 times concurrently. One call must succeed, and the others must
+// fail with the version that it created.
 func testOneWins(t *testing.T, write func(i int) (events.Position, error)) {
 	t.Helper()
 	won, stale := 0, 0
@@ -186,7 +186,7 @@ func testOneWins(t *testing.T, write func(i int) (events.Position, error)) {
 	}
 	all.Wait()
 	if won != 1 || stale != 15 {
-		t.Errorf("%d writers won and %d were stale, want 1 and 15", won, stale)
+		t.Errorf("%d writes succeeded and %d were stale, want 1 and 15", won, stale)
 	}
 }
 
@@ -195,10 +195,10 @@ func TestDocumentAccessFollowsFolders(t *testing.T) {
 	name := "b.md"
 	at, err := h.ChangeDocument(t.Context(), alice, "request-7", ChangeDocument{ID: document, Version: 1, Name: &name})
 	if head, _ := h.Log.Head(t.Context()); err != nil || at != head {
-		t.Errorf("ChangeDocument stands at %d, %v; the log's head is %d", at, err, head)
+		t.Errorf("ChangeDocument = %d, %v; want the head %d", at, err, head)
 	}
 	if same, err := h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 2, Name: &name}); err != nil || same != at {
-		t.Errorf("the same again stands at %d, %v; want %d", same, err, at)
+		t.Errorf("the same ChangeDocument again = %d, %v; want %d", same, err, at)
 	}
 	share := func(access string) { t.Helper(); give(t, h, folder, bob, access) }
 	remove := func() error {

@@ -7,11 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// This file has the conflicts of documents. Those of folders are in
+// This file contains the conflicts of documents. Those of folders are in
 // foldertree/conflict.go, those of names that look alike in foldertree/alike.go.
 
-// fresh returns an error unless the document is at the version that the caller
-// read.
+// fresh returns an error unless the document is still at the version that the caller read.
 func (d *document) fresh(version int) error {
 	if version != d.version {
 		return staleVersion(d.name, d.version, version)
@@ -23,20 +22,23 @@ func staleVersion(name string, current, version int) error {
 	return fault.Errorf(fault.Conflict, "document %q is at version %d, not %d", name, current, version)
 }
 
-// NoVersion returns the error for a file that should replace a version of a document that
-// does not exist.
+// NoVersion returns the error for a file that is to replace a version of a document, if
+// the document does not exist.
 func NoVersion(f events.FileAccepted) error {
 	return fault.Errorf(fault.Conflict, "replace version %[2]d of document %[1]q: the folder has no such document", f.Name, f.Version)
 }
 
-// changedSinceClaim returns the error for a file whose document has changed since it was
-// claimed. The caller claims again.
+// changedSinceClaim returns the error for a document that has changed since it was claimed.
+// The caller must claim again.
 func changedSinceClaim(c Claim, d *document) error {
 	return fault.Errorf(fault.Conflict, "document %s has changed since it was claimed: it is at version %d, not %d", c.Document, d.version, c.Version)
 }
 
-// taken returns the error for an id that another document has. The caller claims again.
-func taken(id uuid.UUID) error { return fault.Errorf(fault.Conflict, "document %s is taken", id) }
+// idTaken returns the error for an id that another document got since it was claimed. The
+// caller must claim again.
+func idTaken(id uuid.UUID) error {
+	return fault.Errorf(fault.Conflict, "document id %s was claimed, but another document has it now", id)
+}
 
 // deletedWhileMoved returns the error for a document that was moved out of, or into, a
 // folder that was deleted at the same time.

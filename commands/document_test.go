@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"annals/commands/commandstest"
 	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
@@ -36,17 +37,17 @@ func TestImportDocument(t *testing.T) {
 		then      []events.Data
 		kind      fault.Kind
 	}{
-		{"a new document is made", nil, "second", []events.Data{imported}, 0},
-		{"the same bytes are made once", []events.Data{imported}, "second", nil, 0},
-		{"an upload meets its own document", []events.Data{imported}, "first", nil, 0},
-		{"its own even when it is deleted", []events.Data{imported, events.DocumentDeleted{Version: 2}}, "first", nil, 0},
-		{"a renamed one holds the bytes still", []events.Data{imported, events.DocumentRenamed{Version: 2, Name: "b.md"}}, "second", nil, 0},
-		{"so does a tagged one", []events.Data{imported, events.DocumentTagged{Version: 2}}, "second", nil, 0},
-		{"so does one read again", []events.Data{imported, events.DocumentReread{Version: 2, Content: imported.Content}}, "second", nil, 0},
-		{"a moved one has taken the id", []events.Data{imported, events.DocumentMoved{Version: 2, Folder: id(2)}}, "second", nil, fault.Conflict},
-		{"one that came back holds it", []events.Data{imported, events.DocumentMoved{Version: 2, Folder: id(2)}, events.DocumentMoved{Version: 3, Folder: id(1)}}, "second", nil, 0},
-		{"a revised one has taken it", []events.Data{imported, events.DocumentRevised{Version: 2, Content: events.Content{SHA256: shaB}}}, "second", nil, fault.Conflict},
-		{"a deleted one has taken it", []events.Data{imported, events.DocumentDeleted{Version: 2}}, "second", nil, fault.Conflict},
+		{"a new document", nil, "second", []events.Data{imported}, 0},
+		{"the same bytes exist", []events.Data{imported}, "second", nil, 0},
+		{"the upload's own document exists", []events.Data{imported}, "first", nil, 0},
+		{"the upload's own document was deleted", []events.Data{imported, events.DocumentDeleted{Version: 2}}, "first", nil, 0},
+		{"a renamed document has the bytes", []events.Data{imported, events.DocumentRenamed{Version: 2, Name: "b.md"}}, "second", nil, 0},
+		{"a tagged document has the bytes", []events.Data{imported, events.DocumentTagged{Version: 2}}, "second", nil, 0},
+		{"a document that was extracted again has the bytes", []events.Data{imported, events.DocumentReread{Version: 2, Content: imported.Content}}, "second", nil, 0},
+		{"a moved document has the id", []events.Data{imported, events.DocumentMoved{Version: 2, Folder: id(2)}}, "second", nil, fault.Conflict},
+		{"a document that was moved away and back has the bytes", []events.Data{imported, events.DocumentMoved{Version: 2, Folder: id(2)}, events.DocumentMoved{Version: 3, Folder: id(1)}}, "second", nil, 0},
+		{"a revised document has the id", []events.Data{imported, events.DocumentRevised{Version: 2, Content: events.Content{SHA256: shaB}}}, "second", nil, fault.Conflict},
+		{"a deleted document has the id", []events.Data{imported, events.DocumentDeleted{Version: 2}}, "second", nil, fault.Conflict},
 	} {
 		var d document
 		for i, data := range test.given {
@@ -54,13 +55,13 @@ func TestImportDocument(t *testing.T) {
 		}
 		got, err := importInto(id(1), shaA, test.causation).decide(&d)
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+			t.Errorf("%s: decide = %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
 		}
 	}
 }
 
-func TestDocumentFoldsItsStory(t *testing.T) {
-	d := fold(&document{}, []events.Data{
+func TestFoldDocument(t *testing.T) {
+	d := commandstest.Fold(&document{}, []events.Data{
 		events.DocumentImported{Version: 1, Folder: id(1), Name: "a", Content: events.Content{SHA256: shaA, Title: "A"}},
 		events.DocumentRenamed{Version: 2, Name: "b"},
 		events.DocumentMoved{Version: 3, Folder: id(2)},
@@ -69,13 +70,13 @@ func TestDocumentFoldsItsStory(t *testing.T) {
 		events.DocumentReread{Version: 6, Content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}}},
 		events.DocumentDeleted{Version: 7},
 	})
-	want := &document{exists: true, deleted: true, version: 7, folder: id(2), left: []leaving{{id(1), 0}}, name: "b", tags: []string{"x"}, sha256: shaB, title: "B2", warnings: []string{"w"}, revisions: []string{""}}
+	want := &document{exists: true, deleted: true, version: 7, folder: id(2), departures: []departure{{id(1), 0}}, name: "b", tags: []string{"x"}, sha256: shaB, title: "B2", warnings: []string{"w"}, revisions: []string{""}}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("folded to %+v, want %+v", d, want)
 	}
 }
 
-// library is a handler with one folder of alice's.
+// library returns a handler with one folder of alice.
 func library(t *testing.T) (*Handler, uuid.UUID) {
 	t.Helper()
 	h := &Handler{Log: events.NewLog(memory.New())}
@@ -87,7 +88,7 @@ func library(t *testing.T) (*Handler, uuid.UUID) {
 	return h, folder
 }
 
-func TestConcurrentSameBytesMakeOneDocument(t *testing.T) {
+func TestSameBytesBecomeOneDocument(t *testing.T) {
 	h, folder := library(t)
 	other := &Handler{Log: h.Log}
 	var mu sync.Mutex
@@ -110,11 +111,11 @@ func TestConcurrentSameBytesMakeOneDocument(t *testing.T) {
 	}
 	wg.Wait()
 	if own != 1 || len(documents) != 1 {
-		t.Errorf("%d uploads made a document of their own, among %d documents; want 1 and 1", own, len(documents))
+		t.Errorf("%d uploads created %d documents, want 1 and 1", own, len(documents))
 	}
 }
 
-func TestClaimGoesPastTakenDocuments(t *testing.T) {
+func TestClaimSkipsTakenIDs(t *testing.T) {
 	h, folder := library(t)
 	for n := range 3 {
 		c := importInto(folder, shaA, "upload")
@@ -142,7 +143,7 @@ func TestImportDocumentNeedsWriteAccess(t *testing.T) {
 	c := importInto(folder, shaA, "upload")
 	c.User = bob
 	if _, err := h.ImportDocument(t.Context(), c); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("ImportDocument into a folder of another: %v, want forbidden", err)
+		t.Errorf("ImportDocument into another user's folder: %v, want forbidden", err)
 	}
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}}); err != nil {
 		t.Fatal(err)

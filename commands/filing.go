@@ -7,38 +7,39 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// filing keeps the deletion of folders and the filing of documents apart, because they
-// append to different streams, which cannot be changed atomically. A deletion holds it
-// from the check that the folder is empty until its append. A recursive deletion holds
-// it, too: the read models would drop a document that is moved out at the same time,
-// if the deletion comes first in the log, although it exists in its stream.
+// filing is a lock that excludes deleting folders while documents are filed, because the
+// two append to different streams. Without it a document could be filed in a folder
+// between the check that the folder is empty and its deletion. Recursive deletions take
+// the lock too. Otherwise a document could be moved out of the folder at the same time,
+// after the deletion in the log: the read models would drop it, but its stream would not.
 //
-// Between processes a Gate does the same. A process whose append came too late for a
-// deletion to see it finds out by reading the folders after settle.
+// A Gate does the same between processes. A process that appended too late for another's
+// deletion to see calls settle and then reads whether its folder was deleted.
 type filing struct {
 	slots *semaphore.Weighted
 	gate  Gate // nil if there are no other processes
 }
 
-// Gate excludes the exclusive work of one process from the concurrent work of all.
+// Gate is a lock between processes: one holds it exclusively, or all share it.
 type Gate interface {
-	// Pass waits while another process has the gate shut. It returns the time until
-	// which no process can shut it again. Everything that was done while it was shut
-	// is visible then.
+	// Pass waits until no other process has the gate shut, and sees everything that
+	// was done while it was shut. It returns the time until which no process can shut
+	// the gate again.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut runs do exclusively, after the times that Pass has returned to others, so
-	// do sees what they did. still returns an error once the gate is no longer shut.
+	// Shut runs do exclusively. It first waits until the times that Pass has returned
+	// to others, so do sees what they did. still returns an error if the gate is no
+	// longer shut.
 	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
 }
 
-// allSlots excludes all filing: fewer callers than this file at the same time.
+// allSlots is the weight of a deletion, which leaves no room for filing, each of weight 1.
 const allSlots = 1 << 30
 
 func newFiling(gate Gate) *filing { return &filing{semaphore.NewWeighted(allSlots), gate} }
 
-// file runs a function that puts a document into a folder, concurrently with other
-// filing.
+// file runs a function that puts a document into a folder. Calls run concurrently with
+// each other, but not with remove.
 func (f *filing) file(ctx context.Context, do func() error) error {
 	return f.with(ctx, 1, func() error {
 		if err := f.settle(ctx); err != nil {
@@ -48,8 +49,8 @@ func (f *filing) file(ctx context.Context, do func() error) error {
 	})
 }
 
-// settle waits for the end of deletions by other processes that may not have seen what was
-// filed before. The folders then show whether one of them was deleted.
+// settle waits for deletions by other processes that may have missed what this process
+// filed. Afterwards the folder tree shows whether a folder was deleted.
 func (f *filing) settle(ctx context.Context) error {
 	if f.gate == nil {
 		return nil
@@ -59,7 +60,7 @@ func (f *filing) settle(ctx context.Context) error {
 }
 
 // remove runs a function that deletes a folder, exclusively. The function must call still
-// before it appends; still returns an error once it no longer runs exclusively.
+// before it appends: it returns an error if the exclusive lock was lost.
 func (f *filing) remove(ctx context.Context, do func(ctx context.Context, still func() error) error) error {
 	return f.with(ctx, allSlots, func() error {
 		if f.gate == nil {

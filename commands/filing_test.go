@@ -16,14 +16,14 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestFilingWaitsEndWithContext(t *testing.T) {
+func TestFilingLockHonoursContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, folder, document := filed(t)
 		elsewhere, _, err := h.CreateFolder(t.Context(), alice, "", foldertree.CreateFolder{Parent: folder, Name: "elsewhere"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		left := func(what string, do func(context.Context) error) {
+		cancelled := func(what string, do func(context.Context) error) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -36,16 +36,16 @@ func TestFilingWaitsEndWithContext(t *testing.T) {
 			return err
 		}
 		err = h.filing.remove(t.Context(), func(context.Context, func() error) error {
-			left("a move during a deletion", func(ctx context.Context) error {
+			cancelled("a move during a deletion", func(ctx context.Context) error {
 				_, err := h.ChangeDocument(ctx, alice, "", ChangeDocument{ID: document, Version: 1, Folder: &elsewhere})
 				return err
 			})
-			left("an import", func(ctx context.Context) error {
+			cancelled("an import", func(ctx context.Context) error {
 				_, err := h.ImportDocument(ctx, importInto(folder, shaB, "upload 2"))
 				return err
 			})
-			left("another deletion", remove)
-			name := "b.md" // files nothing, and so waits for nothing
+			cancelled("another deletion", remove)
+			name := "b.md" // does not need the lock
 			_, err := h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 1, Name: &name})
 			return err
 		})
@@ -53,20 +53,20 @@ func TestFilingWaitsEndWithContext(t *testing.T) {
 			t.Errorf("a rename during a deletion: %v", err)
 		}
 		_ = h.filing.file(t.Context(), func() error {
-			left("a deletion during filing", remove)
+			cancelled("a deletion during filing", remove)
 			return nil
 		})
 		if err := remove(t.Context()); err != nil {
-			t.Errorf("DeleteFolder after all that: %v", err)
+			t.Errorf("DeleteFolder afterwards: %v", err)
 		}
 	})
 }
 
-// catchingUp is a read side that answers once and then is behind.
-type catchingUp struct{ asked int }
+// lagging are read models that lag behind from the second call on.
+type lagging struct{ calls int }
 
-func (c *catchingUp) HoldsDocuments(ctx context.Context, _ uuid.UUID, _ events.Position) (bool, error) {
-	if c.asked++; c.asked == 1 {
+func (c *lagging) HoldsDocuments(ctx context.Context, _ uuid.UUID, _ events.Position) (bool, error) {
+	if c.calls++; c.calls == 1 {
 		return false, nil
 	}
 	<-ctx.Done()
@@ -76,17 +76,17 @@ func (c *catchingUp) HoldsDocuments(ctx context.Context, _ uuid.UUID, _ events.P
 func TestFilingIgnoresReadSideLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, folder := library(t)
-		h.Contents = &catchingUp{}
+		h.Contents = &lagging{}
 		begun := time.Now()
 		_, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: folder, Version: -1})
 		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took >= time.Second {
-			t.Errorf("DeleteFolder: %v after %v; want unavailable, well within a second", err, took)
+			t.Errorf("DeleteFolder: %v after %v; want unavailable within a second", err, took)
 		}
-		if there, err := h.HasFolder(t.Context(), folder); !there || err != nil {
-			t.Errorf("HasFolder = %v, %v", there, err)
+		if exists, err := h.HasFolder(t.Context(), folder); !exists || err != nil {
+			t.Errorf("HasFolder = %v, %v", exists, err)
 		}
 		if _, err := h.ImportDocument(t.Context(), importInto(folder, shaA, "upload")); err != nil {
-			t.Errorf("ImportDocument after it: %v", err)
+			t.Errorf("ImportDocument afterwards: %v", err)
 		}
 	})
 }
@@ -101,15 +101,15 @@ func TestRefusedDeletionDoesNotBlockFiling(t *testing.T) {
 	})
 }
 
-// around is a driver that calls before and after the next append to a
-// document's stream, and can no longer be read once broken.
-type around struct {
+// hooked is a driver that calls before and after around the next append to a document's
+// stream. If broken it cannot be read.
+type hooked struct {
 	events.Driver
 	before, after func()
 	broken        bool
 }
 
-func (d *around) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+func (d *hooked) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	if !strings.HasPrefix(stream, "document-") {
 		return d.Driver.Append(ctx, stream, expected, records)
 	}
@@ -120,18 +120,18 @@ func (d *around) Append(ctx context.Context, stream string, expected int64, reco
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
-func (d *around) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
+func (d *hooked) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
 	if d.broken {
-		return nil, fault.Errorf(fault.Unavailable, "the log is away")
+		return nil, fault.Errorf(fault.Unavailable, "the log is unreachable")
 	}
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// moving returns two processes on one log: h, and the one on d in which move
-// takes a document of version 1 from one folder to another.
-func moving(t *testing.T) (d *around, h *Handler, move func(context.Context) (events.Position, error), document, from, to uuid.UUID) {
+// moving returns a handler h, and a function move by which a second process, on the same
+// log through d, moves a document of version 1 from one folder to another.
+func moving(t *testing.T) (d *hooked, h *Handler, move func(context.Context) (events.Position, error), document, from, to uuid.UUID) {
 	t.Helper()
-	d = &around{Driver: memory.New(), before: func() {}, after: func() {}}
+	d = &hooked{Driver: memory.New(), before: func() {}, after: func() {}}
 	h = &Handler{Log: events.NewLog(d.Driver)}
 	t.Cleanup(func() { h.Log.Close() })
 	for name, id := range map[string]*uuid.UUID{"from": &from, "to": &to} {
@@ -153,34 +153,34 @@ func moving(t *testing.T) (d *around, h *Handler, move func(context.Context) (ev
 func TestMoveDuringDeletionConflicts(t *testing.T) {
 	for _, what := range []string{"from", "to"} {
 		d, h, move, document, from, to := moving(t)
-		gone := map[string]uuid.UUID{"from": from, "to": to}[what]
+		deleted := map[string]uuid.UUID{"from": from, "to": to}[what]
 		d.before = func() {
-			if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: gone, Version: -1, Recursive: true}); err != nil {
+			if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: deleted, Version: -1, Recursive: true}); err != nil {
 				t.Error(err)
 			}
 		}
-		ctx, leave := context.WithCancel(t.Context())
-		d.after = leave // the folder is left all the same
+		ctx, cancel := context.WithCancel(t.Context())
+		d.after = cancel // the move is in the log all the same
 		if _, err := move(ctx); !fault.Is(err, fault.Conflict) {
-			t.Errorf("the folder it moves %s is deleted: %v, want conflict", what, err)
+			t.Errorf("move %s a deleted folder: %v, want conflict", what, err)
 		}
 		name := "b.md"
 		for _, h := range []*Handler{h, {Log: h.Log}} {
 			if _, err := h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 2, Name: &name}); !fault.Is(err, fault.NotFound) {
-				t.Errorf("a change after that: %v, want not found", err)
+				t.Errorf("ChangeDocument afterwards: %v, want not found", err)
 			}
 			if err := h.CheckRevision(t.Context(), alice, document, 2); !fault.Is(err, fault.NotFound) {
-				t.Errorf("a revision after that: %v, want not found", err)
+				t.Errorf("CheckRevision afterwards: %v, want not found", err)
 			}
 			if _, err := h.DeleteDocument(t.Context(), alice, "", DeleteDocument{ID: document, Version: 2}); !fault.Is(err, fault.NotFound) {
-				t.Errorf("a deletion after that: %v, want not found", err)
+				t.Errorf("DeleteDocument afterwards: %v, want not found", err)
 			}
 		}
 	}
 }
 
-// It was moved to another folder and back when that one was deleted: its
-// stream says that it is where it began.
+// A document was moved to another folder, which was deleted while it was moved back. By its
+// own stream alone it would still be in the first folder.
 func TestDeletedBytesCanBeFiledAgain(t *testing.T) {
 	d, h, move, document, from, to := moving(t)
 	if _, err := move(t.Context()); err != nil {
@@ -193,7 +193,7 @@ func TestDeletedBytesCanBeFiledAgain(t *testing.T) {
 	}
 	process := &Handler{Log: events.NewLog(d)}
 	if _, err := process.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 2, Folder: &from}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("the move back: %v, want conflict", err)
+		t.Errorf("move back: %v, want conflict", err)
 	}
 	claim, err := h.ClaimDocument(t.Context(), importInto(from, shaA, "upload 2"))
 	if want := events.DocumentID(from, shaA, 1); err != nil || claim.Filed || claim.Document != want {
@@ -201,7 +201,7 @@ func TestDeletedBytesCanBeFiledAgain(t *testing.T) {
 	}
 }
 
-func TestMovedDocumentOutlivesFolder(t *testing.T) {
+func TestMovedDocumentSurvivesOldFolder(t *testing.T) {
 	_, h, move, document, from, _ := moving(t)
 	if _, err := move(t.Context()); err != nil {
 		t.Fatal(err)
@@ -215,34 +215,34 @@ func TestMovedDocumentOutlivesFolder(t *testing.T) {
 }
 
 func TestMoveSucceedsDespiteLaterErrors(t *testing.T) {
-	for name, after := range map[string]func(*around, context.CancelFunc){
-		"the caller has left":        func(_ *around, leave context.CancelFunc) { leave() },
-		"the log cannot be read now": func(d *around, _ context.CancelFunc) { d.broken = true },
+	for name, after := range map[string]func(*hooked, context.CancelFunc){
+		"the caller has gone":    func(_ *hooked, cancel context.CancelFunc) { cancel() },
+		"the log cannot be read": func(d *hooked, _ context.CancelFunc) { d.broken = true },
 	} {
 		d, h, move, _, _, _ := moving(t)
-		ctx, leave := context.WithCancel(t.Context())
-		d.after = func() { after(d, leave) }
+		ctx, cancel := context.WithCancel(t.Context())
+		d.after = func() { after(d, cancel) }
 		at, err := move(ctx)
 		if head, _ := h.Log.Head(t.Context()); err != nil || at != head {
-			t.Errorf("%s: the move stands at %d, %v; the log's head is %d", name, at, err, head)
+			t.Errorf("%s: move = %d, %v; want the head %d", name, at, err, head)
 		}
-		leave()
+		cancel()
 	}
 }
 
-// slowGate is a gate that is shut from the second time that it is passed, for so
-// long, by one who does something meanwhile.
+// slowGate is a gate that another process has shut when Pass is called for the second time.
+// It does something and opens the gate after a while.
 type slowGate struct {
-	passed int
-	shut   time.Duration
-	do     func()
+	passes  int
+	shutFor time.Duration
+	do      func()
 }
 
 func (g *slowGate) Pass(ctx context.Context) (time.Time, error) {
-	if g.passed++; g.passed > 1 {
+	if g.passes++; g.passes > 1 {
 		g.do()
 		select {
-		case <-time.After(g.shut):
+		case <-time.After(g.shutFor):
 		case <-ctx.Done():
 			return time.Time{}, ctx.Err()
 		}
@@ -251,10 +251,10 @@ func (g *slowGate) Pass(ctx context.Context) (time.Time, error) {
 }
 
 func (g *slowGate) Shut(context.Context, func(context.Context, func() error) error) error {
-	panic("nobody deletes by this handler")
+	panic("unexpected call")
 }
 
-// A move waits for a deletion that takes nearly as long as a gate waits for it.
+// A move waits for a deletion that takes almost as long as a gate can stay shut.
 func TestMoveSeesSlowDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, document := filed(t)
@@ -262,14 +262,14 @@ func TestMoveSeesSlowDeletion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		moves := &Handler{Log: h.Log, Logger: h.Logger, Gate: &slowGate{shut: 2900 * time.Millisecond, do: func() {
+		moves := &Handler{Log: h.Log, Logger: h.Logger, Gate: &slowGate{shutFor: 2900 * time.Millisecond, do: func() {
 			if _, err := h.DeleteFolder(t.Context(), alice, "", foldertree.DeleteFolder{ID: to, Version: -1, Recursive: true}); err != nil {
 				t.Errorf("DeleteFolder: %v", err)
 			}
 		}}}
 		_, err = moves.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 1, Folder: &to})
 		if !fault.Is(err, fault.Conflict) {
-			t.Errorf("the move: %v, want conflict", err)
+			t.Errorf("ChangeDocument: %v, want conflict", err)
 		}
 	})
 }

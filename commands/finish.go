@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// finishFiles ends the work on files of one job. The outcome of each is a FileImported or
-// a FileFailed. The job ends in the same append as its last file.
+// finishFiles records the outcomes of files of one job: a FileImported or FileFailed each.
+// The job ends in the same append as its last file.
 type finishFiles struct {
 	outcomes []events.Data
 }
@@ -42,8 +42,8 @@ func (c finishFiles) decide(j *job) (data []events.Data, err error) {
 	return data, nil
 }
 
-// outcomeOf returns the file of an outcome, and whether it was imported; -1 for other
-// events.
+// outcomeOf returns the index of the file of an outcome, and whether it was imported. The
+// index is -1 for other events.
 func outcomeOf(data events.Data) (file int, successful bool) {
 	switch d := data.(type) {
 	case events.FileImported:
@@ -54,20 +54,20 @@ func outcomeOf(data events.Data) (file int, successful bool) {
 	return -1, false
 }
 
-// FinishFile ends the work on a file that became a document; made means that the document
-// is new. It does nothing if the work has ended already.
-func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported, made bool) error {
+// FinishFile records that a file was imported. isNew means that it became a new document.
+// It does nothing if the file is finished already.
+func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported, isNew bool) error {
 	became.File = f.Accepted.File
 	err := h.finish(ctx, f, became)
-	if err == nil && !made && !f.Ended {
+	if err == nil && !isNew && !f.Ended {
 		h.chargeFile(ctx, f, became)
 	}
 	return err
 }
 
-// FailFile ends the work on a file that cannot be imported. sentence is the reason for the
-// user. Kinds that FileFailed does not record are faults of the file itself. It does
-// nothing if the work has ended already.
+// FailFile records that a file cannot be imported. sentence is the reason, for the user.
+// FileFailed has no kind if the file itself is at fault. FailFile does nothing if the file
+// is finished already.
 func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, sentence string) error {
 	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
 	switch kind {
@@ -81,12 +81,12 @@ func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, s
 	return err
 }
 
-// maxOutcomes is the most files that end in one append.
+// maxOutcomes limits the files that one append finishes.
 const maxOutcomes = 32
 
-// outcomes collects the outcomes of files of a job that end while an append to its stream
-// is in progress. One caller appends them all, because appends to a stream wait for the
-// disk and for each other.
+// outcomes is a batch: the outcomes of files of one job that were reported while an append
+// to its stream was in progress. One caller appends the whole batch, because each append
+// waits for the disk and for the append before it.
 type outcomes struct {
 	all  []events.Data
 	done chan struct{} // closed once err is set
@@ -105,14 +105,14 @@ func (h *Handler) finish(ctx context.Context, f ImportFile, outcome events.Data)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		// The caller that appended for all may have been cancelled.
+		// If the caller that appends the batch was cancelled, try again.
 		if !fault.Is(o.err, fault.Canceled) {
 			return o.err
 		}
 	}
 }
 
-// join adds an outcome to those that wait to be appended. The first caller appends them.
+// join adds an outcome to the job's current batch. The first caller appends the batch.
 func (h *Handler) join(job uuid.UUID, outcome events.Data) (o *outcomes, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,8 +125,8 @@ func (h *Handler) join(job uuid.UUID, outcome events.Data) (o *outcomes, first b
 	return o, first
 }
 
-// leave closes o to further outcomes, which wait for the next append.
-func (h *Handler) leave(job uuid.UUID, o *outcomes) {
+// closeBatch makes further outcomes start a new batch.
+func (h *Handler) closeBatch(job uuid.UUID, o *outcomes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.finishing[job] == o {
@@ -136,12 +136,12 @@ func (h *Handler) leave(job uuid.UUID, o *outcomes) {
 
 func (h *Handler) finishAll(ctx context.Context, f ImportFile, o *outcomes) error {
 	defer close(o.done)
-	defer h.leave(f.Job, o)
-	o.err = fault.Errorf(fault.Internal, "record how the files of %s ended: the append did not run", f.requested) // remains if Do panics
+	defer h.closeBatch(f.Job, o)
+	o.err = fault.Errorf(fault.Internal, "append the outcomes of files of %s: interrupted by a panic", f.requested) // remains if Do panics
 	a := aggregate.Command[*job]{Name: "finish files", Stream: events.JobStream(f.Job), Cause: f.Cause}
 	a.Cause.Causation = f.requested
 	a.Decide = func(j *job) ([]events.Data, error) {
-		h.leave(f.Job, o) // this call owns the stream now
+		h.closeBatch(f.Job, o) // this call holds the lock of the stream now
 		return finishFiles{o.all}.decide(j)
 	}
 	a.ID = func(revision int64, data events.Data) uuid.UUID {

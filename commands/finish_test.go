@@ -12,7 +12,7 @@ import (
 	"annals/events/memory"
 )
 
-// gated is a driver whose appends to jobs wait for a token each.
+// gated is a driver on which each append to a job waits for a token.
 type gated struct {
 	events.Driver
 	gate    chan struct{}
@@ -31,8 +31,8 @@ func (d *gated) Append(ctx context.Context, stream string, expected int64, recor
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
-// waiting starts to end so many files, the first alone and the rest while its
-// append is under way, and returns what each got.
+// waiting calls FinishFile for a number of files of one job. The append of the first blocks,
+// and the others wait for it. It returns the channels of the results.
 func waiting(t *testing.T, files int, ctxOf func(file int) context.Context) (d *gated, h *Handler, started Started, got []chan error) {
 	d = &gated{Driver: memory.New()}
 	h = &Handler{Log: events.NewLog(d)}
@@ -64,7 +64,7 @@ func TestOutcomesShareAppends(t *testing.T) {
 		d, h, started, got := waiting(t, files, func(int) context.Context { return t.Context() })
 		defer h.Log.Close()
 		if f, err := h.FileToImport(t.Context(), started.Job, 3); err != nil || f.Ended {
-			t.Errorf("a file could not be looked at while an append waits: %+v, %v", f, err)
+			t.Errorf("FileToImport during an append = %+v, %v, want a file that is not finished", f, err)
 		}
 		close(d.gate)
 		for i, result := range got {
@@ -73,41 +73,41 @@ func TestOutcomesShareAppends(t *testing.T) {
 			}
 		}
 		if d.appends != 3 {
-			t.Errorf("%d files ended in %d appends, want 3: one, %d, and the rest", files, d.appends, maxOutcomes)
+			t.Errorf("%d files were finished by %d appends, want 3: of one file, %d files and the rest", files, d.appends, maxOutcomes)
 		}
 		if f, err := h.FileToImport(t.Context(), started.Job, files-1); err != nil || !f.Ended {
-			t.Errorf("the last file is %+v, %v; want it ended", f, err)
+			t.Errorf("FileToImport of the last file = %+v, %v; want it finished", f, err)
 		}
 	})
 }
 
 func TestCancelledAppenderFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		second, callOff := context.WithCancel(t.Context())
+		second, cancel := context.WithCancel(t.Context())
 		d, h, started, got := waiting(t, 5, func(file int) context.Context {
-			if file == 1 { // the first of those that wait
+			if file == 1 { // the one that appends the second batch
 				return second
 			}
 			return t.Context()
 		})
 		defer h.Log.Close()
-		callOff()
+		cancel()
 		synctest.Wait()
 		close(d.gate)
 		for i, result := range got {
 			if err := <-result; fault.Is(err, fault.Canceled) != (i == 1) || i != 1 && err != nil {
-				t.Errorf("FinishFile of file %d: %v; want that of file 1 alone canceled", i, err)
+				t.Errorf("FinishFile of file %d: %v; want only file 1 canceled", i, err)
 			}
 		}
 		for i := range got {
 			if f, err := h.FileToImport(t.Context(), started.Job, i); err != nil || f.Ended != (i != 1) {
-				t.Errorf("file %d is %+v, %v", i, f, err)
+				t.Errorf("FileToImport of file %d = %+v, %v", i, f, err)
 			}
 		}
 	})
 }
 
-func TestOldStateNeverRefuses(t *testing.T) {
+func TestStaleStateNeverDecidesAccess(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
 	other := &Handler{Log: h.Log}
@@ -129,12 +129,12 @@ func TestOldStateNeverRefuses(t *testing.T) {
 	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/b"}); err != nil || got != b {
 		t.Errorf("EnsureFolder by another handler = %v, %v; want %v", got, err, b)
 	}
-	// Nor is it ever the reason to allow: the append meets a conflict.
+	// Stale state does not grant access either: the append conflicts.
 	withdrawn := events.FolderShared{Folder: folder}
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: withdrawn}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/c"}); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("EnsureFolder after the right was withdrawn: %v, want forbidden", err)
+		t.Errorf("EnsureFolder after access was withdrawn: %v, want forbidden", err)
 	}
 }

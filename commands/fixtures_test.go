@@ -1,53 +1,8 @@
 package commands
 
-import (
-	"strings"
-
-	"annals/commands/aggregate"
-	"annals/events"
-
-	"github.com/google/uuid"
-)
+import "annals/commands/commandstest"
 
 var (
-	alice = events.User{Principal: "user:alice", Groups: []events.Principal{"group:staff"}}
-	bob   = events.User{Principal: "user:bob"}
-	admin = events.User{Principal: "user:root", Admin: true}
+	alice, bob, admin = commandstest.Alice, commandstest.Bob, commandstest.Admin
+	id                = commandstest.ID
 )
-
-// id returns the same id for the same number.
-func id(n byte) uuid.UUID { return uuid.UUID{15: n} }
-
-// fold gives a state its story.
-func fold[S aggregate.State](s S, story []events.Data) S {
-	for i, data := range story {
-		s.Apply(events.Event{Revision: int64(i), Data: data})
-	}
-	return s
-}
-
-func created(n, parent byte, name string, owner events.Principal) events.Data {
-	return events.FolderCreated{Folder: id(n), Parent: id(parent), Name: name, Owner: owner}
-}
-
-func shared(n byte, list ...string) events.Data {
-	s := events.FolderShared{Folder: id(n)}
-	for _, entry := range list {
-		principal, access, _ := strings.Cut(entry, "=")
-		s.Permissions = append(s.Permissions, events.Permission{Principal: events.Principal(principal), Access: access})
-	}
-	return s
-}
-
-// grounds is what the folder commands are judged on: folders of alice's, with
-// what she shares of them, one of bob's, and the inbox with both in it.
-func grounds() []events.Data {
-	return []events.Data{
-		created(1, 0, "Reports", "user:alice"), created(2, 1, "2026", ""), created(3, 2, "Q3", ""),
-		created(4, 1, "Plans", ""), created(5, 0, "Bob's", "user:bob"), created(6, 5, "2026", ""),
-		created(7, 0, "Inbox", ""), created(8, 7, "alice", "user:alice"), created(9, 7, "bob", "user:bob"),
-		shared(2, "user:bob=write"), // version 2 of folder 2
-		shared(4, "user:bob=read"),
-		created(10, 0, "Drafts", "user:alice"), shared(10, "user:bob=write"),
-	}
-}

@@ -11,11 +11,12 @@ import (
 )
 
 // CheckImport returns an error unless the user may import files into all of these folder
-// paths: fault.Invalid for an invalid path, fault.Forbidden if the user may not write in
-// its deepest existing folder, or create a top-level folder if none of it exists.
+// paths. It is fault.Invalid for an invalid path. It is fault.Forbidden if the user may not
+// write in the deepest existing folder of a path or, if none exists, may not create a
+// top-level folder.
 func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []string) error {
 	h.init()
-	var asked []foldertree.Target
+	var targets []foldertree.Target
 	seen := make(map[string]bool)
 	for _, folder := range folders {
 		if seen[folder] {
@@ -26,10 +27,10 @@ func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []s
 		if err != nil {
 			return err
 		}
-		asked = append(asked, to)
+		targets = append(targets, to)
 	}
 	return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
-		for _, to := range asked {
+		for _, to := range targets {
 			if _, err := t.MayFile(user, to); err != nil {
 				return err
 			}
@@ -38,9 +39,9 @@ func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []s
 	})
 }
 
-// FindFolder returns the folder of a destination if it exists and the user may write in
-// it. found is false if the user may create it. The error is fault.Forbidden if the user
-// may do neither, and fault.Invalid if the folder that it was to be created in was
+// FindFolder returns the folder of a destination if it exists and the user may write in it.
+// found is false if it does not exist and the user may create it. The error is
+// fault.Forbidden if the user may do neither, and fault.Invalid if the folder above was
 // deleted.
 func (h *Handler) FindFolder(ctx context.Context, user events.User, d foldertree.Destination) (id uuid.UUID, found bool, err error) {
 	h.init()
@@ -58,8 +59,8 @@ func (h *Handler) FindFolder(ctx context.Context, user events.User, d foldertree
 	return id, found, err
 }
 
-// EnsureFolder returns the folder of a destination, and creates the missing folders of
-// its path in one append. Its errors are those of FindFolder.
+// EnsureFolder returns the folder of a destination. It creates the missing folders of its
+// path in one append. Its errors are those of FindFolder.
 func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause events.Cause, d foldertree.Destination) (id uuid.UUID, err error) {
 	h.init()
 	to, err := d.Split()
@@ -70,15 +71,15 @@ func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause even
 		Name: "ensure folder", Stream: events.Folders, Cause: cause,
 		Decide: foldertree.NewEnsureFolder(user, to).Decide,
 		Seen: func(t *foldertree.Tree) {
-			path, _ := t.WayTo(to)
+			path, _ := t.CurrentPath(to)
 			id, _ = t.Find(path)
 		},
 	})
 	return id, err
 }
 
-// HasFolder reports whether a folder exists. If it is called after something was filed in
-// the folder, it also sees deletions that did not see the filing.
+// HasFolder reports whether a folder exists. After filing a document in the folder, it also
+// sees a deletion by another process that missed the document.
 func (h *Handler) HasFolder(ctx context.Context, id uuid.UUID) (exists bool, err error) {
 	h.init()
 	if err := h.filing.settle(ctx); err != nil {

@@ -17,12 +17,12 @@ import (
 // fault.Conflict.
 func (h *Handler) CreateFolder(ctx context.Context, user events.User, correlation string, c foldertree.CreateFolder) (id uuid.UUID, at events.Position, err error) {
 	id = uuid.New()
-	may, err := h.mayMake(ctx, user, quota.Folders)
+	limit, err := h.creationQuota(ctx, user, quota.Folders)
 	if err == nil {
 		at, err = h.changeTree(ctx, user, correlation, "create folder", func(t *foldertree.Tree) ([]events.Data, error) {
 			data, err := c.Decide(t, user, id)
 			if err == nil {
-				err = may.check(t.MadeFolders(user.Principal), int64(len(data)))
+				err = limit.check(t.CreatedFolders(user.Principal), int64(len(data)))
 			}
 			return data, err
 		})
@@ -34,7 +34,7 @@ func (h *Handler) CreateFolder(ctx context.Context, user events.User, correlatio
 }
 
 // ChangeFolder executes the command. The error is fault.Conflict for a stale version, a
-// name that is taken, and a move of a folder into itself.
+// name that is taken, and a move of a folder into itself or below itself.
 func (h *Handler) ChangeFolder(ctx context.Context, user events.User, correlation string, c foldertree.ChangeFolder) (at events.Position, err error) {
 	h.init()
 	hold, err := h.holdFolder(ctx, user, c)
@@ -49,10 +49,10 @@ func (h *Handler) ChangeFolder(ctx context.Context, user events.User, correlatio
 	return at, err
 }
 
-// holdFolder holds quota for a folder with all below it in the folder that it is moved to,
-// if its user may move it.
+// holdFolder reserves quota for a folder with everything below it in the folder that it is
+// moved to, if the user may move it.
 func (h *Handler) holdFolder(ctx context.Context, user events.User, c foldertree.ChangeFolder) (*quota.Hold, error) {
-	if c.Parent == nil || !h.limitsMoves(user, *c.Parent) {
+	if c.Parent == nil || !h.movesLimited(user, *c.Parent) {
 		return nil, nil
 	}
 	err := h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
@@ -69,13 +69,13 @@ func (h *Handler) holdFolder(ctx context.Context, user events.User, c foldertree
 // for a folder that is not empty.
 func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlation string, c foldertree.DeleteFolder) (at events.Position, err error) {
 	h.init()
-	// A deletion that is refused here does not block filing. The read side also
-	// catches up here, so the check inside the gate is quick.
+	// Check before taking the lock: a deletion that is refused here does not block
+	// filing, and the read models catch up, so the second check is fast.
 	if err := h.checkDeletion(ctx, user, c); err != nil {
 		return 0, err
 	}
 	err = h.filing.remove(ctx, func(ctx context.Context, still func() error) error {
-		if err := h.checkQuickly(ctx, user, c); err != nil {
+		if err := h.recheckDeletion(ctx, user, c); err != nil {
 			return err
 		}
 		at, err = h.changeTree(ctx, user, correlation, "delete folder", func(t *foldertree.Tree) ([]events.Data, error) {
@@ -90,9 +90,9 @@ func (h *Handler) DeleteFolder(ctx context.Context, user events.User, correlatio
 	return at, err
 }
 
-// checkDeletion returns an error unless a folder may be deleted and, if the deletion is
-// not recursive, the read side finds no documents in it. The query may take a while, so it
-// is made without holding the tree.
+// checkDeletion returns an error unless the user may delete a folder and, if the deletion
+// is not recursive, the read models find no documents in it. It does not lock the tree
+// during that query, which may take a while.
 func (h *Handler) checkDeletion(ctx context.Context, user events.User, c foldertree.DeleteFolder) error {
 	var notEmpty error
 	err := h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
@@ -106,7 +106,7 @@ func (h *Handler) checkDeletion(ctx context.Context, user events.User, c foldert
 		return err
 	}
 	if h.Contents == nil {
-		return fault.Errorf(fault.Unavailable, "delete folder %s: whether it is empty cannot be determined now: try again", c.ID)
+		return fault.Errorf(fault.Unavailable, "delete folder %s: cannot check now whether it is empty: try again", c.ID)
 	}
 	head, err := h.Log.Head(ctx)
 	if err != nil {
@@ -119,17 +119,17 @@ func (h *Handler) checkDeletion(ctx context.Context, user events.User, c foldert
 	return err
 }
 
-// shortly bounds how long filing is blocked while the read side is asked whether a
-// folder is empty.
-const shortly = 400 * time.Millisecond
+// recheckTimeout limits how long filing is blocked while the read models are queried
+// whether a folder is empty.
+const recheckTimeout = 400 * time.Millisecond
 
-// checkQuickly is like checkDeletion, but fails after the time shortly.
-func (h *Handler) checkQuickly(ctx context.Context, user events.User, c foldertree.DeleteFolder) error {
-	quick, cancel := context.WithTimeout(ctx, shortly)
+// recheckDeletion is checkDeletion with a timeout.
+func (h *Handler) recheckDeletion(ctx context.Context, user events.User, c foldertree.DeleteFolder) error {
+	limited, cancel := context.WithTimeout(ctx, recheckTimeout)
 	defer cancel()
-	err := h.checkDeletion(quick, user, c)
-	if err != nil && quick.Err() != nil && ctx.Err() == nil {
-		return fault.Errorf(fault.Unavailable, "delete folder %s: whether it is empty cannot be determined now: try again", c.ID)
+	err := h.checkDeletion(limited, user, c)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fault.Errorf(fault.Unavailable, "delete folder %s: cannot check now whether it is empty: try again", c.ID)
 	}
 	return err
 }
@@ -140,34 +140,29 @@ func (h *Handler) changeTree(ctx context.Context, user events.User, correlation,
 	return h.folders.Do(ctx, aggregate.Command[*foldertree.Tree]{Name: name, Stream: events.Folders, Cause: causedBy(ctx, user, correlation), User: user, Decide: decide})
 }
 
-// causedBy returns the cause of a user's change in the vault.
-func causedBy(ctx context.Context, user events.User, correlation string) events.Cause {
-	return events.Cause{Actor: user.Principal, Via: via(ctx, user, "vault"), Correlation: correlation}
-}
-
 // ShareFolder executes the command. The error is fault.Conflict for a stale version.
 func (h *Handler) ShareFolder(ctx context.Context, user events.User, correlation string, c foldertree.ShareFolder) (at events.Position, err error) {
-	may, err := h.mayMake(ctx, user, quota.Shares)
+	limit, err := h.creationQuota(ctx, user, quota.Shares)
 	if err != nil {
 		return 0, err
 	}
 	return h.changeTree(ctx, user, correlation, "share folder", func(t *foldertree.Tree) ([]events.Data, error) {
 		data, err := c.Decide(t, user)
 		if err == nil && len(data) > 0 {
-			err = may.check(t.MadeShares(user.Principal), t.NewShares(c))
+			err = limit.check(t.CreatedShares(user.Principal), t.NewShares(c))
 		}
 		return data, err
 	})
 }
 
-// AcceptInvitation executes the command. The error is fault.NotFound if no invitation
-// exists; it is nil if the invitation was accepted before.
+// AcceptInvitation executes the command. The error is fault.NotFound if there is no
+// invitation; it is nil if the invitation was accepted before.
 func (h *Handler) AcceptInvitation(ctx context.Context, user events.User, correlation string, c foldertree.AcceptInvitation) (events.Position, error) {
 	return h.changeTree(ctx, user, correlation, "accept invitation", func(t *foldertree.Tree) ([]events.Data, error) { return c.Decide(t, user) })
 }
 
-// DeclineInvitation executes the command. The error is fault.NotFound if no invitation
-// exists.
+// DeclineInvitation executes the command. The error is fault.NotFound if there is no
+// invitation.
 func (h *Handler) DeclineInvitation(ctx context.Context, user events.User, correlation string, c foldertree.DeclineInvitation) (events.Position, error) {
 	return h.changeTree(ctx, user, correlation, "decline invitation", func(t *foldertree.Tree) ([]events.Data, error) { return c.Decide(t, user) })
 }

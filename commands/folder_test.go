@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestRacingMakersMakeOneFolder(t *testing.T) {
+func TestRacingEnsureFolderCreatesOnce(t *testing.T) {
 	log := events.NewLog(memory.New())
 	defer log.Close()
 	handlers := []*Handler{{Log: log}, {Log: log}, {Log: log}}
@@ -31,12 +31,12 @@ func TestRacingMakersMakeOneFolder(t *testing.T) {
 	wg.Wait()
 	for i, got := range ids {
 		if got != ids[i%2] || got == uuid.Nil {
-			t.Errorf("maker %d was given folder %v, another maker of the same path %v", i, got, ids[i%2])
+			t.Errorf("EnsureFolder call %d = %v, another call for the same path = %v", i, got, ids[i%2])
 		}
 	}
 	count := 0
 	if err := log.ReadStream(t.Context(), events.Folders, 0, func(events.Event) error { count++; return nil }); err != nil || count != 5 {
-		t.Errorf("the stream holds %d events (%v), want 5", count, err)
+		t.Errorf("the stream has %d events (%v), want 5", count, err)
 	}
 }
 

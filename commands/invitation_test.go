@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// give shares a folder of alice's with a user, who accepts.
+// give shares a folder of alice with a user, who accepts.
 func give(t *testing.T, h *Handler, folder uuid.UUID, user events.User, access string) {
 	t.Helper()
 	_, err := h.ShareFolder(t.Context(), alice, "", foldertree.ShareFolder{ID: folder, Version: -1, Permissions: []events.Permission{{Principal: user.Principal, Access: access}}})
@@ -25,8 +25,7 @@ func give(t *testing.T, h *Handler, folder uuid.UUID, user events.User, access s
 	}
 }
 
-// Whoever accepts while the invitation is withdrawn has access or does not: as
-// the log has it, for every handler.
+// If an invitation is accepted and withdrawn concurrently, the user ends up without access.
 func TestAcceptanceRacesWithdrawal(t *testing.T) {
 	for range 20 {
 		log := events.NewLog(memory.New())
@@ -42,22 +41,22 @@ func TestAcceptanceRacesWithdrawal(t *testing.T) {
 		if err := share(events.Permission{Principal: "user:bob", Access: "read"}); err != nil {
 			t.Fatal(err)
 		}
-		var answered, withdrawn error
+		var accepted, withdrawn error
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_, answered = handlers[1].AcceptInvitation(t.Context(), bob, "", foldertree.AcceptInvitation{Folder: folder})
+			_, accepted = handlers[1].AcceptInvitation(t.Context(), bob, "", foldertree.AcceptInvitation{Folder: folder})
 		})
 		wg.Go(func() { withdrawn = share() })
 		wg.Wait()
-		if withdrawn != nil || answered != nil && !fault.Is(answered, fault.NotFound) {
-			t.Fatalf("accepted: %v, withdrawn: %v", answered, withdrawn)
+		if withdrawn != nil || accepted != nil && !fault.Is(accepted, fault.NotFound) {
+			t.Fatalf("AcceptInvitation: %v, ShareFolder: %v", accepted, withdrawn)
 		}
 		tree := foldertree.New(foldertree.Rules{})
 		if err := log.ReadStream(t.Context(), events.Folders, 0, func(e events.Event) error { tree.Apply(e); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if got := tree.Access(bob, folder); got != events.NoAccess {
-			t.Fatalf("bob has %v access after the withdrawal, having got %v", got, answered)
+			t.Fatalf("Access after the withdrawal = %v, want none (AcceptInvitation: %v)", got, accepted)
 		}
 		if err := errors.Join(log.Close()); err != nil {
 			t.Fatal(err)

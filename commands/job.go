@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -16,20 +18,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// job is one import job, folded from its stream. It drops a file once work on it has
-// ended, so a finished job takes no memory.
+// job is an import job, folded from its stream. It drops each file when the file is
+// finished, so a finished job takes no memory.
 type job struct {
-	accepted []*events.FileAccepted // by index; nil once ended
-	uploads  int                    // number of FileAccepted
-	starts   map[int]int            // FileStarted without Alone, by file
-	alone    map[int]int            // FileStarted with Alone, by file
-	// exists means that all files are accepted.
-	exists      bool
+	accepted    []*events.FileAccepted // by index; nil if finished
+	uploads     int                    // number of FileAccepted
+	starts      map[int]int            // FileStarted without Alone, by file
+	alone       map[int]int            // FileStarted with Alone, by file
+	exists      bool                   // ImportRequested was read: all files are accepted
 	user        events.User
 	correlation string
 	at          events.Position // of ImportRequested
 
-	open               int // files whose work has not ended
+	open               int // files not finished
 	successful, failed int
 }
 
@@ -69,7 +70,7 @@ func (j *job) Apply(e events.Event) {
 	}
 }
 
-// end drops a file, and reports whether work on it had not ended yet.
+// end drops a file. It returns false if the file was finished before.
 func (j *job) end(file int) bool {
 	if f, _ := j.file(file); f == nil {
 		return false
@@ -81,10 +82,10 @@ func (j *job) end(file int) bool {
 	return true
 }
 
-// file returns an accepted file, nil once its work has ended.
+// file returns an accepted file, or nil if it is finished.
 func (j *job) file(index int) (*events.FileAccepted, error) {
 	if !j.exists || index < 0 || index >= j.uploads {
-		return nil, fault.Errorf(fault.NotFound, "no file %d in this job", index)
+		return nil, fault.Errorf(fault.NotFound, "this job has no file %d", index)
 	}
 	if index >= len(j.accepted) {
 		return nil, nil
@@ -94,12 +95,12 @@ func (j *job) file(index int) (*events.FileAccepted, error) {
 
 func (j *job) weight() int { return 1 + len(j.accepted) }
 
-// Upload is a file that was uploaded, or refused.
+// Upload is a file of an import request.
 type Upload struct {
 	Name   string
 	Folder string // path of the folder to file it in
-	// Under, unless it is uuid.Nil, is an existing folder to use instead, and Rest the
-	// path below it. Folder is then only for display.
+	// If Under is not uuid.Nil, it is an existing folder, and the file goes to the path
+	// Rest below it. Folder is then only for display.
 	Under     uuid.UUID
 	Rest      string
 	Tags      []string
@@ -108,13 +109,14 @@ type Upload struct {
 	MediaType string
 	Replace   bool // replace the document of that name in the folder, if it exists
 	Version   int  // replace only this version of the document; 0 means any
-	// Refused says why the file will not be read, as a sentence for the user.
+	// Refused is the reason why the file will not be read, for the user; empty if it
+	// will be.
 	Refused string
 
 	existing bool // set by AdmitImport if the document to replace exists
 }
 
-// Refuse records why the file will not be read, unless it was refused before.
+// Refuse sets the reason why the file will not be read, unless one is set already.
 func (u *Upload) Refuse(why string) {
 	if u.Refused == "" {
 		*u = Upload{Name: u.Name, Folder: u.Folder, Refused: why}
@@ -158,8 +160,8 @@ func finished(data []events.Data) []events.Data {
 	return append(data, events.JobFinished{Failed: refused})
 }
 
-// withRefused marks the uploads that are refused in the events of a new job, because they
-// take no quota.
+// withRefused returns the uploads with those marked that data refuses, because refused
+// files take no quota.
 func withRefused(uploads []Upload, data []events.Data) []Upload {
 	uploads = slices.Clone(uploads)
 	for i := range uploads {
@@ -195,7 +197,7 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 		}
 	}
 	if u.Refused != "" {
-		tags = nil // need not be in the log
+		tags = nil // not worth keeping in the log
 	}
 	return events.FileAccepted{
 		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
@@ -220,9 +222,9 @@ type Started struct {
 	Position events.Position // of its last event
 }
 
-// StartImport accepts uploads, whose originals must be committed, as one job. Invalid
-// folder paths, tags and names are fault.Invalid, folders in which the user may not
-// write are fault.Forbidden. After an error no job exists.
+// StartImport starts a job for uploads, whose originals must be committed. The error is
+// fault.Invalid for invalid folder paths, tags and names, and fault.Forbidden for folders
+// in which the user may not write. After an error no job exists.
 func (h *Handler) StartImport(ctx context.Context, user events.User, correlation string, uploads []Upload) (Started, error) {
 	return h.startImport(ctx, user, correlation, uploads, h.startJob)
 }
@@ -258,15 +260,15 @@ func (h *Handler) startImport(ctx context.Context, user events.User, correlation
 // start appends the events of a new job.
 type start func(context.Context, events.Cause, []events.Data) (Started, error)
 
-// startHeld starts a job under a quota hold: that of ctx, or else one opened by hold. The
-// user is charged for what exceeds the free share.
+// startHeld starts a job under the quota hold of ctx or, if it has none, one that hold
+// opens. It charges the user uploadCost.
 func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data, start start) (started Started, err error) {
 	budget, err := h.charge(ctx, user)
 	if err != nil {
 		return Started{}, err
 	}
 	defer budget.Close()
-	err = h.holding(ctx, hold, func() (events.Position, error) {
+	err = h.withHold(ctx, hold, func() (events.Position, error) {
 		err := budget.Spend(uploadCost(data), func() (err error) {
 			started, err = start(ctx, cause, data)
 			return err
@@ -281,8 +283,8 @@ func (h *Handler) startJob(ctx context.Context, cause events.Cause, data []event
 	return h.appendJob(ctx, uuid.New(), 0, cause, data)
 }
 
-// appendJob appends the events of a job, without the first from events, which are in the
-// log already. The error is of kind fault.Conflict if the stream has grown since.
+// appendJob appends the events data[from:] of a job; those before are in the log already.
+// The error is of kind fault.Conflict if the stream has more than from events.
 func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause events.Cause, data []events.Data) (Started, error) {
 	started := Started{Job: job}
 	expected := int64(from) - 1
@@ -303,11 +305,38 @@ func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause 
 	return started, nil
 }
 
-// ImportFile is a file of a job, with all that is needed to import it.
+const (
+	// maxBatch limits the estimated bytes of one append. It is far below
+	// events.MaxAppendBytes, because the estimate may be too low.
+	maxBatch = events.MaxAppendBytes / 2
+	// metadataBytes is an upper bound for an event's metadata and ids.
+	metadataBytes = 1 << 10
+)
+
+// batches splits events into batches of at most maxBatch bytes. A larger event gets its
+// own batch.
+func batches(data []events.Data) (cut [][]events.Data) {
+	from, size := 0, 0
+	for i, d := range data {
+		b, err := json.Marshal(d)
+		if err != nil {
+			panic(fmt.Sprintf("commands: %T cannot be encoded: %v", d, err)) // cannot happen for plain structs
+		}
+		n := len(b) + metadataBytes
+		if size+n > maxBatch && i > from {
+			cut = append(cut, data[from:i])
+			from, size = i, 0
+		}
+		size += n
+	}
+	return append(cut, data[from:])
+}
+
+// ImportFile is a file of a job, with everything needed to import it.
 type ImportFile struct {
 	Job      uuid.UUID
-	Accepted events.FileAccepted // only File is set if Ended
-	Ended    bool                // the work on it has ended
+	Accepted events.FileAccepted // if Ended, only File is set
+	Ended    bool                // the file is finished
 	Starts   int                 // number of FileStarted without Alone
 	Alone    int                 // number of FileStarted with Alone
 	User     events.User         // who imports it
@@ -326,8 +355,8 @@ func (f ImportFile) Destination() foldertree.Destination {
 func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (ImportFile, error) {
 	h.init()
 	f := ImportFile{Job: jobID}
-	// Accepted files never change. If another node has ended the work on this one,
-	// this node finds out when it ends the work, at the latest.
+	// Accepted files never change. If another node has finished this one, this node
+	// notices when it appends the file's outcome, at the latest.
 	open := func(j *job) bool {
 		accepted, err := j.file(file)
 		return err == nil && accepted != nil
@@ -354,16 +383,16 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 	return f, err
 }
 
-// EventID returns the id of an event that is appended for the file. It is derived from its
-// arguments, so the log recognises the event if it is appended again.
+// EventID returns the id of an event that is appended for the file. It is a hash of its
+// arguments, so the log recognises a repeated append.
 func (f ImportFile) EventID(stream string, revision int64, data events.Data) uuid.UUID {
 	return events.EventID(stream, revision, f.Job, f.Accepted.File, data)
 }
 
-// stepFile records the step of the work on a file.
+// stepFile records the current step of a file.
 type stepFile struct {
 	file    int
-	first   bool // the start of the work was not recorded yet
+	first   bool // the start of the file is not recorded yet
 	step    string
 	message string
 }
@@ -380,7 +409,7 @@ func (c stepFile) decide(j *job) ([]events.Data, error) {
 	return []events.Data{stepped}, nil
 }
 
-// isolateFile records that a file is read alone.
+// isolateFile records that a file is extracted alone.
 type isolateFile struct {
 	file int
 	why  string
@@ -394,8 +423,8 @@ func (c isolateFile) decide(j *job) ([]events.Data, error) {
 	return []events.Data{events.FileStarted{File: c.file, Alone: c.why}}, nil
 }
 
-// IsolateFile records that a file is about to be read alone, and why. It does nothing if
-// the work on the file has ended.
+// IsolateFile records that a file will be extracted alone, and why. It does nothing if
+// the file is finished.
 func (h *Handler) IsolateFile(ctx context.Context, f ImportFile, why string) error {
 	h.init()
 	_, err := h.jobs.Do(ctx, aggregate.Command[*job]{
@@ -405,8 +434,8 @@ func (h *Handler) IsolateFile(ctx context.Context, f ImportFile, why string) err
 	return err
 }
 
-// StepFile records the current step of the work on a file and, if first is set, its start.
-// It does nothing if the work has ended. Call it at most once a second for a file.
+// StepFile records the current step of a file and, if first is set, its start. It does
+// nothing if the file is finished. Call it at most once a second for each file.
 func (h *Handler) StepFile(ctx context.Context, f ImportFile, first bool, step, message string) error {
 	h.init()
 	_, err := h.jobs.Do(ctx, aggregate.Command[*job]{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"annals/commands/commandstest"
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
@@ -19,20 +20,20 @@ func upload(n int) Upload {
 }
 
 func TestStartImport(t *testing.T) {
-	refused := Upload{Name: "x.exe", Folder: "A", Refused: "files of type .exe are not read"}
+	refused := Upload{Name: "x.exe", Folder: "A", Refused: "files of type .exe cannot be imported"}
 	for _, test := range []struct {
 		name    string
 		uploads []Upload
 		then    []string
 		kind    fault.Kind
 	}{
-		{"files come before the request", []Upload{upload(1), upload(2)}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
-		{"a refused file is recorded among the others", []Upload{upload(1), refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
-		{"a job without work ends at once", []Upload{refused, refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested", "JobFinished"}, 0},
-		{"no file is no job", nil, nil, fault.Invalid},
-		{"a name that cannot be", []Upload{{Name: "a/b.md", Folder: "A"}}, nil, fault.Invalid},
-		{"a folder that cannot be", []Upload{{Name: "b.md", Folder: "A//B"}}, nil, fault.Invalid},
-		{"tags that cannot be", []Upload{{Name: "b.md", Folder: "A", Tags: []string{""}}}, nil, fault.Invalid},
+		{"files first, then the request", []Upload{upload(1), upload(2)}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
+		{"a refused file", []Upload{upload(1), refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested"}, 0},
+		{"only refused files: the job is finished", []Upload{refused, refused}, []string{"FileAccepted", "FileAccepted", "ImportRequested", "JobFinished"}, 0},
+		{"no files", nil, nil, fault.Invalid},
+		{"an invalid name", []Upload{{Name: "a/b.md", Folder: "A"}}, nil, fault.Invalid},
+		{"an invalid folder", []Upload{{Name: "b.md", Folder: "A//B"}}, nil, fault.Invalid},
+		{"an invalid tag", []Upload{{Name: "b.md", Folder: "A", Tags: []string{""}}}, nil, fault.Invalid},
 	} {
 		got, err := startImport{user: alice, uploads: test.uploads}.decide()
 		if err == nil {
@@ -43,12 +44,12 @@ func TestStartImport(t *testing.T) {
 			types = append(types, events.TypeOf(d))
 		}
 		if !reflect.DeepEqual(types, test.then) || fault.KindOf(err) != test.kind {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, types, err, test.then, test.kind)
+			t.Errorf("%s: decide = %v, %v; want %v, %v", test.name, types, err, test.then, test.kind)
 		}
 	}
 }
 
-func TestFilesOfAJob(t *testing.T) {
+func TestFinishAndStepFiles(t *testing.T) {
 	requested := []events.Data{
 		events.FileAccepted{File: 0, Name: "0"}, events.FileAccepted{File: 1, Name: "1"}, events.FileAccepted{File: 2, Name: "2", Refused: "no"},
 		events.ImportRequested{Files: 3, User: "user:alice"},
@@ -62,26 +63,26 @@ func TestFilesOfAJob(t *testing.T) {
 		then  []events.Data
 		kind  fault.Kind
 	}{
-		{"a file is imported", requested, finishFiles{[]events.Data{imported}}.decide, []events.Data{imported}, 0},
-		{"the last file ends the job", after(failed), finishFiles{[]events.Data{imported}}.decide, []events.Data{imported, events.JobFinished{Successful: 1, Failed: 2}}, 0},
-		{"whatever became of it", after(imported), finishFiles{[]events.Data{failed}}.decide, []events.Data{failed, events.JobFinished{Successful: 1, Failed: 2}}, 0},
-		{"a file ends once", after(imported), finishFiles{[]events.Data{imported}}.decide, nil, 0},
-		{"and a job once", after(imported, failed, events.JobFinished{Successful: 1, Failed: 2}), finishFiles{[]events.Data{failed}}.decide, nil, 0},
-		{"files end together, and with them the job", requested, finishFiles{[]events.Data{imported, failed}}.decide,
+		{"a file", requested, finishFiles{[]events.Data{imported}}.decide, []events.Data{imported}, 0},
+		{"the last file", after(failed), finishFiles{[]events.Data{imported}}.decide, []events.Data{imported, events.JobFinished{Successful: 1, Failed: 2}}, 0},
+		{"the last file, failed", after(imported), finishFiles{[]events.Data{failed}}.decide, []events.Data{failed, events.JobFinished{Successful: 1, Failed: 2}}, 0},
+		{"a finished file", after(imported), finishFiles{[]events.Data{imported}}.decide, nil, 0},
+		{"a finished job", after(imported, failed, events.JobFinished{Successful: 1, Failed: 2}), finishFiles{[]events.Data{failed}}.decide, nil, 0},
+		{"all files together", requested, finishFiles{[]events.Data{imported, failed}}.decide,
 			[]events.Data{imported, failed, events.JobFinished{Successful: 1, Failed: 2}}, 0},
-		{"one that is reported twice ends once", requested, finishFiles{[]events.Data{imported, imported}}.decide, []events.Data{imported}, 0},
-		{"a refused file has ended", requested, finishFiles{[]events.Data{events.FileFailed{File: 2}}}.decide, nil, 0},
-		{"there is no file 3", requested, finishFiles{[]events.Data{events.FileImported{File: 3}}}.decide, nil, fault.NotFound},
-		{"nor a file -1", requested, finishFiles{[]events.Data{events.FileImported{File: -1}}}.decide, nil, fault.NotFound},
-		{"files that were not requested do not count", requested[:3], finishFiles{[]events.Data{imported}}.decide, nil, fault.NotFound},
-		{"the first step starts the file", requested, stepFile{1, true, "reading", "page 1"}.decide,
+		{"a file twice", requested, finishFiles{[]events.Data{imported, imported}}.decide, []events.Data{imported}, 0},
+		{"a refused file", requested, finishFiles{[]events.Data{events.FileFailed{File: 2}}}.decide, nil, 0},
+		{"a missing file", requested, finishFiles{[]events.Data{events.FileImported{File: 3}}}.decide, nil, fault.NotFound},
+		{"file -1", requested, finishFiles{[]events.Data{events.FileImported{File: -1}}}.decide, nil, fault.NotFound},
+		{"a job that is not complete", requested[:3], finishFiles{[]events.Data{imported}}.decide, nil, fault.NotFound},
+		{"the first step", requested, stepFile{1, true, "reading", "page 1"}.decide,
 			[]events.Data{events.FileStarted{File: 1}, events.FileStepped{File: 1, Step: "reading", Message: "page 1"}}, 0},
-		{"others do not", after(events.FileStarted{File: 1}), stepFile{1, false, "filing", ""}.decide, []events.Data{events.FileStepped{File: 1, Step: "filing"}}, 0},
-		{"a file that ended takes no step", after(imported), stepFile{1, true, "reading", ""}.decide, nil, 0},
+		{"a later step", after(events.FileStarted{File: 1}), stepFile{1, false, "filing", ""}.decide, []events.Data{events.FileStepped{File: 1, Step: "filing"}}, 0},
+		{"a step of a finished file", after(imported), stepFile{1, true, "reading", ""}.decide, nil, 0},
 	} {
-		got, err := test.when(fold(&job{}, test.given))
+		got, err := test.when(commandstest.Fold(&job{}, test.given))
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+			t.Errorf("%s: decide = %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
 		}
 	}
 }
@@ -98,7 +99,7 @@ func TestLargeImportAppendsInBatches(t *testing.T) {
 		t.Fatalf("StartImport: %v", err)
 	}
 	if head, err := h.Log.Head(t.Context()); err != nil || head != started.Position {
-		t.Errorf("Started.Position = %d, the log's head is %d (%v)", started.Position, head, err)
+		t.Errorf("Started.Position = %d, want the head %d (%v)", started.Position, head, err)
 	}
 	f, err := h.FileToImport(t.Context(), started.Job, 9_999)
 	if err != nil {
@@ -110,7 +111,7 @@ func TestLargeImportAppendsInBatches(t *testing.T) {
 	}
 	err = h.Log.ReadStream(t.Context(), events.JobStream(started.Job), 9_999, func(e events.Event) error {
 		if accepted, ok := e.Data.(events.FileAccepted); ok && accepted.File != int(e.Revision) {
-			t.Errorf("file %d stands at revision %d", accepted.File, e.Revision)
+			t.Errorf("file %d has revision %d, want its index", accepted.File, e.Revision)
 		}
 		return nil
 	})
@@ -119,14 +120,14 @@ func TestLargeImportAppendsInBatches(t *testing.T) {
 	}
 }
 
-func TestStartImportJudgesAccess(t *testing.T) {
+func TestStartImportChecksAccess(t *testing.T) {
 	h, _ := library(t)
 	before, _ := h.Log.Head(t.Context())
 	if _, err := h.StartImport(t.Context(), bob, "", []Upload{upload(1)}); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("StartImport into a folder of another: %v, want forbidden", err)
+		t.Errorf("StartImport into another user's folder: %v, want forbidden", err)
 	}
 	if head, _ := h.Log.Head(t.Context()); head != before {
-		t.Error("a forbidden import left events")
+		t.Error("a forbidden import appended events")
 	}
 }
 
@@ -143,7 +144,7 @@ func TestRacingWorkersFinishJobOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := make(chan error)
-	for i := range 2 * files { // every file is worked on twice
+	for i := range 2 * files { // every file by both workers
 		go func() {
 			errs <- finish(t.Context(), workers[i%2], started.Job, i/2)
 		}()
@@ -166,7 +167,7 @@ func TestRacingWorkersFinishJobOnce(t *testing.T) {
 		return nil
 	})
 	if err != nil || ended != files || finished != 1 {
-		t.Errorf("%d files ended and %d times the job (%v), want %d and once", ended, finished, err, files)
+		t.Errorf("%d files and %d jobs were finished (%v), want %d and 1", ended, finished, err, files)
 	}
 }
 
@@ -181,8 +182,8 @@ func finish(ctx context.Context, h *Handler, jobID uuid.UUID, file int) error {
 	return h.FinishFile(ctx, f, events.FileImported{Document: id(byte(file))}, true)
 }
 
-// BenchmarkFinishFile ends the files of one job of 10,000: what a file costs
-// must not rise with their number.
+// BenchmarkFinishFile shows that the cost of finishing a file does not depend on the number
+// of files in the job.
 func BenchmarkFinishFile(b *testing.B) {
 	for _, files := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) {

@@ -17,35 +17,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxKey is the greatest length, in characters, of the key of an import request.
+// MaxKey is the maximum length of the idempotency key of an import request, in characters.
 const MaxKey = 255
 
-// keys is the namespace of the ids of jobs that were requested with a key.
+// keys is the UUID namespace of the ids of jobs that were requested with a key.
 var keys = uuid.MustParse("6c1f5c0e-6d0b-4c36-9a55-0f3f1f6f7d52")
 
-// keyedJob returns the id of the job that a user requests with a key. It is derived from
-// both, so a repeated request finds the stream in which the first one created the job.
+// keyedJob returns the id of the job that a user requests with a key. It is a hash of user
+// and key, so a repeated request finds the job of the first one.
 func keyedJob(user events.Principal, key string) uuid.UUID {
 	return uuid.NewSHA1(keys, []byte(string(user)+"\x00"+key))
 }
 
-// ErrOtherUpload is returned, wrapped in an error of kind fault.Invalid, if the key of a
-// request was used for other files before.
+// ErrOtherUpload is returned, wrapped in an error of kind fault.Invalid, if a key is used
+// again for other files.
 var ErrOtherUpload = errors.New("the key was used for another upload")
 
 // KeyedImport is an import that was requested with a key.
 type KeyedImport struct {
 	Started
-	files []events.FileAccepted // those that are in the log
-	made  bool                  // the job exists
+	files  []events.FileAccepted // those in the log
+	exists bool                  // all files are in the log
 }
 
-// Same returns ErrOtherUpload unless the uploads are those that the job was requested
-// with. For a file that was refused, then or now, it compares only the name and the
-// folder, because the bytes may not have been read.
+// Same returns ErrOtherUpload unless the uploads are the files of the job. If a file was
+// refused, then or now, it compares only name and folder, because the bytes may not have
+// been read.
 func (k *KeyedImport) Same(uploads []Upload) error {
 	if len(uploads) != len(k.files) {
-		return otherUpload("it had %s, and this one has %d", counted(len(k.files)), len(uploads))
+		return otherUpload("that upload had %s, and this one has %d", counted(len(k.files)), len(uploads))
 	}
 	for i, u := range uploads {
 		accepted, err := u.accept(i)
@@ -59,11 +59,11 @@ func (k *KeyedImport) Same(uploads []Upload) error {
 	return nil
 }
 
-// SameFile is like Same, but compares the name and bytes of one file only, before its
-// folder is known.
+// SameFile is like Same for a single file. It compares only name and bytes, because the
+// folder is not known yet.
 func (k *KeyedImport) SameFile(index int, u Upload) error {
 	if index >= len(k.files) {
-		return otherUpload("it had %s, and this one has more", counted(len(k.files)))
+		return otherUpload("that upload had %s, and this one has more", counted(len(k.files)))
 	}
 	was := k.files[index]
 	name, err := naming.Document(u.Name)
@@ -81,8 +81,8 @@ func sameFile(was, is events.FileAccepted) error {
 		was = events.FileAccepted{File: was.File, Name: was.Name, Folder: was.Folder}
 		is = events.FileAccepted{File: is.File, Name: is.Name, Folder: is.Folder}
 	}
-	// These say which folders and documents existed at the time of the request. They
-	// are not part of it.
+	// These fields record which folders and documents existed when the request was
+	// accepted. They are not part of the request.
 	is.Under, is.Rest, is.Existing = was.Under, was.Rest, was.Existing
 	if !bytes.Equal(encoded(was), encoded(is)) {
 		return otherFile(was.File, was.Name)
@@ -106,7 +106,7 @@ func counted(files int) string {
 }
 
 func otherFile(index int, name string) error {
-	return otherUpload("its file %d was another %q, or went to another folder or under other tags", index+1, name)
+	return otherUpload("file %d of that upload, %q, had other bytes, another folder or other tags", index+1, name)
 }
 
 func otherUpload(format string, args ...any) error {
@@ -114,23 +114,23 @@ func otherUpload(format string, args ...any) error {
 	return fault.Errorf(fault.Invalid, "%w: %w; send a new upload with a new key", ErrOtherUpload, why)
 }
 
-// KeyedImport returns the job that a user has requested with a key, nil if none exists.
-// It reads the log, so all processes find the same job.
+// KeyedImport returns the job that a user has requested with a key, or nil. It reads the
+// log, so it also finds jobs that other processes started.
 func (h *Handler) KeyedImport(ctx context.Context, user events.User, key string) (*KeyedImport, error) {
 	k, err := h.readKeyed(ctx, user, key)
-	if err != nil || !k.made {
+	if err != nil || !k.exists {
 		return nil, err
 	}
 	return k, nil
 }
 
-// HoldRepeat counts a repeated request among the open requests of its user, and takes no
-// other quota. The caller closes the hold.
+// HoldRepeat counts a repeated request as one of its user's open uploads. It reserves no
+// other quota. The caller must close the hold.
 func (h *Handler) HoldRepeat(ctx context.Context, user events.User) (*quota.Hold, error) {
-	return h.Quota.Place(ctx, user)
+	return h.Quota.OpenSlot(ctx, user)
 }
 
-// errRead ends the reading of a stream.
+// errRead stops reading a job's stream after its last FileAccepted.
 var errRead = errors.New("the job was read")
 
 func (h *Handler) readKeyed(ctx context.Context, user events.User, key string) (*KeyedImport, error) {
@@ -141,7 +141,7 @@ func (h *Handler) readKeyed(ctx context.Context, user events.User, key string) (
 		case events.FileAccepted:
 			k.files = append(k.files, d)
 		case events.ImportRequested:
-			k.made = true
+			k.exists = true
 			return errRead
 		}
 		return nil
@@ -152,9 +152,9 @@ func (h *Handler) readKeyed(ctx context.Context, user events.User, key string) (
 	return k, err
 }
 
-// StartKeyedImport is like StartImport, but for a request with a key. If the user has
-// requested a job with this key before, it returns that job and charges nothing. The
-// error is ErrOtherUpload if that job had other files.
+// StartKeyedImport is like StartImport, for a request with a key. If the user already
+// requested a job with this key, it returns that job and charges nothing. The error is
+// ErrOtherUpload if that job has other files.
 func (h *Handler) StartKeyedImport(ctx context.Context, user events.User, correlation, key string, uploads []Upload) (Started, error) {
 	if key == "" {
 		return h.StartImport(ctx, user, correlation, uploads)
@@ -170,19 +170,19 @@ func (h *Handler) StartKeyedImport(ctx context.Context, user events.User, correl
 	return before.Started, before.Same(uploads)
 }
 
-// errStarted says that the job exists already.
+// errStarted means that the job exists already.
 var errStarted = errors.New("the job was started before")
 
-// startOnce is like startJob, but other requests may be starting the same job, or may
-// have been interrupted while starting it. If the job exists already, the error is
-// errStarted and before is that job.
+// startOnce is like startJob, but other requests may start the same job at the same time,
+// or may have crashed after appending some of its files. If the job exists already, the
+// error is errStarted and before is that job.
 func (h *Handler) startOnce(ctx context.Context, user events.User, key string, cause events.Cause, data []events.Data) (started Started, before *KeyedImport, err error) {
 	started, err = aggregate.Retry(ctx, "an upload with this key", func() (Started, error) {
 		k, err := h.readKeyed(ctx, user, key)
 		if err != nil {
 			return Started{}, err
 		}
-		if k.made {
+		if k.exists {
 			before = k
 			return Started{}, errStarted
 		}
@@ -199,14 +199,14 @@ func (h *Handler) startOnce(ctx context.Context, user events.User, key string, c
 	return started, before, err
 }
 
-// continued returns the events of a new job whose first files are in the log already: for
-// those, the events as they are in the log.
+// continued returns the events of a new job whose first files are in the log already. For
+// those it returns the events in the log.
 func continued(data []events.Data, files []events.FileAccepted) ([]events.Data, error) {
 	data = slices.Clone(data)
 	for i, f := range files {
 		accepted, ok := data[i].(events.FileAccepted)
 		if !ok {
-			return nil, otherUpload("it had more than %s", counted(i))
+			return nil, otherUpload("that upload had more than %s", counted(i))
 		}
 		if err := sameFile(f, accepted); err != nil {
 			return nil, err

@@ -13,7 +13,8 @@ import (
 
 // HoldImport opens a hold for an upload before its first byte is stored. The error is
 // of kind fault.TooLarge or fault.Exhausted if the user has no quota left. Pass the
-// hold to AdmitImport, and close it afterwards. It is nil if nothing is limited.
+// hold to AdmitImport or AdmitRevision, and close it afterwards. The hold is nil if the
+// user has no limits.
 func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold, error) {
 	if err := h.checkUpload(ctx, user); err != nil {
 		return nil, err
@@ -29,17 +30,16 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 	return hold, nil
 }
 
-// AdmitImport checks all uploads together before their originals are committed. It marks
-// those that are refused because of their folder: their originals need not be kept. What
-// it admits is not refused by a limit later. StartImport returns the same errors.
+// AdmitImport checks the quota for all uploads of a request before their originals are
+// committed. It marks uploads that are refused because of their folder; their originals
+// need not be committed. StartImport does not exceed the hold that it sets. Its errors are
+// those of StartImport.
 func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []Upload) error {
 	data, err := startImport{user: user, uploads: uploads}.decide()
 	if err != nil {
 		return err
 	}
 	h.init()
-	var takes quota.Limits
-	var parts []quota.Part
 	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
 		if err := t.Accept(user, data); err != nil {
 			return err
@@ -58,9 +58,11 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	if err != nil {
 		return err
 	}
+	var takes quota.Limits
+	var parts []quota.Part
 	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
 		takes, parts, err = t.Takes(data, replaced)
-		hold.Have(quota.Folders, t.MadeFolders(user.Principal))
+		hold.AddUsage(quota.Folders, t.CreatedFolders(user.Principal))
 		return err
 	})
 	if err != nil {
@@ -78,9 +80,9 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	return hold.Admit(ctx, takes, parts)
 }
 
-// replaced returns the indexes of the accepted files that replace documents known to the
-// read side. They need no quota for documents. If the document no longer exists when the
-// file is filed, it becomes a new one, for which holdReplacement holds quota.
+// replaced returns the indexes of the accepted files that replace documents which the read
+// models know. They need no document quota now. If such a document is gone when the file is
+// filed, the file becomes a new document, and holdReplacement reserves quota for it then.
 func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]bool, error) {
 	var folders []uuid.UUID
 	var names []string
@@ -106,13 +108,13 @@ func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]boo
 	return replaced, nil
 }
 
-// maxSpaces is the most folders with limits that one upload may go to, because each is
-// looked up.
+// maxSpaces limits the top-level folders that one upload may go to. The usage of each is
+// read from the read models.
 const maxSpaces = 256
 
-// holding runs do, which appends, under a user's hold, and settles the hold if do
-// succeeds. The hold is that of the context, or else one returned by open.
-func (h *Handler) holding(ctx context.Context, open func() (*quota.Hold, error), do func() (events.Position, error)) error {
+// withHold runs do, which appends events, under the hold of the context or, if it has
+// none, one that open returns. If do succeeds it settles the hold.
+func (h *Handler) withHold(ctx context.Context, open func() (*quota.Hold, error), do func() (events.Position, error)) error {
 	hold := quota.From(ctx)
 	if hold == nil {
 		var err error
@@ -129,23 +131,7 @@ func (h *Handler) holding(ctx context.Context, open func() (*quota.Hold, error),
 	return err
 }
 
-// HoldRevision is like HoldImport, but for new content of a document.
-func (h *Handler) HoldRevision(ctx context.Context, user events.User) (*quota.Hold, error) {
-	if err := h.checkUpload(ctx, user); err != nil {
-		return nil, err
-	}
-	hold, err := h.Quota.Open(ctx, user)
-	if err != nil {
-		return nil, err
-	}
-	if err := hold.Room(quota.Bytes, quota.Imports); err != nil {
-		hold.Close()
-		return nil, err
-	}
-	return hold, nil
-}
-
-// AdmitRevision is like AdmitImport, but for new content of a document.
+// AdmitRevision is like AdmitImport, for new content of a document.
 func (h *Handler) AdmitRevision(ctx context.Context, user events.User, hold *quota.Hold, c ReviseDocument) error {
 	if hold == nil {
 		return nil
@@ -159,22 +145,45 @@ func (h *Handler) AdmitRevision(ctx context.Context, user events.User, hold *quo
 	return hold.Admit(ctx, takes, []quota.Part{{Space: space, Takes: quota.Limits{quota.Bytes: c.Size}}})
 }
 
-// HoldText holds quota for the text of a file after it was read and before any of it is
-// appended. If the text exceeds the quota, although the file did not, the error is of
-// kind fault.Invalid.
+// HoldText reserves quota for the text of a file, after the file was read and before its
+// text is appended. If the text exceeds the quota, the error is of kind fault.Invalid.
 func (h *Handler) HoldText(ctx context.Context, user events.User, d foldertree.Destination, bytes int64) (*quota.Hold, error) {
 	to, err := d.Split()
 	if err != nil {
 		return nil, err
 	}
-	hold, err := h.Quota.Begin(ctx, user)
+	takes := quota.Limits{quota.Bytes: events.TextStored(bytes)}
+	hold, err := h.holdIn(ctx, user, takes, func(t *foldertree.Tree) []string {
+		path, _ := t.CurrentPath(to)
+		return path
+	})
+	if fault.Is(err, fault.TooLarge) {
+		err = fault.Errorf(fault.Invalid, "there is no room for the file's text, which takes %s: %w", quota.Bytes.Show(takes[quota.Bytes]), err)
+	}
+	return hold, err
+}
+
+// holdReplacement reserves quota for a file that becomes a new document, because the one
+// that it was to replace no longer exists. If the user has no quota left, the error is of
+// kind fault.Invalid, so that the file fails and is not retried.
+func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (*quota.Hold, error) {
+	hold, err := h.holdIn(ctx, f.User, quota.Limits{quota.Documents: 1}, func(t *foldertree.Tree) []string { return t.Path(folder) })
+	if fault.Is(err, fault.TooLarge) {
+		err = fault.Errorf(fault.Invalid, "the document that the file was to replace no longer exists, and there is no room for a new one: %w", err)
+	}
+	return hold, err
+}
+
+// holdIn reserves quota for work of the service itself in the folder whose path is
+// returned. If path returns nil the folder does not exist, which filing reports.
+func (h *Handler) holdIn(ctx context.Context, user events.User, takes quota.Limits, path func(*foldertree.Tree) []string) (*quota.Hold, error) {
+	hold, err := h.Quota.OpenInternal(ctx, user)
 	if hold == nil || err != nil {
 		return nil, err
 	}
-	takes := quota.Limits{quota.Bytes: events.TextStored(bytes)}
 	var parts []quota.Part
 	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
-		if path, err := t.WayTo(to); err == nil && len(path) > 0 { // otherwise filing reports the error
+		if path := path(t); len(path) > 0 {
 			parts = []quota.Part{{Space: t.Space(path), Takes: takes}}
 		}
 		return nil
@@ -184,43 +193,12 @@ func (h *Handler) HoldText(ctx context.Context, user events.User, d foldertree.D
 	}
 	if err != nil {
 		hold.Close()
-	}
-	if fault.Is(err, fault.TooLarge) {
-		return nil, fault.Errorf(fault.Invalid, "there is no room for the file's text, of which %s are kept: %w", quota.Bytes.Show(takes[quota.Bytes]), err)
-	}
-	return hold, err
-}
-
-// holdReplacement holds quota for a file that becomes a new document because the one
-// that it was to replace no longer exists. If the user has no quota left, the error is
-// of kind fault.Invalid: the file fails.
-func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (*quota.Hold, error) {
-	hold, err := h.Quota.Begin(ctx, f.User)
-	if hold == nil || err != nil {
 		return nil, err
 	}
-	takes := quota.Limits{quota.Documents: 1}
-	var parts []quota.Part
-	err = h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
-		if path := t.Path(folder); len(path) > 0 { // otherwise filing reports the error
-			parts = []quota.Part{{Space: t.Space(path), Takes: takes}}
-		}
-		return nil
-	})
-	if err == nil {
-		err = hold.Admit(ctx, takes, parts)
-	}
-	if err == nil {
-		return hold, nil
-	}
-	hold.Close()
-	if fault.Is(err, fault.TooLarge) {
-		err = fault.Errorf(fault.Invalid, "the document that the file was to replace no longer exists, and there is no room for a new one: %w", err)
-	}
-	return nil, err
+	return hold, nil
 }
 
-// SettleText settles the hold of HoldText at the head of the log.
+// SettleText settles a hold of HoldText at the head of the log.
 func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
 	if hold == nil {
 		return nil
@@ -232,51 +210,50 @@ func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
 	return err
 }
 
-// makes checks how many folders or shares a user may create.
-type makes struct {
-	ledger      *quota.Ledger
-	kind        quota.Kind
-	user        events.Principal
-	limit, more int64 // more: folders that will be created for files in progress
+// creationQuota limits how many folders or shares a user may create.
+type creationQuota struct {
+	ledger   *quota.Ledger
+	kind     quota.Kind
+	limit    int64
+	reserved int64 // folders to be created for files in progress
 }
 
-// mayMake reads how many folders, or entries in permission lists, a user may have.
-func (h *Handler) mayMake(ctx context.Context, user events.User, kind quota.Kind) (m makes, err error) {
-	m = makes{ledger: h.Quota, kind: kind, user: user.Principal}
+// creationQuota returns a user's quota of folders or shares.
+func (h *Handler) creationQuota(ctx context.Context, user events.User, kind quota.Kind) (q creationQuota, err error) {
+	q = creationQuota{ledger: h.Quota, kind: kind}
 	limits, err := h.Quota.Of(ctx, user)
-	if m.limit = limits[kind]; err != nil || m.limit == 0 || kind != quota.Folders {
-		return m, err
+	if q.limit = limits[kind]; err != nil || q.limit == 0 || kind != quota.Folders {
+		return q, err
 	}
 	used, _, err := h.Quota.Usage.Used(ctx, user.Principal)
-	m.more = used[kind]
-	return m, err
+	q.reserved = used[kind]
+	return q, err
 }
 
-// check returns an error if a user who has already created some may not create as many
-// more as wanted.
-func (m makes) check(has, wants int64) error {
-	if m.limit == 0 || wants <= 0 || has+m.more+wants <= m.limit {
+// check returns an error if a user who has created some may not create more.
+func (q creationQuota) check(created, more int64) error {
+	if q.limit == 0 || more <= 0 || created+q.reserved+more <= q.limit {
 		return nil
 	}
-	m.ledger.Refused(m.kind)
-	return quota.Refusal(m.kind, has+m.more, wants, m.limit)
+	q.ledger.Refused(q.kind)
+	return quota.Refusal(q.kind, created+q.reserved, more, q.limit)
 }
 
-// limitsMoves reports whether a user's moves to a folder are subject to quotas.
-func (h *Handler) limitsMoves(user events.User, to uuid.UUID) bool {
+// movesLimited reports whether moving something to a folder needs quota.
+func (h *Handler) movesLimited(user events.User, to uuid.UUID) bool {
 	return h.Quota != nil && h.Quota.Policy.Folder != (quota.Limits{}) && !user.Admin && to != uuid.Nil
 }
 
-// holdMove holds quota in the target folder for a document, or a folder with all below
-// it, that is moved there. A move within a space needs none.
+// holdMove reserves quota in the target folder for a document, or a folder with everything
+// below it, that is moved there. A move within the same top-level folder needs none.
 func (h *Handler) holdMove(ctx context.Context, user events.User, from, to uuid.UUID, size func() (quota.Limits, error)) (*quota.Hold, error) {
 	var before, after quota.Space
 	err := h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
 		if path := t.Path(from); len(path) > 0 {
 			before = t.Space(path)
 		}
-		// Access is checked later. Until then a refusal must not reveal anything
-		// about the target folder.
+		// The move checks access later. A quota error for a folder that the user
+		// may not write in would reveal that the folder exists.
 		if path := t.Path(to); len(path) > 0 && t.Access(user, to) >= events.Write {
 			after = t.Space(path)
 		}

@@ -11,10 +11,10 @@ import (
 	"annals/events/fault"
 )
 
-// One upload does not have the service look up thousands of folders.
-func TestFoldersOfOneUploadAreBounded(t *testing.T) {
+// One upload must not make the service read the usage of thousands of folders.
+func TestUploadFoldersAreLimited(t *testing.T) {
 	h, _ := library(t)
-	h.Quota = &quota.Ledger{Policy: &quota.Policy{Folder: quota.Limits{quota.Documents: 1}}, Usage: nothing{}}
+	h.Quota = &quota.Ledger{Policy: &quota.Policy{Folder: quota.Limits{quota.Documents: 1}}, Usage: empty{}}
 	var uploads []Upload
 	for i := range maxSpaces + 1 {
 		u := upload(1)
@@ -22,36 +22,37 @@ func TestFoldersOfOneUploadAreBounded(t *testing.T) {
 		uploads = append(uploads, u)
 	}
 	if _, err := h.StartImport(t.Context(), alice, "", uploads); !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "256 top-level folders") {
-		t.Errorf("an upload into %d folders: %v", len(uploads), err)
+		t.Errorf("StartImport into %d folders: %v, want too large", len(uploads), err)
 	}
 }
 
-// nothing is a read side that has seen nothing.
-type nothing struct{ quota.Usage }
+// empty are read models without any usage.
+type empty struct{ quota.Usage }
 
-func (nothing) Used(context.Context, events.Principal) (used quota.Limits, at events.Position, err error) {
+func (empty) Used(context.Context, events.Principal) (used quota.Limits, at events.Position, err error) {
 	return used, 0, nil
 }
 
-// What a limit refuses leaves no event, also of callers that hold nothing before.
-func TestStartImportJudgesByItself(t *testing.T) {
+// StartImport checks quotas even if the caller has opened no hold, and appends nothing if it
+// refuses.
+func TestStartImportChecksQuota(t *testing.T) {
 	h, _ := library(t)
-	h.Quota = &quota.Ledger{Policy: &quota.Policy{User: quota.Limits{quota.Documents: 1}}, Usage: nothing{}}
+	h.Quota = &quota.Ledger{Policy: &quota.Policy{User: quota.Limits{quota.Documents: 1}}, Usage: empty{}}
 	before, err := h.Log.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(1), upload(2)}); !fault.Is(err, fault.TooLarge) {
-		t.Errorf("two documents of one: %v", err)
+		t.Errorf("StartImport of two files with a quota of one: %v, want too large", err)
 	}
 	if head, err := h.Log.Head(t.Context()); err != nil || head != before {
-		t.Errorf("the log went from %d to %d (%v)", before, head, err)
+		t.Errorf("the head moved from %d to %d (%v), want no events", before, head, err)
 	}
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(1)}); err != nil {
 		t.Error(err)
 	}
-	// The read side has not seen it yet.
+	// The read models do not include the first file yet.
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(2)}); !fault.Is(err, fault.TooLarge) {
-		t.Errorf("another one: %v", err)
+		t.Errorf("StartImport of another file: %v, want too large", err)
 	}
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// A file with Replace becomes new content of the document of its name in its folder, or a
-// new document if none exists. The read side knows which documents have the name. The id
-// of a new one is derived from folder and name, so concurrent uploads use the same
-// stream: the first creates the document and the others add content.
+// A file with Replace becomes new content of the document with the same name in the same
+// folder, or a new document if there is none. The read models know which documents have the
+// name. The id of a new document is a hash of folder and name, so concurrent uploads use
+// the same stream: the first one creates the document, and the others add content.
 
-// ClaimReplacement returns which document of a folder a file replaces, and what remains to
-// be appended: nothing if the document has the same bytes and tags, or content that was
-// uploaded after this file. It appends nothing itself. The error is of kind
-// fault.Unavailable while the read side lags behind, and fault.Conflict if the file
-// should replace another version.
+// ClaimReplacement returns which document of a folder a file replaces, and what is left to
+// append. Nothing is left if the document has the same bytes and tags already, or content
+// that was uploaded after this file. ClaimReplacement itself appends nothing. The error is
+// of kind fault.Unavailable while the read models lag behind, and fault.Conflict if the
+// document is not at the version that the file is to replace.
 func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (Claim, error) {
 	h.init()
 	var known []uuid.UUID
@@ -37,20 +37,20 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 			return Claim{}, err
 		}
 	}
-	made, free, err := h.madeByName(ctx, folder, f.Accepted.Name)
+	recent, free, err := h.createdByName(ctx, folder, f.Accepted.Name)
 	if err != nil {
 		return Claim{}, err
 	}
-	// Documents that the read side does not know yet are newer than the others.
-	made = slices.DeleteFunc(made, func(id uuid.UUID) bool { return slices.Contains(known, id) })
-	var found []standing
-	for _, id := range append(made, known...) {
-		s, err := h.standing(ctx, f, folder, id)
-		if err != nil || s.Own {
-			return s.Claim, err
+	// Documents that the read models do not know yet are newer than those they know.
+	recent = slices.DeleteFunc(recent, func(id uuid.UUID) bool { return slices.Contains(known, id) })
+	var found []namesake
+	for _, id := range append(recent, known...) {
+		n, err := h.namesake(ctx, f, folder, id)
+		if err != nil || n.Own {
+			return n.Claim, err
 		}
-		if s.inPlace {
-			found = append(found, s)
+		if n.current {
+			found = append(found, n)
 		}
 	}
 	if len(found) == 0 {
@@ -71,77 +71,76 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	later, err := h.acceptedLater(ctx, found[0].contentBy, f)
 	if later && err == nil {
 		claim.Filed, claim.Outcome = true, events.OutcomeUnchanged
-		claim.Notes = append(claim.Notes, "the document has content that was uploaded after this file, which is kept")
+		claim.Notes = append(claim.Notes, "the document keeps its content, which was uploaded after this file")
 	}
 	return claim, err
 }
 
-// standing is a document that a file may replace.
-type standing struct {
+// namesake is a document that has, or had, the name and folder of a file.
+type namesake struct {
 	Claim
-	inPlace   bool   // it exists in that folder and under that name
-	contentBy string // causation of its content
+	current   bool   // it exists and has that name and folder now
+	contentBy string // causation of the event that set its content
 }
 
-// standing returns the state of a document with regard to a file.
-func (h *Handler) standing(ctx context.Context, f ImportFile, folder, id uuid.UUID) (s standing, err error) {
+func (h *Handler) namesake(ctx context.Context, f ImportFile, folder, id uuid.UUID) (n namesake, err error) {
 	err = h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
-		s.Claim, s.contentBy = d.claimReplacement(f, id), d.contentBy
-		s.inPlace = d.exists && !d.deleted && d.folder == folder && d.name == f.Accepted.Name
-		if !s.inPlace || len(d.left) == 0 {
+		n.Claim, n.contentBy = d.claimReplacement(f, id), d.contentBy
+		n.current = d.exists && !d.deleted && d.folder == folder && d.name == f.Accepted.Name
+		if !n.current || len(d.departures) == 0 {
 			return nil
 		}
 		return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error {
-			s.inPlace = !d.dropped(t)
+			n.current = !d.deletedWithFolder(t)
 			return nil
 		})
 	})
-	return s, err
+	return n, err
 }
 
-// maxLooks is how many of the newest documents that were created in a folder under one
-// name are checked. The read side knows the older ones.
-const maxLooks = 100
+// maxRecent limits how many of the newest documents that were created in a folder under
+// one name are read. The read models know the older ones.
+const maxRecent = 100
 
-// madeByName returns the latest documents that files with Replace created in a folder
-// under a name, the newest first, and the id for the next one.
-func (h *Handler) madeByName(ctx context.Context, folder uuid.UUID, name string) (made []uuid.UUID, free uuid.UUID, err error) {
+// createdByName returns the newest documents that files with Replace created in a folder
+// under a name, newest first, and the id for the next one.
+func (h *Handler) createdByName(ctx context.Context, folder uuid.UUID, name string) (recent []uuid.UUID, free uuid.UUID, err error) {
 	n, err := h.countByName(ctx, folder, name)
 	if err != nil {
 		return nil, uuid.Nil, err
 	}
-	for i := n - 1; i >= max(0, n-maxLooks); i-- {
-		made = append(made, events.NamedDocumentID(folder, name, i))
+	for i := n - 1; i >= max(0, n-maxRecent); i-- {
+		recent = append(recent, events.NamedDocumentID(folder, name, i))
 	}
-	return made, events.NamedDocumentID(folder, name, n), nil
+	return recent, events.NamedDocumentID(folder, name, n), nil
 }
 
 // countByName returns how many documents files with Replace have created in a folder
 // under a name. Their numbers have no gaps, so a binary search reads only a few.
 func (h *Handler) countByName(ctx context.Context, folder uuid.UUID, name string) (n int, err error) {
-	exists := func(n int) (there bool) {
+	exists := func(n int) (exists bool) {
 		if err == nil {
 			err = h.documents.View(ctx, events.DocumentStream(events.NamedDocumentID(folder, name, n)), func(d *document) error {
-				there = d.exists
+				exists = d.exists
 				return nil
 			})
 		}
-		return there
+		return exists
 	}
-	least, most := 0, 0
-	for most < maxClaims && exists(most) {
-		least, most = most+1, min(2*most+1, maxClaims)
+	low, high := 0, 0
+	for high < maxClaims && exists(high) {
+		low, high = high+1, min(2*high+1, maxClaims)
 	}
-	n = least + sort.Search(most-least, func(i int) bool { return !exists(least + i) })
+	n = low + sort.Search(high-low, func(i int) bool { return !exists(low + i) })
 	if err == nil && n == maxClaims {
-		err = fault.Errorf(fault.Invalid, "replace the document: %d files named %q were imported to this folder with replace and moved or deleted, which is the most: import the file without replace, or under another name", maxClaims, name)
+		err = fault.Errorf(fault.Invalid, "replace the document: %d files named %q, the limit, were imported into this folder with replace and then moved or deleted: import the file without replace, or under another name", maxClaims, name)
 	}
 	return n, err
 }
 
-// claimReplacement returns what remains to be done for a file that becomes this document.
-// The causation of an event shows whether the work on this file made it, even if others
-// followed.
+// claimReplacement returns what is left to append if a file replaces this document. An
+// earlier attempt to import the same file is recognised by the causation of its events,
+// even if other events followed.
 func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	claim := Claim{
 		Document: id, Folder: d.folder, Version: d.version, Outcome: events.OutcomeUpdated,
@@ -162,8 +161,7 @@ func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	return claim
 }
 
-// addTags sets the tags that a document gets if it lacks some of those given. It removes
-// none.
+// addTags sets Tags if a document lacks some of the given tags. It removes none.
 func (c *Claim) addTags(has, given []string) {
 	all, err := naming.Tags(slices.Concat(has, given))
 	switch {
@@ -174,24 +172,24 @@ func (c *Claim) addTags(has, given []string) {
 	}
 }
 
-// noteOthers adds a note that lists other documents of the name, at most five of them.
-func (c *Claim) noteOthers(others []standing) {
+// noteOthers adds a note that lists up to five other documents with the same name.
+func (c *Claim) noteOthers(others []namesake) {
 	if len(others) == 0 {
 		return
 	}
-	const most = 5
+	const limit = 5
 	var ids []string
-	for _, o := range others[:min(len(others), most)] {
+	for _, o := range others[:min(len(others), limit)] {
 		ids = append(ids, o.Document.String())
 	}
 	if more := len(others) - len(ids); more > 0 {
 		ids = append(ids, fmt.Sprintf("and %d more", more))
 	}
-	c.Notes = append(c.Notes, "the folder holds other documents of this name, which stay as they are: "+strings.Join(ids, ", "))
+	c.Notes = append(c.Notes, "other documents in the folder have the same name and were not changed: "+strings.Join(ids, ", "))
 }
 
-// acceptedLater reports whether the content of a document came from a file that was
-// accepted after f. cause is the causation of the content.
+// acceptedLater reports whether a document's content came from a file that was accepted
+// after f. cause is the causation of that content.
 func (h *Handler) acceptedLater(ctx context.Context, cause string, f ImportFile) (later bool, err error) {
 	stream, number, _ := strings.Cut(cause, "@")
 	file, err := strconv.Atoi(number)
@@ -202,7 +200,7 @@ func (h *Handler) acceptedLater(ctx context.Context, cause string, f ImportFile)
 	if id == f.Job {
 		return file > f.Accepted.File, nil
 	}
-	// The position of a job never changes.
+	// A job's position never changes, so a cached job will do.
 	err = h.jobs.Peek(ctx, stream, func(j *job) bool { return j.exists }, func(j *job) error {
 		later = j.at > f.At
 		return nil
@@ -210,9 +208,8 @@ func (h *Handler) acceptedLater(ctx context.Context, cause string, f ImportFile)
 	return later, err
 }
 
-// replaceDocument makes the content of a file that was read the content of the claimed
-// document, or a new document. If the document has the same bytes already, it only adds
-// the tags.
+// replaceDocument makes an extracted file the content of the claimed document, or a new
+// document. If the document has the same bytes already, it only adds the tags.
 type replaceDocument struct {
 	file    ImportFile
 	claim   Claim
@@ -229,7 +226,7 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 	case c.claim.Version != d.version || d.deleted:
 		return nil, changedSinceClaim(c.claim, d)
 	}
-	next := d.version + 1 // for all events: they are one change
+	next := d.version + 1 // of all events: they are one change
 	if !c.claim.Same {
 		data = append(data, events.DocumentRevised{Version: next, Content: c.content})
 	}
@@ -239,9 +236,9 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 	return data, nil
 }
 
-// FileReplacement files the content of a file according to a claim, and returns the
-// outcome. If the document has changed since the claim, the error is fault.Conflict:
-// claim again. The user must have write access to the folder.
+// FileReplacement files the content of a file as claimed, and returns the outcome. The
+// error is fault.Conflict if the document has changed since: the caller must claim again.
+// The user must have write access to the folder.
 func (h *Handler) FileReplacement(ctx context.Context, f ImportFile, claim Claim, content events.Content) (became Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(claim.Document)

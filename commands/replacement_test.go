@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// countedReads counts the streams of documents that are read.
+// countedReads counts reads of documents' streams.
 type countedReads struct {
 	events.Driver
 	documents int
@@ -26,8 +26,8 @@ func (c *countedReads) ReadStream(ctx context.Context, stream string, from int64
 	return c.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// A name that was filed and moved away many times costs little to file again, and
-// one that cannot be filed again is a failure, not an outage that is tried for ever.
+// Replacing a document whose name was used many times reads few streams. If the name was
+// used too often, the error is permanent, so that the import does not retry forever.
 func TestReplacementOfReusedName(t *testing.T) {
 	reads := &countedReads{Driver: memory.New()}
 	log := events.NewLog(reads)
@@ -52,14 +52,14 @@ func TestReplacementOfReusedName(t *testing.T) {
 		filled, reads.documents = n, 0
 		claim, err := (&Handler{Log: log}).ClaimReplacement(t.Context(), file, folder)
 		if err != nil || claim.Document != events.NamedDocumentID(folder, name, n) || claim.Outcome != events.OutcomeCreated {
-			t.Errorf("beside %d documents that are gone: %+v, %v", n, claim, err)
+			t.Errorf("ClaimReplacement after %d deleted documents = %+v, %v", n, claim, err)
 		}
-		if reads.documents > maxLooks+2*20 {
-			t.Errorf("beside %d documents that are gone %d streams are read", n, reads.documents)
+		if reads.documents > maxRecent+2*20 {
+			t.Errorf("ClaimReplacement after %d deleted documents read %d streams", n, reads.documents)
 		}
 	}
 	fill(filled, maxClaims)
 	if _, err := (&Handler{Log: log}).ClaimReplacement(t.Context(), file, folder); !fault.Is(err, fault.Invalid) {
-		t.Errorf("beside %d documents that are gone: %v, want a failure", maxClaims, err)
+		t.Errorf("ClaimReplacement after %d deleted documents: %v, want invalid", maxClaims, err)
 	}
 }

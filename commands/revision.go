@@ -23,7 +23,7 @@ type ReviseDocument struct {
 	Size    int64
 }
 
-// accept returns the file of the job that revises the document.
+// accept returns the only file of the job that revises the document.
 func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	return events.FileAccepted{
 		Name: d.name, Folder: folder, Under: d.folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.mediaType,
@@ -31,15 +31,15 @@ func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	}
 }
 
-// CheckRevision returns an error unless a user may replace this version of a document's
-// content: fault.NotFound, fault.Forbidden, or fault.Conflict if the document is at
-// another version. It is called before an upload is accepted.
+// CheckRevision checks, before an upload is accepted, whether a user may replace the
+// content of this version of a document. The error is fault.NotFound, fault.Forbidden, or
+// fault.Conflict if the document is at another version.
 func (h *Handler) CheckRevision(ctx context.Context, user events.User, id uuid.UUID, version int) error {
 	return h.viewRevision(ctx, user, id, version, func(*foldertree.Tree, *document) {})
 }
 
-// viewRevision calls look with the folders and the document if the user may revise it.
-func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UUID, version int, look func(*foldertree.Tree, *document)) error {
+// viewRevision calls view with the folders and the document if the user may revise it.
+func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UUID, version int, view func(*foldertree.Tree, *document)) error {
 	h.init()
 	return h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
 		return h.onTree(func(t *foldertree.Tree, d *document) error {
@@ -49,15 +49,15 @@ func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UU
 			if err := d.fresh(version); err != nil {
 				return err
 			}
-			look(t, d)
+			view(t, d)
 			return nil
 		})(ctx, d)
 	})
 }
 
-// StartRevision accepts new content of a document, whose original must be committed, as a
-// job of one file. Its errors are those of CheckRevision. The document changes once the
-// file was read, if it is still at the same version.
+// StartRevision starts a job of one file, whose original must be committed, for new content
+// of a document. Its errors are those of CheckRevision. The document changes when the file
+// has been extracted, if it is still at the same version.
 func (h *Handler) StartRevision(ctx context.Context, user events.User, correlation string, c ReviseDocument) (Started, error) {
 	var accepted events.FileAccepted
 	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *foldertree.Tree, d *document) {
@@ -67,7 +67,7 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 		return Started{}, err
 	}
 	hold := func() (*quota.Hold, error) {
-		hold, err := h.HoldRevision(ctx, user)
+		hold, err := h.HoldImport(ctx, user)
 		if err == nil {
 			err = h.AdmitRevision(ctx, user, hold, c)
 		}
@@ -76,9 +76,9 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 	return h.startHeld(ctx, user, hold, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)}, h.startJob)
 }
 
-// claimRevision checks whether an upload may become the document's content, or already
-// did. The causation of a revision shows whether this upload made it, even if others
-// followed.
+// claimRevision returns whether a file already is the document's content, and an error if
+// it may not become it. An earlier attempt to import the same file is recognised by the
+// causation of its revision, even if other revisions followed.
 func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	claim := Claim{
 		Document: f.Accepted.Document, Folder: d.folder, Own: slices.Contains(d.revisions, f.Cause.Causation),
@@ -95,22 +95,22 @@ func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	return claim, d.fresh(f.Accepted.Version)
 }
 
-// allowRevision checks whether the user of an upload may still revise the document.
+// allowRevision returns a check whether the user of a file may still revise the document.
 func (h *Handler) allowRevision(f ImportFile) func(context.Context, *document) error {
 	may := h.onTree(func(t *foldertree.Tree, d *document) error {
 		return d.need(t, f.User, f.Accepted.Document, events.Write)
 	})
 	return func(ctx context.Context, d *document) error {
 		if claim, err := d.claimRevision(f); err == nil && claim.Own {
-			return nil // the user had access when it was made
+			return nil // the user had access then
 		}
 		return may(ctx, d)
 	}
 }
 
-// ClaimRevision returns whether a file is already the content of its document, by an
-// earlier attempt or because the bytes are the same. Its errors are those of
-// CheckRevision. Nothing is appended.
+// ClaimRevision returns whether a file already is the content of its document, because of
+// an earlier attempt or because the bytes are the same. It appends nothing. Its errors are
+// those of CheckRevision.
 func (h *Handler) ClaimRevision(ctx context.Context, f ImportFile) (claim Claim, err error) {
 	h.init()
 	allow := h.allowRevision(f)
@@ -123,7 +123,7 @@ func (h *Handler) ClaimRevision(ctx context.Context, f ImportFile) (claim Claim,
 	return claim, err
 }
 
-// reviseDocument makes the content of a file that was read the content of the document.
+// reviseDocument makes an extracted file the content of the document.
 type reviseDocument struct {
 	file    ImportFile
 	content events.Content
@@ -137,8 +137,8 @@ func (c reviseDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentRevised{Version: d.version + 1, Content: c.content}}, nil
 }
 
-// FileRevision gives the document the content of a file that was read, and returns the
-// outcome as ClaimRevision does.
+// FileRevision makes an extracted file the content of its document. It returns the outcome
+// as ClaimRevision does.
 func (h *Handler) FileRevision(ctx context.Context, f ImportFile, content events.Content) (claim Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(f.Accepted.Document)

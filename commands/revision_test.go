@@ -11,8 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// revision is the file of a job that makes bytes the content of version 1 of
-// document 50.
+// revision is the file of a job that revises version 1 of document 50.
 func revision(job byte, sha256 string) ImportFile {
 	f := ImportFile{Job: id(job), User: alice, Accepted: events.FileAccepted{SHA256: sha256, Document: id(50), Version: 1}}
 	f.Cause.Causation = events.JobStream(f.Job) + "@0"
@@ -30,15 +29,15 @@ func TestReviseDocument(t *testing.T) {
 		then  []events.Data
 		kind  fault.Kind
 	}{
-		{"new content is a new version", []events.Data{imported}, revision(7, shaB), []events.Data{revised}, 0},
-		{"the same bytes are none", []events.Data{imported}, revision(7, shaA), nil, 0},
+		{"other bytes", []events.Data{imported}, revision(7, shaB), []events.Data{revised}, 0},
+		{"the same bytes", []events.Data{imported}, revision(7, shaA), nil, 0},
 		{"a stale version", []events.Data{imported, events.DocumentTagged{Version: 2}}, revision(7, shaB), nil, fault.Conflict},
-		{"even for the same bytes", []events.Data{imported, events.DocumentTagged{Version: 2}}, revision(7, shaA), nil, fault.Conflict},
-		{"it is made once", []events.Data{imported, revised}, revision(7, shaB), nil, 0},
-		{"whatever came after", []events.Data{imported, revised, events.DocumentRevised{Version: 3, Content: imported.Content}, events.DocumentDeleted{Version: 4}}, revision(7, shaB), nil, 0},
-		{"another job's is another", []events.Data{imported, revised}, revision(8, shaB), nil, fault.Conflict},
+		{"a stale version and the same bytes", []events.Data{imported, events.DocumentTagged{Version: 2}}, revision(7, shaA), nil, fault.Conflict},
+		{"this job has revised it already", []events.Data{imported, revised}, revision(7, shaB), nil, 0},
+		{"this job has revised it, and others changed and deleted it since", []events.Data{imported, revised, events.DocumentRevised{Version: 3, Content: imported.Content}, events.DocumentDeleted{Version: 4}}, revision(7, shaB), nil, 0},
+		{"another job has revised it", []events.Data{imported, revised}, revision(8, shaB), nil, fault.Conflict},
 		{"a deleted document", []events.Data{imported, events.DocumentDeleted{Version: 2}}, revision(7, shaB), nil, fault.NotFound},
-		{"none", nil, revision(7, shaB), nil, fault.NotFound},
+		{"a missing document", nil, revision(7, shaB), nil, fault.NotFound},
 	} {
 		var d document
 		for i, data := range test.given {
@@ -46,7 +45,7 @@ func TestReviseDocument(t *testing.T) {
 		}
 		got, err := reviseDocument{test.file, content}.decide(&d)
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind || (err != nil) != (test.kind != 0) {
-			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
+			t.Errorf("%s: decide = %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
 		}
 	}
 }
@@ -66,12 +65,12 @@ func TestStartRevision(t *testing.T) {
 		t.Fatalf("StartRevision: %v", err)
 	}
 	if head, _ := h.Log.Head(t.Context()); started.Position != head {
-		t.Errorf("StartRevision stands at %d, the log's head is %d", started.Position, head)
+		t.Errorf("StartRevision = %d, want the head %d", started.Position, head)
 	}
 	f, err := h.FileToImport(t.Context(), started.Job, 0)
 	want := events.FileAccepted{Name: "notes", Folder: "Library/deep", Under: deep, SHA256: shaB, Size: 9, Document: document, Version: 2}
 	if err != nil || !reflect.DeepEqual(f.Accepted, want) || f.User.Principal != alice.Principal || f.Cause.Correlation != "request-7" {
-		t.Errorf("FileToImport = %+v, %v; want %+v of alice's", f, err, want)
+		t.Errorf("FileToImport = %+v, %v; want %+v of alice", f, err, want)
 	}
 	if claim, err := h.ClaimRevision(t.Context(), f); err != nil || claim.Filed || claim.Document != document || claim.Folder != deep {
 		t.Errorf("ClaimRevision = %+v, %v", claim, err)
@@ -79,11 +78,11 @@ func TestStartRevision(t *testing.T) {
 	for range 2 {
 		claim, err := h.FileRevision(t.Context(), f, events.Content{SHA256: shaB, Title: "B", TextStream: "text"})
 		if err != nil || !claim.Own || !claim.Filed || claim.Title != "B" {
-			t.Errorf("FileRevision = %+v, %v; want its own", claim, err)
+			t.Errorf("FileRevision = %+v, %v; want Own and Filed", claim, err)
 		}
 	}
 	if err := h.CheckRevision(t.Context(), alice, document, 3); err != nil {
-		t.Errorf("CheckRevision of the version it made: %v", err)
+		t.Errorf("CheckRevision of the new version: %v", err)
 	}
 }
 
@@ -99,7 +98,7 @@ func TestRevisionAccess(t *testing.T) {
 			t.Errorf("%s: CheckRevision: %v, StartRevision: %v; want %v", what, err, started, want)
 		}
 		if head, _ := h.Log.Head(t.Context()); head != before {
-			t.Errorf("%s: a refused revision left events", what)
+			t.Errorf("%s: a refused revision appended events", what)
 		}
 	}
 	check("another user", bob, document, 1, fault.NotFound)
@@ -119,6 +118,6 @@ func TestRevisionAccess(t *testing.T) {
 	}
 	share("read")
 	if _, err := h.FileRevision(t.Context(), f, events.Content{SHA256: shaB}); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("FileRevision after the right was withdrawn: %v, want forbidden", err)
+		t.Errorf("FileRevision after access was withdrawn: %v, want forbidden", err)
 	}
 }

@@ -139,7 +139,7 @@ func TestChangesAreLimited(t *testing.T) {
 				if status < 300 {
 					continue
 				}
-				if refused++; status != 429 || after == "" || !strings.Contains(body, "your changes have used up the 64 KiB that they may add to the log in an hour") {
+				if refused++; status != 429 || after == "" || !strings.Contains(body, "you have used up the 64 KiB that your changes may add to the log in an hour") {
 					t.Fatalf("change %d = %d, Retry-After %q, %s", i, status, after, body)
 				}
 				if refused == 10 {

@@ -107,7 +107,7 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 		"too many bytes":         {"B", []int{60_000, 40_000}, `{"detail":"you have 157 KiB stored and in progress, and the limit is 244 KiB: there is room for 87 KiB more`},
 		"too many documents":     {"A", []int{10, 10, 10, 10}, "you have 1 documents, including files in progress, and the limit is 4: there is room for 3 more"},
 		"too many folders":       {"A/B/C", []int{10}, "you have 1 folders"},
-		"too much in one folder": {"A", []int{45_000}, `there is no room for 44 KiB more in folder \"A\", which may have 195 KiB with all below it`},
+		"too much in one folder": {"A", []int{45_000}, `there is no room for 44 KiB more in folder \"A\", whose limit is 195 KiB including all folders below it`},
 	} {
 		status, body, _ := s.put(c.folder, c.sizes)
 		s.refusedBy(what, status, body, c.words)
@@ -180,7 +180,7 @@ func TestAnEndlessUploadIsCutOff(t *testing.T) {
 		part, _ := w.CreateFormFile("files", "endless.txt")
 		part.Write(bytes.Repeat([]byte("lamp oil "), 20<<20/9))
 	})
-	s.refusedBy("20 MiB", resp.StatusCode, body, "there is room for 1.0 MiB more, and this takes more than that")
+	s.refusedBy("20 MiB", resp.StatusCode, body, "there is room for 1.0 MiB more, and this request takes more than that")
 	if _, kept := s.stored(); kept > 0 {
 		t.Errorf("%d originals are kept", kept)
 	}
@@ -229,7 +229,7 @@ func TestATextThatDoesNotFit(t *testing.T) {
 		s.passUsage()
 		_, body, _ = s.put("A", []int{2_000})
 		j := s.finish(decode[jobReply](t, body).JobID)
-		if j.Failed != 1 || !strings.Contains(j.Results[0].Error, "there is no room for the file's text, of which 6.") {
+		if j.Failed != 1 || !strings.Contains(j.Results[0].Error, "there is no room for the file's text, which takes 6.") {
 			t.Errorf("a text beyond the limit of the %s: %+v", what, j)
 		}
 		texts := 0

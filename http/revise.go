@@ -50,7 +50,7 @@ func (s *Server) reviseDocument(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	hold, err := s.Commands.HoldRevision(c.Context(), c.user)
+	hold, err := s.Commands.HoldImport(c.Context(), c.user)
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,6 @@ type Commands interface {
 	ChangeDocument(ctx context.Context, user events.User, correlation string, c commands.ChangeDocument) (events.Position, error)
 	DeleteDocument(ctx context.Context, user events.User, correlation string, c commands.DeleteDocument) (events.Position, error)
 	CheckRevision(ctx context.Context, user events.User, document uuid.UUID, version int) error
-	HoldRevision(ctx context.Context, user events.User) (*quota.Hold, error)
 	AdmitRevision(ctx context.Context, user events.User, hold *quota.Hold, c commands.ReviseDocument) error
 	StartRevision(ctx context.Context, user events.User, correlation string, c commands.ReviseDocument) (commands.Started, error)
 }

@@ -1,8 +1,7 @@
-// Package aggregate executes commands on aggregates, each the fold of one stream. It
-// folds the new events of the stream, lets the command decide by the state alone, and
-// appends the resulting events at the revision it has folded. If another append came
-// first, it starts over. It knows no particular aggregate, and imports events,
-// events/fault and commands/quota.
+// Package aggregate executes commands on aggregates, each folded from one stream. It folds
+// the new events of the stream, calls the command's Decide with the state, and appends the
+// events that it returns at the revision up to which it has folded. If another append came
+// first, it retries. It imports events, events/fault and commands/quota.
 package aggregate
 
 import (
@@ -18,53 +17,53 @@ import (
 	"github.com/google/uuid"
 )
 
-// State is an aggregate, folded from its stream.
+// State is the state of an aggregate.
 type State interface {
 	// Apply folds in the next event of the stream.
 	Apply(events.Event)
 }
 
-// Store executes commands on the aggregates of one kind, and caches those that were
-// used last. Set its fields before the first call. It is safe for use by several
-// goroutines; stores of other processes may work on the same streams.
+// Store executes commands on aggregates of one kind, and caches the most recently used
+// ones. Set its fields before the first call. It is safe for concurrent use. Stores of
+// other processes may append to the same streams.
 type Store[S State] struct {
 	Log    *events.Log
 	Logger *slog.Logger
 	// Charge opens the budget that a user's change is charged to.
 	Charge func(context.Context, events.User) (*quota.Budget, error)
 	New    func() S    // returns the state of an empty stream
-	Weigh  func(S) int // nil: each weighs 1
-	Limit  int         // of the sum of weights in the cache; the aggregate used last is always kept
+	Weigh  func(S) int // returns the weight of an aggregate in the cache; nil: each weighs 1
+	Limit  int         // of the total weight; the aggregate used last is always kept
 
 	mu      sync.Mutex
 	entries map[string]*folded[S]
-	order   list.List // of *folded[S], last used first
+	order   list.List // of *folded[S], most recently used first
 	total   int
 }
 
-// Command is one command on one stream.
+// Command is a command on one stream.
 type Command[S State] struct {
-	Name   string // for the program's log
+	Name   string // for log lines
 	Stream string
 	Cause  events.Cause
-	// User is charged for what the command appends. It is empty for the steps of an
-	// accepted import, which nobody is charged for.
+	// User is charged for the events. It is empty for the steps of an import, which are
+	// free of charge.
 	User events.User
 	// Allow checks access; nil if Decide does.
 	Allow func(context.Context, S) error
-	// Decide returns the events to append, by the state alone. No events and no error
-	// means that there is nothing to do.
+	// Decide returns the events to append, none if there is nothing to do. It must
+	// depend on the state alone.
 	Decide func(S) ([]events.Data, error)
-	// ID returns the id of the event at a revision; nil for random ids.
+	// ID returns the id of the event at a revision. If it is nil, ids are random.
 	ID func(revision int64, data events.Data) uuid.UUID
-	// Seen is called with the state after the command, which it must not keep. It may
-	// be nil.
+	// Seen is called with the state after the command, and must not retain it. It may be
+	// nil.
 	Seen func(S)
 }
 
-// Do folds the stream, checks access, decides, and appends at the revision it has
-// folded. If another append came first, it starts over. It returns the position of the
-// last event appended or, if there was nothing to append, of the last one folded.
+// Do executes a command. It returns the position of the last event of the stream that the
+// result depends on: the last one appended or, if there was nothing to append, the last one
+// folded.
 func (s *Store[S]) Do(ctx context.Context, c Command[S]) (events.Position, error) {
 	budget, err := s.Charge(ctx, c.User)
 	if err != nil {
@@ -86,17 +85,17 @@ func (s *Store[S]) Do(ctx context.Context, c Command[S]) (events.Position, error
 
 func (s *Store[S]) attempt(ctx context.Context, c Command[S], budget *quota.Budget, raced bool) (at events.Position, appended int, err error) {
 	f := s.get(c.Stream)
-	defer s.settle(f)
-	failed := f.failed.Load()
-	if err := f.turn.acquire(ctx); err != nil {
+	defer s.weigh(f)
+	failures := f.failures.Load()
+	if err := f.writing.acquire(ctx); err != nil {
 		return 0, 0, err
 	}
-	defer f.turn.release()
+	defer f.writing.release()
 	if err := f.use.acquire(ctx); err != nil {
 		return 0, 0, err
 	}
 	defer f.use.release()
-	if err := f.since(failed); err != nil {
+	if err := f.failedSince(failures); err != nil {
 		return 0, 0, err
 	}
 	data, err := f.decide(ctx, s.Log, c, raced)
@@ -114,30 +113,30 @@ func (s *Store[S]) attempt(ctx context.Context, c Command[S], budget *quota.Budg
 	return f.position, len(data), nil
 }
 
-// View calls look with the current state of a stream. look must not keep it.
-func (s *Store[S]) View(ctx context.Context, stream string, look func(S) error) error {
-	return s.Peek(ctx, stream, func(S) bool { return false }, look)
+// View calls view with the current state of a stream. view must not retain it.
+func (s *Store[S]) View(ctx context.Context, stream string, view func(S) error) error {
+	return s.Peek(ctx, stream, func(S) bool { return false }, view)
 }
 
-// Peek is like View, but does not read the stream if enough accepts the state that is
-// in the cache.
-func (s *Store[S]) Peek(ctx context.Context, stream string, enough func(S) bool, look func(S) error) error {
+// Peek is like View, but uses the cached state, without reading the stream, if enough
+// returns true for it.
+func (s *Store[S]) Peek(ctx context.Context, stream string, enough func(S) bool, view func(S) error) error {
 	f := s.get(stream)
-	defer s.settle(f)
-	before, failed := f.begun.Load(), f.failed.Load()
+	defer s.weigh(f)
+	before, failures := f.readsBegun.Load(), f.failures.Load()
 	if err := f.use.acquire(ctx); err != nil {
 		return err
 	}
 	defer f.use.release()
-	// A read that began after this call did has seen everything up to the call, so
-	// callers that waited for each other share one read.
-	if f.current <= before && (!f.read || !enough(f.state)) {
-		if err := f.since(failed); err != nil {
+	// A read that began after this call was made is recent enough, so all callers that
+	// waited for the lock share one read.
+	if f.lastRead <= before && (!f.read || !enough(f.state)) {
+		if err := f.failedSince(failures); err != nil {
 			return err
 		}
 		if err := f.refresh(ctx, s.Log); err != nil {
 			return err
 		}
 	}
-	return look(f.state)
+	return view(f.state)
 }

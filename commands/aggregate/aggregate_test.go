@@ -20,13 +20,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// names is a state: the names of folders that were made.
+// names is a state: the names of created folders.
 type names struct{ all []string }
 
 func (n *names) Apply(e events.Event) { n.all = append(n.all, e.Data.(events.FolderCreated).Name) }
 
-// store returns a Store of names over a driver. Each weighs as much as it has
-// names.
+// store returns a Store of names on a driver. The weight of names is their number.
 func store(t *testing.T, driver events.Driver, limit int) *aggregate.Store[*names] {
 	t.Helper()
 	log := events.NewLog(driver)
@@ -38,7 +37,7 @@ func store(t *testing.T, driver events.Driver, limit int) *aggregate.Store[*name
 	}
 }
 
-// add is a command that makes a folder.
+// add is a command that creates a folder.
 func add(stream, name string) aggregate.Command[*names] {
 	return aggregate.Command[*names]{Name: "add", Stream: stream, Cause: events.Cause{Actor: "user:alice", Via: "importer", Correlation: "r", Causation: "c"}, Decide: func(*names) ([]events.Data, error) {
 		return []events.Data{events.FolderCreated{Folder: uuid.New(), Name: name}}, nil
@@ -60,20 +59,19 @@ func view(t *testing.T, s *aggregate.Store[*names], stream string) (all []string
 	return all
 }
 
-// watched is a driver that counts what is read, and can answer appends by
-// conflicts.
+// watched is a driver that counts reads, and can make appends conflict.
 type watched struct {
 	events.Driver
 	records   atomic.Int64
-	readings  atomic.Int64 // from a revision to the end of the stream
-	conflicts atomic.Int64 // still to come
+	reads     atomic.Int64 // that reached the end of the stream
+	conflicts atomic.Int64 // left to return
 }
 
 func (d *watched) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
 	records, err := d.Driver.ReadStream(ctx, stream, from, limit)
 	d.records.Add(int64(len(records)))
-	if len(records) == 0 { // which ends a reading
-		d.readings.Add(1)
+	if len(records) == 0 { // the end of the stream
+		d.reads.Add(1)
 	}
 	return records, err
 }
@@ -92,14 +90,14 @@ func TestDoReadsOnlyNewEvents(t *testing.T) {
 		do(t, s, add("a", fmt.Sprint(i)))
 	}
 	if got := d.records.Load(); got != 0 {
-		t.Errorf("%d records were read back by the store that appended them", got)
+		t.Errorf("the store read %d records that it had appended itself, want 0", got)
 	}
 	do(t, other, add("a", "50"))
 	if got := d.records.Swap(0); got != 50 {
 		t.Errorf("another store read %d records, want 50", got)
 	}
 	if got := view(t, s, "a"); len(got) != 51 || d.records.Load() != 1 {
-		t.Errorf("%d names by reading %d records, want 51 by 1", len(got), d.records.Load())
+		t.Errorf("View returned %d names and read %d records, want 51 and 1", len(got), d.records.Load())
 	}
 }
 
@@ -117,7 +115,7 @@ func TestDoRetriesConflicts(t *testing.T) {
 		cancel()
 		d.conflicts.Store(1)
 		if _, err := s.Do(ctx, add("a", "x")); !fault.Is(err, fault.Canceled) {
-			t.Errorf("Do with an ended context: %v, want canceled", err)
+			t.Errorf("Do with a cancelled context: %v, want canceled", err)
 		}
 	})
 }
@@ -153,11 +151,11 @@ func TestStoreDropsLeastRecentlyUsed(t *testing.T) {
 	view(t, s, "a")
 	view(t, s, "c") // drops b
 	if !kept("a") || !kept("c") || kept("b") {
-		t.Error("not the stream that was unused for longest was dropped")
+		t.Error("the store dropped another stream than b, the least recently used one")
 	}
 }
 
-func TestViewsShareOneReading(t *testing.T) {
+func TestWaitingViewsShareOneRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &watched{Driver: memory.New()}
 		s := store(t, d, 1000)
@@ -167,16 +165,16 @@ func TestViewsShareOneReading(t *testing.T) {
 		for range 10 {
 			go view(t, s, "a")
 		}
-		synctest.Wait() // all of them wait
-		d.readings.Store(0)
+		synctest.Wait() // until all are blocked
+		d.reads.Store(0)
 		close(release)
 		synctest.Wait()
-		if got := d.readings.Load(); got != 1 {
-			t.Errorf("%d readings for ten views at the same time, want 1", got)
+		if got := d.reads.Load(); got != 1 {
+			t.Errorf("ten concurrent views read the stream %d times, want 1", got)
 		}
 		view(t, s, "a")
-		if got := d.readings.Load(); got != 2 {
-			t.Errorf("%d readings after a later view, want 2: it must not use an earlier reading", got)
+		if got := d.reads.Load(); got != 2 {
+			t.Errorf("%d reads after a later view, want 2: it must not share an earlier read", got)
 		}
 	})
 }
@@ -190,21 +188,21 @@ func TestViewHidesUnreadableEvents(t *testing.T) {
 	}
 	err := s.View(t.Context(), "a", func(*names) error { return nil })
 	if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "Burnt") || !strings.Contains(fault.Detail(err), "Burnt") {
-		t.Errorf("View = %v (%s), want an error of kind unavailable whose detail alone names the event", err, fault.Detail(err))
+		t.Errorf("View: %v (%s), want unavailable, with the event named only in the detail", err, fault.Detail(err))
 	}
 }
 
-// silent is a log that does not answer for ten seconds, and then says so.
-type silent struct{ events.Driver }
+// slow is a log whose reads fail after ten seconds.
+type slow struct{ events.Driver }
 
-func (silent) ReadStream(context.Context, string, int64, int) ([]events.Record, error) {
+func (slow) ReadStream(context.Context, string, int64, int) ([]events.Record, error) {
 	time.Sleep(10 * time.Second)
-	return nil, fault.Errorf(fault.Unavailable, "the log does not answer at the moment")
+	return nil, fault.Errorf(fault.Unavailable, "read the log: timeout")
 }
 
 func TestWaitersFailTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store(t, silent{memory.New()}, 1000)
+		s := store(t, slow{memory.New()}, 1000)
 		begun := time.Now()
 		var all sync.WaitGroup
 		for i := range 16 {

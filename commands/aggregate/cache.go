@@ -1,10 +1,10 @@
 package aggregate
 
 // The cache only saves reading streams again; correctness does not depend on it. If an
-// aggregate is dropped while in use and folded again by another command, the two
-// conflict when they append to the log.
+// aggregate is dropped while one command uses it, and another command folds it again, the
+// log accepts the append of only one of them.
 
-// get returns the aggregate of a stream, not locked and not up to date.
+// get returns the aggregate of a stream, neither locked nor up to date.
 func (s *Store[S]) get(stream string) *folded[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -15,19 +15,19 @@ func (s *Store[S]) get(stream string) *folded[S] {
 		s.order.MoveToFront(f.element)
 		return f
 	}
-	f := &folded[S]{stream: stream, turn: make(lock, 1), use: make(lock, 1), state: s.New()}
+	f := &folded[S]{stream: stream, writing: make(lock, 1), use: make(lock, 1), state: s.New()}
 	f.element = s.order.PushFront(f)
 	s.entries[stream] = f
 	return f
 }
 
-// settle updates the weight of f after use, and drops the least recently used
-// aggregates until the total is within the limit. It never drops the one used last.
-func (s *Store[S]) settle(f *folded[S]) {
+// weigh updates the weight of f after use, and drops the least recently used aggregates
+// until the total is within the limit. It never drops the most recently used one.
+func (s *Store[S]) weigh(f *folded[S]) {
 	select {
 	case f.use <- struct{}{}:
 	default:
-		return // in use by another caller, which settles it afterwards
+		return // in use by another caller, which weighs it afterwards
 	}
 	weight := 1
 	if s.Weigh != nil {

@@ -10,29 +10,30 @@ import (
 	"annals/events/fault"
 )
 
-// folded is an aggregate, and how far its stream was folded.
+// folded is an aggregate, and the position up to which its stream was folded.
 type folded[S State] struct {
 	stream string
-	// turn is held by a command from its decision to the end of its append, so
-	// commands of one process do not conflict with each other. use guards the
-	// fields below, and is released while an append waits for the disk.
-	turn, use lock
+	// A command holds writing from its decision to the end of its append, so commands of
+	// the same process do not conflict. use guards the fields below, and is released
+	// while an append waits for the disk.
+	writing, use lock
 
 	state    S
 	next     int64 // revision of the first event that is not folded yet
 	position events.Position
-	read     bool         // the stream was read at least once
-	current  int64        // number of the last read that completed
-	begun    atomic.Int64 // reads begun; not guarded by use
-	failed   atomic.Int64 // reads and appends for which the log was unavailable; not guarded by use
-	lastErr  error        // of the last of those
+	read     bool  // the stream was read at least once
+	lastRead int64 // number of the last read that succeeded
+	lastErr  error // of the last failure
 
-	// Guarded by the lock of the cache:
-	weight  int           // as included in the total
+	readsBegun atomic.Int64
+	failures   atomic.Int64 // reads and appends that failed because the log was unavailable
+
+	// Guarded by Store.mu:
+	weight  int           // included in the total
 	element *list.Element // nil once dropped
 }
 
-// lock is a mutex whose acquire ends with a context.
+// lock is a mutex with a cancellable acquire.
 type lock chan struct{}
 
 func (l lock) acquire(ctx context.Context) error {
@@ -46,9 +47,9 @@ func (l lock) acquire(ctx context.Context) error {
 
 func (l lock) release() { <-l }
 
-// decide checks access and returns the events of the command. It first tries the state as
-// it is in the cache: if the stream has grown since, the append will conflict. An error,
-// or a decision to append nothing, counts only on the current state.
+// decide checks access and returns the events of the command. It first uses the cached
+// state: if the stream has grown since, the append will conflict. A decision to append
+// nothing, or an error, must be based on the current state.
 func (f *folded[S]) decide(ctx context.Context, log *events.Log, c Command[S], raced bool) ([]events.Data, error) {
 	decide := func() ([]events.Data, error) {
 		if c.Allow != nil {
@@ -82,12 +83,12 @@ func (f *folded[S]) append(ctx context.Context, log *events.Log, c Command[S], d
 	}
 	f.use.release()
 	got, err := log.Append(ctx, c.Stream, next-1, c.Cause, added...)
-	f.use <- struct{}{} // others hold it only for moments
+	f.use <- struct{}{} // others hold it only briefly
 	if fault.Is(err, fault.Conflict) {
 		return ErrRaced
 	}
 	if err != nil {
-		return f.count(err)
+		return f.recordFailure(err)
 	}
 	meta := events.Metadata{Actor: c.Cause.Actor, Via: c.Cause.Via, Correlation: c.Cause.Correlation, Causation: c.Cause.Causation}
 	for i, n := range added {
@@ -98,40 +99,40 @@ func (f *folded[S]) append(ctx context.Context, log *events.Log, c Command[S], d
 
 // refresh folds in the new events of the stream.
 func (f *folded[S]) refresh(ctx context.Context, log *events.Log) error {
-	reading := f.begun.Add(1)
+	number := f.readsBegun.Add(1)
 	err := log.ReadStream(ctx, f.stream, f.next, func(e events.Event) error {
 		f.fold(e)
 		return nil
 	})
 	if errors.Is(err, events.ErrUnreadable) {
-		err = fault.Hide(fault.Unavailable, "this version of the program cannot read its history", err)
+		err = fault.Hide(fault.Unavailable, "an event was written by a newer version of the program: upgrade it", err)
 	}
 	if err == nil {
-		f.read, f.current = true, reading
+		f.read, f.lastRead = true, number
 	}
-	return f.count(err)
+	return f.recordFailure(err)
 }
 
-// count counts err if it means that the log was unavailable, and returns it.
-func (f *folded[S]) count(err error) error {
+// recordFailure records err if it means that the log is unavailable, and returns it.
+func (f *folded[S]) recordFailure(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		f.lastErr = err
-		f.failed.Add(1)
+		f.failures.Add(1)
 	}
 	return err
 }
 
-// since returns the last error if the log was unavailable again since failed was read.
-// All callers that waited meanwhile then fail at once, instead of trying the log one
-// after another.
-func (f *folded[S]) since(failed int64) error {
-	if f.failed.Load() > failed {
+// failedSince returns the last failure if there was one since failures was read. All
+// callers that were waiting then fail together. Otherwise each would wait for the log to
+// time out, one after another.
+func (f *folded[S]) failedSince(failures int64) error {
+	if f.failures.Load() > failures {
 		return f.lastErr
 	}
 	return nil
 }
 
-// fold applies the next event, once.
+// fold applies the event if it is the next one.
 func (f *folded[S]) fold(e events.Event) {
 	if e.Revision != f.next {
 		return

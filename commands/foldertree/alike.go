@@ -13,20 +13,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// look is the same for folders of one parent whose names look alike.
-type look struct {
+// lookKey is the same for folders in one parent whose names may look alike.
+type lookKey struct {
 	parent   uuid.UUID
 	skeleton string
 }
 
-func (f *folder) look() look { return lookOf(f.parent, f.name) }
+func (f *folder) lookKey() lookKey { return lookKeyOf(f.parent, f.name) }
 
-func lookOf(parent uuid.UUID, name string) look {
-	return look{parent, strings.ToLower(lookalike.Skeleton(name))}
+func lookKeyOf(parent uuid.UUID, name string) lookKey {
+	return lookKey{parent, strings.ToLower(lookalike.Skeleton(name))}
 }
 
-// alikeFolders is like lookalike.Alike, but ignores case between scripts. Names that only
-// differ in case are not alike.
+// alikeFolders is like lookalike.Alike, but also ignores case if the names are of different
+// scripts. Names that differ only in case are not alike.
 func alikeFolders(a, b string) bool {
 	switch skeletonA, skeletonB := lookalike.Skeleton(a), lookalike.Skeleton(b); {
 	case lookalike.Alike(a, b):
@@ -38,33 +38,33 @@ func alikeFolders(a, b string) bool {
 	}
 }
 
-// show adds a folder to those that new names are compared with.
-func (t *Tree) show(id uuid.UUID) {
-	l := t.folders[id].look()
-	t.looks[l] = append(t.looks[l], id)
+// indexLook adds a folder to the index by lookKey.
+func (t *Tree) indexLook(id uuid.UUID) {
+	key := t.folders[id].lookKey()
+	t.byLook[key] = append(t.byLook[key], id)
 }
 
-func (t *Tree) unshow(id uuid.UUID) {
-	l := t.folders[id].look()
-	left := slices.DeleteFunc(t.looks[l], func(other uuid.UUID) bool { return other == id })
+func (t *Tree) unindexLook(id uuid.UUID) {
+	key := t.folders[id].lookKey()
+	left := slices.DeleteFunc(t.byLook[key], func(other uuid.UUID) bool { return other == id })
 	if len(left) == 0 {
-		delete(t.looks, l)
+		delete(t.byLook, key)
 		return
 	}
-	t.looks[l] = left
+	t.byLook[key] = left
 }
 
-// unlike returns an error if a sibling of the folder has a name that looks the same. The
-// error has that name only if the user may read the sibling. The inbox and its folders
-// are exempt, because their names are fixed.
-func (t *Tree) unlike(user events.User, id, parent uuid.UUID, name string) error {
+// checkAlike returns an error if a sibling of the folder has a name that looks the same.
+// The message contains that name only if the user may read the sibling. The inbox and the
+// folders in it are exempt, because their names are fixed.
+func (t *Tree) checkAlike(user events.User, id, parent uuid.UUID, name string) error {
 	if parent == uuid.Nil && name == events.Inbox || t.isInbox(parent) {
 		return nil
 	}
 	if parent == uuid.Nil && likeInbox(name) {
 		return LooksLike("folder", name, events.Inbox)
 	}
-	for _, other := range t.looks[lookOf(parent, name)] {
+	for _, other := range t.byLook[lookKeyOf(parent, name)] {
 		taken := t.folders[other].name
 		switch {
 		case other == id || !alikeFolders(name, taken):
@@ -77,29 +77,29 @@ func (t *Tree) unlike(user events.User, id, parent uuid.UUID, name string) error
 	return nil
 }
 
-// likeInbox reports whether a name at the top level looks like the inbox. It is stricter
-// than the check of other names, because everybody files there: it ignores case, and
-// detects ASCII digits and letters that look alike, as in INB0X or lnbox.
+// likeInbox reports whether a top-level name looks like that of the inbox. It is stricter
+// than other checks, because everybody's uploads go there: it ignores case, and detects
+// ASCII characters that look alike, as in INB0X or lnbox.
 func likeInbox(name string) bool {
 	return slices.ContainsFunc([]string{name, strings.ToLower(name)}, func(name string) bool {
 		return strings.ReplaceAll(strings.ToLower(lookalike.Skeleton(name)), "l", "i") == "inbox"
 	})
 }
 
-// LooksLike returns the error for a name that looks like another one. It shows the
-// characters in which they differ.
+// LooksLike returns the error for a name that looks like a taken one. It shows the first
+// characters that differ. what is "file", "document" or "folder".
 func LooksLike(what, name, taken string) error {
 	mine, other := []rune(name), []rune(taken)
 	at := 0
 	for at < min(len(mine), len(other)) && mine[at] == other[at] {
 		at++
 	}
-	number := func(name []rune) string {
+	codePoint := func(name []rune) string {
 		if at < len(name) {
 			return fmt.Sprintf("%U", name[at])
 		}
 		return "its end"
 	}
 	return fault.Errorf(fault.Conflict, "the name %q looks like %q, another %s here: at position %d there is %s, and %s in the other; choose a name that differs more",
-		name, taken, what, at+1, number(mine), number(other))
+		name, taken, what, at+1, codePoint(mine), codePoint(other))
 }

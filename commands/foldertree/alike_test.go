@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"annals/commands/commandstest"
 	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
@@ -12,12 +13,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A name that people would take for one beside it is refused, with the other
-// name where the user may see it; names that only differ in plain letters and
-// digits are not, nor such as there are already, which may be renamed.
-func TestAlikeNamesAreRefused(t *testing.T) {
-	given := append(grounds(),
-		created(20, 0, "Fin\u200bance", "user:eve"), // made before such names were refused
+// A name that looks like a sibling's is refused. The error names the sibling if the user
+// may read it. Names that differ only in ASCII letters and digits are allowed, and existing
+// folders with such names may be renamed.
+func TestAlikeNamesRefused(t *testing.T) {
+	given := append(commandstest.Folders(),
+		created(20, 0, "Fin\u200bance", "user:eve"), // as created before such names were refused
 		created(24, 0, "lnbox", "user:eve"), created(25, 24, "A  B", ""),
 		created(21, 1, "report1", ""), created(22, 1, "Отчёт", ""), created(23, 5, "Рlans", ""),
 	)
@@ -34,55 +35,55 @@ func TestAlikeNamesAreRefused(t *testing.T) {
 	}{
 		{"Cyrillic letters beside a Latin name", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "Рlаns"}}, fault.Conflict, `the name "Рlаns" looks like "Plans", another folder here: at position 1 there is U+0420, and U+0050 in the other`},
 		{"Cyrillic letters in another case", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "рlans"}}, fault.Conflict, `looks like "Plans"`},
-		{"a name of somebody else's at the top level", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Bоb's"}}, fault.Conflict, `looks like one that is taken here`},
-		{"the same to an admin", admin, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Bоb's"}}, fault.Conflict, `looks like "Bob's"`},
-		{"a name without what hides in another", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Finance"}}, fault.Conflict, `looks like one that is taken`},
-		{"what nobody sees", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "Pl\u200bans"}}, fault.Invalid, "U+200B ZERO WIDTH SPACE at position 3"},
-		{"what turns the direction", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "\u202ePlans"}}, fault.Invalid, "U+202E RIGHT-TO-LEFT OVERRIDE at position 1"},
-		{"the inbox", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Inbох"}}, fault.Conflict, `looks like "Inbox"`},
-		{"the inbox in small letters", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "inbox"}}, fault.Conflict, `the name "inbox" looks like "Inbox"`},
-		{"the inbox in capitals", admin, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "INBOX"}}, fault.Conflict, `looks like "Inbox"`},
-		{"the inbox with digits", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "1nb0x"}}, fault.Conflict, `looks like "Inbox"`},
-		{"the inbox with a bar", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "|nbox"}}, fault.Conflict, `looks like "Inbox"`},
-		{"the inbox in Greek capitals", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "ΙΝΒΟΧ"}}, fault.Conflict, `looks like "Inbox"`},
-		{"a folder moved to the top as an inbox", admin, foldertree.ChangeFolder{ID: id(23), Version: -1, Parent: parent(0), Name: name("lNBOX")}, fault.Conflict, `looks like "Inbox"`},
-		{"an inbox elsewhere", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "inbox"}}, 0, ""},
-		{"another name than the inbox", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Inboxes"}}, 0, ""},
-		{"other names in capitals", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "PLANS"}}, 0, ""},
-		{"within what looked like the inbox before", events.User{Principal: "user:eve"}, creation{foldertree.CreateFolder{Parent: id(24), Name: "Notes"}}, 0, ""},
-		{"what looked like the inbox before is renamed", events.User{Principal: "user:eve"}, foldertree.ChangeFolder{ID: id(24), Version: -1, Name: name("Post")}, 0, ""},
-		{"another number of blanks", events.User{Principal: "user:eve"}, creation{foldertree.CreateFolder{Parent: id(24), Name: "A B"}}, fault.Conflict, `the name "A B" looks like "A  B", another folder here: at position 3 there is U+0042, and U+0020 in the other`},
+		{"like a top-level folder of another user", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Bоb's"}}, fault.Conflict, `looks like one that is taken here`},
+		{"the same, by an admin", admin, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Bоb's"}}, fault.Conflict, `looks like "Bob's"`},
+		{"like a name with an invisible character", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Finance"}}, fault.Conflict, `looks like one that is taken`},
+		{"an invisible character", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "Pl\u200bans"}}, fault.Invalid, "U+200B ZERO WIDTH SPACE at position 3"},
+		{"a character that changes the direction", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "\u202ePlans"}}, fault.Invalid, "U+202E RIGHT-TO-LEFT OVERRIDE at position 1"},
+		{"like the inbox", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Inbох"}}, fault.Conflict, `looks like "Inbox"`},
+		{"like the inbox, in lower case", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "inbox"}}, fault.Conflict, `the name "inbox" looks like "Inbox"`},
+		{"like the inbox, in upper case", admin, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "INBOX"}}, fault.Conflict, `looks like "Inbox"`},
+		{"like the inbox, with digits", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "1nb0x"}}, fault.Conflict, `looks like "Inbox"`},
+		{"like the inbox, with a bar", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "|nbox"}}, fault.Conflict, `looks like "Inbox"`},
+		{"like the inbox, in Greek upper case", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "ΙΝΒΟΧ"}}, fault.Conflict, `looks like "Inbox"`},
+		{"like the inbox, by a move to the top level", admin, foldertree.ChangeFolder{ID: id(23), Version: -1, Parent: parent(0), Name: name("lNBOX")}, fault.Conflict, `looks like "Inbox"`},
+		{"like the inbox, but not at the top level", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "inbox"}}, 0, ""},
+		{"longer than the inbox", alice, creation{foldertree.CreateFolder{Parent: uuid.Nil, Name: "Inboxes"}}, 0, ""},
+		{"like a sibling, in upper case", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "PLANS"}}, 0, ""},
+		{"in an old folder that looks like the inbox", events.User{Principal: "user:eve"}, creation{foldertree.CreateFolder{Parent: id(24), Name: "Notes"}}, 0, ""},
+		{"renaming an old folder that looks like the inbox", events.User{Principal: "user:eve"}, foldertree.ChangeFolder{ID: id(24), Version: -1, Name: name("Post")}, 0, ""},
+		{"like a sibling, with one space less", events.User{Principal: "user:eve"}, creation{foldertree.CreateFolder{Parent: id(24), Name: "A B"}}, fault.Conflict, `the name "A B" looks like "A  B", another folder here: at position 3 there is U+0042, and U+0020 in the other`},
 		{"several blanks", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "A  B"}}, 0, ""},
-		{"the blanks are mended", events.User{Principal: "user:eve"}, foldertree.ChangeFolder{ID: id(25), Version: -1, Name: name("A B")}, 0, ""},
-		{"renamed in letters of its own", alice, foldertree.ChangeFolder{ID: id(4), Version: -1, Name: name("Планы")}, 0, ""},
+		{"renaming a folder with two spaces", events.User{Principal: "user:eve"}, foldertree.ChangeFolder{ID: id(25), Version: -1, Name: name("A B")}, 0, ""},
+		{"renamed to another script", alice, foldertree.ChangeFolder{ID: id(4), Version: -1, Name: name("Планы")}, 0, ""},
 		{"renamed to look like a sibling", alice, foldertree.ChangeFolder{ID: id(4), Version: -1, Name: name("rероrt1")}, fault.Conflict, `looks like "report1"`},
-		{"moved beside one that is alike", admin, foldertree.ChangeFolder{ID: id(23), Version: -1, Parent: parent(1)}, fault.Conflict, `looks like "Plans"`},
+		{"moved next to a folder that looks like it", admin, foldertree.ChangeFolder{ID: id(23), Version: -1, Parent: parent(1)}, fault.Conflict, `looks like "Plans"`},
 		{"moved and renamed", admin, foldertree.ChangeFolder{ID: id(23), Version: -1, Parent: parent(1), Name: name("Pläne")}, 0, ""},
-		{"plain names", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "reportl"}}, 0, ""},
-		{"other letters", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "Отчет"}}, 0, ""},
-		{"elsewhere", alice, creation{foldertree.CreateFolder{Parent: id(4), Name: "rероrt1"}}, 0, ""},
-		{"an old name is mended", events.User{Principal: "user:eve"}, foldertree.ChangeFolder{ID: id(20), Version: -1, Name: name("Finance")}, 0, ""},
-		{"an old name is moved", admin, foldertree.ChangeFolder{ID: id(20), Version: -1, Parent: parent(1)}, 0, ""},
+		{"like a sibling, in ASCII", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "reportl"}}, 0, ""},
+		{"with another letter", alice, creation{foldertree.CreateFolder{Parent: id(1), Name: "Отчет"}}, 0, ""},
+		{"like a folder that is not a sibling", alice, creation{foldertree.CreateFolder{Parent: id(4), Name: "rероrt1"}}, 0, ""},
+		{"renaming an old folder", events.User{Principal: "user:eve"}, foldertree.ChangeFolder{ID: id(20), Version: -1, Name: name("Finance")}, 0, ""},
+		{"moving an old folder", admin, foldertree.ChangeFolder{ID: id(20), Version: -1, Parent: parent(1)}, 0, ""},
 	} {
-		data, err := test.when.Decide(fold(foldertree.New(foldertree.Rules{}), given), test.user)
+		data, err := test.when.Decide(fold(given), test.user)
 		if fault.KindOf(err) != test.kind && err != nil || (err != nil) != (test.kind != 0) || err != nil && !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: decided %v, %v, want %v with %q", test.what, data, err, test.kind, test.says)
+			t.Errorf("%s: Decide = %v, %v, want %v with %q", test.what, data, err, test.kind, test.says)
 		}
 	}
 }
 
-// Of an import, files alone are refused whose folder would be made beside one
-// that looks like it; and nothing stands in the way of the inbox.
+// Accept refuses only the files whose new folder would look like an existing one. The inbox
+// can always be created.
 func TestAcceptRefusesAlikeFolders(t *testing.T) {
-	given := append(grounds()[:6:6], created(7, 0, "Inbох", "user:eve"))
+	given := append(commandstest.Folders()[:6:6], created(7, 0, "Inbох", "user:eve"))
 	given = append(given, created(8, 0, "inbox", "user:alice"), created(9, 8, "A  B", ""))
-	tree := fold(foldertree.New(foldertree.Rules{}), given)
+	tree := fold(given)
 	data := []events.Data{
 		events.FileAccepted{File: 0, Name: "a.md", Folder: "Reports/Рlans/Q1", SHA256: "x"},
 		events.FileAccepted{File: 1, Name: "b.md", Folder: "Reports/Plans/Q1", SHA256: "y"},
 		events.FileAccepted{File: 2, Name: "c.md", Folder: "Inbox/alice", SHA256: "z"},
 		events.FileAccepted{File: 3, Name: "d.md", Folder: "Вob's", SHA256: "z"},
-		events.FileAccepted{File: 4, Name: "e  e.md", Folder: "inbox/New", SHA256: "z"}, // a folder that was there before
+		events.FileAccepted{File: 4, Name: "e  e.md", Folder: "inbox/New", SHA256: "z"}, // in an existing folder
 		events.FileAccepted{File: 5, Name: "f.md", Folder: "inbox/A  B", SHA256: "z"},
 		events.FileAccepted{File: 6, Name: "g.md", Folder: "inbox/A B", SHA256: "z"},
 		events.FileAccepted{File: 7, Name: "h.md", Folder: "INBOX/alice", SHA256: "z"},
@@ -98,16 +99,15 @@ func TestAcceptRefusesAlikeFolders(t *testing.T) {
 	}
 	to, _ := foldertree.Destination{Path: "Inbox/alice"}.Split()
 	if made, err := foldertree.NewEnsureFolder(alice, to).Decide(tree); err != nil || len(made) != 2 {
-		t.Errorf("the inbox is made by %v, %v", made, err)
+		t.Errorf("Decide for the inbox = %v, %v, want two folders", made, err)
 	}
 	to, _ = foldertree.Destination{Path: "Reports/Рlans"}.Split()
 	if made, err := foldertree.NewEnsureFolder(alice, to).Decide(tree); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a folder that looks like another is made by %v, %v", made, err)
+		t.Errorf("Decide for a folder that looks like another = %v, %v, want conflict", made, err)
 	}
 }
 
-// Whatever is made, renamed, moved and deleted, folders are compared with all
-// their siblings.
+// The index by appearance stays correct through creations, renames, moves and deletions.
 func TestLooksIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := foldertree.New(foldertree.Rules{})
@@ -126,7 +126,7 @@ func TestLooksIndex(t *testing.T) {
 			}
 		}
 		data = append(data, events.FolderDeleted{Folder: id(folder.Draw(t, "deleted"))})
-		fold(tree, data)
+		commandstest.Fold(tree, data)
 		if err := tree.CheckLooks(); err != nil {
 			t.Error(err)
 		}

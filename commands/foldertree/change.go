@@ -10,14 +10,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// CreateFolder creates a folder below another one, which needs write access there, or
-// at the top level, whose folders their creators own.
+// CreateFolder creates a folder in another one, which needs write access to it, or at the
+// top level, which makes the user its owner.
 type CreateFolder struct {
 	Parent uuid.UUID // uuid.Nil is the top level
 	Name   string
 }
 
-// Decide returns the events of the command for a user; id becomes the id of the folder.
+// Decide returns the event that creates the folder with an id.
 func (c CreateFolder) Decide(t *Tree, user events.User, id uuid.UUID) ([]events.Data, error) {
 	name, err := naming.FolderName(c.Name)
 	if err != nil {
@@ -29,16 +29,16 @@ func (c CreateFolder) Decide(t *Tree, user events.User, id uuid.UUID) ([]events.
 		created.Owner = user.Principal
 		err = t.rules.mayMakeTop(user)
 	default:
-		err = t.mayFill(user, c.Parent)
+		err = t.mayPutInto(user, c.Parent)
 	}
 	if err == nil {
 		err = t.mayName(c.Parent, name)
 	}
 	if err == nil {
-		err = t.fits(id, c.Parent, name)
+		err = t.checkPlace(id, c.Parent, name)
 	}
 	if err == nil {
-		err = t.unlike(user, id, c.Parent, name)
+		err = t.checkAlike(user, id, c.Parent, name)
 	}
 	if err != nil {
 		return nil, err
@@ -46,17 +46,16 @@ func (c CreateFolder) Decide(t *Tree, user events.User, id uuid.UUID) ([]events.
 	return []events.Data{created}, nil
 }
 
-// mayName returns an error for the one reserved name: that of the inbox at the top
-// level.
+// mayName returns an error for the reserved name of the inbox at the top level.
 func (t *Tree) mayName(parent uuid.UUID, name string) error {
 	if parent == uuid.Nil && name == events.Inbox {
-		return fault.Errorf(fault.Forbidden, "the name %s is reserved at the top level: choose another name", events.Inbox)
+		return fault.Errorf(fault.Forbidden, "the name %s is reserved at the top level: choose another one", events.Inbox)
 	}
 	return nil
 }
 
 // ChangeFolder renames a folder, moves it, or both. It needs write access to the folder
-// and to the new parent. Only owners may move a folder to the top level.
+// and to the new parent, and own access for a move to the top level.
 type ChangeFolder struct {
 	ID      uuid.UUID
 	Version int64 // the version that the caller read; negative means any
@@ -64,7 +63,7 @@ type ChangeFolder struct {
 	Parent  *uuid.UUID // uuid.Nil is the top level
 }
 
-// Decide returns the events of the command for a user, none if nothing changes.
+// Decide returns the events of the command, none if nothing changes.
 func (c ChangeFolder) Decide(t *Tree, user events.User) (data []events.Data, err error) {
 	rename := ""
 	if c.Name != nil {
@@ -97,10 +96,10 @@ func (c ChangeFolder) Decide(t *Tree, user events.User) (data []events.Data, err
 		data = append(data, moved)
 	}
 	if len(data) > 0 {
-		err = t.fits(c.ID, parent, name)
+		err = t.checkPlace(c.ID, parent, name)
 	}
 	if len(data) > 0 && err == nil {
-		err = t.unlike(user, c.ID, parent, name)
+		err = t.checkAlike(user, c.ID, parent, name)
 	}
 	if err != nil {
 		return nil, err
@@ -108,8 +107,8 @@ func (c ChangeFolder) Decide(t *Tree, user events.User) (data []events.Data, err
 	return data, nil
 }
 
-// allowed checks whether a user who may write in the folder may give it a name and a
-// parent.
+// allowed returns an error unless a user with write access to the folder may give it this
+// name and parent.
 func (c ChangeFolder) allowed(t *Tree, user events.User, name string, parent uuid.UUID) error {
 	f := t.folders[c.ID]
 	renamed, moved := name != f.name, parent != f.parent
@@ -120,7 +119,7 @@ func (c ChangeFolder) allowed(t *Tree, user events.User, name string, parent uui
 		return fault.Errorf(fault.Forbidden, "folders in %s cannot be renamed: they have the names of their users", events.Inbox)
 	case !moved:
 	case parent != uuid.Nil:
-		if err := t.MayMove(user, t.Access(user, c.ID), f.own(), f.parent, parent); err != nil {
+		if err := t.MayMove(user, t.Access(user, c.ID), f.ownOwners(), f.parent, parent); err != nil {
 			return err
 		}
 	case t.Access(user, c.ID) < events.Own:
@@ -133,15 +132,15 @@ func (c ChangeFolder) allowed(t *Tree, user events.User, name string, parent uui
 	return t.mayName(parent, name)
 }
 
-// DeleteFolder deletes a folder, and hides all below it. It needs own access.
+// DeleteFolder deletes a folder and everything in it. It needs own access.
 type DeleteFolder struct {
 	ID        uuid.UUID
 	Version   int64 // the version that the caller read; negative means any
 	Recursive bool  // otherwise only an empty folder can be deleted
 }
 
-// Decide returns the event of the command for a user. The caller checks that no documents
-// are in the folder, which the tree does not know.
+// Decide returns the event of the command. The caller must check that the folder contains
+// no documents: the tree has only folders.
 func (c DeleteFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	if err := t.Need(user, c.ID, events.Own); err != nil {
 		return nil, err

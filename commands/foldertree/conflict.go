@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// fits returns an error unless a folder can be placed in a parent under a name. The folder
-// need not exist yet.
-func (t *Tree) fits(id, parent uuid.UUID, name string) error {
+// checkPlace returns an error unless a new or existing folder can be put into a parent
+// under a name.
+func (t *Tree) checkPlace(id, parent uuid.UUID, name string) error {
 	if t.within(parent, id) {
 		return fault.Errorf(fault.Conflict, "folder %q cannot be moved into itself, or below itself", t.folders[id].name)
 	}
@@ -22,8 +22,8 @@ func (t *Tree) fits(id, parent uuid.UUID, name string) error {
 	return nil
 }
 
-// fresh returns an error unless a folder is at the version that the caller read. A negative
-// version means any.
+// fresh returns an error unless a folder is still at the version that the caller read. A
+// negative version means any.
 func (t *Tree) fresh(id uuid.UUID, version int64) error {
 	if current := t.folders[id].version; version >= 0 && version != current {
 		return fault.Errorf(fault.Conflict, "folder %q is at version %d, not %d", t.folders[id].name, current, version)
@@ -31,7 +31,7 @@ func (t *Tree) fresh(id uuid.UUID, version int64) error {
 	return nil
 }
 
-// NotEmpty returns the error for the deletion of a folder that is not empty.
+// NotEmpty returns the error for deleting a folder that is not empty.
 func (t *Tree) NotEmpty(id uuid.UUID) error {
 	return fault.Errorf(fault.Conflict, "folder %q is not empty: empty it first, or delete it with everything in it (recursive=true)", t.folders[id].name)
 }

@@ -15,14 +15,14 @@ import (
 type EnsureFolder struct {
 	user events.User
 	to   Target
-	// ids are for the folders that may have to be created, one for each name. They
-	// are random, because a folder that is created again after its deletion is
-	// another one. If several commands create the same path at once, they conflict
-	// at the expected revision of the stream.
+	// ids has one id for each name of the path, for the folders to be created. They are
+	// random, because a folder created after the deletion of one with the same path is
+	// a different folder. If several commands create the same path concurrently, the
+	// expected revision of the stream lets only one succeed.
 	ids []uuid.UUID
 }
 
-// NewEnsureFolder returns the command for a user, with ids for the folders it creates.
+// NewEnsureFolder returns the command with random ids for the folders that it creates.
 func NewEnsureFolder(user events.User, to Target) EnsureFolder {
 	c := EnsureFolder{user: user, to: to}
 	for range to.names {
@@ -37,11 +37,11 @@ func (c EnsureFolder) Decide(t *Tree) (made []events.Data, err error) {
 	if err != nil {
 		return nil, err
 	}
-	above := len(path) - len(c.ids) // number of names above the target's own
+	above := len(path) - len(c.ids) // depth of the folder that the target's names are below
 	parent, depth := t.Find(path)
 	own := strings.Split(naming.InboxFolder(c.user), "/")
 	for ; depth < len(path); depth++ {
-		if err := t.unlike(c.user, uuid.Nil, parent, path[depth]); err != nil {
+		if err := t.checkAlike(c.user, uuid.Nil, parent, path[depth]); err != nil {
 			return nil, err
 		}
 		created := events.FolderCreated{Folder: c.ids[depth-above], Parent: parent, Name: path[depth]}

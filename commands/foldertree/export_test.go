@@ -12,33 +12,33 @@ import (
 	"github.com/google/uuid"
 )
 
-// Folders returns all folders that were ever made.
+// Folders returns all folders that were ever created.
 func (t *Tree) Folders() []uuid.UUID { return slices.Collect(maps.Keys(t.folders)) }
 
-// Version returns how many events made a folder what it is.
+// Version returns the version of a folder.
 func (t *Tree) Version(id uuid.UUID) int64 { return t.folders[id].version }
 
 // Parent returns the folder that a folder is in.
 func (t *Tree) Parent(id uuid.UUID) uuid.UUID { return t.folders[id].parent }
 
-// List returns a folder's permissions, and who owns it by itself.
+// List returns a folder's permissions and its own owners.
 func (t *Tree) List(id uuid.UUID) ([]events.Permission, []events.Principal) {
 	return t.folders[id].permissions, t.folders[id].owners
 }
 
-// Owners returns who owns what is in a folder.
+// Owners returns the owners of everything in a folder.
 func (t *Tree) Owners(id uuid.UUID) []events.Principal { return t.owners(id, nil) }
 
-// Within reports whether a folder is another one, or below it.
+// Within reports whether a folder is the same as the folder above, or is below it.
 func (t *Tree) Within(id, above uuid.UUID) bool { return t.within(id, above) }
 
 // Rules returns the rules of the tree.
 func (t *Tree) Rules() Rules { return t.rules }
 
-// SetIDs sets the ids of the folders that a command makes.
+// SetIDs sets the ids of the folders that a command creates.
 func (c EnsureFolder) SetIDs(ids ...uuid.UUID) EnsureFolder { c.ids = ids; return c }
 
-// Check returns an error unless every index of the tree is what its folders say.
+// Check returns an error unless every index of the tree agrees with its folders.
 func (t *Tree) Check() error {
 	indexed := 0
 	for _, siblings := range t.children {
@@ -47,11 +47,11 @@ func (t *Tree) Check() error {
 	if err := t.CheckLooks(); err != nil {
 		return err
 	}
-	want, made, shared := newInvitations(), map[events.Principal]int64{}, map[events.Principal]int64{}
+	want, created, shared := newInvitations(), map[events.Principal]int64{}, map[events.Principal]int64{}
 	for id, f := range t.folders {
 		for _, i := range f.invited {
-			mark(want.to, i.Principal, id, true)
-			mark(want.by, i.By, id, true)
+			setMember(want.to, i.Principal, id, true)
+			setMember(want.by, i.By, id, true)
 			if _, granted := entry(f.permissions, i.Principal); granted {
 				return fmt.Errorf("%s is invited to folder %v and has accepted", i.Principal, id)
 			}
@@ -70,9 +70,9 @@ func (t *Tree) Check() error {
 		if found, depth := t.Find(path); found != id || depth != len(path) || depth > naming.MaxSegments {
 			return fmt.Errorf("folder %v is not found by its path %q", id, path)
 		}
-		made[f.maker]++
+		created[f.creator]++
 		if len(f.sharers) != len(f.permissions)+len(f.invited) {
-			return fmt.Errorf("%d entries have %d makers", len(f.permissions)+len(f.invited), len(f.sharers))
+			return fmt.Errorf("%d entries have %d sharers", len(f.permissions)+len(f.invited), len(f.sharers))
 		}
 		for _, by := range f.sharers {
 			shared[by]++
@@ -84,18 +84,17 @@ func (t *Tree) Check() error {
 	if !reflect.DeepEqual(t.invitations.to, want.to) || !reflect.DeepEqual(t.invitations.by, want.by) {
 		return fmt.Errorf("invitations are indexed as %v, %v; the folders have %v, %v", t.invitations.to, t.invitations.by, want.to, want.by)
 	}
-	for who, counted := range map[string][2]map[events.Principal]int64{"folders": {t.counts.folders, made}, "shares": {t.counts.shares, shared}} {
+	for who, counted := range map[string][2]map[events.Principal]int64{"folders": {t.counts.folders, created}, "shares": {t.counts.shares, shared}} {
 		for p := range counted[0] {
 			if counted[0][p] != counted[1][p] {
-				return fmt.Errorf("%s is counted with %d %s and made %d", p, counted[0][p], who, counted[1][p])
+				return fmt.Errorf("%s is counted with %d %s, but created %d", p, counted[0][p], who, counted[1][p])
 			}
 		}
 	}
 	return nil
 }
 
-// CheckLooks returns an error unless every folder is listed once under what its
-// name looks like.
+// CheckLooks returns an error unless the index by lookKey lists every folder once.
 func (t *Tree) CheckLooks() error {
 	left := 0
 	for _, f := range t.folders {
@@ -103,15 +102,15 @@ func (t *Tree) CheckLooks() error {
 			left++
 		}
 	}
-	for look, all := range t.looks {
+	for key, all := range t.byLook {
 		for i, id := range all {
-			if left--; t.folders[id].look() != look || t.folders[id].deleted || slices.Index(all, id) != i {
-				return fmt.Errorf("folder %v is listed under %v", id, look)
+			if left--; t.folders[id].lookKey() != key || t.folders[id].deleted || slices.Index(all, id) != i {
+				return fmt.Errorf("folder %v is listed under %v", id, key)
 			}
 		}
 	}
 	if left != 0 {
-		return fmt.Errorf("%d folders are not listed by their looks", left)
+		return fmt.Errorf("%d folders are missing from the index", left)
 	}
 	return nil
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// invitations index the invitations of the whole tree.
+// invitations is an index of all invitations.
 type invitations struct {
 	to      map[events.Principal]map[uuid.UUID]bool        // folders, by invited user
 	by      map[events.Principal]map[uuid.UUID]bool        // folders, by inviter
-	blocked map[events.Principal]map[events.Principal]bool // inviters, by user who does not see their invitations
+	blocked map[events.Principal]map[events.Principal]bool // inviters, by the user who has blocked them
 }
 
 func newInvitations() invitations {
@@ -24,83 +24,84 @@ func newInvitations() invitations {
 	}
 }
 
-// mark adds an item to those of a principal if has is true, and removes it otherwise.
-func mark[T comparable](all map[events.Principal]map[T]bool, who events.Principal, one T, has bool) {
+// setMember adds item to the set of a principal if member is true, and removes it
+// otherwise.
+func setMember[T comparable](sets map[events.Principal]map[T]bool, who events.Principal, item T, member bool) {
 	switch {
-	case !has:
-		delete(all[who], one)
-		if len(all[who]) == 0 {
-			delete(all, who)
+	case !member:
+		delete(sets[who], item)
+		if len(sets[who]) == 0 {
+			delete(sets, who)
 		}
 		return
-	case all[who] == nil:
-		all[who] = make(map[T]bool)
+	case sets[who] == nil:
+		sets[who] = make(map[T]bool)
 	}
-	all[who][one] = true
+	sets[who][item] = true
 }
 
-// applyHidden folds in an event that a folder's owners must not notice, and which
-// therefore does not change the folder's version. It reports whether data is one.
+// applyHidden applies events that a folder's owners must not notice, and which therefore do
+// not change the folder's version. It reports whether data is such an event.
 func (t *Tree) applyHidden(data events.Data) bool {
 	switch d := data.(type) {
 	case events.FolderInvitationDeclined:
-		mark(t.invitations.blocked, d.Principal, d.By, true)
+		setMember(t.invitations.blocked, d.Principal, d.By, true)
 	case events.InviterUnblocked:
-		mark(t.invitations.blocked, d.Principal, d.By, false)
+		setMember(t.invitations.blocked, d.Principal, d.By, false)
 	default:
 		return false
 	}
 	return true
 }
 
-// hidden reports whether the invited user has declined this or another invitation by
-// the same inviter.
+// hidden reports whether the invited user has blocked the inviter by declining this
+// invitation or another one.
 func (t *Tree) hidden(i events.Invitation) bool { return t.invitations.blocked[i.Principal][i.By] }
 
-// invite replaces a folder's invitations.
-func (t *Tree) invite(id uuid.UUID, list []events.Invitation) {
+// setInvitations replaces a folder's invitations.
+func (t *Tree) setInvitations(id uuid.UUID, list []events.Invitation) {
 	f := t.folders[id]
 	for _, i := range f.invited {
-		t.forget(id, i)
+		t.unindexInvitation(id, i)
 	}
 	f.invited = slices.Clone(list)
 	for _, i := range f.invited {
-		mark(t.invitations.to, i.Principal, id, true)
-		mark(t.invitations.by, i.By, id, true)
+		setMember(t.invitations.to, i.Principal, id, true)
+		setMember(t.invitations.by, i.By, id, true)
 	}
 }
 
-// forget removes an invitation from the indices. The caller adds other invitations of
-// the folder by the same inviter again.
-func (t *Tree) forget(id uuid.UUID, i events.Invitation) {
-	mark(t.invitations.to, i.Principal, id, false)
-	mark(t.invitations.by, i.By, id, false)
+// unindexInvitation removes an invitation from the index. The caller must then add the
+// folder's other invitations by the same inviter again.
+func (t *Tree) unindexInvitation(id uuid.UUID, i events.Invitation) {
+	setMember(t.invitations.to, i.Principal, id, false)
+	setMember(t.invitations.by, i.By, id, false)
 }
 
-// uninvite removes a user's invitation to a folder.
-func (t *Tree) uninvite(id uuid.UUID, who events.Principal) {
+// removeInvitation removes a user's invitation to a folder.
+func (t *Tree) removeInvitation(id uuid.UUID, who events.Principal) {
 	f := t.folders[id]
 	at, ok := f.invitation(who)
 	if !ok {
 		return
 	}
-	gone := f.invited[at]
+	removed := f.invited[at]
 	f.invited = slices.Delete(slices.Clone(f.invited), at, at+1)
-	t.forget(id, gone)
+	t.unindexInvitation(id, removed)
 	for _, i := range f.invited {
-		mark(t.invitations.by, i.By, id, true)
+		setMember(t.invitations.by, i.By, id, true)
 	}
 }
 
-// uninviteBelow removes the invitations to a folder and to all below it.
-func (t *Tree) uninviteBelow(id uuid.UUID) {
+// removeInvitationsBelow removes the invitations to a folder and to all folders below it.
+func (t *Tree) removeInvitationsBelow(id uuid.UUID) {
 	f := t.folders[id]
 	for _, i := range f.invited {
-		t.forget(id, i)
+		t.unindexInvitation(id, i)
 	}
 	f.invited = nil
 	for _, child := range t.children[id] {
-		t.uninviteBelow(child)
+		t.removeInvitationsBelow(child)
 	}
 }
 
@@ -116,8 +117,8 @@ func entry(list []events.Permission, who events.Principal) (at int, ok bool) {
 	return at, at >= 0
 }
 
-// withEntry returns a copy of a list with an entry inserted in the order of principals.
-// The list itself belongs to an event, and must not change.
+// withEntry returns a copy of a list, sorted by principal, with an entry inserted. The list
+// itself belongs to an event and must not be changed.
 func withEntry(list []events.Permission, p events.Permission) []events.Permission {
 	list = slices.Clone(withoutEntry(list, p.Principal))
 	at, _ := slices.BinarySearchFunc(list, p.Principal, func(q events.Permission, who events.Principal) int { return cmp.Compare(q.Principal, who) })
@@ -132,11 +133,11 @@ func withoutEntry(list []events.Permission, who events.Principal) []events.Permi
 	return slices.Delete(slices.Clone(list), at, at+1)
 }
 
-// valid reports whether an invitation to a folder is still valid: the folder exists, and
-// the inviter, or the group through which they invited, still owns it.
+// valid reports whether an invitation is still valid: the folder exists, and the inviter,
+// or the group that made the inviter an owner, still owns it.
 func (t *Tree) valid(id uuid.UUID, i events.Invitation) bool {
 	owned := false
-	for _, f := range t.up(id) {
+	for _, f := range t.ancestry(id) {
 		if f == nil || f.deleted {
 			return false
 		}
@@ -145,13 +146,13 @@ func (t *Tree) valid(id uuid.UUID, i events.Invitation) bool {
 	return owned
 }
 
-// ownedBy reports whether a principal owns this folder itself, not through one above.
+// ownedBy reports whether a principal owns this folder, not counting the folders above.
 func (f *folder) ownedBy(who events.Principal) bool {
 	return slices.Contains(f.owners, who) || slices.Contains(f.permissions, events.Permission{Principal: who, Access: events.Own.String()})
 }
 
-// ownsThrough returns the group by which a user owns a folder, "" if they own it
-// themselves.
+// ownsThrough returns the group whose membership makes a user an owner of a folder, or ""
+// if the user is an owner personally.
 func (t *Tree) ownsThrough(user events.User, id uuid.UUID) (group events.Principal) {
 	owners := t.owners(id, nil)
 	if slices.Contains(owners, user.Principal) {
@@ -165,24 +166,24 @@ func (t *Tree) ownsThrough(user events.User, id uuid.UUID) (group events.Princip
 	return ""
 }
 
-// open returns how many invitations wait for a user's answer, except one to the folder
-// besides.
-func (t *Tree) open(who events.Principal, besides uuid.UUID) (n int) {
+// countReceived returns how many unanswered invitations a user sees, not counting the one
+// to the folder except.
+func (t *Tree) countReceived(who events.Principal, except uuid.UUID) (n int) {
 	for id := range t.invitations.to[who] {
 		f := t.folders[id]
-		if at, ok := f.invitation(who); ok && id != besides && !t.hidden(f.invited[at]) && t.valid(id, f.invited[at]) {
+		if at, ok := f.invitation(who); ok && id != except && !t.hidden(f.invited[at]) && t.valid(id, f.invited[at]) {
 			n++
 		}
 	}
 	return n
 }
 
-// made returns how many unanswered invitations a user has made, except those to the folder
-// besides. Declined ones count, because the inviter must not notice that they were
-// declined.
-func (t *Tree) made(by events.Principal, besides uuid.UUID) (n int) {
+// countSent returns how many unanswered invitations a user has sent, not counting those to
+// the folder except. It counts declined ones too, because the inviter must not notice that
+// they were declined.
+func (t *Tree) countSent(by events.Principal, except uuid.UUID) (n int) {
 	for id := range t.invitations.by[by] {
-		if id == besides {
+		if id == except {
 			continue
 		}
 		for _, i := range t.folders[id].invited {
@@ -197,42 +198,42 @@ func (t *Tree) made(by events.Principal, besides uuid.UUID) (n int) {
 // AcceptInvitation accepts an invitation to a folder.
 type AcceptInvitation struct{ Folder uuid.UUID }
 
-// Decide returns the events of the command for a user, none if nothing changes.
+// Decide returns the event of the command, none if nothing changes.
 func (c AcceptInvitation) Decide(t *Tree, user events.User) ([]events.Data, error) {
-	if t.listed(c.Folder, user.Principal) {
+	if t.hasEntry(c.Folder, user.Principal) {
 		return nil, nil // it was accepted before
 	}
-	i, ok := t.shown(c.Folder, user.Principal)
+	i, ok := t.visibleInvitation(c.Folder, user.Principal)
 	if !ok {
 		return nil, noInvitation(c.Folder)
 	}
 	return []events.Data{events.FolderInvitationAccepted{Folder: c.Folder, Principal: i.Principal, Access: i.Access, By: i.By}}, nil
 }
 
-// DeclineInvitation declines an invitation, and hides later ones by the same inviter. A
-// user who had accepted it leaves the folder.
+// DeclineInvitation declines an invitation to a folder and blocks the inviter: the user
+// does not see further invitations by them. A user who accepted before leaves the folder.
 type DeclineInvitation struct{ Folder uuid.UUID }
 
-// Decide returns the events of the command for a user, none if nothing changes.
+// Decide returns the event of the command, none if nothing changes.
 func (c DeclineInvitation) Decide(t *Tree, user events.User) ([]events.Data, error) {
-	if t.listed(c.Folder, user.Principal) {
+	if t.hasEntry(c.Folder, user.Principal) {
 		return []events.Data{events.FolderLeft{Folder: c.Folder, Principal: user.Principal}}, nil
 	}
-	i, ok := t.shown(c.Folder, user.Principal)
+	i, ok := t.visibleInvitation(c.Folder, user.Principal)
 	if !ok {
 		return nil, noInvitation(c.Folder)
 	}
 	return []events.Data{events.FolderInvitationDeclined{Folder: c.Folder, Principal: i.Principal, By: i.By}}, nil
 }
 
-// noInvitation returns the error for a missing invitation. It does not show whether the
-// folder exists.
+// noInvitation returns the error for a missing invitation. It is the same whether or not
+// the folder exists.
 func noInvitation(id uuid.UUID) error {
-	return fault.Errorf(fault.NotFound, "you have no invitation to a folder %s", id)
+	return fault.Errorf(fault.NotFound, "you have no invitation to folder %s", id)
 }
 
-// listed reports whether a folder's list has an entry for the user.
-func (t *Tree) listed(id uuid.UUID, who events.Principal) bool {
+// hasEntry reports whether a folder's permission list has an entry for the user.
+func (t *Tree) hasEntry(id uuid.UUID, who events.Principal) bool {
 	if len(t.Path(id)) == 0 {
 		return false
 	}
@@ -240,8 +241,9 @@ func (t *Tree) listed(id uuid.UUID, who events.Principal) bool {
 	return ok
 }
 
-// shown returns the invitation to a folder that a user sees.
-func (t *Tree) shown(id uuid.UUID, who events.Principal) (events.Invitation, bool) {
+// visibleInvitation returns a user's invitation to a folder if it is valid and its inviter
+// is not blocked.
+func (t *Tree) visibleInvitation(id uuid.UUID, who events.Principal) (events.Invitation, bool) {
 	f := t.folders[id]
 	if f == nil {
 		return events.Invitation{}, false
@@ -253,11 +255,11 @@ func (t *Tree) shown(id uuid.UUID, who events.Principal) (events.Invitation, boo
 	return f.invited[at], true
 }
 
-// UnblockInviter lets the user see the invitations of an inviter again, including earlier
-// ones that are still valid. If the inviter is not blocked it changes nothing.
+// UnblockInviter unblocks an inviter: the user sees their invitations again, including
+// earlier ones that are still valid.
 type UnblockInviter struct{ By events.Principal }
 
-// Decide returns the events of the command for a user, none if nothing changes.
+// Decide returns the event of the command, none if nothing changes.
 func (c UnblockInviter) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	if !t.invitations.blocked[user.Principal][c.By] {
 		return nil, nil

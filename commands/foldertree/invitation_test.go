@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"annals/commands/commandstest"
 	"annals/commands/foldertree"
 	"annals/events"
 	"annals/events/fault"
@@ -40,32 +41,32 @@ func TestShareInvites(t *testing.T) {
 		return c
 	}
 	for _, test := range []folderTest{
-		{"of a user who is not in the list", nil, alice, listOf(1, "user:carol=own"), []events.Data{invited(shared(1), "user:carol=own by user:alice")}, 0},
-		{"whatever they may do above it", []events.Data{shared(1, "user:bob=read")}, alice, listOf(3, "user:bob=read"), []events.Data{invited(shared(3), "user:bob=read by user:alice")}, 0},
-		{"groups are not asked", nil, alice, listOf(1, "group:x=read"), []events.Data{shared(1, "group:x=read")}, 0},
-		{"nor is the one who shares", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:dave=read"), []events.Data{shared(1, "group:board=own", "user:dave=read")}, 0},
-		{"nor who made the folder", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:alice=read"), []events.Data{shared(1, "group:board=own", "user:alice=read")}, 0},
-		{"nor is anybody by an administrator", nil, admin, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
-		{"an owner by a group invites through it", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:carol=read"),
+		{"a new user", nil, alice, listOf(1, "user:carol=own"), []events.Data{invited(shared(1), "user:carol=own by user:alice")}, 0},
+		{"a user with access from a folder above", []events.Data{shared(1, "user:bob=read")}, alice, listOf(3, "user:bob=read"), []events.Data{invited(shared(3), "user:bob=read by user:alice")}, 0},
+		{"a group needs no invitation", nil, alice, listOf(1, "group:x=read"), []events.Data{shared(1, "group:x=read")}, 0},
+		{"nor does the sharing user", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:dave=read"), []events.Data{shared(1, "group:board=own", "user:dave=read")}, 0},
+		{"nor does the creator of the folder", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:alice=read"), []events.Data{shared(1, "group:board=own", "user:alice=read")}, 0},
+		{"nor does a share by an administrator", nil, admin, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
+		{"an owner through a group", []events.Data{boardOwns}, dave, listOf(1, "group:board=own", "user:carol=read"),
 			[]events.Data{invited(shared(1, "group:board=own"), "user:carol=read by user:dave through group:board")}, 0},
 
-		{"the same list is no change", []events.Data{carolInvited}, alice, listOf(1, "user:carol=read"), nil, 0},
-		{"nor is it an administrator's who says that it waits", []events.Data{carolInvited}, admin, still(listOf(1, "user:carol=read"), "user:carol"), nil, 0},
-		{"who grants it without", []events.Data{carolInvited}, admin, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
-		{"another owner leaves it the first one's", []events.Data{invited(boardOwns, "user:carol=read by user:alice")}, dave, listOf(1, "group:board=own", "user:carol=read"), nil, 0},
-		{"and makes it their own by another access", []events.Data{invited(boardOwns, "user:carol=read by user:alice")}, dave, listOf(1, "group:board=own", "user:carol=write"),
+		{"the same list", []events.Data{carolInvited}, alice, listOf(1, "user:carol=read"), nil, 0},
+		{"the same list by an administrator, as pending", []events.Data{carolInvited}, admin, still(listOf(1, "user:carol=read"), "user:carol"), nil, 0},
+		{"the same list by an administrator, not as pending", []events.Data{carolInvited}, admin, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
+		{"the same list by another owner", []events.Data{invited(boardOwns, "user:carol=read by user:alice")}, dave, listOf(1, "group:board=own", "user:carol=read"), nil, 0},
+		{"another access by another owner", []events.Data{invited(boardOwns, "user:carol=read by user:alice")}, dave, listOf(1, "group:board=own", "user:carol=write"),
 			[]events.Data{invited(boardOwns, "user:carol=write by user:dave through group:board")}, 0},
-		{"what is left out is withdrawn", []events.Data{carolInvited}, alice, listOf(1), []events.Data{shared(1)}, 0},
-		{"one who accepted stays accepted", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, listOf(1, "user:carol=read"), nil, 0},
-		{"with more access, too", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, listOf(1, "user:carol=own"), []events.Data{shared(1, "user:carol=own")}, 0},
-		{"and with less", []events.Data{shared(1, "user:carol=own")}, alice, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
-		{"and stands in the order of names", []events.Data{invited(shared(1, "group:x=read", "user:dave=read"), "user:carol=read by user:alice"), accepted(1, "user:carol", "read", "user:alice")},
+		{"an invitation left out is withdrawn", []events.Data{carolInvited}, alice, listOf(1), []events.Data{shared(1)}, 0},
+		{"an accepted entry stays", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, listOf(1, "user:carol=read"), nil, 0},
+		{"an accepted entry gets more access", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, listOf(1, "user:carol=own"), []events.Data{shared(1, "user:carol=own")}, 0},
+		{"an accepted entry gets less access", []events.Data{shared(1, "user:carol=own")}, alice, listOf(1, "user:carol=read"), []events.Data{shared(1, "user:carol=read")}, 0},
+		{"an accepted entry is sorted in", []events.Data{invited(shared(1, "group:x=read", "user:dave=read"), "user:carol=read by user:alice"), accepted(1, "user:carol", "read", "user:alice")},
 			alice, listOf(1, "user:dave=read", "user:carol=read", "group:x=read"), nil, 0},
-		{"one who was removed is asked again", []events.Data{shared(1, "user:carol=read"), shared(1)}, alice, listOf(1, "user:carol=read"), []events.Data{carolInvited}, 0},
-		{"so is one who left", []events.Data{shared(1, "user:carol=read"), events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, alice, listOf(1, "user:carol=read"), []events.Data{carolInvited}, 0},
-		{"one who declined is asked no more by the same list", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, alice, listOf(1, "user:carol=read"), nil, 0},
-		{"of that the folder's version says nothing", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, alice, foldertree.ShareFolder{ID: id(1), Version: 2}, []events.Data{shared(1)}, 0},
-		{"of an acceptance it does", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, foldertree.ShareFolder{ID: id(1), Version: 2}, nil, fault.Conflict},
+		{"a removed user is invited again", []events.Data{shared(1, "user:carol=read"), shared(1)}, alice, listOf(1, "user:carol=read"), []events.Data{carolInvited}, 0},
+		{"a user who left is invited again", []events.Data{shared(1, "user:carol=read"), events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, alice, listOf(1, "user:carol=read"), []events.Data{carolInvited}, 0},
+		{"the same list after the user declined", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, alice, listOf(1, "user:carol=read"), nil, 0},
+		{"declining does not change the folder's version", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, alice, foldertree.ShareFolder{ID: id(1), Version: 2}, []events.Data{shared(1)}, 0},
+		{"accepting changes the folder's version", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, alice, foldertree.ShareFolder{ID: id(1), Version: 2}, nil, fault.Conflict},
 	} {
 		test.run(t)
 	}
@@ -74,51 +75,51 @@ func TestShareInvites(t *testing.T) {
 func TestAnswerInvitation(t *testing.T) {
 	carolInvited := invited(shared(1, "group:board=own"), "user:carol=read by user:alice")
 	byBoard := invited(shared(1, "group:board=own"), "user:carol=read by user:dave through group:board")
-	yes, no := foldertree.AcceptInvitation{id(1)}, foldertree.DeclineInvitation{id(1)}
+	accept, decline := foldertree.AcceptInvitation{id(1)}, foldertree.DeclineInvitation{id(1)}
 	byBob := invited(shared(2, "user:bob=own"), "user:carol=read by user:bob")
 	for _, test := range []folderTest{
-		{"accepted", []events.Data{carolInvited}, carol, yes, []events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
-		{"declined", []events.Data{carolInvited}, carol, no, []events.Data{declined(1, "user:carol", "user:alice")}, 0},
-		{"by nobody else", []events.Data{carolInvited}, bob, yes, nil, fault.NotFound},
-		{"not even by an administrator", []events.Data{carolInvited}, admin, yes, nil, fault.NotFound},
-		{"nor by the inviter", []events.Data{carolInvited}, alice, yes, nil, fault.NotFound},
-		{"to accept twice is no change", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, carol, yes, nil, 0},
-		{"to decline what was accepted is to leave", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, carol, no,
+		{"accepted", []events.Data{carolInvited}, carol, accept, []events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
+		{"declined", []events.Data{carolInvited}, carol, decline, []events.Data{declined(1, "user:carol", "user:alice")}, 0},
+		{"by another user", []events.Data{carolInvited}, bob, accept, nil, fault.NotFound},
+		{"by an administrator", []events.Data{carolInvited}, admin, accept, nil, fault.NotFound},
+		{"by the inviter", []events.Data{carolInvited}, alice, accept, nil, fault.NotFound},
+		{"accepted twice", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, carol, accept, nil, 0},
+		{"declining after accepting leaves the folder", []events.Data{carolInvited, accepted(1, "user:carol", "read", "user:alice")}, carol, decline,
 			[]events.Data{events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, 0},
-		{"so is it of what was granted before there were invitations", []events.Data{shared(1, "user:carol=own")}, carol, no,
+		{"declining a permission without invitation leaves the folder", []events.Data{shared(1, "user:carol=own")}, carol, decline,
 			[]events.Data{events.FolderLeft{Folder: id(1), Principal: "user:carol"}}, 0},
-		{"what a group was granted is not left", []events.Data{shared(1, "group:board=read")}, dave, no, nil, fault.NotFound},
-		{"nor what one made", nil, alice, no, nil, fault.NotFound},
-		{"after it was declined there is none", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, yes, nil, fault.NotFound},
-		{"nor to be declined again", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, no, nil, fault.NotFound},
-		{"until the inviter is let in again", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), unblocked("user:carol", "user:alice")}, carol, yes,
+		{"declining a group's permission", []events.Data{shared(1, "group:board=read")}, dave, decline, nil, fault.NotFound},
+		{"declining by the creator", nil, alice, decline, nil, fault.NotFound},
+		{"accepting after declining", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, accept, nil, fault.NotFound},
+		{"declined twice", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, decline, nil, fault.NotFound},
+		{"accepting after the inviter was unblocked", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), unblocked("user:carol", "user:alice")}, carol, accept,
 			[]events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
-		{"a further one by the same is not seen", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), invited(shared(10), "user:carol=own by user:alice")}, carol, foldertree.AcceptInvitation{id(10)}, nil, fault.NotFound},
-		{"nor is the same one made again", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), shared(1), carolInvited}, carol, yes, nil, fault.NotFound},
-		{"nor one that was there", []events.Data{carolInvited, invited(shared(10), "user:carol=own by user:alice"), declined(1, "user:carol", "user:alice"), invited(shared(10, "group:x=read"), "user:carol=own by user:alice")},
+		{"another invitation by a blocked inviter", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), invited(shared(10), "user:carol=own by user:alice")}, carol, foldertree.AcceptInvitation{id(10)}, nil, fault.NotFound},
+		{"the same invitation, repeated by a blocked inviter", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), shared(1), carolInvited}, carol, accept, nil, fault.NotFound},
+		{"an earlier invitation by a blocked inviter", []events.Data{carolInvited, invited(shared(10), "user:carol=own by user:alice"), declined(1, "user:carol", "user:alice"), invited(shared(10, "group:x=read"), "user:carol=own by user:alice")},
 			carol, foldertree.AcceptInvitation{id(10)}, nil, fault.NotFound},
-		{"and one by another is seen", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), byBoard}, carol, yes, []events.Data{accepted(1, "user:carol", "read", "user:dave")}, 0},
+		{"an invitation by another inviter", []events.Data{carolInvited, declined(1, "user:carol", "user:alice"), byBoard}, carol, accept, []events.Data{accepted(1, "user:carol", "read", "user:dave")}, 0},
 
-		{"withdrawn", []events.Data{carolInvited, shared(1)}, carol, yes, nil, fault.NotFound},
-		{"the folder was deleted", []events.Data{carolInvited, events.FolderDeleted{Folder: id(1)}}, carol, yes, nil, fault.NotFound},
-		{"or the one above it", []events.Data{invited(shared(3), "user:carol=read by user:alice"), events.FolderDeleted{Folder: id(1)}}, carol, foldertree.AcceptInvitation{id(3)}, nil, fault.NotFound},
-		{"or was before", []events.Data{events.FolderDeleted{Folder: id(1)}, invited(shared(3), "user:carol=read by user:alice")}, carol, foldertree.AcceptInvitation{id(3)}, nil, fault.NotFound},
-		{"the folder was moved", []events.Data{carolInvited, moved(1, 10, "")}, carol, yes, []events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
-		{"the inviter is no owner any more", []events.Data{byBob, invited(shared(2, "user:bob=write"), "user:carol=read by user:bob")}, carol, foldertree.AcceptInvitation{id(2)}, nil, fault.NotFound},
-		{"the group through which they were is none", []events.Data{byBoard, invited(shared(1), "user:carol=read by user:dave through group:board")}, carol, yes, nil, fault.NotFound},
-		{"there is no such folder", nil, carol, foldertree.AcceptInvitation{id(99)}, nil, fault.NotFound},
+		{"withdrawn", []events.Data{carolInvited, shared(1)}, carol, accept, nil, fault.NotFound},
+		{"the folder deleted", []events.Data{carolInvited, events.FolderDeleted{Folder: id(1)}}, carol, accept, nil, fault.NotFound},
+		{"the folder above deleted", []events.Data{invited(shared(3), "user:carol=read by user:alice"), events.FolderDeleted{Folder: id(1)}}, carol, foldertree.AcceptInvitation{id(3)}, nil, fault.NotFound},
+		{"the folder above deleted before", []events.Data{events.FolderDeleted{Folder: id(1)}, invited(shared(3), "user:carol=read by user:alice")}, carol, foldertree.AcceptInvitation{id(3)}, nil, fault.NotFound},
+		{"the folder moved", []events.Data{carolInvited, moved(1, 10, "")}, carol, accept, []events.Data{accepted(1, "user:carol", "read", "user:alice")}, 0},
+		{"the inviter no longer an owner", []events.Data{byBob, invited(shared(2, "user:bob=write"), "user:carol=read by user:bob")}, carol, foldertree.AcceptInvitation{id(2)}, nil, fault.NotFound},
+		{"the inviter's group no longer an owner", []events.Data{byBoard, invited(shared(1), "user:carol=read by user:dave through group:board")}, carol, accept, nil, fault.NotFound},
+		{"no such folder", nil, carol, foldertree.AcceptInvitation{id(99)}, nil, fault.NotFound},
 
 		{"unblocked", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, carol, foldertree.UnblockInviter{"user:alice"}, []events.Data{unblocked("user:carol", "user:alice")}, 0},
-		{"only by the user who blocked", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, bob, foldertree.UnblockInviter{"user:alice"}, nil, 0},
-		{"who was not blocked", nil, carol, foldertree.UnblockInviter{"user:alice"}, nil, 0},
+		{"unblocked by another user", []events.Data{carolInvited, declined(1, "user:carol", "user:alice")}, bob, foldertree.UnblockInviter{"user:alice"}, nil, 0},
+		{"unblocked, but not blocked before", nil, carol, foldertree.UnblockInviter{"user:alice"}, nil, 0},
 	} {
 		test.run(t)
 	}
 }
 
-// The list of a folder grants what was accepted and nothing else.
+// Only accepted invitations grant access.
 func TestInvitationGrantsAfterAcceptance(t *testing.T) {
-	story := append(grounds(), invited(shared(1), "user:carol=own by user:alice"))
+	stream := append(commandstest.Folders(), invited(shared(1), "user:carol=own by user:alice"))
 	for _, step := range []struct {
 		then events.Data
 		want events.Access
@@ -131,14 +132,14 @@ func TestInvitationGrantsAfterAcceptance(t *testing.T) {
 		{events.FolderLeft{Folder: id(1), Principal: "user:carol"}, events.NoAccess},
 	} {
 		if step.then != nil {
-			story = append(story, step.then)
+			stream = append(stream, step.then)
 		}
-		tree := fold(foldertree.New(foldertree.Rules{}), story)
+		tree := fold(stream)
 		if got := tree.Access(carol, id(3)); got != step.want {
-			t.Errorf("after %+v the access is %v, want %v", step.then, got, step.want)
+			t.Errorf("after %+v Access = %v, want %v", step.then, got, step.want)
 		}
 		if owns := slices.Contains(tree.Owners(id(1)), carol.Principal); owns != (step.want == events.Own) {
-			t.Errorf("after %+v she is an owner: %v", step.then, owns)
+			t.Errorf("after %+v carol is an owner: %v", step.then, owns)
 		}
 	}
 }
@@ -153,35 +154,35 @@ func TestRulesOfSharing(t *testing.T) {
 		then  []events.Data
 		kind  fault.Kind
 	}{
-		{"open shares count at once", foldertree.Rules{OpenShares: true}, nil, alice, listOf(1, "user:carol=own"), []events.Data{shared(1, "user:carol=own")}, 0},
-		{"but one that waits and is said to goes on waiting", foldertree.Rules{OpenShares: true}, []events.Data{invited(shared(1), "user:carol=own by user:alice")}, alice,
+		{"open shares", foldertree.Rules{OpenShares: true}, nil, alice, listOf(1, "user:carol=own"), []events.Data{shared(1, "user:carol=own")}, 0},
+		{"open shares, with a pending invitation", foldertree.Rules{OpenShares: true}, []events.Data{invited(shared(1), "user:carol=own by user:alice")}, alice,
 			foldertree.ShareFolder{ID: id(1), Version: -1, Permissions: listOf(1, "user:carol=own").Permissions, Pending: []events.Principal{"user:carol"}}, nil, 0},
-		{"a group of one's own", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, nil, alice, listOf(1, "group:staff=read"), []events.Data{shared(1, "group:staff=read")}, 0},
-		{"a group of others", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, nil, alice, listOf(1, "group:board=read"), nil, fault.Forbidden},
-		{"one that is there stays", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, []events.Data{shared(1, "group:board=write")}, alice, listOf(1, "group:board=read", "user:bob=read"),
+		{"own groups: a group of the owner", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, nil, alice, listOf(1, "group:staff=read"), []events.Data{shared(1, "group:staff=read")}, 0},
+		{"own groups: another group", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, nil, alice, listOf(1, "group:board=read"), nil, fault.Forbidden},
+		{"own groups: an existing entry stays", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, []events.Data{shared(1, "group:board=write")}, alice, listOf(1, "group:board=read", "user:bob=read"),
 			[]events.Data{invited(shared(1, "group:board=read"), "user:bob=read by user:alice")}, 0},
-		{"and gets no more", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, []events.Data{shared(1, "group:board=read")}, alice, listOf(1, "group:board=own"), nil, fault.Forbidden},
-		{"but from an administrator", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, nil, admin, listOf(1, "group:board=own"), []events.Data{shared(1, "group:board=own")}, 0},
-		{"administrators alone share", foldertree.Rules{ShareWith: foldertree.ShareByAdmins}, nil, alice, listOf(1, "user:bob=read"), nil, fault.Forbidden},
-		{"with open shares, too", foldertree.Rules{ShareWith: foldertree.ShareByAdmins, OpenShares: true}, nil, alice, listOf(1, "group:staff=read"), nil, fault.Forbidden},
-		{"they do", foldertree.Rules{ShareWith: foldertree.ShareByAdmins}, nil, admin, listOf(1, "user:bob=read"), []events.Data{shared(1, "user:bob=read")}, 0},
-		{"owners withdraw", foldertree.Rules{ShareWith: foldertree.ShareByAdmins}, nil, alice, listOf(2), []events.Data{shared(2)}, 0},
-		{"a hundred invitations", foldertree.Rules{}, many(5, 19), alice, listOf(1, "user:new=read"), []events.Data{invited(shared(1), "user:new=read by user:alice")}, 0},
-		{"and no more", foldertree.Rules{}, many(5, 20), alice, listOf(1, "user:new=read"), nil, fault.Forbidden},
-		{"not in one list", foldertree.Rules{MostMade: 2}, nil, alice, listOf(1, "user:a=read", "user:b=read", "user:c=read"), nil, fault.Forbidden},
-		{"as many as are allowed", foldertree.Rules{MostMade: 3}, nil, alice, listOf(1, "user:a=read", "user:b=read", "user:c=read"),
+		{"own groups: an existing entry gets more access", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, []events.Data{shared(1, "group:board=read")}, alice, listOf(1, "group:board=own"), nil, fault.Forbidden},
+		{"own groups: by an administrator", foldertree.Rules{ShareWith: foldertree.ShareWithOwnGroups}, nil, admin, listOf(1, "group:board=own"), []events.Data{shared(1, "group:board=own")}, 0},
+		{"admins only: by an owner", foldertree.Rules{ShareWith: foldertree.ShareByAdmins}, nil, alice, listOf(1, "user:bob=read"), nil, fault.Forbidden},
+		{"admins only: by an owner, with open shares", foldertree.Rules{ShareWith: foldertree.ShareByAdmins, OpenShares: true}, nil, alice, listOf(1, "group:staff=read"), nil, fault.Forbidden},
+		{"admins only: by an administrator", foldertree.Rules{ShareWith: foldertree.ShareByAdmins}, nil, admin, listOf(1, "user:bob=read"), []events.Data{shared(1, "user:bob=read")}, 0},
+		{"admins only: an owner withdraws entries", foldertree.Rules{ShareWith: foldertree.ShareByAdmins}, nil, alice, listOf(2), []events.Data{shared(2)}, 0},
+		{"100 invitations", foldertree.Rules{}, many(5, 19), alice, listOf(1, "user:new=read"), []events.Data{invited(shared(1), "user:new=read by user:alice")}, 0},
+		{"101 invitations", foldertree.Rules{}, many(5, 20), alice, listOf(1, "user:new=read"), nil, fault.Forbidden},
+		{"too many in one list", foldertree.Rules{MaxSent: 2}, nil, alice, listOf(1, "user:a=read", "user:b=read", "user:c=read"), nil, fault.Forbidden},
+		{"the limit in one list", foldertree.Rules{MaxSent: 3}, nil, alice, listOf(1, "user:a=read", "user:b=read", "user:c=read"),
 			[]events.Data{invited(shared(1), "user:a=read by user:alice", "user:b=read by user:alice", "user:c=read by user:alice")}, 0},
-		{"declined ones count, so that nobody learns of it", foldertree.Rules{MostMade: 1}, []events.Data{invited(shared(10), "user:a=read by user:alice"), declined(10, "user:a", "user:alice")}, alice, listOf(1, "user:b=read"), nil, fault.Forbidden},
-		{"what is too many already can be withdrawn", foldertree.Rules{MostMade: 1}, many(2, 2), alice, listOf(100, "user:0-0=read"), []events.Data{invited(shared(100), "user:0-0=read by user:alice")}, 0},
-		{"what was deleted does not count", foldertree.Rules{MostMade: 1}, []events.Data{invited(shared(2), "user:a=read by user:alice"), events.FolderDeleted{Folder: id(1)}}, alice, listOf(10, "user:b=read"),
+		{"declined invitations count, so that the inviter does not notice", foldertree.Rules{MaxSent: 1}, []events.Data{invited(shared(10), "user:a=read by user:alice"), declined(10, "user:a", "user:alice")}, alice, listOf(1, "user:b=read"), nil, fault.Forbidden},
+		{"withdrawing some while over the limit", foldertree.Rules{MaxSent: 1}, many(2, 2), alice, listOf(100, "user:0-0=read"), []events.Data{invited(shared(100), "user:0-0=read by user:alice")}, 0},
+		{"invitations to deleted folders do not count", foldertree.Rules{MaxSent: 1}, []events.Data{invited(shared(2), "user:a=read by user:alice"), events.FolderDeleted{Folder: id(1)}}, alice, listOf(10, "user:b=read"),
 			[]events.Data{invited(shared(10), "user:b=read by user:alice")}, 0},
-		{"twenty to the same user", foldertree.Rules{}, same(19), alice, listOf(1, "user:carol=read"), []events.Data{invited(shared(1), "user:carol=read by user:alice")}, 0},
-		{"and no more to them", foldertree.Rules{}, same(20), alice, listOf(1, "user:carol=read"), nil, fault.Forbidden},
-		{"a user whom many invite", foldertree.Rules{MostReceived: 1}, []events.Data{invited(shared(5), "user:carol=read by user:bob")}, alice, listOf(1, "user:carol=read"), nil, fault.Forbidden},
-		{"who declined", foldertree.Rules{MostReceived: 1}, []events.Data{invited(shared(5), "user:carol=read by user:bob"), declined(5, "user:carol", "user:bob")}, alice, listOf(1, "user:carol=read"),
+		{"20 to the same user", foldertree.Rules{}, same(19), alice, listOf(1, "user:carol=read"), []events.Data{invited(shared(1), "user:carol=read by user:alice")}, 0},
+		{"21 to the same user", foldertree.Rules{}, same(20), alice, listOf(1, "user:carol=read"), nil, fault.Forbidden},
+		{"a user with too many invitations", foldertree.Rules{MaxReceived: 1}, []events.Data{invited(shared(5), "user:carol=read by user:bob")}, alice, listOf(1, "user:carol=read"), nil, fault.Forbidden},
+		{"a user who declined", foldertree.Rules{MaxReceived: 1}, []events.Data{invited(shared(5), "user:carol=read by user:bob"), declined(5, "user:carol", "user:bob")}, alice, listOf(1, "user:carol=read"),
 			[]events.Data{invited(shared(1), "user:carol=read by user:alice")}, 0},
 	} {
-		tree := fold(foldertree.New(test.rules), append(grounds(), test.given...))
+		tree := foldWith(test.rules, append(commandstest.Folders(), test.given...))
 		got, err := test.when.Decide(tree, test.user)
 		if !reflect.DeepEqual(got, test.then) || fault.KindOf(err) != test.kind {
 			t.Errorf("%s: decided %v, %v; want %v, %v", test.name, got, err, test.then, test.kind)
@@ -189,44 +190,44 @@ func TestRulesOfSharing(t *testing.T) {
 	}
 }
 
-// many returns folders of alice's, from 100 on, to each of which so many are
-// invited.
-func many(folders, users int) (story []events.Data) {
+// many creates folders of alice, with the numbers 100 and up, each with invitations to a
+// number of users.
+func many(folders, users int) (stream []events.Data) {
 	for f := range folders {
 		n := byte(100 + f)
 		var list []string
 		for u := range users {
 			list = append(list, fmt.Sprintf("user:%d-%d=read by user:alice", f, u))
 		}
-		story = append(story, created(n, 0, fmt.Sprint("Many ", f), "user:alice"), invited(shared(n), list...))
+		stream = append(stream, created(n, 0, fmt.Sprint("Many ", f), "user:alice"), invited(shared(n), list...))
 	}
-	return story
+	return stream
 }
 
-// same returns so many folders to which alice invited carol, who declined one.
-func same(folders int) (story []events.Data) {
+// same creates folders to which alice invited carol, who declined one.
+func same(folders int) (stream []events.Data) {
 	for f := range folders {
 		n := byte(100 + f)
-		story = append(story, created(n, 0, fmt.Sprint("Same ", f), "user:alice"), invited(shared(n), "user:carol=read by user:alice"))
+		stream = append(stream, created(n, 0, fmt.Sprint("Same ", f), "user:alice"), invited(shared(n), "user:carol=read by user:alice"))
 	}
-	return append(story, declined(100, "user:carol", "user:alice"))
+	return append(stream, declined(100, "user:carol", "user:alice"))
 }
 
 func TestTopLevelRules(t *testing.T) {
 	top := func(names ...string) foldertree.EnsureFolder {
-		return foldertree.NewEnsureFolder(alice, place(strings.Join(names, "/")))
+		return foldertree.NewEnsureFolder(alice, target(strings.Join(names, "/")))
 	}
 	name := "New"
 	for _, test := range []struct {
 		rules foldertree.TopLevel
-		want  map[string]bool // what alice of group:staff may
+		want  map[string]bool // what alice, of group:staff, may do
 	}{
 		{foldertree.TopLevel{}, map[string]bool{"make": true, "file": true, "move": true}},
 		{foldertree.TopLevel{Restricted: true}, map[string]bool{}},
 		{foldertree.TopLevel{Restricted: true, To: "group:board"}, map[string]bool{}},
 		{foldertree.TopLevel{Restricted: true, To: "group:staff"}, map[string]bool{"make": true, "file": true, "move": true}},
 	} {
-		tree := fold(foldertree.New(foldertree.Rules{TopLevel: test.rules}), grounds())
+		tree := foldWith(foldertree.Rules{TopLevel: test.rules}, commandstest.Folders())
 		for what, decide := range map[string]func() ([]events.Data, error){
 			"make": func() ([]events.Data, error) { return foldertree.CreateFolder{Name: name}.Decide(tree, alice, id(50)) },
 			"file": func() ([]events.Data, error) { return top("New", "below").Decide(tree) },
@@ -250,24 +251,23 @@ func TestTopLevelRules(t *testing.T) {
 			_, restricted := map[string]bool{"make": true, "file": true, "move": true}[what]
 			data, err := decide()
 			if want := !restricted || test.want[what]; want != (err == nil && len(data) > 0) || !want && !fault.Is(err, fault.Forbidden) {
-				t.Errorf("under %+v, %s: decided %v, %v; may: %v", test.rules, what, data, err, want)
+				t.Errorf("under %+v, %s: Decide = %v, %v; allowed: %v", test.rules, what, data, err, want)
 			}
 		}
 	}
-	// A folder that may not be read is refused in the words of one that is not there.
-	tree := fold(foldertree.New(foldertree.Rules{TopLevel: foldertree.TopLevel{Restricted: true}}), grounds())
-	_, hidden := tree.MayFile(alice, place("Bob's"))
-	_, none := tree.MayFile(alice, place("None"))
+	// The error for a folder that the user may not read is that for a missing one.
+	tree := foldWith(foldertree.Rules{TopLevel: foldertree.TopLevel{Restricted: true}}, commandstest.Folders())
+	_, hidden := tree.MayFile(alice, target("Bob's"))
+	_, none := tree.MayFile(alice, target("None"))
 	if hidden == nil || none == nil || strings.ReplaceAll(hidden.Error(), "Bob's", "None") != none.Error() || !strings.Contains(none.Error(), "only administrators may") {
-		t.Errorf("a hidden folder: %v; none: %v", hidden, none)
+		t.Errorf("MayFile of a hidden folder: %v; of a missing one: %v; want the same, about administrators", hidden, none)
 	}
 }
 
 func ptr[T any](v T) *T { return &v }
 
-// Whatever owners ask for, nobody who is no administrator gets more access to a
-// folder than before but by what they did themselves, or where they had accepted
-// a share before.
+// Users get access to a folder only by their own commands: they create it, share it with
+// themselves or accept an invitation. Administrators are not tested.
 func TestAccessNeedsConsent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		users := []events.User{alice, bob, carol, dave}
@@ -350,10 +350,10 @@ func TestAccessNeedsConsent(t *testing.T) {
 					}
 					for _, p := range list {
 						if !accepted[f][p.Principal] && !slices.Contains(owners, p.Principal) {
-							t.Fatalf("%s has %s access to folder %v, which they did not accept", p.Principal, p.Access, f)
+							t.Fatalf("%s has %s access to folder %v without having accepted it", p.Principal, p.Access, f)
 						}
 					}
-					maps.DeleteFunc(accepted[f], func(who events.Principal, _ bool) bool { return !granted(who) }) // whoever was removed is asked again
+					maps.DeleteFunc(accepted[f], func(who events.Principal, _ bool) bool { return !granted(who) }) // a removed user must accept again
 				}
 			},
 		}

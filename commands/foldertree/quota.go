@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Takes returns how much quota accepted files take, in total and by space. replaced has
-// the indexes of files that do not become new documents.
+// Takes returns how much quota accepted files take, in total and for each space. replaced
+// is the set of indexes of files that replace documents, and thus add none.
 func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Limits, parts []quota.Part, err error) {
-	made := make(map[string]bool)
+	newFolders := make(map[string]bool)
 	bySpace := make(map[quota.Space]quota.Limits)
 	for i, d := range data {
 		f, ok := d.(events.FileAccepted)
@@ -27,7 +27,7 @@ func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Lim
 		if err != nil {
 			return takes, nil, err
 		}
-		path, err := t.WayTo(to)
+		path, err := t.CurrentPath(to)
 		if err != nil {
 			return takes, nil, err
 		}
@@ -40,17 +40,17 @@ func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Lim
 		in[quota.Documents] += documents
 		bySpace[space] = in
 		for _, depth := t.Find(path); depth < len(path); depth++ {
-			made[strings.Join(path[:depth+1], "/")] = true
+			newFolders[strings.Join(path[:depth+1], "/")] = true
 		}
 	}
-	takes[quota.Folders] = int64(len(made))
+	takes[quota.Folders] = int64(len(newFolders))
 	for space, in := range bySpace {
 		parts = append(parts, quota.Part{Space: space, Takes: in})
 	}
 	return takes, parts, nil
 }
 
-// Space returns the folder whose limits apply to a path.
+// Space returns the space that a path is in.
 func (t *Tree) Space(path []string) quota.Space {
 	s := quota.Space{Name: events.SpaceName(strings.Join(path, "/"))}
 	names := strings.Split(s.Name, "/")
@@ -60,86 +60,84 @@ func (t *Tree) Space(path []string) quota.Space {
 	return s
 }
 
-// counts has the number of folders and shares that each user created.
+// counts are the numbers of folders and shares that each user created.
 type counts struct {
-	folders, shares map[events.Principal]int64 // existing folders; entries of permission lists, accepted or not
+	folders map[events.Principal]int64 // existing ones
+	shares  map[events.Principal]int64 // entries in permission lists, accepted or not
 }
 
 func newCounts() counts {
 	return counts{folders: make(map[events.Principal]int64), shares: make(map[events.Principal]int64)}
 }
 
-// charge counts a new folder for its maker.
-func (t *Tree) charge(f *folder, maker events.Principal) {
-	f.maker = maker
-	t.counts.folders[maker]++
+// countFolder counts a new folder for its creator.
+func (t *Tree) countFolder(f *folder, creator events.Principal) {
+	f.creator = creator
+	t.counts.folders[creator]++
 }
 
-// chargeShares counts the entries of a folder's new list for the users who made them.
-// Entries that were in the list before stay counted for the same user.
-func (t *Tree) chargeShares(f *folder, shared events.FolderShared, maker events.Principal) {
-	kept := make(map[events.Principal]events.Principal, len(shared.Permissions)+len(shared.Invitations))
-	keep := func(p events.Principal) {
-		kept[p] = maker
+// countShares counts the new entries of a folder's list for the user who added them.
+// Entries that were in the list before stay counted for whoever added them.
+func (t *Tree) countShares(f *folder, shared events.FolderShared, user events.Principal) {
+	sharers := make(map[events.Principal]events.Principal, len(shared.Permissions)+len(shared.Invitations))
+	add := func(p events.Principal) {
+		sharers[p] = user
 		if before, ok := f.sharers[p]; ok {
-			kept[p] = before
+			sharers[p] = before
 		}
 	}
 	for _, p := range shared.Permissions {
-		keep(p.Principal)
+		add(p.Principal)
 	}
 	for _, i := range shared.Invitations {
-		keep(i.Principal)
+		add(i.Principal)
 	}
-	t.dropShares(f)
-	for _, by := range kept {
+	t.uncountShares(f)
+	for _, by := range sharers {
 		t.counts.shares[by]++
 	}
-	f.sharers = kept
+	f.sharers = sharers
 }
 
-func (t *Tree) dropShares(f *folder) {
+func (t *Tree) uncountShares(f *folder) {
 	for p := range f.sharers {
-		t.dropShare(f, p)
+		t.uncountShare(f, p)
 	}
 }
 
-func (t *Tree) dropShare(f *folder, p events.Principal) {
+func (t *Tree) uncountShare(f *folder, p events.Principal) {
 	if by, ok := f.sharers[p]; ok {
 		t.counts.shares[by]--
 		delete(f.sharers, p)
 	}
 }
 
-// release stops counting a folder and all below it.
-func (t *Tree) release(id uuid.UUID) {
+// uncount stops counting a folder and all folders below it.
+func (t *Tree) uncount(id uuid.UUID) {
 	f := t.folders[id]
-	if f.released {
+	if f.uncounted {
 		return
 	}
-	f.released = true
-	t.counts.folders[f.maker]--
-	t.dropShares(f)
+	f.uncounted = true
+	t.counts.folders[f.creator]--
+	t.uncountShares(f)
 	for _, child := range t.children[id] {
-		t.release(child)
+		t.uncount(child)
 	}
 }
 
-// newShares returns how many entries a list adds to the folder's.
-func (f *folder) newShares(list []events.Permission) (n int64) {
-	for _, p := range list {
-		if _, ok := f.sharers[p.Principal]; !ok {
+// CreatedFolders returns how many of the existing folders a user created.
+func (t *Tree) CreatedFolders(user events.Principal) int64 { return t.counts.folders[user] }
+
+// CreatedShares returns how many entries of permission lists a user added.
+func (t *Tree) CreatedShares(user events.Principal) int64 { return t.counts.shares[user] }
+
+// NewShares returns how many entries a command adds to a folder's permission list.
+func (t *Tree) NewShares(c ShareFolder) (n int64) {
+	for _, p := range c.Permissions {
+		if _, ok := t.folders[c.ID].sharers[p.Principal]; !ok {
 			n++
 		}
 	}
 	return n
 }
-
-// MadeFolders returns how many of the existing folders a user created.
-func (t *Tree) MadeFolders(user events.Principal) int64 { return t.counts.folders[user] }
-
-// MadeShares returns how many entries of permission lists a user made.
-func (t *Tree) MadeShares(user events.Principal) int64 { return t.counts.shares[user] }
-
-// NewShares returns how many entries a command adds to a folder's list.
-func (t *Tree) NewShares(c ShareFolder) int64 { return t.folders[c.ID].newShares(c.Permissions) }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The counts by which folders and shares are limited are those of what is there.
-func TestCountsOfTheTree(t *testing.T) {
+// The counts of folders and shares match the existing ones.
+func TestCountsMatchTree(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		tr := foldertree.New(foldertree.Rules{})
@@ -73,10 +73,10 @@ func TestCountsOfTheTree(t *testing.T) {
 	}
 }
 
-// What goes into a shared folder is counted where that is, whatever its user calls
-// it.
+// An upload to a shared folder counts in the top-level folder that contains it, even if the
+// user sees a shorter path.
 func TestTakesInSharedFolder(t *testing.T) {
-	tr := fold(foldertree.New(foldertree.Rules{}), []events.Data{created(1, 0, "Alice", "user:alice"), created(2, 1, "X", ""), shared(2, "user:bob=write")})
+	tr := fold([]events.Data{created(1, 0, "Alice", "user:alice"), created(2, 1, "X", ""), shared(2, "user:bob=write")})
 	for _, test := range []struct {
 		folder, rest string
 		folders      int64
@@ -88,7 +88,7 @@ func TestTakesInSharedFolder(t *testing.T) {
 		takes, parts, err := tr.Takes(data, nil)
 		want := []quota.Part{{Space: quota.Space{Folder: id(1), Name: "Alice"}, Takes: quota.Limits{quota.Bytes: 7, quota.Documents: 1}}}
 		if err != nil || !slices.Equal(parts, want) || takes[quota.Folders] != test.folders {
-			t.Errorf("an upload to %s counts in %v and makes %d folders (%v), want %v and %d", test.folder, parts, takes[quota.Folders], err, want, test.folders)
+			t.Errorf("Takes of an upload to %s = %v and %d folders (%v), want %v and %d", test.folder, parts, takes[quota.Folders], err, want, test.folders)
 		}
 	}
 }

@@ -11,18 +11,18 @@ import (
 )
 
 // Rules restrict who may share folders with whom, and who may create folders at the top
-// level. They apply to new requests: what was shared or made under other rules stays.
-// Administrators may do everything.
+// level. They apply to new requests only; existing shares and folders stay. They do not
+// restrict administrators.
 type Rules struct {
-	// OpenShares lets a share with a single user count at once. Otherwise it is an
-	// invitation, which counts once they accept.
+	// OpenShares makes a share with a single user take effect immediately. Otherwise it
+	// is an invitation, which takes effect when the user accepts it.
 	OpenShares bool
 	ShareWith  ShareWith
 	TopLevel   TopLevel
 
-	// Bounds of unanswered invitations; 0 means the default.
-	MostMade     int // by one user
-	MostReceived int // to one user
+	// Limits of unanswered invitations; 0 means the default.
+	MaxSent     int // sent by one user
+	MaxReceived int // received by one user
 }
 
 // ShareWith restricts with whom owners may share their folders.
@@ -30,33 +30,32 @@ type ShareWith int
 
 // The zero value is ShareWithAnyone.
 const (
-	ShareWithAnyone    ShareWith = iota
-	ShareWithOwnGroups           // with any user, and with groups that the owner is in
-	ShareByAdmins                // only administrators share
+	ShareWithAnyone    ShareWith = iota // with any user or group
+	ShareWithOwnGroups                  // with any user, and with groups that the owner is a member of
+	ShareByAdmins                       // only administrators may share
 )
 
-// TopLevel restricts who may create folders at the top level, by default everyone. Inbox
-// and the folders in it are created for everyone.
+// TopLevel restricts who may create folders at the top level. The zero value allows
+// everyone. Everyone may create the inbox and their own folder in it.
 type TopLevel struct {
 	Restricted bool
-	To         events.Principal // a group, besides administrators; "" means none
+	To         events.Principal // a group that may, like administrators; "" means none
 }
 
-// Defaults of the bounds, and a bound that cannot be configured.
+// Limits of unanswered invitations.
 const (
-	DefaultMostMade     = 100
-	DefaultMostReceived = 200
-	// mostBetween bounds the unanswered invitations by one user to another.
-	mostBetween = 20
+	DefaultMaxSent     = 100
+	DefaultMaxReceived = 200
+	// maxBetween limits those from one user to another.
+	maxBetween = 20
 )
 
-// counts reports whether a share by a user counts at once, without an invitation.
-func (r Rules) counts(user events.User, with events.Principal) bool {
+// immediate reports whether a share takes effect without an invitation.
+func (r Rules) immediate(user events.User, with events.Principal) bool {
 	return user.Admin || r.OpenShares || !with.IsUser() || with == user.Principal
 }
 
-// mayShare returns an error unless a user who owns a folder may share it with a
-// principal.
+// mayShare returns an error unless a user may share their folders with a principal.
 func (r Rules) mayShare(user events.User, with events.Principal) error {
 	switch {
 	case user.Admin:
@@ -80,22 +79,21 @@ func (r Rules) mayMakeTop(user events.User) error {
 	return fault.Errorf(fault.Forbidden, "only %s may create folders at the top level here", who)
 }
 
-// mayInvite returns an error if a user adds too many invitations to a folder's list. The
-// message about an invited user is the same whether they accepted, declined, or do not
-// exist.
+// mayInvite returns an error if a user sends too many invitations. The message about an
+// invited user does not reveal whether they declined, or whether they exist.
 func (t *Tree) mayInvite(user events.User, f *folder, id uuid.UUID, list []events.Invitation) error {
 	var added []events.Invitation
-	made := t.made(user.Principal, id)
+	sent := t.countSent(user.Principal, id)
 	for _, i := range list {
 		if i.By == user.Principal {
-			made++
+			sent++
 		}
 		if at, ok := f.invitation(i.Principal); !ok || f.invited[at] != i {
 			added = append(added, i)
 		}
 	}
-	if most := t.rules.mostMade(); len(added) > 0 && made > most {
-		return fault.Errorf(fault.Forbidden, "at most %d of your invitations can be unanswered at a time, and these would be %d: withdraw some, or share with a group", most, made)
+	if limit := t.rules.maxSent(); len(added) > 0 && sent > limit {
+		return fault.Errorf(fault.Forbidden, "you can have at most %d unanswered invitations, and with these you would have %d: withdraw some, or share with a group", limit, sent)
 	}
 	for _, i := range added {
 		between := 0
@@ -105,13 +103,13 @@ func (t *Tree) mayInvite(user events.User, f *folder, id uuid.UUID, list []event
 				between++
 			}
 		}
-		most := t.rules.mostReceived()
-		if between >= mostBetween || len(t.invitations.to[i.Principal]) >= most && t.open(i.Principal, id) >= most {
-			return fault.Errorf(fault.Forbidden, "%s cannot be invited to more folders before answering other invitations: ask them to, or share with a group", i.Principal)
+		limit := t.rules.maxReceived()
+		if between >= maxBetween || len(t.invitations.to[i.Principal]) >= limit && t.countReceived(i.Principal, id) >= limit {
+			return fault.Errorf(fault.Forbidden, "%s has too many unanswered invitations: ask them to answer some, or share with a group", i.Principal)
 		}
 	}
 	return nil
 }
 
-func (r Rules) mostMade() int     { return cmp.Or(r.MostMade, DefaultMostMade) }
-func (r Rules) mostReceived() int { return cmp.Or(r.MostReceived, DefaultMostReceived) }
+func (r Rules) maxSent() int     { return cmp.Or(r.MaxSent, DefaultMaxSent) }
+func (r Rules) maxReceived() int { return cmp.Or(r.MaxReceived, DefaultMaxReceived) }

@@ -11,25 +11,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxPermissions is the most entries in a folder's permission list.
+// MaxPermissions is the maximum number of entries in a folder's permission list.
 const MaxPermissions = 1000
 
-// ShareFolder replaces a folder's own permission list. It needs own access;
-// users who made the folder, or moved it to the top level, stay its owners.
+// ShareFolder replaces a folder's permission list. It needs own access. Whoever created the
+// folder, or moved it to the top level, stays an owner.
 //
-// A new entry for a user is an invitation, which grants nothing until they accept,
-// unless Rules let it count at once. An accepted entry stays accepted, even if its access
-// changes later.
+// A new entry for a user is an invitation, which grants nothing until the user accepts it,
+// unless Rules let it take effect immediately. An accepted entry stays accepted, even if
+// its access changes later.
 type ShareFolder struct {
 	ID          uuid.UUID
 	Version     int64 // the version that the caller read; negative means any
 	Permissions []events.Permission
-	// Pending are users whose entries the caller read as invitations. They stay
-	// invitations even if a share by this user would count at once.
+	// Pending are users whose entries were invitations when the caller read the list.
+	// They stay invitations, even if a share by this user takes effect immediately.
 	Pending []events.Principal
 }
 
-// Decide returns the event of the command for a user, none if the list is the same.
+// Decide returns the event of the command, none if the list is the same.
 func (c ShareFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	list, err := normalizePermissions(c.Permissions)
 	if err == nil {
@@ -41,7 +41,7 @@ func (c ShareFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := c.divide(t, user, list)
+	shared, err := c.split(t, user, list)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (c ShareFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	return []events.Data{shared}, nil
 }
 
-// divide divides the entries of a list into grants and invitations.
-func (c ShareFolder) divide(t *Tree, user events.User, list []events.Permission) (events.FolderShared, error) {
+// split splits a list into permissions and invitations.
+func (c ShareFolder) split(t *Tree, user events.User, list []events.Permission) (events.FolderShared, error) {
 	shared := events.FolderShared{Folder: c.ID}
 	f := t.folders[c.ID]
 	through := t.ownsThrough(user, c.ID)
@@ -67,12 +67,12 @@ func (c ShareFolder) divide(t *Tree, user events.User, list []events.Permission)
 					return shared, err
 				}
 			}
-			counts := t.rules.counts(user, p.Principal)
-			if stays && (!counts || slices.Contains(c.Pending, p.Principal)) {
+			immediate := t.rules.immediate(user, p.Principal)
+			if stays && (!immediate || slices.Contains(c.Pending, p.Principal)) {
 				shared.Invitations = append(shared.Invitations, f.invited[invited])
 				continue
 			}
-			if !granted && !counts && !slices.Contains(f.owners, p.Principal) {
+			if !granted && !immediate && !slices.Contains(f.owners, p.Principal) {
 				shared.Invitations = append(shared.Invitations, events.Invitation{Principal: p.Principal, Access: p.Access, By: user.Principal, Through: through})
 				continue
 			}
@@ -89,8 +89,8 @@ func atMost(p, than events.Permission) bool {
 	return a <= b
 }
 
-// normalizePermissions returns a list as it is stored: ordered by principal, so that equal
-// lists compare equal.
+// normalizePermissions returns a valid list as it is stored: sorted by principal, so that
+// equal lists compare equal.
 func normalizePermissions(list []events.Permission) ([]events.Permission, error) {
 	if len(list) > MaxPermissions {
 		return nil, fault.Errorf(fault.Invalid, "a folder has at most %d permissions, not %d", MaxPermissions, len(list))

@@ -1,7 +1,7 @@
-// Package foldertree holds the tree of all folders, folded from one stream. It computes
-// what each user may do in which folder, and decides the commands that create, change,
-// delete and share folders, and those on invitations. It does no I/O. It imports
-// commands/naming, commands/quota, events, events/fault and events/lookalike.
+// Package foldertree folds the stream of folders into a tree. It computes users' access to
+// folders, and decides the commands that create, change, delete and share folders and
+// answer invitations. It does no I/O. It imports commands/naming, commands/quota, events,
+// events/fault and events/lookalike.
 package foldertree
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Tree is all folders, folded from the one stream that holds them.
+// Tree is the tree of all folders, folded from the stream events.Folders.
 type Tree struct {
 	folders     map[uuid.UUID]*folder
 	children    map[uuid.UUID]map[string]uuid.UUID // by parent and name, without deleted ones; uuid.Nil is the top level
-	looks       map[look][]uuid.UUID               // children by parent and look of the name
+	byLook      map[lookKey][]uuid.UUID            // children, without deleted ones
 	invitations invitations
-	// rules restrict new decisions. Past ones are valid under any rules.
-	rules  Rules
-	counts counts
+	rules       Rules // for commands; events in the log are applied under any rules
+	counts      counts
 }
 
 type folder struct {
@@ -32,32 +31,32 @@ type folder struct {
 	owners      []events.Principal
 	permissions []events.Permission // in order of principal
 	invited     []events.Invitation // in order of principal; nobody is in both lists
-	maker       events.Principal
-	sharers     map[events.Principal]events.Principal // who added each principal's entry to either list
-	released    bool                                  // no longer counted for its maker
-	deleted     bool                                  // this folder itself was deleted, not one above it
+	creator     events.Principal
+	sharers     map[events.Principal]events.Principal // by principal in either list: who added the entry
+	uncounted   bool                                  // no longer counted for its creator
+	deleted     bool                                  // this folder was deleted, not one above it
 	deletedAt   events.Position
-	// hides is another folder with the same parent and name. It exists only between
-	// two events of one request that renames and moves a folder.
-	hides uuid.UUID
+	// shadowed is another folder with the same parent and name. That is only possible
+	// between the two events of a request that renames and moves a folder.
+	shadowed uuid.UUID
 }
 
-// New returns the tree of an empty stream, whose decisions follow the rules.
+// New returns an empty tree. Commands on it follow the rules.
 func New(rules Rules) *Tree {
 	return &Tree{
-		folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), looks: make(map[look][]uuid.UUID),
+		folders: make(map[uuid.UUID]*folder), children: make(map[uuid.UUID]map[string]uuid.UUID), byLook: make(map[lookKey][]uuid.UUID),
 		invitations: newInvitations(), counts: newCounts(), rules: rules,
 	}
 }
 
-// Apply folds the next event in.
+// Apply folds in the next event of the stream.
 func (t *Tree) Apply(e events.Event) {
 	if created, ok := e.Data.(events.FolderCreated); ok {
 		f := &folder{version: 1}
 		f.addOwner(created.Owner)
-		t.charge(f, e.Metadata.Actor)
+		t.countFolder(f, e.Metadata.Actor)
 		t.folders[created.Folder] = f
-		t.place(created.Folder, created.Parent, created.Name)
+		t.attach(created.Folder, created.Parent, created.Name)
 		return
 	}
 	if t.applyHidden(e.Data) {
@@ -70,24 +69,24 @@ func (t *Tree) Apply(e events.Event) {
 	f.version++
 	switch d := e.Data.(type) {
 	case events.FolderRenamed:
-		t.place(d.Folder, f.parent, d.Name)
+		t.attach(d.Folder, f.parent, d.Name)
 	case events.FolderMoved:
 		f.addOwner(d.Owner)
-		t.place(d.Folder, d.Parent, f.name)
+		t.attach(d.Folder, d.Parent, f.name)
 	case events.FolderShared:
 		f.permissions = d.Permissions
-		t.invite(d.Folder, d.Invitations)
-		t.chargeShares(f, d, e.Metadata.Actor)
+		t.setInvitations(d.Folder, d.Invitations)
+		t.countShares(f, d, e.Metadata.Actor)
 	case events.FolderInvitationAccepted:
-		t.uninvite(d.Folder, d.Principal)
+		t.removeInvitation(d.Folder, d.Principal)
 		f.permissions = withEntry(f.permissions, events.Permission{Principal: d.Principal, Access: d.Access})
 	case events.FolderLeft:
 		f.permissions = withoutEntry(f.permissions, d.Principal)
-		t.dropShare(f, d.Principal)
+		t.uncountShare(f, d.Principal)
 	case events.FolderDeleted:
-		t.uninviteBelow(d.Folder)
-		t.release(d.Folder)
-		t.unplace(d.Folder)
+		t.removeInvitationsBelow(d.Folder)
+		t.uncount(d.Folder)
+		t.detach(d.Folder)
 		f.deleted, f.deletedAt = true, e.Position
 	}
 }
@@ -117,9 +116,9 @@ func (f *folder) addOwner(p events.Principal) {
 	}
 }
 
-// place puts a folder into a parent under a name.
-func (t *Tree) place(id, parent uuid.UUID, name string) {
-	t.unplace(id)
+// attach puts a folder into a parent under a name.
+func (t *Tree) attach(id, parent uuid.UUID, name string) {
+	t.detach(id)
 	f := t.folders[id]
 	f.parent, f.name = parent, name
 	if f.deleted {
@@ -128,26 +127,26 @@ func (t *Tree) place(id, parent uuid.UUID, name string) {
 	if t.children[parent] == nil {
 		t.children[parent] = make(map[string]uuid.UUID)
 	}
-	f.hides = t.children[parent][name]
+	f.shadowed = t.children[parent][name]
 	t.children[parent][name] = id
-	t.show(id)
+	t.indexLook(id)
 }
 
-func (t *Tree) unplace(id uuid.UUID) {
+func (t *Tree) detach(id uuid.UUID) {
 	f := t.folders[id]
-	t.unshow(id)
+	t.unindexLook(id)
 	siblings := t.children[f.parent]
 	if siblings[f.name] != id {
 		return
 	}
 	delete(siblings, f.name)
-	if f.hides != uuid.Nil {
-		siblings[f.name], f.hides = f.hides, uuid.Nil
+	if f.shadowed != uuid.Nil {
+		siblings[f.name], f.shadowed = f.shadowed, uuid.Nil
 	}
 }
 
-// Find follows a path as far as its folders exist. It returns the deepest one, uuid.Nil
-// if none exists, and its depth in the path.
+// Find returns the deepest existing folder of a path and its depth. If none exists they are
+// uuid.Nil and 0.
 func (t *Tree) Find(path []string) (deepest uuid.UUID, depth int) {
 	for depth < len(path) {
 		id, ok := t.children[deepest][path[depth]]
@@ -159,9 +158,9 @@ func (t *Tree) Find(path []string) (deepest uuid.UUID, depth int) {
 	return deepest, depth
 }
 
-// up yields a folder and those above it, the outermost last. If the chain does not end at
-// the top level, the last folder is nil.
-func (t *Tree) up(id uuid.UUID) iter.Seq2[uuid.UUID, *folder] {
+// ancestry yields a folder and those above it, from the inside out. If the chain does not
+// end at the top level, because of a cycle or an unknown parent, the last folder is nil.
+func (t *Tree) ancestry(id uuid.UUID) iter.Seq2[uuid.UUID, *folder] {
 	return func(yield func(uuid.UUID, *folder) bool) {
 		for steps := 0; id != uuid.Nil; steps++ {
 			f := t.folders[id]
@@ -176,10 +175,10 @@ func (t *Tree) up(id uuid.UUID) iter.Seq2[uuid.UUID, *folder] {
 	}
 }
 
-// Path returns the names of the folders above a folder and its own, which is last. It
-// returns nil for the top level, and if one of the folders is deleted or unknown.
+// Path returns the names on the path of a folder. It returns nil for the top level, and if
+// a folder on the path is deleted or unknown.
 func (t *Tree) Path(id uuid.UUID) (names []string) {
-	for _, f := range t.up(id) {
+	for _, f := range t.ancestry(id) {
 		if f == nil || f.deleted {
 			return nil
 		}
@@ -189,12 +188,12 @@ func (t *Tree) Path(id uuid.UUID) (names []string) {
 	return names
 }
 
-// ReadablePath is like Path, but starts at the topmost folder that the user may read,
-// because the user must not see the names above it.
+// ReadablePath is like Path, but starts at the topmost folder that the user may read: the
+// user must not see the names above it.
 func (t *Tree) ReadablePath(user events.User, id uuid.UUID) []string {
 	names := t.Path(id)
 	readable := 0
-	for step := range t.up(id) {
+	for step := range t.ancestry(id) {
 		if t.Access(user, step) < events.Read {
 			break
 		}
@@ -203,15 +202,16 @@ func (t *Tree) ReadablePath(user events.User, id uuid.UUID) []string {
 	return names[max(0, len(names)-readable):]
 }
 
-// shownPath returns ReadablePath as a string, for messages.
-func (t *Tree) shownPath(user events.User, id uuid.UUID) string {
+// displayPath returns ReadablePath as a string, for messages.
+func (t *Tree) displayPath(user events.User, id uuid.UUID) string {
 	return strings.Join(t.ReadablePath(user, id), "/")
 }
 
-// GoneBefore reports whether a folder, or one above it, was deleted before a position.
-// Folders below a deleted folder cannot be moved, so its parents are still the same.
-func (t *Tree) GoneBefore(id uuid.UUID, at events.Position) bool {
-	for _, f := range t.up(id) {
+// DeletedBefore reports whether a folder, or one above it, was deleted before a position.
+// The folders above it are still the same, because nothing below a deleted folder can be
+// moved.
+func (t *Tree) DeletedBefore(id uuid.UUID, at events.Position) bool {
+	for _, f := range t.ancestry(id) {
 		if f == nil || f.deleted && f.deletedAt < at {
 			return true
 		}
@@ -219,8 +219,8 @@ func (t *Tree) GoneBefore(id uuid.UUID, at events.Position) bool {
 	return false
 }
 
-// height returns the number of names on the longest path down from a folder, including
-// the folder.
+// height returns the number of levels from a folder to the deepest folder below it,
+// including both.
 func (t *Tree) height(id uuid.UUID) int {
 	deepest := 0
 	for _, child := range t.children[id] {
@@ -229,9 +229,9 @@ func (t *Tree) height(id uuid.UUID) int {
 	return 1 + deepest
 }
 
-// within reports whether a folder is the folder above, or below it.
+// within reports whether a folder is the same as the folder above, or is below it.
 func (t *Tree) within(id, above uuid.UUID) bool {
-	for step := range t.up(id) {
+	for step := range t.ancestry(id) {
 		if step == above {
 			return true
 		}

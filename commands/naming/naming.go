@@ -1,6 +1,6 @@
-// Package naming checks and normalizes the names of folders, documents and tags: they
-// are stored trimmed, in Unicode form NFC, without invisible characters. It imports
-// events, events/fault and events/lookalike.
+// Package naming validates the names of folders, documents and tags, and normalizes them:
+// they are stored trimmed and in Unicode form NFC. It imports events, events/fault and
+// events/lookalike.
 package naming
 
 import (
@@ -19,19 +19,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Limits of names, as the interface promises them.
+// Limits of names, which the API documents.
 const (
-	MaxName     = 255 // bytes of a folder's or document's name
-	MaxSegments = 32  // of a path
-	MaxTags     = 64  // of a document
-	MaxTag      = 128 // bytes of a tag
-	// MaxPrincipal is the longest name of a user or group in a permission, in
-	// bytes, with its kind.
-	MaxPrincipal = 255
+	MaxName      = 255 // bytes of a folder's or document's name
+	MaxSegments  = 32  // of a path
+	MaxTags      = 64  // of a document
+	MaxTag       = 128 // bytes of a tag
+	MaxPrincipal = 255 // bytes of a principal in a permission, including its prefix
 )
 
-// InboxFolder returns the path of the user's own folder, for files without a folder:
-// Inbox/ and the subject, percent-encoded if it is not a valid folder name.
+// InboxFolder returns the path of the user's own folder in the inbox, for uploads that name
+// no folder: Inbox/ and the user's name, percent-encoded if it is not a valid folder name.
 func InboxFolder(user events.User) string {
 	subject := user.Principal.Name()
 	if name, err := FolderName(subject); err != nil || name != subject || strings.Contains(subject, "%") {
@@ -39,13 +37,13 @@ func InboxFolder(user events.User) string {
 	}
 	if len(subject) > MaxName {
 		sum := sha256.Sum256([]byte(subject))
-		subject = "%" + hex.EncodeToString(sum[:]) // cannot be an escaped name: escapes have two digits
+		subject = "%" + hex.EncodeToString(sum[:]) // differs from every percent-encoded name, which has two digits after each %
 	}
 	return events.Inbox + "/" + subject
 }
 
-// Folder returns a folder's path as it is stored: segments separated by "/", in Unicode
-// form NFC, trimmed. The error for an invalid path is fault.Invalid.
+// Folder returns a folder's path as it is stored: its names normalized, and separated by
+// "/". The error for an invalid path is fault.Invalid.
 func Folder(path string) (string, error) {
 	segments, err := SplitFolder(path)
 	if err != nil {
@@ -54,7 +52,7 @@ func Folder(path string) (string, error) {
 	return strings.Join(segments, "/"), nil
 }
 
-// SplitFolder returns the names of a folder's path as they are stored.
+// SplitFolder returns the normalized names of a folder's path.
 func SplitFolder(path string) ([]string, error) {
 	if n := strings.Count(path, "/") + 1; n > MaxSegments {
 		return nil, fault.Errorf(fault.Invalid, "a folder path has at most %d names, not %d", MaxSegments, n)
@@ -70,7 +68,7 @@ func SplitFolder(path string) ([]string, error) {
 	return segments, nil
 }
 
-// Document returns the name of a document as it is stored.
+// Document returns the normalized name of a document.
 func Document(name string) (string, error) {
 	name, err := Text("a name", name, MaxName)
 	switch {
@@ -79,30 +77,30 @@ func Document(name string) (string, error) {
 	case name == "." || name == "..":
 		return "", fault.Errorf(fault.Invalid, "a name cannot be %q", name)
 	case strings.Contains(name, "/"):
-		return "", fault.Errorf(fault.Invalid, "a name cannot hold a slash")
+		return "", fault.Errorf(fault.Invalid, "a name cannot contain a slash")
 	}
 	return name, nil
 }
 
-// FolderName returns the name of a folder as it is stored. It refuses names that look
-// like a path.
+// FolderName returns the normalized name of a folder. It refuses names that look like a
+// path.
 func FolderName(name string) (string, error) {
 	name, err := Document(name)
 	if err != nil {
 		return "", err
 	}
 	if c, found := lookalike.Slash(name); found {
-		return "", fault.Errorf(fault.Invalid, "a folder's name cannot hold %s, which looks like the slash of a path: leave it out", c)
+		return "", fault.Errorf(fault.Invalid, "a folder name cannot contain %s, which looks like a slash: leave it out", c)
 	}
 	return name, nil
 }
 
-// Text returns text trimmed and in NFC. It is an error unless the result has 1 to maxBytes
-// bytes and no control characters. The length is compared last, because NFC may shorten
-// the text.
+// Text returns text trimmed and in NFC. The error is fault.Invalid unless the result has 1
+// to maxBytes bytes and no control or invisible characters. what names the text in the
+// message.
 func Text(what, text string, maxBytes int) (string, error) {
-	const longest = 8 // NFC shortens a text by less than this factor
-	if len(text) <= longest*maxBytes && utf8.ValidString(text) {
+	const maxShrink = 8 // NFC shortens a text by less than this factor
+	if len(text) <= maxShrink*maxBytes && utf8.ValidString(text) {
 		text = strings.TrimSpace(norm.NFC.String(text))
 	}
 	switch {
@@ -113,7 +111,7 @@ func Text(what, text string, maxBytes int) (string, error) {
 	case len(text) > maxBytes:
 		return "", fault.Errorf(fault.Invalid, "%s has at most %d bytes, not %d", what, maxBytes, len(text))
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return "", fault.Errorf(fault.Invalid, "%s cannot hold control characters", what)
+		return "", fault.Errorf(fault.Invalid, "%s cannot contain control characters", what)
 	}
 	if c, found := lookalike.Hidden(text); found {
 		return "", hiddenIn(what, c)
@@ -121,16 +119,15 @@ func Text(what, text string, maxBytes int) (string, error) {
 	return text, nil
 }
 
-// hiddenIn returns the error for a text with an invisible character.
 func hiddenIn(what string, c lookalike.Character) error {
-	return fault.Errorf(fault.Invalid, "%s cannot hold %s, which is invisible: leave it out", what, c)
+	return fault.Errorf(fault.Invalid, "%s cannot contain %s, which is invisible: leave it out", what, c)
 }
 
-// invisible reports whether a character by itself shows nothing.
+// invisible reports whether a character alone is not visible.
 func invisible(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
-// Tags returns tags as they are stored: in NFC, trimmed, without duplicates, in the order
-// given. The error for invalid tags is fault.Invalid.
+// Tags returns normalized tags without duplicates, in the order given. The error for
+// invalid tags is fault.Invalid.
 func Tags(tags []string) ([]string, error) {
 	if len(tags) > 8*MaxTags {
 		return nil, fault.Errorf(fault.Invalid, "a document has at most %d tags, not %d", MaxTags, len(tags))

@@ -12,7 +12,7 @@ import (
 
 func TestNormalizeFolder(t *testing.T) {
 	for _, test := range []struct {
-		path, want string // no want: invalid
+		path, want string // "" if invalid
 	}{
 		{"Reports", "Reports"},
 		{"Reports/2026/Q3", "Reports/2026/Q3"},
@@ -68,7 +68,7 @@ func FuzzNormalizeFolder(f *testing.F) {
 			return
 		}
 		if twice, err := naming.Folder(once); err != nil || twice != once {
-			t.Errorf("naming.Folder(%q) = %q, and of that %q, %v", path, once, twice, err)
+			t.Errorf("naming.Folder(%q) = %q, but naming.Folder of that = %q, %v", path, once, twice, err)
 		}
 	})
 }

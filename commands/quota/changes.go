@@ -13,14 +13,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Changes limits how many bytes per hour the renames, tags, moves, shares and deletions
-// of one user add to the log, because they are never removed from it. Each user has a
-// token bucket that holds the bytes of one hour. Set its fields before the first call. A
-// nil Changes limits nothing. It is safe for use by several goroutines.
+// Changes limits how many bytes per hour the renames, tags, moves, shares and deletions of
+// each user add to the log, from which they are never removed. Each user has a token bucket
+// with the bytes of one hour. Set its fields before the first call. A nil Changes limits
+// nothing. It is safe for concurrent use.
 type Changes struct {
-	// Limits returns the limits of a user; only Changed is used.
+	// Limits returns the limits of a user, of which only Changed is used.
 	Limits func(context.Context, events.User) (Limits, error)
-	Refuse func(kind string) // is called for each refusal. May be nil
+	Refuse func(kind string) // called for each refusal; may be nil
 
 	now func() time.Time // time.Now if nil
 
@@ -29,38 +29,35 @@ type Changes struct {
 }
 
 const (
-	// MinChange is the least cost of a change: every event takes space in the log
-	// and in the read models.
-	MinChange = 512
-	// changesTime is the period of a limit.
-	changesTime = time.Hour
-	// maxBudgets is how many budgets are kept before the full ones are dropped.
+	minCost = 512 // bytes that an event is charged at least, for its metadata and indexes
+	// changesPeriod is the time in which an empty bucket fills up.
+	changesPeriod = time.Hour
+	// maxBudgets is the number of cached budgets above which the full ones are dropped.
 	maxBudgets = 10_000
-	// remembered is how long a limit is cached.
-	remembered = 5 * time.Second
+	// limitTTL is how long a user's limit is cached.
+	limitTTL = 5 * time.Second
 )
 
-// Cost returns the number of bytes that the events of a change are charged as.
+// Cost returns the number of bytes that events are charged.
 func Cost(data ...events.Data) (n int64) {
 	for _, d := range data {
 		b, err := json.Marshal(d)
 		if err != nil {
 			panic(fmt.Sprintf("quota: %T cannot be encoded: %v", d, err)) // cannot happen for plain structs
 		}
-		n += max(MinChange, int64(len(b)))
+		n += max(minCost, int64(len(b)))
 	}
 	return n
 }
 
-// Budget is how much the changes of one user may still add to the log. A nil Budget is
-// unlimited.
+// Budget is the token bucket of one user. A nil Budget is unlimited.
 type Budget struct {
 	changes *Changes
 	limit   int64
-	asked   time.Time // when the limit was read
+	limitAt time.Time // when the limit was read
 	bucket  *rate.Limiter
-	running int64 // of changes that are being appended
-	opened  int   // callers that have it open
+	pending int64 // bytes of changes that are being appended
+	opened  int   // number of callers that have it open
 }
 
 // Open returns the budget of a user. Close it after use.
@@ -69,7 +66,7 @@ func (c *Changes) Open(ctx context.Context, user events.User) (*Budget, error) {
 		return nil, nil
 	}
 	c.mu.Lock()
-	if b := c.users[user.Principal]; b != nil && c.clock().Sub(b.asked) < remembered {
+	if b := c.users[user.Principal]; b != nil && c.clock().Sub(b.limitAt) < limitTTL {
 		defer c.mu.Unlock()
 		b.opened++
 		return b, nil
@@ -103,12 +100,12 @@ func (c *Changes) budget(user events.Principal, limit int64) *Budget {
 	b := c.users[user]
 	if b == nil {
 		if len(c.users) >= maxBudgets {
-			c.forget(now)
+			c.dropFull(now)
 		}
 		b = &Budget{changes: c, limit: limit, bucket: rate.NewLimiter(perSecond(limit), int(limit))}
 		c.users[user] = b
 	}
-	b.asked = now
+	b.limitAt = now
 	if b.limit != limit {
 		spent := float64(b.limit) - b.bucket.TokensAt(now)
 		b.limit, b.bucket = limit, rate.NewLimiter(perSecond(limit), int(limit))
@@ -117,10 +114,10 @@ func (c *Changes) budget(user events.Principal, limit int64) *Budget {
 	return b
 }
 
-func perSecond(limit int64) rate.Limit { return rate.Limit(float64(limit) / changesTime.Seconds()) }
+func perSecond(limit int64) rate.Limit { return rate.Limit(float64(limit) / changesPeriod.Seconds()) }
 
-// forget drops the budgets that are full and unused.
-func (c *Changes) forget(now time.Time) {
+// dropFull drops the budgets that are full and not open.
+func (c *Changes) dropFull(now time.Time) {
 	for user, b := range c.users {
 		if b.opened == 0 && b.bucket.TokensAt(now) >= float64(b.limit) {
 			delete(c.users, user)
@@ -135,9 +132,8 @@ func (c *Changes) clock() time.Time {
 	return time.Now()
 }
 
-// Spend runs do, which appends events of the given cost, and charges the user unless do
-// fails. If the budget is too small it does not run do, and the error is
-// fault.Exhausted.
+// Spend runs do, which appends events of the given cost, and charges the user if do
+// succeeds. If the budget is too small it does not run do, and the error is fault.Exhausted.
 func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 	if b == nil {
 		return do()
@@ -148,13 +144,13 @@ func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 		c.mu.Unlock()
 		return err
 	}
-	b.running += bytes
+	b.pending += bytes
 	c.mu.Unlock()
 	done := false
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		b.running -= bytes
+		b.pending -= bytes
 		if done {
 			b.charge(bytes)
 		}
@@ -164,7 +160,7 @@ func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 	return err
 }
 
-// Check returns the error that Spend would return, without spending anything. It also
+// Check returns the error that Spend would return, and charges nothing. With 0 bytes it
 // returns an error if the budget is overdrawn.
 func (b *Budget) Check(bytes int64) error {
 	if b == nil {
@@ -175,7 +171,8 @@ func (b *Budget) Check(bytes int64) error {
 	return b.check(bytes)
 }
 
-// Charge charges for events that are in the log already; it may overdraw the budget.
+// Charge charges the user for events that are in the log already. It may overdraw the
+// budget.
 func (b *Budget) Charge(bytes int64) {
 	if b != nil && bytes > 0 {
 		b.changes.mu.Lock()
@@ -187,15 +184,15 @@ func (b *Budget) Charge(bytes int64) {
 // charge takes bytes from the bucket, and may overdraw it.
 func (b *Budget) charge(bytes int64) {
 	now := b.changes.clock()
-	for ; bytes > 0; bytes -= b.limit { // one reservation takes at most a full bucket
+	for ; bytes > 0; bytes -= b.limit { // ReserveN takes at most a full bucket
 		b.bucket.ReserveN(now, int(min(bytes, b.limit)))
 	}
 }
 
-// check returns an error if a change exceeds the budget. A change larger than the limit
-// fits if the bucket is full.
+// check returns an error if a change exceeds the budget. If the bucket is full, it allows
+// a change of any size.
 func (b *Budget) check(bytes int64) error {
-	left := b.bucket.TokensAt(b.changes.clock()) - float64(b.running)
+	left := b.bucket.TokensAt(b.changes.clock()) - float64(b.pending)
 	short := float64(min(bytes, b.limit)) - left
 	if short <= 0 {
 		return nil
@@ -203,13 +200,13 @@ func (b *Budget) check(bytes int64) error {
 	if b.changes.Refuse != nil {
 		b.changes.Refuse(Changed.String())
 	}
-	wait := max(time.Second, time.Duration(short/float64(b.limit)*float64(changesTime)).Truncate(time.Second)+time.Second)
-	return fault.Later(Changed.String(), wait, "your changes have used up the %s that they may add to the log in an hour, of which each takes %s at least; "+
-		"this one can be made in %s. Long lists of tags and permissions take more, and so do uploads of files that are refused, fail or exist already; the operator can raise the limit (annals user quota)",
-		Changed.Show(b.limit), Changed.Show(MinChange), wait)
+	wait := max(time.Second, time.Duration(short/float64(b.limit)*float64(changesPeriod)).Truncate(time.Second)+time.Second)
+	return fault.Later(Changed.String(), wait, "you have used up the %s that your changes may add to the log in an hour: try again in %s. "+
+		"Each change counts as at least %s; long lists of tags and permissions count as more, and so do uploads that are refused, fail or exist already. The operator can raise the limit (annals user quota)",
+		Changed.Show(b.limit), wait, Changed.Show(minCost))
 }
 
-// Used returns how many bytes a user has used up.
+// Used returns how many bytes of the bucket a user has used up.
 func (c *Changes) Used(user events.Principal) int64 {
 	if c == nil {
 		return 0

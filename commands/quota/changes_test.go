@@ -11,8 +11,8 @@ import (
 	"annals/events/fault"
 )
 
-// A user's changes are let through up to the limit, however many come at once,
-// and again as its bytes come back; what fails costs nothing.
+// Concurrent changes are allowed up to the limit, and more as the bucket refills. Failed
+// changes cost nothing.
 func TestChangeQuotaRefillsHourly(t *testing.T) {
 	limit, now := int64(36_000), time.Unix(0, 0)
 	c := &Changes{now: func() time.Time { return now }, Limits: func(context.Context, events.User) (Limits, error) {
@@ -34,43 +34,43 @@ func TestChangeQuotaRefillsHourly(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	passed := 0
+	allowed := 0
 	for range 100 {
 		all.Go(func() {
 			err := b.Spend(1000, func() error { return nil })
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				passed++
+				allowed++
 			} else if !fault.Is(err, fault.Exhausted) || fault.RetryAfter(err) < 100*time.Second {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if passed != 36 || c.Used("user:a") != limit {
-		t.Errorf("%d of 100 pass, and %d bytes are used; want 36, and %d", passed, c.Used("user:a"), limit)
+	if allowed != 36 || c.Used("user:a") != limit {
+		t.Errorf("%d of 100 changes were allowed and %d bytes used, want 36 and %d", allowed, c.Used("user:a"), limit)
 	}
 	now = now.Add(101 * time.Second)
 	if err := b.Spend(1000, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
-	b.Charge(100_000) // what is in the log already
+	b.Charge(100_000) // overdraws the budget
 	if err := b.Check(0); !fault.Is(err, fault.Exhausted) {
-		t.Errorf("below nothing: %v", err)
+		t.Errorf("Check(0) of an overdrawn budget: %v, want exhausted", err)
 	}
 	b.Close()
 	now = now.Add(5 * time.Hour)
-	limit = 500 // smaller than the next change, which passes where nothing is spent
+	limit = 500 // smaller than the next change, which is allowed because the bucket is full
 	b = open()
 	if err := b.Spend(1000, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	if err := b.Spend(1, func() error { return nil }); err == nil {
-		t.Error("more passes at once")
+		t.Error("Spend(1) of an empty budget succeeded")
 	}
 	b.Close()
 	if b, err := c.Open(t.Context(), events.User{Principal: "user:a", Admin: true}); b != nil || err != nil {
-		t.Errorf("an administrator has %v, %v", b, err)
+		t.Errorf("Open for an administrator = %v, %v, want no budget", b, err)
 	}
 }

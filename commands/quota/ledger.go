@@ -14,28 +14,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Usage are the queries of a Ledger to the read side. A result covers the log up to the
-// position that is returned with it.
+// Usage reads from the read models what is used. A result covers the log up to the position
+// that is returned with it.
 type Usage interface {
-	// Used returns what a user has stored and in progress. Its Folders counts only
-	// folders that are yet to be created for files in progress.
+	// Used returns what a user has stored and in progress. Its Folders is only the
+	// number of folders to be created for files in progress.
 	Used(ctx context.Context, user events.Principal) (used Limits, at events.Position, err error)
-	// UsedIn returns what is stored in a space and in progress for it.
+	// UsedIn returns what is stored in a space, and in progress for it.
 	UsedIn(ctx context.Context, s Space) (used Limits, at events.Position, err error)
-	// UsedBelow returns what is stored in a folder and below it.
+	// UsedBelow returns what is stored in a folder and in those below it.
 	UsedBelow(ctx context.Context, folder uuid.UUID) (used Limits, err error)
 }
 
-// Space is a folder that has limits: one at the top level, or a user's own in
-// the inbox. Folder is uuid.Nil until a folder of that name exists.
+// Space is a folder that has limits: a top-level folder, or a user's own folder in the
+// inbox. Folder is uuid.Nil until the folder exists.
 type Space struct {
 	Folder uuid.UUID
 	Name   string
 }
 
-// keys returns the keys under which a hold for a space is counted. The name alone is
-// not enough, because the folder may be renamed; nor is the folder, because it may be
-// created after the hold.
+// keys returns the keys under which a hold for a space is counted. The name alone does not
+// do, because the folder may be renamed. The id alone does not do either, because the
+// folder may be created after the hold.
 func (s Space) keys() []Space {
 	if s.Folder == uuid.Nil {
 		return []Space{{Name: s.Name}}
@@ -43,63 +43,63 @@ func (s Space) keys() []Space {
 	return []Space{{Name: s.Name}, {Folder: s.Folder}, s}
 }
 
-// Ledger admits requests by what users have and what other requests hold. A request
-// holds what it takes until the read side has seen its events, so concurrent requests
-// cannot exceed a limit together. Other processes on the same log have their own
-// ledgers: their requests count once they are in the log.
+// Ledger checks requests against what users have and what other requests have reserved. A
+// request's reservation, its Hold, counts until the read models have applied its events.
+// Otherwise concurrent requests could exceed a limit together. Other processes on the same
+// log have their own ledgers: their requests count when they are in the log.
 //
-// A nil Ledger limits nothing. It is safe for use by several goroutines.
+// A nil Ledger limits nothing. It is safe for concurrent use.
 type Ledger struct {
 	Policy *Policy
 	Usage  Usage
-	Refuse func(kind string) // is called for each refusal. May be nil
+	Refuse func(kind string) // called for each refusal; may be nil
 
 	mu      sync.Mutex
-	settled []*Hold // holds whose events the read side may not have seen
-	seen    events.Position
+	settled []*Hold                       // those whose events the read models may not have applied
+	applied events.Position               // by the read models
 	users   map[events.Principal]*balance // only users with holds
-	spaces  map[Space]*sum                // by each key of a space
+	spaces  map[Space]*reserved           // by each key of a space
 }
 
-// balance is what a user has in the log up to a position, and the sum of their holds.
+// balance is what a user has in the log up to a position, and the total of their holds.
 type balance struct {
 	used  Limits
 	at    events.Position
 	held  Limits
 	holds int
-	open  int // number of holds neither settled nor closed
+	open  int // number of holds that are neither settled nor closed
 }
 
-// sum is what is held for spaces.
-type sum struct {
+// reserved is the total of holds for a space.
+type reserved struct {
 	held  Limits
 	holds int
 }
 
-// Hold reserves what one request takes until the read side has seen it. A nil Hold
-// reserves nothing. It is for use by one goroutine at a time.
+// Hold reserves what one request takes until the read models have applied its events. A nil
+// Hold reserves nothing. It is not safe for concurrent use.
 type Hold struct {
-	ledger *Ledger
-	user   events.User
-	limits Limits
-	have   Limits // set by Have
-	taken  Limits
-	parts  []Part
-	until  events.Position // the position that Settle was called with; 0 before
-	counts bool            // it is counted in the user's balance
-	over   error
+	ledger    *Ledger
+	user      events.User
+	limits    Limits
+	extra     Limits // set by AddUsage
+	taken     Limits
+	parts     []Part
+	settledAt events.Position // 0 until Settle
+	counted   bool            // in the user's balance
+	refusal   error           // the last one
 }
 
-// Part is the share of a request that goes into one space.
+// Part is the part of a request that goes into one space.
 type Part struct {
 	Space
 	Takes Limits // bytes and documents
 }
 
-// Open returns a hold for a request of a user, or an error if the user has too many
-// open holds.
+// Open returns a hold for a user's request. The error is fault.Exhausted if the user has
+// too many open holds.
 func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
-	h, err := l.begin(ctx, user, maxOpen)
+	h, err := l.OpenSlot(ctx, user)
 	if h == nil || err != nil {
 		return nil, err
 	}
@@ -110,20 +110,20 @@ func (l *Ledger) Open(ctx context.Context, user events.User) (*Hold, error) {
 	return h, nil
 }
 
-// Place is like Open, but does not read what the user has: the hold only counts as an
+// OpenSlot is like Open, but does not read the user's usage: the hold only counts as an
 // open request.
-func (l *Ledger) Place(ctx context.Context, user events.User) (*Hold, error) {
-	return l.begin(ctx, user, maxOpen)
+func (l *Ledger) OpenSlot(ctx context.Context, user events.User) (*Hold, error) {
+	return l.open(ctx, user, maxOpen)
 }
 
-// Begin returns a hold for work that the service itself does for a user. The number of
-// such holds is not limited. Call Admit on it before anything else: Begin does not read
-// what the user has.
-func (l *Ledger) Begin(ctx context.Context, user events.User) (*Hold, error) {
-	return l.begin(ctx, user, math.MaxInt)
+// OpenInternal returns a hold for work of the service itself on behalf of a user. The number
+// of such holds is not limited. Call Admit on it first: OpenInternal does not read the
+// user's usage.
+func (l *Ledger) OpenInternal(ctx context.Context, user events.User) (*Hold, error) {
+	return l.open(ctx, user, math.MaxInt)
 }
 
-func (l *Ledger) begin(ctx context.Context, user events.User, most int) (*Hold, error) {
+func (l *Ledger) open(ctx context.Context, user events.User, limit int) (*Hold, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -135,44 +135,44 @@ func (l *Ledger) begin(ctx context.Context, user events.User, most int) (*Hold, 
 		return nil, nil
 	}
 	h := &Hold{ledger: l, user: user, limits: limits}
-	if err := l.join(h, most); err != nil {
+	if err := l.count(h, limit); err != nil {
 		l.refused(Imports)
 		return nil, err
 	}
 	return h, nil
 }
 
-// maxOpen is how many holds of one user may be open: each request costs a connection
-// and a file until it is done, however slowly it sends.
+// maxOpen limits the open holds of a user. Each upload takes a connection and a file until
+// it ends, and may be slow.
 const maxOpen = 64
 
-// join counts a hold for its user, unless too many are open.
-func (l *Ledger) join(h *Hold, most int) error {
+// count counts a hold in the balance of its user, unless too many are open.
+func (l *Ledger) count(h *Hold, limit int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users == nil {
-		l.users, l.spaces = make(map[events.Principal]*balance), make(map[Space]*sum)
+		l.users, l.spaces = make(map[events.Principal]*balance), make(map[Space]*reserved)
 	}
 	b := l.users[h.user.Principal]
 	if b == nil {
 		b = new(balance)
 		l.users[h.user.Principal] = b
 	}
-	if b.open >= most {
-		return fault.Later("uploads", time.Second, "start an upload: %d of your uploads are in progress, which is the most at once; send the next when one has ended", maxOpen)
+	if b.open >= limit {
+		return fault.Later("uploads", time.Second, "start an upload: %d of your uploads are in progress, which is the limit: send this one when another has ended", maxOpen)
 	}
 	b.holds++
 	b.open++
-	h.counts = true
+	h.counted = true
 	return nil
 }
 
-// leave undoes join. The ledger must be locked, as for enter, exit and pass.
-func (h *Hold) leave() {
-	if !h.counts {
+// uncount undoes count. It, countSpaces, uncountSpaces and advance need the ledger locked.
+func (h *Hold) uncount() {
+	if !h.counted {
 		return
 	}
-	h.counts = false
+	h.counted = false
 	b := h.ledger.users[h.user.Principal]
 	b.held = b.held.minus(h.taken)
 	if b.holds--; b.holds == 0 {
@@ -180,15 +180,15 @@ func (h *Hold) leave() {
 	}
 }
 
-// enter counts the hold in its spaces.
-func (h *Hold) enter(parts []Part) {
-	h.exit()
+// countSpaces counts the hold in its spaces.
+func (h *Hold) countSpaces(parts []Part) {
+	h.uncountSpaces()
 	h.parts = parts
 	for _, p := range parts {
 		for _, key := range p.keys() {
 			s := h.ledger.spaces[key]
 			if s == nil {
-				s = new(sum)
+				s = new(reserved)
 				h.ledger.spaces[key] = s
 			}
 			s.held = s.held.plus(p.Takes)
@@ -197,8 +197,8 @@ func (h *Hold) enter(parts []Part) {
 	}
 }
 
-// exit undoes enter.
-func (h *Hold) exit() {
+// uncountSpaces undoes countSpaces.
+func (h *Hold) uncountSpaces() {
 	for _, p := range h.parts {
 		for _, key := range p.keys() {
 			s := h.ledger.spaces[key]
@@ -211,7 +211,7 @@ func (h *Hold) exit() {
 	h.parts = nil
 }
 
-// refresh reads what the user has from the read side.
+// refresh reads what the user has from the read models.
 func (h *Hold) refresh(ctx context.Context) error {
 	used, at, err := h.ledger.Usage.Used(ctx, h.user.Principal)
 	if err != nil {
@@ -222,47 +222,46 @@ func (h *Hold) refresh(ctx context.Context) error {
 	if b := h.ledger.users[h.user.Principal]; at >= b.at {
 		b.used, b.at = used, at
 	}
-	h.ledger.pass(at)
+	h.ledger.advance(at)
 	return nil
 }
 
-// pass records the position of the read side, and drops the holds whose events it has
-// seen. While the user has open holds, a hold stays until the user's balance includes it;
-// otherwise the balance is read again before it is used.
-func (l *Ledger) pass(at events.Position) {
-	l.seen = max(l.seen, at)
+// advance records the position of the read models, and drops the holds whose events they
+// have applied. If the user has open holds, a hold also stays until the user's balance was
+// read at its position. Otherwise the next request reads the balance anyway.
+func (l *Ledger) advance(at events.Position) {
+	l.applied = max(l.applied, at)
 	l.settled = slices.DeleteFunc(l.settled, func(h *Hold) bool {
-		if h.until > l.seen {
+		if h.settledAt > l.applied {
 			return false
 		}
-		h.exit()
-		if b := l.users[h.user.Principal]; b.open > 0 && b.at < h.until {
+		h.uncountSpaces()
+		if b := l.users[h.user.Principal]; b.open > 0 && b.at < h.settledAt {
 			return false
 		}
-		h.leave()
+		h.uncount()
 		return true
 	})
 }
 
-// userNow returns what the user has, including all holds that the read side has not
-// seen.
-func (h *Hold) userNow() Limits {
+// userTotal returns what the user has, including all holds.
+func (h *Hold) userTotal() Limits {
 	b := h.ledger.users[h.user.Principal]
-	return b.used.plus(h.have).plus(b.held)
+	return b.used.plus(h.extra).plus(b.held)
 }
 
-// heldFor returns what is held for a space under its name or its folder.
-func (l *Ledger) heldFor(s Space) Limits {
+// heldIn returns what is held for a space, by its name or its folder.
+func (l *Ledger) heldIn(s Space) Limits {
 	held := func(key Space) (n Limits) {
-		if sum := l.spaces[key]; sum != nil {
-			n = sum.held
+		if r := l.spaces[key]; r != nil {
+			n = r.held
 		}
 		return n
 	}
 	if s.Folder == uuid.Nil {
 		return held(s)
 	}
-	// A hold with both keys is counted in both sums.
+	// A hold with both keys is counted twice.
 	return held(Space{Name: s.Name}).plus(held(Space{Folder: s.Folder})).minus(held(s))
 }
 
@@ -280,33 +279,34 @@ func (l Limits) plus(other Limits) Limits {
 	return l
 }
 
-// Take adds to the hold, unless that exceeds the user's limits.
+// Take adds n to the hold. If that exceeds the user's limit, it returns the refusal.
 func (h *Hold) Take(k Kind, n int64) error {
 	if h == nil || h.limits[k] == 0 || n == 0 {
 		return nil
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	if !h.counts || h.until > 0 {
+	if !h.counted || h.settledAt > 0 {
 		return nil // settled or closed
 	}
-	if now := h.userNow(); n > 0 && now[k]+n > h.limits[k] {
-		h.over = h.refuse(k, now[k]-h.taken[k], h.taken[k]+n)
-		return h.over
+	if total := h.userTotal(); n > 0 && total[k]+n > h.limits[k] {
+		h.refusal = h.refuse(k, total[k]-h.taken[k], h.taken[k]+n)
+		return h.refusal
 	}
 	h.taken[k] += n
 	h.ledger.users[h.user.Principal].held[k] += n
 	return nil
 }
 
-// Have adds n of a kind, which the read side does not count, to what the user has.
-func (h *Hold) Have(k Kind, n int64) {
+// AddUsage sets how much is added to the user's usage because the read models do not
+// count it.
+func (h *Hold) AddUsage(k Kind, n int64) {
 	if h != nil {
-		h.have[k] = n
+		h.extra[k] = n
 	}
 }
 
-// Room returns an error if the user has no quota left of one of the kinds.
+// Room returns the refusal if the user has no quota left of one of the kinds.
 func (h *Hold) Room(all ...Kind) error {
 	if h == nil {
 		return nil
@@ -320,17 +320,17 @@ func (h *Hold) Room(all ...Kind) error {
 	return nil
 }
 
-// Over returns the last refusal, nil if nothing was refused.
+// Over returns the last refusal, or nil.
 func (h *Hold) Over() error {
 	if h == nil {
 		return nil
 	}
-	return h.over
+	return h.refusal
 }
 
-// Admit sets the hold to all that a request takes, and checks it against the current
-// usage of its user and spaces. The error is fault.TooLarge if it does not fit, or
-// fault.Exhausted if it will fit after a while.
+// Admit sets the hold to the total that a request takes, and checks it against the current
+// usage of the user and the spaces. The error is fault.TooLarge if it does not fit, or
+// fault.Exhausted if it will fit later.
 func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if h == nil {
 		return nil
@@ -341,13 +341,13 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if err := h.refresh(ctx); err != nil {
 		return err
 	}
-	// The user's own limits come first: they are in memory, and bound the number of
-	// spaces to read.
+	// Check the user's own limits first: they are in memory, and limit how many spaces
+	// have to be read.
 	if err := h.admitUser(takes); err != nil {
 		return err
 	}
 	h.ledger.mu.Lock()
-	h.enter(parts)
+	h.countSpaces(parts)
 	h.ledger.mu.Unlock()
 	for _, p := range parts {
 		if err := h.admitSpace(ctx, p); err != nil {
@@ -357,7 +357,7 @@ func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	return nil
 }
 
-// admitSpace checks the limits of one space, whose sum already includes the hold.
+// admitSpace checks the limits of one space, in which the hold is counted already.
 func (h *Hold) admitSpace(ctx context.Context, p Part) error {
 	const tries = 100
 	for range tries {
@@ -369,38 +369,38 @@ func (h *Hold) admitSpace(ctx context.Context, p Part) error {
 			return err
 		}
 	}
-	return fault.Errorf(fault.Unavailable, "cannot read the usage of folder %q at the moment: try again later", p.Name)
+	return fault.Errorf(fault.Unavailable, "read the usage of folder %q: it changes too often at the moment: try again later", p.Name)
 }
 
-// checkSpace checks the limits of one space against what it uses at a position. checked
-// is false if another call read a later position: it may have dropped holds that used
-// does not include yet.
+// checkSpace checks the limits of one space against its usage at a position. checked is
+// false if another call has read a later position, and may have dropped holds that used
+// does not include.
 func (h *Hold) checkSpace(p Part, used Limits, at events.Position) (checked bool, err error) {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	if at < h.ledger.seen {
+	if at < h.ledger.applied {
 		return false, nil
 	}
-	h.ledger.pass(at)
-	now := used.plus(h.ledger.heldFor(p.Space))
+	h.ledger.advance(at)
+	total := used.plus(h.ledger.heldIn(p.Space))
 	for _, k := range Kinds() {
-		if limit := h.ledger.Policy.Folder[k]; limit > 0 && p.Takes[k] > 0 && now[k] > limit {
-			h.over = h.refuseSpace(k, p)
-			return true, h.over
+		if limit := h.ledger.Policy.Folder[k]; limit > 0 && p.Takes[k] > 0 && total[k] > limit {
+			h.refusal = h.refuseSpace(k, p)
+			return true, h.refusal
 		}
 	}
 	return true, nil
 }
 
-// admitUser checks the limits of the user, and sets the hold to takes if it fits.
+// admitUser checks the limits of the user, and sets the hold to takes if that fits.
 func (h *Hold) admitUser(takes Limits) error {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	others := h.userNow().minus(h.taken)
+	others := h.userTotal().minus(h.taken)
 	for _, k := range Kinds() {
 		if h.limits[k] > 0 && takes[k] > 0 && others[k]+takes[k] > h.limits[k] {
-			h.over = h.refuse(k, others[k], takes[k])
-			return h.over
+			h.refusal = h.refuse(k, others[k], takes[k])
+			return h.refusal
 		}
 	}
 	b := h.ledger.users[h.user.Principal]
@@ -409,18 +409,18 @@ func (h *Hold) admitUser(takes Limits) error {
 	return nil
 }
 
-// Settle records the position at which what is held is in the log. The hold counts until
-// the read side has passed that position.
+// Settle records the position of the request's last event in the log. The hold counts until
+// the read models have applied it.
 func (h *Hold) Settle(at events.Position) {
 	if h == nil {
 		return
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	if !h.counts || h.until > 0 {
+	if !h.counted || h.settledAt > 0 {
 		return
 	}
-	h.until = max(at, 1)
+	h.settledAt = max(at, 1)
 	h.ledger.users[h.user.Principal].open--
 	h.ledger.settled = append(h.ledger.settled, h)
 }
@@ -432,27 +432,32 @@ func (h *Hold) Close() {
 	}
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
-	if !h.counts || h.until > 0 {
+	if !h.counted || h.settledAt > 0 {
 		return
 	}
 	h.ledger.users[h.user.Principal].open--
-	h.exit()
-	h.leave()
+	h.uncountSpaces()
+	h.uncount()
 }
 
-// Reader adds the bytes that it reads to a hold, and fails with the refusal if they
+// countingReader adds the bytes that it reads to a hold, and fails with the refusal if they
 // exceed a limit.
-type Reader struct {
+type countingReader struct {
 	hold *Hold
 	from io.Reader
 	n    int64
 }
 
-// Reader returns a reader that adds the bytes read from r to the hold.
-func (h *Hold) Reader(r io.Reader) *Reader { return &Reader{hold: h, from: r} }
+// Reader returns a reader that adds the bytes read from r to the hold. Undo removes them
+// from the hold again.
+func (h *Hold) Reader(r io.Reader) interface {
+	io.Reader
+	Undo()
+} {
+	return &countingReader{hold: h, from: r}
+}
 
-// Read implements io.Reader.
-func (r *Reader) Read(p []byte) (int, error) {
+func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	if over := r.hold.Take(Bytes, int64(n)); over != nil {
 		return 0, over
@@ -461,13 +466,12 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Undo removes the bytes that were read from the hold.
-func (r *Reader) Undo() {
+func (r *countingReader) Undo() {
 	_ = r.hold.Take(Bytes, -r.n)
 	r.n = 0
 }
 
-// Refused counts a refusal by a caller that checks the limits of Of itself.
+// Refused counts a refusal by a caller that checks limits itself.
 func (l *Ledger) Refused(k Kind) {
 	if l != nil {
 		l.refused(k)
@@ -484,7 +488,7 @@ func (l *Ledger) Of(ctx context.Context, user events.User) (Limits, error) {
 
 type holdKey struct{}
 
-// With returns a context whose commands take what they need from a hold.
+// With returns a context whose commands use a hold.
 func With(ctx context.Context, h *Hold) context.Context { return context.WithValue(ctx, holdKey{}, h) }
 
 // From returns the hold of a context, nil if there is none.

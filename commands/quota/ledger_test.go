@@ -15,16 +15,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// store is a log, and a read side that follows it whenever it likes.
+// store is a log, and read models that catch up with it when follow is called.
 type store struct {
 	mu            sync.Mutex
-	log, seen     map[string]Limits // by user and space
+	log, applied  map[string]Limits // by user and space
 	head, through events.Position
-	most          map[string]int64 // bytes that were ever in the log
+	peak          map[string]int64 // most bytes that were ever in the log
 }
 
 func newStore() *store {
-	return &store{log: map[string]Limits{}, seen: map[string]Limits{}, most: map[string]int64{}}
+	return &store{log: map[string]Limits{}, applied: map[string]Limits{}, peak: map[string]int64{}}
 }
 
 func (s *store) append(takes Limits, keys ...string) events.Position {
@@ -33,7 +33,7 @@ func (s *store) append(takes Limits, keys ...string) events.Position {
 	s.head++
 	for _, k := range keys {
 		s.log[k] = s.log[k].plus(takes)
-		s.most[k] = max(s.most[k], s.log[k][Bytes])
+		s.peak[k] = max(s.peak[k], s.log[k][Bytes])
 	}
 	return s.head
 }
@@ -42,7 +42,7 @@ func (s *store) follow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, v := range s.log {
-		s.seen[k] = v
+		s.applied[k] = v
 	}
 	s.through = s.head
 }
@@ -50,7 +50,7 @@ func (s *store) follow() {
 func (s *store) read(key string) (Limits, events.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seen[key], s.through, nil
+	return s.applied[key], s.through, nil
 }
 
 func (s *store) Used(_ context.Context, user events.Principal) (Limits, events.Position, error) {
@@ -61,10 +61,10 @@ func (s *store) UsedIn(_ context.Context, in Space) (Limits, events.Position, er
 	return s.read(in.Name)
 }
 
-func (s *store) UsedBelow(context.Context, uuid.UUID) (Limits, error) { panic("not asked") }
+func (s *store) UsedBelow(context.Context, uuid.UUID) (Limits, error) { panic("unexpected call") }
 
-// In any order of concurrent holds and updates of the read side, no more is admitted
-// than the limit, and in the end no less.
+// However concurrent holds and updates of the read models interleave, the ledger admits
+// requests up to the limit, and never more.
 func TestConcurrentHoldsRespectLimit(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}, Folder: Limits{Bytes: 150}}, Usage: s}
@@ -98,15 +98,15 @@ func TestConcurrentHoldsRespectLimit(t *testing.T) {
 	stop()
 	follower.Wait()
 	for key, limit := range map[string]int64{"user:a": 100, "user:b": 100, "user:c": 100, "F": 150} {
-		if s.most[key] > limit {
-			t.Errorf("%s has %d of %d", key, s.most[key], limit)
+		if s.peak[key] > limit {
+			t.Errorf("%s got %d bytes, the limit is %d", key, s.peak[key], limit)
 		}
 	}
-	if s.most["F"] < 144 {
-		t.Errorf("the folder has %d of 150", s.most["F"])
+	if s.peak["F"] < 144 {
+		t.Errorf("the folder got %d bytes, want nearly its limit of 150", s.peak["F"])
 	}
 	s.follow()
-	for _, user := range users { // who asks next clears up
+	for _, user := range users { // the next hold drops the settled ones
 		h, err := l.Open(t.Context(), events.User{Principal: events.Principal(user)})
 		if err != nil {
 			t.Fatal(err)
@@ -117,11 +117,11 @@ func TestConcurrentHoldsRespectLimit(t *testing.T) {
 		h.Close()
 	}
 	if len(l.settled)+len(l.users)+len(l.spaces) > 0 {
-		t.Errorf("%d holds, %d users and %d folders are kept", len(l.settled), len(l.users), len(l.spaces))
+		t.Errorf("%d holds, %d users and %d folders are left, want none", len(l.settled), len(l.users), len(l.spaces))
 	}
 }
 
-// However many folders one upload goes to, others take what they need meanwhile.
+// An upload to many folders must not keep the ledger locked for long.
 func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 1 << 30}, Folder: Limits{Bytes: 1 << 30}}, Usage: newStore()}
 	open := func(user events.Principal) *Hold {
@@ -137,7 +137,7 @@ func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 		}
 		return all
 	}
-	for range 20 { // which are settled and not seen
+	for range 20 { // settled holds that the read models have not applied
 		h := open("user:b")
 		if err := h.Admit(t.Context(), Limits{Bytes: 100}, parts(100)); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 	}
 	other := open("user:c")
 	var longest time.Duration
-	for range 5 { // a machine that is busy takes its own time now and then
+	for range 5 { // a busy machine may delay a try
 		many := open("user:a")
 		admitted := make(chan error, 1)
 		go func() { admitted <- many.Admit(t.Context(), Limits{Bytes: 10_000}, parts(10_000)) }()
@@ -170,11 +170,10 @@ func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("another user waits %s for the upload", longest)
+	t.Errorf("Take waited %s for another user's upload", longest)
 }
 
-// What comes after the end of a hold takes nothing, and breaks nothing.
-func TestAHoldThatEndedTakesNothing(t *testing.T) {
+func TestEndedHoldTakesNothing(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}}, Usage: s}
 	for _, end := range []func(*Hold){func(h *Hold) { h.Close() }, func(h *Hold) { h.Settle(s.append(Limits{}, "user:a")) }} {
@@ -193,12 +192,11 @@ func TestAHoldThatEndedTakesNothing(t *testing.T) {
 		h.Close()
 	}
 	if held := l.users["user:a"].held[Bytes]; held != 10 {
-		t.Errorf("%d bytes are held, want the 10 that are settled", held)
+		t.Errorf("%d bytes are held, want the 10 of the settled hold", held)
 	}
 }
 
-// A user who begins many uploads and sends nothing is refused more of them.
-func TestUploadsUnderWayAreBounded(t *testing.T) {
+func TestOpenUploadsAreLimited(t *testing.T) {
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}}, Usage: newStore()}
 	var first *Hold
 	for i := range maxOpen {
@@ -211,18 +209,18 @@ func TestUploadsUnderWayAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := l.Open(t.Context(), events.User{Principal: "user:a"}); !fault.Is(err, fault.Exhausted) {
-		t.Errorf("one more: %v", err)
+		t.Errorf("Open beyond the limit: %v, want exhausted", err)
 	}
 	if _, err := l.Open(t.Context(), events.User{Principal: "user:b"}); err != nil {
-		t.Errorf("another user's: %v", err)
+		t.Errorf("Open by another user: %v", err)
 	}
 	first.Close()
 	if _, err := l.Open(t.Context(), events.User{Principal: "user:a"}); err != nil {
-		t.Errorf("once one is done: %v", err)
+		t.Errorf("Open after a hold was closed: %v", err)
 	}
 }
 
-// A folder that was made meanwhile is the one that was held by its name.
+// A hold by name also counts for the folder that is created under the name later.
 func TestHoldByNameCountsForFolder(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{Folder: Limits{Documents: 1}}, Usage: s}
@@ -237,7 +235,7 @@ func TestHoldByNameCountsForFolder(t *testing.T) {
 		}
 	}
 	if !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), `"F"`) {
-		t.Errorf("the second document of one: %v", err)
+		t.Errorf("Admit of a second document: %v, want the refusal of folder F", err)
 	}
 }
 
@@ -253,35 +251,35 @@ func TestLimits(t *testing.T) {
 	} {
 		got, err := Parse(test.kind, test.text)
 		if err != nil || got != test.want || test.kind.ShowLimit(got) != test.show {
-			t.Errorf("%s %q = %d (%v), shown as %q; want %d, %q", test.kind, test.text, got, err, test.kind.ShowLimit(got), test.want, test.show)
+			t.Errorf("Parse(%s, %q) = %d (%v), shown as %q; want %d, %q", test.kind, test.text, got, err, test.kind.ShowLimit(got), test.want, test.show)
 		}
 	}
 	for kind, texts := range map[Kind][]string{Bytes: {"-1", "x", "20EiB0", "99999999999GiB"}, Documents: {"1.5", "-1", "10k"}, Search: {"30", "-1s"}} {
 		for _, text := range texts {
 			if n, err := Parse(kind, text); !fault.Is(err, fault.Invalid) {
-				t.Errorf("%s %q = %d (%v), want invalid", kind, text, n, err)
+				t.Errorf("Parse(%s, %q) = %d (%v), want invalid", kind, text, n, err)
 			}
 		}
 	}
 	p, o, err := ParseOverride("user:corp/alice=bytes=1KiB,search=0")
 	if err != nil || p != "user:corp/alice" || o[Bytes] != 1024 || len(o) != 2 {
-		t.Errorf("an override = %s %v (%v)", p, o, err)
+		t.Errorf("ParseOverride = %s, %v, %v", p, o, err)
 	}
 	for _, text := range []string{"", "user:a", "group:g=bytes=1", "user:a=pages=1", "user:a=bytes=x"} {
 		if _, _, err := ParseOverride(text); !fault.Is(err, fault.Invalid) {
-			t.Errorf("the override %q: %v, want invalid", text, err)
+			t.Errorf("ParseOverride(%q): %v, want invalid", text, err)
 		}
 	}
 	policy := &Policy{User: Default, Principals: map[events.Principal]Override{p: o}}
 	if l, err := policy.Of(t.Context(), events.User{Principal: p}); err != nil || l[Bytes] != 1024 || l[Search] != 0 || l[Documents] != Default[Documents] {
-		t.Errorf("the limits of %s are %v (%v)", p, l, err)
+		t.Errorf("Of(%s) = %v, %v", p, l, err)
 	}
 	if l, _ := policy.Of(t.Context(), events.User{Principal: p, Admin: true}); l != (Limits{}) {
-		t.Errorf("an admin has the limits %v", l)
+		t.Errorf("Of an administrator = %v, want no limits", l)
 	}
 }
 
-func TestARefusedRequestCountsOnce(t *testing.T) {
+func TestRefusedRequestCountsOnce(t *testing.T) {
 	refused := 0
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 10}}, Usage: newStore(), Refuse: func(string) { refused++ }}
 	for range 2 {
@@ -290,14 +288,14 @@ func TestARefusedRequestCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := h.Reader(strings.NewReader(strings.Repeat("x", 100)))
-		for range 3 { // as what detects the type of a file may do
+		for range 3 { // detecting the type of a file may retry
 			if _, err := r.Read(make([]byte, 20)); !fault.Is(err, fault.TooLarge) {
-				t.Errorf("reading beyond the limit gives %v", err)
+				t.Errorf("Read beyond the limit: %v, want too large", err)
 			}
 		}
 		h.Close()
 	}
 	if refused != 2 {
-		t.Errorf("two refused requests count as %d", refused)
+		t.Errorf("two refused requests were counted as %d", refused)
 	}
 }

@@ -1,7 +1,7 @@
-// Package quota limits how much of the service one user and one folder may use: stored
-// bytes and documents, files in progress, changes per hour, and search time per minute.
-// It holds the limits, checks usage against them, and writes the refusals; the read
-// side counts usage. It imports events and events/fault.
+// Package quota limits how much of the service each user and each top-level folder may use:
+// stored bytes and documents, files in progress, changes per hour, and search time per
+// minute. It checks usage, which the read models count, against the limits, and words the
+// refusals. It imports events and events/fault.
 package quota
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Kind is a kind of limit.
+// Kind is what a limit is for.
 type Kind uint8
 
 // The kinds. Search is a time.Duration per minute and Changed a number of bytes per
 // hour; the others are totals.
 const (
-	Bytes     Kind = iota // of all kept versions of originals and their text, and of files in progress
-	Documents             // includes files in progress that are to become documents
-	Folders               //
-	Shares                // entries in permission lists
-	Imports               // files in progress
-	Search                // time that searches, questions and listings take per minute
-	Changed               // bytes of events that changes add to the log per hour
+	Bytes     Kind = iota // of all versions of originals and their text, and of files in progress
+	Documents             // including files in progress that are to become documents
+	Folders
+	Shares  // entries in permission lists
+	Imports // files in progress
+	Search  // time that searches, questions and listings take per minute
+	Changed // bytes of events that changes add to the log per hour
 	kinds
 )
 
@@ -43,7 +43,7 @@ func Kinds() (all []Kind) {
 	return all
 }
 
-// String returns the name of a kind, as used in flags, overrides and metrics.
+// String returns the name of a kind in flags, overrides and metrics.
 func (k Kind) String() string { return names[k] }
 
 // ParseKind is the inverse of String.
@@ -59,18 +59,18 @@ func ParseKind(name string) (Kind, bool) {
 // Limits has a limit for each kind; 0 means unlimited.
 type Limits [kinds]int64
 
-// Default has the limits of a user for whom no others are set.
+// Default has the limits of a user, unless others are set.
 var Default = Limits{
 	Bytes: 20 << 30, Documents: 100_000, Folders: 10_000, Shares: 10_000, Imports: 10_000, Search: int64(30 * time.Second),
 	Changed: 16 << 20,
 }
 
-// DefaultFolder has the limits of a top-level folder with all below it. Only bytes and
-// documents are limited.
+// DefaultFolder has the limits of a top-level folder with everything below it. Only bytes
+// and documents are limited.
 var DefaultFolder = Limits{Bytes: 200 << 30, Documents: 1_000_000}
 
-// Override has the limits of one user that differ from the general ones. Its JSON keys
-// are the names of kinds; times are in nanoseconds.
+// Override has limits of one user that replace the general ones. In JSON its keys are the
+// names of kinds; times are in nanoseconds.
 type Override map[Kind]int64
 
 // MarshalText writes a kind's name.
@@ -80,14 +80,14 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	known, ok := ParseKind(string(text))
 	if !ok {
-		return fault.Errorf(fault.Invalid, "%.80q is not a limit: the limits are %s", text, strings.Join(names[:], ", "))
+		return fault.Errorf(fault.Invalid, "%.80q is not a kind of limit: the kinds are %s", text, strings.Join(names[:], ", "))
 	}
 	*k = known
 	return nil
 }
 
-// on returns l with the limits of o in their place.
-func (o Override) on(l Limits) Limits {
+// apply returns l with the limits of o replaced.
+func (o Override) apply(l Limits) Limits {
 	for k, value := range o {
 		l[k] = value
 	}
@@ -97,10 +97,10 @@ func (o Override) on(l Limits) Limits {
 // Policy has the limits of all users.
 type Policy struct {
 	User, Folder Limits
-	// Principals has the limits of single users that are configured.
+	// Principals has configured limits of single users.
 	Principals map[events.Principal]Override
-	// Override returns the limits that were set for a user at run time. They take
-	// precedence over Principals. May be nil.
+	// Override returns limits that were set for a user at run time. They take precedence
+	// over Principals. It may be nil.
 	Override func(context.Context, events.Principal) (Override, error)
 }
 
@@ -109,16 +109,16 @@ func (p *Policy) Of(ctx context.Context, user events.User) (Limits, error) {
 	if p == nil || user.Admin {
 		return Limits{}, nil
 	}
-	limits := p.Principals[user.Principal].on(p.User)
+	limits := p.Principals[user.Principal].apply(p.User)
 	if p.Override == nil {
 		return limits, nil
 	}
 	o, err := p.Override(ctx, user.Principal)
-	return o.on(limits), err
+	return o.apply(limits), err
 }
 
-// Parse reads a limit of a kind as written in flags: a size with its unit, a duration,
-// or a number. Both 0 and "unlimited" mean no limit.
+// Parse parses a limit as written in flags: a size with a unit, a duration, or a number,
+// depending on its kind. Both 0 and "unlimited" mean no limit.
 func Parse(k Kind, text string) (n int64, err error) {
 	if text == "unlimited" {
 		return 0, nil
@@ -138,7 +138,7 @@ func Parse(k Kind, text string) (n int64, err error) {
 		n, err = strconv.ParseInt(text, 10, 64)
 	}
 	if err != nil || n < 0 {
-		return 0, fault.Errorf(fault.Invalid, "%q is not a limit for %s: write it as %s, or as 0 for none", text, k, examples[k])
+		return 0, fault.Errorf(fault.Invalid, "%q is not a limit for %s: write it as %s, or 0 for no limit", text, k, examples[k])
 	}
 	return n, nil
 }
@@ -164,18 +164,18 @@ func (k Kind) ShowLimit(n int64) string {
 	return k.Show(n)
 }
 
-// ParseOverride reads the limits of one user, written as PRINCIPAL=KIND=VALUE,…
+// ParseOverride parses limits of one user, written as PRINCIPAL=KIND=VALUE,KIND=VALUE,…
 func ParseOverride(text string) (events.Principal, Override, error) {
 	principal, list, ok := strings.Cut(text, "=")
 	p, o := events.Principal(principal), Override{}
 	if !ok || !p.IsUser() {
-		return "", nil, fault.Errorf(fault.Invalid, "%q: write it as user:ALIAS/NAME=bytes=50GiB,documents=5000", text)
+		return "", nil, fault.Errorf(fault.Invalid, "%q is not a list of limits for a user: write it as user:ALIAS/NAME=bytes=50GiB,documents=5000", text)
 	}
 	for _, one := range strings.Split(list, ",") {
 		name, value, _ := strings.Cut(one, "=")
 		k, ok := ParseKind(name)
 		if !ok {
-			return "", nil, fault.Errorf(fault.Invalid, "%q: %q is not a limit: the limits are %s", text, name, strings.Join(names[:], ", "))
+			return "", nil, fault.Errorf(fault.Invalid, "%q: %q is not a kind of limit: the kinds are %s", text, name, strings.Join(names[:], ", "))
 		}
 		n, err := Parse(k, value)
 		if err != nil {

@@ -8,53 +8,53 @@ import (
 	"annals/events/fault"
 )
 
-// things names the kinds in the messages of refusals.
-var things = [kinds]string{
+// units describe the amounts of each kind in refusals.
+var units = [kinds]string{
 	Bytes: "stored and in progress", Documents: "documents, including files in progress", Folders: "folders, including those to be created for files in progress",
 	Shares: "entries in permission lists of folders", Imports: "files in progress",
 }
 
-// ways says what a user can do about a refusal.
-var ways = [kinds]string{
+// remedies are what a user can do about a refusal.
+var remedies = [kinds]string{
 	Bytes:     "Delete documents, or ask the operator for more (annals user quota). Deleted documents and failed files count for up to 30 more hours",
 	Documents: "Delete documents, or ask the operator for more (annals user quota)",
 	Folders:   "Delete folders, or ask the operator for more (annals user quota)",
 	Shares:    "Remove entries from permission lists, or share with a group; or ask the operator for more (annals user quota)",
-	Imports:   "Send the rest when some are done; the operator can raise the limit (annals user quota)",
+	Imports:   "Send the rest when some of them are done; the operator can raise the limit (annals user quota)",
 }
 
-// busy is after how long to try again if too many files are in progress.
-const busy = 15 * time.Second
+// retryImports is when to retry if too many files are in progress.
+const retryImports = 15 * time.Second
 
 func (h *Hold) refuse(k Kind, has, wants int64) error {
 	h.refused(k)
 	return Refusal(k, has, wants, h.limits[k])
 }
 
-// Refusal returns the error for a user who already has some of a kind, and wants more
-// than the limit allows.
+// Refusal returns the error for a user who has some of a kind already, and wants more than
+// the limit allows.
 func Refusal(k Kind, has, wants, limit int64) error {
 	more := "there is no room for more"
 	if left := limit - has; left > 0 {
-		more = "there is room for " + k.Show(left) + " more, and this takes more than that"
+		more = "there is room for " + k.Show(left) + " more, and this request takes more than that"
 	}
 	if k == Imports && wants > limit {
-		return fault.Errorf(fault.TooLarge, "one user may have at most %s files in progress, and this upload has more: send at most %s at once, and the rest when those are done. "+
+		return fault.Errorf(fault.TooLarge, "one user may have at most %s files in progress, and this upload has more: send up to %s, and the rest when those are done. "+
 			"The operator can raise the limit (annals user quota)", k.Show(limit), k.Show(limit))
 	}
-	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), things[k], k.Show(limit), more, ways[k])
+	text := fmt.Sprintf("you have %s %s, and the limit is %s: %s. %s", k.Show(has), units[k], k.Show(limit), more, remedies[k])
 	if k == Imports && wants <= limit {
-		return fault.Later(k.String(), busy, "%s", text)
+		return fault.Later(k.String(), retryImports, "%s", text)
 	}
 	return fault.Errorf(fault.TooLarge, "%s", text)
 }
 
-// refuseSpace names only the limit of a folder, not its usage, because the user may not
-// be allowed to see all that is in it.
+// refuseSpace does not reveal the usage of the folder, because the user may not be allowed
+// to read all of it.
 func (h *Hold) refuseSpace(k Kind, p Part) error {
 	h.refused(k)
-	return fault.Errorf(fault.TooLarge, "there is no room for %s more in folder %q, which may have %s with all below it: "+
-		"delete some of it, use another folder, or ask the operator (--quota-folder-%s)",
+	return fault.Errorf(fault.TooLarge, "there is no room for %s more in folder %q, whose limit is %s including all folders below it: "+
+		"delete something in it, use another folder, or ask the operator to raise the limit (--quota-folder-%s)",
 		amount(k, p.Takes[k]), cmp.Or(p.Name, "there"), amount(k, h.ledger.Policy.Folder[k]), k)
 }
 
@@ -65,10 +65,10 @@ func amount(k Kind, n int64) string {
 	return fmt.Sprintf("%s %s", k.Show(n), k)
 }
 
-// refused counts only the first refusal of a request, because the reader of an upload
-// may try again after an error.
+// refused counts only the first refusal of a hold, because the reader of an upload may
+// retry after an error.
 func (h *Hold) refused(k Kind) {
-	if h.over == nil {
+	if h.refusal == nil {
 		h.ledger.refused(k)
 	}
 }

@@ -51,6 +51,6 @@ func (c *Sharing) Rules() (r foldertree.Rules, err error) {
 			return r, fmt.Errorf("--%s must be from 1 to %d", flag, math.MaxInt32)
 		}
 	}
-	r.MostMade, r.MostReceived = c.InvitationsMade, c.InvitationsReceived
+	r.MaxSent, r.MaxReceived = c.InvitationsMade, c.InvitationsReceived
 	return r, nil
 }
