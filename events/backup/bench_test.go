@@ -21,13 +21,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// benchEvents is how many events are backed up; ANNALS_BENCH_EVENTS says
-// another number.
+// benchEvents is the default number of events; ANNALS_BENCH_EVENTS overrides it.
 const benchEvents = 50_000
 
-// BenchmarkBackup backs up a log, of which five in six events are sections of
-// about 1 KB and the others documents without an original, and restores it.
-// Beside it a bare loop reads the same log and compresses its payloads.
+// BenchmarkBackup backs up and restores a log. Five of six events are sections of about
+// 1 KB, the others have no original. For comparison, a plain loop reads the log and
+// compresses its payloads.
 func BenchmarkBackup(b *testing.B) {
 	n := benchEvents
 	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
@@ -56,7 +55,7 @@ func BenchmarkBackup(b *testing.B) {
 	b.Run("backup", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			dir = filepath.Join(root, strconv.Itoa(i))
-			job := &backup.Backup{Place: backup.Folder(dir), Log: log, Originals: store, Progress: quiet}
+			job := &backup.Backup{Location: backup.Folder(dir), Log: log, Originals: store, Progress: quiet}
 			if _, err := job.Run(b.Context()); err != nil {
 				b.Fatal(err)
 			}
@@ -65,7 +64,7 @@ func BenchmarkBackup(b *testing.B) {
 	})
 	b.Run("restore", func(b *testing.B) {
 		for b.Loop() {
-			r := &backup.Restore{Place: backup.Folder(dir), Originals: store, Progress: quiet, Load: loadInto(filepath.Join(b.TempDir(), "log.db"))}
+			r := &backup.Restore{Location: backup.Folder(dir), Originals: store, Progress: quiet, Load: loadInto(filepath.Join(b.TempDir(), "log.db"))}
 			if _, _, err := r.Run(b.Context()); err != nil {
 				b.Fatal(err)
 			}
@@ -101,7 +100,7 @@ func compress(ctx context.Context, log *events.Log) error {
 	}
 }
 
-// generated gives n events of documents and their texts.
+// generated returns n events of documents and their texts.
 func generated(n int) iter.Seq2[[]events.Record, error] {
 	words := bytes.Fields([]byte("the lamp of a lighthouse burned oil until glass and wire took its place in most of the towers along this coast"))
 	return func(yield func([]events.Record, error) bool) {

@@ -12,42 +12,42 @@ import (
 	"annals/events/s3"
 )
 
-// Bucket is a Place in a bucket of S3. Everything is written to a temporary file
-// first: one segment, or one batch of originals. A backup may begin while another
-// process reads the Place. It removes only the accounts, which it replaces, and the
-// originals that it prunes; a reader that needs those fails.
+// Bucket is a Location in an S3 bucket. Segments and originals are written to a
+// temporary file before they are uploaded. A backup may begin while another process
+// reads the Location. The reader fails only if it needs accounts that the backup
+// replaces or originals that it prunes.
 type Bucket struct {
 	bucket  *s3.Bucket
-	scratch string // local folder while the lease is held
+	scratch string // temporary folder while the lease is held
 }
 
-// NewBucket returns the Place below a bucket's prefix.
+// NewBucket returns the Location below the prefix of b.
 func NewBucket(b *s3.Bucket) *Bucket { return &Bucket{bucket: b} }
 
 func (b *Bucket) String() string { return b.bucket.String() }
 
-// Hold acquires a lease, kept in an object, and renews it until release. The lease of
-// a killed process expires after two minutes by the server's clock.
-func (b *Bucket) Hold(ctx context.Context) (held context.Context, release func() error, err error) {
+// Lock acquires a lease, which is stored in an object, and renews it until release. The
+// lease of a killed process expires after two minutes by the server's clock.
+func (b *Bucket) Lock(ctx context.Context) (held context.Context, release func() error, err error) {
 	l := newLock(b.bucket)
-	if err := l.take(ctx); err != nil {
+	if err := l.acquire(ctx); err != nil {
 		return nil, nil, err
 	}
-	held, free := l.keep(ctx)
+	held, free := l.keepRenewing(ctx)
 	if b.scratch, err = os.MkdirTemp("", "annals-backup-"); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a temporary folder: %w", err), free())
+		return nil, nil, errors.Join(fmt.Errorf("create a temporary folder: %w", err), free())
 	}
 	return held, func() error { return errors.Join(os.RemoveAll(b.scratch), free()) }, nil
 }
 
-// Share checks that no backup is in progress.
-func (b *Bucket) Share(ctx context.Context) (release func() error, err error) {
-	state, err := newLock(b.bucket).look(ctx)
+// RLock checks that no backup is in progress.
+func (b *Bucket) RLock(ctx context.Context) (release func() error, err error) {
+	current, err := newLock(b.bucket).read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if state.held() {
-		return nil, fault.Errorf(fault.Conflict, "a backup into %s is in progress, or was interrupted: %s", b, state)
+	if current.held() {
+		return nil, fault.Errorf(fault.Conflict, "a backup to %s is in progress, or was interrupted: %s; wait until it ends, or until the lease expires", b, current)
 	}
 	return func() error { return nil }, nil
 }
@@ -64,7 +64,7 @@ func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return o, nil
 }
 
-// Write writes a temporary file and uploads it.
+// Write uploads the output of write, via a temporary file.
 func (b *Bucket) Write(ctx context.Context, name string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(b.scratch, "")
 	if err != nil {
@@ -96,10 +96,10 @@ func (b *Bucket) Files(ctx context.Context, folder string) (map[string]int64, er
 	return sizes, nil
 }
 
-// Originals opens the prefix of originals.
+// Originals opens the store of originals.
 func (b *Bucket) Originals(ctx context.Context) (originals.Store, error) {
 	return originals.OpenS3(ctx, b.bucket.Below(originalsDir), b.scratch)
 }
 
-// View reads the prefix of originals.
+// View opens the store of originals for reading.
 func (b *Bucket) View() originals.Store { return originals.ViewS3(b.bucket.Below(originalsDir)) }

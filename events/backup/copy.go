@@ -11,33 +11,31 @@ import (
 	"annals/events/originals"
 )
 
-// Limits of a batch of originals. They are staged and then committed together, so
-// that they share the wait for the disk.
+// Limits of a batch of originals, which are committed together to save syncs.
 const (
-	groupFiles = 64
-	groupBytes = 64 << 20
+	batchFiles = 64
+	batchBytes = 64 << 20
 )
 
-// copier copies originals from one store into another, and reads back what it
-// wrote.
+// copier copies originals from one store to another, and verifies the copies.
 type copier struct {
 	from, to originals.Store
-	// doubtful means that the other store may hold originals that were never read
-	// back, or are corrupt.
-	doubtful bool
-	staged   []originals.Staged
-	bytes    int64 // staged
-	copied   Count
+	// unverified means that the target may have originals that were not verified,
+	// or are corrupt.
+	unverified bool
+	staged     []originals.Staged
+	bytes      int64 // staged
+	copied     Count
 }
 
-// lostError means that an original is missing from the source or corrupt there.
+// lostError means that an original is missing from the source, or corrupt.
 type lostError struct{ err error }
 
 func (l *lostError) Error() string { return l.err.Error() }
 func (l *lostError) Unwrap() error { return l.err }
 
-// copy copies an original unless the other store already holds it. The copy is
-// durable after flush.
+// copy copies an original unless the target already has it. The copy is durable after
+// flush.
 func (c *copier) copy(ctx context.Context, n Named) error {
 	if slices.ContainsFunc(c.staged, func(s originals.Staged) bool { return s.SHA256() == n.SHA256 }) {
 		return nil
@@ -45,7 +43,7 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	switch err := c.has(ctx, n); {
 	case err == nil:
 		return nil
-	case c.doubtful && fault.Is(err, fault.Internal): // corrupt: committing it again repairs it
+	case c.unverified && fault.Is(err, fault.Internal): // corrupt; copying it again repairs it
 	case fault.Is(err, fault.Invalid): // the name is not a SHA-256
 		return &lostError{err}
 	case !fault.Is(err, fault.NotFound):
@@ -57,15 +55,15 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	}
 	c.staged = append(c.staged, s)
 	c.bytes += s.Size()
-	if len(c.staged) < groupFiles && c.bytes < groupBytes {
+	if len(c.staged) < batchFiles && c.bytes < batchBytes {
 		return nil
 	}
 	return c.flush(ctx)
 }
 
-// has returns nil if the other store holds an original that need not be copied again.
+// has returns nil if the target has the original and it need not be copied again.
 func (c *copier) has(ctx context.Context, n Named) error {
-	if c.doubtful {
+	if c.unverified {
 		return originals.Verify(ctx, c.to, n.SHA256, n.Size, true)
 	}
 	return has(ctx, c.to, n.SHA256)
@@ -82,7 +80,7 @@ func (c *copier) stage(ctx context.Context, n Named) (originals.Staged, error) {
 	defer original.Close()
 	s, err := c.to.Stage(ctx, original, n.Size)
 	if fault.Is(err, fault.TooLarge) {
-		return nil, &lostError{fmt.Errorf("the original %s has more than the expected %d bytes", n.SHA256, n.Size)}
+		return nil, &lostError{fmt.Errorf("the original %s is corrupt: it has more than %d bytes", n.SHA256, n.Size)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copy the original %s: %w", n.SHA256, err)
@@ -94,14 +92,14 @@ func (c *copier) stage(ctx context.Context, n Named) (originals.Staged, error) {
 	return s, nil
 }
 
-// flush commits the staged originals and reads them back.
+// flush commits the staged originals and verifies them.
 func (c *copier) flush(ctx context.Context) error {
 	if err := originals.CommitAll(ctx, c.staged); err != nil {
 		return err
 	}
 	for _, s := range c.staged {
 		if err := originals.Verify(ctx, c.to, s.SHA256(), s.Size(), true); err != nil {
-			return fmt.Errorf("read back what was copied: %w", err)
+			return fmt.Errorf("verify the copied original: %w", err)
 		}
 		c.copied.Files++
 		c.copied.Bytes += s.Size()
@@ -120,7 +118,7 @@ func (c *copier) discard() error {
 	return errors.Join(errs...)
 }
 
-// has returns nil if a store holds an original.
+// has returns nil if a store has an original.
 func has(ctx context.Context, s originals.Store, sha256 string) error {
 	original, err := s.Open(ctx, sha256)
 	if err != nil {

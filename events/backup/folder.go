@@ -16,8 +16,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Folder is a Place in the file system, by its path. No backup can begin while it is
-// being read.
+// Folder is the path of a Location in the file system. A backup cannot begin while a
+// reader holds the read lock.
 type Folder string
 
 func (f Folder) String() string { return string(f) }
@@ -26,38 +26,38 @@ func (f Folder) within(name string) string {
 	return filepath.Join(string(f), filepath.FromSlash(name))
 }
 
-// Hold locks a file in the folder.
-func (f Folder) Hold(ctx context.Context) (held context.Context, release func() error, err error) {
+// Lock locks a file in the folder.
+func (f Folder) Lock(ctx context.Context) (held context.Context, release func() error, err error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the folder of the backup: %w", err)
+		return nil, nil, fmt.Errorf("create the backup folder: %w", err)
 	}
 	if err := f.refuseForeign(); err != nil {
 		return nil, nil, err
 	}
 	lock := flock.New(f.within(lockFile))
 	if held, err := lock.TryLock(); err != nil {
-		return nil, nil, fmt.Errorf("lock the folder of the backup: %w", err)
+		return nil, nil, fmt.Errorf("lock the backup folder: %w", err)
 	} else if !held {
 		return nil, nil, fault.Errorf(fault.Conflict, "another backup or restore is using %s: wait until it ends", f)
 	}
 	if err := os.MkdirAll(f.within(logDir), 0o700); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make the folder of segments: %w", err), lock.Unlock())
+		return nil, nil, errors.Join(fmt.Errorf("create the segment folder: %w", err), lock.Unlock())
 	}
 	return ctx, lock.Unlock, nil
 }
 
-// refuseForeign returns an error for a folder that holds anything but a backup.
+// refuseForeign returns an error if the folder has other files and no backup.
 func (f Folder) refuseForeign() error {
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
-		return fmt.Errorf("read the folder of the backup: %w", err)
+		return fmt.Errorf("read the backup folder: %w", err)
 	}
 	foreign := false
 	for _, e := range entries {
 		if e.Name() == lockFile || e.Name() == manifestFile {
 			return nil
 		}
-		foreign = foreign || e.Name() != "lost+found" // of the file system
+		foreign = foreign || e.Name() != "lost+found" // in the root of some file systems
 	}
 	if foreign {
 		return fault.Errorf(fault.Conflict, "%s is not empty and is not a backup", f)
@@ -65,18 +65,18 @@ func (f Folder) refuseForeign() error {
 	return nil
 }
 
-// Share excludes backups, but not other readers. Without a lock file no backup runs:
-// creating it is the first step of a backup.
-func (f Folder) Share(context.Context) (release func() error, err error) {
+// RLock excludes backups, but not other readers. If the lock file does not exist, no
+// backup is running, because a backup first creates it.
+func (f Folder) RLock(context.Context) (release func() error, err error) {
 	lock := flock.New(f.within(lockFile), flock.SetFlag(os.O_RDONLY))
 	held, err := lock.TryRLock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return func() error { return nil }, nil
 	case err != nil:
-		return nil, fmt.Errorf("lock the folder of the backup: %w", err)
+		return nil, fmt.Errorf("lock the backup folder: %w", err)
 	case !held:
-		return nil, fault.Errorf(fault.Conflict, "a backup into %s is in progress: wait until it ends", f)
+		return nil, fault.Errorf(fault.Conflict, "a backup to %s is in progress: wait until it ends", f)
 	}
 	return lock.Unlock, nil
 }
@@ -93,7 +93,7 @@ func (f Folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// Write writes a temporary file in the same folder and renames it.
+// Write writes a temporary file in the same folder, and renames it.
 func (f Folder) Write(_ context.Context, name string, write func(io.Writer) error) error {
 	partial := f.within(name) + ".partial"
 	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -150,7 +150,7 @@ func (f Folder) Files(_ context.Context, folder string) (map[string]int64, error
 	return sizes, nil
 }
 
-// Originals opens the folder of originals.
+// Originals opens the store of originals.
 func (f Folder) Originals(context.Context) (originals.Store, error) {
 	store, err := originals.OpenDir(f.within(originalsDir))
 	if err != nil {
@@ -159,5 +159,5 @@ func (f Folder) Originals(context.Context) (originals.Store, error) {
 	return store, f.sync("")
 }
 
-// View reads the folder of originals.
+// View opens the store of originals for reading.
 func (f Folder) View() originals.Store { return originals.ViewDir(f.within(originalsDir)) }

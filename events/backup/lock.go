@@ -18,50 +18,49 @@ import (
 // lower.
 var renewal = 20 * time.Second
 
-// stale is the time after the last renewal at which the lease expires.
-const stale = 2 * time.Minute
+// leaseDuration is the time after which a lease expires unless it is renewed.
+const leaseDuration = 2 * time.Minute
 
-// tries is how many times a write of the object is attempted if the server does not
-// reply.
-const tries = 3
+// maxTries is how often a write of the object is tried if the server does not respond.
+const maxTries = 3
 
-// maxLock bounds the object that holds the lease.
-const maxLock = 64 << 10
+// maxLockBytes is the maximum size of the object that stores the lease.
+const maxLockBytes = 64 << 10
 
-// lock is a lease of a bucket, kept in an object that names the holder. The object
-// is only replaced if its ETag matches, so only one of two concurrent writers
-// succeeds. Release marks the bucket as free in the object.
+// lock is the lease of a bucket, stored in an object that names the holder. The object
+// is only replaced if its ETag matches, so only one of two concurrent writers succeeds.
+// To release the lease, the holder marks it as free.
 type lock struct {
 	bucket *s3.Bucket
 	owner  uuid.UUID
-	etag   string // of the object as this process wrote it
+	etag   string // of the object that this process wrote last
 }
 
-// holding is the content of the object.
-type holding struct {
+// lease is the content of the object.
+type lease struct {
 	Owner   uuid.UUID `json:"owner"`
 	Host    string    `json:"host,omitempty"`
 	Process int       `json:"process,omitempty"`
-	Time    time.Time `json:"time"` // by the owner's clock; gives each write its own ETag
+	Time    time.Time `json:"time"` // by the owner's clock; makes the ETag of each write unique
 	Free    bool      `json:"free,omitempty"`
 
-	there bool
-	etag  string
-	age   time.Duration // by the server's clock
+	exists bool
+	etag   string
+	age    time.Duration // by the server's clock
 }
 
-func (h holding) held() bool { return h.there && !h.Free && h.age < stale }
+func (h lease) held() bool { return h.exists && !h.Free && h.age < leaseDuration }
 
 // String describes the holder.
-func (h holding) String() string {
-	return fmt.Sprintf("process %d on %q renewed its lease %s ago, which expires after %s", h.Process, h.Host, h.age.Round(time.Second), stale)
+func (h lease) String() string {
+	return fmt.Sprintf("process %d on %q renewed its lease %s ago, and it expires after %s", h.Process, h.Host, h.age.Round(time.Second), leaseDuration)
 }
 
 func newLock(b *s3.Bucket) *lock { return &lock{bucket: b, owner: uuid.New()} }
 
-// look reads the lease.
-func (l *lock) look(ctx context.Context) (h holding, err error) {
-	text, info, now, err := l.bucket.Load(ctx, lockFile, maxLock)
+// read reads the lease.
+func (l *lock) read(ctx context.Context) (h lease, err error) {
+	text, info, now, err := l.bucket.Load(ctx, lockFile, maxLockBytes)
 	if fault.Is(err, fault.NotFound) {
 		return h, nil
 	}
@@ -71,24 +70,24 @@ func (l *lock) look(ctx context.Context) (h holding, err error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return h, fault.Errorf(fault.Conflict, "%s/%s was not written by a backup: %w", l.bucket, lockFile, err)
 	}
-	h.there, h.etag, h.age = true, info.ETag, now.Sub(info.Modified)
+	h.exists, h.etag, h.age = true, info.ETag, now.Sub(info.Modified)
 	return h, nil
 }
 
-// take acquires the lease, unless another process holds it or the bucket contains
-// anything but a backup.
-func (l *lock) take(ctx context.Context) error {
+// acquire acquires the lease, unless another process holds it, or the bucket has other
+// files and no backup.
+func (l *lock) acquire(ctx context.Context) error {
 	for try := 1; ; try++ {
-		h, err := l.look(ctx)
+		h, err := l.read(ctx)
 		switch {
 		case err != nil:
 			return err
-		case h.there && h.Owner == l.owner: // this process wrote it, but the reply was lost
+		case h.exists && h.Owner == l.owner: // this process wrote it, but the reply was lost
 			l.etag = h.etag
-			return l.prove(ctx)
+			return l.checkConditionalWrites(ctx)
 		case h.held():
-			return fault.Errorf(fault.Conflict, "another backup is using %s, or was interrupted: %s", l.bucket, h)
-		case !h.there:
+			return fault.Errorf(fault.Conflict, "another backup is using %s, or was interrupted: %s; wait until it ends, or until the lease expires", l.bucket, h)
+		case !h.exists:
 			if err := l.refuseForeign(ctx); err != nil {
 				return err
 			}
@@ -96,16 +95,16 @@ func (l *lock) take(ctx context.Context) error {
 		err = l.write(ctx, h.etag, false)
 		switch {
 		case err == nil:
-			return l.prove(ctx)
+			return l.checkConditionalWrites(ctx)
 		case fault.Is(err, fault.Conflict):
-			return fault.Errorf(fault.Conflict, "another backup has just begun to use %s", l.bucket)
-		case !fault.Is(err, fault.Unavailable) || try == tries:
+			return fault.Errorf(fault.Conflict, "another backup to %s has just started", l.bucket)
+		case !fault.Is(err, fault.Unavailable) || try == maxTries:
 			return err
 		}
 	}
 }
 
-// refuseForeign returns an error for a bucket that holds anything but a backup.
+// refuseForeign returns an error if the bucket has other objects and no backup.
 func (l *lock) refuseForeign(ctx context.Context) error {
 	files, err := (&Bucket{bucket: l.bucket}).Files(ctx, "")
 	if _, ours := files[manifestFile]; ours || err != nil {
@@ -120,9 +119,9 @@ func (l *lock) refuseForeign(ctx context.Context) error {
 	return nil
 }
 
-// prove returns an error unless the server supports conditional writes. Without them
-// two backups could run at once.
-func (l *lock) prove(ctx context.Context) error {
+// checkConditionalWrites returns an error unless the server supports conditional
+// writes. Without them two backups could run concurrently.
+func (l *lock) checkConditionalWrites(ctx context.Context) error {
 	etag := l.etag
 	switch err := l.write(ctx, "", false); {
 	case fault.Is(err, fault.Conflict):
@@ -132,14 +131,13 @@ func (l *lock) prove(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		fault.Errorf(fault.Invalid, "the server of %s ignores conditional writes (If-None-Match), which keep backups apart: use another server, or back up into a folder", l.bucket),
+		fault.Errorf(fault.Invalid, "the server of %s ignores conditional writes (If-None-Match), without which two backups could run concurrently: use another server, or back up to a folder", l.bucket),
 		l.write(ctx, l.etag, true))
 }
 
-// write replaces the lease, with one of this process or a free one, if its ETag is
-// still etag.
+// write replaces the object if its ETag is still etag; free releases the lease.
 func (l *lock) write(ctx context.Context, etag string, free bool) error {
-	h := holding{Owner: l.owner, Process: os.Getpid(), Time: time.Now().UTC(), Free: free}
+	h := lease{Owner: l.owner, Process: os.Getpid(), Time: time.Now().UTC(), Free: free}
 	h.Host, _ = os.Hostname() // only shown to operators
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -152,10 +150,10 @@ func (l *lock) write(ctx context.Context, etag string, free bool) error {
 	return err
 }
 
-// keep renews the lease until release is called. The returned context is cancelled if
-// the lease was lost, or could not be renewed and may expire; release then returns
-// the error.
-func (l *lock) keep(ctx context.Context) (held context.Context, release func() error) {
+// keepRenewing renews the lease until release is called. The returned context is
+// cancelled if the lease was lost, or could not be renewed and may expire; release then
+// returns the error.
+func (l *lock) keepRenewing(ctx context.Context) (held context.Context, release func() error) {
 	held, lose := context.WithCancelCause(ctx)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -171,11 +169,11 @@ func (l *lock) keep(ctx context.Context) (held context.Context, release func() e
 		// Release even if ctx has ended, so that the next backup need not wait.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		return l.say(ctx, true)
+		return l.rewrite(ctx, true)
 	}
 }
 
-var errReleased = errors.New("the bucket was released")
+var errReleased = errors.New("the lease was released")
 
 // renew renews the lease until ctx ends or it is lost, and returns why.
 func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
@@ -189,39 +187,39 @@ func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		begun := time.Now() // before the request: the lease runs from when the server received it, or later
-		saying, cancel := context.WithTimeout(ctx, stale/4)
-		err := l.say(saying, false)
+		sent := time.Now() // the renewed lease expires leaseDuration after this, or later
+		request, cancel := context.WithTimeout(ctx, leaseDuration/4)
+		err := l.rewrite(request, false)
 		cancel()
 		switch {
 		case err == nil:
-			last = begun
-		case fault.Is(err, fault.Conflict), time.Since(last) > stale*3/4:
+			last = sent
+		case fault.Is(err, fault.Conflict), time.Since(last) > leaseDuration*3/4:
 			return fault.Errorf(fault.KindOf(err), "the backup has lost its lease of %s: %w", l.bucket, err)
 		}
 	}
 }
 
-// say writes the object again, even if the reply to an earlier write was lost.
-func (l *lock) say(ctx context.Context, free bool) error {
+// rewrite writes the object again. It retries if a reply is lost.
+func (l *lock) rewrite(ctx context.Context, free bool) error {
 	for try := 1; ; try++ {
 		err := l.write(ctx, l.etag, free)
 		switch {
 		case fault.Is(err, fault.Conflict):
-			h, errLook := l.look(ctx)
+			current, errRead := l.read(ctx)
 			switch {
-			case errLook != nil:
-				return errLook
-			case h.Owner != l.owner:
+			case errRead != nil:
+				return errRead
+			case current.Owner != l.owner:
 				return err
 			}
-			if l.etag = h.etag; h.Free == free {
+			if l.etag = current.etag; current.Free == free {
 				return nil
 			}
 		case !fault.Is(err, fault.Unavailable):
 			return err
 		}
-		if try == tries {
+		if try == maxTries {
 			return err
 		}
 	}

@@ -14,17 +14,16 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// newServed returns a vault whose backup lies on a server that a test can
-// disturb.
+// newServed returns a vault with a backup in a bucket, and the server of the bucket.
 func newServed(t *testing.T) (*vault, *s3test.Server) {
 	t.Helper()
 	server := s3test.New(t)
 	return newVault(t, &bucket{t, s3test.Open(t, server.URL)}), server
 }
 
-const anotherHolds = `{"owner":"6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11","host":"elsewhere","process":7,"time":"2026-01-02T03:04:05Z"}`
+const leaseOfOther = `{"owner":"6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11","host":"elsewhere","process":7,"time":"2026-01-02T03:04:05Z"}`
 
-// later makes a server's clock run ahead.
+// later sets the clock of a server forward.
 func later(d time.Duration) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w.Header().Set("Date", time.Now().Add(d).UTC().Format(http.TimeFormat))
@@ -39,19 +38,19 @@ func TestLeaseOfKilledHolderExpires(t *testing.T) {
 	v, server := newServed(t)
 	v.file(v.folder, "lamp")
 	v.mustBackUp()
-	v.at.write("backup.lock", []byte(anotherHolds))
+	v.at.write("backup.lock", []byte(leaseOfOther))
 	for _, after := range []time.Duration{0, time.Minute} {
 		server.Intercept(later(after))
 		if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), `process 7 on "elsewhere"`) {
-			t.Errorf("a backup %s later = %v, want a conflict", after, err)
+			t.Errorf("Backup.Run %s later: got error %v, want a conflict", after, err)
 		}
-		if _, err := restore(t, v.at.place()); !fault.Is(err, fault.Conflict) {
-			t.Errorf("a restore %s later = %v, want a conflict", after, err)
+		if _, err := restore(t, v.at.location()); !fault.Is(err, fault.Conflict) {
+			t.Errorf("Restore.Run %s later: got error %v, want a conflict", after, err)
 		}
 	}
 	server.Intercept(later(3 * time.Minute))
-	if _, err := restore(t, v.at.place()); err != nil {
-		t.Errorf("a restore 3m later: %v", err)
+	if _, err := restore(t, v.at.location()); err != nil {
+		t.Errorf("Restore.Run 3m later: %v", err)
 	}
 	v.file(v.folder, "oil")
 	v.mustBackUp()
@@ -64,28 +63,28 @@ func TestBackupEndsWhenLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	v, server := newServed(t)
 	v.file(v.folder, "lamp")
-	b, taken := v.backup(), false
+	b, lost := v.backup(), false
 	b.Progress = func(string, int64, int64) {
-		if taken {
+		if lost {
 			return
 		}
-		taken = true
-		v.at.write("backup.lock", []byte(anotherHolds))
+		lost = true
+		v.at.write("backup.lock", []byte(leaseOfOther))
 		server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if isLock(r) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			_, _ = io.Copy(io.Discard, r.Body) // else nobody sees that the client has gone
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnects
 			<-r.Context().Done()
 		})
 	}
 	if _, err := b.Run(t.Context()); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "lost its lease") {
-		t.Errorf("Backup.Run = %v, want that the bucket is lost", err)
+		t.Errorf("Backup.Run: got error %v, want that the lease was lost", err)
 	}
 	server.Intercept(nil)
-	if got := string(v.at.read("backup.lock")); got != anotherHolds {
-		t.Errorf("it writes %s over what another wrote", got)
+	if got := string(v.at.read("backup.lock")); got != leaseOfOther {
+		t.Errorf("backup.lock: got %s, want the lease of the other process", got)
 	}
 }
 
@@ -103,15 +102,15 @@ func TestLeaseSurvivesLostReply(t *testing.T) {
 	})
 	b := v.backup()
 	b.Progress = func(string, int64, int64) {
-		for seen := writes.Load(); writes.Load() < seen+3 && t.Context().Err() == nil; { // it is renewed
-			_, _ = v.at.place().Files(t.Context(), "")
+		for seen := writes.Load(); writes.Load() < seen+3 && t.Context().Err() == nil; { // until the lease is renewed
+			_, _ = v.at.location().Files(t.Context(), "")
 		}
 	}
 	if _, err := b.Run(t.Context()); err != nil {
-		t.Errorf("Backup.Run = %v", err)
+		t.Errorf("Backup.Run: %v", err)
 	}
 	if problems := v.problems(); problems != nil {
-		t.Errorf("the backup is not sound: %q", problems)
+		t.Errorf("Verification.Run: got problems %q, want none", problems)
 	}
 }
 
@@ -124,12 +123,12 @@ func TestServerWithoutConditionalWritesIsRefused(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "If-None-Match") {
-		t.Errorf("Backup.Run = %v", err)
+		t.Errorf("Backup.Run: got error %v, want one with %q", err, "If-None-Match")
 	}
 }
 
 func TestConcurrentBackupsOneWins(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		const n = 8
 		ended := make(chan error, n)
@@ -139,17 +138,17 @@ func TestConcurrentBackupsOneWins(t *testing.T) {
 				ended <- err
 			}()
 		}
-		worked := 0
+		succeeded := 0
 		for range n {
 			switch err := <-ended; {
 			case err == nil:
-				worked++
+				succeeded++
 			case !fault.Is(err, fault.Conflict):
-				t.Errorf("Backup.Run = %v", err)
+				t.Errorf("Backup.Run: got error %v, want a conflict", err)
 			}
 		}
-		if problems := v.problems(); worked == 0 || problems != nil {
-			t.Errorf("%d backups worked; problems: %q", worked, problems)
+		if problems := v.problems(); succeeded == 0 || problems != nil {
+			t.Errorf("%d concurrent backups succeeded, problems %q, want at least one, without problems", succeeded, problems)
 		}
 	})
 }
@@ -171,11 +170,11 @@ func TestBackupContinuesAfterOutage(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Backup.Run while the server goes away = %v", err)
+		t.Errorf("Backup.Run during an outage: got error %v, want kind Unavailable", err)
 	}
-	server.Intercept(later(3 * time.Minute)) // it could not be known that the bucket is free
-	if _, err := restore(t, v.at.place()); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Restore.Run of half a backup = %v", err)
+	server.Intercept(later(3 * time.Minute)) // the lease could not be released
+	if _, err := restore(t, v.at.location()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Restore.Run of an incomplete backup: got error %v, want kind NotFound", err)
 	}
 	b := v.backup()
 	first := int64(-1)
@@ -186,15 +185,15 @@ func TestBackupContinuesAfterOutage(t *testing.T) {
 	}
 	r, err := b.Run(t.Context())
 	if err != nil || first <= 6 || len(r.Manifest.Segments) != 2 || r.Copied.Files != 1 {
-		t.Errorf("it goes on at position %d: %+v, %v; want the second segment and its original", first, r, err)
+		t.Errorf("Backup.Run after the outage: got first position %d, %+v, %v, want only the second segment and its original", first, r, err)
 	}
 	server.Intercept(nil)
-	if got, err := restore(t, v.at.place()); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
-		t.Errorf("%d events are restored (%v)", len(got.records), err)
+	if got, err := restore(t, v.at.location()); err != nil || !reflect.DeepEqual(got.records, recordsOf(t, v.log)) {
+		t.Errorf("Restore.Run: got %d events (%v), want those of the log", len(got.records), err)
 	}
 }
 
-func TestCorruptCopyDoesNotCount(t *testing.T) {
+func TestCorruptCopyFailsBackup(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"/log/000001.gz", "/originals/" + sum("lamp")} {
 		v, server := newServed(t)
@@ -215,11 +214,11 @@ func TestCorruptCopyDoesNotCount(t *testing.T) {
 			_, _ = w.Write(body)
 		})
 		if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), name[1:4]) {
-			t.Errorf("Backup.Run = %v, want that the bytes of %s are others", err, name)
+			t.Errorf("Backup.Run: got error %v, want that %s is corrupt", err, name)
 		}
 		server.Intercept(nil)
-		if _, err := restore(t, v.at.place()); !fault.Is(err, fault.NotFound) {
-			t.Errorf("Restore.Run = %v, want that there is no backup", err)
+		if _, err := restore(t, v.at.location()); !fault.Is(err, fault.NotFound) {
+			t.Errorf("Restore.Run: got error %v, want kind NotFound", err)
 		}
 	}
 }

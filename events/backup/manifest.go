@@ -25,8 +25,8 @@ const (
 // format is the version of the layout of backups.
 const format = 1
 
-// Manifest lists the contents of a backup. It is written last and atomically, after
-// everything that it lists is durable and was read back.
+// Manifest lists the contents of a backup. It is written last and atomically, after all
+// listed files are durable and verified.
 type Manifest struct {
 	Format  int             `json:"format"`
 	Program string          `json:"program"` // version of the program that wrote it
@@ -41,8 +41,8 @@ type Manifest struct {
 	Originals Count     `json:"originals"`
 	Accounts  *File     `json:"accounts,omitempty"`
 
-	// Lost are the originals that the log names but that were missing or corrupt
-	// in the service's store.
+	// Lost lists originals that the log needs, but that were missing or corrupt in the
+	// store of the service.
 	Lost []Named `json:"lost,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Count struct {
 }
 
 // readManifest reads a manifest. The error is fault.NotFound if it does not exist.
-func readManifest(ctx context.Context, p Place, name string) (*Manifest, error) {
+func readManifest(ctx context.Context, p Location, name string) (*Manifest, error) {
 	f, err := p.Open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -86,16 +86,16 @@ func readManifest(ctx context.Context, p Place, name string) (*Manifest, error) 
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fault.Errorf(fault.Invalid, "the manifest of %s cannot be read: %w", p, err)
+		return nil, fault.Errorf(fault.Invalid, "parse the manifest of %s: %w", p, err)
 	}
 	if m.Format != format {
-		return nil, fault.Errorf(fault.Invalid, "the backup %s has format %d; this version of Annals reads format %d", p, m.Format, format)
+		return nil, fault.Errorf(fault.Invalid, "the backup %s has format %d, and this version of Annals reads format %d: use a matching version", p, m.Format, format)
 	}
 	return m, nil
 }
 
-// write replaces a file of the backup, durably and atomically.
-func (m *Manifest) write(ctx context.Context, p Place, name string) error {
+// write writes the manifest to a file of the backup, durably and atomically.
+func (m *Manifest) write(ctx context.Context, p Location, name string) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -110,10 +110,10 @@ func (m *Manifest) write(ctx context.Context, p Place, name string) error {
 	return nil
 }
 
-// fits returns an error unless the log is the one that was backed up: it must hold
-// the first and the last event of the backup at their positions. at returns the
-// log's event at a position.
-func (m *Manifest) fits(at func(events.Position) (Mark, error)) error {
+// matches returns an error unless the log is the one that was backed up: it must have
+// the first and the last event of the backup at their positions. at returns the event
+// of the log at a position.
+func (m *Manifest) matches(at func(events.Position) (Mark, error)) error {
 	if m.Events == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (m *Manifest) fits(at func(events.Position) (Mark, error)) error {
 			return err
 		}
 		if got != want {
-			return fault.Errorf(fault.Conflict, "it is the backup of another log: at position %d this log does not hold the event %s; back up to another place", want.Position, want.ID)
+			return fault.Errorf(fault.Conflict, "it is the backup of another log: at position %d this log does not have the event %s; back up to another folder or prefix", want.Position, want.ID)
 		}
 	}
 	return nil

@@ -18,35 +18,35 @@ type Named struct {
 }
 
 // names finds the originals that a log needs: those of all versions of existing
-// documents, and those that accepted jobs have yet to read. It keeps all folders in
-// memory, but no documents.
+// documents, and those of unfinished jobs. It keeps all folders in memory, but no
+// documents.
 type names struct {
 	log     *events.Log
-	known   map[string]bool // types of events
-	folders map[uuid.UUID]place
+	known   map[string]bool // event types
+	folders map[uuid.UUID]folderState
 	next    int64 // next revision of the stream of folders
 	through events.Position
-	judged  map[string]bool // cache: whether a stream needs its originals
-	upTo    events.Position // position that the cache is for
-	unread  int             // events that may name originals but cannot be read
+	cache   map[string]bool // whether the originals of a stream are needed
+	upTo    events.Position // position for which the cache is valid
+	unread  int             // events that may name originals but cannot be decoded
 }
 
-// place is a folder's parent, and the position at which the folder was deleted.
-type place struct {
+// folderState is the parent of a folder, and the position at which it was deleted.
+type folderState struct {
 	parent  uuid.UUID
-	deleted events.Position // 0 means not deleted
+	deleted events.Position // 0 if it exists
 }
 
 func newNames(log *events.Log) *names {
-	n := &names{log: log, known: make(map[string]bool), folders: make(map[uuid.UUID]place), judged: make(map[string]bool)}
+	n := &names{log: log, known: make(map[string]bool), folders: make(map[uuid.UUID]folderState), cache: make(map[string]bool)}
 	for _, k := range events.Kinds() {
 		n.known[k.Type] = true
 	}
 	return n
 }
 
-// in calls each with the originals that the records name, if the log up to a
-// position needs them.
+// in calls each with the originals that the records name, and that the log up to a
+// position needs.
 func (n *names) in(ctx context.Context, records []events.Record, upTo events.Position, each func(Named) error) error {
 	for _, r := range records {
 		var err error
@@ -69,7 +69,7 @@ func (n *names) in(ctx context.Context, records []events.Record, upTo events.Pos
 
 func (n *names) ofDocument(ctx context.Context, e events.Event, upTo events.Position, each func(Named) error) error {
 	content, ok := events.ContentOf(e.Data)
-	if !ok { // the payload could not be read
+	if !ok { // the payload could not be decoded
 		n.unread++
 		return nil
 	}
@@ -79,7 +79,7 @@ func (n *names) ofDocument(ctx context.Context, e events.Event, upTo events.Posi
 	return each(Named{e.Stream, content.SHA256, content.Size})
 }
 
-// ofJob calls each with the files of a job that has not ended.
+// ofJob calls each with the files of a job that is not finished.
 func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, each func(Named) error) error {
 	if needed, err := n.needs(ctx, stream, upTo); err != nil || !needed {
 		return err
@@ -97,32 +97,32 @@ func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, 
 	return err
 }
 
-// maxJudged bounds the cache of results by stream. Without a cache the whole stream
-// would be read for each version of a document.
-const maxJudged = 10_000
+// maxCache is the maximum size of the cache. Without it, the whole stream would be read
+// for each version of a document.
+const maxCache = 10_000
 
-// needs reports whether the log up to a position needs the originals that a
-// stream's events name. Results are cached for one position.
+// needs reports whether the log up to a position needs the originals that the events of
+// a stream name. Results are cached for one position.
 func (n *names) needs(ctx context.Context, stream string, upTo events.Position) (bool, error) {
-	if n.upTo != upTo || len(n.judged) == maxJudged {
-		clear(n.judged)
+	if n.upTo != upTo || len(n.cache) == maxCache {
+		clear(n.cache)
 		n.upTo = upTo
 	}
-	if needed, known := n.judged[stream]; known {
+	if needed, known := n.cache[stream]; known {
 		return needed, nil
 	}
-	needed, err := n.judge(ctx, stream, upTo)
+	needed, err := n.compute(ctx, stream, upTo)
 	if err == nil {
-		n.judged[stream] = needed
+		n.cache[stream] = needed
 	}
 	return needed, err
 }
 
 var errBeyond = errors.New("event is beyond the position")
 
-// judge computes the result of needs. If an event cannot be read, the originals count
-// as needed.
-func (n *names) judge(ctx context.Context, stream string, upTo events.Position) (needed bool, err error) {
+// compute is needs without the cache. If an event cannot be decoded, the originals are
+// needed.
+func (n *names) compute(ctx context.Context, stream string, upTo events.Position) (needed bool, err error) {
 	var folder uuid.UUID
 	ended := false
 	fold := func(e events.Event) error {
@@ -133,14 +133,14 @@ func (n *names) judge(ctx context.Context, stream string, upTo events.Position) 
 		case events.DocumentImported:
 			folder = d.Folder
 		case events.DocumentMoved:
-			ended = ended || n.deleted(folder, e.Position) // deleted with the folder before it was moved
+			ended = ended || n.deleted(folder, e.Position) // it was deleted with the folder before the move
 			folder = d.Folder
 		case events.DocumentDeleted, events.JobFinished:
 			ended = true
 		}
 		return nil
 	}
-	if err = n.follow(ctx, upTo); err == nil {
+	if err = n.readFolders(ctx, upTo); err == nil {
 		err = n.log.ReadStream(ctx, stream, 0, fold)
 	}
 	switch {
@@ -154,7 +154,7 @@ func (n *names) judge(ctx context.Context, stream string, upTo events.Position) 
 
 // deleted reports whether a folder, or one above it, was deleted up to a position.
 func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
-	for range n.folders { // no path is longer
+	for range n.folders { // bounds the loop if folders form a cycle
 		f, known := n.folders[folder]
 		switch {
 		case !known:
@@ -167,17 +167,17 @@ func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
 	return false
 }
 
-// follow reads the events of folders at least up to a position.
-func (n *names) follow(ctx context.Context, upTo events.Position) error {
+// readFolders reads the events of folders at least up to a position.
+func (n *names) readFolders(ctx context.Context, upTo events.Position) error {
 	if n.through >= upTo {
 		return nil
 	}
 	err := n.log.ReadStream(ctx, events.Folders, n.next, func(e events.Event) error {
 		switch d := e.Data.(type) {
 		case events.FolderCreated:
-			n.folders[d.Folder] = place{parent: d.Parent}
+			n.folders[d.Folder] = folderState{parent: d.Parent}
 		case events.FolderMoved:
-			n.folders[d.Folder] = place{d.Parent, n.folders[d.Folder].deleted}
+			n.folders[d.Folder] = folderState{d.Parent, n.folders[d.Folder].deleted}
 		case events.FolderDeleted:
 			f := n.folders[d.Folder]
 			f.deleted = cmp.Or(f.deleted, e.Position)

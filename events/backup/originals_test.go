@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// The rules are those of the vault: what it shows, in all its versions, and
-// what jobs have yet to read.
+// Needed are all versions of the documents that the vault shows, and the files of
+// unfinished jobs.
 func TestBackupSkipsUnneededOriginals(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		revised := v.file(v.folder, "first version")
 		v.append(revised, events.DocumentRevised{Version: 2, Content: v.keep("second version")})
@@ -28,27 +28,27 @@ func TestBackupSkipsUnneededOriginals(t *testing.T) {
 		above := v.makeFolder(uuid.Nil)
 		below := v.makeFolder(above)
 		v.file(below, "deleted with a folder above it")
-		left := v.file(below, "left the folder in time")
-		v.append(left, events.DocumentMoved{Version: 2, Folder: v.folder})
-		late := v.file(below, "left the folder too late")
+		moved := v.file(below, "moved before the deletion")
+		v.append(moved, events.DocumentMoved{Version: 2, Folder: v.folder})
+		late := v.file(below, "moved after the deletion")
 		v.append(events.Folders, events.FolderDeleted{Folder: above})
 		v.append(late, events.DocumentMoved{Version: 2, Folder: v.folder})
-		v.file(below, "arrived too late")
+		v.file(below, "imported after the deletion")
 
-		v.job("waits in a job", events.ImportRequested{Files: 1})
-		v.job("of a job that ended", events.ImportRequested{Files: 1}, events.FileFailed{Error: "no"}, events.JobFinished{Failed: 1})
-		v.job("of a job that was never requested")
-		v.keep("named by nobody")
+		v.job("of a running job", events.ImportRequested{Files: 1})
+		v.job("of a finished job", events.ImportRequested{Files: 1}, events.FileFailed{Error: "no"}, events.JobFinished{Failed: 1})
+		v.job("of an incomplete job")
+		v.keep("not named by an event")
 
 		v.mustBackUp()
-		v.wantBackedUp("lamp", "first version", "second version", "left the folder in time", "waits in a job")
-		if _, err := restore(t, v.at.place()); err != nil {
+		v.wantBackedUp("lamp", "first version", "second version", "moved before the deletion", "of a running job")
+		if _, err := restore(t, v.at.location()); err != nil {
 			t.Errorf("Restore.Run: %v", err)
 		}
 	})
 }
 
-// job accepts a file, and then appends data.
+// job appends FileAccepted with an original, and then data, to a new job.
 func (v *vault) job(text string, data ...events.Data) (stream string) {
 	v.Helper()
 	stream = events.JobStream(uuid.New())
@@ -58,7 +58,7 @@ func (v *vault) job(text string, data ...events.Data) (stream string) {
 }
 
 func TestBackupIncludesFilesOfLaterRequest(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		stream := v.job("accepted")
 		v.mustBackUp()
 		v.append(stream, events.ImportRequested{Files: 1})
@@ -68,7 +68,7 @@ func TestBackupIncludesFilesOfLaterRequest(t *testing.T) {
 }
 
 func TestPruneRemovesUnneededOriginals(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		shared := v.file(v.folder, "of two documents")
 		v.file(v.folder, "of two documents")
@@ -82,17 +82,17 @@ func TestPruneRemovesUnneededOriginals(t *testing.T) {
 		b.Prune = true
 		r, err := b.Run(t.Context())
 		if err != nil || r.Pruned != 1 || r.Manifest.Originals.Files != 2 {
-			t.Errorf("Backup.Run that prunes = %+v, %v; want one original removed and two left", r, err)
+			t.Errorf("Backup.Run with Prune: got %+v, %v, want one original removed and two left", r, err)
 		}
 		v.wantBackedUp("lamp", "of two documents")
 		if problems := v.problems(); problems != nil {
-			t.Errorf("the backup is not sound: %q", problems)
+			t.Errorf("Verification.Run: got problems %q, want none", problems)
 		}
 	})
 }
 
 func TestPruneHandlesManyNames(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		var kept, streams []string
 		for n := range 12 {
 			kept = append(kept, fmt.Sprint("kept ", n))
@@ -106,16 +106,15 @@ func TestPruneHandlesManyNames(t *testing.T) {
 		b := v.backup()
 		b.Prune = true
 		if r, err := b.Run(t.Context()); err != nil || r.Pruned != len(streams) || r.Manifest.Originals.Files != int64(len(kept)) {
-			t.Errorf("Backup.Run that prunes = %+v, %v; want %d originals removed", r, err, len(streams))
+			t.Errorf("Backup.Run with Prune: got %+v, %v, want %d originals removed", r, err, len(streams))
 		}
 		v.wantBackedUp(kept...)
 	})
 }
 
-// A later version of the program may name originals by events that this one does
-// not know.
+// A newer version may name originals in events that this version does not know.
 func TestPruneKeepsAllOnUnknownEvent(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		driver := memory.New()
 		v.log = events.NewLog(driver)
 		v.folder = v.makeFolder(uuid.Nil)
@@ -130,16 +129,16 @@ func TestPruneKeepsAllOnUnknownEvent(t *testing.T) {
 		b := v.backup()
 		b.Prune = true
 		if r, err := b.Run(t.Context()); !fault.Is(err, fault.Internal) || r.Pruned != 0 || r.Unread != 1 {
-			t.Errorf("Backup.Run that prunes = %+v, %v; want that one event cannot be read", r, err)
+			t.Errorf("Backup.Run with Prune: got %+v, %v, want one event that cannot be read", r, err)
 		}
 		v.wantBackedUp("lamp")
 	})
 }
 
-// Its document is deleted and the original swept after the log was copied and
-// before its turn comes.
+// The document is deleted, and its original removed, after the log was copied and before
+// the original is copied.
 func TestOriginalDeletedDuringBackup(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		gone := v.file(v.folder, "glass")
 		b := v.backup()
@@ -152,19 +151,19 @@ func TestOriginalDeletedDuringBackup(t *testing.T) {
 		}
 		r, err := b.Run(t.Context())
 		if err != nil || len(r.Manifest.Lost) > 0 {
-			t.Fatalf("Backup.Run = %+v, %v", r, err)
+			t.Fatalf("Backup.Run: got %+v, %v, want no lost originals", r, err)
 		}
 		if r.Events != 4 {
-			t.Errorf("the backup holds %d events, want 4 with the deletion", r.Events)
+			t.Errorf("Backup.Run: got %d events, want 4, including the deletion", r.Events)
 		}
 		if problems := v.problems(); problems != nil {
-			t.Errorf("the backup is not sound: %q", problems)
+			t.Errorf("Verification.Run: got problems %q, want none", problems)
 		}
 	})
 }
 
 func TestLostOriginalIsCopiedLater(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.file(v.folder, "glass")
 		v.file(v.folder, "oil")
@@ -172,21 +171,21 @@ func TestLostOriginalIsCopiedLater(t *testing.T) {
 		flip(&folder{t, filepath.Dir(v.dir)}, (&folder{}).original("oil"), 0)
 		r := v.mustBackUp()
 		if lost := r.Manifest.Lost; len(lost) != 2 || lost[0].SHA256 != sum("glass") || lost[1].SHA256 != sum("oil") || r.Copied.Files != 1 {
-			t.Errorf("Backup.Run = %+v, want glass and oil lost", r)
+			t.Errorf("Backup.Run: got %+v, want glass and oil lost", r)
 		}
-		if got, err := restore(t, v.at.place()); err != nil || len(got.originals) != 1 {
-			t.Errorf("Restore.Run gives back %d originals (%v), want the one that there is", len(got.originals), err)
+		if got, err := restore(t, v.at.location()); err != nil || len(got.originals) != 1 {
+			t.Errorf("Restore.Run: got %d originals (%v), want 1", len(got.originals), err)
 		}
 		v.keep("glass")
 		if r := v.mustBackUp(); len(r.Manifest.Lost) != 1 || r.Copied.Files != 1 || r.Events != 0 {
-			t.Errorf("Backup.Run = %+v, want the glass copied", r)
+			t.Errorf("Backup.Run: got %+v, want glass copied", r)
 		}
 		v.wantBackedUp("lamp", "glass")
 	})
 }
 
 func TestUnreadableEventKeepsAllOriginals(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		driver := memory.New()
 		v.log = events.NewLog(driver)
 		v.file(v.folder, "lamp")
@@ -197,12 +196,12 @@ func TestUnreadableEventKeepsAllOriginals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := v.mustBackUp(); r.Unread != 1 || r.Events != 4 {
-			t.Errorf("Backup.Run = %+v, want one event that cannot be read", r)
+			t.Errorf("Backup.Run: got %+v, want one event that cannot be read", r)
 		}
 		b := v.backup()
 		b.Prune = true
 		if _, err := b.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
-			t.Errorf("Backup.Run that prunes = %v, want an error", err)
+			t.Errorf("Backup.Run with Prune: got error %v, want that an event cannot be read", err)
 		}
 		v.wantBackedUp("lamp")
 	})
@@ -212,17 +211,17 @@ func TestBackupRefusesStoreOfOtherLog(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
 	for n := range 1001 {
-		text := fmt.Sprint("never kept ", n)
+		text := fmt.Sprint("missing ", n)
 		content := events.Content{SHA256: sum(text), Size: int64(len(text))}
 		v.append(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: v.folder, Name: text, Content: content})
 	}
-	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "is this the store that belongs to the log?") {
-		t.Errorf("Backup.Run with 1001 originals missing = %v", err)
+	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "check that this store belongs to the log") {
+		t.Errorf("Backup.Run with 1001 missing originals: got error %v, want kind Invalid", err)
 	}
 }
 
 func TestLostOriginalUploadedAgainIsRestored(t *testing.T) {
-	inEveryPlace(t, func(t *testing.T, v *vault) {
+	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
 		v.lose("lamp")
 		v.fillSegment()
@@ -234,21 +233,21 @@ func TestLostOriginalUploadedAgainIsRestored(t *testing.T) {
 			if step != "events" || done != total {
 				return
 			}
-			if segments++; segments == 1 { // the first segment was looked through
+			if segments++; segments == 1 { // the originals of the first segment were copied
 				v.keep("lamp")
 			}
 		}
 		r, err := b.Run(t.Context())
 		if err != nil || len(r.Manifest.Segments) != 2 || len(r.Manifest.Lost) > 0 {
-			t.Fatalf("Backup.Run = %+v, %v; want two segments and nothing lost", r.Manifest, err)
+			t.Fatalf("Backup.Run: got %+v, %v, want two segments and no lost originals", r.Manifest, err)
 		}
-		if got, err := restore(t, v.at.place()); err != nil || !got.originals[sum("lamp")] {
-			t.Errorf("Restore.Run gives back %v (%v), want the original that came in again too", got.originals, err)
+		if got, err := restore(t, v.at.location()); err != nil || !got.originals[sum("lamp")] {
+			t.Errorf("Restore.Run: got originals %v (%v), want the one that was uploaded again", got.originals, err)
 		}
 	})
 }
 
-// counting counts how often streams are read.
+// counting counts reads by stream.
 type counting struct {
 	events.Driver
 	reads map[string]int
@@ -259,7 +258,7 @@ func (c counting) ReadStream(ctx context.Context, stream string, from int64, lim
 	return c.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// Otherwise a backup takes longer by the square of them.
+// Otherwise the time of a backup would be quadratic in the versions of a document.
 func TestNeedsCachesDocuments(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
@@ -272,13 +271,13 @@ func TestNeedsCachesDocuments(t *testing.T) {
 	}
 	v.mustBackUp()
 	if n := driver.reads[stream]; n == 0 || n > 10 {
-		t.Errorf("a document of 101 versions was read %d times, want a few", n)
+		t.Errorf("a document with 101 versions was read %d times, want 1 to 10", n)
 	}
 	v.wantBackedUp("lamp", "oil")
 }
 
-// The log goes on meanwhile, so that what is lost is judged by a later position
-// than what is there.
+// The log grows during the backup, so lost originals are checked at a later position
+// than existing ones.
 func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
@@ -288,7 +287,7 @@ func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 	stream, oil := v.file(v.folder, "lamp"), v.keep("oil")
 	for n := range 50 {
 		v.append(stream, events.DocumentRevised{Version: n + 2, Content: oil})
-		text := fmt.Sprint("never kept ", n)
+		text := fmt.Sprint("missing ", n)
 		content := events.Content{SHA256: sum(text), Size: int64(len(text))}
 		v.append(events.DocumentStream(uuid.New()), events.DocumentImported{Version: 1, Folder: v.folder, Name: text, Content: content})
 	}
@@ -299,18 +298,18 @@ func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 		}
 	}
 	if r, err := b.Run(t.Context()); err != nil || len(r.Manifest.Lost) != 50 {
-		t.Fatalf("Backup.Run = %+v, %v; want 50 originals lost", r.Manifest, err)
+		t.Fatalf("Backup.Run: got %+v, %v, want 50 lost originals", r.Manifest, err)
 	}
 	if n := driver.reads[stream]; n == 0 || n > 10 {
-		t.Errorf("a document of 51 versions was read %d times, want a few", n)
+		t.Errorf("a document with 51 versions was read %d times, want 1 to 10", n)
 	}
 }
 
-// failing is a log whose streams cannot be read.
+// failing is a driver whose ReadStream fails.
 type failing struct{ events.Driver }
 
 func (failing) ReadStream(context.Context, string, int64, int) ([]events.Record, error) {
-	return nil, fault.Errorf(fault.Internal, "the file is damaged")
+	return nil, fault.Errorf(fault.Internal, "the file is corrupt")
 }
 
 func TestReadStreamDistinguishesLogErrors(t *testing.T) {
@@ -320,7 +319,7 @@ func TestReadStreamDistinguishesLogErrors(t *testing.T) {
 	v.log = events.NewLog(driver)
 	v.file(v.folder, "lamp")
 	v.log = events.NewLog(failing{driver})
-	if r, err := v.backup().Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the file is damaged") {
-		t.Errorf("Backup.Run = %+v, %v; want the error of the log", r, err)
+	if r, err := v.backup().Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the file is corrupt") {
+		t.Errorf("Backup.Run: got %+v, %v, want the error of the driver", r, err)
 	}
 }

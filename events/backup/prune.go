@@ -10,13 +10,13 @@ import (
 	"annals/events/fault"
 )
 
-// maxNames bounds the names of needed originals in memory. Tests set it lower.
+// maxNames is the maximum number of needed originals in memory. Tests set it lower.
 var maxNames = 500_000
 
-// prune removes the originals that the copied part of the log does not need. It works
-// in spans of names with at most maxNames needed ones. If an event cannot be read it
-// removes nothing, because the event may name any original.
-func (t *taking) prune(ctx context.Context) (removed int, err error) {
+// prune removes the originals that the copied part of the log does not need. It
+// processes ranges of names with at most maxNames needed ones. If an event cannot be
+// decoded, it removes nothing, because the event may name any original.
+func (t *run) prune(ctx context.Context) (removed int, err error) {
 	for after := ""; ; {
 		needed, err := t.needed(ctx, after)
 		if err != nil {
@@ -30,16 +30,16 @@ func (t *taking) prune(ctx context.Context) (removed int, err error) {
 	}
 }
 
-// needed returns the next span: the names of needed originals after a name.
-func (t *taking) needed(ctx context.Context, after string) (*span, error) {
+// needed returns the next range: the names of needed originals after a name.
+func (t *run) needed(ctx context.Context, after string) (*span, error) {
 	needed := &span{after: after, names: make(map[[32]byte]struct{})}
 	names := newNames(t.Log)
-	for records, err := range t.now.records(ctx, t.Place) {
+	for records, err := range t.manifest.records(ctx, t.Location) {
 		if err != nil {
 			return nil, err
 		}
-		t.Progress("pruning", int64(records[0].Position), int64(t.now.Head))
-		err := names.in(ctx, records, t.now.Head, func(n Named) error {
+		t.Progress("pruning", int64(records[0].Position), int64(t.manifest.Head))
+		err := names.in(ctx, records, t.manifest.Head, func(n Named) error {
 			needed.add(n.SHA256)
 			return nil
 		})
@@ -53,34 +53,34 @@ func (t *taking) needed(ctx context.Context, after string) (*span, error) {
 	return needed, nil
 }
 
-// removeAllBut removes the originals of a span that are not needed. Before that it
-// writes a manifest that no longer counts them, so that the next backup does not miss
-// them if the removal is interrupted.
-func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, err error) {
+// removeAllBut removes the originals of a range that are not needed. It first writes a
+// manifest that no longer counts them. Otherwise, if the removal is interrupted, the
+// next backup would report them as missing.
+func (t *run) removeAllBut(ctx context.Context, needed *span) (removed int, err error) {
 	unneeded := func(each func(sha256 string, size int64) error) error {
-		return t.kept.List(ctx, func(sha256 string, size int64, _ time.Time) error {
-			if !needed.covers(sha256) || needed.holds(sha256) {
+		return t.store.List(ctx, func(sha256 string, size int64, _ time.Time) error {
+			if !needed.covers(sha256) || needed.contains(sha256) {
 				return nil
 			}
 			return each(sha256, size)
 		})
 	}
-	before := t.now.Originals
+	before := t.manifest.Originals
 	err = unneeded(func(_ string, size int64) error {
-		t.now.Originals.Files--
-		t.now.Originals.Bytes -= size
+		t.manifest.Originals.Files--
+		t.manifest.Originals.Bytes -= size
 		return nil
 	})
-	if err != nil || t.now.Originals == before {
+	if err != nil || t.manifest.Originals == before {
 		return 0, err
 	}
-	if err := t.now.write(ctx, t.Place, manifestFile); err != nil {
+	if err := t.manifest.write(ctx, t.Location, manifestFile); err != nil {
 		return 0, err
 	}
-	always := time.Now().AddDate(100, 0, 0) // whatever its date
+	anyAge := time.Now().AddDate(100, 0, 0)
 	err = unneeded(func(sha256 string, _ int64) error {
-		gone, err := t.kept.Delete(ctx, sha256, always)
-		if gone {
+		deleted, err := t.store.Delete(ctx, sha256, anyAge)
+		if deleted {
 			removed++
 		}
 		return err
@@ -88,8 +88,8 @@ func (t *taking) removeAllBut(ctx context.Context, needed *span) (removed int, e
 	return removed, err
 }
 
-// span is a range of names of originals: after one name up to last, or to the end if
-// last is empty. It holds at most maxNames needed ones.
+// span is a range of names: from after (exclusive) to last (inclusive), or to the end if
+// last is empty. It has at most maxNames needed names.
 type span struct {
 	after, last string
 	names       map[[32]byte]struct{}
@@ -99,16 +99,16 @@ func (s *span) covers(sha256 string) bool {
 	return sha256 > s.after && (s.last == "" || sha256 <= s.last)
 }
 
-func (s *span) holds(sha256 string) bool {
-	_, held := s.names[digits(sha256)]
-	return held
+func (s *span) contains(sha256 string) bool {
+	_, needed := s.names[decodeName(sha256)]
+	return needed
 }
 
 func (s *span) add(sha256 string) {
 	if !s.covers(sha256) {
 		return
 	}
-	s.names[digits(sha256)] = struct{}{}
+	s.names[decodeName(sha256)] = struct{}{}
 	if len(s.names) <= maxNames {
 		return
 	}
@@ -120,9 +120,8 @@ func (s *span) add(sha256 string) {
 	s.last = hex.EncodeToString(sorted[half-1][:])
 }
 
-// digits decodes a name from hex; of an invalid name it returns the bytes before the
-// first error.
-func digits(sha256 string) (name [32]byte) {
+// decodeName decodes a name from hex, up to the first invalid digit.
+func decodeName(sha256 string) (name [32]byte) {
 	_, _ = hex.Decode(name[:], []byte(sha256[:min(len(sha256), 64)]))
 	return name
 }

@@ -12,13 +12,13 @@ import (
 	"annals/events/originals"
 )
 
-// Load fills an empty log with events, keeping their positions, and opens it. If the
+// Load writes events to an empty log, with their positions, and opens the log. If the
 // sequence yields an error, Load returns it.
 type Load func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error)
 
-// Restore is what Run restores, and where to.
+// Restore is a restore to make.
 type Restore struct {
-	Place     Place // of the backup
+	Location  Location // of the backup
 	Load      Load
 	Originals originals.Store
 	Accounts  string // file to create
@@ -26,27 +26,26 @@ type Restore struct {
 	Progress func(step string, done, total int64)
 }
 
-// Run restores the log, the originals that it needs, and the accounts. It verifies
-// everything while reading, and the log once more when it is complete. If anything
-// differs or is missing it returns an error, and the restored data is unusable.
-// Originals that were lost before the backup are skipped. It returns the manifest and
-// how many originals the log needed.
+// Run restores the log, the originals that it needs, and the accounts. It verifies all
+// files while reading, and the complete log at the end. After an error the restored data
+// is unusable. Originals that were lost before the backup are skipped. Run returns the
+// manifest and the number of originals.
 func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error) {
-	release, err := r.Place.Share(ctx)
+	release, err := r.Location.RLock(ctx)
 	if err != nil {
 		return nil, needed, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if m, err = Look(ctx, r.Place); err != nil {
+	if m, err = LoadManifest(ctx, r.Location); err != nil {
 		return nil, needed, err
 	}
-	there, err := count(ctx, r.Originals) // by an interrupted restore
+	existing, err := count(ctx, r.Originals) // of an interrupted restore
 	if err != nil {
 		return m, needed, err
 	}
-	c := &copier{from: r.Place.View(), to: r.Originals, doubtful: there != Count{}}
+	c := &copier{from: r.Location.View(), to: r.Originals, unverified: existing != Count{}}
 	defer func() { err = errors.Join(err, c.discard()) }()
-	if err := m.fold(ctx, r.Place, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
+	if err := m.load(ctx, r.Location, r.Load, r.Progress, func(n Named) error { return c.copy(ctx, n) }); err != nil {
 		return m, needed, err
 	}
 	if err := c.flush(ctx); err != nil {
@@ -66,13 +65,13 @@ func (r *Restore) accounts(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return fmt.Errorf("restore the accounts: %w", err)
 	}
-	return errors.Join(m.Accounts.copyTo(ctx, r.Place, f), f.Sync(), f.Close())
+	return errors.Join(m.Accounts.copyTo(ctx, r.Location, f), f.Sync(), f.Close())
 }
 
-// fold loads the events of a backup into a log, verifies the log, and calls each
-// with every original that it needs, except lost ones.
-func (m *Manifest) fold(ctx context.Context, p Place, load Load, progress func(string, int64, int64), each func(Named) error) (err error) {
-	log, err := load(ctx, func(yield func([]events.Record, error) bool) {
+// load loads the events of a backup into a log, verifies the log, and calls each with
+// every original that it needs, except lost ones.
+func (m *Manifest) load(ctx context.Context, p Location, into Load, progress func(string, int64, int64), each func(Named) error) (err error) {
+	log, err := into(ctx, func(yield func([]events.Record, error) bool) {
 		for records, err := range m.records(ctx, p) {
 			if len(records) > 0 {
 				progress("events", int64(records[0].Position), int64(m.Head))

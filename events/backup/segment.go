@@ -43,8 +43,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // maxRecord is larger than any record that a log accepts.
 const maxRecord = events.MaxAppendBytes + 64<<10
 
-// appendRecord appends the encoding of a record that is stored and digested:
-// position, id, stream, revision, type, data and metadata. Numbers are unsigned
+// appendRecord appends the encoding of a record, which is stored and hashed: position, id, stream, revision, type, data and metadata. Numbers are unsigned
 // varints; fields of variable length are prefixed with their length.
 func appendRecord(b []byte, r events.Record) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Position))
@@ -95,24 +94,24 @@ func parseRecord(b []byte) (r events.Record, err error) {
 
 // segmentWriter writes a segment: gzip of length-prefixed records.
 type segmentWriter struct {
-	to   io.Writer // the file
-	sum  hash.Hash // of the file
-	zip  *gzip.Writer
-	buf  []byte
-	raw  int64 // bytes before compression
-	made Segment
+	to      io.Writer // the file
+	sum     hash.Hash // of the file
+	zip     *gzip.Writer
+	buf     []byte
+	raw     int64 // bytes before compression
+	segment Segment
 }
 
 func newSegmentWriter(to io.Writer, name string, digest Digest) (w *segmentWriter, err error) {
-	w = &segmentWriter{to: to, sum: sha256.New(), made: Segment{File: File{Name: name}, Digest: digest}}
+	w = &segmentWriter{to: to, sum: sha256.New(), segment: Segment{File: File{Name: name}, Digest: digest}}
 	w.zip, err = gzip.NewWriterLevel(writerFunc(w.write), gzip.BestSpeed)
 	return w, err
 }
 
-// write writes compressed bytes to the file, counts and digests them.
+// write writes compressed bytes to the file, and counts and hashes them.
 func (w *segmentWriter) write(p []byte) (int, error) {
 	n, err := w.to.Write(p)
-	w.made.Bytes += int64(n)
+	w.segment.Bytes += int64(n)
 	w.sum.Write(p[:n])
 	return n, err
 }
@@ -124,11 +123,11 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func (w *segmentWriter) add(r events.Record) error {
 	w.buf = appendRecord(w.buf[:0], r)
 	if len(w.buf) > maxRecord {
-		return fmt.Errorf("event %d of %s has %d bytes, more than a log can hold", r.Revision, r.Stream, len(w.buf))
+		return fmt.Errorf("event %d of %s has %d bytes, and the limit is %d", r.Revision, r.Stream, len(w.buf), maxRecord)
 	}
-	w.made.Digest.add(w.buf)
-	w.made.Events++
-	w.made.Through = r.Position
+	w.segment.Digest.add(w.buf)
+	w.segment.Events++
+	w.segment.Through = r.Position
 	w.raw += int64(len(w.buf))
 	if _, err := w.zip.Write(binary.AppendUvarint(nil, uint64(len(w.buf)))); err != nil {
 		return err
@@ -140,14 +139,14 @@ func (w *segmentWriter) add(r events.Record) error {
 // finish writes the end of the segment.
 func (w *segmentWriter) finish() (Segment, error) {
 	err := w.zip.Close()
-	w.made.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
-	return w.made, err
+	w.segment.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	return w.segment, err
 }
 
-// read calls each with the records of the segment, in batches. It returns an error if
-// they are not those that were written, at the latest after the last batch. before is
-// the digest of the events before the segment.
-func (s Segment) read(ctx context.Context, p Place, before Digest, each func([]events.Record) error) error {
+// read calls each with the records of the segment, in batches. If they do not match the
+// digests of the segment, it returns an error, possibly only after the last batch. before
+// is the digest of the events before the segment.
+func (s Segment) read(ctx context.Context, p Location, before Digest, each func([]events.Record) error) error {
 	wrong := func(err error) error {
 		return fault.Errorf(fault.KindOf(err), "the segment %s of %s: %w", s.Name, p, err)
 	}
@@ -180,21 +179,21 @@ func (s Segment) read(ctx context.Context, p Place, before Digest, each func([]e
 	}
 	switch {
 	case hex.EncodeToString(sum.Sum(nil)) != s.SHA256:
-		return wrong(errors.New("its bytes differ from those that were written"))
+		return wrong(errors.New("its SHA-256 differs from the manifest"))
 	case in.digest != s.Digest || in.events != s.Events:
-		return wrong(errors.New("its events differ from those that were written"))
+		return wrong(errors.New("the digest of its events differs from the manifest"))
 	}
 	return nil
 }
 
-// segmentReader reads records and digests them.
+// segmentReader reads and hashes records.
 type segmentReader struct {
 	in     *bufio.Reader
 	digest Digest
 	events int64
 }
 
-// batch returns the next records, about MaxBatchBytes at most, and none at the end.
+// batch returns the next records, with about MaxBatchBytes, or none at the end.
 func (s *segmentReader) batch() (batch []events.Record, err error) {
 	for size := 0; size < events.MaxBatchBytes && len(batch) < page; {
 		length, err := binary.ReadUvarint(s.in)

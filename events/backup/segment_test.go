@@ -22,7 +22,7 @@ func FuzzParseRecord(f *testing.F) {
 		}
 		again, err := parseRecord(appendRecord(nil, r))
 		if err != nil || !reflect.DeepEqual(again, r) {
-			t.Errorf("parseRecord(appendRecord(%+v)) = %+v, %v", r, again, err)
+			t.Errorf("parseRecord(appendRecord(%+v)): got %+v, %v", r, again, err)
 		}
 	})
 }

@@ -21,18 +21,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// vault is what is backed up: a log whose positions have gaps, and originals.
+// vault is a log, with gaps in its positions, and originals to back up.
 type vault struct {
 	*testing.T
 	log    *events.Log
-	driver events.Driver // of the log
+	driver events.Driver // of log
 	store  *originals.Dir
 	folder uuid.UUID
 	dir    string // of the originals
-	at     ground // of the backup
+	at     target // of the backup
 }
 
-func newVault(t *testing.T, at ground) *vault {
+func newVault(t *testing.T, at target) *vault {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "originals")
 	store, err := originals.OpenDir(dir)
@@ -64,7 +64,7 @@ func (v *vault) makeFolder(parent uuid.UUID) uuid.UUID {
 	return id
 }
 
-// keep makes text an original and returns it as the content of a document.
+// keep stores text as an original, and returns the content of a document with it.
 func (v *vault) keep(text string) events.Content {
 	v.Helper()
 	staged, err := v.store.Stage(context.Background(), strings.NewReader(text), int64(len(text)))
@@ -77,7 +77,7 @@ func (v *vault) keep(text string) events.Content {
 	return events.Content{SHA256: staged.SHA256(), Size: staged.Size(), MediaType: "text/plain", Title: text}
 }
 
-// file files a document with that text.
+// file imports a document with that text, and returns its stream.
 func (v *vault) file(folder uuid.UUID, text string) (stream string) {
 	v.Helper()
 	stream = events.DocumentStream(uuid.New())
@@ -85,7 +85,7 @@ func (v *vault) file(folder uuid.UUID, text string) (stream string) {
 	return stream
 }
 
-// fillSegment appends more events than a segment holds in tests.
+// fillSegment appends events that fill a segment.
 func (v *vault) fillSegment() {
 	v.Helper()
 	long := strings.Repeat("a long text ", 70_000)
@@ -99,13 +99,13 @@ func sum(text string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// path is where a text is kept in a store.
+// path returns the file of an original with that text.
 func path(root, text string) string {
 	name := sum(text)
 	return filepath.Join(root, name[:2], name[2:4], name)
 }
 
-// lose removes an original from the vault.
+// lose deletes an original from the vault.
 func (v *vault) lose(text string) {
 	v.Helper()
 	if deleted, err := v.store.Delete(context.Background(), sum(text), time.Now().Add(time.Hour)); err != nil || !deleted {
@@ -115,12 +115,12 @@ func (v *vault) lose(text string) {
 
 func (v *vault) backup() *backup.Backup {
 	return &backup.Backup{
-		Place: v.at.place(), Program: "test", Log: v.log, Originals: v.store, Progress: func(string, int64, int64) {},
+		Location: v.at.location(), Program: "test", Log: v.log, Originals: v.store, Progress: func(string, int64, int64) {},
 		Accounts: func(_ context.Context, path string) error { return os.WriteFile(path, []byte("ada"), 0o600) },
 	}
 }
 
-// mustBackUp takes a backup and wants no error of it.
+// mustBackUp makes a backup, and fails the test on an error.
 func (v *vault) mustBackUp() backup.Result {
 	v.Helper()
 	r, err := v.backup().Run(v.Context())
@@ -145,14 +145,14 @@ func loadInto(path string) backup.Load {
 	}
 }
 
-// restored is what a restore gave back.
+// restored is the result of a restore.
 type restored struct {
 	records   []events.Record
 	originals map[string]bool
 	accounts  string
 }
 
-func restore(t *testing.T, from backup.Place) (restored, error) {
+func restore(t *testing.T, from backup.Location) (restored, error) {
 	t.Helper()
 	root := t.TempDir()
 	store, err := originals.OpenDir(filepath.Join(root, "originals"))
@@ -162,7 +162,7 @@ func restore(t *testing.T, from backup.Place) (restored, error) {
 	var got restored
 	fill := load(t)
 	r := &backup.Restore{
-		Place: from, Originals: store, Accounts: filepath.Join(root, "accounts.db"), Progress: func(string, int64, int64) {},
+		Location: from, Originals: store, Accounts: filepath.Join(root, "accounts.db"), Progress: func(string, int64, int64) {},
 		Load: func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error) {
 			log, err := fill(ctx, batches)
 			if err == nil {
@@ -182,7 +182,7 @@ func restore(t *testing.T, from backup.Place) (restored, error) {
 	got.accounts = string(accounts)
 	got.originals = held(t, store)
 	if int(m.Events) != len(got.records) || int(needed.Files) != len(got.originals) {
-		t.Errorf("Restore.Run reports %d events and %d originals, restored are %d and %d", m.Events, needed.Files, len(got.records), len(got.originals))
+		t.Errorf("Restore.Run: got %d events and %d originals, restored were %d and %d", m.Events, needed.Files, len(got.records), len(got.originals))
 	}
 	return got, nil
 }
@@ -215,23 +215,23 @@ func held(t *testing.T, store originals.Store) map[string]bool {
 	return all
 }
 
-// wantBackedUp checks which texts are originals of the backup.
+// wantBackedUp checks that the backup has the originals with these texts, and no others.
 func (v *vault) wantBackedUp(texts ...string) {
 	v.Helper()
 	want := map[string]bool{}
 	for _, text := range texts {
 		want[sum(text)] = true
 	}
-	if got := held(v.T, v.at.place().View()); !reflect.DeepEqual(got, want) {
-		v.Errorf("the backup holds %d originals, want those of %q", len(got), texts)
+	if got := held(v.T, v.at.location().View()); !reflect.DeepEqual(got, want) {
+		v.Errorf("the backup has %d originals, want those of %q", len(got), texts)
 	}
 }
 
-// problems returns what is wrong with the backup.
+// problems verifies the backup and returns its problems.
 func (v *vault) problems() (all []string) {
 	v.Helper()
 	verification := &backup.Verification{
-		Place: v.at.place(), Load: load(v.T), Progress: func(string, int64, int64) {},
+		Location: v.at.location(), Load: load(v.T), Progress: func(string, int64, int64) {},
 		Report: func(problem string) { all = append(all, problem) },
 	}
 	_, n, err := verification.Run(v.Context())
@@ -239,7 +239,7 @@ func (v *vault) problems() (all []string) {
 		v.Fatalf("Verification.Run: %v", err)
 	}
 	if (n > 0) != (len(all) > 0) {
-		v.Errorf("Verification.Run counts %d problems and reports %q", n, all)
+		v.Errorf("Verification.Run: got %d problems, reported were %q", n, all)
 	}
 	return all
 }

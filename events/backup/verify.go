@@ -12,29 +12,29 @@ import (
 	"annals/events/originals"
 )
 
-// Verification is what Run verifies.
+// Verification is a verification of a backup.
 type Verification struct {
-	Place Place
-	Load  Load // into a temporary log
+	Location Location
+	Load     Load // into a temporary log
 	// Progress is called with the progress of each step.
 	Progress func(step string, done, total int64)
 	// Report is called with each problem, as a sentence.
 	Report func(problem string)
 }
 
-// Run reads a whole backup and checks it against the digests in its manifest:
-// segments, accounts, and the originals that the events name. It changes nothing and
-// returns the number of problems.
+// Run reads a whole backup and compares it with the digests in its manifest: segments,
+// accounts, and the originals that the events name. It returns the number of problems,
+// and changes nothing.
 func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err error) {
-	release, err := v.Place.Share(ctx)
+	release, err := v.Location.RLock(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if m, err = Look(ctx, v.Place); err != nil {
+	if m, err = LoadManifest(ctx, v.Location); err != nil {
 		return nil, 0, err
 	}
-	judge := func(err error) error {
+	report := func(err error) error {
 		if ctx.Err() != nil || !ofBackup(err) {
 			return err
 		}
@@ -43,15 +43,15 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		return nil
 	}
 	if m.Accounts != nil {
-		if err := judge(m.Accounts.copyTo(ctx, v.Place, io.Discard)); err != nil {
+		if err := report(m.Accounts.copyTo(ctx, v.Location, io.Discard)); err != nil {
 			return m, problems, err
 		}
 	}
 	var before Digest
 	for _, s := range m.Segments {
 		v.Progress("segments", int64(s.Through), int64(m.Head))
-		err := s.read(ctx, v.Place, before, func([]events.Record) error { return nil })
-		if err := judge(err); err != nil {
+		err := s.read(ctx, v.Location, before, func([]events.Record) error { return nil })
+		if err := report(err); err != nil {
 			return m, problems, err
 		}
 		before = s.Digest
@@ -60,11 +60,11 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 		v.Report("the originals were not verified, because the events that name them cannot be read")
 		return m, problems, nil
 	}
-	store := v.Place.View()
-	err = m.fold(ctx, v.Place, v.Load, v.Progress, func(n Named) error {
-		return judge(originals.Verify(ctx, store, n.SHA256, n.Size, true))
+	store := v.Location.View()
+	err = m.load(ctx, v.Location, v.Load, v.Progress, func(n Named) error {
+		return report(originals.Verify(ctx, store, n.SHA256, n.Size, true))
 	})
-	return m, problems, judge(err)
+	return m, problems, report(err)
 }
 
 // ofBackup reports whether an error is a problem of the backup, such as a read error

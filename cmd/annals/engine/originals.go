@@ -82,7 +82,7 @@ func (u URLs) ViewOriginals(ctx context.Context) (originals.Store, error) {
 
 // OpenBackup opens the place of a backup: a folder by its path, or a bucket of S3
 // by its URL.
-func OpenBackup(ctx context.Context, text string) (backup.Place, error) {
+func OpenBackup(ctx context.Context, text string) (backup.Location, error) {
 	switch {
 	case inBucket(text):
 		bucket, err := openBucket(ctx, "the place of the backup", text)

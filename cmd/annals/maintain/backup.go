@@ -26,7 +26,7 @@ import (
 // Backup copies a service to a backup, also while its server runs, or verifies a backup.
 type Backup struct {
 	engine.URLs
-	To      backup.Place
+	To      backup.Location
 	Prune   bool   // remove originals of deleted documents from the backup
 	Version string // of the program
 
@@ -35,7 +35,7 @@ type Backup struct {
 }
 
 // checkApart returns an error if a backup would lie in the data folder.
-func checkApart(place backup.Place, data string) error {
+func checkApart(place backup.Location, data string) error {
 	folder, ok := place.(backup.Folder)
 	if !ok {
 		return nil
@@ -70,7 +70,7 @@ func (b *Backup) Run(ctx context.Context) (err error) {
 		return err
 	}
 	job := &backup.Backup{
-		Place: b.To, Program: b.Version, Log: log, Originals: store,
+		Location: b.To, Program: b.Version, Log: log, Originals: store,
 		Prune: b.Prune, Progress: b.progress.Set,
 	}
 	if exist, err := b.HasAccounts(); err != nil {
@@ -140,11 +140,11 @@ func (b *Backup) Verify(ctx context.Context) (err error) {
 	defer b.progress.End()
 	scratch, err := os.MkdirTemp("", "annals-backup-")
 	if err != nil {
-		return fmt.Errorf("make a temporary folder: %w", err)
+		return fmt.Errorf("create a temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	v := &backup.Verification{
-		Place: b.To, Load: loadLog(filepath.Join(scratch, "log.db")), Progress: b.progress.Set,
+		Location: b.To, Load: loadLog(filepath.Join(scratch, "log.db")), Progress: b.progress.Set,
 		Report: func(problem string) {
 			b.progress.End()
 			fmt.Fprintln(b.Out, "  "+problem)

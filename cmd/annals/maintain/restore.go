@@ -22,7 +22,7 @@ import (
 
 // Restore makes a data folder from a backup.
 type Restore struct {
-	From    backup.Place
+	From    backup.Location
 	Data    string // an empty or missing folder, or one of an interrupted restore
 	Program string // command that starts the program
 
@@ -38,7 +38,7 @@ func (r *Restore) Run(ctx context.Context) (err error) {
 	if data == "" {
 		return errors.New("--data must not be empty: give a folder")
 	}
-	if _, err := backup.Look(ctx, r.From); err != nil { // before the data folder is marked
+	if _, err := backup.LoadManifest(ctx, r.From); err != nil { // before the data folder is marked
 		return fmt.Errorf("restore %s: %w", r.From, err)
 	}
 	unlock, err := engine.LockData(data)
@@ -54,7 +54,7 @@ func (r *Restore) Run(ctx context.Context) (err error) {
 		return err
 	}
 	job := &backup.Restore{
-		Place: r.From, Load: loadLog(filepath.Join(data, "log.db")), Originals: store,
+		Location: r.From, Load: loadLog(filepath.Join(data, "log.db")), Originals: store,
 		Accounts: filepath.Join(data, accounts.FileName), Progress: bar.Set,
 	}
 	m, needed, err := job.Run(ctx)

@@ -15,25 +15,25 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// ground is where a test puts a backup, and how it gets at the files there
-// behind the program's back. Names have slashes.
-type ground interface {
-	place() backup.Place
-	original(text string) string // its name
+// target is the location of a backup in a test, with direct access to its files. Names
+// have slashes.
+type target interface {
+	location() backup.Location
+	original(text string) string // name of the original with that text
 	read(name string) []byte
 	write(name string, content []byte)
 	remove(name string)
-	listing() map[string]string // every file with its size and date
-	empty() ground              // another of the kind
-	clone() ground              // another with the same files
+	listing() map[string]string // size and date of every file
+	empty() target              // a new location of the same kind
+	clone() target              // a new location with the same files
 }
 
-// inEveryPlace runs a test with a backup in a folder, and with one in a bucket.
-func inEveryPlace(t *testing.T, test func(t *testing.T, v *vault)) {
+// inEveryLocation runs a test with a backup in a folder, and in a bucket.
+func inEveryLocation(t *testing.T, test func(t *testing.T, v *vault)) {
 	t.Parallel()
-	for name, at := range map[string]func(*testing.T) ground{
-		"folder": func(t *testing.T) ground { return newFolder(t) },
-		"bucket": func(t *testing.T) ground { return newBucket(t) },
+	for name, at := range map[string]func(*testing.T) target{
+		"folder": func(t *testing.T) target { return newFolder(t) },
+		"bucket": func(t *testing.T) target { return newBucket(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +42,7 @@ func inEveryPlace(t *testing.T, test func(t *testing.T, v *vault)) {
 	}
 }
 
-// folder is a ground in the file system.
+// folder is a target in the file system.
 type folder struct {
 	t   *testing.T
 	dir string
@@ -52,12 +52,12 @@ func newFolder(t *testing.T) *folder {
 	return &folder{t, filepath.Join(t.TempDir(), "backup")}
 }
 
-func (f *folder) empty() ground               { return newFolder(f.t) }
-func (f *folder) place() backup.Place         { return backup.Folder(f.dir) }
+func (f *folder) empty() target               { return newFolder(f.t) }
+func (f *folder) location() backup.Location   { return backup.Folder(f.dir) }
 func (f *folder) original(text string) string { return filepath.ToSlash(path("originals", text)) }
 func (f *folder) path(name string) string     { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-func (f *folder) clone() ground {
+func (f *folder) clone() target {
 	to := newFolder(f.t)
 	if err := os.CopyFS(to.dir, os.DirFS(f.dir)); err != nil {
 		f.t.Fatal(err)
@@ -109,7 +109,7 @@ func (f *folder) listing() map[string]string {
 	return all
 }
 
-// bucket is a ground in a bucket of S3.
+// bucket is a target in S3.
 type bucket struct {
 	t *testing.T
 	b *s3.Bucket
@@ -117,11 +117,11 @@ type bucket struct {
 
 func newBucket(t *testing.T) *bucket { return &bucket{t, s3test.Open(t, s3test.URL(t))} }
 
-func (b *bucket) empty() ground               { return newBucket(b.t) }
-func (b *bucket) place() backup.Place         { return backup.NewBucket(b.b) }
+func (b *bucket) empty() target               { return newBucket(b.t) }
+func (b *bucket) location() backup.Location   { return backup.NewBucket(b.b) }
 func (b *bucket) original(text string) string { return "originals/" + sum(text) }
 
-func (b *bucket) clone() ground {
+func (b *bucket) clone() target {
 	to := newBucket(b.t)
 	for name := range b.listing() {
 		to.write(name, b.read(name))
@@ -165,15 +165,15 @@ func (b *bucket) listing() map[string]string {
 	return all
 }
 
-// flip changes a byte of a file.
-func flip(g ground, name string, at int) {
+// flip changes a bit of a file.
+func flip(g target, name string, at int) {
 	content := g.read(name)
 	content[at] ^= 1
 	g.write(name, content)
 }
 
-// lie gives a manifest a digest that does not match its parts.
-func lie(g ground) {
+// forgeDigest replaces the digest in the manifest.
+func forgeDigest(g target) {
 	before, after, _ := strings.Cut(string(g.read("manifest.json")), `"digest": "`)
 	g.write("manifest.json", []byte(before+`"digest": "`+strings.Repeat("0", 64)+after[64:]))
 }
