@@ -111,11 +111,10 @@ var rules = map[string][]string{
 	"cmd/annals": {
 		"cmd/annals/...", "cmd/usage", "commands/...", "events", "events/fault", "http/signin", "http/signin/...", "projections/readmodel",
 	},
-	// Stores are opened by their URLs in engine. Maintain knows engines where a command
-	// is about one of them.
+	// Engine alone opens stores, by their URLs.
 	"cmd/annals/engine":   {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
 	"cmd/annals/service":  {"cmd/annals/engine", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/originals", "http", "http/...", "projections", "projections/control", "projections/generation", "projections/importqueue", "projections/searchindex", "queries", "queries/..."},
-	"cmd/annals/maintain": {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/...", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
+	"cmd/annals/maintain": {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/backup", "events/compact", "events/copylog", "events/fault", "events/originals", "http/signin/accounts", "projections", "projections/generation", "projections/readmodel", "projections/verify", "queries/accesslog"},
 	"cmd/annals/admin":    {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},
 	// What speaks to a server from outside opens no store.
 	"cmd/annals/terminal":            {},

@@ -16,23 +16,23 @@ func backupCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup DIR|s3://BUCKET/PREFIX",
 		Short: "Copy the log, the uploaded files and the accounts to a folder or a bucket",
-		Long: "Copy the log, the uploaded files that it refers to and the accounts to a folder or bucket, as of one position of\n" +
-			"the log; a server may be running. An existing backup is extended by what is new; an interrupted backup\n" +
-			"is continued. Everything written is read back and compared. Read models and the search index are not copied: a\n" +
-			"server makes them from the log.\n\n" +
-			"Uploaded files of documents that were deleted since stay in the backup until --prune. The texts of deleted\n" +
-			"documents stay in the log, and so in its backup. The backup contains hashes of passwords, and unencrypted signing\n" +
-			"keys and secrets of one-time codes: protect it like the data folder.\n\n" +
-			"The target is a folder, or a prefix in a bucket of S3 or of a compatible server:\n\n" +
+		Long: "Copy the log up to its current head, the uploaded files that it refers to, and the accounts to a folder or bucket.\n" +
+			"A server may be running. If the target has a backup, only new data is added to it. An interrupted backup continues\n" +
+			"with the next call. Everything that is written is read back and compared. Read models and the search index are not\n" +
+			"copied, because a server rebuilds them from the log.\n\n" +
+			"If a document is deleted later, its uploaded file stays in the backup until a backup with --prune. Its text is in\n" +
+			"the log, and so always stays in the backup. A backup contains hashes of passwords, and signing keys and secrets of\n" +
+			"one-time codes that are not encrypted: protect it like the data folder.\n\n" +
+			"The target is a folder, or a prefix in a bucket of Amazon S3 or a compatible server:\n\n" +
 			"  " + engine.BucketForm + "\n\n" +
 			engine.BucketHelp + "\n" +
-			"The server must support conditional writes (If-None-Match, If-Match), with which a backup locks its target\n" +
-			"against others. The lock of a killed backup expires after two minutes.\n\n" +
-			"--verify needs no data folder. It takes as much temporary space as the log, in the folder TMPDIR.",
+			"The server must support conditional writes (If-None-Match, If-Match): a backup uses them to lock its target against\n" +
+			"other backups. The lock of a killed backup expires after two minutes.\n\n" +
+			"--verify needs no data folder. It needs as much space as the log in the folder for temporary files (TMPDIR).",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if verify && c.Prune {
-				return errors.New("--verify changes nothing, and --prune removes files: give one of them")
+				return errors.New("--verify changes nothing, but --prune removes files: pass only one of them")
 			}
 			if c.To, err = engine.OpenBackup(cmd.Context(), args[0]); err != nil {
 				return err
@@ -45,10 +45,10 @@ func backupCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&verify, "verify", false, "do not back up: read the whole backup and check that it is complete and unchanged")
-	flags.BoolVar(&c.Prune, "prune", false, "after the backup, remove uploaded files of deleted documents from it")
+	flags.BoolVar(&verify, "verify", false, "instead of making a backup, read the whole backup and check that it is complete and unchanged")
+	flags.BoolVar(&c.Prune, "prune", false, "after the backup, remove the uploaded files of deleted documents from it")
 	settings.FlagOnly(flags, "verify", "prune")
 	bindLog(flags, at)
-	flags.StringVar(&at.Originals, "originals", "", "URL of the uploaded files, as given to serve (default: in the data folder)")
+	flags.StringVar(&at.Originals, "originals", "", "URL of the uploaded files, the same as for serve (default: in the data folder)")
 	return command
 }

@@ -16,13 +16,13 @@ func compactCommand(at *engine.URLs) *cobra.Command {
 		Use:   "compact",
 		Short: "Remove the texts of failed imports from the log",
 		Long: "Remove the texts of failed imports from the log: those that no document ever referred to, and whose import job has\n" +
-			"ended. All other events stay unchanged at their positions; their digest is printed, from before and from after the\n" +
-			"removal. Texts of earlier versions and of deleted documents stay.\n\n" +
-			"An embedded log is compacted while no server runs. Its file becomes smaller; meanwhile as much free disk\n" +
-			"space as its size is needed. If the digests would differ, nothing is removed. An interruption leaves the log either\n" +
-			"unchanged or compacted: run the command again.\n\n" +
-			"With EventStoreDB servers may be running. The streams are truncated, and a scavenge of EventStoreDB deletes all\n" +
-			"but the last event of each. The truncation comes before the digest of the rest and cannot be undone: after an\n" +
+			"ended. Texts of earlier versions and of deleted documents stay. All other events stay unchanged at their positions:\n" +
+			"the command prints their digest before and after the removal.\n\n" +
+			"An embedded log can be compacted only while no server is running. Its file becomes smaller. Until then the disk\n" +
+			"needs free space of the size of the file. If the digests would differ, nothing is removed. If the command is\n" +
+			"interrupted, the log is either unchanged or compacted: run the command again.\n\n" +
+			"With EventStoreDB servers may be running. The command truncates the streams; a scavenge of EventStoreDB then deletes\n" +
+			"all but the last event of each. The truncation cannot be undone, and the digest is compared only after it. After an\n" +
 			"error do not scavenge, and compare the log with a backup.\n\n" +
 			"Earlier backups and copies keep the removed texts, and still match the log.",
 		Args: cobra.NoArgs,
@@ -34,7 +34,7 @@ func compactCommand(at *engine.URLs) *cobra.Command {
 	flags := command.Flags()
 	bindLog(flags, at)
 	flags.BoolVar(&c.DryRun, "dry-run", false, "print what would be removed, and remove nothing")
-	flags.DurationVar(&c.Grace, "grace", time.Hour, "minimum time since a job ended before its texts are removed; only with EventStoreDB, because servers may be running")
+	flags.DurationVar(&c.Grace, "grace", time.Hour, "remove texts of a job only if it ended at least this long ago; used only with EventStoreDB, because servers may be running")
 	settings.FlagOnly(flags, "dry-run")
 	return command
 }

@@ -273,7 +273,7 @@ func TestCompactAtEventStoreDB(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "leaves 1 text of jobs that are running, or ended just now"},
+		{nil, "keeps 1 text of jobs that are running or ended only recently"},
 		{[]string{"--grace", "0s", "--dry-run"}, "would remove 1 text of failed imports: 3 events"},
 		{[]string{"--grace", "0s"}, "the streams are truncated; scavenge EventStoreDB"},
 		{[]string{"--grace", "0s"}, "removes 0 texts"},

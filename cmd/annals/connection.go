@@ -14,22 +14,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// connection names the running server that a command calls, and the user it acts as.
+// connection holds the flags that name a server and a credential for it.
 type connection struct{ server, vaultURL, token, user string }
 
 func (c *connection) bind(flags *pflag.FlagSet) {
 	bindServer(flags, &c.server)
-	flags.StringVar(&c.vaultURL, "vault-url", "", "URL of the vault (default: next to --server, or that of the server on the data folder)")
-	flags.StringVar(&c.token, "token", "", "token to sign in with; set it as ANNALS_TOKEN to keep it out of the process list (default: the sign-in by annals login, else a token for --user)")
-	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to act as; works only on the machine that has the data folder")
+	flags.StringVar(&c.vaultURL, "vault-url", "", "URL of the vault of the server, such as https://annals.example.com/vault (default: --server with /vault instead of /core, or the server that uses the data folder)")
+	flags.StringVar(&c.token, "token", "", "access token or API token for the server; in the variable ANNALS_TOKEN it is not shown in the process list (default: the sign-in by annals login, or else a token for --user)")
+	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to act as; works only on a machine that has the data folder")
 }
 
 // bindServer binds the flag that names a server.
 func bindServer(flags *pflag.FlagSet, server *string) {
-	flags.StringVar(server, "server", "", "URL of the core (default: that of the server on the data folder)")
+	flags.StringVar(server, "server", "", "URL of the core of the server, such as https://annals.example.com/core (default: the server that uses the data folder)")
 }
 
-// readURLs returns the addresses of the server on a data folder.
+// readURLs returns the URLs of the server on a data folder.
 func readURLs(dataDir string) (signin.URLs, error) {
 	return signin.ReadURLs(dataDir, signin.DefaultURLs(defaultListen))
 }
@@ -42,9 +42,9 @@ func (c *connection) target(dataDir string) client.Target {
 	}}
 }
 
-// credential returns the credential for requests: the token of --token; else, unless
-// --user is given, the sign-in that annals login stored; else tokens issued from the
-// data folder. server is the URL of the core, or "" if it is unknown.
+// credential returns the first credential that exists: the token of --token; the sign-in
+// that annals login stored, unless --user is set; tokens for --user, issued from the data
+// folder. server is the URL of the core, or "" if it is unknown.
 func (c *connection) credential(cmd *cobra.Command, at *engine.URLs, server string) (client.Credential, error) {
 	if c.token != "" {
 		return client.Credential{
@@ -52,7 +52,7 @@ func (c *connection) credential(cmd *cobra.Command, at *engine.URLs, server stri
 			Name:  "the token given by --token or ANNALS_TOKEN", Help: "it may have expired, or be meant for another server",
 		}, nil
 	}
-	help := "sign in by annals login"
+	help := "sign in with annals login"
 	if server != "" {
 		if !cmd.Flags().Changed("user") {
 			if kept, found, err := client.SignedIn(server); err != nil || found {
@@ -68,7 +68,7 @@ func (c *connection) credential(cmd *cobra.Command, at *engine.URLs, server stri
 				return admin.ExplainUnknown(err)
 			})
 			if err != nil {
-				err = fmt.Errorf("sign in as %s: %w (or %s, or give a token by ANNALS_TOKEN)", c.user, err, help)
+				err = fmt.Errorf("sign in as %s: %w (or %s, or pass a token in ANNALS_TOKEN)", c.user, err, help)
 			}
 			return token, expires, err
 		}),

@@ -12,16 +12,16 @@ func copyCommand(at *engine.URLs) *cobra.Command {
 	var c maintain.Copy
 	command := &cobra.Command{
 		Use:   "copy --to URL",
-		Short: "Copy the log into another, of the same engine or another",
-		Long: "Copy the log into another, of the same engine or another, and compare the two. Ids, streams, revisions, order,\n" +
-			"types, times, payloads and metadata are equal to the byte; positions are assigned by the target.\n\n" +
-			"The target must be empty, or have the beginning of the source and nothing else: an interrupted copy continues\n" +
-			"where the target ends. The source may be in use. Events appended after the start are copied by the next call, or\n" +
-			"with --follow, which continues until it is interrupted and then copies what the source has by then. For a\n" +
-			"switch-over within seconds wait until it follows, stop the servers on the source, interrupt the copy, and start\n" +
-			"the servers on the target. No server may run on the target before.\n\n" +
-			"Read models refer to positions: servers rebuild them from the target. Uploaded files and accounts are not copied.\n" +
-			"The exit status is 0 only if both logs were read to the end and are equal.",
+		Short: "Copy the log to another log, which may be of another engine",
+		Long: "Copy the log to another log, which may be of another engine, and compare both. Ids, streams, revisions, order, types,\n" +
+			"times, payloads and metadata are copied byte for byte; the target assigns new positions.\n\n" +
+			"The target must be empty, or contain only the first events of the source: an interrupted copy continues where the\n" +
+			"target ends. The source may be in use. Events that are appended meanwhile are copied by the next call, or with\n" +
+			"--follow, which continues until it is interrupted and then copies the last events. To move a service with an\n" +
+			"interruption of seconds, wait until the copy follows the source, stop the servers, interrupt the copy, and start\n" +
+			"the servers with the target as --log. No server may use the target before.\n\n" +
+			"Servers rebuild their read models from the target, because those refer to positions. Uploaded files and accounts are\n" +
+			"not copied. The exit status is 0 only if both logs were read to the end and are equal.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Data, c.Out, c.Messages = at.Data, cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -29,9 +29,9 @@ func copyCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&c.From, "from", "", "URL of the log to copy (default: log.db in the data folder)")
-	flags.StringVar(&c.To, "to", "", "URL of the target log; a file is created if it does not exist")
-	flags.BoolVar(&c.Follow, "follow", false, "continue with new events until interrupted")
+	flags.StringVar(&c.From, "from", "", "URL of the log to copy, in the form of --log of serve (default: log.db in the data folder)")
+	flags.StringVar(&c.To, "to", "", "URL of the target log, in the form of --log of serve; a file is created if it does not exist (required)")
+	flags.BoolVar(&c.Follow, "follow", false, "keep copying new events until interrupted")
 	flags.BoolVar(&c.JSON, "json", false, "print the result as one JSON object")
 	settings.FlagOnly(flags, "from", "to", "follow")
 	return command

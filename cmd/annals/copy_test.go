@@ -218,7 +218,7 @@ func TestCopyFollowUntilInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if want := "the target holds the 300 events of the source, and follows"; err != nil || !strings.HasPrefix(line, want) {
+	if want := "the target has all 300 events of the source and follows it"; err != nil || !strings.HasPrefix(line, want) {
 		t.Errorf("copy --follow prints %q (%v), want %q", line, err, want)
 	}
 	c.add(300)

@@ -20,7 +20,7 @@ func eventsCommand(at *engine.URLs) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from < 0 {
-				return errors.New("--from must be a position, 0 or more")
+				return errors.New("--from must be a position of the log, 0 or more")
 			}
 			p.URLs, p.From, p.Out = *at, events.Position(from), cmd.OutOrStdout()
 			return p.Run(cmd.Context())
@@ -29,8 +29,8 @@ func eventsCommand(at *engine.URLs) *cobra.Command {
 	flags := command.Flags()
 	bindLog(flags, at)
 	flags.StringVar(&p.Stream, "stream", "", "print only events of this stream")
-	flags.Int64Var(&from, "from", 0, "position to start at")
-	flags.BoolVar(&p.Follow, "follow", false, "continue with new events until interrupted")
-	flags.BoolVar(&p.JSON, "json", false, "print one JSON object per line: position id stream revision type data metadata")
+	flags.Int64Var(&from, "from", 0, "position of the first event to print")
+	flags.BoolVar(&p.Follow, "follow", false, "keep printing new events until interrupted")
+	flags.BoolVar(&p.JSON, "json", false, "print one JSON object per line, with position, id, stream, revision, type, data and metadata")
 	return command
 }

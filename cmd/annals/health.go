@@ -30,31 +30,32 @@ func healthCommand() *cobra.Command {
 	var c healthConfig
 	command := &cobra.Command{
 		Use:   "health",
-		Short: "Check that the server on this machine answers",
-		Long: "Check that the server on this machine answers; the exit status is 0 if it does. For containers and service\n" +
-			"managers. --listen is read from the same settings as that of serve.",
+		Short: "Check that the server on this machine responds",
+		Long: "Check that the server on this machine responds; the exit status is 0 if it does. Containers and service managers\n" +
+			"can use it as their health check. The address is the setting listen of serve.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.reader {
 				return c.inspect(cmd.Context(), cmd.OutOrStdout())
 			}
-			return c.ask(cmd.Context(), cmd.OutOrStdout())
+			return c.check(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&c.listen, "listen", defaultListen, "address that serve listens on")
-	flags.BoolVar(&c.ready, "ready", false, "also check that the server can serve reads (/readyz), like a load balancer")
-	flags.BoolVar(&c.reader, "readers", false, "start a process that reads files instead of calling a server, and print which measures confine it on this machine")
-	flags.DurationVar(&c.within, "within", 5*time.Second, "maximum time to wait for the response")
+	flags.BoolVar(&c.ready, "ready", false, "check /readyz instead of /healthz: also fail if the server cannot serve reads yet, or is shutting down")
+	flags.BoolVar(&c.reader, "readers", false, "instead of calling a server, start a process that reads files, print the measures that confine it on this machine, and fail if one is missing")
+	flags.DurationVar(&c.within, "within", 5*time.Second, "timeout of the check")
 	settings.FlagOnly(flags, "ready", "readers", "within")
 	return command
 }
 
-// inspect prints the measures that confine a reader. It returns an error if one is missing.
+// inspect prints the measures that confine a reader process. It returns an error if one
+// is missing.
 func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program, to start a reader: %w", err)
+		return fmt.Errorf("find the path of this program to start a reader process: %w", err)
 	}
 	files := reader.New(reader.Options{Command: []string{program, readerName}})
 	defer files.Close()
@@ -68,13 +69,13 @@ func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 		fmt.Fprintln(out, "holds:", measure)
 	}
 	if len(report.Lacks) > 0 {
-		return fmt.Errorf("readers lack %s", strings.Join(report.Lacks, ", "))
+		return fmt.Errorf("reader processes are not fully confined: missing are %s", strings.Join(report.Lacks, ", "))
 	}
 	return nil
 }
 
-// ask prints the status of the server. Any status other than 200 is an error.
-func (c *healthConfig) ask(ctx context.Context, out io.Writer) error {
+// check prints the status of the server. It returns an error if the reply is not 200.
+func (c *healthConfig) check(ctx context.Context, out io.Writer) error {
 	host, port, err := net.SplitHostPort(c.listen)
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", c.listen, err)
@@ -94,12 +95,12 @@ func (c *healthConfig) ask(ctx context.Context, out io.Writer) error {
 	}
 	reply, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("the server does not answer: %w", err)
+		return fmt.Errorf("the server does not respond: %w", err)
 	}
 	defer reply.Body.Close()
 	var state struct{ Status, Detail string }
 	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(&state); err != nil {
-		return fmt.Errorf("%s responds %s, but not like an Annals server: %w; check --listen", request.URL, reply.Status, err)
+		return fmt.Errorf("%s is not an Annals server: it responds %s without the expected JSON: %w; check --listen", request.URL, reply.Status, err)
 	}
 	if reply.StatusCode != http.StatusOK {
 		return errors.New(strings.TrimSuffix(reply.Status+": "+state.Detail, ": "))

@@ -16,20 +16,20 @@ func importCommand(at *engine.URLs) *cobra.Command {
 	o := new(folderimport.Options)
 	command := &cobra.Command{
 		Use:   "import DIR",
-		Short: "Import a directory, or a file, through a running server",
+		Short: "Import a directory or a file through a running server",
 		Long: "Import every file below DIR that the server can read (" + strings.Join(extract.Extensions(), " ") + ") into folders of\n" +
 			"the same names. Hidden files and symbolic links are skipped. A state file records the outcome for each file, so that\n" +
 			"the same command continues after an interruption.\n\n" +
-			"A further import brings the folder up to date: files that the server has are not uploaded, and a changed file becomes\n" +
-			"the next version of its document. A renamed file keeps its document if an import of this DIR created the document,\n" +
-			"it has not been moved on the server, and the content is the same; otherwise, or without the state file, it becomes a\n" +
-			"new document. Documents that others created are not renamed.\n\n" +
-			"A document that was changed or renamed on the server since the last import is kept, unless its file was changed, too:\n" +
-			"that is a conflict, and the file fails. --restart replaces such documents. If several documents have one name, the one\n" +
-			"of the last import counts, or else the newest.\n\n" +
-			"--delete removes documents below the folder whose files are not in DIR, including those that others created, but not\n" +
-			"those that an import would not create: of other types, or hidden. If several documents have one name, it removes all\n" +
-			"but that of the file, unless --yes is given. Folders are not removed.",
+			"Run it again to update the folder: files that the server already has are not uploaded, and a changed file becomes the\n" +
+			"next version of its document. If a file was renamed, its document is renamed too, provided that an import of this\n" +
+			"DIR created the document, that the document was not moved on the server, and that the content is the same. Otherwise,\n" +
+			"or without the state file, the renamed file becomes a new document.\n\n" +
+			"A document that was changed or renamed on the server since the last import is kept. If its file was changed as well,\n" +
+			"that is a conflict, and the file fails; --restart replaces such documents. If several documents have the same name,\n" +
+			"the one of the last import is used, or else the newest.\n\n" +
+			"--delete removes documents below the folder that have no file in DIR, including documents that others created. It\n" +
+			"keeps documents that no import would create, because they are of other types or hidden. If several documents have the\n" +
+			"name of a file, it removes all but the document of the file, unless --yes is set. Folders are not removed.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runImport(cmd, c, at, *o, args[0])
@@ -37,18 +37,18 @@ func importCommand(at *engine.URLs) *cobra.Command {
 	}
 	flags := command.Flags()
 	c.bind(flags)
-	flags.StringVar(&o.Folder, "folder", "", "folder of the server to import into (default: the name of DIR)")
-	flags.StringArrayVar(&o.Tags, "tag", nil, "tag for every document (repeatable)")
-	flags.IntVar(&o.Parallel, "parallel", 2, "uploads at the same time, from 1 to 16")
-	flags.StringVar(&o.State, "state", "", "file that records what was imported (default: in the user's cache directory)")
-	flags.BoolVar(&o.Restart, "restart", false, "compare each file with its document and replace the documents that differ; the state file is used only to know which documents an import created")
-	flags.BoolVar(&o.Quiet, "quiet", false, "print failures only")
-	flags.BoolVar(&o.JSON, "json", false, "print the summary as a JSON object")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "list what would be created, updated, tagged, renamed and removed, and change nothing")
-	flags.BoolVar(&o.Replace, "replace", true, "replace the documents of changed files; --replace=false keeps them and creates new documents")
-	flags.BoolVar(&o.Delete, "delete", false, "after everything else succeeded, remove documents below the folder whose files are not in DIR; asks first")
-	flags.BoolVar(&o.Yes, "yes", false, "remove documents without asking")
-	flags.BoolVar(&o.Force, "force", false, "allow --delete to remove all documents, for example if DIR is empty")
+	flags.StringVar(&o.Folder, "folder", "", "path of the folder on the server to import into, such as reports/2024 (default: the name of DIR)")
+	flags.StringArrayVar(&o.Tags, "tag", nil, "add this tag to every document; repeatable")
+	flags.IntVar(&o.Parallel, "parallel", 2, "number of concurrent uploads, from 1 to 16")
+	flags.StringVar(&o.State, "state", "", "path of the state file, which records the outcome for each file (default: in the user's cache directory)")
+	flags.BoolVar(&o.Restart, "restart", false, "compare every file with its document and replace all documents that differ; use the state file only to know which documents an import created")
+	flags.BoolVar(&o.Quiet, "quiet", false, "print only failures")
+	flags.BoolVar(&o.JSON, "json", false, "print the summary as one JSON object")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "list which documents would be created, updated, tagged, renamed and removed, without changing anything")
+	flags.BoolVar(&o.Replace, "replace", true, "replace the documents of changed files; with --replace=false keep them and create new documents")
+	flags.BoolVar(&o.Delete, "delete", false, "if no file failed, remove the documents below the folder that have no file in DIR; asks for confirmation")
+	flags.BoolVar(&o.Yes, "yes", false, "do not ask before --delete removes documents")
+	flags.BoolVar(&o.Force, "force", false, "let --delete remove all documents, for example if DIR is empty")
 	return command
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// keysCommand manages the signing keys of the built-in sign-in. Running servers use
-// a new key at once.
+// keysCommand manages the signing keys of the built-in sign-in. Running servers use a new
+// key immediately.
 func keysCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "keys",
@@ -51,15 +51,15 @@ func keysRotateCommand(at *engine.URLs) *cobra.Command {
 	var now bool
 	command := &cobra.Command{
 		Use:   "rotate",
-		Short: "Make a new signing key",
-		Long: "Make a key that signs all tokens from now on. The old keys verify until the last token signed with them has\n" +
-			"expired, about an hour later, and are then deleted: users notice nothing. If a key was stolen, --now deletes the\n" +
-			"old keys at once: every issued token is refused, and sign-ins in progress start over. Programs with a refresh token\n" +
-			"renew their token; all others have to sign in, or run annals token, again.\n\n" +
-			"The store of accounts also contains the unencrypted secrets of one-time codes, and hashes of passwords. Someone who\n" +
-			"could read a key could read these too: run annals user reset-2fa for each user with codes (annals user list shows\n" +
-			"them), and have short passwords changed (annals user link).\n\n" +
-			"Other services that verify tokens have to fetch the keys (jwks_uri) again when they see an unknown key.",
+		Short: "Create a new signing key",
+		Long: "Create a key that signs all tokens from now on. Old keys still verify tokens until the last token that they signed\n" +
+			"has expired, about an hour later, and are then deleted: users notice nothing. If a key was stolen, use --now to\n" +
+			"delete the old keys immediately: all issued tokens become invalid, and sign-ins in progress start over. Programs with\n" +
+			"a refresh token renew their token; all others have to sign in, or run annals token, again.\n\n" +
+			"The accounts also contain hashes of passwords, and secrets of one-time codes that are not encrypted. Someone who could\n" +
+			"read a key could read these too: run annals user reset-2fa for each user with codes (annals user list shows them),\n" +
+			"and let users with short passwords change them (annals user link).\n\n" +
+			"Other services that verify tokens have to fetch the keys (jwks_uri) again when a token has an unknown key.",
 		Args: cobra.NoArgs,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, _ []string) error {
 			key, err := store.RotateKey(ctx, now)
@@ -70,6 +70,6 @@ func keysRotateCommand(at *engine.URLs) *cobra.Command {
 			return nil
 		}),
 	}
-	command.Flags().BoolVar(&now, "now", false, "refuse the tokens of older keys at once")
+	command.Flags().BoolVar(&now, "now", false, "delete the old keys immediately, which makes all tokens that they signed invalid")
 	return command
 }

@@ -23,15 +23,15 @@ type loginConfig struct {
 	device, noBrowser                  bool
 }
 
-// loginCommand signs a person in to a server, for the other commands.
+// loginCommand signs a person in to a server. Other commands use the stored sign-in.
 func loginCommand(at *engine.URLs) *cobra.Command {
 	c := new(loginConfig)
 	command := &cobra.Command{
 		Use:   "login",
-		Short: "Sign in to a server, for import and share",
-		Long: "Sign in to a server by a browser on this machine, or on another device if there is none or with --device. The\n" +
-			"sign-in is stored per server, readable only by you; import and share use and renew it until annals logout. They\n" +
-			"prefer --token or ANNALS_TOKEN, and with --user the data folder of the server.",
+		Short: "Sign in to a server, for the commands import and share",
+		Long: "Sign in to a server with a browser on this machine. With --device, or if this machine has no browser, sign in with a\n" +
+			"browser on another device. The sign-in is stored per server in a file that only you can read; import and share use\n" +
+			"and renew it until annals logout. They do not use it if a token is set (--token or ANNALS_TOKEN), or with --user.",
 		Example: "  annals login --server https://annals.example.com/core\n  annals import reports --server https://annals.example.com/core",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,13 +40,13 @@ func loginCommand(at *engine.URLs) *cobra.Command {
 	}
 	flags := command.Flags()
 	bindServer(flags, &c.server)
-	flags.BoolVar(&c.device, "device", false, "sign in by a browser on another device")
-	flags.BoolVar(&c.noBrowser, "no-browser", false, "print the address to open on this machine, and do not open it")
-	flags.StringVar(&c.issuer, "issuer", "", "URL of the OpenID issuer to sign in with (default: the one that the server names)")
-	flags.StringVar(&c.clientID, "client-id", clients.CLIID, "client id under which this program is registered with your own issuer")
-	flags.StringVar(&c.resource, "resource", "", "resource to request tokens for (default: the server; none with --client-id)")
-	flags.StringArrayVar(&c.scopes, "scope", nil, "additional scope to request from your own issuer (repeatable)")
-	// --issuer is also a setting of serve, with another meaning.
+	flags.BoolVar(&c.device, "device", false, "sign in with a browser on another device")
+	flags.BoolVar(&c.noBrowser, "no-browser", false, "do not open a browser: print the address to open in a browser on this machine")
+	flags.StringVar(&c.issuer, "issuer", "", "URL of the OpenID issuer to sign in with (default: the issuer that the server names)")
+	flags.StringVar(&c.clientID, "client-id", clients.CLIID, "OAuth client id of this program; set it if you registered this program with an issuer of your own")
+	flags.StringVar(&c.resource, "resource", "", "resource parameter of token requests, RFC 8707 (default: the URL of the server; with --client-id none)")
+	flags.StringArrayVar(&c.scopes, "scope", nil, "OAuth scope to request in addition to openid and offline_access; repeatable")
+	// The setting issuer is that of serve, which has another meaning.
 	settings.FlagOnly(flags, "device", "no-browser", "issuer", "client-id", "resource", "scope")
 	command.MarkFlagsMutuallyExclusive("device", "no-browser")
 	return command
@@ -76,8 +76,8 @@ func (c *loginConfig) run(cmd *cobra.Command, dataDir string) error {
 	return err
 }
 
-// signInStore returns the store of sign-ins, and the URL under which it has the
-// sign-in to the server: the server on the data folder if none is given.
+// signInStore returns the store of sign-ins and the key of a server in it. If server is
+// "", it is the server on the data folder.
 func signInStore(server, dataDir string) (string, login.Store, error) {
 	c := connection{server: server}
 	server, err := c.target(dataDir).CoreURL()
@@ -91,13 +91,13 @@ func signInStore(server, dataDir string) (string, login.Store, error) {
 	return server, store, err
 }
 
-// logoutCommand ends a sign-in.
+// logoutCommand deletes and revokes sign-ins.
 func logoutCommand(at *engine.URLs) *cobra.Command {
 	var server string
 	var all bool
 	command := &cobra.Command{
 		Use:   "logout",
-		Short: "End the sign-in to a server, both on the server and on this machine",
+		Short: "Sign out of a server: delete the sign-in on this machine and revoke it on the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, store, err := signInStore(server, at.Data)
@@ -128,17 +128,17 @@ func logoutCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	bindServer(command.Flags(), &server)
-	command.Flags().BoolVar(&all, "all", false, "end the sign-ins to all servers; --server is ignored")
+	command.Flags().BoolVar(&all, "all", false, "sign out of all servers; --server is ignored")
 	settings.FlagOnly(command.Flags(), "all")
 	return command
 }
 
-// whoamiCommand prints the user that login has signed in.
+// whoamiCommand prints the user of the stored sign-in.
 func whoamiCommand(at *engine.URLs) *cobra.Command {
 	var server string
 	command := &cobra.Command{
 		Use:   "whoami",
-		Short: "Print the user you are signed in as, and check it with the server",
+		Short: "Print the user that you are signed in as, and check that the server accepts the sign-in",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, store, err := signInStore(server, at.Data)

@@ -1,6 +1,6 @@
-// Command annals imports documents, searches them, and answers questions from them.
-// This package defines the flags of each command and passes them to the package that
-// carries it out. It may import everything.
+// Command annals imports documents, searches them, and answers questions from them. This
+// package only defines the flags of each command; other packages carry the commands out.
+// It may import everything.
 package main
 
 import (
@@ -25,8 +25,9 @@ func main() {
 	}
 }
 
-// run carries out the command line args. It prints an error to stderr before it returns
-// it. An interrupt shuts it down in order, a second one ends it at once.
+// run carries out the command line args. If it returns an error, it has printed it to
+// stderr. The first interrupt shuts the command down gracefully, the second one kills the
+// process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,11 +52,11 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "annals",
 		Short: "Import documents, search them, and answer from them",
-		Long: "Annals imports documents, searches them and answers from them. Everything that happens is an event in an\n" +
-			"append-only log; every index and view is made from it.\n\n" +
-			"Every flag can also be set by an environment variable (--read-models is ANNALS_READ_MODELS) or in the YAML\n" +
-			"file that --config names (read-models: …). A flag overrides the environment, which overrides the\n" +
-			"file. Flags that request an action are given on the command line only.",
+		Long: "Annals imports documents, searches them and answers questions from them. Every change is an event in an append-only\n" +
+			"log; all tables and indexes are built from the log.\n\n" +
+			"Flags can also be set by environment variables (ANNALS_READ_MODELS sets --read-models) or in the YAML file of\n" +
+			"--config (read-models: …). A flag on the command line overrides the environment, and the environment overrides the\n" +
+			"file. Flags that request an action, such as --retry or --delete, work only on the command line.",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

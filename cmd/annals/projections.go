@@ -18,14 +18,14 @@ func projectionsCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "projections [NAME...]",
 		Short: "Show the checkpoints of the read models, and their parked events",
-		Long: "Show the checkpoint and lag of each read model: " + strings.Join(readmodel.Names(), ", ") + ".\n" +
-			"Then list the parked events: those that could not be applied, and later ones in their streams. A server may be\n" +
+		Long: "Show the checkpoint and the lag of each read model: " + strings.Join(readmodel.Names(), ", ") + ".\n" +
+			"Then list the parked events: those that could not be applied, and later events of the same streams. A server may be\n" +
 			"running.\n\n" +
-			"--retry rebuilds each read model that has parked events which this version can read, as annals rebuild does.\n" +
-			"Events that still cannot be applied stay parked, and the exit status is not 0 then.",
+			"With --retry, rebuild each read model that has parked events, like annals rebuild, unless this version cannot read\n" +
+			"them. If events still cannot be applied, they stay parked, and the exit status is not 0.",
 		Args: func(_ *cobra.Command, names []string) error {
 			if o.Watch && o.Retry {
-				return errors.New("--watch shows the read models, --retry rebuilds them: give one of them")
+				return errors.New("--watch shows the read models, but --retry rebuilds them: pass only one of them")
 			}
 			return maintain.CheckNames(names)
 		},
@@ -41,10 +41,10 @@ func projectionsCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&o.JSON, "json", false, "print one JSON object per line, of kind projection or parked")
-	flags.BoolVar(&o.Watch, "watch", false, "show the checkpoints every second until interrupted")
+	flags.BoolVar(&o.JSON, "json", false, "print one JSON object per line; its member kind is projection or parked")
+	flags.BoolVar(&o.Watch, "watch", false, "print the checkpoints every second until interrupted")
 	flags.BoolVar(&o.Retry, "retry", false, "rebuild the read models that have parked events")
-	flags.StringVar(&o.Stream, "stream", "", "show only parked events of this stream; with --retry, rebuild only the read models that parked them")
+	flags.StringVar(&o.Stream, "stream", "", "list only parked events of this stream; with --retry, rebuild only read models that have parked events of it")
 	settings.FlagOnly(flags, "watch", "retry", "stream")
 	bindModels(flags, at)
 	return command

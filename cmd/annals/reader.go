@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readerName is the hidden subcommand by which a server starts its readers.
+// readerName is the hidden command that runs a reader process.
 const readerName = "reader"
 
-// readerCommand runs a process that reads files for a server, which can kill it if a
-// file exhausts or crashes it. It ends with its connection to the server. It ignores
-// signals because they reach all processes of a service at once, and a draining server
-// still needs its readers.
+// readerCommand runs a reader process: it reads files for a server, which kills it if a
+// file takes too long. It exits when its standard input ends. It ignores signals, because
+// service managers send them to all processes of a service, and a draining server still
+// needs its readers.
 func readerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                readerName,
-		Short:              "Read files for a server, which asks on standard input",
+		Short:              "Read files for a server, which sends requests on standard input",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {

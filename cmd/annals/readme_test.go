@@ -18,8 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"annals/cmd/annals/settings"
 )
 
 // readmeBlocks returns the blocks of README in a language.
@@ -169,15 +167,7 @@ func TestReadmeSettings(t *testing.T) {
 		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		settings, err := settings.ReadFile(rootCommand(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, values := range settings {
-			for _, value := range values {
-				wantFlag(t, "README", "ANNALS_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")), value)
-			}
-		}
+		wantSettings(t, "README", file)
 	}
 }
 

@@ -20,9 +20,11 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rebuild [NAME...]",
 		Short: "Rebuild read models from the log",
-		Long: "Rebuild read models from the log while the active ones keep serving: " + strings.Join(readmodel.Names(), ", ") + ".\n" +
-			"A running server activates each when it is ready, without an interruption; without a server this command does.\n" +
-			"The previous generation is kept until the next rebuild. An interrupted rebuild is continued by the next call.",
+		Long: "Rebuild read models from the log, in new generations, while the active generations keep serving. The read models are\n" +
+			strings.Join(readmodel.Names(), ", ") + ".\n\n" +
+			"A running server activates each new generation when it is ready, without an interruption; if no server is running,\n" +
+			"this command does. The previous generation is kept until the next rebuild, and --back activates it again. An\n" +
+			"interrupted rebuild continues with the next call.",
 		Args: func(_ *cobra.Command, names []string) error { return checkRebuild(&r, all, names) },
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all {
@@ -36,8 +38,8 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.BoolVar(&all, "all", false, "rebuild all read models")
-	flags.BoolVar(&r.Discard, "discard", false, "delete the active and the previous generation first; only while no server runs")
-	flags.BoolVar(&r.Back, "back", false, "do not rebuild: activate the previous generation again")
+	flags.BoolVar(&r.Discard, "discard", false, "delete the active and the previous generation before rebuilding; only while no server is running")
+	flags.BoolVar(&r.Back, "back", false, "instead of rebuilding, activate the previous generation again")
 	settings.FlagOnly(flags, "all", "discard", "back")
 	bindModels(flags, at)
 	return command
@@ -46,11 +48,11 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 func checkRebuild(r *maintain.Rebuild, all bool, names []string) error {
 	switch {
 	case all && len(names) > 0:
-		return errors.New("--all names all read models: give either --all or names")
+		return errors.New("--all means all read models: pass either --all or names")
 	case !all && len(names) == 0:
-		return errors.New("name the read models to rebuild, or give --all: there are " + strings.Join(readmodel.Names(), ", "))
+		return errors.New("pass the names of the read models to rebuild, or --all: there are " + strings.Join(readmodel.Names(), ", "))
 	case r.Back && r.Discard:
-		return errors.New("--back activates the previous generation, which --discard deletes: give one of them")
+		return errors.New("--back activates the previous generation, but --discard deletes it: pass only one of them")
 	}
 	return maintain.CheckNames(names)
 }
@@ -59,7 +61,7 @@ func checkRebuild(r *maintain.Rebuild, all bool, names []string) error {
 func warnings(cmd *cobra.Command) *slog.Logger {
 	logger, err := service.NewLogger("warn", "text", cmd.ErrOrStderr())
 	if err != nil {
-		panic(err) // level and format exist
+		panic(err) // unreachable: the level and the format exist
 	}
 	return logger
 }

@@ -20,8 +20,8 @@ import (
 
 const serveName = "serve"
 
-// defaultListen is the default address of a server. Tests change it, or they could
-// reach a server that runs on this machine.
+// defaultListen is the default address of a server. Tests change it, so that they do not
+// call another server on this machine.
 var defaultListen = "127.0.0.1:8080"
 
 func serveCommand(at *engine.URLs) *cobra.Command {
@@ -31,8 +31,8 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 		Use:   serveName,
 		Short: "Run the service",
 		Long: "Run the service. The first start creates the data folder and the user admin, and prints what to do next.\n" +
-			"An interrupt shuts it down: requests and files being imported finish, and accepted files that wait are imported\n" +
-			"after the next start.",
+			"An interrupt shuts it down: it finishes its requests and the files that it is importing. Accepted files that are\n" +
+			"still waiting are imported after the next start.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.URLs = *at
@@ -50,55 +50,55 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&c.Listen, "listen", defaultListen, "address to listen on")
-	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics at instead of --listen (default: that of --listen)")
+	flags.StringVar(&c.Listen, "listen", defaultListen, "address to listen on, HOST:PORT; an empty host means all addresses")
+	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address, HOST:PORT, that serves /metrics and nothing else; /metrics is then not served on --listen (default: the address of --listen)")
 	bindLog(flags, at)
-	flags.StringVar(&at.ReadModels, "read-models", "", "URL of the read models, sqlite:///folder or postgres://user:password@host/database?schema=PREFIX (default: in the data folder)")
-	flags.StringVar(&at.Search, "search", "", "URL of the search index, "+engine.SearchEngines.Forms()+" (default: in the data folder)")
-	flags.StringVar(&at.Originals, "originals", "", "URL of the uploaded files, file:///folder or s3://bucket/prefix (default: in the data folder)")
-	flags.StringVar(&c.CoreURL, "core-url", "", "URL at which clients reach the core (default: follows --listen)")
-	flags.StringVar(&c.VaultURL, "vault-url", "", "URL at which clients reach the vault (default: follows --listen)")
-	flags.StringVar(&c.MCPURL, "mcp-url", "", "URL at which agents reach the MCP endpoint (default: follows --listen)")
-	flags.StringVar(&c.MCPPrefix, "mcp-prefix", "service_", "prefix of the names of the tools for agents")
-	flags.StringVar(&c.MCPScheme, "mcp-scheme", "service", "URI scheme of the resources for agents")
-	flags.StringArrayVar(&c.MCPIngestRoots, "mcp-ingest-root", nil, "folder of this machine from which agents may import files, with all below it (default: none); may be repeated")
+	flags.StringVar(&at.ReadModels, "read-models", "", "URL of the read models: sqlite:///folder, or postgres://user:password@host/database?schema=PREFIX, which several nodes can share (default: in the data folder)")
+	flags.StringVar(&at.Search, "search", "", "URL of the search index: "+engine.SearchEngines.Forms()+" (default: in the data folder)")
+	flags.StringVar(&at.Originals, "originals", "", "URL of the uploaded files: file:///folder, or s3://bucket/prefix, which several nodes can share (default: in the data folder)")
+	flags.StringVar(&c.CoreURL, "core-url", "", "public URL of the core, as clients reach it (default: http, the address of --listen and /core)")
+	flags.StringVar(&c.VaultURL, "vault-url", "", "public URL of the vault, as clients reach it (default: http, the address of --listen and /vault)")
+	flags.StringVar(&c.MCPURL, "mcp-url", "", "public URL of the MCP endpoint, as agents reach it (default: http, the address of --listen and /mcp)")
+	flags.StringVar(&c.MCPPrefix, "mcp-prefix", "service_", "prefix of the MCP tools' names")
+	flags.StringVar(&c.MCPScheme, "mcp-scheme", "service", "URI scheme of the MCP resources")
+	flags.StringArrayVar(&c.MCPIngestRoots, "mcp-ingest-root", nil, "folder on this machine from which agents may import files, including all folders below it; repeatable (default: none)")
 	flags.BoolVar(&c.MCPAllowDelete, "mcp-allow-delete", false, "let agents delete documents")
-	flags.StringVar(&c.IssuerURL, "issuer-url", "", "URL of the built-in sign-in (default: follows --listen)")
-	flags.StringVar(&c.Audience, "audience", signin.DefaultAudience, "audience of the built-in sign-in's tokens")
-	flags.StringArrayVar(&c.Issuers, "issuer", nil, "trust an OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; may be repeated")
-	flags.StringSliceVar(&c.Admins, "admin", nil, "administrators, who may do everything: user:corp/alice of an --issuer, or alice of the built-in sign-in")
-	flags.StringVar(&c.AdminPasswordFile, "admin-password-file", "", "file whose first line is the password of the user admin, read only by the first start; only its owner may have access (default: none; a random password is shown if standard output is a terminal)")
-	flags.BoolVar(&c.RequireFactor, "require-second-factor", false, "require a one-time code or a passkey of every user of the built-in sign-in; users without one set it up at their next sign-in")
-	flags.DurationVar(&c.RotateKeys, "rotate-keys", 0, "age at which the signing key of the built-in sign-in is replaced, such as 2160h; at least 24h (default: only by annals keys rotate)")
-	flags.StringSliceVar(&c.Proxies, "trusted-proxy", nil, "addresses or networks of reverse proxies whose X-Forwarded-For is trusted; the sign-in is throttled by client address")
-	flags.StringSliceVar(&c.Origins, "cors-origin", nil, "origins whose web pages may call the service")
-	flags.StringVar(&c.Sharing.Shares, "shares", "invite", "when a share with a single user takes effect: invite (once they accept; at once if an administrator shares) or open (at once)")
-	flags.StringVar(&c.Sharing.With, "share-with", "anyone", "with whom owners may share folders: anyone, own-groups (single users, and the owner's own groups), or admins (only administrators may share)")
-	flags.StringVar(&c.Sharing.TopLevel, "top-level-folders", "everyone", "who may create folders at the top level: everyone, admins, or group:NAME and admins")
-	flags.IntVar(&c.Sharing.InvitationsMade, "max-invitations-made", foldertree.DefaultMaxSent, "maximum number of unanswered invitations by one user")
-	flags.IntVar(&c.Sharing.InvitationsReceived, "max-invitations-received", foldertree.DefaultMaxReceived, "maximum number of unanswered invitations to one user")
-	flags.IntVar(&c.Workers, "workers", runtime.NumCPU(), "maximum number of files imported at the same time")
-	flags.IntVar(&c.SearchLimit, "search-limit", 10, "default number of passages that a search returns")
+	flags.StringVar(&c.IssuerURL, "issuer-url", "", "public URL of the built-in sign-in (default: http, the address of --listen and /signin)")
+	flags.StringVar(&c.Audience, "audience", signin.DefaultAudience, "audience (claim aud) of the tokens that the built-in sign-in issues")
+	flags.StringArrayVar(&c.Issuers, "issuer", nil, "also accept tokens of this OpenID issuer: url=URL,alias=NAME,audience=A[,user-claim=C][,groups-claim=C][,admin-claim=C][,admin-value=V]; repeatable (default: only the built-in sign-in)")
+	flags.StringSliceVar(&c.Admins, "admin", nil, "users who are administrators and may do everything: alice for the built-in sign-in, user:corp/alice for the --issuer with alias corp; comma-separated or repeated")
+	flags.StringVar(&c.AdminPasswordFile, "admin-password-file", "", "file whose first line is the initial password of the user admin; only its owner may have access; read only by the first start (default: a random password, which is printed if standard output is a terminal)")
+	flags.BoolVar(&c.RequireFactor, "require-second-factor", false, "require a one-time code or a passkey from every user of the built-in sign-in; users who have none set one up at their next sign-in")
+	flags.DurationVar(&c.RotateKeys, "rotate-keys", 0, "replace the signing key of the built-in sign-in at this age, such as 2160h; at least 24h, 0 for never (default: never; annals keys rotate replaces it)")
+	flags.StringSliceVar(&c.Proxies, "trusted-proxy", nil, "addresses or networks of reverse proxies, such as 10.0.0.0/8, whose header X-Forwarded-For is believed; needed behind a proxy, because failed sign-ins are limited per client address; comma-separated or repeated")
+	flags.StringSliceVar(&c.Origins, "cors-origin", nil, "origins whose web pages may call the service, such as https://app.example, or * for all; comma-separated or repeated (default: none)")
+	flags.StringVar(&c.Sharing.Shares, "shares", "invite", "when a grant to a single user takes effect: invite (after that user accepts; immediately if an administrator grants it) or open (immediately)")
+	flags.StringVar(&c.Sharing.With, "share-with", "anyone", "with whom owners may share folders: anyone, own-groups (single users and groups of the owner), or admins (only administrators may share)")
+	flags.StringVar(&c.Sharing.TopLevel, "top-level-folders", "everyone", "who may create folders at the top level: everyone, admins, or group:NAME (members of that group, and admins)")
+	flags.IntVar(&c.Sharing.InvitationsMade, "max-invitations-made", foldertree.DefaultMaxSent, "maximum number of unanswered invitations that one user has sent")
+	flags.IntVar(&c.Sharing.InvitationsReceived, "max-invitations-received", foldertree.DefaultMaxReceived, "maximum number of unanswered invitations that one user has received")
+	flags.IntVar(&c.Workers, "workers", runtime.NumCPU(), "maximum number of files that are imported at the same time, from 1 to 1024")
+	flags.IntVar(&c.SearchLimit, "search-limit", 10, "number of passages that a search returns if the request sets no limit")
 	flags.IntVar(&c.Files, "max-files", 10_000, "maximum number of files in one upload")
 	flags.Int64Var(&c.FileBytes, "max-file-bytes", 1<<30, "maximum size of one uploaded file, in bytes")
 	flags.Int64Var(&c.UploadBytes, "max-upload-bytes", 64<<30, "maximum size of one upload, in bytes")
-	flags.IntVar(&c.Extract.Pages, "max-pages", 5000, "maximum number of pages of a PDF")
-	flags.Int64Var(&c.Extract.TextBytes, "max-text-bytes", 1<<30, "maximum size of the text read from one file, in bytes")
-	flags.DurationVar(&c.Extract.Time, "extract-time", 10*time.Minute, "maximum time for reading one file, and maximum processor time for it")
-	flags.Int64Var(&c.Extract.Memory, "extract-memory", pdfium.DefaultMemory, fmt.Sprintf("maximum memory of one process that reads files, in bytes; at least %d (192 MiB)", pdfium.LeastMemory))
-	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt at importing a file")
-	flags.DurationVar(&c.Stall, "stall", time.Minute, "end a progress stream after this time without progress")
-	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving with /readyz at 503 after a stop signal, so that load balancers notice (default: 5s if nodes share read models, else 0s)")
-	flags.Lookup("drain").DefValue = "0s" // not shown by help
+	flags.IntVar(&c.Extract.Pages, "max-pages", 5000, "maximum number of pages of a PDF file; a longer one fails")
+	flags.Int64Var(&c.Extract.TextBytes, "max-text-bytes", 1<<30, "maximum size of the text of one file, in bytes; a file with more text fails")
+	flags.DurationVar(&c.Extract.Time, "extract-time", 10*time.Minute, "maximum time, and maximum CPU time, for reading the text of one file; at least 1s")
+	flags.Int64Var(&c.Extract.Memory, "extract-memory", pdfium.DefaultMemory, fmt.Sprintf("maximum memory of one reader process, in bytes; at least %d (192 MiB)", pdfium.LeastMemory))
+	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file; at least 1s")
+	flags.DurationVar(&c.Stall, "stall", time.Minute, "close the progress stream of an import after this time without progress; at least 1s")
+	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving after a stop signal, with status 503 on /readyz, so that load balancers stop sending requests (default: 5s if nodes share read models, else 0s)")
+	flags.Lookup("drain").DefValue = "0s" // help does not print a zero default
 	bindLimits(flags, &c.Quota, &c.Searches)
 	c.AccessRetention, c.AccessBytes = 90*24*time.Hour, 1<<30
-	flags.Var(settings.Reads("admins", &c.AuditReads), "audit-reads", "which reads the audit trail records: none; admins (reads by administrators of documents that others own, and all downloads); sample:N (also one of N other reads); all")
-	flags.Var(settings.Days(&c.AccessRetention), "access-log-retention", "how long sign-ins, refusals and reads are kept, such as 90d or 12h; 0 means forever")
-	flags.Var(settings.Limit(quota.Bytes, &c.AccessBytes), "access-log-bytes", "maximum size of the stored sign-ins, refusals and reads; beyond it the oldest are deleted; 0 for no limit")
-	flags.BoolVar(&c.AccessLog, "access-log", false, "log a line for each request at level info, with user, route, status, duration and correlation id (default: at level debug)")
-	flags.StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	flags.StringVar(&format, "log-format", "text", "text or json")
-	flags.StringVar(&c.ProfilesListen, "pprof", "", "address at which Go's profiles are served (default: not served)")
+	flags.Var(settings.Reads("admins", &c.AuditReads), "audit-reads", "which reads the audit trail records: none, admins (all downloads, and reads by administrators of documents that others own), sample:N (those of admins, and one in N of the others), or all")
+	flags.Var(settings.Days(&c.AccessRetention), "access-log-retention", "how long the audit trail keeps sign-ins, refusals and reads, such as 90d or 12h; 0 means forever")
+	flags.Var(settings.Limit(quota.Bytes, &c.AccessBytes), "access-log-bytes", "maximum size of the sign-ins, refusals and reads in the audit trail, such as 5GiB; the oldest are deleted beyond it; 0 means no limit")
+	flags.BoolVar(&c.AccessLog, "access-log", false, "write one line per request to standard error at level info, with user, route, status, duration and correlation id; without this flag the level is debug")
+	flags.StringVar(&level, "log-level", "info", "lowest level of messages on standard error: debug, info, warn or error")
+	flags.StringVar(&format, "log-format", "text", "format of messages on standard error: text or json")
+	flags.StringVar(&c.ProfilesListen, "pprof", "", "address, HOST:PORT, that serves Go profiles; they expose the memory of the process (default: none)")
 	if err := flags.MarkHidden("pprof"); err != nil {
 		panic(err) // unreachable: the flag is defined
 	}

@@ -20,18 +20,18 @@ type shareConfig struct {
 	invitations, force       bool
 }
 
-// shareCommand shows and changes who may do what in a folder, through the REST
-// interface.
+// shareCommand shows and changes the grants of a folder through the REST interface.
 func shareCommand(at *engine.URLs) *cobra.Command {
 	c := new(shareConfig)
 	command := &cobra.Command{
 		Use:   "share [PATH [PRINCIPAL ACCESS]]",
-		Short: "Show or change who may do what in a folder, and answer invitations, through a running server",
-		Long: "Show what a folder grants, or change what it grants in itself and in all folders below it. PATH is the folder's path as\n" +
-			"search results show it or as the vault lists it, or its id; PRINCIPAL is user:NAME or group:NAME; ACCESS is read, write\n" +
-			"(import and change), own (share and delete), or none, which withdraws a grant. Grants of the folders above count, too.\n\n" +
-			"A grant to a single user is an invitation, which has no effect until they accept it by --accept; grants by an\n" +
-			"administrator count at once. Without PATH the command lists your unanswered invitations.",
+		Short: "Share a folder, show who has access to it, and answer invitations, through a running server",
+		Long: "Show or change who has access to a folder and to all folders below it. PATH is the path of the folder, as in search\n" +
+			"results or as the vault lists it, or its id. PRINCIPAL is user:NAME or group:NAME. ACCESS is read, write (import and\n" +
+			"change), own (also share and delete), or none to withdraw the access. Access to a folder above counts as well; it is\n" +
+			"not shown, and none does not withdraw it.\n\n" +
+			"A grant to a single user is an invitation: it takes effect only after that user accepts it with --accept. Grants by\n" +
+			"an administrator take effect immediately. Without PATH the command lists your unanswered invitations.",
 		Example: "  annals share reports/2024 group:staff read\n  annals share reports/2024 user:bob none\n  annals share reports/2024\n  annals share\n  annals share --accept 2024",
 		Args:    func(_ *cobra.Command, args []string) error { return c.checkArgs(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,32 +40,32 @@ func shareCommand(at *engine.URLs) *cobra.Command {
 	}
 	flags := command.Flags()
 	c.bind(flags)
-	flags.BoolVar(&c.invitations, "invitations", false, "list your unanswered invitations, like annals share without PATH")
-	flags.StringVar(&c.accept, "accept", "", "accept the invitation to a folder, given by name or id")
-	flags.StringVar(&c.decline, "decline", "", "decline the invitation to a folder, given by name or id, and hide further invitations by the same user; or leave a folder that you accepted, given by path or id")
-	flags.StringVar(&c.unblock, "unblock", "", "show invitations by a user, such as user:bob, again after you declined one")
-	flags.BoolVar(&c.force, "force", false, "share even if the user does not exist in the built-in sign-in; users of other issuers are never checked")
+	flags.BoolVar(&c.invitations, "invitations", false, "list your unanswered invitations, the same as annals share without PATH")
+	flags.StringVar(&c.accept, "accept", "", "name or id of a folder: accept the invitation to it")
+	flags.StringVar(&c.decline, "decline", "", "name or id of a folder: decline the invitation to it, and hide later invitations from the same user; or path or id of a folder whose invitation you accepted: leave it")
+	flags.StringVar(&c.unblock, "unblock", "", "principal of a user, such as user:bob: show that user's invitations again after you declined one")
+	flags.BoolVar(&c.force, "force", false, "share even if the built-in sign-in has no such user; users of other issuers are never checked")
 	settings.FlagOnly(flags, "invitations", "accept", "decline", "unblock", "force")
 	return command
 }
 
 // checkArgs returns an error unless the arguments and flags request exactly one action.
 func (c *shareConfig) checkArgs(args []string) error {
-	asked := 0
+	actions := 0
 	for _, flag := range []bool{c.invitations, c.accept != "", c.decline != "", c.unblock != ""} {
 		if flag {
-			asked++
+			actions++
 		}
 	}
 	switch {
-	case asked > 1:
-		return errors.New("--invitations, --accept, --decline and --unblock exclude each other: give one of them")
-	case asked == 1 && len(args) > 0:
-		return errors.New("--invitations, --accept, --decline and --unblock take no PATH")
+	case actions > 1:
+		return errors.New("--invitations, --accept, --decline and --unblock exclude each other: pass only one of them")
+	case actions == 1 && len(args) > 0:
+		return errors.New("--invitations, --accept, --decline and --unblock take no PATH: leave it out")
 	case c.force && len(args) != 3:
-		return errors.New("--force goes with PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read --force")
+		return errors.New("--force needs PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read --force")
 	case len(args) == 2 || len(args) > 3:
-		return errors.New("share takes PATH, or PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read")
+		return errors.New("pass PATH, or PATH PRINCIPAL ACCESS, such as: reports/2024 user:bob read")
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tokenCommand prints the token and nothing else, for use in scripts.
+// tokenCommand prints only the token, for use in scripts.
 func tokenCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "token NAME",
-		Short: "Print an ID token of one hour for a user, or manage API tokens",
-		Long: "Print an ID token of one hour for a user of the built-in sign-in. Anyone who may read the data folder can do so.\n" +
-			"A program sends it as \"Authorization: Bearer TOKEN\". The commands below create and revoke API tokens, which last\n" +
-			"longer. For a user named like one of them write: annals token -- create",
+		Short: "Print an ID token for a user that is valid for one hour, or manage API tokens",
+		Long: "Print an ID token for a user of the built-in sign-in that is valid for one hour. Anyone who can read the data folder\n" +
+			"can do so. A program sends it in the header \"Authorization: Bearer TOKEN\". The commands below manage API tokens,\n" +
+			"which last longer. If a user has the name of one of these commands, write: annals token -- create",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := printIssued(cmd, at, args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
@@ -41,7 +41,7 @@ func tokenCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-// printIssued prints a line that the issuer makes for a user.
+// printIssued prints the line that issue returns for a user.
 func printIssued(cmd *cobra.Command, at *engine.URLs, name string, issue func(context.Context, *signin.Issuer, string) (string, error)) error {
 	return accountsOf(cmd, at).Issue(cmd.Context(), func(ctx context.Context, issuer *signin.Issuer) error {
 		line, err := issue(ctx, issuer, name)
@@ -53,20 +53,21 @@ func printIssued(cmd *cobra.Command, at *engine.URLs, name string, issue func(co
 	})
 }
 
-// tokenCreateCommand makes an API token, by which a program signs in as itself.
+// tokenCreateCommand creates an API token, with which a program signs in as itself.
 func tokenCreateCommand(at *engine.URLs) *cobra.Command {
 	lasts := apitoken.Lifetime(apitoken.DefaultLifetime)
 	var owner, scope, note string
 	command := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Create an API token, by which a program signs in as itself",
-		Long: "Create a token that a program sends as \"Authorization: Bearer TOKEN\", to the services and to the agents' tools, until\n" +
-			"it expires or is revoked. It acts as NAME: a user, or with --for service a service account, which is created if it\n" +
-			"does not exist. A service has no password and cannot sign in by a browser; otherwise it is like a user: it is put into\n" +
-			"groups, folders are shared with it, and it can be given limits, disabled and deleted by annals user.\n\n" +
-			"Only the token goes to standard output. It cannot be shown again: only its hash is stored. It may do what NAME\n" +
-			"may do, or with the scope read only what changes nothing. It is revoked when NAME is deleted or disabled, or when\n" +
-			"NAME's password is changed.",
+		Short: "Create an API token, with which a program signs in as itself",
+		Long: "Create a token that a program sends in the header \"Authorization: Bearer TOKEN\", to the REST services and to the MCP\n" +
+			"endpoint, until it expires or is revoked. The program acts as NAME: a user, or with --for service a service account,\n" +
+			"which is created if it does not exist. A service account has no password and cannot sign in with a browser. Otherwise\n" +
+			"it is like a user: it can have groups and limits, folders can be shared with it, and annals user can disable and\n" +
+			"delete it.\n\n" +
+			"Only the token is printed to standard output. It cannot be shown again, because only its hash is stored. With the\n" +
+			"scope write it allows everything that NAME may do, with the scope read only reading. It is revoked when NAME is\n" +
+			"deleted or disabled, or when the password of NAME changes.",
 		Example: "  annals token create ci --for service --scope write --expires 30d --note 'nightly upload'\n" +
 			"  TOKEN=$(annals token create alice)",
 		Args: cobra.ExactArgs(1),
@@ -76,10 +77,10 @@ func tokenCreateCommand(at *engine.URLs) *cobra.Command {
 				return fmt.Errorf("--scope: %w", err)
 			}
 			if owner != "user" && owner != "service" {
-				return fault.Errorf(fault.Invalid, "--for: %q: must be user or service", owner)
+				return fault.Errorf(fault.Invalid, "--for %q: must be user or service", owner)
 			}
 			wanted := accounts.NewAPIToken{Scope: parsed, Note: note, Lasts: time.Duration(lasts)}
-			if err := wanted.Check(); err != nil { // before the service is created
+			if err := wanted.Check(); err != nil { // check before creating the service account
 				return err
 			}
 			return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) error {
@@ -88,10 +89,10 @@ func tokenCreateCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&owner, "for", "user", "kind of account: user, which must exist, or service, which is created if it does not exist")
-	flags.StringVar(&scope, "scope", "read", "read (everything NAME may read) or write (everything NAME may do)")
-	flags.Var(&lasts, "expires", "lifetime, in days such as 90d or in hours such as 2160h; from 1m to 366d")
-	flags.StringVar(&note, "note", "", "purpose, up to 200 bytes, shown by annals token list")
+	flags.StringVar(&owner, "for", "user", "kind of the account NAME: user (must exist) or service (created if it does not exist)")
+	flags.StringVar(&scope, "scope", "read", "what the token allows: read (to read what NAME may read) or write (to do everything that NAME may do)")
+	flags.Var(&lasts, "expires", "lifetime of the token, in days such as 90d or hours such as 12h; from 1m to 366d")
+	flags.StringVar(&note, "note", "", "note about the purpose of the token, up to 200 bytes; annals token list shows it")
 	settings.FlagOnly(flags, "for", "scope", "expires", "note")
 	return command
 }
@@ -101,8 +102,8 @@ func tokenListCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [NAME]",
 		Short: "List API tokens, of one account or of all",
-		Long: "List the API tokens of one account, or all. The time of the last use is exact to a minute. Expired tokens are listed\n" +
-			"for another 30 days; revoked ones are in the audit trail.",
+		Long: "List the API tokens of one account, or of all accounts. The time of the last use is accurate to one minute.\n" +
+			"Expired tokens are listed for 30 more days. Revoked tokens are not listed, but are in the audit trail.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			all, err := store.Tokens(ctx, strings.Join(args, ""))
@@ -120,13 +121,13 @@ func tokenListCommand(at *engine.URLs) *cobra.Command {
 func tokenRevokeCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID...",
-		Short: "Revoke API tokens, at once",
-		Long:  "Revoke API tokens, with the access tokens that programs obtained by them, at once and on every node.\nannals token list shows the ids.",
+		Short: "Revoke API tokens",
+		Long:  "Revoke API tokens, and the access tokens that programs obtained with them, immediately and on every node.\nannals token list shows the ids.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			for _, id := range args {
 				if apitoken.Is(id) {
-					return fault.Errorf(fault.Invalid, "this is a token, not its id: give the id, which begins with t- (annals token list shows it)")
+					return fault.Errorf(fault.Invalid, "the argument is a token, not its id: pass the id, which begins with t- (annals token list shows it)")
 				}
 				user, err := store.RevokeToken(ctx, id)
 				if err != nil {

@@ -96,7 +96,7 @@ func TestTokenCommandErrors(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"token create bob":                                     "--for service makes an account for a program",
+		"token create bob":                                     "--for service creates a service account for a program",
 		"token create alice --for service":                     "is a user, not a service",
 		"token create ci":                                      "add --for service",
 		"token create alice --for robot":                       "must be user or service",

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// userCommand manages the accounts of the built-in sign-in. A running server applies
-// the changes at once.
+// userCommand manages the accounts of the built-in sign-in. Running servers apply changes
+// immediately.
 func userCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "user",
@@ -24,7 +24,7 @@ func userCommand(at *engine.URLs) *cobra.Command {
 		userListCommand(at),
 		userShowCommand(at),
 		userQuotaCommand(at),
-		userChangeCommand(at, "disable", "Refuse a user at once, even with issued tokens", (*accounts.Store).Disable),
+		userChangeCommand(at, "disable", "Disable a user, and revoke all tokens of the user, immediately", (*accounts.Store).Disable),
 		userChangeCommand(at, "enable", "Let a disabled user sign in again", (*accounts.Store).Enable),
 		userPasswordCommand(at),
 		userLinkCommand(at),
@@ -43,8 +43,8 @@ func userAddCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Create a user; the password is read from standard input",
-		Long: "Create a user. The password, of at least 8 characters, is asked for on a terminal, or else is the first\n" +
-			"line of standard input. The name of a deleted user cannot be used again.",
+		Long: "Create a user. If standard input is a terminal, the command prompts for the password; otherwise the password is the\n" +
+			"first line of standard input. It needs at least 8 characters. The name of a deleted user cannot be used again.",
 		Args: cobra.ExactArgs(1),
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			var err error
@@ -60,8 +60,8 @@ func userAddCommand(at *engine.URLs) *cobra.Command {
 			return nil
 		}),
 	}
-	command.Flags().BoolVar(&account.Admin, "admin", false, "make the user an administrator, with all rights")
-	command.Flags().StringArrayVar(&account.Groups, "group", nil, "add the user to this group (repeatable)")
+	command.Flags().BoolVar(&account.Admin, "admin", false, "make the user an administrator, who may do everything")
+	command.Flags().StringArrayVar(&account.Groups, "group", nil, "add the user to this group; repeatable")
 	return command
 }
 
@@ -99,7 +99,7 @@ func userPasswordCommand(at *engine.URLs) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if _, err := store.Get(ctx, args[0]); err != nil {
-				return admin.ExplainUnknown(err) // before asking for a password
+				return admin.ExplainUnknown(err) // check before prompting for a password
 			}
 			password, err := admin.ReadPassword(ctx, cmd.InOrStdin(), cmd.ErrOrStderr())
 			if err != nil {
@@ -118,10 +118,10 @@ func userCopyCommand(at *engine.URLs) *cobra.Command {
 	var to string
 	command := &cobra.Command{
 		Use:   "copy --to URL",
-		Short: "Copy all users, keys, programs and tokens to another store of accounts",
-		Long: "Copy all users with their passwords, the signing keys, the programs and the API tokens to the accounts at a URL,\n" +
-			"which must never have had users: from the data folder to PostgreSQL, before a service gets several nodes or after a\n" +
-			"restore, or back. Sessions and sign-ins of programs are not copied.",
+		Short: "Copy all accounts to another store, such as from the data folder to PostgreSQL",
+		Long: "Copy all users with their passwords, the signing keys, the registered programs and the API tokens to the accounts at a\n" +
+			"URL, which must never have had users. Use it to move the accounts from the data folder to PostgreSQL, before a service\n" +
+			"gets several nodes or after a restore, or to move them back. Browser sessions and sign-ins of programs are not copied.",
 		Args: cobra.NoArgs,
 		RunE: onAccounts(at, func(ctx context.Context, from *accounts.Store, cmd *cobra.Command, _ []string) (err error) {
 			store, err := (engine.URLs{Data: at.Data, Accounts: to}).OpenAccounts(ctx)
@@ -134,12 +134,12 @@ func userCopyCommand(at *engine.URLs) *cobra.Command {
 			}
 			all, err := store.List(ctx)
 			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "copied %d users; give their URL to serve by --accounts\n", len(all))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "copied %d users; now start serve with their URL as --accounts\n", len(all))
 			}
 			return err
 		}),
 	}
-	command.Flags().StringVar(&to, "to", "", "URL of the accounts to copy to, in the form of --accounts")
+	command.Flags().StringVar(&to, "to", "", "URL of the accounts to copy to, in the form of --accounts (required)")
 	if err := command.MarkFlagRequired("to"); err != nil {
 		panic(err) // unreachable: the flag is defined
 	}

@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// userQuotaCommand sets the limits of one user.
+// userQuotaCommand shows and changes the limits of one user.
 func userQuotaCommand(at *engine.URLs) *cobra.Command {
 	given := map[quota.Kind]*string{}
 	command := &cobra.Command{
 		Use:   "quota NAME",
 		Short: "Show or change the limits of a user",
-		Long: "Show the limits that were set for a user instead of the general ones of serve, or change them: each flag takes a\n" +
-			"limit, \"unlimited\", or \"default\" to return to the general limit. A change takes effect at once. For users of\n" +
-			"other issuers use serve --quota-for; administrators have no limits.",
+		Long: "Show the limits of a user that differ from the general limits of serve, or change them. Each flag takes a limit,\n" +
+			"\"unlimited\", or \"default\" to return to the general limit. Changes take effect immediately. For users of other\n" +
+			"issuers use serve --quota-for. Administrators have no limits.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, reset, err := limitChanges(cmd.Flags(), given)
@@ -37,7 +37,7 @@ func userQuotaCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	for _, k := range quota.Kinds() {
-		given[k] = command.Flags().String(k.String(), "", limitHelp[k])
+		given[k] = command.Flags().String(k.String(), "", limitHelp[k]+"; unlimited, or default for the general limit")
 		settings.FlagOnly(command.Flags(), k.String())
 	}
 	return command
@@ -63,17 +63,17 @@ func limitChanges(flags *pflag.FlagSet, given map[quota.Kind]*string) (set map[s
 // userShowCommand prints an account, and its usage of each limit.
 func userShowCommand(at *engine.URLs) *cobra.Command {
 	var limits usage.Settings
-	var searches int // a flag of serve, ignored here
+	var searches int // of --quota-searches, which only serve uses
 	var asJSON bool
 	command := &cobra.Command{
 		Use: "show NAME", Annotations: map[string]string{settings.OfServe: "true"},
-		Short: "Show a user: groups, rights, and the usage of each limit",
+		Short: "Show the groups, the rights and the usage of a user",
 		Long: "Show a user of the built-in sign-in, with the usage of each limit. A server may be running. For a user of another\n" +
-			"issuer give the principal user:ALIAS/NAME. The general limits are those of the last start of serve; before its\n" +
-			"first start, the defaults or the --quota-... flags of this command.\n\n" +
-			"Bytes are the size of uploads plus three times the size of their text, because it is stored in the log, in a read\n" +
-			"model and in the search index. Failed files and deleted documents count until their originals are swept, for up\n" +
-			"to 30 h.",
+			"issuer pass the principal user:ALIAS/NAME. The general limits are those with which serve was started last; before\n" +
+			"its first start they are the --quota-... flags of this command.\n\n" +
+			"Used bytes are the size of the uploads plus three times the size of their text, because the text is stored in the\n" +
+			"log, in a read model and in the search index. Failed files and deleted documents count until their originals are\n" +
+			"deleted from disk, up to 30 hours later.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var u admin.User
@@ -81,7 +81,7 @@ func userShowCommand(at *engine.URLs) *cobra.Command {
 				if u, err = admin.FindUser(ctx, store, args[0]); err != nil {
 					return err
 				}
-				beside := &engine.Beside{URLs: *at, Timeout: engine.LookTimeout, Logger: warnings(cmd)}
+				beside := &engine.Beside{URLs: *at, Timeout: engine.ReadTimeout, Logger: warnings(cmd)}
 				return u.AddUsage(ctx, beside, &limits, store, cmd.ErrOrStderr())
 			})
 			if err != nil {
@@ -94,7 +94,7 @@ func userShowCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object: sizes in bytes, times in seconds")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object, with sizes in bytes and times in seconds")
 	settings.FlagOnly(flags, "json")
 	bindModels(flags, at)
 	bindLimits(flags, &limits, &searches)

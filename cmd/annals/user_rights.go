@@ -17,14 +17,14 @@ func userGroupsCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "groups NAME [GROUP...]",
 		Short: "Show or change the groups of a user",
-		Long: "Show the groups of a user, one per line. GROUPs replace all of them; --add and --remove change some\n" +
-			"and keep the rest. A change takes effect at once, also for issued tokens.",
+		Long: "Show the groups of a user, one per line. If GROUPs are passed, they replace all groups of the user; --add and --remove\n" +
+			"change only the groups that they name. Changes take effect immediately, also for issued tokens.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, groups := args[0], args[1:]
 			changes := len(add)+len(remove) > 0
 			if changes && len(groups) > 0 {
-				return fault.Errorf(fault.Invalid, "give either all groups of %s, or --add and --remove", name)
+				return fault.Errorf(fault.Invalid, "pass either all groups of %s, or --add and --remove", name)
 			}
 			return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) (err error) {
 				switch {
@@ -44,8 +44,8 @@ func userGroupsCommand(at *engine.URLs) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringArrayVar(&add, "add", nil, "add the user to this group (repeatable)")
-	command.Flags().StringArrayVar(&remove, "remove", nil, "remove the user from this group (repeatable)")
+	command.Flags().StringArrayVar(&add, "add", nil, "add the user to this group; repeatable")
+	command.Flags().StringArrayVar(&remove, "remove", nil, "remove the user from this group; repeatable")
 	return command
 }
 
@@ -53,7 +53,7 @@ func userAdminCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "admin NAME on|off",
 		Short: "Make a user an administrator, or an ordinary user again",
-		Long:  "Make a user an administrator, who may do everything, or an ordinary user again. It takes effect at\nonce, also for issued tokens.",
+		Long:  "Make a user an administrator, who may do everything, or an ordinary user again. The change takes effect immediately,\nalso for issued tokens.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			outcome, ok := map[string]string{"on": "an administrator", "off": "an ordinary user"}[args[1]]
@@ -75,8 +75,8 @@ func userDeleteCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a user; the name cannot be used again",
-		Long: "Delete a user with password and groups; issued tokens are refused at once. This cannot be undone, as \"disable\" can.\n" +
-			"The audit trail keeps the name with what the user did, so the name cannot be used again.",
+		Long: "Delete a user with password and groups, and revoke all tokens of the user immediately. This cannot be undone, unlike\n" +
+			"annals user disable. The name cannot be used again, because the audit trail keeps it with the actions of the user.",
 		Args: cobra.ExactArgs(1),
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if err := store.Delete(ctx, args[0]); err != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// userLinkCommand lets a user set a password that the administrator does not know.
+// userLinkCommand prints a link for setting a password, so that the administrator does not
+// learn the password.
 func userLinkCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "link NAME",
-		Short: "Print a one-time link by which a user sets a password",
-		Long: "Print a link to a page on which the user sets a new password. It works once, within an hour, unless another link is\n" +
-			"made or the password changed before. Anyone who has it can sign in as the user, but is asked for the second factor\n" +
-			"too.",
+		Short: "Print a one-time link with which a user sets a password",
+		Long: "Print a link to a page on which the user sets a new password. It works one time, within an hour, unless another link\n" +
+			"is created or the password changes before. Anyone who has the link can sign in as the user, but needs the second\n" +
+			"factor if the user has one.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printIssued(cmd, at, args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
@@ -33,10 +34,10 @@ func userLinkCommand(at *engine.URLs) *cobra.Command {
 func userRequireCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "require-2fa NAME [on|off]",
-		Short: "Require a second factor of a user at each sign-in, or stop requiring it",
-		Long: "Require a second factor, a one-time code or a passkey, of a user at each sign-in by a browser. A user without\n" +
-			"one sets it up at the next sign-in; sessions in browsers end at once, programs stay signed in.\n" +
-			"serve --require-second-factor requires one of all users.",
+		Short: "Require a second factor from a user at each sign-in, or stop requiring it",
+		Long: "Require a second factor, a one-time code or a passkey, from a user at each sign-in with a browser. A user who has none\n" +
+			"sets one up at the next sign-in. Browser sessions of the user end immediately; programs stay signed in.\n" +
+			"serve --require-second-factor requires one from all users.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := true
@@ -50,9 +51,9 @@ func userRequireCommand(at *engine.URLs) *cobra.Command {
 				if err := store.RequireFactor(ctx, args[0], on); err != nil {
 					return admin.ExplainUnknown(err)
 				}
-				outcome := "is required of"
+				outcome := "is required from"
 				if !on {
-					outcome = "is no longer required of"
+					outcome = "is no longer required from"
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "a second factor %s user %s\n", outcome, args[0])
 				return err
@@ -65,8 +66,8 @@ func userResetCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset-2fa NAME",
 		Short: "Remove a user's one-time codes, passkeys and recovery codes",
-		Long: "Remove a user's one-time codes, passkeys and recovery codes, and sign the user out everywhere, after a device\n" +
-			"was lost. The password stays. If a second factor is required, the user sets up a new one at the next sign-in.",
+		Long: "Remove a user's one-time codes, passkeys and recovery codes, for example after a device was lost, and sign the user\n" +
+			"out everywhere. The password stays. If a second factor is required, the user sets up a new one at the next sign-in.",
 		Args: cobra.ExactArgs(1),
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if err := store.ResetFactors(ctx, args[0]); err != nil {

@@ -151,7 +151,7 @@ func TestUserCommandErrors(t *testing.T) {
 		{missing, "correct horse", "user add bob", fault.NotFound, "run serve first, or pass --data"},
 		{missing, "", "token alice", fault.NotFound, "run serve first, or pass --data"},
 		{dir, "short", "user add bob", fault.Invalid, "at least 8 characters"},
-		{dir, "", "user add bob", fault.Invalid, "no password on standard input"},
+		{dir, "", "user add bob", fault.Invalid, "the first line of standard input is empty"},
 		{dir, "correct horse", "user add alice", fault.Conflict, "taken"},
 		{dir, "correct horse", "user add a/b", fault.Invalid, `cannot contain "/"`},
 		{dir, "", "user disable bob", fault.NotFound, `no user "bob"`},

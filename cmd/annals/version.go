@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version of the interface and of the program, and commit the revision
-// that it was built from. The linker sets both for a release (cmd/release).
+// release is the version of the program and of its interfaces. commit is the commit that
+// it was built from. In releases the linker sets both (cmd/release).
 var (
 	release = "0.1.0-beta"
 	commit  = ""
 )
 
-// version returns the release and, if the build has it, the commit.
+// version returns the release, and the commit if it is known.
 func version() string {
 	if commit != "" {
 		return release + "+" + commit

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// modeOf returns the mode of a file in an archive; the first is the program.
+// modeOf returns the mode of file i in an archive. File 0 is the program.
 func modeOf(i int) os.FileMode {
 	if i == 0 {
 		return 0o755
@@ -18,8 +18,8 @@ func modeOf(i int) os.FileMode {
 	return 0o644
 }
 
-// tarGzip returns an archive of files in a folder. Times, owners and modes are
-// not those of the disk, which differ by machine.
+// tarGzip returns an archive of files in a folder. It does not copy times, owners and modes
+// from the disk, because they differ by machine.
 func tarGzip(folder string, files []string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -52,7 +52,7 @@ func tarGzip(folder string, files []string, at time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// zipped is tarGzip in the format that Windows opens by itself.
+// zipped is like tarGzip, in the format that Windows can open.
 func zipped(folder string, files []string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)

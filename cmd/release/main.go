@@ -1,9 +1,9 @@
-// Command release builds the program for every platform that it runs on, static,
-// and packs it: an archive and a bill of materials (CycloneDX) for each, and the
-// checksums of all of them. From one commit, one version and one toolchain come
-// the same bytes, wherever and whenever it runs.
+// Command release builds static binaries of the program for all platforms. For each
+// platform it writes an archive and a bill of materials (CycloneDX), and at the end a file
+// with the checksums of all of them. Builds are reproducible: the same commit, version and
+// toolchain give the same bytes on every machine.
 //
-// It imports nothing of ours.
+// It imports no other package of this module.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// platforms are those that a release is for.
+// platforms are all platforms of a release.
 var platforms = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
@@ -49,15 +49,15 @@ func run(ctx context.Context, args []string) error {
 	r := release{source: ".", main: "./cmd/annals", extra: []string{"LICENSE", "README.md", "CHANGELOG.md"}}
 	only := ""
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	flags.StringVar(&r.version, "version", "", "version, such as 1.2.0 (required)")
-	flags.StringVar(&r.out, "out", "dist", "new or empty folder for what is made")
-	flags.StringVar(&only, "only", "", "platforms with commas between, such as linux/amd64, or host (default: all)")
-	flags.BoolVar(&r.bill, "sbom", true, "write bills of materials, by "+generator+", which is downloaded for that")
+	flags.StringVar(&r.version, "version", "", "version of the release, such as 1.2.0 (required)")
+	flags.StringVar(&r.out, "out", "dist", "output folder, which must be new or empty")
+	flags.StringVar(&only, "only", "", "comma-separated platforms, such as linux/amd64, or host for this machine (default: all)")
+	flags.BoolVar(&r.bill, "sbom", true, "write bills of materials with "+generator+", which is downloaded")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if r.version == "" || strings.ContainsAny(r.version, "/ _") {
-		return fmt.Errorf("-version %q: give a version, without slash, blank or underscore", r.version)
+		return fmt.Errorf("-version %q: must be a version without slash, space or underscore, such as 1.2.0", r.version)
 	}
 	for _, p := range platforms {
 		names := strings.Split(only, ",")
@@ -66,10 +66,10 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	if len(r.platforms) == 0 {
-		return fmt.Errorf("-only %s: it is none of %v", only, platforms)
+		return fmt.Errorf("-only %s: must be host or some of %v", only, platforms)
 	}
 	if old, err := filepath.Glob(filepath.Join(r.out, "*")); err != nil || len(old) > 0 {
-		return fmt.Errorf("-out %s holds %d files: what an earlier release left would be taken for this one's; remove it", r.out, len(old))
+		return fmt.Errorf("-out %s is not empty: it has %d files, which could be mistaken for files of this release: remove them", r.out, len(old))
 	}
 	return r.make(ctx)
 }

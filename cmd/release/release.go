@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// generator writes bills of materials. It and what it needs are held by hashes in
-// a module file of its own, so that nothing of it is needed to build the program.
+// generator is the program that writes bills of materials. The file tools pins it and its
+// dependencies, so that go.mod of the program does not need them.
 const generator, tools = "cyclonedx-gomod", "cmd/release/tools.mod"
 
-// release is what is made, and of what.
+// release holds the settings of a release and the state of making it.
 type release struct {
 	source    string   // folder of the module
 	main      string   // package of the program
@@ -29,14 +29,14 @@ type release struct {
 	platforms []platform
 	bill      bool
 
-	commit string    // of source; "" where that is no checkout
+	commit string    // of source; "" if that is not a git checkout
 	time   time.Time // of the commit
-	built  func()    // called when all is built; for tests
+	built  func()    // called after all platforms are built; for tests
 }
 
-// make builds and packs everything.
+// make builds and packs all platforms.
 func (r *release) make(ctx context.Context) error {
-	if err := r.look(ctx); err != nil {
+	if err := r.readCommit(ctx); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
@@ -65,19 +65,19 @@ func (r *release) make(ctx context.Context) error {
 	if r.built != nil {
 		r.built()
 	}
-	again := *r
-	if err := again.look(ctx); err != nil {
+	after := *r
+	if err := after.readCommit(ctx); err != nil {
 		return err
 	}
-	if again.commit != r.commit {
-		return fmt.Errorf("the source was %q when the first platform was built and is %q now: the archives are of both; release it again, from a checkout of its own", r.commit, again.commit)
+	if after.commit != r.commit {
+		return fmt.Errorf("the commit changed from %q to %q during the build, so the archives may be of either: repeat the release, in a checkout that nobody changes", r.commit, after.commit)
 	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// look finds out which commit is released. What is not committed has no place in
-// a release, so its commit is called changed.
-func (r *release) look(ctx context.Context) error {
+// readCommit sets the commit and its time. If there are uncommitted changes, the commit
+// ends in -changed.
+func (r *release) readCommit(ctx context.Context) error {
 	r.commit, r.time = "", time.Unix(0, 0)
 	if text := os.Getenv("SOURCE_DATE_EPOCH"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
@@ -88,12 +88,12 @@ func (r *release) look(ctx context.Context) error {
 	}
 	shown, err := r.command(ctx, nil, "git", "log", "-1", "--format=%h %ct", "--abbrev=12")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "release: not a checkout of git: the version will name no commit")
+		fmt.Fprintln(os.Stderr, "release: warning: this is not a git checkout, so the version will not contain a commit")
 		return nil
 	}
 	var seconds int64
 	if _, err := fmt.Sscan(shown, &r.commit, &seconds); err != nil {
-		return fmt.Errorf("git log prints %q: %w", shown, err)
+		return fmt.Errorf("parse the output %q of git log: %w", shown, err)
 	}
 	if os.Getenv("SOURCE_DATE_EPOCH") == "" {
 		r.time = time.Unix(seconds, 0)
@@ -101,12 +101,12 @@ func (r *release) look(ctx context.Context) error {
 	changed, err := r.command(ctx, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err == nil && changed != "" {
 		r.commit += "-changed"
-		fmt.Fprintln(os.Stderr, "release: some files are not committed")
+		fmt.Fprintln(os.Stderr, "release: warning: the checkout has uncommitted changes")
 	}
 	return err
 }
 
-// makeFor returns the names of what it made for one platform.
+// makeFor builds and packs one platform, and returns the names of the files it wrote.
 func (r *release) makeFor(ctx context.Context, p platform, work string) ([]string, error) {
 	program := filepath.Join(work, p.os+"-"+p.arch, p.program())
 	env := []string{"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off"}
@@ -114,10 +114,10 @@ func (r *release) makeFor(ctx context.Context, p platform, work string) ([]strin
 	if _, err := r.command(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", link, "-o", program, r.main); err != nil {
 		return nil, err
 	}
-	if p == host { // a name that the linker does not know is passed over in silence
-		said, err := r.command(ctx, nil, program, "--version")
-		if err != nil || !strings.Contains(said, r.version) || !strings.Contains(said, r.commit) {
-			return nil, fmt.Errorf("the program says that it is %q (%v), want version %s of commit %s", said, err, r.version, r.commit)
+	if p == host { // the linker silently ignores -X for a variable that does not exist
+		printed, err := r.command(ctx, nil, program, "--version")
+		if err != nil || !strings.Contains(printed, r.version) || !strings.Contains(printed, r.commit) {
+			return nil, fmt.Errorf("check the version of the program: it prints %q (%v), want version %s and commit %s", printed, err, r.version, r.commit)
 		}
 	}
 	name := fmt.Sprintf("annals_%s_%s_%s", r.version, p.os, p.arch)
@@ -147,7 +147,8 @@ func (r *release) makeFor(ctx context.Context, p platform, work string) ([]strin
 	return append(made, name+".cdx.json"), os.WriteFile(filepath.Join(r.out, name+".cdx.json"), bill, 0o644)
 }
 
-// billOf returns the bill of materials of a program, read from the program itself.
+// billOf returns the bill of materials of a binary, which the generator reads from the
+// binary.
 func (r *release) billOf(ctx context.Context, program string) ([]byte, error) {
 	file := program + ".cdx.json"
 	if _, err := r.command(ctx, []string{"GOFLAGS=", "GOWORK=off"}, "go", "tool", "-modfile="+tools, generator, "bin", "-json", "-std", "-noserial", "-version", "v"+r.version, "-output", file, program); err != nil {
@@ -167,8 +168,8 @@ func (r *release) billOf(ctx context.Context, program string) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("the generator wrote no metadata")
 	}
-	metadata["timestamp"] = r.time.UTC().Format(time.RFC3339) // it writes when it ran
-	delete(metadata, "tools")                                 // with digests of itself, which differ by machine
+	metadata["timestamp"] = r.time.UTC().Format(time.RFC3339) // the generator writes the current time
+	delete(metadata, "tools")                                 // contains digests of the generator, which differ by machine
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -177,7 +178,7 @@ func (r *release) billOf(ctx context.Context, program string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// command runs a program in the source's folder and returns what it prints.
+// command runs a program in the source folder and returns its output.
 func (r *release) command(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = r.source

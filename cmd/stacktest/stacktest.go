@@ -1,6 +1,6 @@
-// Package stacktest runs all parts behind the services for tests of their handlers:
-// real commands, read models, a search index and an importer, in temporary folders. It
-// chooses the engines.
+// Package stacktest runs the parts that HTTP handlers need in tests: real commands, read
+// models, a search index and an importer, in temporary folders. It chooses the engines, so
+// it may import all packages.
 package stacktest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"annals/queries"
 )
 
-// Stack holds the running parts. They stop when the test ends.
+// Stack holds the parts. They stop when the test ends.
 type Stack struct {
 	Queries  *queries.Queries
 	Importer *importer.Importer
@@ -37,8 +37,8 @@ type Stack struct {
 	control *control.Store
 }
 
-// Open creates the parts behind a handler, not running until Run. change may replace
-// engines of the read models.
+// Open creates the parts for a command handler, whose log they use. They do not run until
+// Run is called. Each change may replace engines.
 func Open(t testing.TB, handler *commands.Handler, change ...func(*generation.Options)) *Stack {
 	t.Helper()
 	ctx, dir, quiet := context.Background(), t.TempDir(), slog.New(slog.DiscardHandler)
@@ -68,7 +68,7 @@ func Open(t testing.TB, handler *commands.Handler, change ...func(*generation.Op
 	}
 }
 
-// Run runs the parts, with originals in a store, until the test ends.
+// Run runs the parts until the test ends. The importer reads originals from store.
 func (s *Stack) Run(t testing.TB, store originals.Store) {
 	s.Importer.Originals = store
 	queue := &importqueue.Queue{Work: s.models.Runner("work"), Control: s.control, Holder: "test", Workers: 2, Logger: s.Importer.Logger}

@@ -12,18 +12,17 @@ import (
 	"annals/projections/control"
 )
 
-// limitsNote is the name of the note in the control store with a server's limits.
+// limitsNote is the name under which the control store has the limits of a server.
 const limitsNote = "limits"
 
-// notedLimits are the limits with which a server was started, by the names of
-// kinds, so that a program of another version can read them.
+// notedLimits are the limits of a server by the names of their kinds, so that other
+// versions of the program can read them.
 type notedLimits struct {
 	User       map[string]int64                      `json:"user"`
 	Principals map[events.Principal]map[string]int64 `json:"principals,omitempty"`
 }
 
-// Note stores the limits of a server in the control store, where commands beside
-// the server read them.
+// Note stores the limits of a server in the control store, so that commands can show them.
 func Note(ctx context.Context, control *control.Store, p *quota.Policy) error {
 	n := notedLimits{User: make(map[string]int64), Principals: make(map[events.Principal]map[string]int64)}
 	for _, k := range quota.Kinds() {
@@ -43,10 +42,11 @@ func Note(ctx context.Context, control *control.Store, p *quota.Policy) error {
 	return control.Note(ctx, limitsNote, string(text))
 }
 
-// Noted returns the limits of the server that was started last, and when that was.
-// If none has noted its limits, they are those of s, and the time is zero. Settings
-// in s that differ from a server's are reported to warn.
-func (s *Settings) Noted(ctx context.Context, control *control.Store, warn io.Writer) (p *quota.Policy, started time.Time, err error) {
+// OfServer returns the limits that the server stored at its last start, and the time of
+// that start. If no server has stored its limits, it returns those of s, and a zero time.
+// It prints a warning to warn for each limit that is set in s but differs from that of the
+// server.
+func (s *Settings) OfServer(ctx context.Context, control *control.Store, warn io.Writer) (p *quota.Policy, started time.Time, err error) {
 	p = &quota.Policy{User: s.User}
 	if p.Principals, err = s.Principals(); err != nil {
 		return nil, started, err
@@ -57,15 +57,15 @@ func (s *Settings) Noted(ctx context.Context, control *control.Store, warn io.Wr
 	}
 	var n notedLimits
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
-		return nil, started, fmt.Errorf("read the limits of the server: %w; start serve again to store them anew", err)
+		return nil, started, fmt.Errorf("read the limits that the server has stored: %w; restart serve to store them again", err)
 	}
 	for _, k := range quota.Kinds() {
 		limit, ok := n.User[k.String()]
-		if !ok { // the server is of a version that does not know it
+		if !ok { // the server has an older version without this limit
 			continue
 		}
 		if s.User[k] != quota.Default[k] && s.User[k] != limit {
-			fmt.Fprintf(warn, "annals: quota-%s is %s for this command, but serve was started with %s, which is shown\n", k, k.ShowLimit(s.User[k]), k.ShowLimit(limit))
+			fmt.Fprintf(warn, "annals: warning: --quota-%s %s is ignored, because serve was started with %s\n", k, k.ShowLimit(s.User[k]), k.ShowLimit(limit))
 		}
 		p.User[k] = limit
 	}

@@ -9,13 +9,13 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// Settings are the general limits, as serve is started with them.
+// Settings are the limits that flags set.
 type Settings struct {
-	User, Folder quota.Limits // of one user, and of one top-level folder
-	Others       []string     // limits of single principals, as quota.ParseOverride reads them
+	User, Folder quota.Limits // of each user, and of each top-level folder
+	Others       []string     // limits of single users of other issuers, in the form of quota.ParseOverride
 }
 
-// Principals reads the limits of single principals.
+// Principals parses Others.
 func (s *Settings) Principals() (map[events.Principal]quota.Override, error) {
 	all := make(map[events.Principal]quota.Override)
 	for _, text := range s.Others {
@@ -28,13 +28,14 @@ func (s *Settings) Principals() (map[events.Principal]quota.Override, error) {
 	return all, nil
 }
 
-// Overrides returns what looks up the limits of single users in their accounts.
+// Overrides returns a function that reads the limits of a user that are set in the user's
+// account.
 func Overrides(store *accounts.Store) func(context.Context, events.Principal) (quota.Override, error) {
 	return func(ctx context.Context, user events.Principal) (quota.Override, error) {
 		set, err := store.Quota(ctx, user)
 		o := make(quota.Override, len(set))
 		for name, n := range set {
-			if k, ok := quota.ParseKind(name); ok { // a newer program may know more
+			if k, ok := quota.ParseKind(name); ok { // a newer version may have set other kinds
 				o[k] = n
 			}
 		}

@@ -1,6 +1,6 @@
-// Package usage connects quotas, which the write side enforces, with their data:
-// what users and folders have used, which the read side counts, and the limits that
-// settings and accounts give. Write and read side do not import each other.
+// Package usage connects quotas with their data. Commands enforce quotas, but cannot import
+// queries, which count what users and folders have used, or the accounts, which have the
+// limits of single users. This package may import all of them.
 package usage
 
 import (
@@ -13,11 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Reads is a quota.Usage over queries.
+// Reads implements quota.Usage with queries.
 type Reads struct{ *queries.Queries }
 
-// Limits returns a user's usage in the terms of limits: of everything that
-// counts, what is stored and what is in work.
+// Limits returns the usage of a user by kind of limit, including running imports.
 func Limits(u queries.Usage) quota.Limits {
 	return quota.Limits{
 		quota.Bytes: u.AllBytes(), quota.Documents: u.Documents + u.ImportDocuments,
@@ -25,19 +24,20 @@ func Limits(u queries.Usage) quota.Limits {
 	}
 }
 
-// Used is that of quota.Usage.
+// Used returns the usage of a user, and the position up to which events are counted.
 func (r Reads) Used(ctx context.Context, user events.Principal) (quota.Limits, events.Position, error) {
 	u, at, err := r.UsedBy(ctx, user)
 	return Limits(u), at, err
 }
 
-// UsedIn is that of quota.Usage.
+// UsedIn returns the usage of a space, including running imports, and the position up to
+// which events are counted.
 func (r Reads) UsedIn(ctx context.Context, s quota.Space) (quota.Limits, events.Position, error) {
 	bytes, documents, at, err := r.Queries.UsedIn(ctx, s.Folder, s.Name)
 	return quota.Limits{quota.Bytes: bytes, quota.Documents: documents}, at, err
 }
 
-// UsedBelow is that of quota.Usage.
+// UsedBelow returns the usage of a folder and all folders below it.
 func (r Reads) UsedBelow(ctx context.Context, folder uuid.UUID) (quota.Limits, error) {
 	bytes, documents, err := r.Queries.UsedBelow(ctx, folder)
 	return quota.Limits{quota.Bytes: bytes, quota.Documents: documents}, err

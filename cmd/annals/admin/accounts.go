@@ -1,6 +1,6 @@
-// Package admin manages accounts for operators, also while a server runs: users,
-// groups, second factors, limits, keys and API tokens. It finds and opens the accounts
-// of the built-in sign-in, changes and prints them. It defines no flags.
+// Package admin implements the commands user, token and keys: it opens the accounts of
+// the built-in sign-in, changes them and prints them. A server may be running. It opens
+// stores only through the package engine, and defines no flags.
 package admin
 
 import (
@@ -15,20 +15,20 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// Accounts finds the accounts of a service.
+// Accounts opens the accounts of a service.
 type Accounts struct {
 	engine.URLs
-	Listen string    // address of a server that has not noted its URLs in the data folder
-	Warn   io.Writer // for warnings about entries missing from the audit trail
+	Listen string    // address of the server if it has not stored its URLs in the data folder
+	Warn   io.Writer // for a warning if the audit trail cannot record a change
 }
 
-// served returns the URLs of the server on the data folder.
-func (s Accounts) served() (signin.URLs, error) {
+// serverURLs returns the URLs of the server on the data folder.
+func (s Accounts) serverURLs() (signin.URLs, error) {
 	return signin.ReadURLs(s.Data, signin.DefaultURLs(s.Listen))
 }
 
-// Do calls f with the accounts and records the changes of f in the audit trail. A
-// server must have created the accounts before.
+// Do opens the accounts for f, and records what f changes in the audit trail. It returns
+// an error if no server has created the accounts yet.
 func (s Accounts) Do(ctx context.Context, f func(context.Context, *accounts.Store) error) (err error) {
 	if err := s.check(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s Accounts) Do(ctx context.Context, f func(context.Context, *accounts.Stor
 	return f(ctx, store)
 }
 
-// check returns an error if the accounts do not exist. It explains how to find them.
+// check returns an error if the accounts do not exist. The error explains what to do.
 func (s Accounts) check() error {
 	if err := engine.CheckRestored(s.Data); err != nil {
 		return err
@@ -53,13 +53,13 @@ func (s Accounts) check() error {
 	if err != nil {
 		return err
 	}
-	served, err := s.served()
+	server, err := s.serverURLs()
 	if err != nil {
 		return err
 	}
 	switch {
-	case s.Accounts == "" && served.Accounts != "":
-		return fault.Errorf(fault.NotFound, "the server on %s keeps its accounts at %s: pass that URL, with its password if it has one, as --%s or ANNALS_ACCOUNTS", s.Data, served.Accounts, engine.AccountsFlag)
+	case s.Accounts == "" && server.Accounts != "":
+		return fault.Errorf(fault.NotFound, "the server on %s keeps its accounts at %s: pass that URL, with its password if it has one, as --%s or ANNALS_ACCOUNTS", s.Data, server.Accounts, engine.AccountsFlag)
 	case exist:
 		return nil
 	case s.Accounts != "":
@@ -71,10 +71,11 @@ func (s Accounts) check() error {
 	return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", s.Data)
 }
 
-// Issue calls f with the issuer of the built-in sign-in, for tokens and links.
+// Issue is like Do, but calls f with the issuer of the built-in sign-in, which creates
+// tokens and links.
 func (s Accounts) Issue(ctx context.Context, f func(context.Context, *signin.Issuer) error) error {
 	return s.Do(ctx, func(ctx context.Context, store *accounts.Store) error {
-		urls, err := s.served()
+		urls, err := s.serverURLs()
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (s Accounts) Issue(ctx context.Context, f func(context.Context, *signin.Iss
 	})
 }
 
-// ExplainUnknown adds a hint how to list accounts if err says that one does not exist.
+// ExplainUnknown adds a hint how to list the users if err is a NotFound.
 func ExplainUnknown(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Errorf(fault.NotFound, "%w; \"annals user list\" shows all users", err)

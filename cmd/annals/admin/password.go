@@ -14,11 +14,11 @@ import (
 	"golang.org/x/term"
 )
 
-// ReadPassword reads a new password. If in is a terminal it prompts on messages and
-// reads the password twice without echo, else it reads one line.
+// ReadPassword reads a new password. If in is a terminal, it prompts on messages and
+// reads the password twice without echo. Otherwise it reads the first line of in.
 func ReadPassword(ctx context.Context, in io.Reader, messages io.Writer) (string, error) {
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return askPassword(ctx, f, messages)
+		return promptPassword(ctx, f, messages)
 	}
 	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -26,12 +26,12 @@ func ReadPassword(ctx context.Context, in io.Reader, messages io.Writer) (string
 	}
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
-		return "", fault.Errorf(fault.Invalid, "there is no password on standard input: give it as the first line")
+		return "", fault.Errorf(fault.Invalid, "the first line of standard input is empty: it must be the password")
 	}
 	return password, nil
 }
 
-func askPassword(ctx context.Context, terminal *os.File, prompts io.Writer) (string, error) {
+func promptPassword(ctx context.Context, terminal *os.File, prompts io.Writer) (string, error) {
 	var typed [2]string
 	for i, prompt := range []string{"Password: ", "Again: "} {
 		fmt.Fprint(prompts, prompt)
@@ -43,14 +43,14 @@ func askPassword(ctx context.Context, terminal *os.File, prompts io.Writer) (str
 		typed[i] = text
 	}
 	if typed[0] != typed[1] {
-		return "", fault.Errorf(fault.Invalid, "the two passwords differ")
+		return "", fault.Errorf(fault.Invalid, "the two passwords differ: try again")
 	}
 	return typed[0], nil
 }
 
-// readHidden reads a line without echo. If ctx is canceled it turns the echo on again
-// and returns; its goroutine stays, because reading from a terminal cannot be
-// interrupted, but the program is about to end.
+// readHidden reads a line without echo. If ctx is canceled, it turns the echo on again
+// and returns. Its goroutine leaks then, because a read from a terminal cannot be
+// interrupted; the program is about to exit anyway.
 func readHidden(ctx context.Context, terminal *os.File) (string, error) {
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)

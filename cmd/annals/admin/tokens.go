@@ -13,8 +13,8 @@ import (
 )
 
 // CreateToken creates an API token for the account name. It prints the token to out and
-// a description to messages. If service is set the account must be a service; it is
-// created if it does not exist.
+// a description to messages. If service is set, the account must be a service account,
+// and is created if it does not exist.
 func CreateToken(ctx context.Context, store *accounts.Store, name string, service bool, token accounts.NewAPIToken, out, messages io.Writer) error {
 	account, err := tokenOwner(ctx, store, name, service, messages)
 	if err != nil {
@@ -42,7 +42,7 @@ func tokenOwner(ctx context.Context, store *accounts.Store, name string, service
 		}
 		return account, err
 	case fault.Is(err, fault.NotFound):
-		return account, fault.Errorf(fault.NotFound, "%w; \"annals user list\" shows all users, and --for service makes an account for a program", err)
+		return account, fault.Errorf(fault.NotFound, "%w; \"annals user list\" shows all users, and --for service creates a service account for a program", err)
 	case err != nil:
 		return account, err
 	case service && !account.Service:
@@ -53,16 +53,16 @@ func tokenOwner(ctx context.Context, store *accounts.Store, name string, service
 	return account, nil
 }
 
-// describeToken prints a description of a new token, and how to revoke it.
+// describeToken prints what a new token may do, and how to revoke it.
 func describeToken(w io.Writer, account accounts.Account, t accounts.APIToken) error {
 	kind := "user"
 	if t.Service {
 		kind = "service"
 	}
-	_, err := fmt.Fprintf(w, "token %s of %s %s, scope %s, until %s; it is shown this once. annals token revoke %s ends it.\n",
+	_, err := fmt.Fprintf(w, "token %s of %s %s, scope %s, valid until %s. It is not shown again. To revoke it: annals token revoke %s\n",
 		t.ID, kind, t.User, t.Scope, t.Expires.Format(time.DateOnly), t.ID)
 	if account.Admin && err == nil {
-		_, err = fmt.Fprintf(w, "%s is an administrator: anyone with this token can read everything, and with the scope write change everything.\n", account.Name)
+		_, err = fmt.Fprintf(w, "%s is an administrator: with this token anyone can read everything, and with the scope write also change everything.\n", account.Name)
 	}
 	return err
 }

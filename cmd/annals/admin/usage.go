@@ -18,8 +18,8 @@ import (
 	"annals/queries"
 )
 
-// ChangeLimits sets limits of a user, resets the kinds in reset to the general limits,
-// and prints the result.
+// ChangeLimits sets the limits in set, by kind, for a user, resets the kinds in reset to
+// the general limits, and prints the limits that the user has then.
 func ChangeLimits(ctx context.Context, store *accounts.Store, name string, set map[string]int64, reset []string, out io.Writer) error {
 	account, err := store.Get(ctx, name)
 	if err != nil {
@@ -41,7 +41,7 @@ func principalOf(a accounts.Account) events.Principal { return events.Principal(
 
 func printOverride(w io.Writer, name string, o quota.Override) error {
 	if len(o) == 0 {
-		_, err := fmt.Fprintf(w, "user %s has the general limits of serve: annals user show %s prints them\n", name, name)
+		_, err := fmt.Fprintf(w, "user %s has the general limits; to show them: annals user show %[1]s\n", name)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -53,9 +53,9 @@ func printOverride(w io.Writer, name string, o quota.Override) error {
 	return table.Flush()
 }
 
-// User is an account with what its user has used of each limit.
+// User is a user with the usage of each limit.
 type User struct {
-	Name      string                `json:"name,omitempty"` // empty for principals of other issuers
+	Name      string                `json:"name,omitempty"` // empty for users of other issuers
 	Principal events.Principal      `json:"principal"`
 	Admin     bool                  `json:"admin"`
 	Service   bool                  `json:"service"`
@@ -64,25 +64,24 @@ type User struct {
 	Created   *time.Time            `json:"created,omitempty"`
 	Factors   *shownFactors         `json:"second_factor,omitempty"`
 	Usage     map[string]shownUsage `json:"usage"`
-	// Started is the start time of the server whose general limits are shown. It is nil
-	// if no server has stored its limits; then those of the command are shown.
+	// Started is the start time of the server that stored the general limits. It is nil if
+	// no server has; then the general limits are those of the command.
 	Started *time.Time `json:"limits_of_serve_started,omitempty"`
 
 	hasAccount bool // false for users of other issuers
 }
 
-// shownUsage is the usage of one limit. Amounts are numbers of things, bytes, or
+// shownUsage is the usage of one limit. The unit depends on the kind: a count, bytes, or
 // seconds per minute.
 type shownUsage struct {
-	Used   *float64 `json:"used"` // stored, in progress, failed and deleted
-	InWork *float64 `json:"in_work,omitempty"`
-	// Usage of failed files and of deleted documents, until their originals are swept.
-	Failed  *float64 `json:"failed,omitempty"`
-	Deleted *float64 `json:"deleted,omitempty"`
-	Limit   *float64 `json:"limit"` // null means no limit
+	Used    *float64 `json:"used"`              // total, including the parts below
+	InWork  *float64 `json:"in_work,omitempty"` // of running imports
+	Failed  *float64 `json:"failed,omitempty"`  // of failed files whose originals are not deleted yet
+	Deleted *float64 `json:"deleted,omitempty"` // of deleted documents whose originals are not deleted yet
+	Limit   *float64 `json:"limit"`             // null means no limit
 }
 
-// FindUser returns the user with a name. For a user of another issuer, given as
+// FindUser returns the user with a name. For a user of another issuer, whose name is
 // user:ALIAS/NAME, it returns only the principal.
 func FindUser(ctx context.Context, store *accounts.Store, name string) (u User, err error) {
 	p := events.Principal(name)
@@ -107,12 +106,12 @@ func FindUser(ctx context.Context, store *accounts.Store, name string) (u User, 
 	}, nil
 }
 
-// catchUpTimeout is the maximum time for which AddUsage waits for a running server to
-// count the newest events.
+// catchUpTimeout is the maximum time that AddUsage waits for a running server to apply
+// the newest events.
 const catchUpTimeout = 2 * time.Second
 
-// AddUsage adds the usage of each limit to u. general are the limits to show if no
-// server has stored its own.
+// AddUsage sets the usage of each limit in u. If no server has stored its general limits,
+// those in general are used.
 func (u *User) AddUsage(ctx context.Context, b *engine.Beside, general *usage.Settings, store *accounts.Store, messages io.Writer) (err error) {
 	closeAll, err := b.Open(ctx)
 	if err != nil {
@@ -121,8 +120,8 @@ func (u *User) AddUsage(ctx context.Context, b *engine.Beside, general *usage.Se
 	defer func() { err = errors.Join(err, closeAll()) }()
 	var policy *quota.Policy
 	var started time.Time
-	err = b.Ask(ctx, func(ctx context.Context) (err error) {
-		policy, started, err = general.Noted(ctx, b.Options.Control, messages)
+	err = b.ReadModels(ctx, func(ctx context.Context) (err error) {
+		policy, started, err = general.OfServer(ctx, b.Options.Control, messages)
 		return err
 	})
 	if err != nil {
@@ -138,12 +137,12 @@ func (u *User) AddUsage(ctx context.Context, b *engine.Beside, general *usage.Se
 	}
 	var used queries.Usage
 	var behind events.Position
-	err = b.Ask(ctx, func(ctx context.Context) (err error) {
+	err = b.ReadModels(ctx, func(ctx context.Context) (err error) {
 		used, behind, err = queries.ReadUsage(ctx, b.Options, u.Principal, catchUpTimeout)
 		return err
 	})
 	if err == nil && behind > 0 {
-		fmt.Fprintln(messages, "annals: the newest events are not counted yet: start a server to count them")
+		fmt.Fprintln(messages, "annals: warning: the usage leaves out the newest events, because no running server has counted them")
 	}
 	if err != nil {
 		return fault.Errorf(fault.Unavailable, "read the usage of %s: %w", u.Principal, err)
@@ -171,7 +170,7 @@ func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
 		case quota.Documents, quota.Folders:
 			s.InWork = some(one.inWork)
 		case quota.Search, quota.Changed:
-			s.Used = nil // each node counts its own
+			s.Used = nil // each node counts only in memory
 		}
 		if limit := limits[one.kind]; limit > 0 {
 			s.Limit = some(limit)
@@ -192,7 +191,7 @@ func (u User) Print(w io.Writer) error {
 		role = "service"
 	}
 	if u.Admin {
-		role = "admin, under no limit"
+		role = "admin, without limits"
 	}
 	if u.Disabled {
 		state = "disabled"
@@ -230,10 +229,10 @@ func (u User) Print(w io.Writer) error {
 	if err := table.Flush(); err != nil || u.Admin {
 		return err
 	}
-	source := "the defaults and the settings of this command, because serve has not stored its own yet: start it once"
+	source := "the flags and defaults of this command, because no server has stored its limits yet"
 	if u.Started != nil {
-		source = "those of serve, started last at " + u.Started.Format(time.RFC3339)
+		source = "the server that started at " + u.Started.Format(time.RFC3339)
 	}
-	_, err := fmt.Fprintf(w, "\nGeneral limits are %s; annals user quota changes them for one user.\n", source)
+	_, err := fmt.Fprintf(w, "\nThe general limits are those of %s. To change them for one user: annals user quota\n", source)
 	return err
 }

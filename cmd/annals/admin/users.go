@@ -45,7 +45,7 @@ type shownFactors struct {
 	Required bool `json:"required"`
 	Codes    bool `json:"codes"`
 	Passkeys int  `json:"passkeys"`
-	Recovery int  `json:"recovery_codes"` // not used yet
+	Recovery int  `json:"recovery_codes"` // number of unused ones
 }
 
 func (f shownFactors) String() string {

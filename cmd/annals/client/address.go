@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Target names a server by the given URLs, or the server on the data folder.
+// Target is the server to call: the one at the URLs, or else the one on the data folder.
 type Target struct {
-	Core, Vault string // URLs of --server and --vault-url; "" if not given
+	Core, Vault string // URLs from --server and --vault-url; "" if not set
 	// Local returns the URLs of the server on the data folder.
 	Local func() (core, vault string, err error)
 }
@@ -25,8 +25,8 @@ func (t Target) CoreURL() (string, error) {
 	return serviceURL("server", core, "core")
 }
 
-// VaultURL returns the URL of the vault, without a trailing slash. If only the core is
-// given, it is the URL that serve uses by default next to that core.
+// VaultURL returns the URL of the vault, without a trailing slash. If only Core is set,
+// it replaces /core at the end of that URL by /vault.
 func (t Target) VaultURL() (string, error) {
 	vault := t.Vault
 	switch {
@@ -43,15 +43,16 @@ func (t Target) VaultURL() (string, error) {
 		}
 		base, ok := strings.CutSuffix(core, "/core")
 		if !ok {
-			return "", fmt.Errorf("--server %s does not end in /core, so the URL of its vault is unknown: pass it as --vault-url", core)
+			return "", fmt.Errorf("--server %s does not end in /core, so the URL of the vault is unknown: pass it as --vault-url", core)
 		}
 		vault = base + "/vault"
 	}
 	return serviceURL("vault-url", vault, "vault")
 }
 
-// CoreOfVault returns the URL of the core that belongs to VaultURL, or "" if it is
-// unknown. It keeps the credential of one server from being sent to another.
+// CoreOfVault returns the URL of the core on the same server as VaultURL, or "" if it is
+// unknown. A sign-in is stored by the URL of the core; with the wrong core a token could
+// be sent to another server.
 func (t Target) CoreOfVault() (string, error) {
 	core, err := t.CoreURL()
 	if err != nil || t.Core != "" {

@@ -1,7 +1,7 @@
 // Package client calls a running server for the commands import, share and login. It
 // finds the server and its credential, sends requests to the core and the vault with
-// retries, uploads files, and signs people in and out. It imports the packages login
-// and terminal, the rules for names in commands, events, and no package that opens a
+// retries, uploads files, and signs people in and out. It may import the packages login
+// and terminal, the rules for names in commands, and events, but no package that opens a
 // store.
 package client
 
@@ -33,8 +33,8 @@ type Client struct {
 	Notify     func(string)  // reports why a request is retried
 }
 
-// NewHTTPClient returns a client without a timeout for a whole request, because an
-// upload may take long. The single steps of a request have timeouts.
+// NewHTTPClient returns a client without a timeout for the whole request, because an
+// upload may take long. Each step of a request has a timeout.
 func NewHTTPClient(connections int) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -49,19 +49,19 @@ func NewHTTPClient(connections int) *http.Client {
 }
 
 // Do sends a request, and retries it with backoff while the server is overloaded,
-// starting or unreachable. Every request must be safe to repeat. Do returns a *Refusal
-// unless the reply has a status of success.
+// starting or unreachable. Requests must be safe to repeat. If the status of the reply is
+// not a success, the error is a *Refusal.
 func (c *Client) Do(ctx context.Context, request func() (*http.Request, error)) (*Reply, error) {
 	return c.retry(ctx, true, request)
 }
 
-// Probe is like Do, but fails at once if the server is unreachable.
+// Probe is like Do, but does not retry if the server is unreachable.
 func (c *Client) Probe(ctx context.Context, request func() (*http.Request, error)) (*Reply, error) {
 	return c.retry(ctx, false, request)
 }
 
-// Call sends a request with Do. A body other than nil is sent as JSON, and a version
-// other than "" in If-Match. The reply is decoded into the last argument unless that is
+// Call sends a request with Do: with body as JSON unless it is nil, and with version as
+// If-Match unless it is "". It decodes the reply into the last argument unless that is
 // nil.
 func (c *Client) Call(ctx context.Context, method, path, version string, body, into any) (*Reply, error) {
 	reply, err := c.Do(ctx, c.Request(ctx, method, path, version, body))
@@ -113,9 +113,9 @@ func (c *Client) retry(ctx context.Context, unreachable bool, request func() (*h
 	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(c.Tries), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without method and URL, which do not help users
+			err = u.Err // without method and URL, which only distract users
 		}
-		c.Notify(fmt.Sprintf("waiting for the server: %v; trying again in %s", err, wait.Round(100*time.Millisecond)))
+		c.Notify(fmt.Sprintf("waiting for the server: %v; retrying in %s", err, wait.Round(100*time.Millisecond)))
 	}))
 }
 
@@ -134,8 +134,8 @@ func isRetryable(ctx context.Context, err error, unreachable bool) bool {
 	return unreachable && errors.As(err, &u)
 }
 
-// authorized sends a request with a token, and repeats it once with a new token if the
-// first is refused.
+// authorized sends a request with a token. If the server rejects the token, it tries a
+// second time with another one.
 func (c *Client) authorized(ctx context.Context, request func() (*http.Request, error)) (reply *Reply, err error) {
 	var token string
 	var r *http.Request

@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Core is a client of the core, with the requests of an import.
+// Core is a client of the core, with the requests that an import needs.
 type Core struct{ Client }
 
-// Job is an import job as the core shows it.
+// Job is the status of an import job.
 type Job struct {
 	ID         string       `json:"job_id"`
 	Status     string       `json:"status"`
@@ -23,7 +23,7 @@ type Job struct {
 	Results    []FileResult `json:"results"`
 }
 
-// FileResult is the outcome for one file of a job.
+// FileResult is the result for one file of a job.
 type FileResult struct {
 	Filename  string `json:"filename"`
 	Success   bool   `json:"success"`
@@ -33,17 +33,17 @@ type FileResult struct {
 	Outcome   string `json:"outcome"`
 }
 
-// Finished reports whether all files of the job have ended and can be found.
+// Finished reports whether the job has ended, and search finds its documents.
 func (j Job) Finished() bool { return j.Done || j.Status == "complete" }
 
-// Job returns a job.
+// Job returns the status of a job.
 func (c *Core) Job(ctx context.Context, id string) (Job, error) {
 	return readJob(c.Do(ctx, c.jobRequest(ctx, id)))
 }
 
-// Knows reports whether the server knows a job. It returns an error unless the server
-// can be reached and accepts the credential. It waits for a server that is starting,
-// but not for one that is unreachable. No server knows the job "".
+// Knows reports whether a job exists on the server; the job "" never does. It returns an
+// error if the server is unreachable or rejects the credential. It waits for a server
+// that is starting.
 func (c *Core) Knows(ctx context.Context, id string) (bool, error) {
 	if id == "" {
 		id = uuid.Nil.String()

@@ -27,8 +27,8 @@ func (c *Vault) Documents(ctx context.Context, folder string) ([]Document, error
 	return list[Document](ctx, c, "/documents", url.Values{"folderId": {folder}})
 }
 
-// MoveDocument gives a document a name and a folder, if it still has the given version.
-// It also succeeds if an earlier attempt did so and only its reply was lost.
+// MoveDocument changes the name and folder of a document if it still has the given
+// version. It also succeeds if an earlier attempt did so, and only the reply was lost.
 func (c *Vault) MoveDocument(ctx context.Context, id string, version int, name, folder string) error {
 	path := documentPath(id)
 	_, err := c.Call(ctx, http.MethodPatch, path, quoted(version), map[string]string{"name": name, "folderId": folder}, nil)
@@ -42,8 +42,8 @@ func (c *Vault) MoveDocument(ctx context.Context, id string, version int, name, 
 	return err
 }
 
-// DeleteDocument deletes a document, if it still has the given version. It also succeeds
-// if the document is deleted already.
+// DeleteDocument deletes a document if it still has the given version. It also succeeds
+// if the document is already deleted.
 func (c *Vault) DeleteDocument(ctx context.Context, id string, version int) error {
 	_, err := c.Call(ctx, http.MethodDelete, documentPath(id), quoted(version), nil, nil)
 	if IsRefusal(err, http.StatusNotFound) {
@@ -52,10 +52,10 @@ func (c *Vault) DeleteDocument(ctx context.Context, id string, version int) erro
 	return err
 }
 
-// ReplaceContent gives a document the content of a local file, if it still has the given
-// version. The import of the content may continue in a job. sum is the SHA-256 of the
-// file: if the document has another version, it shows whether an earlier attempt
-// succeeded and only its reply was lost.
+// ReplaceContent replaces the content of a document with that of a local file if it still
+// has the given version. If a job continues the import, it returns the id of that job.
+// sum is the SHA-256 of the file: a document with another version but this content was
+// changed by an earlier attempt whose reply was lost.
 func (c *Vault) ReplaceContent(ctx context.Context, id string, version int, file, sum string) (job string, err error) {
 	path := documentPath(id)
 	reply, err := c.Do(ctx, func() (*http.Request, error) {
@@ -67,7 +67,7 @@ func (c *Vault) ReplaceContent(ctx context.Context, id string, version int, file
 		if err != nil {
 			return nil, errors.Join(&FileError{file, err}, in.Close())
 		}
-		r, err := http.NewRequestWithContext(ctx, http.MethodPut, c.URL+path+"/content", in) // which closes it
+		r, err := http.NewRequestWithContext(ctx, http.MethodPut, c.URL+path+"/content", in) // the request closes in
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
 		}
@@ -92,15 +92,15 @@ func (c *Vault) ReplaceContent(ctx context.Context, id string, version int, file
 	return started.Job, err
 }
 
-// LacksTags reports whether a document lacks any of the tags.
+// LacksTags reports whether a document lacks at least one of the tags.
 func (c *Vault) LacksTags(ctx context.Context, id string, tags []string) (bool, error) {
 	_, _, missing, err := c.missingTags(ctx, id, tags)
 	return missing, err
 }
 
-// AddTags adds tags to those of a document, and reports whether it lacked any.
+// AddTags adds tags to a document, and reports whether the document lacked any of them.
 func (c *Vault) AddTags(ctx context.Context, id string, tags []string) (added bool, err error) {
-	for range 5 { // others may change the document at the same time
+	for range 5 { // concurrent changes of the document cause conflicts
 		all, version, missing, errGet := c.missingTags(ctx, id, tags)
 		if errGet != nil || !missing {
 			return false, errGet
@@ -113,7 +113,8 @@ func (c *Vault) AddTags(ctx context.Context, id string, tags []string) (added bo
 	return false, err
 }
 
-// missingTags returns the union of a document's tags and the given ones.
+// missingTags returns the union of a document's tags and the given tags, and whether the
+// document lacks some of them.
 func (c *Vault) missingTags(ctx context.Context, id string, tags []string) (all []string, version string, missing bool, err error) {
 	var now struct{ Tags []string }
 	reply, err := c.Call(ctx, http.MethodGet, documentPath(id)+"/tags", "", nil, &now)

@@ -14,19 +14,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Vault is a client of the vault, with the requests of import and share.
+// Vault is a client of the vault, with the requests that import and share need.
 type Vault struct{ Client }
 
 // Folder is a folder of the vault.
 type Folder struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
-	Parent string `json:"parentFolderId"` // none at the top of what the caller may read
+	Parent string `json:"parentFolderId"` // "" if the caller may not read the parent, or there is none
 }
 
-// FindFolder returns the folder with an id or a path, which becomes its Name. The path
-// is either the full one, as search results show it, or begins at a folder that the
-// vault lists at the top level: shared folders whose parents the caller may not read.
+// FindFolder returns the folder with an id or a path, and sets its Name to that id or
+// path. The path is either a full path, as in search results, or begins at a folder that
+// the vault lists at the top level, such as a shared folder whose parent the caller may
+// not read.
 func (c *Vault) FindFolder(ctx context.Context, path string) (folder Folder, err error) {
 	if id, err := uuid.Parse(path); err == nil && len(path) == len(id.String()) {
 		folder, err = c.folder(ctx, id)
@@ -74,7 +75,8 @@ func (c *Vault) descend(ctx context.Context, path string) (folder Folder, err er
 	return folder, nil
 }
 
-// pick returns the folder with a name. Its error mentions similar names.
+// pick returns the folder with a name. If there is none, the error suggests a folder with
+// a similar name.
 func pick(folders []Folder, name string) (Folder, error) {
 	var same, similar []Folder
 	for _, f := range folders {
@@ -88,15 +90,15 @@ func pick(folders []Folder, name string) (Folder, error) {
 	case len(same) == 1:
 		return same[0], nil
 	case len(same) > 1:
-		return Folder{}, fmt.Errorf("there are %d folders %q: give the id of one, such as %s", len(same), name, same[0].ID)
+		return Folder{}, fmt.Errorf("there are %d folders named %q: pass an id instead, such as %s", len(same), name, same[0].ID)
 	case len(similar) > 0:
 		return Folder{}, fmt.Errorf("there is no folder %q: did you mean %q?", name, similar[0].Name)
 	}
 	return Folder{}, fmt.Errorf("there is no folder %q that you may read", name)
 }
 
-// folders lists the folders at a path or directly below a folder, or those that the
-// caller sees at the top level.
+// folders lists the folders that a query selects: at a path, directly below a folder, or
+// at the top level.
 func (c *Vault) folders(ctx context.Context, query url.Values) (list []Folder, err error) {
 	reply, err := c.Probe(ctx, c.Request(ctx, http.MethodGet, "/folders?"+query.Encode(), "", nil))
 	if IsRefusal(err, http.StatusNotFound) && !query.Has("parentFolderId") {
@@ -121,8 +123,8 @@ func (c *Vault) folder(ctx context.Context, id uuid.UUID) (f Folder, err error) 
 	return f, err
 }
 
-// FolderAt returns the folder at a full path; found is false if none exists that the
-// caller may read.
+// FolderAt returns the folder at a full path. found is false if it does not exist or the
+// caller may not read it.
 func (c *Vault) FolderAt(ctx context.Context, path string) (folder Folder, found bool, err error) {
 	var list []Folder
 	if err := c.Get(ctx, "/folders?"+url.Values{"path": {path}}.Encode(), &list); err != nil || len(list) != 1 {
@@ -131,13 +133,13 @@ func (c *Vault) FolderAt(ctx context.Context, path string) (folder Folder, found
 	return list[0], true, nil
 }
 
-// Subfolders lists the folders directly in a folder.
+// Subfolders lists the folders directly below a folder.
 func (c *Vault) Subfolders(ctx context.Context, folder string) ([]Folder, error) {
 	return list[Folder](ctx, c, "/folders", url.Values{"parentFolderId": {folder}})
 }
 
-// CreateFolder creates a folder and returns its id. If another client has created it
-// first, it returns the id of the folder at path.
+// CreateFolder creates a folder and returns its id. If another client was faster, it
+// returns the id of the folder at path.
 func (c *Vault) CreateFolder(ctx context.Context, parent, name, path string) (id string, err error) {
 	var created Folder
 	reply, err := c.Call(ctx, http.MethodPost, "/folders", "", map[string]string{"name": name, "parentFolderId": parent}, &created)
@@ -169,15 +171,14 @@ func list[T any](ctx context.Context, c *Vault, path string, query url.Values) (
 			return all, nil
 		}
 		if cursor == query.Get("cursor") {
-			return nil, errors.New("the listing does not end: the server returned the same cursor twice")
+			return nil, errors.New("read all pages of a listing: the server returned the same cursor twice")
 		}
 		query.Set("cursor", cursor)
 	}
 }
 
-// nextCursor returns the cursor in the Link header of a listing, or "" at its end. Only
-// the cursor is used, because the URL may not be the one by which clients reach the
-// server.
+// nextCursor returns the cursor in the Link header of a page, or "" on the last page. The
+// rest of the URL is ignored, because this client may reach the server at another URL.
 func nextCursor(link string) string {
 	address, _, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
 	u, err := url.Parse(address)

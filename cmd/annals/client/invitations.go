@@ -9,7 +9,7 @@ import (
 	"annals/events"
 )
 
-// Invitation is a folder that another user offers to share.
+// Invitation is an unanswered offer of another user to share a folder.
 type Invitation struct {
 	Folder string    `json:"folderId"`
 	Name   string    `json:"folderName"`
@@ -29,8 +29,8 @@ func (c *Vault) Accept(ctx context.Context, folder string) error {
 	return c.answer(ctx, folder, "accept")
 }
 
-// Decline declines the invitation to a folder, or leaves a folder that was
-// accepted.
+// Decline declines the invitation to a folder. If the caller has accepted it before,
+// Decline leaves the folder.
 func (c *Vault) Decline(ctx context.Context, folder string) error {
 	return c.answer(ctx, folder, "decline")
 }
@@ -40,7 +40,7 @@ func (c *Vault) answer(ctx context.Context, folder, answer string) error {
 	return err
 }
 
-// Blocked lists the users whose invitations are not shown to the caller.
+// Blocked lists the users whose invitations the caller does not see.
 func (c *Vault) Blocked(ctx context.Context) (all []events.Principal, err error) {
 	var list []struct{ Principal events.Principal }
 	err = c.Get(ctx, "/invitations/blocked", &list)
@@ -50,7 +50,7 @@ func (c *Vault) Blocked(ctx context.Context) (all []events.Principal, err error)
 	return all, err
 }
 
-// Unblock has invitations of a user shown again.
+// Unblock shows the invitations of a blocked user again.
 func (c *Vault) Unblock(ctx context.Context, user events.Principal) error {
 	_, err := c.Call(ctx, http.MethodDelete, "/invitations/blocked?"+url.Values{"principal": {string(user)}}.Encode(), "", nil, nil)
 	return err

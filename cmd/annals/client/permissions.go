@@ -14,23 +14,23 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Permissions are the grants of a folder, without inherited ones. Owners own it even if
-// the list does not name them.
+// Permissions are the grants of a folder, without inherited ones. Owners need no entry in
+// the list.
 type Permissions struct {
 	Owners []events.Principal `json:"owners"`
 	List   []PermissionEntry  `json:"permissions"`
 
-	version string // of the folder, as If-Match takes it
+	version string // ETag of the folder, for If-Match
 }
 
-// PermissionEntry is one entry of a folder's list. A pending one is an invitation
-// that its user has not accepted.
+// PermissionEntry is one grant of a folder. A pending one is an invitation that the user
+// has not accepted yet.
 type PermissionEntry struct {
 	events.Permission
 	Pending bool `json:"pending,omitempty"`
 }
 
-// Grant is a change to the grants of a folder; NoAccess withdraws a grant.
+// Grant is a change to the grants of a folder. The access NoAccess withdraws a grant.
 type Grant struct {
 	To     events.Principal
 	Access events.Access
@@ -45,10 +45,10 @@ func (c *Vault) Permissions(ctx context.Context, folder string) (p Permissions, 
 	return p, err
 }
 
-// Share changes the grant of a folder to one principal, and reports whether it is an
-// invitation that they have to accept. If others change the folder at the same time, it
-// starts again from their version. It refuses users who do not exist unless force is
-// set.
+// Share changes the grant of a folder to one principal. pending is true if the grant is
+// an invitation that the user has to accept first. If others change the folder at the
+// same time, Share retries with the new version. A user who does not exist is an error
+// unless force is set.
 func (c *Vault) Share(ctx context.Context, folder string, grant Grant, force bool) (pending bool, err error) {
 	query := url.Values{}
 	if !force && grant.Access != events.NoAccess {
@@ -76,7 +76,7 @@ func (c *Vault) Share(ctx context.Context, folder string, grant Grant, force boo
 	if err != nil {
 		return false, err
 	}
-	if p.List == nil { // the change was made, but the reply does not show it
+	if p.List == nil { // the change succeeded, but the reply does not contain the list
 		if p, err = c.Permissions(ctx, folder); err != nil {
 			return false, nil
 		}
@@ -85,13 +85,14 @@ func (c *Vault) Share(ctx context.Context, folder string, grant Grant, force boo
 	return i >= 0 && p.List[i].Pending, nil
 }
 
-// Apply makes a change in the list, and reports whether the list was changed.
+// Apply changes the list, without a request. changed is false if the list already had the
+// grant.
 func (p *Permissions) Apply(g Grant) (changed bool, err error) {
 	if slices.Contains(p.Owners, g.To) {
 		if g.Access == events.Own {
 			return false, nil
 		}
-		return false, fmt.Errorf("%s is the folder's owner and may always do everything in it: owners need no grant", g.To)
+		return false, fmt.Errorf("%s owns the folder and may do everything in it: the access of an owner cannot be changed", g.To)
 	}
 	i := p.find(g.To)
 	entry := PermissionEntry{events.Permission{Principal: g.To, Access: g.Access.String()}, false}
@@ -113,7 +114,7 @@ func (p *Permissions) find(principal events.Principal) int {
 }
 
 // setPermissions writes the list if the folder still has the version of p, and returns
-// the permissions that the server shows then.
+// the permissions in the reply.
 func (c *Vault) setPermissions(ctx context.Context, folder string, p Permissions, query url.Values) (after Permissions, err error) {
 	list := append([]PermissionEntry{}, p.List...) // an empty list must not be null
 	_, err = c.Call(ctx, http.MethodPut, permissionsPath(folder)+"?"+query.Encode(), p.version, map[string]any{"permissions": list}, &after)

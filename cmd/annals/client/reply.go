@@ -31,21 +31,21 @@ func (r *Reply) Decode(into any) error {
 	return nil
 }
 
-// Refusal is returned for a reply without a status of success.
+// Refusal is the error for a reply whose status is not a success.
 type Refusal struct {
 	Status int
 	detail string
-	after  time.Duration // after which to retry; 0 if the server does not say
+	after  time.Duration // of Retry-After; 0 if the reply has none
 }
 
 func (e *Refusal) Error() string {
 	if e.detail == "" {
-		return fmt.Sprintf("the server answers %d %s", e.Status, http.StatusText(e.Status))
+		return fmt.Sprintf("the server responds %d %s", e.Status, http.StatusText(e.Status))
 	}
-	return fmt.Sprintf("the server answers %d: %s", e.Status, e.detail)
+	return fmt.Sprintf("the server responds %d: %s", e.Status, e.detail)
 }
 
-// Unwrap makes the backoff wait for as long as the server asks.
+// Unwrap makes the backoff wait for the time in Retry-After.
 func (e *Refusal) Unwrap() error {
 	if e.after <= 0 {
 		return nil
@@ -53,20 +53,20 @@ func (e *Refusal) Unwrap() error {
 	return &backoff.RetryAfterError{Duration: e.after}
 }
 
-// IsRefusal reports whether err is a reply with one of the given statuses.
+// IsRefusal reports whether err is a Refusal with one of the given statuses.
 func IsRefusal(err error, statuses ...int) bool {
 	var r *Refusal
 	return errors.As(err, &r) && slices.Contains(statuses, r.Status)
 }
 
-// BlamesRequest reports whether err is a reply that rejects the content of the request,
-// rather than because of the server's state or the credential.
+// BlamesRequest reports whether err is a Refusal because of the content of the request,
+// and not because of the state of the server or the credential.
 func BlamesRequest(err error) bool {
 	return IsRefusal(err, http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }
 
-// newRefusal reads the reason of a refusal: the core has it in the field detail, the
-// vault in message.
+// newRefusal returns the Refusal for a reply. The core sends the reason in the field
+// detail, the vault in the field message.
 func newRefusal(response *http.Response, body []byte) *Refusal {
 	e := &Refusal{Status: response.StatusCode}
 	if s, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && s > 0 {
@@ -79,10 +79,11 @@ func newRefusal(response *http.Response, body []byte) *Refusal {
 	return e
 }
 
-// sentences is one sentence or a list of them, each a string or the msg of an object.
+// sentences is decoded from a string, a list of strings, or a list of objects with a
+// member msg.
 type sentences []string
 
-// UnmarshalJSON leaves s empty if the JSON has no known form.
+// UnmarshalJSON leaves s empty if the JSON has another form.
 func (s *sentences) UnmarshalJSON(text []byte) error {
 	var (
 		one    string

@@ -10,11 +10,11 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// SignIn lets a person sign in. If the server accepts the sign-in, it is stored and
-// replaces an earlier one, else it is revoked.
+// SignIn lets a person sign in. If the server accepts the sign-in, it is stored, and an
+// earlier sign-in is replaced and revoked. Otherwise the new sign-in is revoked.
 func SignIn(ctx context.Context, flow login.Flow, store login.Store) (login.Login, error) {
 	if _, _, err := store.Get(flow.Server); err != nil {
-		return login.Login{}, err // fail before a person signs in
+		return login.Login{}, err // check the store before the person signs in
 	}
 	l, err := flow.SignIn(ctx)
 	if err != nil {
@@ -30,14 +30,15 @@ func SignIn(ctx context.Context, flow login.Flow, store login.Store) (login.Logi
 	}
 	if replaced {
 		if err := before.Revoke(ctx, flow.HTTP); err != nil {
-			flow.Print("Your earlier sign-in could not be ended: " + err.Error())
+			flow.Print("Your earlier sign-in could not be revoked: " + err.Error())
 		}
 	}
 	return l, nil
 }
 
-// SignOut deletes the sign-in to a server, even if its issuer is unreachable and cannot
-// revoke it. found is false if there was none.
+// SignOut deletes the stored sign-in to a server and revokes it. If the issuer cannot
+// revoke it, it is deleted anyway, and an error is returned. found is false if there was
+// no sign-in.
 func SignOut(ctx context.Context, store login.Store, server string) (found bool, err error) {
 	l, found, err := store.Remove(ctx, server)
 	if err != nil || !found {
@@ -46,7 +47,7 @@ func SignOut(ctx context.Context, store login.Store, server string) (found bool,
 	http := NewSignInClient()
 	defer http.CloseIdleConnections()
 	if err := l.Revoke(ctx, http); err != nil {
-		return true, fmt.Errorf("the sign-in to %s is deleted on this machine, but its issuer has not revoked it: %w", server, err)
+		return true, fmt.Errorf("revoke the sign-in to %s: %w; it is deleted only on this machine", server, err)
 	}
 	return true, nil
 }
@@ -58,7 +59,7 @@ func WhoAmI(ctx context.Context, store login.Store, server string, print func(..
 		return l, err
 	}
 	if !found {
-		return l, fmt.Errorf("nobody is signed in to %s: sign in by annals login --server %[1]s", server)
+		return l, fmt.Errorf("nobody is signed in to %s: sign in with annals login --server %[1]s", server)
 	}
 	if err := checkCredential(ctx, server, credential, print); err != nil {
 		return l, err
@@ -67,13 +68,13 @@ func WhoAmI(ctx context.Context, store login.Store, server string, print func(..
 	return l, err
 }
 
-// checkAccepted finds out which token of a sign-in the server accepts: usually the
-// access token, or the ID token if the issuer knows no other audience than the program
-// itself. An unreachable server is not an error.
+// checkAccepted checks that the server accepts the access token of a sign-in, or else its
+// ID token, which l uses from then on. Some issuers issue access tokens only for other
+// audiences. An unreachable server is not an error.
 func checkAccepted(ctx context.Context, server string, l *login.Login, print func(...string)) error {
 	err := checkCredential(ctx, server, Credential{
 		Token: FixedToken(l.Bearer()),
-		Name:  "tokens of the issuer " + l.Issuer, Help: "serve --issuer must name the issuer, with an audience of its tokens",
+		Name:  "tokens of the issuer " + l.Issuer, Help: "the server must be started with --issuer for this issuer, with an audience that its tokens have",
 	}, print)
 	switch {
 	case IsRefusal(err, http.StatusUnauthorized) && !l.ByIDToken && l.UseIDToken():
@@ -86,7 +87,7 @@ func checkAccepted(ctx context.Context, server string, l *login.Login, print fun
 	return nil
 }
 
-// checkCredential makes a request that a server allows everyone who is signed in.
+// checkCredential sends a request that is allowed to every user.
 func checkCredential(ctx context.Context, server string, credential Credential, print func(...string)) error {
 	core := &Core{Client{
 		URL: server, HTTP: NewHTTPClient(1), Tries: 3, Pause: 200 * time.Millisecond, Credential: credential,

@@ -21,14 +21,14 @@ import (
 
 // File is a local file to upload, and how to import it.
 type File struct {
-	Path    string   `json:"-"` // on this machine; the last element names the document
+	Path    string   `json:"-"` // on this machine; its last element becomes the name of the document
 	Folder  string   `json:"folder_name"`
 	Tags    []string `json:"tags,omitempty"`
-	Replace bool     `json:"replace,omitempty"` // the document of the same name, if there is one
-	Version int      `json:"version,omitempty"` // required version of that document; 0 means any
+	Replace bool     `json:"replace,omitempty"` // replace the document of the same name, if there is one
+	Version int      `json:"version,omitempty"` // required version of the replaced document; 0 means any
 }
 
-// FileError is returned if a local file cannot be read.
+// FileError is the error for a local file that cannot be read.
 type FileError struct {
 	Path string
 	Err  error
@@ -36,12 +36,12 @@ type FileError struct {
 
 func (e *FileError) Error() string { return fmt.Sprintf("read %s: %v", e.Path, e.Err) }
 
-// Unwrap returns the error of the file system.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Upload uploads files in one request. It returns the job that imports them, and the
-// SHA-256 of each file as it was sent. If the reply is lost, the request is repeated
-// with the same idempotency key and returns the same job.
+// SHA-256 of each file as it was sent. All retries have the same idempotency key, so that
+// a request whose reply was lost does not create a second job.
 func (c *Core) Upload(ctx context.Context, files []File) (job Job, sums []string, err error) {
 	key := uuid.NewString()
 	var sent *uploadBody
@@ -55,7 +55,7 @@ func (c *Core) Upload(ctx context.Context, files []File) (job Job, sums []string
 		if err == nil {
 			r.Header.Set("Content-Type", contentType)
 			r.Header.Set("Idempotency-Key", key)
-			r.Header.Set("Expect", "100-continue") // a refused token must not cost a whole upload
+			r.Header.Set("Expect", "100-continue") // the server rejects an invalid token before the upload
 		}
 		return r, err
 	}))
@@ -70,8 +70,8 @@ type uploadBody struct {
 	io.Reader
 	open *os.File
 
-	mu   sync.Mutex // the transport may still read after the reply
-	sums []string   // of the files that were read completely
+	mu   sync.Mutex // guards sums: the transport may still read the body after the reply
+	sums []string   // SHA-256 of each file; "" if it was not read to its end
 }
 
 func (b *uploadBody) hashes() []string {
@@ -90,8 +90,8 @@ func (b *uploadBody) Close() error {
 	return err
 }
 
-// newUploadBody returns the body that uploads files, and its content type. The metadata
-// come first: the server can refuse the request before it stores anything.
+// newUploadBody returns a body with files, and its content type. The metadata comes
+// first, so that the server can reject the request before it stores a file.
 func newUploadBody(files []File) (*uploadBody, string, error) {
 	metadata, err := json.Marshal(files)
 	if err != nil {
@@ -121,7 +121,7 @@ func newUploadBody(files []File) (*uploadBody, string, error) {
 // filePart reads one file of an upload.
 type filePart struct {
 	body    *uploadBody
-	index   int // among the files of the body
+	index   int // of the file in the body
 	path    string
 	hash    hash.Hash
 	content io.Reader // nil until the file is opened
@@ -158,6 +158,6 @@ func (p *filePart) openFile() error {
 	if err != nil {
 		return err
 	}
-	p.content = io.LimitReader(f, info.Size()) // a file that keeps growing would never end
+	p.content = io.LimitReader(f, info.Size()) // the upload of a growing file would never end
 	return nil
 }

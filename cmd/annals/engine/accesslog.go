@@ -13,8 +13,8 @@ import (
 	"annals/queries/accesslog"
 )
 
-// OpenAccessLog opens the access log, which is beside the accounts: in their
-// database if they are in one, else in the data folder.
+// OpenAccessLog opens the access log: in PostgreSQL if the accounts are there, else in
+// the data folder.
 func (u URLs) OpenAccessLog(ctx context.Context, o accesslog.Options) (*accesslog.Log, error) {
 	if !InDatabase(u.Accounts) {
 		return accesslog.Open(ctx, filepath.Join(u.Data, accesslog.File), o)
@@ -30,8 +30,8 @@ func (u URLs) OpenAccessLog(ctx context.Context, o accesslog.Options) (*accesslo
 	return log, nil
 }
 
-// SignInAccess returns the access that an event of the sign-in is recorded as. An
-// event without an address comes from a command beside the server.
+// SignInAccess converts an event of the sign-in to a record of the access log. An event
+// without an address comes from a command, not from a server.
 func SignInAccess(e accounts.Event, correlation string) accesslog.Access {
 	a := accesslog.Access{
 		Kind: accesslog.KindOf(string(e.Kind)), Via: "signin", Correlation: correlation, Address: e.Address, Name: e.User,
@@ -49,18 +49,18 @@ func SignInAccess(e accounts.Event, correlation string) accesslog.Access {
 	return a
 }
 
-// CommandAccess records in the access log what commands do beside a server. The
-// log is opened by the first access.
+// CommandAccess records what commands do in the access log. It opens the log for the
+// first record.
 type CommandAccess struct {
 	URLs
-	Warn io.Writer // that recording failed
+	Warn io.Writer // for a warning if recording fails
 
 	log    *accesslog.Log
 	failed bool
 }
 
-// Record does not fail: the command has carried out already what it records. A
-// data folder that does not exist has no access log.
+// Record records an access. It returns no error, because the command has already made
+// its change. If the data folder does not exist, nothing is recorded.
 func (c *CommandAccess) Record(ctx context.Context, a accesslog.Access) {
 	if _, err := os.Stat(c.Data); err != nil && !InDatabase(c.Accounts) {
 		return
@@ -69,19 +69,19 @@ func (c *CommandAccess) Record(ctx context.Context, a accesslog.Access) {
 		var err error
 		if c.log, err = c.OpenAccessLog(ctx, accesslog.Options{}); err != nil {
 			c.failed = true
-			fmt.Fprintf(c.Warn, "warning: this is not in the audit trail: %v\n", err)
+			fmt.Fprintf(c.Warn, "warning: this command is missing from the audit trail: %v\n", err)
 		}
 	}
 	c.log.Record(a)
 }
 
-// Close writes what was recorded.
+// Close writes the records and closes the log.
 func (c *CommandAccess) Close() error {
 	if c.log == nil {
 		return nil
 	}
 	if err := c.log.Close(); err != nil {
-		return fmt.Errorf("record in the audit trail what was done: %w", err)
+		return fmt.Errorf("record the command in the audit trail: %w", err)
 	}
 	return nil
 }

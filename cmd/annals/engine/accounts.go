@@ -17,14 +17,14 @@ import (
 // AccountsFlag is the name of the flag with the URL of the accounts.
 const AccountsFlag = "accounts"
 
-// InDatabase reports whether a URL names a database of PostgreSQL.
+// InDatabase reports whether a URL names a PostgreSQL database.
 func InDatabase(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && slices.Contains(sqldb.PostgresSchemes, scheme)
 }
 
-// openDatabase reads the database that a flag's URL names, without connecting to
-// it. Errors do not contain the URL, which may have a password.
+// openDatabase parses the URL of a database in a flag. It does not connect. Errors do not
+// contain the URL, which may have a password.
 func openDatabase(flag, text string) (*sqldb.Postgres, error) {
 	database, err := sqldb.ParsePostgres(text)
 	if err != nil {
@@ -33,8 +33,8 @@ func openDatabase(flag, text string) (*sqldb.Postgres, error) {
 	return database, nil
 }
 
-// OpenAccounts opens the accounts of the built-in sign-in, and creates them if
-// they do not exist.
+// OpenAccounts opens the store of the built-in sign-in's accounts, and creates it if it
+// does not exist.
 func (u URLs) OpenAccounts(ctx context.Context) (*accounts.Store, error) {
 	if InDatabase(u.Accounts) {
 		d, err := openDatabase(AccountsFlag, u.Accounts)
@@ -50,13 +50,13 @@ func (u URLs) OpenAccounts(ctx context.Context) (*accounts.Store, error) {
 	return accounts.OpenFile(ctx, path)
 }
 
-// accountsPath returns the file of embedded accounts.
+// accountsPath returns the path of the accounts if they are in a file.
 func (u URLs) accountsPath() (string, error) {
 	return localPath(AccountsFlag, u.Accounts, u.Data, "sqlite", accounts.FileName)
 }
 
-// HasAccounts reports whether the accounts exist. It does not connect to a
-// database: for one it returns true if its URL is valid.
+// HasAccounts reports whether the accounts exist. If they are in a database, it does not
+// connect to it, and only checks the URL.
 func (u URLs) HasAccounts() (bool, error) {
 	if InDatabase(u.Accounts) {
 		_, err := openDatabase(AccountsFlag, u.Accounts)
@@ -72,7 +72,7 @@ func (u URLs) HasAccounts() (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	default:
-		return false, fmt.Errorf("check whether there are accounts: %w", err)
+		return false, fmt.Errorf("check whether the accounts exist: %w", err)
 	}
 }
 

@@ -8,44 +8,43 @@ import (
 	"time"
 
 	"annals/events"
-	"annals/events/eventstoredb"
 	"annals/events/fault"
 	"annals/projections/generation"
 )
 
-// LookTimeout is the usual Timeout of commands that only read.
-const LookTimeout = 5 * time.Second
+// ReadTimeout is the Timeout of commands that only read.
+const ReadTimeout = 5 * time.Second
 
-// Beside is the log and the control store of a service, as commands open them
-// beside a server that may be running.
+// Beside opens the log and the control store of a service for a command. A server may be
+// using them at the same time.
 type Beside struct {
 	URLs
-	Timeout time.Duration // for each answer of EventStoreDB or PostgreSQL; 0 for none
+	Timeout time.Duration // for each response of EventStoreDB or PostgreSQL; 0 means no limit
 	Logger  *slog.Logger
 
 	Models  Models             // after Open
 	Options generation.Options // after Open
 }
 
-// Open opens both. There must be a log and a control store.
+// Open opens the log and the control store. Both must exist.
 func (b *Beside) Open(ctx context.Context) (closeAll func() error, err error) {
 	if b.Models, err = b.URLs.Models(); err != nil {
 		return nil, err
 	}
 	var driver events.Driver
-	err = b.askLog(ctx, func(ctx context.Context) (err error) {
+	err = b.readLog(ctx, func(ctx context.Context) (err error) {
 		driver, err = OpenLog(ctx, LogFlag, b.Log, b.Data, MustExist)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if eventstoredb.Knows(b.Log) {
+	if InCluster(b.Log) {
 		driver = timedLog{driver, b}
 	}
 	log := events.NewLog(driver)
 	var closeControl func() error
-	err = b.Ask(ctx, func(ctx context.Context) (err error) {
+	err = b.ReadModels(ctx, func(ctx context.Context) (err error) {
 		b.Options, closeControl, err = b.Models.OpenControl(ctx, b.Data, generation.Options{Log: log, Logger: b.Logger})
 		return err
 	})
@@ -53,29 +52,29 @@ func (b *Beside) Open(ctx context.Context) (closeAll func() error, err error) {
 		return nil, errors.Join(err, log.Close())
 	}
 	closeAll = func() error { return errors.Join(closeControl(), log.Close()) }
-	if err := b.Ask(ctx, b.Options.Here); err != nil {
+	if err := b.ReadModels(ctx, b.Options.Here); err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
 	return closeAll, nil
 }
 
-// askLog calls ask, which reads the log, with the timeout if the log is at
-// EventStoreDB.
-func (b *Beside) askLog(ctx context.Context, ask func(context.Context) error) error {
-	if !eventstoredb.Knows(b.Log) {
-		return ask(ctx)
+// readLog calls read, which reads the log. If the log is at EventStoreDB, the timeout
+// applies.
+func (b *Beside) readLog(ctx context.Context, read func(context.Context) error) error {
+	if !InCluster(b.Log) {
+		return read(ctx)
 	}
-	return withTimeout(ctx, b.Timeout, "EventStoreDB, where the log is,", ask)
+	return withTimeout(ctx, b.Timeout, "EventStoreDB, where the log is,", read)
 }
 
-// timedLog is a log that is read by askLog.
+// timedLog applies the timeout of a Beside to reads of its log.
 type timedLog struct {
 	events.Driver
 	of *Beside
 }
 
 func (l timedLog) Head(ctx context.Context) (head events.Position, err error) {
-	err = l.of.askLog(ctx, func(ctx context.Context) (err error) {
+	err = l.of.readLog(ctx, func(ctx context.Context) (err error) {
 		head, err = l.Driver.Head(ctx)
 		return err
 	})
@@ -83,52 +82,52 @@ func (l timedLog) Head(ctx context.Context) (head events.Position, err error) {
 }
 
 func (l timedLog) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) (batch []events.Record, through events.Position, err error) {
-	err = l.of.askLog(ctx, func(ctx context.Context) (err error) {
+	err = l.of.readLog(ctx, func(ctx context.Context) (err error) {
 		batch, through, err = l.Driver.ReadAll(ctx, after, limit, skip)
 		return err
 	})
 	return batch, through, err
 }
 
-// Ask calls ask, which reads the read models, with the timeout if they are in
-// PostgreSQL. The error of a timeout is a TimeoutError.
-func (b *Beside) Ask(ctx context.Context, ask func(context.Context) error) error {
+// ReadModels calls read, which reads the read models. If they are in PostgreSQL, the
+// timeout applies, and its error is a TimeoutError.
+func (b *Beside) ReadModels(ctx context.Context, read func(context.Context) error) error {
 	if b.Models.database == nil {
-		return ask(ctx)
+		return read(ctx)
 	}
-	return withTimeout(ctx, b.Timeout, fmt.Sprintf("the database %s, where the read models are,", b.Models.database), ask)
+	return withTimeout(ctx, b.Timeout, fmt.Sprintf("the database %s, where the read models are,", b.Models.database), read)
 }
 
-// TimeoutError is the error for a server that did not answer in time.
+// TimeoutError is returned if a server did not respond in time.
 type TimeoutError struct {
 	server  string
 	timeout time.Duration
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%s did not answer within %s", e.server, e.timeout)
+	return fmt.Sprintf("%s did not respond within %s", e.server, e.timeout)
 }
 
-// withTimeout calls ask, and returns a TimeoutError that names the server if it
-// did not answer in time. Calls may be nested: the error names the server of the
-// inner one if that timed out.
-func withTimeout(ctx context.Context, timeout time.Duration, server string, ask func(context.Context) error) error {
+// withTimeout calls f, and returns a TimeoutError that names the server if it did not
+// respond in time. Calls may be nested: if the inner call timed out, the error names its
+// server.
+func withTimeout(ctx context.Context, timeout time.Duration, server string, f func(context.Context) error) error {
 	if timeout == 0 {
-		return ask(ctx)
+		return f(ctx)
 	}
 	expired := &TimeoutError{server, timeout}
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, expired)
 	defer cancel()
-	err := ask(limited)
+	err := f(limited)
 	var inner, cause *TimeoutError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &inner):
 		return inner
-	case fault.Is(err, fault.Invalid): // this says more than that there was no answer
+	case fault.Is(err, fault.Invalid): // it explains more than the timeout would
 		return err
-	case errors.As(context.Cause(limited), &cause): // not that the caller cancelled
+	case errors.As(context.Cause(limited), &cause): // else the caller cancelled
 		return expired
 	}
 	return err

@@ -30,8 +30,8 @@ func TestOpenNamesUnreachableServer(t *testing.T) {
 		want string
 	}{
 		{Beside{URLs: URLs{Log: "esdb://" + plain + "?tls=true"}}, "--log: the URL of the log is for TLS, and " + plain + " does not speak it: write tls=false"},
-		{Beside{URLs: URLs{Log: "esdb://" + at + "?tls=false"}}, "EventStoreDB, where the log is, did not answer within 100ms"},
-		{Beside{URLs: URLs{ReadModels: "postgres://me@" + at + "/db?sslmode=disable"}}, "the database db on " + at + ", where the read models are, did not answer within 100ms"},
+		{Beside{URLs: URLs{Log: "esdb://" + at + "?tls=false"}}, "EventStoreDB, where the log is, did not respond within 100ms"},
+		{Beside{URLs: URLs{ReadModels: "postgres://me@" + at + "/db?sslmode=disable"}}, "the database db on " + at + ", where the read models are, did not respond within 100ms"},
 	} {
 		c.of.Data, c.of.Timeout = dir, 100*time.Millisecond
 		if _, err := c.of.Open(t.Context()); err == nil || err.Error() != c.want {
@@ -56,7 +56,7 @@ func TestTimeoutNamesLogBehindReadModels(t *testing.T) {
 	defer closeAll()
 	server.Fail(esdbtest.Fault{On: esdbtest.Read, Hang: true})
 	b.Timeout = 100 * time.Millisecond
-	const want = "EventStoreDB, where the log is, did not answer within 100ms"
+	const want = "EventStoreDB, where the log is, did not respond within 100ms"
 	err = withTimeout(t.Context(), b.Timeout, "the database", func(ctx context.Context) error {
 		_, err := projections.Age(ctx, b.Options.Log, 0)
 		return err

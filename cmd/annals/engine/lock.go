@@ -12,12 +12,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrLocked is returned if another server uses the folder or database.
+// ErrLocked is returned if a server has locked the folder or database.
 var ErrLocked = errors.New("another server runs on")
 
-// LockData creates a data folder and locks it against other servers, and against
-// commands that exclude servers, until unlock is called or the process ends. It
-// returns ErrLocked if the folder is locked.
+// LockData creates a data folder if it does not exist, and locks it until unlock is
+// called or the process ends. Servers and commands that must not run beside a server lock
+// it. If the folder is locked, the error is ErrLocked.
 func LockData(dir string) (unlock func() error, err error) {
 	return lock("the data folder", dir, LockFile)
 }
@@ -25,11 +25,10 @@ func LockData(dir string) (unlock func() error, err error) {
 // LockFile is the file in a data folder that LockData locks.
 const LockFile = "serve.lock"
 
-// lock is like LockData, but locks any folder by any lock file. what names the folder
-// in errors.
+// lock is LockData for any folder and lock file. what names the folder in errors.
 func lock(what, dir, file string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make %s: %w", what, err)
+		return nil, fmt.Errorf("create %s: %w", what, err)
 	}
 	l := flock.New(filepath.Join(dir, file))
 	if locked, err := l.TryLock(); err != nil {

@@ -16,16 +16,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Models are the read models with their search index. If nodes share the read
-// models, these are in a database, and the folders hold what each node has of its
-// own.
+// Models are the read models with their search index. If several nodes share the read
+// models, they are in a database, and the folder holds only the data of this node.
 type Models struct {
 	tables   string
 	search   searchindex.Store
-	database *sqldb.Postgres // nil: all is in the folders
+	database *sqldb.Postgres // nil if the read models are in the folder
 }
 
-// Models returns the read models, of which nothing is opened yet.
+// Models returns the read models without opening them.
 func (u URLs) Models() (m Models, err error) {
 	var errTables, errSearch error
 	if InDatabase(u.ReadModels) {
@@ -39,12 +38,12 @@ func (u URLs) Models() (m Models, err error) {
 	return m, errors.Join(errTables, errSearch)
 }
 
-// Database returns the database that nodes share, or nil if there is none.
+// Database returns the database that the nodes share, or nil if there is none.
 func (m Models) Database() *sqldb.Postgres { return m.database }
 
-// Lock locks the folders against other servers, until unlock is called. They may
-// lie outside the data folder, and a second server would delete generations there
-// that it does not know.
+// Lock locks the folders against other servers until unlock is called. The lock of the
+// data folder is not enough, because the folders may be outside of it: a second server
+// with another data folder would delete generations that its control store does not list.
 func (m Models) Lock() (unlock func() error, err error) {
 	unlockTables, err := lock("the folder of read models", m.tables, "read-models.lock")
 	if err != nil {
@@ -57,13 +56,13 @@ func (m Models) Lock() (unlock func() error, err error) {
 	return func() error { return errors.Join(unlockSearch(), unlockTables()) }, nil
 }
 
-// Options completes o by the stores of tables and search indexes.
+// Options returns o with the stores of tables and search indexes set.
 func (m Models) Options(o generation.Options) generation.Options {
 	o.Tables, o.Search = tables.Folder(m.tables), m.search
 	return o
 }
 
-// Open opens the read models for a server, and locks their folders until unlock is
+// Open opens the read models for a server. Their folders stay locked until unlock is
 // called.
 func (m Models) Open(ctx context.Context, o generation.Options) (models *projections.Set, unlock func() error, err error) {
 	if unlock, err = m.Lock(); err != nil {
@@ -75,9 +74,10 @@ func (m Models) Open(ctx context.Context, o generation.Options) (models *project
 	return models, unlock, nil
 }
 
-// OpenControl opens the control store in the folder dir, which knows the generations of the read
-// models, and completes o by it and by the stores of the read models. If nodes share a
-// database but each has a search index of its own, the passages stay with that.
+// OpenControl opens the control store, which lists the generations of each read model,
+// and returns o with it and the stores of the read models set. The control store is in
+// the folder dir, or in the database that the nodes share. If they share a database but
+// each has its own search index, the read model passages stays local with that index.
 func (m Models) OpenControl(ctx context.Context, dir string, o generation.Options) (_ generation.Options, closeAll func() error, err error) {
 	own, err := control.Open(ctx, filepath.Join(dir, ControlFile))
 	if err != nil {
@@ -100,16 +100,16 @@ func (m Models) OpenControl(ctx context.Context, dir string, o generation.Option
 	}, nil
 }
 
-// ControlFile is the control store in a data folder.
+// ControlFile is the name of the control store in a data folder.
 const ControlFile = "control.db"
 
-// embeddedNode names the one process that serves a data folder of its own. It is
-// the same after a restart, so claims of a killed server are released at once.
+// embeddedNode is the node name if only one process serves the read models. It is the
+// same after a restart, so that the new process can release the claims of a killed one
+// immediately.
 const embeddedNode = "embedded"
 
-// NewNode returns a name for this process among the nodes that share the work. On
-// a shared database it differs after a restart, because other nodes may have taken
-// over the claims of the previous process.
+// NewNode returns the node name of this process. With a shared database every process
+// has a new name, because other nodes may have taken over the claims of the previous one.
 func (m Models) NewNode() string {
 	if m.database == nil {
 		return embeddedNode

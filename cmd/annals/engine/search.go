@@ -10,12 +10,10 @@ import (
 	"annals/projections/searchindex/meilisearch"
 )
 
-// SearchEngines are those that --search may name. The first is used if it names
-// none.
+// SearchEngines are the engines for --search. The first one is the default.
 var SearchEngines = searchindex.Kinds{bleve.Kind, meilisearch.Kind}
 
-// openSearch opens the store of the search indexes. Its server, if it has one,
-// is not asked anything yet.
+// openSearch opens the store of the search indexes. It does not connect to a server yet.
 func openSearch(text, dataDir string) (searchindex.Store, error) {
 	store, err := SearchEngines.Open(text, filepath.Join(dataDir, "search"))
 	if err != nil {
@@ -24,8 +22,8 @@ func openSearch(text, dataDir string) (searchindex.Store, error) {
 	return store, nil
 }
 
-// lockSearch locks the search indexes against other servers. If one has locked
-// them the error is ErrLocked.
+// lockSearch locks the search indexes against other servers. If they are locked, the
+// error is ErrLocked.
 func lockSearch(store searchindex.Store) (unlock func() error, err error) {
 	unlock, err = store.Lock()
 	if fault.Is(err, fault.Unavailable) {

@@ -1,7 +1,7 @@
-// Package engine opens the stores of a service by the URLs of its settings: log,
-// originals, read models with their search index, accounts, access log and backups.
-// Stores are opened nowhere else; only maintain knows engines, too, where a command is
-// about one of them. It may import every engine, and nothing of cmd/annals.
+// Package engine opens the stores of a service by the URLs in its settings: log,
+// originals, read models with their search index, accounts, access log and backups. No
+// other package of cmd/annals names a concrete engine. Engine may import every engine,
+// and nothing of cmd/annals.
 package engine
 
 import (
@@ -12,40 +12,38 @@ import (
 	"strings"
 
 	"annals/events/disk"
-	"annals/events/eventstoredb"
 	"annals/events/s3"
 	"annals/events/sqldb"
 )
 
-// URLs are the places of a service's data. An empty URL stands for the embedded
-// engine in the folder Data.
+// URLs say where a service keeps its data. An empty URL means the embedded engine in
+// the folder Data.
 type URLs struct {
 	Data                                         string // folder of the embedded engines
 	Log, ReadModels, Search, Originals, Accounts string
 }
 
-// localPath returns the path in the URL of an embedded engine, which has the given
-// scheme; for an empty URL, name in the data folder.
+// localPath returns the path in the URL of an embedded engine, or name in the data folder
+// if the URL is empty. The scheme of the URL must be scheme.
 func localPath(flag, text, dataDir, scheme, name string) (path string, err error) {
 	if text == "" {
 		return filepath.Join(dataDir, name), nil
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" {
-		return "", fmt.Errorf("--%s: this is no URL: give %s:///path%s", flag, scheme, alternatives(flag))
+		return "", fmt.Errorf("--%s: the value is not a URL: use %s:///path%s", flag, scheme, alternatives(flag))
 	}
-	// The rest is not shown: if a slash is missing it may be a password.
+	// Do not show the rest of the URL: if a slash is missing, it may be a password.
 	if u.Scheme != scheme {
-		return "", fmt.Errorf("--%s: the scheme %q is not supported: give %s:///path%s", flag, u.Scheme, scheme, alternatives(flag))
+		return "", fmt.Errorf("--%s: the scheme %q is not supported: use %s:///path%s", flag, u.Scheme, scheme, alternatives(flag))
 	}
 	if u.Host != "" || u.Path == "" {
-		return "", fmt.Errorf("--%s: write the path as %s:///path, with three slashes", flag, scheme)
+		return "", fmt.Errorf("--%s: the URL has a host or no path: write %s:///path, with three slashes", flag, scheme)
 	}
 	return filepath.FromSlash(u.Path), nil
 }
 
-// alternatives lists the URLs that a flag accepts besides those of the embedded
-// engine.
+// alternatives lists the URLs of servers that a flag accepts.
 func alternatives(flag string) string {
 	switch flag {
 	case LogFlag, "from", "to":
@@ -58,10 +56,10 @@ func alternatives(flag string) string {
 	return ""
 }
 
-// Check returns an error that names the first URL that is invalid, as far as that
-// shows without opening anything.
+// Check returns an error that names the first invalid URL. It opens nothing, so a valid
+// URL may still lead nowhere.
 func (u URLs) Check() error {
-	if !eventstoredb.Knows(u.Log) {
+	if !InCluster(u.Log) {
 		if _, err := localPath(LogFlag, u.Log, u.Data, "sqlite", "log.db"); err != nil {
 			return err
 		}
@@ -90,7 +88,7 @@ func (u URLs) Folders() disk.Folders {
 	} {
 		path, err := localPath(engine.flag, engine.text, u.Data, engine.scheme, engine.flag)
 		if err != nil {
-			continue // a server
+			continue // the URL of a server
 		}
 		if engine.flag == LogFlag {
 			path = filepath.Dir(path)
@@ -106,21 +104,20 @@ func (u URLs) Folders() disk.Folders {
 	return all
 }
 
-// ExplainFullDisk adds to an error of a start which disks are full: a database on
-// a full disk fails to open with an error that does not say so.
+// ExplainFullDisk adds the names of full disks to the error of a failed start. A database
+// on a full disk fails to open with an error that does not mention the disk.
 func (u URLs) ExplainFullDisk(err error) error {
 	if full := u.Folders().Full(); len(full) > 0 {
-		return fmt.Errorf("%w; no room is left on the disk of: %s: free some, and start again", err, strings.Join(full, ", "))
+		return fmt.Errorf("%w; the disk is full for: %s: free some space and start again", err, strings.Join(full, ", "))
 	}
 	return err
 }
 
-// DefaultData is the data folder if --data is not given.
+// DefaultData is the data folder if --data is not set.
 const DefaultData = "annals-data"
 
-// AccountFlags returns the flags by which another command finds the accounts, with
-// a space before each. They are printed to where logs may be kept, so a password is
-// left for the caller to fill in.
+// AccountFlags returns the flags that another command needs to find the accounts, each
+// after a space. Since output may be logged, it has a placeholder instead of a password.
 func (u URLs) AccountFlags() (flags string) {
 	if u.Data != DefaultData {
 		flags += " --data " + ShellQuote(u.Data)
@@ -131,5 +128,5 @@ func (u URLs) AccountFlags() (flags string) {
 	return flags
 }
 
-// ShellQuote writes a text as one word of the shell.
+// ShellQuote quotes a text as one word for the shell.
 func ShellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -14,7 +14,7 @@ import (
 )
 
 // makeChanges makes the changes that need no upload, and returns the files to upload. In
-// a dry run it lists all changes instead.
+// a dry run it only lists the changes.
 func (f *folderImport) makeChanges(ctx context.Context, c *comparison) (send []localFile, err error) {
 	removed := plannedRemovals(c)
 	if len(removed) > 0 && !f.Yes && !f.DryRun {
@@ -88,7 +88,7 @@ func plannedRemovals(c *comparison) (removed []PlannedChange) {
 	for _, change := range c.removed {
 		p := PlannedChange{Action: "remove", Document: change.Document.Path}
 		if change.Shared {
-			p.Note = "another document of this name than the file's, " + change.Document.ID
+			p.Note = "not the document of the file of this name; its id is " + change.Document.ID
 		}
 		removed = append(removed, p)
 	}
@@ -101,9 +101,9 @@ func (f *folderImport) whyNot(c *comparison, change mirror.Change) string {
 		return reasonOf(change.Err)
 	}
 	if at := change.Document.Path; at != c.paths[change.File] {
-		return fmt.Sprintf("the file was changed since the last import, and its document was renamed on the server, to %s: rename the file, too, or pass --restart to import it under its own name", path.Join(f.folder, at))
+		return fmt.Sprintf("since the last import the file was changed, and its document was renamed to %s on the server: rename the file too, or pass --restart to import it as a new document", path.Join(f.folder, at))
 	}
-	return change.Err.Error() + ": make them the same, or pass --restart, which replaces all documents that differ"
+	return change.Err.Error() + ": make them equal, or pass --restart to replace every document that differs from its file"
 }
 
 func (f *folderImport) unchanged(file localFile, d mirror.Document) outcome {
@@ -114,7 +114,8 @@ func (f *folderImport) unchanged(file localFile, d mirror.Document) outcome {
 	}
 }
 
-// noteUnchanged records files that the server has, unless the state has them already.
+// noteUnchanged records files that the server already has, unless the state file lists
+// them.
 func (f *folderImport) noteUnchanged(all []outcome) error {
 	all = slices.DeleteFunc(all, func(o outcome) bool {
 		noted, ok := f.state.done[o.Path]
@@ -135,14 +136,14 @@ func (f *folderImport) keep(file localFile, d mirror.Document, at string) {
 	f.summary.Kept++
 	f.meter.add(1)
 	if d.Path != at {
-		f.meter.Print("kept because it was renamed on the server: " + file.Path + ", now " + d.Path)
+		f.meter.Print("document kept, because it was renamed on the server: " + file.Path + ", now " + d.Path)
 		return
 	}
-	f.meter.Print("kept because it was changed on the server: " + file.Path)
+	f.meter.Print("document kept, because it was changed on the server: " + file.Path)
 }
 
-// rename gives a document the path of a file. done is false if the server does not
-// allow it, or the document or a folder has changed: the file is then uploaded.
+// rename moves a document to the path of a file. done is false if the server rejects the
+// change or a folder has moved; the caller then uploads the file.
 func (f *folderImport) rename(ctx context.Context, c *comparison, change mirror.Change) (done bool, err error) {
 	d, to := change.Document, c.paths[change.File]
 	if inPlace, err := f.isInPlace(ctx, c, dirOf(d.Path)); err != nil || !inPlace {
@@ -167,7 +168,7 @@ func (f *folderImport) rename(ctx context.Context, c *comparison, change mirror.
 		})
 }
 
-// dirOf is path.Dir, but "" for a name alone.
+// dirOf is path.Dir, but returns "" instead of ".".
 func dirOf(name string) string {
 	if dir := path.Dir(name); dir != "." {
 		return dir
@@ -175,8 +176,8 @@ func dirOf(name string) string {
 	return ""
 }
 
-// ensureFolder returns the id of the folder at a path below the import's folder. It
-// creates the folder if it does not exist.
+// ensureFolder returns the id of the folder at a path below the folder of the import. If
+// the folder does not exist, it is created.
 func (f *folderImport) ensureFolder(ctx context.Context, c *comparison, at string) (id string, err error) {
 	if id, ok := c.tree.Folders[at]; ok {
 		return id, nil
@@ -191,14 +192,14 @@ func (f *folderImport) ensureFolder(ctx context.Context, c *comparison, at strin
 	return id, err
 }
 
-// isInPlace reports whether a folder still has its path. The versions of its documents do
-// not show it, because moving a folder does not change them.
+// isInPlace reports whether the folder at a path is still the one that was listed. Moving
+// a folder does not change the versions of its documents, so they are no proof.
 func (f *folderImport) isInPlace(ctx context.Context, c *comparison, at string) (bool, error) {
 	folder, found, err := f.vault.FolderAt(ctx, path.Join(f.folder, at))
 	return found && folder.ID == c.tree.Folders[at], err
 }
 
-// proposeChange lists a change instead of making it.
+// proposeChange lists a change without making it.
 func (f *folderImport) proposeChange(c *comparison, change mirror.Change) {
 	file := f.tree.files[change.File]
 	delete(f.pending, file.Path)

@@ -24,14 +24,14 @@ type comparison struct {
 	paths   []string // of the files of the tree, in the server's form
 	changes []mirror.Change
 	removed []mirror.Change
-	made    map[madeAt]string // paths of missing files, by the documents that imports made from them
+	made    map[madeAt]string // paths of files that no longer exist, by the document that an import created from each
 }
 
-// madeAt is a document, and the path at which an import created it.
+// madeAt is the id of a document and the path at which an import created it.
 type madeAt struct{ document, path string }
 
-// compare compares the directory with the server's folder. It returns nil if the vault
-// cannot be found.
+// compare compares the directory with the folder on the server. It returns nil if the URL
+// of the vault is unknown or wrong.
 func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool) (*comparison, error) {
 	if f.vault == nil {
 		return nil, nil
@@ -39,14 +39,14 @@ func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool)
 	c := new(comparison)
 	top, found, err := f.vault.FolderAt(ctx, f.folder)
 	if client.IsRefusal(err, http.StatusNotFound) && !f.Delete {
-		f.meter.Print("there is no vault at " + f.vault.URL + " to compare with: all files that the state file does not list are uploaded; give the URL of the vault as --vault-url")
+		f.meter.Print("cannot compare with the server, because there is no vault at " + f.vault.URL + ": uploading all files that the state file does not list; pass the URL of the vault as --vault-url")
 		return nil, nil
 	}
 	if err == nil && found {
 		c.tree, err = mirror.List(ctx, lister{f.vault}, top.ID, f.Parallel)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the folder %s of the server: %w", f.folder, err)
+		return nil, fmt.Errorf("list the folder %s on the server: %w", f.folder, err)
 	}
 	files := make([]mirror.File, len(f.tree.files))
 	c.paths = make([]string, len(files))
@@ -69,14 +69,14 @@ func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool)
 		case change.Action != mirror.Remove:
 			c.changes = append(c.changes, change)
 		case !f.Delete:
-		case change.Shared && f.Yes: // nobody confirms that it is not the document of the file
+		case change.Shared && f.Yes: // nobody can confirm that this is not the document of the file
 			shared++
 		default:
 			c.removed = append(c.removed, change)
 		}
 	}
 	if shared > 0 {
-		f.meter.Print(fmt.Sprintf("not removed, since another document of the same name has the file: %d; --delete without --yes asks about them", shared))
+		f.meter.Print(fmt.Sprintf("documents kept, because a file has the same name but belongs to another document: %d; --delete without --yes asks whether to remove them", shared))
 	}
 	return c, f.checkRemoval(c)
 }
@@ -100,7 +100,7 @@ func (l lister) Documents(ctx context.Context, folder string) (all []mirror.Docu
 	return all, err
 }
 
-// made returns the documents that imports made from files that are missing now.
+// made returns the documents that imports created from files that no longer exist.
 func (f *folderImport) made() map[madeAt]string {
 	present := make(map[string]bool, len(f.tree.files))
 	for _, file := range f.tree.files {
@@ -115,13 +115,14 @@ func (f *folderImport) made() map[madeAt]string {
 	return made
 }
 
-// serverPath returns the path that the server gives a file, below the folder.
+// serverPath returns the path of a file's document below the folder on the server, which
+// normalizes names.
 func serverPath(file string) string {
 	dir, name := path.Split(file)
 	return path.Join(serverFolder(strings.TrimSuffix(dir, "/")), ingest.FileName(name))
 }
 
-// serverFolder returns the path that the server gives a directory, below the folder.
+// serverFolder returns the path of a directory below the folder on the server.
 func serverFolder(dir string) string {
 	if normal, err := naming.Folder(dir); err == nil {
 		return normal
@@ -129,7 +130,7 @@ func serverFolder(dir string) string {
 	return dir
 }
 
-// mirrorFile describes a file and its record for mirror.Plan.
+// mirrorFile returns a file and its record in the state, for mirror.Plan.
 func (f *folderImport) mirrorFile(file localFile, at string, inFlight bool) mirror.File {
 	noted := f.state.done[file.Path]
 	same := f.state.finished(file)
@@ -172,11 +173,11 @@ func hashFile(ctx context.Context, name string) (string, error) {
 }
 
 // excluded returns a function that reports whether the document at a path must not be
-// renamed or removed, because no import makes such a document, or because its file may
-// exist in a part of the directory that could not be read.
+// renamed or removed: either no import creates such a document, or its file may be in a
+// directory that could not be read.
 func (f *folderImport) excluded() func(at string) bool {
 	var unknown []string
-	add := func(name string) { // of a file or a directory; the server normalizes their names differently
+	add := func(name string) { // either a file or a directory; the server normalizes their names differently
 		unknown = append(unknown, serverPath(name), serverFolder(name))
 	}
 	for _, name := range f.tree.others {

@@ -177,11 +177,11 @@ func TestImportOfSharedNames(t *testing.T) {
 	f := newImporter(t, core, dir)
 	f.noted(t, madeOf("b.md", "d1", "mine"))
 	f.Delete, f.Yes = true, true
-	if got, err := f.run(t.Context()); err != nil || got.Unchanged != 2 || got.Removed != 0 || len(*changes) > 0 || !strings.Contains(f.stderr.String(), "another document of the same name") {
+	if got, err := f.run(t.Context()); err != nil || got.Unchanged != 2 || got.Removed != 0 || len(*changes) > 0 || !strings.Contains(f.stderr.String(), "a file has the same name but belongs to another document: 1") {
 		t.Errorf("outcome = %+v, %v; changes %q, printed %q", got, err, *changes, f.stderr.String())
 	}
 	f.Yes, f.DryRun = false, true
-	if got, err := f.run(t.Context()); err != nil || got.Removed != 1 || !strings.Contains(got.Changes[0].String(), "another document of this name than the file's, d2") {
+	if got, err := f.run(t.Context()); err != nil || got.Removed != 1 || !strings.Contains(got.Changes[0].String(), "not the document of the file of this name; its id is d2") {
 		t.Errorf("what would be asked: %+v, %v", got, err)
 	}
 	f.Delete, f.DryRun = false, false
@@ -219,7 +219,7 @@ func TestDryRunRefusesToEmptyAFolder(t *testing.T) {
 	core.withVault([]map[string]any{vaultDocument("d1", "a.md", "a", 1)}, nil)
 	f := newImporter(t, core, t.TempDir())
 	f.Delete, f.DryRun = true, true
-	if got, err := f.run(t.Context()); err == nil || !strings.Contains(err.Error(), "is it the right folder") || got.Removed > 0 {
+	if got, err := f.run(t.Context()); err == nil || !strings.Contains(err.Error(), "check that this is the right directory") || got.Removed > 0 {
 		t.Errorf("outcome = %+v, %v", got, err)
 	}
 	f.Force = true

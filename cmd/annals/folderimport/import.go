@@ -1,8 +1,9 @@
-// Package folderimport imports a directory into a folder of a running server, for the
-// command import. A further import brings the folder up to date. The package walks the
-// directory, compares it with the documents in the vault, uploads new and changed files,
-// renames, tags and removes documents, and records each step in a state file, from which
-// an interrupted import continues. It calls the server only through the client package.
+// Package folderimport implements the command import: it imports a directory into a
+// folder of a running server, and updates the folder when it is called again. It walks
+// the directory, compares it with the documents in the vault, uploads new and changed
+// files, and renames, tags and removes documents. A state file records each step, so that
+// an interrupted import can continue. It calls the server only through the client
+// package.
 package folderimport
 
 import (
@@ -28,25 +29,26 @@ import (
 // Options are the settings of an import.
 type Options struct {
 	Server     string // URL of the core
-	Vault      string // URL of the vault to compare with; if empty, only the state file decides which files to upload
+	Vault      string // URL of the vault; if empty, the state file alone decides which files to upload
 	Credential client.Credential
 
 	Path     string // of a directory, or of one file
-	Folder   string // of the server; default: the name of the directory
+	Folder   string // folder on the server; default: the name of the directory
 	Tags     []string
-	Parallel int    // uploads at the same time, from 1 to 16
+	Parallel int    // concurrent uploads, from 1 to 16
 	State    string // path of the state file; default: in the user's cache directory
 
 	Replace bool // changed files replace their documents instead of creating new ones
-	Restart bool // ignore the state file, except for which documents an import created
-	Delete  bool // remove documents without a file
-	Yes     bool // without asking
-	Force   bool // even if that leaves no document
-	DryRun  bool // list changes, and make none
+	Restart bool // use the state file only to know which documents an import created
+	Delete  bool // remove documents that have no file
+	Yes     bool // do not ask before removing documents
+	Force   bool // allow Delete to remove all documents
+	DryRun  bool // list the changes without making them
 
-	Quiet, JSON bool // print failures only; print the summary as JSON
-	In          io.Reader
-	Out, Err    io.Writer
+	Quiet    bool // print only failures
+	JSON     bool // print the summary as JSON
+	In       io.Reader
+	Out, Err io.Writer
 
 	Pause    time.Duration // before the first retry of a request; default 500 ms
 	Poll     time.Duration // between the first two polls of a job; default 100 ms
@@ -54,7 +56,7 @@ type Options struct {
 }
 
 // Run imports the directory and prints a summary. It returns an error if it stopped early
-// or files failed.
+// or if files failed.
 func Run(ctx context.Context, o Options) error {
 	o.Pause, o.Poll, o.Patience = cmp.Or(o.Pause, 500*time.Millisecond), cmp.Or(o.Poll, 100*time.Millisecond), cmp.Or(o.Patience, 10*time.Second)
 	if o.Parallel < 1 || o.Parallel > 16 {
@@ -91,7 +93,7 @@ func (o *Options) key(t tree) (stateKey, error) {
 		key.Folder = filepath.Base(t.dir)
 	}
 	if key.Folder == "" || key.Folder == string(filepath.Separator) || key.Folder == "." {
-		return key, errors.New("name the folder to import into by --folder")
+		return key, errors.New("the directory has no name to use for the folder: pass the folder to import into as --folder")
 	}
 	var err error
 	if key.Folder, err = naming.Folder(key.Folder); err != nil {
@@ -115,7 +117,7 @@ func (o *Options) list(t tree, key stateKey) error {
 	}
 	fmt.Fprintf(o.Out, "%d files to import, %d imported earlier", pending, len(t.files)-pending)
 	if over := t.passed.String(); over != "" {
-		fmt.Fprintf(o.Out, "; passed over: %s", over)
+		fmt.Fprintf(o.Out, "; skipped: %s", over)
 	}
 	_, err := fmt.Fprintln(o.Out)
 	return err
@@ -128,10 +130,10 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	asks := o.Delete && !o.Yes && !o.DryRun // a progress bar would overwrite the question
+	asks := o.Delete && !o.Yes && !o.DryRun // no progress bar then: it would overwrite the question
 	m := newMeter(o.Err, len(t.files), o.Quiet || o.DryRun || asks)
 	if over := t.passed.String(); over != "" && !o.Quiet {
-		m.Print("passed over: " + over)
+		m.Print("skipped: " + over)
 	}
 	rest := client.Client{
 		URL: o.Server, HTTP: client.NewHTTPClient(2 * o.Parallel), Tries: 30, Pause: o.Pause, Notify: m.Waiting, Credential: o.Credential,
@@ -152,7 +154,7 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 	}
 	switch {
 	case stopped != nil && f.summary.Left > 0:
-		m.Print(fmt.Sprintf("stopped with %d files left: run the same command again to continue", f.summary.Left))
+		m.Print(fmt.Sprintf("stopped before %d files: run the same command again to continue", f.summary.Left))
 		return stopped
 	case stopped != nil:
 		return stopped
@@ -162,9 +164,9 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 	return nil
 }
 
-// openState opens the state; a dry run only reads it.
+// openState opens the state file; a dry run only reads it.
 func (o *Options) openState(t tree, key stateKey) (s *state, err error) {
-	restart := o.Restart && !t.single // the state has the other files of the directory, too
+	restart := o.Restart && !t.single // if one file is imported, keep the records of the others
 	if o.DryRun {
 		s = &state{path: o.State, key: key}
 		err = s.load(restart)
@@ -182,22 +184,22 @@ func (o *Options) openState(t tree, key stateKey) (s *state, err error) {
 // folderImport is one run of an import.
 type folderImport struct {
 	Options
-	folder string // of the server
+	folder string // folder on the server
 	tree   tree
 	state  *state
 	meter  *meter
 	core   *client.Core
-	vault  *client.Vault // nil means that only the state file decides which files to upload
+	vault  *client.Vault // nil means that the state file alone decides which files to upload
 
-	uploads  chan struct{}  // semaphore with a value for each running upload
-	replaces map[string]int // expected versions of the documents to replace, by path; set before the first upload
+	uploads  chan struct{}  // semaphore for concurrent uploads
+	replaces map[string]int // required versions of the documents to replace, by path; complete before the first upload
 
 	mu      sync.Mutex
 	pending map[string]localFile // files that have not ended, by path
 	summary Summary
 }
 
-// batch holds the files of one upload. If it has a job, they are uploaded already.
+// batch holds the files of one upload. If job is not "", they are already uploaded.
 type batch struct {
 	job   string
 	files []localFile
@@ -222,7 +224,7 @@ func (f *folderImport) run(ctx context.Context) error {
 		return err
 	}
 	g, whole := errgroup.WithContext(ctx)
-	g.SetLimit(2 * f.Parallel) // the next batch is uploaded while the server works on one
+	g.SetLimit(2 * f.Parallel) // upload the next batch while the server imports one
 	for _, b := range batches {
 		if whole.Err() != nil {
 			break
@@ -240,24 +242,25 @@ func (f *folderImport) run(ctx context.Context) error {
 	return err
 }
 
-// checkServer checks that the server can be reached, and that it is the one that the
-// state belongs to: with a new data folder it would know none of the jobs.
+// checkServer checks that the server is reachable and accepts the credential. If the
+// server does not have the last recorded job, its data folder is a new one, and the state
+// is reset.
 func (f *folderImport) checkServer(ctx context.Context) error {
 	known, err := f.core.Knows(ctx, f.state.recent)
 	switch {
 	case client.IsRefusal(err, http.StatusUnauthorized), fault.Is(err, fault.Unauthenticated):
 		return err
 	case err != nil:
-		return fmt.Errorf("reach the server: %w", err)
+		return fmt.Errorf("connect to the server: %w", err)
 	case !known && f.state.recent != "":
-		f.meter.Print("the server does not know the earlier import of this folder; starting over")
+		f.meter.Print("the server has no record of the earlier import of this folder: starting over")
 		return f.state.reset()
 	}
 	return nil
 }
 
-// plan returns the remaining batches, jobs in flight first. It makes all changes that need
-// no upload.
+// plan returns the batches to import, beginning with those in flight. It makes the
+// changes that need no upload.
 func (f *folderImport) plan(ctx context.Context) (batches []batch, c *comparison, err error) {
 	inFlight := map[localFile]bool{}
 	for id, sent := range f.state.jobs {
@@ -287,7 +290,7 @@ func (f *folderImport) plan(ctx context.Context) (batches []batch, c *comparison
 	return batches, c, nil
 }
 
-// unfinished returns the files to upload if there is only the state to compare with.
+// unfinished returns the files to upload according to the state alone.
 func (f *folderImport) unfinished(inFlight map[localFile]bool) (send []localFile) {
 	for _, file := range f.tree.files {
 		switch {
@@ -296,9 +299,9 @@ func (f *folderImport) unfinished(inFlight map[localFile]bool) (send []localFile
 		case !inFlight[file]:
 			send = append(send, file)
 			if noted, _ := f.state.noted(file); f.Replace {
-				f.replaces[file.Path] = noted.Version // the server refuses it if the document has a later one
+				f.replaces[file.Path] = noted.Version // the server rejects the file if the document has a later version
 			}
-			if f.DryRun { // it may be an update, but there is nothing to compare with
+			if f.DryRun { // without a comparison it is unknown whether this would be an update
 				f.summary.Created++
 				f.propose(PlannedChange{Action: "create", File: file.Path})
 			}
@@ -307,7 +310,7 @@ func (f *folderImport) unfinished(inFlight map[localFile]bool) (send []localFile
 	return send
 }
 
-// skip counts a file that need not be uploaded.
+// skip counts a file as unchanged.
 func (f *folderImport) skip(file localFile) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -317,7 +320,7 @@ func (f *folderImport) skip(file localFile) {
 	f.meter.add(1)
 }
 
-// fail notes files that could not be sent.
+// fail records files as failed.
 func (f *folderImport) fail(reason string, files ...localFile) error {
 	outcomes := make([]outcome, len(files))
 	for i, file := range files {
@@ -326,7 +329,8 @@ func (f *folderImport) fail(reason string, files ...localFile) error {
 	return f.note("", outcomes...)
 }
 
-// note records outcomes in the state and counts them. Unless job is "", it has ended.
+// note records outcomes in the state and counts them in the summary. If job is not "",
+// they are the outcomes of that job, which has ended.
 func (f *folderImport) note(job string, outcomes ...outcome) error {
 	if err := f.state.ended(job, outcomes); err != nil {
 		return err
@@ -335,7 +339,7 @@ func (f *folderImport) note(job string, outcomes ...outcome) error {
 	defer f.mu.Unlock()
 	for _, o := range outcomes {
 		if f.pending[o.Path] != o.localFile {
-			continue // an earlier run sent the file, and it was changed or removed since
+			continue // an earlier run uploaded the file, and it was changed or removed since then
 		}
 		delete(f.pending, o.Path)
 		f.summary.count(o)

@@ -61,7 +61,7 @@ func TestImportEndsBeforeFilesAreFound(t *testing.T) {
 	core.unfound = true
 	f := newImporter(t, core, writeTree(t, 7))
 	s, err := f.run(t.Context())
-	if err != nil || s.Imported != 7 || s.Left != 0 || !strings.Contains(f.stderr.String(), "cannot be found yet: waiting for the read model passages") {
+	if err != nil || s.Imported != 7 || s.Left != 0 || !strings.Contains(f.stderr.String(), "search does not find the imported files yet: waiting for the read model passages") {
 		t.Errorf("imported %d, left %d, %v, printed %q", s.Imported, s.Left, err, f.stderr.String())
 	}
 	core.wantOnce(t, 7)
@@ -343,9 +343,9 @@ func TestImportErrors(t *testing.T) {
 		{"no such folder", func(f *importer) { f.Path = filepath.Join(dir, "nowhere") }, "no such file"},
 		{"token", func(f *importer) { f.Credential = credential("bad") }, "does not accept the token"},
 		{"no server", func(f *importer) { f.Server = closed.URL }, "connection refused"},
-		{"folder", func(f *importer) { f.Folder = "/" }, "name the folder"},
+		{"folder", func(f *importer) { f.Folder = "/" }, "pass the folder to import into as --folder"},
 		{"parallel", func(f *importer) { f.Parallel = 0 }, "must be from 1 to 16"},
-		{"state", func(f *importer) { writeFile(t, filepath.Dir(f.State), filepath.Base(f.State), "text\n") }, "is not the state file of an import"},
+		{"state", func(f *importer) { writeFile(t, filepath.Dir(f.State), filepath.Base(f.State), "text\n") }, "is not that of a state file"},
 	} {
 		f := newImporter(t, core, dir)
 		c.change(f)

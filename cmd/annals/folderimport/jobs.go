@@ -17,10 +17,11 @@ const (
 	maxBatchFiles = 100 // in one upload
 	maxBatchBytes = 32 << 20
 	maxPoll       = 2 * time.Second
-	maxResends    = 3 // of a batch whose job the server does not know
+	maxUploads    = 3 // of one batch, if the server loses its job
 )
 
-// cut cuts a list of files into batches of a bounded size; a larger file goes alone.
+// cut divides files into batches of limited size. A file larger than maxBytes is a batch
+// of its own.
 func cut(files []localFile, maxFiles int, maxBytes int64) (all [][]localFile) {
 	start, size := 0, int64(0)
 	for i, f := range files {
@@ -36,9 +37,9 @@ func cut(files []localFile, maxFiles int, maxBytes int64) (all [][]localFile) {
 	return all
 }
 
-// importBatch uploads a batch, unless it is in flight already, and waits for its job.
+// importBatch uploads a batch, unless it is already in flight, and waits for its job.
 func (f *folderImport) importBatch(ctx context.Context, b batch) error {
-	for range maxResends {
+	for range maxUploads {
 		if b.job == "" {
 			job, sums, err := f.upload(ctx, b.files)
 			if err != nil {
@@ -61,7 +62,7 @@ func (f *folderImport) importBatch(ctx context.Context, b batch) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the server has lost every job for %s and other files, after %d uploads: look at its log", b.files[0].Path, maxResends)
+	return fmt.Errorf("import %s and other files: the server lost the job of each of %d uploads: see the log output of the server", b.files[0].Path, maxUploads)
 }
 
 func (f *folderImport) upload(ctx context.Context, files []localFile) (client.Job, []string, error) {
@@ -80,9 +81,9 @@ func (f *folderImport) upload(ctx context.Context, files []localFile) (client.Jo
 	return f.core.Upload(ctx, sent)
 }
 
-// importWithout continues after an upload that failed because of some of its files. It
-// leaves out the file that cannot be read, or uploads halves to find the file that the
-// server refuses.
+// importWithout imports the rest of a batch after an upload failed because of some of its
+// files. If a file cannot be read, it leaves that file out. If the server rejects the
+// upload, it uploads each half, until the rejected file is alone.
 func (f *folderImport) importWithout(ctx context.Context, files []localFile, err error) error {
 	var local *client.FileError
 	switch {
@@ -110,20 +111,21 @@ func (f *folderImport) importWithout(ctx context.Context, files []localFile, err
 	return f.fail(refused.Error(), files...)
 }
 
-// inOneFolder reports whether all files have the same folder, so that the server forbids
-// either all or none.
+// inOneFolder reports whether all files go to the same folder. Then write access is
+// missing for all of them or for none.
 func (f *folderImport) inOneFolder(files []localFile) bool {
 	return !slices.ContainsFunc(files, func(file localFile) bool { return folderOf(f.folder, file) != folderOf(f.folder, files[0]) })
 }
 
-// await waits for a job and records the outcomes for its files. Once all have ended, it
-// waits until search finds them, but only for Patience, because the search engine may be
-// down. A refusal 404 means that the server does not know the job.
+// await waits for a job and records the outcomes for its files. After all files have
+// ended, it also waits until search finds them, but at most for Patience, because the
+// search engine may be down. A Refusal with status 404 means that the server does not
+// have the job.
 func (f *folderImport) await(ctx context.Context, b batch) error {
 	shown := 0
 	var ended time.Time // time when all files of the job had ended
 	show := func(n int) {
-		n = min(n, len(f.stillPending(b.files))) // the others are counted already
+		n = min(n, len(f.stillPending(b.files))) // files that are not pending are already counted
 		f.meter.add(n - shown)
 		shown = n
 	}
@@ -139,7 +141,7 @@ func (f *folderImport) await(ctx context.Context, b batch) error {
 		if job.Finished() || !ended.IsZero() && time.Since(ended) > f.Patience {
 			show(0)
 			if !job.Finished() {
-				f.meter.Waiting("imported files cannot be found yet: " + job.Message)
+				f.meter.Waiting("search does not find the imported files yet: " + job.Message)
 			}
 			return f.noteResults(b, job)
 		}
@@ -155,7 +157,7 @@ func (f *folderImport) await(ctx context.Context, b batch) error {
 // noteResults records the results of a job that has ended.
 func (f *folderImport) noteResults(b batch, job client.Job) error {
 	if len(job.Results) != len(b.files) {
-		return fmt.Errorf("job %s of %d files has %d results: %s", b.job, len(b.files), len(job.Results), job.Message)
+		return fmt.Errorf("read the results of job %s: got %d results for %d files: %s", b.job, len(job.Results), len(b.files), job.Message)
 	}
 	outcomes := make([]outcome, len(b.files))
 	for i, r := range job.Results {
@@ -173,7 +175,7 @@ func (f *folderImport) outcomeOf(file localFile, r client.FileResult) outcome {
 	o.Made = before.Made && before.Document == r.Document
 	replaced := f.replaces[file.Path]
 	switch {
-	case r.Outcome == events.OutcomeCreated, r.Outcome == "" && !r.Duplicate: // "": by an older server
+	case r.Outcome == events.OutcomeCreated, r.Outcome == "" && !r.Duplicate: // "" comes from an older server
 		o.Made, o.Version = true, 1
 	case r.Outcome == events.OutcomeUpdated && replaced > 0:
 		o.Version = replaced + 1

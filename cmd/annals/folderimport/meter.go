@@ -33,7 +33,8 @@ func (m *meter) begin() {
 	m.Begin("importing", int64(m.done), int64(m.total))
 }
 
-// add counts files that ended. A negative number is for files that are sent again.
+// add counts files that have ended. Before files are uploaded again, their number is
+// subtracted.
 func (m *meter) add(files int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

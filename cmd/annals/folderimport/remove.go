@@ -13,16 +13,16 @@ import (
 	"annals/cmd/annals/terminal"
 )
 
-// checkDelete returns an error if Delete contradicts other options, or if it has to ask
-// for confirmation without a terminal.
+// checkDelete returns an error if Delete contradicts other options, or if there is no
+// terminal on which to ask for confirmation.
 func (o *Options) checkDelete(t tree) error {
 	switch {
 	case !o.Replace:
-		return errors.New("--delete needs --replace: without it documents of changed files would be removed")
+		return errors.New("--delete needs --replace: otherwise it would remove the documents of changed files")
 	case t.single:
-		return fmt.Errorf("--delete needs a folder to compare with, and %s is a file", o.Path)
+		return fmt.Errorf("--delete needs a directory to compare with, but %s is a file", o.Path)
 	case !o.Yes && !o.DryRun && !(terminal.Is(o.In) && terminal.Is(o.Err)):
-		return errors.New("--delete asks before it removes anything, and there is no terminal: look at what it would remove by --dry-run, and pass --yes")
+		return errors.New("--delete asks before it removes documents, but there is no terminal: check with --dry-run what it would remove, and pass --yes")
 	}
 	return nil
 }
@@ -44,32 +44,33 @@ func (o *Options) confirmRemoval(removed []PlannedChange) error {
 	var reply string
 	_, _ = fmt.Fscanln(o.In, &reply)
 	if reply = strings.ToLower(reply); reply != "y" && reply != "yes" {
-		return errors.New("nothing was changed: leave out --delete to import without removing anything")
+		return errors.New("nothing was changed: to import without removing documents, leave out --delete")
 	}
 	return nil
 }
 
-// checkRemoval returns an error if --delete would remove every document: the directory
-// may be the wrong one, or not mounted.
+// checkRemoval returns an error if --delete would remove every document: probably the
+// directory is the wrong one, or is not mounted.
 func (f *folderImport) checkRemoval(c *comparison) error {
 	left := slices.ContainsFunc(c.changes, func(change mirror.Change) bool { return change.Document.ID != "" })
 	if len(c.removed) == 0 || f.Force || left {
 		return nil
 	}
-	return fmt.Errorf("none of the %d documents in %s has a file in %s, and --delete would remove all of them: is it the right folder, and mounted? --force removes them",
+	return fmt.Errorf("--delete would remove all %d documents in %s, because none has a file in %s: check that this is the right directory and that it is mounted, or pass --force",
 		len(c.removed), terminal.Printable(f.folder), f.tree.dir)
 }
 
-// remove removes the documents without a file, after everything else has succeeded.
+// remove removes the documents that have no file. It is called after all uploads and
+// removes nothing if a file failed.
 func (f *folderImport) remove(ctx context.Context, c *comparison) error {
 	if c == nil || len(c.removed) == 0 {
 		return nil
 	}
 	if f.summary.Failed > 0 || f.summary.Left > 0 {
-		f.meter.Print(fmt.Sprintf("nothing was removed because files failed; %d documents without a file are left", len(c.removed)))
+		f.meter.Print(fmt.Sprintf("no document was removed, because files failed: %d documents without a file remain", len(c.removed)))
 		return nil
 	}
-	ofFiles := f.documentsOfFiles() // after the uploads
+	ofFiles := f.documentsOfFiles() // call this after the uploads, which may have created some
 	for _, change := range c.removed {
 		d := change.Document
 		if ofFiles[d.ID] {
@@ -77,7 +78,7 @@ func (f *folderImport) remove(ctx context.Context, c *comparison) error {
 		}
 		inPlace, err := f.isInPlace(ctx, c, dirOf(d.Path))
 		if err == nil && !inPlace {
-			f.summary.fail(Failure{d.Path, "not removed: its folder was moved or removed since it was listed"})
+			f.summary.fail(Failure{d.Path, "not removed: its folder was moved or removed meanwhile"})
 			continue
 		}
 		if err == nil {
@@ -95,8 +96,8 @@ func (f *folderImport) remove(ctx context.Context, c *comparison) error {
 	return nil
 }
 
-// documentsOfFiles returns the ids of documents that were made from the directory's
-// files, even if they have other names on the server.
+// documentsOfFiles returns the ids of the documents of the files in the directory, even
+// if they have other names on the server.
 func (f *folderImport) documentsOfFiles() map[string]bool {
 	ids := make(map[string]bool)
 	for _, file := range f.tree.files {

@@ -12,8 +12,9 @@ import (
 	"annals/events"
 )
 
-// replaceByID replaces the content of one of several documents with the same name,
-// because an upload would replace the newest. done is false if the file failed.
+// replaceByID replaces the content of a document by its id. It is needed if several
+// documents have the same name, because an upload would replace the newest of them. done
+// is false if the file failed.
 func (f *folderImport) replaceByID(ctx context.Context, file localFile, d mirror.Document) (done bool, err error) {
 	var job string
 	sum, err := hashFile(ctx, f.tree.path(file))

@@ -31,27 +31,27 @@ type stateKey struct {
 func statePath(k stateKey) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a directory for the state of the import: %w; name a file by --state", err)
+		return "", fmt.Errorf("find a directory for the state file: %w; pass a path as --state", err)
 	}
 	sum := sha256.Sum256([]byte(k.Server + "\x00" + k.Folder + "\x00" + k.Dir))
 	return filepath.Join(cache, "annals", "import", hex.EncodeToString(sum[:12])+".jsonl"), nil
 }
 
-// state records the outcome for each file. It is a file to which lines are appended and
-// synced before anything relies on them, so that a killed import continues from there.
-// At worst the last upload was not recorded: it is repeated, and the server recognizes
-// its files.
+// state records the outcome for each file in the state file, so that a killed import can
+// continue. Each line is synced before anything depends on it. If the import is killed
+// before it records an upload, the next import repeats the upload, and the server reports
+// its files as unchanged.
 type state struct {
 	path string
 	key  stateKey
-	lock *flock.Flock // nil in a dry run, as is out
+	lock *flock.Flock // nil in a dry run
 
 	mu     sync.Mutex
-	out    *os.File
-	done   map[string]outcome
-	jobs   map[string][]localFile // in flight
+	out    *os.File               // nil in a dry run
+	done   map[string]outcome     // by path
+	jobs   map[string][]localFile // files in flight, by job
 	sums   map[localFile]string   // SHA-256 of files in flight, as they were sent
-	recent string                 // a job that the server should know
+	recent string                 // the last job; "" if there was none
 }
 
 // outcome is the outcome for a file.
@@ -61,39 +61,39 @@ type outcome struct {
 	Duplicate bool     `json:"duplicate,omitempty"`
 	Error     string   `json:"error,omitempty"`
 	Outcome   string   `json:"outcome,omitempty"`
-	SHA256    string   `json:"sha256,omitempty"`  // of the document's content then; "" if it is not known
-	Version   int      `json:"version,omitempty"` // of the document then; 0 if it is not known
-	Tags      []string `json:"tags,omitempty"`    // that imports added to the document
-	Made      bool     `json:"made,omitempty"`    // an import created the document
+	SHA256    string   `json:"sha256,omitempty"`  // of the document after the import; "" if it is unknown
+	Version   int      `json:"version,omitempty"` // of the document after the import; 0 if it is unknown
+	Tags      []string `json:"tags,omitempty"`    // tags that imports have added to the document
+	Made      bool     `json:"made,omitempty"`    // true if an import created the document
 }
 
-// Outcomes besides those that the server reports.
+// Outcomes in addition to those that the server reports.
 const (
-	outcomeRenamed   = "renamed"   // the document got the path of this file
-	outcomeMoved     = "moved"     // the document has another path: forget this one
-	outcomeForgotten = "forgotten" // by --restart: only the document that an import made is kept
+	outcomeRenamed   = "renamed"   // the document was moved to the path of this file
+	outcomeMoved     = "moved"     // the document was moved to another path; the record is removed
+	outcomeForgotten = "forgotten" // --restart removed all of the record but the document that an import created
 )
 
-// stateLine is one line of the file; it has one of Import, Sent and Done.
+// stateLine is one line of the file. It has exactly one of Import, Sent and Done.
 type stateLine struct {
 	Import *stateKey   `json:"import,omitempty"`
-	Job    string      `json:"job,omitempty"` // with Sent: now in flight; with Done: ended
+	Job    string      `json:"job,omitempty"` // with Sent, the job is in flight; with Done, it has ended
 	Sent   []localFile `json:"sent,omitempty"`
-	Sums   []string    `json:"sums,omitempty"` // of what was sent
+	Sums   []string    `json:"sums,omitempty"` // SHA-256 of the files in Sent
 	Done   []outcome   `json:"done,omitempty"`
 }
 
-// openState reads the state of an import and locks it for this process. If restart is
-// set, only the documents that imports made are kept.
+// openState reads the state file of an import and locks it for this process. If restart
+// is set, only the records of documents that an import created are kept.
 func openState(path string, key stateKey, restart bool) (*state, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the state file: %w", err)
+		return nil, fmt.Errorf("create the directory for the state file: %w", err)
 	}
 	s := &state{path: path, key: key, lock: flock.New(path + ".lock")}
 	if locked, err := s.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("lock the state file %s: %w", path, err)
 	} else if !locked {
-		return nil, fmt.Errorf("another import of this folder is running (it has locked %s)", path)
+		return nil, fmt.Errorf("another import of this folder is running (it has locked %s): wait until it ends", path)
 	}
 	err := s.load(restart)
 	if err == nil {
@@ -105,7 +105,7 @@ func openState(path string, key stateKey, restart bool) (*state, error) {
 	return s, nil
 }
 
-// close releases the lock. It does nothing after a dry run.
+// close closes the file and releases the lock. In a dry run it does nothing.
 func (s *state) close() error {
 	if s.lock == nil {
 		return nil
@@ -113,7 +113,7 @@ func (s *state) close() error {
 	return errors.Join(s.out.Close(), s.lock.Unlock())
 }
 
-// reset drops all records.
+// reset removes all records.
 func (s *state) reset() error {
 	s.clear()
 	return errors.Join(s.out.Close(), s.rewrite())
@@ -123,7 +123,7 @@ func (s *state) clear() {
 	s.done, s.jobs, s.sums, s.recent = map[string]outcome{}, map[string][]localFile{}, map[localFile]string{}, ""
 }
 
-// load reads the file if it exists. If restart is set it ignores unreadable content.
+// load reads the file if it exists. If restart is set, a corrupt file is not an error.
 func (s *state) load(restart bool) error {
 	err := s.read()
 	if !restart {
@@ -154,24 +154,24 @@ func (s *state) read() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the state of the import: %w", err)
+		return fmt.Errorf("read the state file: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if err == io.EOF {
-			return nil // the last line is incomplete: its write was interrupted
+			return nil // ignore an incomplete last line: its write was interrupted
 		}
 		if err != nil {
-			return fmt.Errorf("read the state of the import: %w", err)
+			return fmt.Errorf("read the state file: %w", err)
 		}
 		var l stateLine
 		if err := json.Unmarshal(text, &l); err != nil || n == 1 && l.Import == nil {
-			return fmt.Errorf("%s is not the state file of an import (line %d is invalid): name another file by --state, or pass --restart", s.path, n)
+			return fmt.Errorf("read the state file %s: line %d is not that of a state file: pass another path as --state, or pass --restart", s.path, n)
 		}
 		if l.Import != nil && *l.Import != s.key {
-			return fmt.Errorf("%s is the state of the import of %s into %s at %s: name another file by --state, or pass --restart",
+			return fmt.Errorf("%s is the state file of another import, of %s into %s at %s: pass another path as --state, or pass --restart",
 				s.path, l.Import.Dir, l.Import.Folder, l.Import.Server)
 		}
 		s.apply(l)
@@ -193,7 +193,7 @@ func (s *state) apply(l stateLine) {
 		switch before, ok := s.done[o.Path]; {
 		case o.Outcome == outcomeMoved:
 			delete(s.done, o.Path)
-		case o.Error != "" && ok && o.Outcome != outcomeForgotten: // a failure changes nothing about the document
+		case o.Error != "" && ok && o.Outcome != outcomeForgotten: // a failure does not change the document
 			before.localFile, before.Error = o.localFile, o.Error
 			s.done[o.Path] = before
 		default:
@@ -203,8 +203,8 @@ func (s *state) apply(l stateLine) {
 	}
 }
 
-// rewrite atomically replaces the file by one without outdated lines, and opens it for
-// appending.
+// rewrite atomically replaces the file with one that has only current records, and opens
+// it for appending.
 func (s *state) rewrite() (err error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -221,11 +221,11 @@ func (s *state) rewrite() (err error) {
 		err = errors.Join(err, lines.Encode(stateLine{Job: id, Sent: sent, Sums: sums}))
 	}
 	if err != nil {
-		return fmt.Errorf("encode the state of the import: %w", err)
+		return fmt.Errorf("encode the state: %w", err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+".*")
 	if err != nil {
-		return fmt.Errorf("write the state of the import: %w", err)
+		return fmt.Errorf("write the state file: %w", err)
 	}
 	_, err = f.Write(text.Bytes())
 	if err == nil {
@@ -235,36 +235,37 @@ func (s *state) rewrite() (err error) {
 		err = os.Rename(f.Name(), s.path)
 	}
 	if err != nil {
-		return fmt.Errorf("write the state of the import: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
+		return fmt.Errorf("write the state file: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	s.out = f
 	return nil
 }
 
-// sent records that files are in flight in a job, and the SHA-256 of each.
+// sent records the files of a job as in flight, with the SHA-256 of each.
 func (s *state) sent(job string, files []localFile, sums []string) error {
 	return s.append(stateLine{Job: job, Sent: files, Sums: sums})
 }
 
-// ended records the outcomes for files: for all files of a job, unless job is "".
+// ended records outcomes. If job is not "", they are those of all its files, and the job
+// is no longer in flight.
 func (s *state) ended(job string, outcomes []outcome) error {
 	return s.append(stateLine{Job: job, Done: outcomes})
 }
 
-// noted returns the record of a file, and its SHA-256 as it was sent.
+// noted returns the record of a file. sent is the SHA-256 of the file if it is in flight.
 func (s *state) noted(f localFile) (o outcome, sent string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done[f.Path], s.sums[f]
 }
 
-// finished reports whether a file was imported and is unchanged since.
+// finished reports whether a file was imported and has not changed since then.
 func (s *state) finished(f localFile) bool {
 	o, ok := s.done[f.Path]
 	return ok && o.Error == "" && o.localFile == f
 }
 
-// restart drops the record of one file; in a dry run only in memory.
+// restart forgets the record of one file. In a dry run it does so only in memory.
 func (s *state) restart(name string) error {
 	o, ok := s.done[name]
 	if !ok {
@@ -281,7 +282,7 @@ func (s *state) restart(name string) error {
 func (s *state) append(l stateLine) error {
 	text, err := json.Marshal(l)
 	if err != nil {
-		return fmt.Errorf("encode the state of the import: %w", err)
+		return fmt.Errorf("encode the state: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,7 +291,7 @@ func (s *state) append(l stateLine) error {
 		err = s.out.Sync()
 	}
 	if err != nil {
-		return fmt.Errorf("write the state of the import: %w", err)
+		return fmt.Errorf("write the state file: %w", err)
 	}
 	s.apply(l)
 	return nil

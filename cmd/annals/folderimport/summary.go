@@ -12,7 +12,7 @@ import (
 	"annals/events"
 )
 
-// Summary is the result of an import, as printed if JSON is set.
+// Summary is the result of an import. Its JSON is printed by --json.
 type Summary struct {
 	Server     string          `json:"server"`
 	Dir        string          `json:"dir"`
@@ -20,19 +20,19 @@ type Summary struct {
 	Files      int             `json:"files"`
 	Imported   int             `json:"imported"`
 	Duplicates int             `json:"duplicates"`
-	Skipped    int             `json:"skipped"` // not uploaded, since the server has them
+	Skipped    int             `json:"skipped"` // not uploaded, because the server has them
 	Created    int             `json:"created"`
 	Updated    int             `json:"updated"`
-	Unchanged  int             `json:"unchanged"` // uploaded or not
+	Unchanged  int             `json:"unchanged"` // whether uploaded or skipped
 	Kept       int             `json:"kept"`      // documents that were changed on the server, while their files were not
 	Renamed    int             `json:"renamed"`
 	Removed    int             `json:"removed"`
 	Failed     int             `json:"failed"`
-	Left       int             `json:"left"` // not zero only if the import stopped early
+	Left       int             `json:"left"` // files that were not tried, because the import stopped early
 	PassedOver PassedOver      `json:"passed_over"`
 	Failures   []Failure       `json:"failures"`
 	State      string          `json:"state"`
-	DryRun     bool            `json:"dry_run,omitempty"` // the numbers are those of Changes, which were not made
+	DryRun     bool            `json:"dry_run,omitempty"` // the counts are those of Changes, which were not made
 	Changes    []PlannedChange `json:"changes,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Failure struct {
 type PlannedChange struct {
 	Action   string `json:"action"` // create, update, tag, rename, remove or keep
 	File     string `json:"file,omitempty"`
-	Document string `json:"document,omitempty"` // its path on the server, if it has no file or is renamed
+	Document string `json:"document,omitempty"` // path on the server; set if the document has no file or would be renamed
 	Note     string `json:"note,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func (s *Summary) count(o outcome) {
 	switch {
 	case o.Outcome == events.OutcomeUpdated:
 		s.Updated++
-	case o.Outcome == events.OutcomeUnchanged, o.Outcome == "" && o.Duplicate: // "": by an older server
+	case o.Outcome == events.OutcomeUnchanged, o.Outcome == "" && o.Duplicate: // "" comes from an older server
 		s.Unchanged++
 	default:
 		s.Created++

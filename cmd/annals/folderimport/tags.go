@@ -13,14 +13,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// retag is a document that gets the import's tags without an upload.
+// retag is a document to which the tags of the import are added without an upload.
 type retag struct {
 	file   localFile
 	change mirror.Change
 }
 
-// mayLackTags reports whether a document that is not uploaded may lack tags. Tags that
-// were added before are not added again, because people may have removed them.
+// mayLackTags reports whether a document whose file is not uploaded may lack tags of the
+// import. Tags that an earlier import added do not count, because a user may have removed
+// them on purpose.
 func (f *folderImport) mayLackTags(r retag) bool {
 	switch r.change.Action {
 	case mirror.Leave, mirror.Keep, mirror.Rename:
@@ -42,7 +43,8 @@ func (f *folderImport) retagAll(ctx context.Context, all []retag) error {
 	return g.Wait()
 }
 
-// retag gives a document the import's tags. A dry run only checks whether it lacks any.
+// retag adds the tags of the import to a document. In a dry run it only checks whether
+// the document lacks any.
 func (f *folderImport) retag(ctx context.Context, r retag) error {
 	change := f.vault.AddTags
 	if f.DryRun {
@@ -60,7 +62,7 @@ func (f *folderImport) retag(ctx context.Context, r retag) error {
 	}
 	o, _ := f.state.noted(r.file)
 	o.Tags = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.Tags, f.Tags))))
-	if r.change.Action != mirror.Leave { // it is counted already
+	if r.change.Action != mirror.Leave { // the file is already counted
 		return f.state.ended("", []outcome{o})
 	}
 	o.Version = 0

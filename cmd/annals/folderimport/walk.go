@@ -14,25 +14,25 @@ import (
 
 // localFile is a file to import, as it was when the directory was walked.
 type localFile struct {
-	Path    string `json:"path"` // below the directory, with slashes
+	Path    string `json:"path"` // relative to the directory, with slashes
 	Size    int64  `json:"size"`
 	ModTime int64  `json:"mtime"` // nanoseconds since 1970
 }
 
 // tree holds the files to import.
 type tree struct {
-	dir    string // absolute; for a single file its directory
+	dir    string // absolute path; for a single file, its directory
 	files  []localFile
 	passed PassedOver
 	faults []Failure // directories that could not be listed
 	others []string  // paths of links and special files
-	single bool      // a file was named, not a directory
+	single bool      // true if the import is of one file, not of a directory
 }
 
 // path returns the path of a file on this machine.
 func (t *tree) path(f localFile) string { return filepath.Join(t.dir, filepath.FromSlash(f.Path)) }
 
-// PassedOver counts the files that are not imported, by reason.
+// PassedOver counts the files that are not imported, by the reason for it.
 type PassedOver struct {
 	Hidden  int `json:"hidden"`
 	Links   int `json:"links"`
@@ -45,7 +45,7 @@ func (p PassedOver) String() string {
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{p.Hidden, "hidden"}, {p.Links, "links"}, {p.Special, "no regular files"}, {p.Other, "of other types"}} {
+	}{{p.Hidden, "hidden"}, {p.Links, "links"}, {p.Special, "special files"}, {p.Other, "of other types"}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
@@ -61,12 +61,12 @@ func walk(name string) (tree, error) {
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return tree{}, fmt.Errorf("list what to import: %w", err)
+		return tree{}, fmt.Errorf("list the files to import: %w", err)
 	}
 	if info.IsDir() {
-		// A link that the user named is followed; links below it are not.
+		// Follow a link that the user passed. Links inside the directory are not followed.
 		if abs, err = filepath.EvalSymlinks(abs); err != nil {
-			return tree{}, fmt.Errorf("list what to import: %w", err)
+			return tree{}, fmt.Errorf("list the files to import: %w", err)
 		}
 		t := tree{dir: abs}
 		err = filepath.WalkDir(abs, t.visit)
@@ -74,9 +74,9 @@ func walk(name string) (tree, error) {
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return tree{}, fmt.Errorf("%s is neither a folder nor a regular file", name)
+		return tree{}, fmt.Errorf("%s is neither a directory nor a regular file", name)
 	case !isImportable(abs):
-		return tree{}, fmt.Errorf("%s cannot be imported; files of these types can: %s", name, strings.Join(extract.Extensions(), " "))
+		return tree{}, fmt.Errorf("%s cannot be imported: its type is not one of %s", name, strings.Join(extract.Extensions(), " "))
 	}
 	return tree{dir: filepath.Dir(abs), single: true, files: []localFile{describe(filepath.Base(abs), info)}}, nil
 }
@@ -112,7 +112,7 @@ func (t *tree) visit(name string, e fs.DirEntry, err error) error {
 	default:
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed since it was listed
+			return nil // the file was removed meanwhile
 		}
 		if err != nil {
 			t.faults = append(t.faults, Failure{rel, reasonOf(err)})
@@ -132,11 +132,11 @@ func isImportable(name string) bool {
 	return known
 }
 
-// folderOf returns the folder of the server into which a file is imported.
+// folderOf returns the folder on the server into which a file is imported.
 func folderOf(top string, f localFile) string { return path.Join(top, path.Dir(f.Path)) }
 
-// reasonOf returns an error's text without the path of the file, which is printed next to
-// it.
+// reasonOf returns the text of an error without the path of the file, because the path is
+// printed next to it.
 func reasonOf(err error) string {
 	var e *fs.PathError
 	if errors.As(err, &e) {

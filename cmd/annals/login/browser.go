@@ -21,11 +21,11 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// byBrowser sends a browser to the issuer, and listens at a port of this machine for
-// its redirect with a code.
+// byBrowser opens the issuer in a browser, and listens on a local port for the redirect
+// with the authorization code.
 func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) (token *oauth2.Token, err error) {
 	if at.Authorization == "" {
-		return nil, errors.New("it does not support sign-in by a browser on this machine: try --device")
+		return nil, errors.New("the issuer does not support sign-in with a browser on this machine: try --device")
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,10 +37,10 @@ func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) 
 
 	verifier := oauth2.GenerateVerifier()
 	address := config.AuthCodeURL(redirect.state, append(f.resource(), oauth2.S256ChallengeOption(verifier))...)
-	f.Print("Sign in by a browser on this machine, at:", "", "  "+address, "")
+	f.Print("Sign in with a browser on this machine, at:", "", "  "+address, "")
 	if f.Open != nil {
 		if err := f.Open(address); err != nil {
-			f.Print("The browser cannot be opened: " + err.Error())
+			f.Print("Could not open the browser: " + err.Error())
 		}
 	}
 	select {
@@ -56,12 +56,12 @@ func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) 
 
 const callbackPath = "/callback"
 
-// callback serves the redirect URL. It accepts only one request with the right state,
-// because any program on this machine may send requests.
+// callback serves the redirect URL. Any program on this machine can send requests to it,
+// so it accepts only one request, which must have the right state.
 type callback struct {
 	state   string
 	issuer  issuer
-	results chan result // buffers one
+	results chan result // with a buffer of one
 }
 
 // result is the response of the issuer, in the parameters of the redirect.
@@ -70,8 +70,7 @@ type result struct {
 	err  error
 }
 
-// serve starts serving. The function that it returns stops it, after the current page is
-// written.
+// serve starts a server on l. stop shuts it down after the current page is written.
 func (c *callback) serve(l net.Listener) (stop func()) {
 	server := &http.Server{
 		Handler: c, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10,
@@ -101,7 +100,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
-		http.Error(w, "this address takes GET", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
 		return
 	case subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1:
 		showPage(w, http.StatusBadRequest, "This is not the sign-in that the command line is waiting for")
@@ -121,8 +120,8 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	showPage(w, http.StatusOK, "Thank you")
 }
 
-// read reads the parameters of a redirect. It rejects those of another issuer than the
-// one that was asked (RFC 9207).
+// read reads the parameters of a redirect. It rejects a redirect from another issuer (RFC
+// 9207).
 func (c *callback) read(get func(string) string) result {
 	switch iss := get("iss"); {
 	case iss != c.issuer.Name && (iss != "" || c.issuer.NamesItself):
@@ -130,7 +129,7 @@ func (c *callback) read(get func(string) string) result {
 	case get("error") == "access_denied":
 		return result{err: fault.Errorf(fault.Unauthenticated, "the sign-in was denied")}
 	case get("error") != "":
-		return result{err: fault.Errorf(fault.Unauthenticated, "it refuses: %s", describe(get("error"), get("error_description")))}
+		return result{err: fault.Errorf(fault.Unauthenticated, "the issuer refuses: %s", describe(get("error"), get("error_description")))}
 	case get("code") == "":
 		return result{err: fault.Errorf(fault.Unauthenticated, "the redirect of the browser has no code")}
 	}
@@ -140,7 +139,7 @@ func (c *callback) read(get func(string) string) result {
 var page = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Annals</title><style>body{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem;color-scheme:light dark}</style></head>
-<body><h1>{{.}}</h1><p>You may close this window. The command line goes on by itself.</p></body></html>
+<body><h1>{{.}}</h1><p>You may close this window. The command line continues by itself.</p></body></html>
 `))
 
 func showPage(w http.ResponseWriter, status int, title string) {
@@ -151,7 +150,7 @@ func showPage(w http.ResponseWriter, status int, title string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Connection", "close")
 	w.WriteHeader(status)
-	_ = page.Execute(w, title) // which fails only if the window was closed
+	_ = page.Execute(w, title) // fails only if the window was closed
 }
 
 // opener returns the command line that opens a URL in the user's browser.

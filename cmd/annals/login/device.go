@@ -12,11 +12,11 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// byDevice shows a code for a browser on any device, and polls until the code is
-// confirmed there.
+// byDevice prints a code and an address to confirm it at with any browser, and polls
+// until the code is confirmed.
 func (f *Flow) byDevice(ctx context.Context, at issuer, config *oauth2.Config) (*oauth2.Token, error) {
 	if at.Device == "" {
-		return nil, errors.New("it does not support sign-in on another device: use --no-browser to sign in by a browser on this machine")
+		return nil, errors.New("the issuer does not support sign-in on another device: use --no-browser to sign in with a browser on this machine")
 	}
 	code, err := config.DeviceAuth(ctx, f.resource()...)
 	if err != nil {
@@ -26,15 +26,15 @@ func (f *Flow) byDevice(ctx context.Context, at issuer, config *oauth2.Config) (
 	if code.Interval < 0 || code.Interval > maxInterval {
 		code.Interval = maxInterval
 	}
-	f.Print("Open this address in a browser, on any device, and type in the code:", "", "  "+code.VerificationURI, "  "+code.UserCode, "")
+	f.Print("Open this address in a browser on any device, and type in the code:", "", "  "+code.VerificationURI, "  "+code.UserCode, "")
 	if code.VerificationURIComplete != "" {
-		f.Print("or open this one, and compare the code:", "", "  "+code.VerificationURIComplete, "")
+		f.Print("or open this address, and check that it shows the same code:", "", "  "+code.VerificationURIComplete, "")
 	}
 	return f.poll(ctx, config, code)
 }
 
-// poll polls until the code is confirmed, refused or expired. It ignores polls without a
-// reply, as RFC 8628 §3.5 requires.
+// poll polls until the code is confirmed, denied or expired. It continues if the issuer
+// does not respond to a poll, as RFC 8628 §3.5 requires.
 func (f *Flow) poll(ctx context.Context, config *oauth2.Config, code *oauth2.DeviceAuthResponse) (*oauth2.Token, error) {
 	for {
 		token, err := config.DeviceAccessToken(ctx, code, f.resource()...)
@@ -47,7 +47,7 @@ func (f *Flow) poll(ctx context.Context, config *oauth2.Config, code *oauth2.Dev
 		case !isTemporary(err):
 			return nil, err
 		}
-		f.Print(fmt.Sprintf("The issuer did not respond (%v); trying again", plain(err)))
+		f.Print(fmt.Sprintf("The issuer did not respond (%v); retrying", plain(err)))
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package login signs people in to a server and stores their tokens on this machine. It is
-// the OAuth client of the program's own commands. It may import events/fault and no other
-// package of this module.
+// Package login signs people in to a server and stores their tokens on this machine. It
+// is the OAuth client of the commands. It may import events/fault and no other package of
+// this module.
 //
-// People sign in by a browser on this machine (authorization code with PKCE, RFC 8252),
-// or by one on another device (device authorization grant, RFC 8628).
+// People sign in with a browser on this machine (authorization code with PKCE, RFC 8252),
+// or with a browser on another device (device authorization grant, RFC 8628).
 package login
 
 import (
@@ -18,23 +18,23 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Flow is how a person signs in to a server.
+// Flow holds the settings of one sign-in.
 type Flow struct {
-	Server   string   // URL of the core, as ServerURL writes it
-	Issuer   string   // to sign in with; default: the one that the server names
+	Server   string   // URL of the core, in the form of ServerURL
+	Issuer   string   // URL; default: the issuer that the server names
 	ClientID string   // of this program at the issuer
-	Resource string   // to request tokens for (RFC 8707); not sent if empty
-	Scopes   []string // in addition to those of the sign-in
+	Resource string   // to request tokens for (RFC 8707); "" means none
+	Scopes   []string // in addition to openid and offline_access
 
-	Device bool                   // sign in by a browser on another device
-	Open   func(url string) error // opens a browser on this machine; nil leaves that to the person
+	Device bool                   // sign in with a browser on another device
+	Open   func(url string) error // opens a browser on this machine; nil means that the person opens it
 
 	HTTP  *http.Client
-	Print func(lines ...string) // prints what the person has to do; a line may hold text of the issuer
+	Print func(lines ...string) // prints instructions; lines may contain text from the issuer
 }
 
-// patience is the maximum time for a person to sign in.
-const patience = 15 * time.Minute
+// signInTimeout is the maximum time for a person to sign in.
+const signInTimeout = 15 * time.Minute
 
 // SignIn lets a person sign in within 15 minutes, and returns the sign-in.
 func (f *Flow) SignIn(ctx context.Context) (Login, error) {
@@ -57,12 +57,12 @@ func (f *Flow) SignIn(ctx context.Context) (Login, error) {
 	if f.Device {
 		by = f.byDevice
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, signInTimeout)
 	defer cancel()
 	token, err := by(waiting, at, config)
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return Login{}, fault.Errorf(fault.Unauthenticated, "nobody signed in with %s in time", at.Name)
+		return Login{}, fault.Errorf(fault.Unauthenticated, "nobody signed in with %s within %d minutes: try again", at.Name, int(signInTimeout.Minutes()))
 	case err != nil:
 		return Login{}, fmt.Errorf("sign in with %s: %w", at.Name, plain(err))
 	}
@@ -70,7 +70,7 @@ func (f *Flow) SignIn(ctx context.Context) (Login, error) {
 	return l, l.take(token)
 }
 
-// resource returns the parameter that names the resource of the tokens.
+// resource returns the resource parameter of requests, if there is one.
 func (f *Flow) resource() (o []oauth2.AuthCodeOption) {
 	if f.Resource != "" {
 		o = append(o, oauth2.SetAuthURLParam("resource", f.Resource))
@@ -78,8 +78,8 @@ func (f *Flow) resource() (o []oauth2.AuthCodeOption) {
 	return o
 }
 
-// NewHTTPClient returns a client for the requests of a sign-in. It does not follow
-// redirects, because they could send secrets to another server.
+// NewHTTPClient returns a client for requests to issuers. It does not follow redirects,
+// because they could send secrets to another server.
 func NewHTTPClient(transport http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport: transport, Timeout: 30 * time.Second,
@@ -87,8 +87,8 @@ func NewHTTPClient(transport http.RoundTripper) *http.Client {
 	}
 }
 
-// plain returns an error of the token endpoint in plain words: Unavailable if the issuer
-// cannot respond now, Unauthenticated if it refuses.
+// plain converts an error of the token endpoint to a readable one. Its kind is
+// Unavailable if the issuer cannot respond now, and Unauthenticated if it refuses.
 func plain(err error) error {
 	var r *oauth2.RetrieveError
 	if !errors.As(err, &r) {
@@ -96,16 +96,17 @@ func plain(err error) error {
 	}
 	switch {
 	case r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests:
-		return fault.Errorf(fault.Unavailable, "it answers %s", r.Response.Status)
+		return fault.Errorf(fault.Unavailable, "the issuer responds %s", r.Response.Status)
 	case r.ErrorCode == "access_denied":
 		return fault.Errorf(fault.Unauthenticated, "the sign-in was denied")
 	case r.ErrorCode == "":
-		return fmt.Errorf("it answers %s", r.Response.Status)
+		return fmt.Errorf("the issuer responds %s", r.Response.Status)
 	}
-	return fault.Errorf(fault.Unauthenticated, "it refuses: %s", describe(r.ErrorCode, r.ErrorDescription))
+	return fault.Errorf(fault.Unauthenticated, "the issuer refuses: %s", describe(r.ErrorCode, r.ErrorDescription))
 }
 
-// describe quotes an issuer's error, because it may contain control characters.
+// describe quotes the error code and description of an issuer, because they may contain
+// control characters.
 func describe(code, description string) string {
 	if description == "" {
 		return fmt.Sprintf("%q", code)

@@ -34,7 +34,8 @@ func (i issuer) endpoint() oauth2.Endpoint {
 	}
 }
 
-// issuerOf asks a server for the issuer whose tokens it accepts (RFC 9728).
+// issuerOf reads from the metadata of a server which issuer's tokens it accepts (RFC
+// 9728).
 func issuerOf(ctx context.Context, client *http.Client, server string) (string, error) {
 	at, err := wellKnown(server, "oauth-protected-resource")
 	if err != nil {
@@ -47,28 +48,28 @@ func issuerOf(ctx context.Context, client *http.Client, server string) (string, 
 	err = read(ctx, client, at, &resource)
 	switch {
 	case errors.Is(err, errNoDocument):
-		return "", fmt.Errorf("%s does not say where to sign in: is it the URL of the core, such as http://127.0.0.1:8080/core? Otherwise name the issuer by --issuer", server)
+		return "", fmt.Errorf("%s does not name an issuer: check that it is the URL of the core, such as http://127.0.0.1:8080/core, or pass the issuer as --issuer", server)
 	case err != nil:
-		return "", fmt.Errorf("ask %s where to sign in: %w", server, err)
+		return "", fmt.Errorf("find the issuer of %s: %w", server, err)
 	}
 	switch own, err := ServerURL(resource.URL); {
 	case err == nil && own == server:
 	case strings.Count(server, "/") == len("//"): // without a path a server describes one of its services
-		return "", fmt.Errorf("%s is not the URL of the core, which may be %[1]s/core", server)
+		return "", fmt.Errorf("%s is not the URL of the core: try %[1]s/core", server)
 	default:
-		return "", fmt.Errorf("the server at %s calls itself %q: give that by --server, or name the issuer by --issuer", server, resource.URL)
+		return "", fmt.Errorf("the server at %s has the public URL %q: pass that as --server, or pass the issuer as --issuer", server, resource.URL)
 	}
 	switch len(resource.Issuers) {
 	case 0:
-		return "", fmt.Errorf("%s names no issuer: name one by --issuer", server)
+		return "", fmt.Errorf("%s names no issuer: pass one as --issuer", server)
 	case 1:
 		scheme, _, _ := strings.Cut(server, ":")
 		if err := checkURL(resource.Issuers[0], scheme); err != nil {
-			return "", fmt.Errorf("%s names the issuer %q: %w; if that is meant, give it by --issuer", server, resource.Issuers[0], err)
+			return "", fmt.Errorf("%s names the issuer %q: %w; if you trust it anyway, pass it as --issuer", server, resource.Issuers[0], err)
 		}
 		return resource.Issuers[0], nil
 	}
-	return "", fmt.Errorf("%s accepts tokens of several issuers: choose one by --issuer: %q", server, resource.Issuers)
+	return "", fmt.Errorf("%s accepts tokens of several issuers: pass one of them as --issuer: %q", server, resource.Issuers)
 }
 
 // findIssuer reads the metadata of an issuer from one of its two well-known URLs.
@@ -91,11 +92,11 @@ func findIssuer(ctx context.Context, client *http.Client, name string) (i issuer
 	return i, i.check(name)
 }
 
-// check returns an error for metadata of another issuer (RFC 8414 §3.3), and for endpoints
-// that are not safe for secrets and browsers.
+// check returns an error if the metadata is that of another issuer (RFC 8414 §3.3), or if
+// an endpoint is not safe for secrets and browsers.
 func (i issuer) check(name string) error {
 	if i.Name != name {
-		return fmt.Errorf("the issuer at %s calls itself %q", name, i.Name)
+		return fmt.Errorf("the metadata of the issuer %s is that of another issuer, %q", name, i.Name)
 	}
 	scheme, _, _ := strings.Cut(name, ":")
 	for _, endpoint := range []string{i.Authorization, i.Token, i.Device, i.Revocation} {
@@ -103,7 +104,7 @@ func (i issuer) check(name string) error {
 			continue
 		}
 		if err := checkURL(endpoint, scheme); err != nil {
-			return fmt.Errorf("the issuer %s names %q as an endpoint: %w", name, endpoint, err)
+			return fmt.Errorf("the issuer %s has the endpoint %q: %w", name, endpoint, err)
 		}
 	}
 	if i.Token == "" {
@@ -112,8 +113,8 @@ func (i issuer) check(name string) error {
 	return nil
 }
 
-// scopes returns the wanted scopes that the issuer supports, or all of them if it does not
-// list any.
+// scopes returns those of the wanted scopes that the issuer supports. If the issuer lists
+// no scopes, it returns all of them.
 func (i issuer) scopes(wanted ...string) []string {
 	if len(i.Scopes) == 0 {
 		return wanted
@@ -121,15 +122,15 @@ func (i issuer) scopes(wanted ...string) []string {
 	return slices.DeleteFunc(wanted, func(s string) bool { return !slices.Contains(i.Scopes, s) })
 }
 
-// checkURL returns an error unless text is an http or https URL. It must be https if
-// namedBy, the scheme of the URL that refers to it, is https.
+// checkURL returns an error unless text is an http or https URL. If namedBy, the scheme of
+// the URL that refers to it, is https, only https is allowed.
 func checkURL(text, namedBy string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("it is not an http or https URL")
 	case namedBy == "https" && u.Scheme != "https":
-		return errors.New("it is not https, unlike the address that names it")
+		return errors.New("it is not an https URL, although the URL that refers to it is")
 	}
 	return nil
 }
@@ -155,10 +156,10 @@ func wellKnown(text, name string) (string, error) {
 	return u.String(), nil
 }
 
-// errNoDocument is returned if there is no document at a URL.
+// errNoDocument is returned for a reply with status 404.
 var errNoDocument = errors.New("there is no such document")
 
-// read reads a JSON document.
+// read reads the JSON document at a URL.
 func read(ctx context.Context, client *http.Client, at string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -174,7 +175,7 @@ func read(ctx context.Context, client *http.Client, at string, into any) error {
 	case reply.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w at %s", errNoDocument, at)
 	case reply.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s answers %s", at, reply.Status)
+		return fmt.Errorf("%s responds %s", at, reply.Status)
 	}
 	const maxDocument = 256 << 10
 	if err := json.NewDecoder(io.LimitReader(reply.Body, maxDocument)).Decode(into); err != nil {

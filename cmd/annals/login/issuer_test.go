@@ -32,9 +32,9 @@ func TestIssuerOf(t *testing.T) {
 	const path = "/.well-known/oauth-protected-resource/core"
 	for name, c := range map[string]struct{ text, want, says string }{
 		"one issuer":   {`{"resource": "HERE/core/", "authorization_servers": ["https://login.example"]}`, "https://login.example", ""},
-		"several":      {`{"resource": "HERE/core", "authorization_servers": ["https://a.example", "https://b.example"]}`, "", `choose one by --issuer: ["https://a.example" "https://b.example"]`},
+		"several":      {`{"resource": "HERE/core", "authorization_servers": ["https://a.example", "https://b.example"]}`, "", `pass one of them as --issuer: ["https://a.example" "https://b.example"]`},
 		"none":         {`{"resource": "HERE/core"}`, "", "names no issuer"},
-		"other server": {`{"resource": "https://annals.example/core", "authorization_servers": ["https://login.example"]}`, "", `calls itself "https://annals.example/core": give that by --server`},
+		"other server": {`{"resource": "https://annals.example/core", "authorization_servers": ["https://login.example"]}`, "", `has the public URL "https://annals.example/core": pass that as --server`},
 		"no JSON":      {`<html>`, "", "not the expected JSON"},
 		"endless":      {`{"resource": "` + strings.Repeat("x", 1<<20), "", "not the expected JSON"},
 		"a redirect":   {"-> /elsewhere", "", "answers 302"},

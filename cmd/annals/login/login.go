@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login is a person's sign-in to a server, as it is stored.
+// Login is the stored sign-in of a person to a server.
 type Login struct {
 	Issuer        string    `json:"issuer"`
 	ClientID      string    `json:"client_id"`
@@ -24,10 +24,10 @@ type Login struct {
 	User          string    `json:"user,omitempty"` // the person's name at the issuer, for display
 	AccessToken   string    `json:"access_token"`
 	IDToken       string    `json:"id_token,omitempty"`
-	ByIDToken     bool      `json:"by_id_token,omitempty"` // the server accepts the ID token only
+	ByIDToken     bool      `json:"by_id_token,omitempty"` // the server accepts only the ID token
 	RefreshToken  string    `json:"refresh_token,omitempty"`
 	Issued        time.Time `json:"issued"`
-	Expires       time.Time `json:"expires,omitzero"` // of the token that is sent; zero if it is not known
+	Expires       time.Time `json:"expires,omitzero"` // of the token that is sent; zero if it is unknown
 }
 
 // Bearer returns the token to send with requests.
@@ -50,8 +50,8 @@ func (l Login) Lifetime() string {
 	return text
 }
 
-// UseIDToken makes Bearer return the ID token, for issuers that know no other audience
-// than the program itself. It reports whether there is an ID token.
+// UseIDToken makes Bearer return the ID token, for issuers whose access tokens are not
+// for this server. It reports whether there is an ID token.
 func (l *Login) UseIDToken() bool {
 	expires, ok := claims(l.IDToken)["exp"].(float64)
 	if ok {
@@ -63,27 +63,27 @@ func (l *Login) UseIDToken() bool {
 // take replaces the tokens with those of a reply.
 func (l *Login) take(t *oauth2.Token) error {
 	if t.Type() != "Bearer" {
-		return fmt.Errorf("it returns a token of the unknown type %q", t.TokenType)
+		return fmt.Errorf("the issuer returned a token of the unsupported type %q", t.TokenType)
 	}
 	l.AccessToken, l.RefreshToken = t.AccessToken, t.RefreshToken
 	l.Issued, l.Expires = time.Now().UTC().Truncate(time.Second), t.Expiry.UTC().Truncate(time.Second)
 	l.IDToken, _ = t.Extra("id_token").(string)
 	if l.ByIDToken && !l.UseIDToken() {
-		return errors.New("it no longer returns an ID token")
+		return errors.New("the issuer no longer returns an ID token")
 	}
 	l.User = cmp.Or(l.User, nameOf(l.IDToken), nameOf(l.AccessToken), "somebody")
 	return nil
 }
 
-// isUsable reports whether there is a token, other than the refused one, that is valid for
-// another ten minutes, or a quarter of its lifetime if that is shorter. The margin is for
-// slow uploads.
+// isUsable reports whether there is a token that is not the refused one and will not
+// expire within ten minutes, or within a quarter of its lifetime if that is shorter. The
+// margin allows for slow uploads.
 func (l Login) isUsable(refused string) bool {
 	ahead := min(10*time.Minute, l.Expires.Sub(l.Issued)/4)
 	return l.Bearer() != "" && l.Bearer() != refused && (l.Expires.IsZero() || time.Until(l.Expires) > ahead)
 }
 
-// refresh returns l with new tokens. It invalidates the tokens of l.
+// refresh returns l with new tokens. The issuer may revoke the old ones.
 func (l Login) refresh(ctx context.Context, client *http.Client) (Login, error) {
 	if l.RefreshToken == "" {
 		return l, errExpired
@@ -97,7 +97,7 @@ func (l Login) refresh(ctx context.Context, client *http.Client) (Login, error) 
 	return l, l.take(token)
 }
 
-// Revoke ends the sign-in at its issuer (RFC 7009).
+// Revoke revokes the tokens at the issuer (RFC 7009).
 func (l Login) Revoke(ctx context.Context, client *http.Client) error {
 	if l.RevocationURL == "" {
 		return fmt.Errorf("the issuer %s has no revocation endpoint", l.Issuer)
@@ -118,13 +118,13 @@ func (l Login) Revoke(ctx context.Context, client *http.Client) error {
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
-		return fmt.Errorf("the issuer %s answers %s", l.Issuer, reply.Status)
+		return fmt.Errorf("the issuer %s responds %s", l.Issuer, reply.Status)
 	}
 	return nil
 }
 
-// nameOf returns the user name in a token. It is for display only, since the signature is
-// not verified.
+// nameOf returns the user name in a token. It is only for display, because the signature
+// is not verified.
 func nameOf(token string) string {
 	all := claims(token)
 	for _, claim := range []string{"preferred_username", "email", "name", "sub"} {

@@ -10,9 +10,9 @@ import (
 	"annals/events/fault"
 )
 
-// Source returns tokens of a stored sign-in, and refreshes them in time. If several
-// processes use the sign-in, one refreshes it and the others read the stored result.
-// Methods may be called from several goroutines.
+// Source returns tokens of a stored sign-in, and refreshes them before they expire. If
+// several processes use the sign-in, one refreshes it, and the others read the result
+// from the store. Methods may be called from several goroutines.
 type Source struct {
 	Store  Store
 	Server string
@@ -25,9 +25,10 @@ type Source struct {
 // errExpired is returned if a sign-in has expired and cannot be refreshed.
 var errExpired = fault.Errorf(fault.Unauthenticated, "it has expired")
 
-// Token returns a token that is valid for a while and differs from refused, which is "" at
-// first. The error is Unauthenticated if a new sign-in is needed, and Unavailable if the
-// issuer cannot respond now.
+// Token returns a token that does not expire soon. If refused is not "", it is a token
+// that the server has rejected, and Token returns another one. The error is
+// Unauthenticated if the person has to sign in again, and Unavailable if the issuer
+// cannot respond now.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	}
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
-		return "", fault.Errorf(fault.Unauthenticated, "the sign-in to %s has ended (%w): sign in again by annals login --server %s", s.Server, err, s.Server)
+		return "", fault.Errorf(fault.Unauthenticated, "the sign-in to %s is no longer valid (%w): sign in again with annals login --server %s", s.Server, err, s.Server)
 	case err != nil:
 		return "", fmt.Errorf("renew the sign-in to %s: %w", s.Server, err)
 	}
@@ -51,7 +52,7 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return l.Bearer(), nil
 }
 
-// renew refreshes the sign-in in all, unless another process has done so.
+// renew refreshes the sign-in in all, unless another process has already done so.
 func (s *Source) renew(ctx context.Context, all map[string]Login, refused string) (Login, error) {
 	l, found := all[s.Server]
 	switch {
@@ -63,7 +64,7 @@ func (s *Source) renew(ctx context.Context, all map[string]Login, refused string
 	next, err := refresh(ctx, l, s.HTTP)
 	if err != nil {
 		if l.Bearer() != refused && time.Now().Before(l.Expires) {
-			return l, errUnchanged // the token is valid for a while, so the next request may try again
+			return l, errUnchanged // the token is still valid, and a later call tries again
 		}
 		return l, err
 	}
@@ -71,8 +72,8 @@ func (s *Source) renew(ctx context.Context, all map[string]Login, refused string
 	return next, nil
 }
 
-// refresh refreshes a sign-in, even if ctx ends. If the reply were lost, the stored
-// refresh token would be a used one, and issuers treat used ones as stolen.
+// refresh refreshes a sign-in, even if ctx ends meanwhile. Otherwise the reply could be
+// lost, and the store would keep a used refresh token, which issuers treat as stolen.
 func refresh(ctx context.Context, l Login, client *http.Client) (Login, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Store keeps sign-ins by server, in a file that only its user can read. Several
-// processes may use it at the same time; a lock excludes concurrent changes.
+// Store keeps sign-ins in a file that only its user can read, one for each server.
+// Several processes may use it at the same time; a file lock serializes changes.
 type Store struct{ Path string }
 
 // UserStore returns the store of the user who runs this program.
@@ -27,7 +27,7 @@ func UserStore() (Store, error) {
 	return Store{filepath.Join(config, "annals", "credentials.json")}, nil
 }
 
-// file is the content of the store's file.
+// file is the JSON of the file.
 type file struct {
 	Servers map[string]Login `json:"servers"` // by URL of the core
 }
@@ -74,11 +74,11 @@ func (s Store) checkPrivate(f *os.File) error {
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("sign-ins are not read from %s: it is not a regular file", s.Path)
+		return fmt.Errorf("read sign-ins: %s is not a regular file", s.Path)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("sign-ins are not read from %s, which others may use (its mode is %#o): if nobody has, chmod 600 it; else remove it and sign in again", s.Path, info.Mode().Perm())
+		return fmt.Errorf("read sign-ins: other users have access to %s (mode %#o): run chmod 600 on it; if someone may have read it, remove it and sign in again", s.Path, info.Mode().Perm())
 	case directory.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("sign-ins are not read from %s, a directory that others may change (its mode is %#o): chmod 700 it", filepath.Dir(s.Path), directory.Mode().Perm())
+		return fmt.Errorf("read sign-ins: other users can write to the directory %s (mode %#o): run chmod 700 on it", filepath.Dir(s.Path), directory.Mode().Perm())
 	}
 	return nil
 }
@@ -105,14 +105,13 @@ func (s Store) Remove(ctx context.Context, server string) (l Login, found bool, 
 	return l, found, err
 }
 
-// errUnchanged is returned by changes that change nothing.
+// errUnchanged makes change return without writing. It is not an error for the caller.
 var errUnchanged = errors.New("nothing is changed")
 
-// change calls f with all sign-ins while it holds the lock. It writes them unless f
-// returns an error.
+// change locks the store, calls f with all sign-ins, and writes them if f returns nil.
 func (s Store) change(ctx context.Context, f func(all map[string]Login) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
-		return fmt.Errorf("make the directory for sign-ins: %w", err)
+		return fmt.Errorf("create the directory for sign-ins: %w", err)
 	}
 	lock := flock.New(s.Path+".lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
@@ -141,7 +140,7 @@ func (s Store) write(all map[string]Login) error {
 	if err != nil {
 		return fmt.Errorf("encode sign-ins: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.Path), filepath.Base(s.Path)+".*") // of mode 0600
+	f, err := os.CreateTemp(filepath.Dir(s.Path), filepath.Base(s.Path)+".*") // has mode 0600
 	if err != nil {
 		return fmt.Errorf("write sign-ins: %w", err)
 	}

@@ -1,8 +1,7 @@
-// Package maintain implements the commands for the data of a service: backup,
-// restore, verify, rebuild, compact, copy, and printing read models and events.
-// Each is a struct of settings with a Run that prints its result to Out and
-// progress and warnings to Messages. It opens engines through the package engine, and
-// defines no flags.
+// Package maintain implements the commands that maintain the data of a service: backup,
+// restore, verify, rebuild, compact, copy, projections and events. Each is a struct of
+// settings with a method Run that prints its result to Out, and progress and warnings to
+// Messages. It opens stores only through the package engine, and defines no flags.
 package maintain
 
 import (
@@ -10,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,11 +17,10 @@ import (
 	"annals/cmd/annals/terminal"
 	"annals/events"
 	"annals/events/backup"
-	"annals/events/sqlite"
 	"annals/queries/accesslog"
 )
 
-// Backup copies a service to a backup, also while its server runs, or verifies a backup.
+// Backup backs up a service, or verifies a backup. A server may be running.
 type Backup struct {
 	engine.URLs
 	To      backup.Location
@@ -34,9 +31,9 @@ type Backup struct {
 	progress      terminal.Steps
 }
 
-// checkApart returns an error if a backup would lie in the data folder.
-func checkApart(place backup.Location, data string) error {
-	folder, ok := place.(backup.Folder)
+// checkApart returns an error if the backup would be inside the data folder.
+func checkApart(location backup.Location, data string) error {
+	folder, ok := location.(backup.Folder)
 	if !ok {
 		return nil
 	}
@@ -46,14 +43,14 @@ func checkApart(place backup.Location, data string) error {
 		return err
 	}
 	if below, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(below) {
-		return fmt.Errorf("%s is in the data folder and would be lost with it: give another target", folder)
+		return fmt.Errorf("%s is in the data folder, so the backup would be lost with it: choose another target", folder)
 	}
 	return nil
 }
 
-// Run takes a backup.
+// Run makes or extends the backup.
 func (b *Backup) Run(ctx context.Context) (err error) {
-	begun := time.Now()
+	started := time.Now()
 	b.progress = terminal.Steps{Out: b.Messages}
 	defer b.progress.End()
 	if err := checkApart(b.To, b.Data); err != nil {
@@ -86,7 +83,7 @@ func (b *Backup) Run(ctx context.Context) (err error) {
 	access := &engine.CommandAccess{URLs: b.URLs, Warn: b.Out}
 	access.Record(ctx, accesslog.Access{Kind: accesslog.BackedUp, Via: "command", Detail: fmt.Sprint("to ", b.To)})
 	defer func() { err = errors.Join(err, access.Close()) }()
-	return b.print(r, time.Since(begun))
+	return b.print(r, time.Since(started))
 }
 
 func (b *Backup) copyAccounts(ctx context.Context, path string) (err error) {
@@ -98,25 +95,25 @@ func (b *Backup) copyAccounts(ctx context.Context, path string) (err error) {
 	return accounts.CopyTo(ctx, path)
 }
 
-// print prints the content of a backup, and the originals that are missing from it.
+// print prints what the backup contains, and the originals that are missing from it.
 func (b *Backup) print(r backup.Result, took time.Duration) error {
 	pruned := ""
 	if b.Prune {
 		pruned = fmt.Sprintf("; %d originals removed", r.Pruned)
 	}
 	fmt.Fprintf(b.Out, "%s in %s; new: %d events, %d originals, %d bytes written and read back, in %s%s\n",
-		holdings(r.Manifest), b.To, r.Events, r.Copied.Files, r.Written, took.Round(time.Millisecond), pruned)
+		contents(r.Manifest), b.To, r.Events, r.Copied.Files, r.Written, took.Round(time.Millisecond), pruned)
 	if r.Manifest.Accounts == nil {
 		fmt.Fprintf(b.Out, "  without accounts: there are none in %s\n", b.Data)
 	}
 	if r.Unread > 0 {
-		fmt.Fprintf(b.Out, "  %d events could not be read, nor whether they name originals\n", r.Unread)
+		fmt.Fprintf(b.Out, "  %d events could not be decoded; originals that only they name are not in the backup\n", r.Unread)
 	}
 	lost := r.Manifest.Lost
 	for i, n := range lost {
-		const most = 10
-		if i == most {
-			fmt.Fprintf(b.Out, "  and %d more\n", len(lost)-most)
+		const maxShown = 10
+		if i == maxShown {
+			fmt.Fprintf(b.Out, "  and %d more\n", len(lost)-maxShown)
 			break
 		}
 		fmt.Fprintf(b.Out, "  not in the backup: the original %s of %s\n", n.SHA256, n.Stream)
@@ -127,15 +124,15 @@ func (b *Backup) print(r backup.Result, took time.Duration) error {
 	return nil
 }
 
-// holdings describes the content of a backup.
-func holdings(m *backup.Manifest) string {
+// contents describes what a backup contains.
+func contents(m *backup.Manifest) string {
 	return fmt.Sprintf("%d events up to position %d and %d originals of %d bytes", m.Events, m.Head, m.Originals.Files, m.Originals.Bytes)
 }
 
-// Verify reads the whole backup and checks that it is complete and unchanged. It needs
+// Verify reads the whole backup and checks that it is complete and unchanged. It uses
 // only To, Out and Messages.
 func (b *Backup) Verify(ctx context.Context) (err error) {
-	begun := time.Now()
+	started := time.Now()
 	b.progress = terminal.Steps{Out: b.Messages}
 	defer b.progress.End()
 	scratch, err := os.MkdirTemp("", "annals-backup-")
@@ -144,7 +141,7 @@ func (b *Backup) Verify(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	v := &backup.Verification{
-		Location: b.To, Load: loadLog(filepath.Join(scratch, "log.db")), Progress: b.progress.Set,
+		Location: b.To, Load: engine.LoadLog(filepath.Join(scratch, "log.db")), Progress: b.progress.Set,
 		Report: func(problem string) {
 			b.progress.End()
 			fmt.Fprintln(b.Out, "  "+problem)
@@ -158,20 +155,6 @@ func (b *Backup) Verify(ctx context.Context) (err error) {
 	case problems > 0:
 		return errors.New("the backup is damaged: make a new one in another folder or prefix")
 	}
-	_, err = fmt.Fprintf(b.Out, "sound: %s in %s, as of %s, in %s\n", holdings(m), b.To, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
+	_, err = fmt.Fprintf(b.Out, "sound: %s in %s, as of %s, in %s\n", contents(m), b.To, m.Time.Format(time.RFC3339), time.Since(started).Round(time.Millisecond))
 	return err
-}
-
-// loadLog fills the log in a new file at path.
-func loadLog(path string) backup.Load {
-	return func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error) {
-		if err := sqlite.Load(ctx, path, batches); err != nil {
-			return nil, err
-		}
-		driver, err := sqlite.Open(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		return events.NewLog(driver), nil
-	}
 }

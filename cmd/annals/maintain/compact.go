@@ -10,21 +10,20 @@ import (
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/terminal"
 	"annals/events/compact"
-	"annals/events/eventstoredb"
-	"annals/events/sqlite"
 )
 
 // Compaction removes the texts of failed imports from the log.
 type Compaction struct {
 	engine.URLs
 	DryRun bool
-	Grace  time.Duration // minimum time since a job ended, with EventStoreDB
+	Grace  time.Duration // minimum time since a job ended; only for EventStoreDB
 
 	Out, Messages io.Writer
 	progress      terminal.Steps
 }
 
-// Run prints the removed texts, and the digest of all other events before and after.
+// Run removes the texts and prints them, with the digest of all other events before and
+// after the removal.
 func (c *Compaction) Run(ctx context.Context) (err error) {
 	c.progress = terminal.Steps{Out: c.Messages}
 	defer c.progress.End()
@@ -36,7 +35,7 @@ func (c *Compaction) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, job.Log.Close()) }()
-	if eventstoredb.Knows(c.Log) {
+	if engine.InCluster(c.Log) {
 		job.Before = time.Now().Add(-c.Grace)
 	} else if !c.DryRun {
 		unlock, err := engine.LockData(c.Data)
@@ -66,7 +65,7 @@ func (c *Compaction) Run(ctx context.Context) (err error) {
 		}
 		fmt.Fprintf(c.Out, "before  sha256 %s of %d other events\n", proof.Before.SHA256, proof.Before.Events)
 	}
-	file, embedded := job.Log.(*sqlite.Driver)
+	file, embedded := job.Log.(shrinker)
 	if embedded {
 		if err := c.shrink(ctx, file); err != nil {
 			return err
@@ -83,24 +82,23 @@ func (c *Compaction) prove(ctx context.Context, job *compact.Compaction, plan *c
 	after, err := job.Prove(ctx, plan, proof)
 	c.progress.End()
 	if err != nil && !embedded {
-		return fmt.Errorf("the streams are truncated, but it could not be checked that all other events are unchanged: do not scavenge EventStoreDB, and compare the log with a backup: %w", err)
+		return fmt.Errorf("check that all other events are unchanged after truncating the streams: %w; do not scavenge EventStoreDB, and compare the log with a backup", err)
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Out, "after   sha256 %s of %d, equal\n", after.SHA256, after.Events)
 	if embedded {
-		fmt.Fprintln(c.Out, "the read model of passages may still have these texts: annals rebuild passages frees their space")
+		fmt.Fprintln(c.Out, "the read model passages may still have these texts: annals rebuild passages frees their space")
 	} else {
 		fmt.Fprintln(c.Out, "the streams are truncated; scavenge EventStoreDB to free the space")
 	}
 	return nil
 }
 
-// maxListed is the maximum number of texts that are listed.
 const maxListed = 20
 
-// print prints the texts to remove.
+// print prints the texts to remove, up to maxListed.
 func (c *Compaction) print(p *compact.Plan) {
 	what, sum := "removes", p.Sum()
 	if c.DryRun {
@@ -115,10 +113,10 @@ func (c *Compaction) print(p *compact.Plan) {
 		fmt.Fprintf(c.Out, "  %s  %d events of %d bytes, of job %s\n", t.Stream, t.Events, t.Bytes, t.Job)
 	}
 	if p.Open > 0 {
-		fmt.Fprintf(c.Out, "leaves %s of jobs that are running, or ended just now\n", countOf("text", p.Open))
+		fmt.Fprintf(c.Out, "keeps %s of jobs that are running or ended only recently\n", countOf("text", p.Open))
 	}
 	if p.Unknown > 0 {
-		fmt.Fprintf(c.Out, "leaves %s without a known job\n", countOf("text", p.Unknown))
+		fmt.Fprintf(c.Out, "keeps %s of unknown jobs\n", countOf("text", p.Unknown))
 	}
 }
 
@@ -130,11 +128,16 @@ func countOf(thing string, n int) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// shrink makes the file of an embedded log smaller.
-func (c *Compaction) shrink(ctx context.Context, file *sqlite.Driver) error {
+// shrinker is an embedded log. Shrink releases the space of removed events, and returns
+// the size of the file in bytes before and after.
+type shrinker interface {
+	Shrink(context.Context) (before, after int64, err error)
+}
+
+func (c *Compaction) shrink(ctx context.Context, file shrinker) error {
 	before, after, err := file.Shrink(ctx)
 	if err != nil {
-		return fmt.Errorf("the texts are removed and their space is reused, but the file could not be made smaller: %w", err)
+		return fmt.Errorf("shrink the log file: %w; the texts are removed, and new events will reuse their space", err)
 	}
 	fmt.Fprintf(c.Out, "the log had %d bytes and now has %d\n", before, after)
 	return nil

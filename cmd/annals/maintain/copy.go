@@ -12,12 +12,11 @@ import (
 	"annals/cmd/annals/terminal"
 	"annals/events"
 	"annals/events/copylog"
-	"annals/events/eventstoredb"
 )
 
 // Copy copies a log into another and compares the two.
 type Copy struct {
-	Data     string // folder of the log that is copied if From is empty
+	Data     string // data folder with the source if From is empty
 	From, To string // URLs
 	Follow   bool   // continue with new events until the context ends
 	JSON     bool   // print the result as JSON
@@ -26,8 +25,8 @@ type Copy struct {
 	progress      terminal.Steps
 }
 
-// Run prints the digests of both logs. It succeeds only if both were read to the
-// end and are equal.
+// Run copies the log and prints the digests of both. It succeeds only if both logs were
+// read to the end and are equal.
 func (c *Copy) Run(ctx context.Context) (err error) {
 	c.progress = terminal.Steps{Out: c.Messages}
 	defer c.progress.End()
@@ -37,19 +36,19 @@ func (c *Copy) Run(ctx context.Context) (err error) {
 	case c.From:
 		return errors.New("--from and --to name the same log")
 	}
-	if eventstoredb.Knows(c.From) && eventstoredb.Knows(c.To) && eventstoredb.Overlap(c.From, c.To) {
-		return errors.New("--from and --to name logs of one cluster, and one prefix is the beginning of the other: " +
-			"the copied events would become part of the source; give another prefix")
+	if engine.Overlap(c.From, c.To) {
+		return errors.New("--from and --to name logs in the same cluster, and one prefix begins with the other: " +
+			"the copied events would become part of the source; choose another prefix for the target")
 	}
 	begun := time.Now()
 	source, err := engine.OpenLog(ctx, "from", c.From, c.Data, engine.MustExist)
 	if err != nil {
-		return fmt.Errorf("the source: %w", err)
+		return fmt.Errorf("open the source: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	target, err := engine.OpenLog(ctx, "to", c.To, c.Data, engine.MayCreate)
 	if err != nil {
-		return fmt.Errorf("the target: %w", err)
+		return fmt.Errorf("open the target: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 
@@ -57,7 +56,7 @@ func (c *Copy) Run(ctx context.Context) (err error) {
 	r, err := job.Run(ctx)
 	if err == nil && c.Follow {
 		c.progress.End()
-		fmt.Fprintf(c.Messages, "the target holds the %d events of the source, and follows; interrupt to end\n", r.To.Events)
+		fmt.Fprintf(c.Messages, "the target has all %d events of the source and follows it; interrupt to end\n", r.To.Events)
 		r, err = job.Follow(ctx)
 	}
 	c.progress.End()

@@ -13,19 +13,19 @@ import (
 	"annals/events"
 )
 
-// Events prints the events of the log in their order, one per line.
+// Events prints the events of the log in order, one per line.
 type Events struct {
 	engine.URLs
-	Stream string // only those of this stream; "" for all
-	From   events.Position
-	Follow bool // continue with new events until the context ends
-	JSON   bool // print them as they are stored
+	Stream string          // print only events of this stream; "" means all
+	From   events.Position // of the first event to print
+	Follow bool            // continue with new events until the context ends
+	JSON   bool            // print each event as a JSON object, as it is stored
 
 	Out io.Writer
 	out *bufio.Writer
 }
 
-// Run prints them.
+// Run prints the events.
 func (p *Events) Run(ctx context.Context) error {
 	driver, err := engine.OpenLog(ctx, engine.LogFlag, p.Log, p.Data, engine.MustExist)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *Events) print(ctx context.Context, log *events.Log) error {
 		}
 		if err := log.Wait(ctx, after); err != nil {
 			if errors.Is(err, context.Canceled) {
-				return nil // following ends with an interrupt
+				return nil // an interrupt is the normal end of following
 			}
 			return err
 		}
@@ -75,19 +75,19 @@ func (p *Events) record(r events.Record) error {
 	if p.JSON {
 		b, err := json.Marshal(r)
 		if err != nil {
-			return fmt.Errorf("event %d of %s: %w", r.Revision, r.Stream, err)
+			return fmt.Errorf("encode event %d of %s: %w", r.Revision, r.Stream, err)
 		}
 		_, err = p.out.Write(append(b, '\n'))
 		return err
 	}
 	var meta events.Metadata
 	if err := json.Unmarshal(r.Metadata, &meta); err != nil {
-		return fmt.Errorf("metadata of event %d of %s: %w", r.Revision, r.Stream, err)
+		return fmt.Errorf("decode the metadata of event %d of %s: %w", r.Revision, r.Stream, err)
 	}
-	const most = 160
+	const maxShown = 160
 	data := string(r.Data)
-	if runes := []rune(data); len(runes) > most {
-		data = string(runes[:most]) + "…"
+	if runes := []rune(data); len(runes) > maxShown {
+		data = string(runes[:maxShown]) + "…"
 	}
 	_, err := fmt.Fprintf(p.out, "%d %s %s@%d %s %s %s\n", r.Position, meta.Time.Format("2006-01-02T15:04:05.000Z"), r.Stream, r.Revision, r.Type, cmp.Or(meta.Actor, "-"), data)
 	return err

@@ -21,20 +21,20 @@ type Overview struct {
 	engine.Beside
 	Names  []string
 	Watch  bool   // print the checkpoints every second until the context ends
-	Retry  bool   // rebuild read models with parked events
-	Stream string // only parked events of this stream; "" for all
-	JSON   bool   // print one object per line
+	Retry  bool   // rebuild the read models that have parked events
+	Stream string // only parked events of this stream; "" means all
+	JSON   bool   // print one JSON object per line
 
 	Out, Messages io.Writer
 }
 
-// Run prints the overview. Events that stay parked after a retry are an error.
+// Run prints the overview. If events are still parked after a retry, it returns an error.
 func (o *Overview) Run(ctx context.Context) (err error) {
 	if _, err := os.Stat(filepath.Join(o.Data, engine.ControlFile)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there are no read models in %s: give the data folder by --data, or run annals serve first", o.Data)
+		return fmt.Errorf("there are no read models in %s: pass the data folder as --data, or run annals serve first", o.Data)
 	}
 	if !o.Retry {
-		o.Timeout = engine.LookTimeout
+		o.Timeout = engine.ReadTimeout
 	}
 	closeAll, err := o.Open(ctx)
 	if err != nil {
@@ -50,10 +50,10 @@ func (o *Overview) Run(ctx context.Context) (err error) {
 // rateInterval is the time over which rates are measured.
 const rateInterval = time.Second
 
-// show prints the checkpoints and the parked events. If Watch is set it prints only the
-// checkpoints, until ctx ends.
+// show prints the checkpoints and the parked events. If Watch is set, it prints only the
+// checkpoints, again and again until ctx ends.
 func (o *Overview) show(ctx context.Context) error {
-	before, err := o.look(ctx)
+	before, err := o.sample(ctx)
 	for err == nil {
 		select {
 		case <-time.After(rateInterval):
@@ -62,7 +62,7 @@ func (o *Overview) show(ctx context.Context) error {
 			continue
 		}
 		var now sample
-		if now, err = o.look(ctx); err != nil {
+		if now, err = o.sample(ctx); err != nil {
 			var timeout *engine.TimeoutError
 			unreachable := fault.Is(err, fault.Unavailable) || errors.As(err, &timeout)
 			if o.Watch && unreachable && ctx.Err() == nil { // keep trying
@@ -78,23 +78,23 @@ func (o *Overview) show(ctx context.Context) error {
 		before = now
 	}
 	if o.Watch && ctx.Err() != nil {
-		return nil // watching ends with an interrupt
+		return nil // an interrupt is the normal end of watching
 	}
 	return err
 }
 
-// sample is the state of the read models at a time.
+// sample holds the states of the read models at one time.
 type sample struct {
 	at     time.Time
 	states []projections.State
 }
 
-func (o *Overview) look(ctx context.Context) (sample, error) {
+func (o *Overview) sample(ctx context.Context) (sample, error) {
 	s := sample{at: time.Now()}
 	head, err := o.Options.Log.Head(ctx)
 	for i := 0; i < len(o.Names) && err == nil; i++ {
 		var state projections.State
-		err = o.Ask(ctx, func(ctx context.Context) (err error) {
+		err = o.ReadModels(ctx, func(ctx context.Context) (err error) {
 			state, err = projections.StateOf(ctx, o.Options, o.Names[i], head)
 			return err
 		})
@@ -103,7 +103,7 @@ func (o *Overview) look(ctx context.Context) (sample, error) {
 	return s, err
 }
 
-// rates returns events per second by read model and generation.
+// rates returns the events per second that each generation of each read model applied.
 func rates(before, now sample) map[string]map[int]float64 {
 	all := make(map[string]map[int]float64)
 	for i, is := range now.states {

@@ -20,21 +20,22 @@ type Rebuild struct {
 	engine.Beside
 	Names   []string
 	Discard bool // delete the active and the previous generation first
-	Back    bool // do not rebuild: activate the previous generation again
+	Back    bool // do not rebuild: roll back to the previous generation
 
-	restart bool // do not continue a generation that an earlier call began
+	restart bool // do not continue the generation of an interrupted rebuild
 
-	Out, Messages io.Writer // for one line per read model; for progress
+	Out      io.Writer // one line per read model
+	Messages io.Writer // progress
 }
 
-// CheckNames returns an error unless all are names of read models, each once.
+// CheckNames returns an error if a name is not that of a read model or is repeated.
 func CheckNames(names []string) error {
 	for i, name := range names {
 		if !slices.Contains(readmodel.Names(), name) {
 			return fmt.Errorf("there is no read model %q: there are %s", name, strings.Join(readmodel.Names(), ", "))
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("%s is named twice: name it once", name)
+			return fmt.Errorf("the read model %s is named twice: name it only once", name)
 		}
 	}
 	return nil
@@ -58,7 +59,8 @@ func (r *Rebuild) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// discardAndRebuild deletes generations before it rebuilds. It locks servers out.
+// discardAndRebuild deletes the generations before it rebuilds. No server can start
+// meanwhile.
 func (r *Rebuild) discardAndRebuild(ctx context.Context) (err error) {
 	unlock, err := r.lockAll(ctx)
 	if errors.Is(err, engine.ErrLocked) {
@@ -80,10 +82,10 @@ func (r *Rebuild) discardAndRebuild(ctx context.Context) (err error) {
 	return nil
 }
 
-// one rebuilds a read model, or finds its previous generation, and activates the
-// generation.
+// one rebuilds a read model, or finds its previous generation if Back is set, and calls
+// activate with the generation.
 func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Context, string, int) error) error {
-	begun := time.Now()
+	started := time.Now()
 	generation, err := 0, error(nil)
 	if r.Back {
 		generation, err = r.Options.Back(ctx, name)
@@ -92,10 +94,10 @@ func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Co
 		if r.restart {
 			build = r.Options.RebuildFromStart
 		}
-		started := false
+		begun := false
 		generation, err = build(ctx, name, func(done, head events.Position) {
-			if !started { // start here, so that the rate leaves out the work of an earlier call
-				started = true
+			if !begun { // begin here, so that the rate does not count events that an earlier call applied
+				begun = true
 				p.Begin("rebuilding "+name, int64(done), int64(head))
 				return
 			}
@@ -111,31 +113,32 @@ func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Co
 		return err
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(r.Out, "%s: generation %d is active, after %s\n", name, generation, time.Since(begun).Round(time.Millisecond))
+		_, err = fmt.Fprintf(r.Out, "%s: generation %d is active, after %s\n", name, generation, time.Since(started).Round(time.Millisecond))
 	}
 	return err
 }
 
-// errNotYet is returned if the running server does not activate a generation in time.
+// errNotYet is returned if the running server does not activate a generation within
+// activateTimeout.
 var errNotYet = errors.New("the server activates it later")
 
-// activateTimeout is the maximum wait for a running server, which may have another version
-// or be far behind.
+// activateTimeout is the maximum wait for a running server to activate a generation. The
+// server may have another version, or a large lag.
 const activateTimeout = time.Minute
 
-// activate returns once a generation is active. If no server runs it activates it itself,
-// else it waits for the server.
+// activate returns after a generation became active. If no server is running, it
+// activates the generation itself; otherwise it waits for the server to do so.
 func (r *Rebuild) activate(ctx context.Context, name string, generation int) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for begun := time.Now(); ; {
+	for started := time.Now(); ; {
 		serves, pending, err := r.Options.ControlOf(name).Pending(ctx, name, generation)
 		switch {
 		case err != nil || serves:
 			return err
 		case !pending:
-			return fmt.Errorf("the server could not activate generation %d of %s; its log says why", generation, name)
-		case time.Since(begun) > activateTimeout:
+			return fmt.Errorf("the server could not activate generation %d of %s: see its log output", generation, name)
+		case time.Since(started) > activateTimeout:
 			return errNotYet
 		}
 		if err := r.switchAlone(ctx, name); err == nil || !errors.Is(err, engine.ErrLocked) {
@@ -149,7 +152,8 @@ func (r *Rebuild) activate(ctx context.Context, name string, generation int) err
 	}
 }
 
-// lockAll locks the read models against servers. It returns ErrLocked if one runs.
+// lockAll locks the read models against servers. If one is running, the error is
+// ErrLocked.
 func (r *Rebuild) lockAll(ctx context.Context) (unlock func() error, err error) {
 	if unlock, err = r.Models.Lock(); err != nil {
 		return nil, err
@@ -164,7 +168,8 @@ func (r *Rebuild) lockAll(ctx context.Context) (unlock func() error, err error) 
 	return unlock, nil
 }
 
-// switchAlone activates the newest generation. It returns ErrLocked if a server runs.
+// switchAlone activates the newest generation. If a server is running, the error is
+// ErrLocked.
 func (r *Rebuild) switchAlone(ctx context.Context, name string) (err error) {
 	unlock, err := r.lockAll(ctx)
 	if err != nil {

@@ -20,23 +20,23 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// Restore makes a data folder from a backup.
+// Restore creates a data folder from a backup.
 type Restore struct {
 	From    backup.Location
-	Data    string // an empty or missing folder, or one of an interrupted restore
-	Program string // command that starts the program
+	Data    string // an empty or missing folder, or the folder of an interrupted restore
+	Program string // command that starts this program, for printed instructions
 
 	Out, Messages io.Writer
 }
 
-// Run restores the folder. If it is interrupted, the folder cannot be used until another
+// Run restores the folder. After an interruption the folder cannot be used until another
 // Run has completed.
 func (r *Restore) Run(ctx context.Context) (err error) {
-	begun, data := time.Now(), r.Data
+	started, data := time.Now(), r.Data
 	bar := terminal.Steps{Out: r.Messages}
 	defer bar.End()
 	if data == "" {
-		return errors.New("--data must not be empty: give a folder")
+		return errors.New("--data must not be empty: pass a folder")
 	}
 	if _, err := backup.LoadManifest(ctx, r.From); err != nil { // before the data folder is marked
 		return fmt.Errorf("restore %s: %w", r.From, err)
@@ -54,7 +54,7 @@ func (r *Restore) Run(ctx context.Context) (err error) {
 		return err
 	}
 	job := &backup.Restore{
-		Location: r.From, Load: loadLog(filepath.Join(data, "log.db")), Originals: store,
+		Location: r.From, Load: engine.LoadLog(filepath.Join(data, "log.db")), Originals: store,
 		Accounts: filepath.Join(data, accounts.FileName), Progress: bar.Set,
 	}
 	m, needed, err := job.Run(ctx)
@@ -66,16 +66,17 @@ func (r *Restore) Run(ctx context.Context) (err error) {
 		return err
 	}
 	_, err = fmt.Fprintf(r.Out, "restored %d events up to position %d and %d originals of %d bytes to %s, as of %s, in %s\n",
-		m.Events, m.Head, needed.Files, needed.Bytes, data, m.Time.Format(time.RFC3339), time.Since(begun).Round(time.Millisecond))
+		m.Events, m.Head, needed.Files, needed.Bytes, data, m.Time.Format(time.RFC3339), time.Since(started).Round(time.Millisecond))
 	if n := len(m.Lost); n > 0 {
 		fmt.Fprintf(r.Out, "  without %d originals that were lost before the backup; annals verify lists them\n", n)
 	}
-	fmt.Fprintf(r.Out, "Read models are built when it is served: %s serve --data %s\n", r.Program, engine.ShellQuote(data))
+	fmt.Fprintf(r.Out, "The first start of a server on this folder builds the read models: %s serve --data %s\n", r.Program, engine.ShellQuote(data))
 	return err
 }
 
-// prepare marks an empty data folder as being restored, or empties one that has
-// the mark. Originals stay there: they are named by their content.
+// prepare marks an empty data folder as being restored. In a folder that an interrupted
+// restore has marked, it removes the log and the accounts. Originals stay, because their
+// names are the digests of their content.
 func prepare(data string) error {
 	entries, err := os.ReadDir(data)
 	if err != nil {
@@ -86,10 +87,10 @@ func prepare(data string) error {
 			return e.Name() == engine.LockFile || e.Name() == "lost+found" // not data
 		})
 		if len(entries) > 0 {
-			return fault.Errorf(fault.Conflict, "the data folder %s is not empty: give another by --data", data)
+			return fault.Errorf(fault.Conflict, "the data folder %s is not empty: pass another one as --data", data)
 		}
 		if err := os.WriteFile(filepath.Join(data, engine.RestoringFile), nil, 0o600); err != nil {
-			return fmt.Errorf("mark the data folder: %w", err)
+			return fmt.Errorf("mark the data folder as being restored: %w", err)
 		}
 		return syncFolder(data)
 	}
@@ -101,13 +102,13 @@ func prepare(data string) error {
 	return err
 }
 
-// complete removes the mark once everything else is on disk.
+// complete removes the mark after everything else is on disk.
 func complete(data string) error {
 	if err := syncFolder(data); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(data, engine.RestoringFile)); err != nil {
-		return fmt.Errorf("finish the data folder: %w", err)
+		return fmt.Errorf("mark the data folder as restored: %w", err)
 	}
 	return syncFolder(data)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // retryAll rebuilds the read models that have parked events, and prints the events that
-// stay parked. It returns an error if any stay parked or a read model cannot be opened; it
-// rebuilds the others anyway.
+// are still parked then. It returns an error if there are any, or if a read model cannot
+// be opened; it rebuilds the other read models anyway.
 func (o *Overview) retryAll(ctx context.Context) error {
 	parked := false
 	var failed error
@@ -30,18 +30,18 @@ func (o *Overview) retryAll(ctx context.Context) error {
 		}
 		return failed
 	}
-	now, err := o.look(ctx)
+	now, err := o.sample(ctx)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
 	left, err := o.showParked(ctx, now.states)
 	if err == nil && left > 0 {
-		err = fmt.Errorf("events that are still parked: %d", left)
+		err = fmt.Errorf("events still parked: %d", left)
 	}
 	return errors.Join(failed, err)
 }
 
-// messages returns the writer for output that is not for programs.
+// messages returns the writer for lines that are not JSON.
 func (o *Overview) messages() io.Writer {
 	if o.JSON {
 		return o.Messages
@@ -49,7 +49,7 @@ func (o *Overview) messages() io.Writer {
 	return o.Out
 }
 
-// retryOne rebuilds a read model if that may apply parked events.
+// retryOne rebuilds a read model unless this version cannot read its parked events.
 func (o *Overview) retryOne(ctx context.Context, name string) error {
 	can, err := o.Options.CanRetry(ctx, name, o.Stream)
 	if err != nil {
@@ -59,6 +59,6 @@ func (o *Overview) retryOne(ctx context.Context, name string) error {
 		_, err = fmt.Fprintf(o.messages(), "%s: this version of Annals cannot read the parked events either\n", name)
 		return err
 	}
-	again := Rebuild{Beside: o.Beside, restart: true, Out: o.messages(), Messages: o.Messages}
-	return again.one(ctx, name, again.activate)
+	r := Rebuild{Beside: o.Beside, restart: true, Out: o.messages(), Messages: o.Messages}
+	return r.one(ctx, name, r.activate)
 }

@@ -21,8 +21,8 @@ type projectionLine struct {
 	Kind       string          `json:"kind"` // projection
 	Name       string          `json:"name"`
 	Version    int             `json:"version"`         // of the active generation
-	Makes      int             `json:"program_version"` // that this program builds
-	Generation int             `json:"generation"`      // the active one, 0 if there is none yet
+	Makes      int             `json:"program_version"` // of a generation that this program would build
+	Generation int             `json:"generation"`      // the active one; 0 if there is none yet
 	Position   events.Position `json:"position"`
 	Head       events.Position `json:"head"`
 	LagEvents  events.Position `json:"lag_events"`
@@ -31,7 +31,7 @@ type projectionLine struct {
 	Parked     int             `json:"parked"`
 	Spares     []otherLine     `json:"spares,omitempty"`
 	Leader     string          `json:"leader,omitempty"`        // the node that applies events, if nodes share the read model
-	Silent     bool            `json:"leader_silent,omitempty"` // its session is silent
+	Silent     bool            `json:"leader_silent,omitempty"` // the session of the leader is silent
 	Problem    string          `json:"problem,omitempty"`       // why the active generation cannot be read
 	Stopped    string          `json:"stopped,omitempty"`       // why the next event cannot be applied
 }
@@ -91,8 +91,8 @@ func (o *Overview) printStates(before, now sample) error {
 	return err
 }
 
-// row returns a read model as a line of the table, with its leader if nodes share
-// the read models.
+// row returns the table row of a read model. It has a column for the leader if nodes
+// share the read models.
 func (l projectionLine) row(shared bool) string {
 	leader := ""
 	if shared {
@@ -103,7 +103,7 @@ func (l projectionLine) row(shared bool) string {
 		leader += "\t"
 	}
 	if l.Generation == 0 || l.Problem != "" {
-		why := cmp.Or(l.Problem, "none serves yet")
+		why := cmp.Or(l.Problem, "none is active yet")
 		return fmt.Sprintf("%s\t%d\t%d\t-\t%d\t-\t-\t-\t-\t%s%s", l.Name, l.Makes, l.Generation, l.Head, leader, strings.Join(append(l.beside(), why), "; "))
 	}
 	version := fmt.Sprint(l.Version)
@@ -130,8 +130,8 @@ func (l projectionLine) beside() (all []string) {
 	return all
 }
 
-// parkedShown is the number of parked events per read model that are listed for people,
-// and the number that are read at a time for programs.
+// parkedShown is the maximum number of parked events that are listed per read model.
+// With JSON all are listed, and this is the number read per query.
 const parkedShown = 100
 
 // showParked prints the parked events of read models and returns their number.
@@ -153,7 +153,7 @@ func (o *Overview) showParkedOf(ctx context.Context, name string) (total int, er
 	for after := events.Position(0); ; {
 		var page []generation.ParkedEvent
 		left := 0
-		err := o.Ask(ctx, func(ctx context.Context) (err error) {
+		err := o.ReadModels(ctx, func(ctx context.Context) (err error) {
 			page, left, err = o.Options.Parked(ctx, name, o.Stream, after, parkedShown)
 			return err
 		})

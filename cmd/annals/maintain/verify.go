@@ -18,8 +18,8 @@ import (
 	"annals/projections/verify"
 )
 
-// Verification checks the log, and compares read models and search index with new ones
-// that it builds from the log.
+// Verification checks the log and the originals. It also builds new read models from the
+// log, and compares the active ones and the search index with them.
 type Verification struct {
 	engine.URLs
 	Quick bool // check only the size of originals, not their content
@@ -27,8 +27,8 @@ type Verification struct {
 	Out, Messages io.Writer
 }
 
-// Run prints a line for each check and its first problems. It returns an error if there
-// are any.
+// Run prints one line for each check, with the first problems that it found. It returns
+// an error if there are problems.
 func (v *Verification) Run(ctx context.Context) (err error) {
 	driver, err := engine.OpenLog(ctx, engine.LogFlag, v.Log, v.Data, engine.MustExist)
 	if err != nil {
@@ -38,7 +38,7 @@ func (v *Verification) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, log.Close()) }()
 	scratch, err := os.MkdirTemp("", "annals-verify-")
 	if err != nil {
-		return fmt.Errorf("make a temporary folder: %w", err)
+		return fmt.Errorf("create a temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	models, err := v.Models()
@@ -47,7 +47,7 @@ func (v *Verification) Run(ctx context.Context) (err error) {
 	}
 	dir := v.Data
 	if _, err := os.Stat(filepath.Join(dir, engine.ControlFile)); errors.Is(err, fs.ErrNotExist) {
-		dir = scratch // a missing control store is not created: verify changes nothing
+		dir = scratch // do not create a missing control store: verify changes nothing
 	}
 	options, closeControl, err := models.OpenControl(ctx, dir, generation.Options{Log: log})
 	if err != nil {
@@ -73,7 +73,7 @@ func (v *Verification) Run(ctx context.Context) (err error) {
 	problems, err := job.Run(ctx)
 	bar.End()
 	if err == nil && problems > 0 {
-		err = errors.New("verify finds " + countOf("problem", problems))
+		err = errors.New("verify found " + countOf("problem", problems))
 	}
 	return err
 }

@@ -9,16 +9,15 @@ import (
 	"annals/events"
 )
 
-// parsePublicURL parses a URL at which clients reach a part of the service. Paths are
-// appended to it.
+// parsePublicURL parses the public URL of a service, to which paths are appended.
 func parsePublicURL(flag, text string) (*url.URL, error) {
 	wrong := func(why string) (*url.URL, error) {
 		return nil, fmt.Errorf("--%s %s: %s; write it as https://host/path", flag, text, why)
 	}
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	switch {
-	case err != nil && strings.Contains(text, "@") || err == nil && u.User != nil: // not shown: it may hold a password
-		return nil, fmt.Errorf("--%s: must not hold a user or a password; write it as https://host/path", flag)
+	case err != nil && strings.Contains(text, "@") || err == nil && u.User != nil: // do not show the URL: it may contain a password
+		return nil, fmt.Errorf("--%s: must not contain a user or a password; write it as https://host/path", flag)
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return wrong("must be an http or https URL with a host")
 	case strings.ContainsAny(text, "?#"):
@@ -29,8 +28,8 @@ func parsePublicURL(flag, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// validPort reports whether a URL has no port or a valid one. Port 0 is valid: it stands
-// for a port that is not bound yet.
+// validPort reports whether a URL has no port or a valid one. Port 0 is valid, because it
+// means that the system chooses the port later.
 func validPort(u *url.URL) bool {
 	if u.Port() == "" {
 		return !strings.HasSuffix(u.Host, ":")
@@ -39,8 +38,9 @@ func validPort(u *url.URL) bool {
 	return err == nil
 }
 
-// checkOrigin returns an error unless text is * or an origin exactly as browsers send it,
-// because the two are compared byte by byte. Apps and extensions have their own schemes.
+// checkOrigin returns an error unless text is * or an origin in the form that browsers
+// send, because origins are compared byte by byte. Any scheme is allowed, because apps and
+// browser extensions have their own.
 func checkOrigin(text string) error {
 	if text == "*" {
 		return nil
@@ -57,13 +57,13 @@ func checkOrigin(text string) error {
 		sent = strings.TrimSuffix(sent, ":443")
 	}
 	if text != sent {
-		return fmt.Errorf("%w; browsers send %s", wrong, sent)
+		return fmt.Errorf("%w; write it as browsers send it: %s", wrong, sent)
 	}
 	return nil
 }
 
-// checkAdmin returns an error unless text is the principal of a user, with or without
-// "user:".
+// checkAdmin returns an error unless text is the principal of a user. The prefix "user:"
+// may be left out.
 func checkAdmin(text string) error {
 	p := events.Principal(text)
 	if !strings.Contains(text, ":") {
@@ -71,7 +71,7 @@ func checkAdmin(text string) error {
 	}
 	alias, name, external := strings.Cut(p.Name(), "/")
 	if !p.IsUser() || strings.TrimSpace(p.Name()) != p.Name() || external && (alias == "" || name == "") {
-		return fmt.Errorf("--admin %.200q: must be a user, user:ALIAS/NAME of an --issuer, such as user:corp/alice, or NAME of the built-in sign-in", text)
+		return fmt.Errorf("--admin %.200q: must be the name of a user of the built-in sign-in, or user:ALIAS/NAME for a user of an --issuer, such as user:corp/alice", text)
 	}
 	return nil
 }

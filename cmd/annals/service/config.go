@@ -17,13 +17,13 @@ import (
 	"annals/queries/accesslog"
 )
 
-// Config holds the settings of a service: the flags of serve, whose help describes them.
+// Config holds the settings of a service. The help of the flags of serve describes them.
 type Config struct {
 	engine.URLs
 
 	Listen, MetricsListen, ProfilesListen string // addresses; "" means not served
 
-	// The URLs at which clients reach the parts; empty ones follow Listen.
+	// Public URLs; empty ones are derived from Listen.
 	CoreURL, VaultURL, MCPURL, IssuerURL string
 
 	MCPPrefix, MCPScheme string
@@ -43,9 +43,9 @@ type Config struct {
 	FileBytes, UploadBytes      int64
 	Extract                     extract.Limits
 	FileTimeout, Stall          time.Duration
-	Drain                       time.Duration // DefaultDrain chooses by the engines
+	Drain                       time.Duration // DefaultDrain if it is not set
 	Quota                       usage.Settings
-	Searches                    int // maximum concurrent searches of one user
+	Searches                    int // maximum number of concurrent searches of one user
 
 	AuditReads      accesslog.Reads
 	AccessRetention time.Duration
@@ -53,22 +53,23 @@ type Config struct {
 	AccessLog       bool // log each request at level info
 
 	Version string // of the program
-	Program string // command that starts the program
-	Reader  string // its subcommand that reads files
+	Program string // command that starts this program, for printed instructions
+	Reader  string // subcommand that runs a reader process
 }
 
-// DefaultDrain means that no time for draining was set.
+// DefaultDrain is the value of Drain if it is not set: the time to drain then depends on
+// whether nodes share read models.
 const DefaultDrain = time.Duration(math.MinInt64)
 
-// Check returns an error that names the first setting that is invalid.
+// Check returns an error that names the first invalid setting.
 func (c *Config) Check() error {
 	if c.Data == "" {
-		return errors.New("--data must not be empty: give a folder")
+		return errors.New("--data must not be empty: pass a folder")
 	}
 	for _, s := range []struct {
-		flag        string
-		value       int64
-		least, most int64
+		flag     string
+		value    int64
+		min, max int64
 	}{
 		{"workers", int64(c.Workers), 1, 1024},
 		{"quota-searches", int64(c.Searches), 1, 1024},
@@ -79,12 +80,12 @@ func (c *Config) Check() error {
 		{"max-pages", int64(c.Extract.Pages), 1, math.MaxInt32},
 		{"max-text-bytes", c.Extract.TextBytes, 1, math.MaxInt64},
 	} {
-		if s.value < s.least || s.value > s.most {
-			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.least, s.most)
+		if s.value < s.min || s.value > s.max {
+			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.min, s.max)
 		}
 	}
 	if c.Extract.Memory < pdfium.LeastMemory {
-		return fmt.Errorf("--extract-memory is %d: a process that reads files needs at least %d (%d MiB) for long PDFs; leave the flag out for %d MiB",
+		return fmt.Errorf("--extract-memory %d: a reader process needs at least %d (%d MiB) for long PDFs; leave the flag out to use %d MiB",
 			c.Extract.Memory, pdfium.LeastMemory, pdfium.LeastMemory>>20, pdfium.DefaultMemory>>20)
 	}
 	if _, err := c.Sharing.Rules(); err != nil {
@@ -131,7 +132,7 @@ func (c *Config) Check() error {
 		return errors.New("--rotate-keys must be at least 24h, or 0 for never")
 	}
 	if c.Drain < 0 && c.Drain != DefaultDrain {
-		return errors.New("--drain must not be negative: give 0 for none")
+		return errors.New("--drain must not be negative: use 0 to stop without draining")
 	}
 	return nil
 }

@@ -10,23 +10,22 @@ import (
 )
 
 const (
-	// memoryLimit is the size of the Go heap beyond which garbage is collected more
-	// often; GOMEMLIMIT overrides it.
+	// memoryLimit is the soft memory limit of the Go runtime; GOMEMLIMIT overrides it.
 	memoryLimit = 384 << 20
-	// idleTime is the time without an event after which memory is released. The read
+	// idleTime is the time without new events after which memory is released. The read
 	// models empty their caches a little earlier.
 	idleTime = 25 * time.Second
 )
 
-// LimitMemory bounds the memory that the process keeps, unless GOMEMLIMIT is set.
+// LimitMemory sets the soft memory limit of the process, unless GOMEMLIMIT is set.
 func LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 }
 
-// releaseMemory returns memory to the system after each import, until ctx ends. Go
-// does so by itself, but much later.
+// releaseMemory returns unused memory to the operating system when the log has been idle
+// for a while, until ctx ends. The Go runtime would do so much later.
 func releaseMemory(ctx context.Context, log *events.Log) {
 	tick := time.NewTicker(idleTime)
 	defer tick.Stop()
@@ -39,7 +38,7 @@ func releaseMemory(ctx context.Context, log *events.Log) {
 		}
 		head, err := log.Head(ctx)
 		if err != nil {
-			continue // reported by what needs the log
+			continue // other parts report it
 		}
 		if head == seen && head != released {
 			debug.FreeOSMemory()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// serveOperators serves metrics or profiles on a separate address until ctx ends. It
-// aborts running requests then, and closes l.
+// serveOperators serves metrics or profiles on l until ctx ends. Then it closes l and
+// aborts running requests.
 func serveOperators(ctx context.Context, l net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -25,11 +25,11 @@ func serveOperators(ctx context.Context, l net.Listener, handler http.Handler) e
 // metricsHandler serves the metrics and nothing else.
 func (s *service) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.metrics) // HEAD as well
+	mux.Handle("GET /metrics", s.metrics) // this allows HEAD as well
 	return mux
 }
 
-// profiles serves Go's profiles, which expose the memory of the process.
+// profiles serves the profiles of the Go runtime.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -1,5 +1,5 @@
-// Package service assembles the parts of a server from its settings and runs them:
-// start checks, addresses, readiness, draining, sweeps and shutdown. It opens engines
+// Package service implements the command serve: it checks the settings, opens the stores,
+// connects all parts of a server, runs them, and shuts them down. It opens stores only
 // through the package engine, and defines no flags.
 package service
 
@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run runs a service until ctx ends, and prints to out how to use it. The settings
-// must have passed Check.
+// Run runs a service until ctx ends, and prints how to use it to out. c.Check must have
+// succeeded before.
 func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (err error) {
 	at, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
@@ -29,7 +29,7 @@ func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (er
 	if _, err := c.urls(at); err != nil {
 		return err
 	}
-	created := os.Mkdir(c.Data, 0o700) == nil // if its parent is missing LockData creates both, and they stay
+	created := os.Mkdir(c.Data, 0o700) == nil // if its parent is missing too, LockData creates both, and they are never removed
 	unlock, err := engine.LockData(c.Data)
 	if err != nil {
 		return err
@@ -42,8 +42,8 @@ func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (er
 		}
 	}()
 
-	// The port is bound last, so that a wrong setting is reported even if the port is in
-	// use. Port 0 is bound at once: the URLs need the port that the system assigns.
+	// Bind the port last, so that a wrong setting is reported even if the port is in use.
+	// But bind port 0 now, because the URLs contain the port that the system chooses.
 	var picked net.Listener
 	if at.Port == 0 {
 		if picked, err = new(net.ListenConfig).Listen(ctx, "tcp", c.Listen); err != nil {
@@ -84,7 +84,7 @@ func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (er
 	return g.Wait()
 }
 
-// addresses are the URLs at which clients reach the service.
+// addresses are the public URLs of the service.
 type addresses struct {
 	core, vault, mcp, issuer *url.URL
 	audience                 string
@@ -94,8 +94,8 @@ func (a addresses) signin() signin.URLs {
 	return signin.URLs{Core: a.core.String(), Vault: a.vault.String(), MCP: a.mcp.String(), Issuer: a.issuer.String(), Audience: a.audience}
 }
 
-// urls returns the configured URLs. Those that are not configured are derived from the
-// address that the server listens on.
+// urls returns the public URLs. Those that are not set are derived from the address that
+// the server listens on.
 func (c *Config) urls(listening *net.TCPAddr) (a addresses, err error) {
 	host, port, err := net.SplitHostPort(listening.String())
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Config) urls(listening *net.TCPAddr) (a addresses, err error) {
 	for i, u := range []*url.URL{a.core, a.vault, a.mcp, a.issuer} {
 		for _, other := range []*url.URL{a.core, a.vault, a.mcp, a.issuer}[:i] {
 			if u.String() == other.String() {
-				return a, fmt.Errorf("two parts cannot have the same URL %s: give different ones", u)
+				return a, fmt.Errorf("--core-url, --vault-url, --mcp-url and --issuer-url must differ, but two of them are %s", u)
 			}
 		}
 	}

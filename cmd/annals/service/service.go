@@ -40,8 +40,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// service holds all parts of a running server, in the order in which they are opened.
-// They are closed in reverse order.
+// service holds all parts of a running server.
 type service struct {
 	config *Config
 	urls   addresses
@@ -49,16 +48,16 @@ type service struct {
 
 	listener   net.Listener
 	metrics    *metrics.Metrics
-	metricsAt  net.Listener // nil means served by listener
-	profilesAt net.Listener // nil means not served
+	metricsAt  net.Listener // nil if listener serves the metrics
+	profilesAt net.Listener // nil if profiles are not served
 	quota      *quota.Ledger
 	changes    *quota.Changes
 	reads      *ratelimit.Limiter
 	log        *events.Log
 	control    *control.Store
-	node       string         // name of this process among the nodes
-	filing     commands.Gate  // nil unless nodes share the log
-	committing originals.Gate // for originals; nil unless nodes share them
+	node       string         // name of this node
+	filing     commands.Gate  // filing gate; nil unless nodes share the read models
+	committing originals.Gate // commit gate; nil unless nodes share the read models
 	originals  originals.Store
 	models     *projections.Set
 	queue      *importqueue.Queue
@@ -66,26 +65,26 @@ type service struct {
 	accounts   *accounts.Store
 	verifier   *signin.Verifier
 	access     *accesslog.Log
-	address    func(*http.Request) string // of a request's client
+	address    func(*http.Request) string // returns the address of the client
 	queries    *queries.Queries
 	importer   *importer.Importer
 	server     *httpd.Server
 
-	adminMade bool   // this start created the user admin
-	password  string // of that user
+	adminMade bool   // whether this start created the user admin
+	password  string // of the user admin, if this start created it
 	closers   []func() error
 }
 
-// The time for which a gate stays open for a node that passed it. It is longer than the
-// guarded operation usually takes, but short enough to wait for when a folder is deleted
-// or originals are swept. It must be the same in all versions.
+// The time for which a node may use a gate after passing it, without asking again. It is
+// longer than one guarded operation usually takes, but short enough for deleting a folder
+// or sweeping originals to wait for it. All versions must use the same values.
 const (
-	FilingGateOpen    = 100 * time.Millisecond // an append
-	OriginalsGateOpen = 500 * time.Millisecond // putting an object
+	FilingGateOpen    = 100 * time.Millisecond // guards an append
+	OriginalsGateOpen = 500 * time.Millisecond // guards writing an object
 )
 
-// giveBackAfter is the time for which a claimed file waits for a free worker before the
-// node releases the claim for other nodes.
+// giveBackAfter is the time that a claimed file waits for a free worker before the node
+// releases the claim, so that another node can import the file.
 const giveBackAfter = 5 * time.Second
 
 func openService(ctx context.Context, c *Config, urls addresses, logger *slog.Logger) (_ *service, err error) {
@@ -108,13 +107,12 @@ func openService(ctx context.Context, c *Config, urls addresses, logger *slog.Lo
 
 func (s *service) closing(f func() error) { s.closers = append(s.closers, f) }
 
-// openMetrics creates the metrics, which measure the other parts.
 func (s *service) openMetrics(context.Context) error {
 	s.metrics = metrics.New(s.config.Version, s.logger)
 	return nil
 }
 
-// listen binds every address that is not bound yet.
+// listen binds the addresses that are not bound yet.
 func (s *service) listen(ctx context.Context) error {
 	for _, l := range []struct {
 		to            *net.Listener
@@ -137,7 +135,7 @@ func (s *service) listen(ctx context.Context) error {
 	return nil
 }
 
-// closeListener closes a listener unless its server has.
+// closeListener closes a listener unless its server has closed it.
 func closeListener(l net.Listener) error {
 	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -192,8 +190,8 @@ func (s *service) openStores(ctx context.Context) error {
 	return nil
 }
 
-// openAccess opens the access log. It is called before anything is recorded, and
-// after the read models are open.
+// openAccess opens the access log. It needs the open read models, and must be called
+// before anything is recorded.
 func (s *service) openAccess(ctx context.Context) (err error) {
 	s.access, err = s.config.OpenAccessLog(ctx, accesslog.Options{
 		Reads: s.config.AuditReads, Retention: s.config.AccessRetention, Bytes: s.config.AccessBytes,
@@ -207,7 +205,7 @@ func (s *service) openAccess(ctx context.Context) (err error) {
 	return nil
 }
 
-// openQuotas creates the quotas, which enforce the limits of users.
+// openQuotas creates the limits of users and stores them for commands.
 func (s *service) openQuotas(ctx context.Context) error {
 	others, err := s.config.Quota.Principals()
 	if err != nil {
@@ -223,11 +221,11 @@ func (s *service) openQuotas(ctx context.Context) error {
 	return nil
 }
 
-// openImporter opens the readers of files, the importer and the queue of its work.
+// openImporter creates the reader processes, the importer and its queue.
 func (s *service) openImporter(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program, to start its readers: %w", err)
+		return fmt.Errorf("find the path of this program to start reader processes: %w", err)
 	}
 	rules, err := s.config.Sharing.Rules()
 	if err != nil {
@@ -242,7 +240,7 @@ func (s *service) openImporter(ctx context.Context) error {
 	s.inspectReaders(ctx)
 	spool := filepath.Join(s.config.Data, "spool")
 	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
-		return fmt.Errorf("make the folder for texts being imported: %w", err)
+		return fmt.Errorf("create the folder for texts of running imports: %w", err)
 	}
 	s.importer = &importer.Importer{
 		Handler:   &commands.Handler{Log: s.log, Duplicates: s.queries, Names: s.queries, Contents: s.queries, Quota: s.quota, Changes: s.changes, Gate: s.filing, Logger: s.logger, Rules: rules},
@@ -253,38 +251,38 @@ func (s *service) openImporter(ctx context.Context) error {
 		Workers:   s.config.Workers, FileTimeout: s.config.FileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 		Ended: func(o importer.Outcome) { s.metrics.FileEnded(string(o)) }, Died: s.metrics.ReaderDied,
 	}
-	// Claim more files than are read at the same time, because some wait for disks.
+	// Claim more files than are read at the same time, because some of them wait for disks.
 	s.queue = &importqueue.Queue{
 		Work: s.models.Runner("work"), Control: s.control, Holder: s.node,
 		Workers: 8 * s.config.Workers, Room: s.importer.Room, Logger: s.logger,
 	}
-	if s.filing != nil { // other nodes may have free workers
+	if s.filing != nil { // there may be other nodes with free workers
 		s.importer.GiveBackAfter = giveBackAfter
 	}
 	return nil
 }
 
-// inspectReaders starts a reader and logs the measures that confine it.
+// inspectReaders starts a reader process and logs the measures that confine it.
 func (s *service) inspectReaders(ctx context.Context) {
 	report, err := reader.Inspect(ctx, s.reader)
 	s.metrics.Readers(err == nil, len(report.Lacks))
 	switch {
 	case err != nil:
-		s.logger.Error("readers of files cannot be started: nothing can be imported", "error", err)
+		s.logger.Error("cannot start reader processes: nothing can be imported", "error", err)
 	case len(report.Lacks) > 0:
-		s.logger.Warn("readers of files are confined in part", "holds", strings.Join(report.Holds, ", "), "lacks", strings.Join(report.Lacks, ", "))
+		s.logger.Warn("reader processes are only partly confined", "holds", strings.Join(report.Holds, ", "), "lacks", strings.Join(report.Lacks, ", "))
 	default:
-		s.logger.Info("readers of files are confined", "holds", strings.Join(report.Holds, ", "))
+		s.logger.Info("reader processes are confined", "holds", strings.Join(report.Holds, ", "))
 	}
 }
 
-// openServer completes the server and the tools for agents.
+// openServer sets the fields of the HTTP server and creates the MCP endpoint.
 func (s *service) openServer() error {
 	s.server.Queries = s.queries
 	s.server.Commands = s.importer.Handler
 	s.server.Originals = s.originals
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
-	s.server.LinkURL = s.urls.issuer // which signs in browsers
+	s.server.LinkURL = s.urls.issuer // because the issuer signs browsers in
 	s.server.Limits = httpd.Limits{FileBytes: s.config.FileBytes, Files: s.config.Files, UploadBytes: s.config.UploadBytes}
 	brake := new(ratelimit.Brake)
 	s.server.Reads, s.server.Brake = s.reads, brake
@@ -317,18 +315,18 @@ func (s *service) openServer() error {
 		Limits: s.server.Limits, Reads: s.reads, Brake: brake, Version: s.config.Version, Logger: s.logger,
 	})
 	if err != nil {
-		return fmt.Errorf("create the tools for agents: %w", err)
+		return fmt.Errorf("create the MCP endpoint: %w", err)
 	}
 	s.server.MCP = tools
 	return nil
 }
 
-// run starts every part. The read models stop last: the last requests of the server,
-// and the importer, read them.
+// run starts all parts. The read models stop last, because the HTTP server and the
+// importer need them until they have ended.
 func (s *service) run(ctx context.Context, g *errgroup.Group) {
 	models, stop := context.WithCancel(context.WithoutCancel(ctx))
-	// If one ends, the other ends, too: without an importer a server would accept files
-	// that are never imported.
+	// If one of the two ends, the other has to end too: a server without an importer would
+	// accept files that are never imported.
 	writers, writing := errgroup.WithContext(ctx)
 	writers.Go(func() error { return s.server.Serve(writing, s.listener) })
 	writers.Go(func() error { return s.importer.Run(writing, s.queue) })
@@ -346,15 +344,16 @@ func (s *service) run(ctx context.Context, g *errgroup.Group) {
 	}
 }
 
-// release releases the claims of this node, so that others need not wait for them.
+// release releases the claims of this node, so that other nodes do not have to wait until
+// they expire.
 func (s *service) release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return s.control.ReleaseAll(ctx, s.node)
 }
 
-// sweep deletes, after a minute and then every few hours, originals older than a day
-// that nothing refers to. It waits until the read models have caught up.
+// sweep deletes originals that are older than a day and that nothing refers to: one minute
+// after the start, and then every six hours. It waits until the read models have caught up.
 func (s *service) sweep(ctx context.Context) {
 	const age, every = 24 * time.Hour, 6 * time.Hour
 	timer := time.NewTimer(time.Minute)
@@ -375,15 +374,15 @@ func (s *service) sweep(ctx context.Context) {
 			n, err = originals.Sweep(ctx, s.originals, s.committing, time.Now().Add(-age), s.queries.Refers)
 			return err
 		})
-		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // another node is sweeping
-			s.logger.Warn("originals that nothing refers to cannot be deleted", "error", err)
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // a conflict means that another node is sweeping
+			s.logger.Warn("cannot delete originals that nothing refers to", "error", err)
 		} else if n > 0 {
 			s.logger.Info("deleted originals that nothing refers to", "originals", n)
 		}
 	}
 }
 
-// close closes what was opened, in reverse order.
+// close closes the parts in the reverse order of their opening.
 func (s *service) close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {

@@ -15,11 +15,10 @@ type Sharing struct {
 	With     string // anyone, own-groups or admins
 	TopLevel string // everyone, admins or group:NAME
 
-	InvitationsMade, InvitationsReceived int // maximum unanswered invitations per user
+	InvitationsMade, InvitationsReceived int // maximum number of unanswered invitations per user
 }
 
-// Rules returns the rules for the settings, or an error that names the first invalid
-// setting.
+// Rules converts the settings to rules. The error names the first invalid setting.
 func (c *Sharing) Rules() (r foldertree.Rules, err error) {
 	switch c.Shares {
 	case "invite":

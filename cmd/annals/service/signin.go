@@ -21,7 +21,8 @@ import (
 	"annals/http/signin/provider"
 )
 
-// openSignIn opens the accounts, the built-in sign-in and the verifier of tokens.
+// openSignIn opens the accounts and creates the built-in sign-in, the token verifier and
+// the HTTP server.
 func (s *service) openSignIn(ctx context.Context) (err error) {
 	if s.accounts, err = s.config.OpenAccounts(ctx); err != nil {
 		return err
@@ -73,9 +74,9 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	return nil
 }
 
-// userExists reports whether a principal is a user of the built-in sign-in. Users of
-// other issuers, who have ALIAS/ in their names, cannot be looked up and are taken
-// to exist.
+// userExists reports whether a principal is a user of the built-in sign-in. Users of other
+// issuers, whose names begin with ALIAS/, cannot be looked up, so it returns true for
+// them.
 func (s *service) userExists(ctx context.Context, p events.Principal) (bool, error) {
 	name := p.Name()
 	if !p.IsUser() || strings.Contains(name, "/") {
@@ -138,7 +139,7 @@ func parseIssuer(text string) (signin.IssuerConfig, error) {
 }
 
 // makeAdmin creates the user admin at the first start. It runs last, because the password
-// is shown only once: by a start that succeeds.
+// is printed only by the start that creates the user: that start must not fail afterwards.
 func (s *service) makeAdmin(ctx context.Context) (err error) {
 	if s.password, s.adminMade, err = s.accounts.EnsureAdmin(ctx, s.config.adminPassword()); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
@@ -146,7 +147,8 @@ func (s *service) makeAdmin(ctx context.Context) (err error) {
 	return nil
 }
 
-// adminPassword returns a function that reads --admin-password-file, or nil without it.
+// adminPassword returns a function that reads the password from --admin-password-file, or
+// nil if the flag is not set.
 func (c *Config) adminPassword() func() (string, error) {
 	if c.AdminPasswordFile == "" {
 		return nil
@@ -163,8 +165,8 @@ func (c *Config) adminPassword() func() (string, error) {
 	}
 }
 
-// checkAdminPassword returns an error if the user admin is still to be created
-// and --admin-password-file gives no password for it.
+// checkAdminPassword returns an error if this start will create the user admin, but cannot
+// read a password from --admin-password-file.
 func (c *Config) checkAdminPassword(ctx context.Context, store *accounts.Store) error {
 	read := c.adminPassword()
 	if read == nil {
@@ -192,7 +194,7 @@ func readPasswordFile(path string) (string, error) {
 	case !mode.IsRegular():
 		return "", fault.Errorf(fault.Invalid, "%s is not a regular file", path)
 	case runtime.GOOS != "windows" && mode.Perm()&0o077 != 0:
-		return "", fault.Errorf(fault.Invalid, "others than its owner have access to %s (mode %04o): run chmod 600 %[1]s", path, mode.Perm())
+		return "", fault.Errorf(fault.Invalid, "users other than the owner have access to %s (mode %04o): run chmod 600 %[1]s", path, mode.Perm())
 	}
 	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -200,7 +202,7 @@ func readPasswordFile(path string) (string, error) {
 	}
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
-		return "", fault.Errorf(fault.Invalid, "the first line of %s is empty", path)
+		return "", fault.Errorf(fault.Invalid, "the first line of %s is empty: it must be the password", path)
 	}
 	return password, nil
 }

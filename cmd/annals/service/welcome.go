@@ -31,17 +31,17 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	return err
 }
 
-// welcomeAdmin prints how the new user admin signs in. The password is shown only
-// on a terminal: anything else may be kept in a log.
+// welcomeAdmin prints how the new user admin signs in. It prints the password only to a
+// terminal, because other output may be kept in a log.
 func (s *service) welcomeAdmin(out io.Writer, program, flags string) {
 	switch {
 	case s.config.AdminPasswordFile != "":
 		fmt.Fprintf(out, "The user admin was created, with the password in %s.\nSign in at %s. ", s.config.AdminPasswordFile, s.urls.issuer)
 	case terminal.Is(out):
-		fmt.Fprintf(out, "The user admin was created, with this password, which is shown once: %s\nSign in at %s. ", s.password, s.urls.issuer)
+		fmt.Fprintf(out, "The user admin was created, with this password, which is not shown again: %s\nSign in at %s. ", s.password, s.urls.issuer)
 	default:
 		fmt.Fprintf(out, "The user admin was created. To sign in at %s, set its password:\n\n"+
-			"  %[2]s user link admin%[3]s      # prints a link, good once within an hour\n  %[2]s user password admin%[3]s  # or reads a password\n\n", s.urls.issuer, program, flags)
+			"  %[2]s user link admin%[3]s      # prints a link, valid once within an hour\n  %[2]s user password admin%[3]s  # or reads a password\n\n", s.urls.issuer, program, flags)
 	}
-	fmt.Fprintf(out, "Anyone who may read the data folder can also get a token by %s token NAME%s.\n\n", program, flags)
+	fmt.Fprintf(out, "Anyone who can read the data folder can also get a token with %s token NAME%s.\n\n", program, flags)
 }

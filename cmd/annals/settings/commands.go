@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// RejectUnknownCommands makes help, and the commands below root that only group others,
-// fail for unknown subcommands. Cobra does so only for the root: for the others it
+// RejectUnknownCommands makes help, and the commands that only group subcommands, fail for
+// unknown subcommands. By default cobra does so only for the root command: for others it
 // prints help and exits with status 0.
 func RejectUnknownCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
@@ -26,7 +26,7 @@ func RejectUnknownCommands(root *cobra.Command) {
 				}
 				return unknownSubcommand(c, args[0])
 			}
-			c.Run = func(*cobra.Command, []string) {} // never reached, but cobra checks Args only of commands that run
+			c.Run = func(*cobra.Command, []string) {} // never called, but cobra checks Args only if there is a Run
 			c.DisableFlagsInUseLine = true
 		}
 		if c.Parent() == root && c.Name() == "help" {
@@ -42,15 +42,15 @@ func RejectUnknownCommands(root *cobra.Command) {
 	visit(root)
 }
 
-// unknownSubcommand returns the error for a name that no subcommand of c has.
+// unknownSubcommand returns the error for a name that is not a subcommand of c.
 func unknownSubcommand(c *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %.80q for %q: %[2]s --help lists its commands%[3]s", name, c.CommandPath(), Suggest(c, name))
 }
 
-// Suggest returns "; did you mean …?" with the subcommands of c that have a
-// similar name, or "" if there are none.
+// Suggest returns "; did you mean …?" with the subcommands of c that have a similar name,
+// or "" if there are none.
 func Suggest(c *cobra.Command, name string) string {
-	const distance = 2 // letters that may differ, like cobra for the root
+	const distance = 2 // letters that may differ; cobra uses the same for the root command
 	c.SuggestionsMinimumDistance = distance
 	like := c.SuggestionsFor(name)
 	if len(like) == 0 {

@@ -14,33 +14,33 @@ import (
 
 const settingPrefix = "ANNALS_"
 
-// notSettings matches variables that do not set flags: those of tests, benchmarks and
-// deploy/, and those that Kubernetes sets for a service named annals.
+// notSettings matches variables that are not settings but are no mistake either: those of
+// tests, benchmarks and deploy/, and those that Kubernetes sets for a service named
+// annals.
 var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOINT|HOSTILE|SHOW_PDF|HOST|CONFIG|(.*_)?SERVICE_(HOST|PORT.*)|(.*_)?PORT_\d+_.*)$`)
 
-// servicePort matches the value that Kubernetes gives ANNALS_PORT. A number was set by a
-// person by mistake, and is reported.
+// servicePort matches the form in which Kubernetes sets ANNALS_PORT, which is a URL. A
+// number is a mistake of the user and is reported.
 var servicePort = regexp.MustCompile(`^ANNALS_(.*_)?PORT=\w+://`)
 
-// removed says of variables of earlier versions why they have no effect. The nearest
-// setting would mislead.
+// removed says why variables of earlier versions have no effect any more. Suggesting the
+// nearest setting instead would mislead.
 var removed = map[string]string{
-	"ANNALS_READ_REPLICA": "replicas are not read any more; remove it",
+	"ANNALS_READ_REPLICA": "read replicas are no longer supported; remove it",
 }
 
-// Variable returns the environment variable of a flag.
-func Variable(flag string) string {
+// variableOf returns the environment variable of a flag.
+func variableOf(flag string) string {
 	return settingPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// IsSetting reports whether the environment and the configuration file set a flag.
-func IsSetting(f *pflag.Flag) bool {
+// isSetting reports whether the environment and the configuration file can set a flag.
+func isSetting(f *pflag.Flag) bool {
 	return f.Name != "config" && f.Name != "help" && len(f.Annotations[flagOnly]) == 0
 }
 
-// UnknownVariables returns a warning for each variable ANNALS_… of an environment
-// that sets no flag of a command below root. Warnings do not contain values,
-// which may be secrets.
+// UnknownVariables returns a warning for each variable ANNALS_… in the environment that
+// sets no flag of any command. Warnings do not contain values, which may be secrets.
 func UnknownVariables(root *cobra.Command, environment []string) (warnings []string) {
 	var given []string
 	for _, entry := range environment {
@@ -54,7 +54,7 @@ func UnknownVariables(root *cobra.Command, environment []string) (warnings []str
 	}
 	var known, shown []string
 	note := func(f *pflag.Flag) {
-		if IsSetting(f) {
+		if isSetting(f) {
 			known = append(known, f.Name)
 			if !f.Hidden {
 				shown = append(shown, f.Name)
@@ -73,14 +73,14 @@ func UnknownVariables(root *cobra.Command, environment []string) (warnings []str
 	}
 	slices.Sort(given)
 	for _, name := range given {
-		if slices.ContainsFunc(known, func(flag string) bool { return Variable(flag) == name }) {
+		if slices.ContainsFunc(known, func(flag string) bool { return variableOf(flag) == name }) {
 			continue
 		}
 		hint := "annals serve --help lists the settings"
 		if why, ok := removed[name]; ok {
 			hint = why
 		} else if best, ok := nearest.Of(strings.TrimPrefix(name, settingPrefix), shown); ok {
-			hint = "did you mean " + Variable(best) + "?"
+			hint = "did you mean " + variableOf(best) + "?"
 		}
 		warnings = append(warnings, fmt.Sprintf("the environment variable %s is not a setting and has no effect: %s", nearest.Shortened(name), hint))
 	}

@@ -1,7 +1,6 @@
-// Package settings sets flags from the environment and from the file of --config,
-// reports unknown names, and defines the flag values that several commands share. It
-// knows only the root command, and may import only the types that flags are parsed
-// into.
+// Package settings sets flags from the environment and from the file of --config, reports
+// unknown names, and defines flag values that several commands share. It works on any
+// cobra commands, and may import only the types that flags are parsed into.
 package settings
 
 import (
@@ -13,16 +12,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// flagOnly is the annotation of flags that FlagOnly marks.
+// flagOnly is the annotation that FlagOnly sets.
 const flagOnly = "flag only"
 
-// OfServe is the annotation of a subcommand whose flags are settings of serve.
-// The flags of other subcommands are set on the command line only.
+// OfServe is the annotation of a subcommand that shares flags with serve, so that the
+// environment and the configuration file set them. Flags of other subcommands can be set
+// only on the command line.
 const OfServe = "settings of serve"
 
-// FlagOnly marks flags that request an action: the environment and the
-// configuration file do not set them, or every call would carry it out. It
-// panics if a flag is not defined.
+// FlagOnly marks flags that request an action. The environment and the configuration file
+// cannot set them; otherwise every call would carry out the action. FlagOnly panics if a
+// flag is not defined.
 func FlagOnly(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		if err := flags.SetAnnotation(name, flagOnly, []string{"true"}); err != nil {
@@ -31,9 +31,9 @@ func FlagOnly(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Apply sets every flag of cmd that is missing on the command line from the
-// environment, or else from the file of --config. It sets a subcommand's own flags,
-// such as --admin of user add, only if the command is marked OfServe.
+// Apply sets the flags of cmd that are not on the command line from the environment, or
+// else from the file of --config. For a subcommand, such as user add, it sets only
+// inherited flags, unless the subcommand has the annotation OfServe.
 func Apply(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if cmd.HasParent() && cmd.Parent() != cmd.Root() && cmd.Annotations[OfServe] == "" {
@@ -43,43 +43,43 @@ func Apply(cmd *cobra.Command) error {
 	if path == "" {
 		path = os.Getenv("ANNALS_CONFIG")
 	}
-	file, err := ReadFile(cmd.Root(), path)
+	file, err := readFile(cmd.Root(), path)
 	if err != nil {
 		return err
 	}
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || failed != nil || !IsSetting(f) {
+		if f.Changed || failed != nil || !isSetting(f) {
 			return
 		}
-		variable := Variable(f.Name)
+		variable := variableOf(f.Name)
 		if value, ok := os.LookupEnv(variable); ok {
 			if err := flags.Set(f.Name, value); err != nil {
-				failed = fmt.Errorf("environment variable %s: %w", variable, err)
+				failed = fmt.Errorf("read the environment variable %s: %w", variable, err)
 			}
 			return
 		}
 		for _, value := range file[f.Name] {
 			if err := flags.Set(f.Name, value); err != nil {
-				failed = fmt.Errorf("%s in %s: %w", f.Name, path, err)
+				failed = fmt.Errorf("read %s in the configuration file %s: %w", f.Name, path, err)
 			}
 		}
 	})
 	return failed
 }
 
-// Values is one setting of a configuration file: a value, or a list of values.
-type Values []string
+// values is one setting in a configuration file: a value, or a list of values.
+type values []string
 
-// UnmarshalYAML reads a scalar as a list of one.
-func (v *Values) UnmarshalYAML(node *yaml.Node) error {
+// UnmarshalYAML decodes a scalar as a list of one value.
+func (v *values) UnmarshalYAML(node *yaml.Node) error {
 	switch node.Kind {
 	case yaml.ScalarNode:
-		*v = Values{node.Value}
+		*v = values{node.Value}
 	case yaml.SequenceNode:
 		for _, n := range node.Content {
 			if n.Kind != yaml.ScalarNode {
-				return fmt.Errorf("line %d: a list may hold only plain values", n.Line)
+				return fmt.Errorf("line %d: a list may contain only plain values", n.Line)
 			}
 			*v = append(*v, n.Value)
 		}
@@ -89,20 +89,20 @@ func (v *Values) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// ReadFile reads the settings of a configuration file by flag name. All commands
-// below root share one file, so each of their flags is accepted in it; any other
-// name is an error. An empty path is an empty file.
-func ReadFile(root *cobra.Command, path string) (map[string]Values, error) {
+// readFile reads a configuration file, and returns its settings by flag name. All commands
+// share one file, so it may set flags of any command below root; another name is an
+// error. If path is "", there are no settings.
+func readFile(root *cobra.Command, path string) (map[string]values, error) {
 	if path == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
+		return nil, fmt.Errorf("read the configuration file: %w", err)
 	}
-	var file map[string]Values
+	var file map[string]values
 	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("read the configuration %s: %w", path, err)
+		return nil, fmt.Errorf("read the configuration file %s: %w", path, err)
 	}
 	known := make(map[string]bool)
 	for _, command := range append(root.Commands(), root) {
@@ -111,7 +111,7 @@ func ReadFile(root *cobra.Command, path string) (map[string]Values, error) {
 	}
 	for name := range file {
 		if !known[name] {
-			return nil, fmt.Errorf("the configuration %s sets %q, but no command has this flag: annals serve --help lists the settings", path, name)
+			return nil, fmt.Errorf("the configuration file %s sets %q, but no command has this flag: annals serve --help lists the settings", path, name)
 		}
 	}
 	return file, nil

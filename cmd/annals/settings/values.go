@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Days returns a flag value for a duration that may be given in days, such as 90d.
+// Days returns a flag value for a duration that may be written in days, such as 90d.
 func Days(to *time.Duration) pflag.Value { return (*days)(to) }
 
 type days time.Duration
@@ -39,7 +39,8 @@ func (d *days) Set(text string) error {
 	return fmt.Errorf("%q is not a duration: write it as 90d or 12h", text)
 }
 
-// Limit returns a flag value for a limit of a kind: a size, a duration or a number.
+// Limit returns a flag value for a limit. The kind decides whether it is a size, a
+// duration or a number.
 func Limit(kind quota.Kind, to *int64) pflag.Value { return limit{kind, to} }
 
 type limit struct {
@@ -69,8 +70,8 @@ func (v limit) Type() string {
 	return "int"
 }
 
-// Reads returns a flag value for the reads that the access log records. text is the
-// default that help shows.
+// Reads returns a flag value for the reads that the audit trail records. text is the
+// default as help shows it.
 func Reads(text string, to *accesslog.Reads) pflag.Value { return &reads{text, to} }
 
 type reads struct {

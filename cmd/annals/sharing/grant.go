@@ -1,5 +1,5 @@
-// Package sharing shows and changes what a folder grants, and answers invitations,
-// for the command share. It calls the vault only through the client package.
+// Package sharing implements the command share: it shows and changes the grants of a
+// folder, and answers invitations. It calls the vault only through the client package.
 package sharing
 
 import (
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Show prints the grants of the folder with a path or an id, without inherited ones.
+// Show prints the grants of a folder, without inherited ones. path is a path or an id.
 func Show(ctx context.Context, vault *client.Vault, out io.Writer, path string) error {
 	folder, err := vault.FindFolder(ctx, path)
 	if err != nil {
@@ -41,8 +41,8 @@ func Show(ctx context.Context, vault *client.Vault, out io.Writer, path string) 
 	return table.Flush()
 }
 
-// Change makes a grant in the folder with a path or an id, and prints the outcome.
-// It refuses a user who does not exist unless force is set.
+// Change changes a grant of a folder, and prints the result. path is a path or an id. A
+// user who does not exist is an error unless force is set.
 func Change(ctx context.Context, vault *client.Vault, out io.Writer, path string, g client.Grant, force bool) error {
 	folder, err := vault.FindFolder(ctx, path)
 	if err != nil {
@@ -55,35 +55,36 @@ func Change(ctx context.Context, vault *client.Vault, out io.Writer, path string
 	to, name := terminal.Printable(string(g.To)), terminal.Printable(folder.Name)
 	switch {
 	case pending:
-		_, err = fmt.Fprintf(out, "%s is invited to %s, with %s access that counts once they accept: annals share --accept %s\n", to, name, g.Access, folder.ID)
+		_, err = fmt.Fprintf(out, "%s is invited to %s, and gets %s access after accepting: annals share --accept %s\n", to, name, g.Access, folder.ID)
 	case g.Access != events.NoAccess:
-		_, err = fmt.Fprintf(out, "%s has %s access to %s and all below it\n", to, g.Access, name)
+		_, err = fmt.Fprintf(out, "%s has %s access to %s and all folders below it\n", to, g.Access, name)
 	case folder.Parent != "":
-		_, err = fmt.Fprintf(out, "%s grants nothing to %s; what folders above it grant still holds\n", name, to)
+		_, err = fmt.Fprintf(out, "%[2]s has no grant in %[1]s any more; grants in folders above it still apply\n", name, to)
 	default:
-		_, err = fmt.Fprintf(out, "%s grants nothing to %s\n", name, to)
+		_, err = fmt.Fprintf(out, "%[2]s has no grant in %[1]s any more\n", name, to)
 	}
 	return err
 }
 
-// ParseGrant parses a grant such as "user:bob" "read"; the access "none" withdraws.
+// ParseGrant parses a principal and an access, such as "user:bob" and "read". The access
+// "none" withdraws a grant.
 func ParseGrant(principal, access string) (g client.Grant, err error) {
-	if _, err := ParsePrincipal(access); err == nil {
+	if _, err := parsePrincipal(access); err == nil {
 		return g, fmt.Errorf("the principal comes before the access: PATH %s %s", access, principal)
 	}
-	if g.To, err = ParsePrincipal(principal); err != nil {
+	if g.To, err = parsePrincipal(principal); err != nil {
 		return g, err
 	}
 	var known bool
 	if g.Access, known = events.ParseAccess(access); !known && access != events.NoAccess.String() {
-		return g, fmt.Errorf("%q is not an access: write read, write, own, or none to withdraw", access)
+		return g, fmt.Errorf("the access must be read, write, own, or none to withdraw it, not %q", access)
 	}
 	return g, nil
 }
 
-// ParsePrincipal parses a principal such as "group:staff". Its error suggests the
+// parsePrincipal parses a principal such as "group:staff". The error suggests the
 // principal that was probably meant.
-func ParsePrincipal(text string) (events.Principal, error) {
+func parsePrincipal(text string) (events.Principal, error) {
 	p := events.Principal(norm.NFC.String(strings.TrimSpace(text)))
 	if p.IsUser() || p.IsGroup() {
 		return p, nil

@@ -39,15 +39,15 @@ func ListInvitations(ctx context.Context, vault *client.Vault, out io.Writer) er
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "answer by: annals share --accept ID, or --decline ID")
+		fmt.Fprintln(out, "to answer: annals share --accept ID, or annals share --decline ID")
 	}
 	for _, user := range blocked {
-		fmt.Fprintf(out, "invitations by %s are not shown: annals share --unblock %[1]s\n", terminal.Printable(string(user)))
+		fmt.Fprintf(out, "invitations from %s are hidden; to show them: annals share --unblock %[1]s\n", terminal.Printable(string(user)))
 	}
 	return nil
 }
 
-// Accept accepts the invitation to a folder, given by its name or id.
+// Accept accepts the invitation to a folder. name is its name or id.
 func Accept(ctx context.Context, vault *client.Vault, out io.Writer, name string) error {
 	i, err := findInvitation(ctx, vault, name)
 	if err != nil {
@@ -56,19 +56,20 @@ func Accept(ctx context.Context, vault *client.Vault, out io.Writer, name string
 	if err := vault.Accept(ctx, i.Folder); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "you have %s access to %s and all below it, by %s\n", terminal.Printable(i.Access), terminal.Printable(i.Name), terminal.Printable(i.By))
+	_, err = fmt.Fprintf(out, "you have %s access to %s and all folders below it, granted by %s\n", terminal.Printable(i.Access), terminal.Printable(i.Name), terminal.Printable(i.By))
 	return err
 }
 
-// Decline declines the invitation to a folder, given by its name or id. If there is no
-// invitation, it leaves the accepted folder with this path or id.
+// Decline declines the invitation to a folder. name is its name or id. If there is no
+// invitation, name is the path or id of a folder whose invitation was accepted, and
+// Decline leaves it.
 func Decline(ctx context.Context, vault *client.Vault, out io.Writer, name string) error {
 	i, err := findInvitation(ctx, vault, name)
 	if err == nil {
 		if err := vault.Decline(ctx, i.Folder); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(out, "declined; further invitations by %s are not shown until: annals share --unblock %[1]s\n", terminal.Printable(i.By))
+		_, err = fmt.Fprintf(out, "declined; later invitations from %s are hidden; to show them: annals share --unblock %[1]s\n", terminal.Printable(i.By))
 		return err
 	}
 	folder, missing := vault.FindFolder(ctx, name)
@@ -76,7 +77,7 @@ func Decline(ctx context.Context, vault *client.Vault, out io.Writer, name strin
 		return err
 	}
 	if err := vault.Decline(ctx, folder.ID); client.IsRefusal(err, http.StatusNotFound) {
-		return fmt.Errorf("%s is not shared with you by name: there is nothing to decline", terminal.Printable(name))
+		return fmt.Errorf("there is nothing to decline: no grant in %s names you", terminal.Printable(name))
 	} else if err != nil {
 		return err
 	}
@@ -84,11 +85,11 @@ func Decline(ctx context.Context, vault *client.Vault, out io.Writer, name strin
 	return err
 }
 
-// Unblock shows the invitations by a user, such as "user:bob", again.
+// Unblock shows the invitations of a user, such as "user:bob", again.
 func Unblock(ctx context.Context, vault *client.Vault, out io.Writer, user string) error {
-	principal, err := ParsePrincipal(user)
+	principal, err := parsePrincipal(user)
 	if err == nil && !principal.IsUser() {
-		err = fmt.Errorf("%q is not a user: only users invite; write user:NAME, such as user:bob", user)
+		err = fmt.Errorf("%q is not a user, and only users can invite: write user:NAME, such as user:bob", user)
 	}
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func Unblock(ctx context.Context, vault *client.Vault, out io.Writer, user strin
 	if err := vault.Unblock(ctx, principal); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "invitations by %s are shown\n", terminal.Printable(string(principal)))
+	_, err = fmt.Fprintf(out, "invitations from %s are shown again\n", terminal.Printable(string(principal)))
 	return err
 }
 
@@ -107,15 +108,15 @@ type noInvitation struct {
 }
 
 func (e noInvitation) Error() string {
-	text := fmt.Sprintf("you have no invitation to a folder %q", e.name)
+	text := fmt.Sprintf("you have no invitation to a folder named %q", e.name)
 	if len(e.waiting) > 0 {
-		text += fmt.Sprintf(": annals share lists your %d unanswered, such as %q", len(e.waiting), e.waiting[0].Name)
+		text += fmt.Sprintf(": annals share lists your %d unanswered invitations, such as to %q", len(e.waiting), e.waiting[0].Name)
 	}
 	return text
 }
 
-// findInvitation returns the invitation to the folder with an id or a name. Invitations
-// have no path, so only the last name of a path counts.
+// findInvitation returns the invitation to the folder with a name or an id. If name is a
+// path, only its last element is compared, because invitations have no path.
 func findInvitation(ctx context.Context, vault *client.Vault, name string) (client.Invitation, error) {
 	waiting, err := vault.Invitations(ctx)
 	if err != nil {
@@ -137,5 +138,5 @@ func findInvitation(ctx context.Context, vault *client.Vault, name string) (clie
 	case 1:
 		return same[0], nil
 	}
-	return client.Invitation{}, fmt.Errorf("%d invitations are to folders called %q, by %s and others: name one by its id, such as %s", len(same), last, terminal.Printable(same[0].By), terminal.Printable(same[0].Folder))
+	return client.Invitation{}, fmt.Errorf("%d invitations are to folders named %q, from %s and others: pass an id instead, such as %s", len(same), last, terminal.Printable(same[0].By), terminal.Printable(same[0].Folder))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Progress shows how far an operation is: as a bar on a terminal, as a line
-// every few seconds elsewhere. It never goes backwards. Methods may be called
-// from several goroutines.
+// Progress shows the progress of an operation: on a terminal as a bar, otherwise as a line
+// every few seconds. It never goes backwards. Methods may be called from several
+// goroutines.
 type Progress struct {
 	out  io.Writer
 	unit string
@@ -23,25 +23,24 @@ type Progress struct {
 	done, total int64
 	pace        pace
 	bar         *progressbar.ProgressBar
-	drawn       time.Time // when the bar last was
-	waited      time.Time // when Waiting last printed
+	drawn       time.Time // time at which the bar was last drawn
+	waited      time.Time // time at which Waiting last printed
 
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
 
 const (
-	// drawInterval is the least time between two drawings of a bar. The bar's own
-	// throttle would leave a new description beside an old percentage.
+	// drawInterval is the minimum time between two drawings of a bar. The throttle of the
+	// bar package would combine a new description with an old percentage.
 	drawInterval = 100 * time.Millisecond
-	// barInterval is the time after which a bar is redrawn if nothing happens.
+	// barInterval is the time after which a bar is redrawn without progress.
 	barInterval  = time.Second
 	lineInterval = 5 * time.Second
 )
 
-// NewProgress returns a progress in units such as "files", or "" for none, that is
-// shown from Begin to End; with bars set out is taken for a terminal. The caller has
-// to call End.
+// NewProgress returns a Progress that is shown from Begin to End. unit is a noun such as
+// "files", or "". If bars is set, out must be a terminal. The caller must call End.
 func NewProgress(out io.Writer, unit string, bars bool) *Progress {
 	p := &Progress{out: out, unit: unit, bars: bars, stop: make(chan struct{})}
 	interval := lineInterval
@@ -63,8 +62,8 @@ func NewProgress(out io.Writer, unit string, bars bool) *Progress {
 	return p
 }
 
-// Begin starts an operation such as "importing", of which done units are done
-// already; these do not count towards its rate.
+// Begin starts to show an operation such as "importing". done units are already done;
+// they do not count towards the rate.
 func (p *Progress) Begin(operation string, done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,8 +83,8 @@ func (p *Progress) Begin(operation string, done, total int64) {
 	}
 }
 
-// Set sets how many units are done, and of how many. Fewer than before are
-// ignored: work that is repeated shows again once it is beyond that.
+// Set sets how many units are done, of how many. A smaller number than before is ignored:
+// if an operation repeats units, the progress stands still meanwhile.
 func (p *Progress) Set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,12 +120,11 @@ func (p *Progress) draw(now time.Time) {
 		return
 	}
 	p.drawn = now
-	_ = p.bar.Set64(p.done) // fails only with its terminal
+	_ = p.bar.Set64(p.done) // fails only if the terminal fails
 	p.bar.Describe(p.line(now))
 }
 
-// line describes how far the operation is, its rate, and the time left at that
-// rate.
+// line describes the progress, the rate, and the remaining time at that rate.
 func (p *Progress) line(now time.Time) string {
 	text := strings.TrimSpace(fmt.Sprintf("%s: %d of %d %s", p.operation, p.done, p.total, p.unit))
 	rate := p.pace.rate(now)
@@ -146,7 +144,7 @@ func (p *Progress) line(now time.Time) string {
 	return text
 }
 
-// Print prints a line, which may hold foreign text, above the progress.
+// Print prints a line above the progress. The line may contain untrusted text.
 func (p *Progress) Print(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,8 +158,8 @@ func (p *Progress) print(line string) {
 	fmt.Fprintln(p.out, Printable(line))
 }
 
-// Waiting is Print for what is waited for, but not more than once in ten seconds: many
-// goroutines may wait for the same.
+// Waiting prints like Print what the operation is waiting for, but only once in ten
+// seconds, because many goroutines may wait for the same thing.
 func (p *Progress) Waiting(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,33 +182,33 @@ func (p *Progress) End() {
 	p.operation = ""
 }
 
-// pace holds what was done by when over the last paceWindow.
-type pace []mark
+// pace holds samples of the units done during the last paceWindow.
+type pace []sample
 
-type mark struct {
+type sample struct {
 	at   time.Time
 	done int64
 }
 
 const (
 	paceWindow = 15 * time.Second
-	paceStep   = time.Second // the shortest time over which a rate is computed
+	paceStep   = time.Second // minimum time over which a rate is computed
 )
 
 func (p *pace) add(now time.Time, done int64) {
-	marks := *p
-	if n := len(marks); n > 1 && now.Sub(marks[n-2].at) < paceStep {
-		marks[n-1] = mark{now, done}
+	samples := *p
+	if n := len(samples); n > 1 && now.Sub(samples[n-2].at) < paceStep {
+		samples[n-1] = sample{now, done}
 	} else {
-		marks = append(marks, mark{now, done})
+		samples = append(samples, sample{now, done})
 	}
-	for len(marks) > 2 && now.Sub(marks[1].at) > paceWindow {
-		marks = marks[1:]
+	for len(samples) > 2 && now.Sub(samples[1].at) > paceWindow {
+		samples = samples[1:]
 	}
-	*p = marks
+	*p = samples
 }
 
-// rate returns units per nanosecond, 0 while that is unknown.
+// rate returns units per nanosecond, or 0 if the rate is not known yet.
 func (p pace) rate(now time.Time) float64 {
 	if len(p) == 0 || now.Sub(p[0].at) < paceStep {
 		return 0

@@ -2,16 +2,16 @@ package terminal
 
 import "io"
 
-// Steps shows the progress of one step after another: as bars on a terminal, and not at
-// all elsewhere.
+// Steps shows the progress of one step after another as bars. If Out is not a terminal, it
+// shows nothing.
 type Steps struct {
 	Out io.Writer
 
 	step     string
-	progress *Progress // nil before the first step, after End and without a terminal
+	progress *Progress // nil if no bar is shown
 }
 
-// Set sets how far a step is. A step of another name replaces the one before.
+// Set sets the progress of a step. A step of another name replaces the previous step.
 func (s *Steps) Set(step string, done, total int64) {
 	if total <= 0 || !Is(s.Out) {
 		return

@@ -1,6 +1,6 @@
-// Package terminal writes for people: it keeps foreign text from controlling
-// their terminal, and shows the progress of long operations. It imports nothing
-// of this module.
+// Package terminal prints text for people: it removes control characters from untrusted
+// text, and shows the progress of long operations. It imports no other package of this
+// module.
 package terminal
 
 import (
@@ -11,15 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether a stream, such as standard input or output, is a terminal.
-// What is written to one is seen by people, and not kept in a log.
+// Is reports whether a stream, such as standard input or output, is a terminal. Text on a
+// terminal is read by people and not kept in a log.
 func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Printable replaces the control characters of a text, so that it cannot move
-// the cursor or break a table.
+// Printable replaces the control characters in a text, which could move the cursor or
+// break a table.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -29,7 +29,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// LinePrinter returns a function that prints lines which may hold foreign text.
+// LinePrinter returns a function that prints lines, which may contain untrusted text.
 func LinePrinter(out io.Writer) func(lines ...string) {
 	return func(lines ...string) {
 		for _, line := range lines {

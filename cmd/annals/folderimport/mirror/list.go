@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Folder is a folder of the server.
+// Folder is a folder on the server.
 type Folder struct{ ID, Name string }
 
-// Lister lists the direct contents of a folder of the server. The paths of the documents
-// are their names.
+// Lister lists the documents and folders directly in a folder on the server. The Path of
+// a listed document is its name.
 type Lister interface {
 	Subfolders(ctx context.Context, folder string) ([]Folder, error)
 	Documents(ctx context.Context, folder string) ([]Document, error)
 }
 
 // Tree holds everything below a folder: all documents, and the ids of all folders by
-// path. The path of the folder itself is "".
+// path. Paths are relative to the folder, whose own path is "".
 type Tree struct {
 	Folders   map[string]string
 	Documents []Document
 }
 
-// List lists everything below a folder, up to parallel folders at the same time.
+// List lists everything below a folder. It lists up to parallel folders concurrently.
 func List(ctx context.Context, from Lister, folder string, parallel int) (Tree, error) {
 	t := Tree{Folders: map[string]string{"": folder}}
 	var mu sync.Mutex

@@ -1,6 +1,6 @@
-// Package mirror plans how to bring a folder of the server up to date with local files:
-// which of them are new, changed or renamed, and which documents no longer have a file.
-// It reads no files, makes no requests, and imports no other package of this module.
+// Package mirror plans how to make a folder on the server equal to a local directory:
+// which files are new, changed or renamed, and which documents no longer have a file. It
+// reads no files, sends no requests, and imports no other package of this module.
 package mirror
 
 import (
@@ -15,29 +15,31 @@ import (
 
 // File is a local file.
 type File struct {
-	// Path is the path of its document below the folder: names as the server stores
-	// them, separated by slashes.
+	// Path is the path of the file's document below the folder: names as the server
+	// stores them, separated by slashes.
 	Path string
 	// Hash returns the SHA-256 of the file, in hex. It is called only if needed.
 	Hash func(context.Context) (string, error)
 	// Noted is the record of an earlier import of the file.
 	Noted Noted
-	// Same is true if the file is unchanged since then.
+	// Same is true if the file is unchanged since that import.
 	Same bool
 	// InFlight is true if the file is being imported, so it needs no action.
 	InFlight bool
 }
 
-// Noted is the record of an earlier import of a path.
+// Noted is the record of an earlier import of a file.
 type Noted struct {
-	// Document is the id of the file's document, "" if unknown.
+	// Document is the id of the file's document; "" if it is unknown.
 	Document string
-	// SHA256 and Version are those of the document then, "" and 0 if unknown.
+	// SHA256 and Version are those of the document after the import; "" and 0 if they are
+	// unknown.
 	SHA256  string
 	Version int
-	// Made is true if an import created the document, at this path.
+	// Made is true if an import created the document at this path.
 	Made bool
-	// Replace requests to replace the document even if it was changed since.
+	// Replace is true if the document is to be replaced even if it was changed on the
+	// server since the import.
 	Replace bool
 }
 
@@ -48,42 +50,42 @@ type Document struct {
 	CreatedAt        string // sorts by time
 }
 
-// Action is the action for a file or a document.
+// Action says what to do with a file or a document.
 type Action int
 
 // The actions.
 const (
-	Create Action = iota // create a document of the file
-	Update               // replace the document by the file
-	Leave                // nothing: the document has the content of the file
-	Keep                 // nothing: the document was changed or renamed since the import, and the file was not
-	Rename               // give the document the file's path: an import created it, it has the same content, and its file is gone
-	Remove               // remove the document, which has no file
+	Create Action = iota // create a document from the file
+	Update               // replace the content of the document
+	Leave                // do nothing: the document has the content of the file
+	Keep                 // do nothing: only the document was changed or renamed since the import
+	Rename               // move the document, which an import created from a file that no longer exists, to this file of the same content
+	Remove               // remove the document, because it has no file
 	Fail                 // report Err: the file cannot be imported
 )
 
 // Change is an action for one file or document.
 type Change struct {
 	Action   Action
-	File     int // index, -1 for Remove
+	File     int // index of the file; -1 for Remove
 	Document Document
-	// Shared is true if other documents have the same path. For a document to remove, it
-	// is true if the file at the path has another document.
+	// Shared is true if other documents have the same path. For Remove it is true if
+	// the file at the path belongs to another document.
 	Shared bool
 	Err    error
 }
 
-// ErrConflict is returned if both a file and its document were changed.
+// ErrConflict is the error of a Change if both the file and its document were changed.
 var ErrConflict = errors.New("the file and its document on the server were both changed since the last import")
 
-// Plan compares files with documents, and returns the changes: those of files in their
-// order, then removals in the order of paths. If several documents have the same path,
-// it uses the one in the file's record, or else the newest.
+// Plan compares files with documents. It returns the changes of files in the order of
+// files, and then removals in the order of paths. If several documents have the path of a
+// file, it uses the one in the record of the file, or else the newest.
 //
-// Only documents for which made returns true are renamed: those that an import created at
-// a path that no longer has a file. Documents for which excluded returns true are neither
-// renamed nor removed; nor are documents in the record of an existing file, even if their
-// path has changed. The error is that of ctx.
+// made reports whether an import created a document at its path; only such documents are
+// renamed. excluded reports whether the document at a path must not be renamed or
+// removed. A document in the record of an existing file is not renamed or removed either,
+// even if its path has changed. Plan returns an error only if ctx ends.
 func Plan(ctx context.Context, files []File, documents []Document, made func(Document) bool, excluded func(path string) bool) ([]Change, error) {
 	p := planner{
 		files: files, taken: make(map[string]int), at: make(map[string][]Document), byID: make(map[string]Document),
@@ -140,10 +142,10 @@ func Plan(ctx context.Context, files []File, documents []Document, made func(Doc
 
 type planner struct {
 	files   []File
-	taken   map[string]int        // the first file at each path
-	at      map[string][]Document // at each path, the newest first
+	taken   map[string]int        // index of the first file at each path
+	at      map[string][]Document // documents at each path, newest first
 	byID    map[string]Document
-	changes []*Change // of each file
+	changes []*Change // of each file; nil for none
 }
 
 // of returns the document of a file, among the documents at its path.
@@ -152,13 +154,14 @@ func (p *planner) of(i int) Document {
 	return same[max(0, slices.IndexFunc(same, func(d Document) bool { return d.ID == p.files[i].Noted.Document }))]
 }
 
-// compare returns the change for a file without regard to others, nil if none is needed.
+// compare returns the change for a file, or nil if none is needed. It does not find
+// renames, which depend on other files.
 func (p *planner) compare(ctx context.Context, i int) *Change {
 	f := p.files[i]
 	same := p.at[f.Path]
 	switch {
 	case p.taken[f.Path] != i:
-		return &Change{Action: Fail, File: i, Err: fmt.Errorf("the server would give it the same name as another file, %q: rename one of them", f.Path)}
+		return &Change{Action: Fail, File: i, Err: fmt.Errorf("the server would store it under the same name as another file, %q: rename one of them", f.Path)}
 	case f.InFlight:
 		return nil
 	}
@@ -205,8 +208,8 @@ func (p *planner) moved(f File) Document {
 	return d
 }
 
-// renames turns the creation of a file into a rename if a movable document has its
-// content, and returns the ids of the documents that it renames.
+// renames changes Create to Rename for files whose content a movable document has. It
+// returns the ids of the renamed documents.
 func (p *planner) renames(ctx context.Context, movable []Document) (renamed map[string]bool, err error) {
 	byHash := make(map[string][]Document)
 	for _, d := range movable {
@@ -232,7 +235,7 @@ func (p *planner) renames(ctx context.Context, movable []Document) (renamed map[
 		if len(same) == 0 {
 			continue
 		}
-		// Prefer one of the same name: it was moved rather than renamed.
+		// Prefer a document of the same name: its file was probably moved, not renamed.
 		n := max(0, slices.IndexFunc(same, func(d Document) bool { return path.Base(d.Path) == path.Base(f.Path) }))
 		c.Action, c.Document = Rename, same[n]
 		renamed[same[n].ID] = true
