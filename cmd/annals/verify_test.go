@@ -128,7 +128,7 @@ func TestVerifyChangesNothing(t *testing.T) {
 	}
 	before := pathsBelow(t, data)
 	out, err := verified(t, data)
-	if err == nil || err.Error() != "verify finds 1 problem" || !strings.Contains(out, "search index 1 problem") {
+	if err == nil || err.Error() != "verify found 1 problem" || !strings.Contains(out, "search index 1 problem") {
 		t.Errorf("verify of a folder that has no search index: %v\n%s", err, out)
 	}
 	if after := pathsBelow(t, data); !slices.Equal(after, before) {

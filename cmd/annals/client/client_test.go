@@ -95,7 +95,7 @@ func TestDoRetries(t *testing.T) {
 			_, _ = io.WriteString(w, `{}`)
 		})
 		err := rest.Get(t.Context(), "/", new(map[string]any))
-		if c.retried != (err == nil) || !c.retried && !strings.Contains(err.Error(), fmt.Sprintf("answers %d: a reason\uFFFD[2J; another", c.status)) {
+		if c.retried != (err == nil) || !c.retried && !strings.Contains(err.Error(), fmt.Sprintf("responds %d: a reason\uFFFD[2J; another", c.status)) {
 			t.Errorf("Get after %d = %v", c.status, err)
 		}
 	}

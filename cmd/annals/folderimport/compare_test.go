@@ -241,7 +241,7 @@ func TestImportRemovesNothingAfterFailure(t *testing.T) {
 		func(string, string) int { return http.StatusNoContent })
 	f := newImporter(t, core, dir)
 	f.Delete, f.Yes = true, true
-	if got, err := f.run(t.Context()); err == nil || got.Failed != 1 || len(*changes) > 0 || !strings.Contains(f.stderr.String(), "nothing was removed") {
+	if got, err := f.run(t.Context()); err == nil || got.Failed != 1 || len(*changes) > 0 || !strings.Contains(f.stderr.String(), "no document was removed") {
 		t.Errorf("outcome = %+v, %v; changes %q, printed %q", got, err, *changes, f.stderr.String())
 	}
 	if err := os.Remove(filepath.Join(dir, "empty.md")); err != nil {

@@ -11,11 +11,11 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// deviceIssuer is an issuer that supports sign-in by device only. It answers polls with one
-// of answers after another, and further ones with the last.
-func deviceIssuer(t *testing.T, lifetime int, answers ...http.HandlerFunc) *httptest.Server {
+// deviceIssuer starts an issuer that supports only sign-in on another device. Each poll
+// gets the next of replies, and later polls get the last one.
+func deviceIssuer(t *testing.T, lifetime int, replies ...http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	var asked atomic.Int64
+	var polls atomic.Int64
 	routes := http.NewServeMux()
 	s := httptest.NewServer(routes)
 	t.Cleanup(s.Close)
@@ -29,11 +29,12 @@ func deviceIssuer(t *testing.T, lifetime int, answers ...http.HandlerFunc) *http
 		fmt.Fprintf(w, `{"device_code": "code", "user_code": "ABCD", "verification_uri": "https://h/device", "expires_in": %d, "interval": 1}`, lifetime)
 	})
 	routes.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
-		answers[min(int(asked.Add(1)), len(answers))-1](w, r)
+		replies[min(int(polls.Add(1)), len(replies))-1](w, r)
 	})
 	return s
 }
 
+// says returns a handler that replies with a status and a body.
 func says(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -47,19 +48,19 @@ func TestSignInByDevicePolls(t *testing.T) {
 	pending := says(400, `{"error": "authorization_pending"}`)
 	for name, c := range map[string]struct {
 		lifetime int
-		answers  []http.HandlerFunc
+		replies  []http.HandlerFunc
 		says     string // of the error
 	}{
 		"replies lost":          {60, []http.HandlerFunc{hangsUp, says(503, "busy"), says(200, `{"access_token": "token", "token_type": "bearer"}`)}, ""},
 		"expired at the issuer": {60, []http.HandlerFunc{says(400, `{"error": "expired_token"}`)}, "the code expired"},
 		"expired":               {1, []http.HandlerFunc{pending}, "the code expired"},
 		"denied":                {60, []http.HandlerFunc{says(400, `{"error": "access_denied"}`)}, "the sign-in was denied"},
-		"refused":               {60, []http.HandlerFunc{says(401, `{"error": "invalid_client", "error_description": "who?"}`)}, `it refuses: "invalid_client", "who?"`},
-		"other token type":      {60, []http.HandlerFunc{says(200, `{"access_token": "token", "token_type": "DPoP"}`)}, `unknown type "DPoP"`},
+		"refused":               {60, []http.HandlerFunc{says(401, `{"error": "invalid_client", "error_description": "who?"}`)}, `the issuer refuses: "invalid_client", "who?"`},
+		"other token type":      {60, []http.HandlerFunc{says(200, `{"access_token": "token", "token_type": "DPoP"}`)}, `unsupported type "DPoP"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := deviceIssuer(t, c.lifetime, c.answers...)
+			s := deviceIssuer(t, c.lifetime, c.replies...)
 			var printed []string
 			flow := login.Flow{
 				Server: "http://h/core", Issuer: s.URL, ClientID: "program", Resource: "http://h/core", Scopes: []string{"more"},
@@ -73,7 +74,7 @@ func TestSignInByDevicePolls(t *testing.T) {
 				t.Errorf("SignIn = %+v", l)
 			}
 			if text := strings.Join(printed, "\n"); !strings.Contains(text, "https://h/device") || !strings.Contains(text, "ABCD") {
-				t.Errorf("it prints %q", text)
+				t.Errorf("SignIn printed %q, want the address and the code", text)
 			}
 		})
 	}
@@ -83,7 +84,7 @@ func TestSignInSuggestsOtherFlow(t *testing.T) {
 	s := deviceIssuer(t, 1)
 	flow := login.Flow{Server: "http://h/core", Issuer: s.URL, HTTP: login.NewHTTPClient(nil)}
 	if _, err := flow.SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "try --device") {
-		t.Errorf("without pages: %v", err)
+		t.Errorf("SignIn with a browser, unsupported by the issuer: got error %v, want a hint at --device", err)
 	}
 	var plain *httptest.Server
 	plain = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -92,6 +93,6 @@ func TestSignInSuggestsOtherFlow(t *testing.T) {
 	defer plain.Close()
 	flow = login.Flow{Server: "http://h/core", Issuer: plain.URL, HTTP: login.NewHTTPClient(nil), Device: true}
 	if _, err := flow.SignIn(t.Context()); err == nil || !strings.Contains(err.Error(), "--no-browser") {
-		t.Errorf("without devices: %v", err)
+		t.Errorf("SignIn on another device, unsupported by the issuer: got error %v, want a hint at --no-browser", err)
 	}
 }

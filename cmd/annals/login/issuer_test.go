@@ -37,7 +37,7 @@ func TestIssuerOf(t *testing.T) {
 		"other server": {`{"resource": "https://annals.example/core", "authorization_servers": ["https://login.example"]}`, "", `has the public URL "https://annals.example/core": pass that as --server`},
 		"no JSON":      {`<html>`, "", "not the expected JSON"},
 		"endless":      {`{"resource": "` + strings.Repeat("x", 1<<20), "", "not the expected JSON"},
-		"a redirect":   {"-> /elsewhere", "", "answers 302"},
+		"a redirect":   {"-> /elsewhere", "", "responds 302"},
 	} {
 		s := documents(t, map[string]string{path: c.text, "/elsewhere": `{"resource": "HERE/core", "authorization_servers": ["https://login.example"]}`})
 		got, err := issuerOf(t.Context(), NewHTTPClient(nil), s.URL+"/core")
@@ -46,8 +46,8 @@ func TestIssuerOf(t *testing.T) {
 		}
 	}
 	s := documents(t, map[string]string{"/.well-known/oauth-protected-resource": `{"resource": "HERE/mcp", "authorization_servers": ["https://login.example"]}`})
-	if _, err := issuerOf(t.Context(), NewHTTPClient(nil), s.URL); err == nil || !strings.Contains(err.Error(), "which may be "+s.URL+"/core") {
-		t.Errorf("issuerOf for a host = %v, want an error that says where the core may be", err)
+	if _, err := issuerOf(t.Context(), NewHTTPClient(nil), s.URL); err == nil || !strings.Contains(err.Error(), "try "+s.URL+"/core") {
+		t.Errorf("issuerOf(%q): got error %v, want one that suggests /core", s.URL, err)
 	}
 }
 
@@ -57,8 +57,8 @@ func TestIssuerOfRejectsHTTPIssuerOfHTTPSServer(t *testing.T) {
 		_, _ = w.Write([]byte(`{"resource": "` + s.URL + `/core", "authorization_servers": ["http://127.0.0.1:8080/signin"]}`))
 	}))
 	defer s.Close()
-	if got, err := issuerOf(t.Context(), s.Client(), s.URL+"/core"); err == nil || !strings.Contains(err.Error(), "not https") {
-		t.Errorf("issuerOf = %q, %v; want an error that says it is not https", got, err)
+	if got, err := issuerOf(t.Context(), s.Client(), s.URL+"/core"); err == nil || !strings.Contains(err.Error(), "not an https URL") {
+		t.Errorf("issuerOf = %q, %v; want an error about https", got, err)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestFindIssuer(t *testing.T) {
 		"OpenID Connect":           {openID, good, ""},
 		"RFC 8414":                 {oauth, good, ""},
 		"elsewhere":                {"/tenant", good, "there is no such document"},
-		"other issuer":             {openID, `{"issuer": "HERE/other", "token_endpoint": "HERE/t"}`, "calls itself"},
+		"other issuer":             {openID, `{"issuer": "HERE/other", "token_endpoint": "HERE/t"}`, "is that of another issuer"},
 		"no token endpoint":        {openID, `{"issuer": "HERE/tenant"}`, "no token endpoint"},
 		"endpoint opens a file":    {openID, `{"issuer": "HERE/tenant", "authorization_endpoint": "file:///etc/passwd", "token_endpoint": "HERE/t"}`, "not an http or https URL"},
 		"endpoint opens a program": {openID, `{"issuer": "HERE/tenant", "authorization_endpoint": "-version", "token_endpoint": "HERE/t"}`, "not an http or https URL"},
@@ -84,8 +84,8 @@ func TestFindIssuer(t *testing.T) {
 		}
 	}
 	insecure := issuer{Name: "https://h", Token: "http://h/token"}
-	if err := insecure.check("https://h"); err == nil || !strings.Contains(err.Error(), "not https") {
-		t.Errorf("an https issuer with an http endpoint: %v", err)
+	if err := insecure.check("https://h"); err == nil || !strings.Contains(err.Error(), "not an https URL") {
+		t.Errorf("check of an https issuer with an http endpoint: got error %v, want one about https", err)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestScopesOmitsUnsupported(t *testing.T) {
 		{[]string{"offline_access", "openid"}, []string{"openid", "offline_access"}},
 	} {
 		if got := (issuer{Scopes: c.known}).scopes("openid", "offline_access"); !slices.Equal(got, c.want) {
-			t.Errorf("of %v: %v, want %v", c.known, got, c.want)
+			t.Errorf("scopes with %v supported: got %v, want %v", c.known, got, c.want)
 		}
 	}
 }

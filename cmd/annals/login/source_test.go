@@ -19,11 +19,11 @@ func TestSourceRefreshesTokensInTime(t *testing.T) {
 		l.Expires, l.RefreshToken = expires, refresh
 		return l
 	}
-	var asked atomic.Int64
-	gives := func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+	var refreshes atomic.Int64
+	issueNext := func(w http.ResponseWriter, r *http.Request) {
+		refreshes.Add(1)
 		if r.FormValue("refresh_token") != "refresh" || r.FormValue("client_id") != "program" {
-			t.Errorf("the issuer is sent %v", r.Form)
+			t.Errorf("the issuer got %v", r.Form)
 		}
 		says(200, `{"access_token": "next", "token_type": "Bearer", "expires_in": 3600}`)(w, r)
 	}
@@ -37,14 +37,14 @@ func TestSourceRefreshesTokensInTime(t *testing.T) {
 	}{
 		"valid for long":                           {with(hour, now.Add(time.Hour), "refresh"), "", nil, "token", "", 0},
 		"unknown expiry":                           {with(hour, time.Time{}, ""), "", nil, "token", "", 0},
-		"valid for minutes":                        {with(hour, now.Add(5*time.Minute), "refresh"), "", gives, "next", "", 0},
+		"valid for minutes":                        {with(hour, now.Add(5*time.Minute), "refresh"), "", issueNext, "next", "", 0},
 		"valid for minutes, without refresh token": {with(hour, now.Add(5*time.Minute), ""), "", nil, "token", "", 0},
 		"valid for minutes, short-lived":           {with(login.Login{AccessToken: "token", Issued: now}, now.Add(5*time.Minute), "refresh"), "", nil, "token", "", 0},
-		"refused":                                  {with(hour, now.Add(time.Hour), "refresh"), "token", gives, "next", "", 0},
+		"refused":                                  {with(hour, now.Add(time.Hour), "refresh"), "token", issueNext, "next", "", 0},
 		"other token refused":                      {with(hour, now.Add(time.Hour), "refresh"), "the one before", nil, "token", "", 0},
-		"expired":                                  {with(hour, now.Add(-time.Second), "refresh"), "", gives, "next", "", 0},
-		"expired, without refresh token":           {with(hour, now.Add(-time.Second), ""), "", nil, "", "(it has expired): sign in again by annals login --server " + server, fault.Unauthenticated},
-		"refused, as is the refresh token":         {with(hour, now.Add(time.Hour), "refresh"), "token", says(400, `{"error": "invalid_grant"}`), "", `(it refuses: "invalid_grant"): sign in again`, fault.Unauthenticated},
+		"expired":                                  {with(hour, now.Add(-time.Second), "refresh"), "", issueNext, "next", "", 0},
+		"expired, without refresh token":           {with(hour, now.Add(-time.Second), ""), "", nil, "", "(it has expired): sign in again with annals login --server " + server, fault.Unauthenticated},
+		"refused, as is the refresh token":         {with(hour, now.Add(time.Hour), "refresh"), "token", says(400, `{"error": "invalid_grant"}`), "", `(the issuer refuses: "invalid_grant"): sign in again`, fault.Unauthenticated},
 		"refused, and the issuer is down":          {with(hour, now.Add(time.Hour), "refresh"), "token", says(503, ""), "", "503", fault.Unavailable},
 		"signed out":                               {login.Login{}, "", nil, "", "the user has signed out", fault.Unauthenticated},
 	} {
@@ -66,12 +66,12 @@ func TestSourceRefreshesTokensInTime(t *testing.T) {
 		if c.want != "next" {
 			continue
 		}
-		before := asked.Load()
-		if again, err := source.Token(t.Context(), "token"); again != "next" || err != nil || asked.Load() != before {
-			t.Errorf("%s: Token, once more = %q, %v; want the new one", name, again, err)
+		before := refreshes.Load()
+		if again, err := source.Token(t.Context(), "token"); again != "next" || err != nil || refreshes.Load() != before {
+			t.Errorf("%s: second Token = %q, %v after %d refreshes; want the new token without a refresh", name, again, err, refreshes.Load()-before)
 		}
-		if kept, _, err := s.Get(server); kept.RefreshToken != "refresh" || kept.AccessToken != "next" || err != nil {
-			t.Errorf("%s: kept is %+v, %v", name, kept, err)
+		if stored, _, err := s.Get(server); stored.RefreshToken != "refresh" || stored.AccessToken != "next" || err != nil {
+			t.Errorf("%s: the store has %+v, %v; want the new token", name, stored, err)
 		}
 	}
 }

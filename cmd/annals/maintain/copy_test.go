@@ -10,11 +10,11 @@ import (
 	"annals/events/memory"
 )
 
-// Such a copy would copy itself, for as long as the names of its streams grow.
+// Otherwise the copy would copy its own events without end.
 func TestCopyRejectsPrefixWithinSource(t *testing.T) {
 	url := esdbtest.Start(t, memory.New()).URL()
 	c := maintain.Copy{From: url, To: url + "&prefix=new-", Out: io.Discard, Messages: io.Discard}
-	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "one cluster") {
-		t.Errorf("copy to a prefix within the source: %v", err)
+	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "in the same cluster") {
+		t.Errorf("Copy to a prefix within the source: got error %v, want one about the cluster", err)
 	}
 }

@@ -18,8 +18,8 @@ func TestParseGrant(t *testing.T) {
 		{"user:", "read", "write user:NAME or group:NAME"},
 		{"", "read", "write user:NAME or group:NAME"},
 		{"read", "user:bob", "the principal comes before the access: PATH user:bob read"},
-		{"user:bob", "reader", `"reader" is not an access: write read, write, own, or none to withdraw`},
-		{"user:bob", "", "write read, write, own, or none"},
+		{"user:bob", "reader", `the access must be read, write, own, or none to withdraw it, not "reader"`},
+		{"user:bob", "", "must be read, write, own, or none"},
 	} {
 		if got, err := sharing.ParseGrant(c.principal, c.access); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("ParseGrant(%q, %q) = %v, %v; want an error that says %q", c.principal, c.access, got, err, c.says)
