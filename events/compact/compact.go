@@ -1,6 +1,6 @@
-// Package compact removes orphaned texts from a log: those of files that failed,
-// or whose work was interrupted and started again. It proves that everything else
-// stays. It imports events and events/fault only.
+// Package compact removes orphaned texts from a log: those of failed files, and those of
+// interrupted attempts. It verifies that everything else stays. It imports events and
+// events/fault only.
 package compact
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// page is how many records are read at once, if they are not too large.
+// page is the maximum number of records per read.
 const page = 2000
 
-// Compaction removes from a log the streams of sections that no event of a
-// document names and whose import job has ended. Texts of earlier versions, and
-// of documents that were deleted, are named, and stay.
+// Compaction removes the text streams that no event of a document names and whose import
+// job has finished. Texts of old versions and of deleted documents are named by events,
+// and stay.
 type Compaction struct {
 	Log events.Driver
-	// Before is the time before which a job must have ended, for a log that
-	// other nodes append to: one that lost its connection may still file what it
-	// read. Zero: at any time.
+	// Before is the time before which a job must have finished; zero means any time. It
+	// is for logs that other nodes append to: a node that lost its connection may still
+	// create a document from a text.
 	Before time.Time
 	// Progress, unless nil, is called with the progress of a step, in positions.
 	Progress func(step string, done, total int64)
@@ -35,12 +35,12 @@ type Compaction struct {
 
 // The steps that Progress reports.
 const (
-	Looking  = "look"
-	Digests  = "digest"
-	Checking = "check"
+	stepPlan   = "look"
+	stepDigest = "digest"
+	stepCheck  = "check"
 )
 
-// Text is a stream of sections.
+// Text is a text stream.
 type Text struct {
 	Stream string
 	Job    uuid.UUID
@@ -50,14 +50,14 @@ type Text struct {
 
 // Plan is what Run removes.
 type Plan struct {
-	Head  events.Position // of the log, when it was read
+	Head  events.Position // of the log when it was read
 	Texts []Text          // by stream
-	// Open is how many texts no document names yet, of jobs that are running or
-	// ended after Before; Unknown, of which no job is known. They stay.
+	// Open is the number of unnamed texts of jobs that are running or finished after
+	// Before. Unknown is the number of unnamed texts without a known job. They stay.
 	Open, Unknown int
 }
 
-// Sum returns what all texts of the plan hold.
+// Sum returns the total size of the texts.
 func (p *Plan) Sum() (all Text) {
 	for _, t := range p.Texts {
 		all.Events += t.Events
@@ -66,13 +66,13 @@ func (p *Plan) Sum() (all Text) {
 	return all
 }
 
-// key names a stream of sections in few bytes.
+// key is a compact form of the name of a text stream.
 type key struct {
 	document uuid.UUID
 	attempt  uint64
 }
 
-// keyOf reads the name of a stream of sections; ok is false for any other.
+// keyOf parses the name of a text stream; ok is false for other streams.
 func keyOf(stream string) (k key, ok bool) {
 	k.document = events.StreamID(stream)
 	if k.document == uuid.Nil || !events.IsText(stream) {
@@ -84,9 +84,9 @@ func keyOf(stream string) (k key, ok bool) {
 	return k, err == nil && events.TextStream(k.document, int(attempt)) == stream
 }
 
-// Plan reads the whole log, and returns what Run would remove. An event that
-// cannot be read may name any text: the error is then fault.Invalid. Memory grows with the number of documents' versions, by some
-// 50 bytes for each.
+// Plan reads the whole log and returns what Run would remove. If an event cannot be
+// decoded, the error is fault.Invalid, because the event may name any text. Plan needs
+// about 50 bytes of memory for each version of a document.
 func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 	head, err := c.Log.Head(ctx)
 	if err != nil {
@@ -94,10 +94,10 @@ func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 	}
 	named, texts := make(map[key]struct{}), make(map[key]*Text)
 	var last string
-	err = c.each(ctx, c.Log, Looking, head, func(r *events.Record) error {
+	err = c.each(ctx, c.Log, stepPlan, head, func(r *events.Record) error {
 		last = r.Stream
 		if k, ok := keyOf(r.Stream); ok && r.Type == sectionType {
-			if _, is := named[k]; is {
+			if _, found := named[k]; found {
 				return nil
 			}
 			t := texts[k]
@@ -111,7 +111,7 @@ func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 		}
 		e := events.Decode(*r)
 		if e.Err != nil {
-			return fault.Errorf(fault.Invalid, "an event cannot be read, and may name a text, so nothing is removed: %w", e.Err)
+			return fault.Errorf(fault.Invalid, "an event cannot be read and may name any text: nothing was removed: %w", e.Err)
 		}
 		if content, ok := events.ContentOf(e.Data); ok {
 			if k, ok := keyOf(content.TextStream); ok {
@@ -129,7 +129,7 @@ func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 
 var sectionType = events.TypeOf(events.SectionExtracted{})
 
-// jobOf returns the job that an event came from.
+// jobOf returns the job that appended an event, from its metadata.
 func jobOf(e events.Event) uuid.UUID {
 	stream, _, _ := strings.Cut(e.Metadata.Causation, "@")
 	id := events.StreamID(stream)
@@ -139,32 +139,32 @@ func jobOf(e events.Event) uuid.UUID {
 	return id
 }
 
-// plan decides on the texts that no document names. last is the stream of the
-// log's last event, which stays.
+// plan selects texts to remove from those that no document names. last is the stream of
+// the last event, which stays.
 func (c *Compaction) plan(ctx context.Context, head events.Position, last string, texts map[key]*Text) (*Plan, error) {
-	p, ended := &Plan{Head: head}, make(map[uuid.UUID]bool)
+	p, finished := &Plan{Head: head}, make(map[uuid.UUID]bool)
 	for _, t := range texts {
 		if t.Job == uuid.Nil {
 			p.Unknown++
 			continue
 		}
-		over, known := ended[t.Job]
+		done, known := finished[t.Job]
 		if !known {
 			var err error
-			if over, err = c.ended(ctx, t.Job); err != nil {
+			if done, err = c.finished(ctx, t.Job); err != nil {
 				return nil, err
 			}
-			ended[t.Job] = over
+			finished[t.Job] = done
 		}
-		if !over || t.Stream == last {
+		if !done || t.Stream == last {
 			p.Open++
 			continue
 		}
-		held, err := c.Log.ReadStream(ctx, t.Stream, 0, 1)
+		first, err := c.Log.ReadStream(ctx, t.Stream, 0, 1)
 		if err != nil {
 			return nil, err
 		}
-		if len(held) == 0 { // removed, and the engine has yet to reclaim it
+		if len(first) == 0 { // already removed, but its space is not reclaimed
 			continue
 		}
 		p.Texts = append(p.Texts, *t)
@@ -173,17 +173,17 @@ func (c *Compaction) plan(ctx context.Context, head events.Position, last string
 	return p, nil
 }
 
-// ended reports whether a job has, early enough.
-func (c *Compaction) ended(ctx context.Context, job uuid.UUID) (over bool, err error) {
+// finished reports whether a job has finished before c.Before.
+func (c *Compaction) finished(ctx context.Context, job uuid.UUID) (done bool, err error) {
 	for from := int64(0); ; {
 		records, err := c.Log.ReadStream(ctx, events.JobStream(job), from, page)
 		if err != nil || len(records) == 0 {
-			return over, err
+			return done, err
 		}
 		for _, r := range records {
 			if e := events.Decode(r); e.Err == nil {
-				if _, is := e.Data.(events.JobFinished); is {
-					over = c.Before.IsZero() || e.Metadata.Time.Before(c.Before)
+				if _, ok := e.Data.(events.JobFinished); ok {
+					done = c.Before.IsZero() || e.Metadata.Time.Before(c.Before)
 				}
 			}
 		}

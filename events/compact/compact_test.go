@@ -23,12 +23,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// history appends imports at random, and knows which texts come to nothing.
+// history appends random imports, and records which of their texts are orphaned.
 type history struct {
-	t       *testing.T
-	log     *events.Log
-	removed map[string]bool
-	open    int
+	t        *testing.T
+	log      *events.Log
+	orphaned map[string]bool
+	open     int
 }
 
 func (h *history) append(stream string, cause events.Cause, data ...events.Data) {
@@ -42,7 +42,7 @@ func (h *history) append(stream string, cause events.Cause, data ...events.Data)
 	}
 }
 
-// job is an import of one file, cut off wherever rt says.
+// job appends an import of one file, which stops at a random step.
 func (h *history) job(rt *rapid.T) {
 	job, document := uuid.New(), uuid.New()
 	cause := events.Cause{Actor: "user:alice", Via: "importer", Causation: events.JobStream(job) + "@0"}
@@ -64,7 +64,7 @@ func (h *history) job(rt *rapid.T) {
 		content.TextStream = named
 		h.append(events.DocumentStream(document), cause, events.DocumentImported{Version: 1, Name: "a.md", Tags: []string{}, Content: content})
 		outcome = events.FileImported{Document: document, Title: "a"}
-		if rapid.Bool().Draw(rt, "late") { // a worker that was overtaken goes on
+		if rapid.Bool().Draw(rt, "late") { // a worker whose lease has expired continues
 			h.append(named, cause, events.SectionExtracted{Text: "late"})
 		}
 		if rapid.Bool().Draw(rt, "deleted") {
@@ -78,7 +78,7 @@ func (h *history) job(rt *rapid.T) {
 		switch {
 		case stream == named:
 		case ended:
-			h.removed[stream] = true
+			h.orphaned[stream] = true
 		default:
 			h.open++
 		}
@@ -104,11 +104,11 @@ func sameRecord(a, b events.Record) bool {
 		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
 }
 
-// engines open logs that hold nothing.
+// engines open empty logs.
 var engines = []struct {
 	name   string
 	checks int
-	tidies bool // by itself, later
+	lazy   bool // reclaims the space of removed streams later
 	open   func(t *testing.T) events.Driver
 }{
 	{"memory", 60, false, func(*testing.T) events.Driver { return memory.New() }},
@@ -138,53 +138,53 @@ func TestRunRemovesOnlyOrphanedTexts(t *testing.T) {
 				}
 				driver := engine.open(t)
 				defer driver.Close()
-				h := &history{t: t, log: events.NewLog(driver), removed: map[string]bool{}}
+				h := &history{t: t, log: events.NewLog(driver), orphaned: map[string]bool{}}
 				for range rapid.IntRange(0, 8).Draw(rt, "jobs") {
 					h.job(rt)
 				}
 				h.append(events.Folders, events.Cause{}, events.FolderCreated{Folder: uuid.New(), Name: "Library"})
-				want := slices.DeleteFunc(all(t, driver), func(r events.Record) bool { return h.removed[r.Stream] })
+				want := slices.DeleteFunc(all(t, driver), func(r events.Record) bool { return h.orphaned[r.Stream] })
 
 				c := &compact.Compaction{Log: driver}
 				plan, err := c.Plan(t.Context())
 				if err != nil {
 					rt.Fatal(err)
 				}
-				if len(plan.Texts) != len(h.removed) || plan.Open != h.open || plan.Unknown != 0 {
-					rt.Errorf("the plan is to remove %d texts and leave %d, want %d and %d", len(plan.Texts), plan.Open, len(h.removed), h.open)
+				if len(plan.Texts) != len(h.orphaned) || plan.Open != h.open || plan.Unknown != 0 {
+					rt.Errorf("Plan: got %d texts to remove and %d open, want %d and %d", len(plan.Texts), plan.Open, len(h.orphaned), h.open)
 				}
 				proof, err := c.Run(t.Context(), plan)
 				if err != nil || proof.Before != proof.After || proof.After.Events != int64(len(want)) {
 					rt.Fatalf("Run: %+v, %v, want equal digests of %d events", proof, err, len(want))
 				}
 				if now, err := c.Prove(t.Context(), plan, proof); err != nil || now != proof.Before {
-					rt.Error(now, err)
+					rt.Errorf("Prove: got %v, %v, want %v", now, err, proof.Before)
 				}
-				for stream := range h.removed {
+				for stream := range h.orphaned {
 					if held, err := driver.ReadStream(t.Context(), stream, 0, 1); len(held) > 0 || err != nil {
-						rt.Errorf("text %s is there still (%v)", stream, err)
+						rt.Errorf("ReadStream of the removed text %s: got %d events (%v)", stream, len(held), err)
 					}
 				}
 				got := all(t, driver)
-				if engine.tidies {
-					got = slices.DeleteFunc(got, func(r events.Record) bool { return h.removed[r.Stream] })
+				if engine.lazy {
+					got = slices.DeleteFunc(got, func(r events.Record) bool { return h.orphaned[r.Stream] })
 				}
 				if !slices.EqualFunc(got, want, sameRecord) {
-					rt.Errorf("the log holds %d events, want %d, or others", len(got), len(want))
+					rt.Errorf("ReadAll after Run: got %d events, want the %d that stay", len(got), len(want))
 				}
 				head, _ := driver.Head(t.Context())
 				if n, err := h.log.Verify(t.Context(), head, nil, func(p string) { rt.Error(p) }); err != nil || n < len(want) {
-					rt.Errorf("Verify: %d events, %v", n, err)
+					rt.Errorf("Verify: got %d events, %v, want %d", n, err, len(want))
 				}
 				if again, err := c.Plan(t.Context()); err != nil || len(again.Texts) > 0 {
-					rt.Errorf("the next plan is to remove %d texts more (%v)", len(again.Texts), err)
+					rt.Errorf("Plan after Run: got %d texts to remove (%v), want none", len(again.Texts), err)
 				}
 			})
 		})
 	}
 }
 
-// changing is a log in which something changes when streams are removed.
+// changing is a driver that changes another event when it removes streams.
 type changing struct{ events.Driver }
 
 func (d changing) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
@@ -201,7 +201,7 @@ func (c changed) ReadAll(ctx context.Context, after events.Position, limit int, 
 	return records, through, err
 }
 
-// orphan is a log with one text that came to nothing.
+// orphan returns a log with one orphaned text.
 func orphan(t *testing.T) (events.Driver, *history) {
 	driver := memory.New()
 	t.Cleanup(func() { driver.Close() })
@@ -219,13 +219,13 @@ func TestRunRemovesNothingIfRestDiffers(t *testing.T) {
 	c := &compact.Compaction{Log: changing{driver}}
 	plan, err := c.Plan(t.Context())
 	if err != nil || len(plan.Texts) != 1 {
-		t.Fatalf("Plan: %+v, %v, want one text", plan, err)
+		t.Fatalf("Plan: got %+v, %v, want one text", plan, err)
 	}
 	if _, err := c.Run(t.Context(), plan); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "nothing was removed") {
 		t.Errorf("Run: got error %v, want that nothing was removed", err)
 	}
 	if after := all(t, driver); !slices.EqualFunc(before, after, sameRecord) {
-		t.Errorf("the log holds %d events, want the %d before", len(after), len(before))
+		t.Errorf("ReadAll after Run: got %d events, want the %d before", len(after), len(before))
 	}
 }
 
@@ -234,7 +234,7 @@ func TestCompactKeepsTextsOfRecentJobs(t *testing.T) {
 	for before, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1} {
 		plan, err := (&compact.Compaction{Log: driver, Before: before}).Plan(t.Context())
 		if err != nil || len(plan.Texts) != want || plan.Open != 1-want {
-			t.Errorf("before %v: %+v, %v, want %d texts to remove", before, plan, err, want)
+			t.Errorf("Plan before %v: got %+v, %v, want %d texts to remove", before, plan, err, want)
 		}
 	}
 }

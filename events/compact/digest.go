@@ -7,7 +7,7 @@ import (
 	"annals/events/fault"
 )
 
-// digest reads a log up to a position, but for the streams of a plan.
+// digest returns the digest of a log up to p.Head, without the streams of the plan.
 func (c *Compaction) digest(ctx context.Context, from events.AllReader, step string, p *Plan) (_ events.Digest, err error) {
 	removed := make(map[string]bool, len(p.Texts))
 	for _, t := range p.Texts {
@@ -23,19 +23,19 @@ func (c *Compaction) digest(ctx context.Context, from events.AllReader, step str
 	return digest.Sum(), err
 }
 
-// Result is what Run read before it removed anything.
+// Result has the digests that Run compared.
 type Result struct {
-	// Before and After are of everything that stays, and equal: of the log
-	// before the removal, and of what it would be after it.
+	// Before and After are the digests of all events that stay, before and after the
+	// removal. They are equal if Run succeeded.
 	Before, After events.Digest
 }
 
-// Run removes what is planned. Before the removal takes effect it reads everything
-// that stays and compares it with the log before: if anything differs, nothing is
-// removed and the error is fault.Internal. EventStoreDB has no transactions and
-// cannot show the result beforehand: there only Prove does.
+// Run removes the texts of the plan. Before the removal is committed, it compares the
+// digest of the remaining events with that of the log before. If they differ, nothing is
+// removed, and the error is fault.Internal. EventStoreDB has no transactions and cannot
+// show the result in advance: call Prove afterwards.
 func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
-	if r.Before, err = c.digest(ctx, c.Log, Digests, p); err != nil {
+	if r.Before, err = c.digest(ctx, c.Log, stepDigest, p); err != nil {
 		return r, err
 	}
 	streams := make([]string, len(p.Texts))
@@ -43,8 +43,8 @@ func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
 		streams[i] = t.Stream
 	}
 	err = c.Log.Remove(ctx, streams, func(left events.AllReader) (err error) {
-		if r.After, err = c.digest(ctx, left, Checking, p); err == nil && r.After != r.Before {
-			err = fault.Errorf(fault.Internal, "the log without the texts would not be what it was: %d events with sha256 %s instead of %d with %s; nothing was removed",
+		if r.After, err = c.digest(ctx, left, stepCheck, p); err == nil && r.After != r.Before {
+			err = fault.Errorf(fault.Internal, "the removal would change other events: %d events with sha256 %s instead of %d with %s; nothing was removed",
 				r.After.Events, r.After.SHA256, r.Before.Events, r.Before.SHA256)
 		}
 		return err
@@ -52,12 +52,12 @@ func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
 	return r, err
 }
 
-// Prove reads everything once more, after Run and after the engine has reclaimed
-// the space. If it is not what it was before, the error is fault.Internal.
+// Prove reads the log after Run, and after the engine has reclaimed the space. If the
+// digest differs from r.Before, the error is fault.Internal.
 func (c *Compaction) Prove(ctx context.Context, p *Plan, r Result) (now events.Digest, err error) {
-	now, err = c.digest(ctx, c.Log, Checking, p)
+	now, err = c.digest(ctx, c.Log, stepCheck, p)
 	if err == nil && now != r.Before {
-		err = fault.Errorf(fault.Internal, "the log holds %d events with sha256 %s, and held %d with %s: restore it from a backup",
+		err = fault.Errorf(fault.Internal, "the log has %d events with sha256 %s, and had %d with %s before: restore it from a backup",
 			now.Events, now.SHA256, r.Before.Events, r.Before.SHA256)
 	}
 	return now, err

@@ -9,45 +9,45 @@ import (
 	"annals/events/fault"
 )
 
-// page is how many records are read at once, if they are not too large.
+// page is the maximum number of records per read.
 const page = 2000
 
-// side is one log, as far as it was compared.
+// side is the compared part of one log.
 type side struct {
 	at     events.Position
 	count  int64
 	digest events.Digester
 }
 
-// pass takes the log's next record into its digest.
-func (s *side) pass(r *events.Record) {
+// add adds the next record to the digest.
+func (s *side) add(r *events.Record) {
 	s.digest.Add(r)
 	s.at, s.count = r.Position, s.count+1
 }
 
-// compare continues to the end of the target, and returns an error at the first record
-// that differs from the source. It reads the target first, so the source already has
-// any record that another copy added to the target.
+// compare compares the rest of the target with the source, and returns an error at the
+// first record that differs. It reads the target first, because records that another copy
+// has just added to the target are already in the source.
 func (c *Copy) compare(ctx context.Context, head events.Position) error {
 	for after := c.target.at; ; {
-		held, through, err := c.To.ReadAll(ctx, after, page, nil)
+		records, through, err := c.To.ReadAll(ctx, after, page, nil)
 		if err != nil {
 			return fmt.Errorf("read the target: %w", err)
 		}
 		if through <= after {
 			return nil
 		}
-		if err := c.compareTo(ctx, held); err != nil {
+		if err := c.compareTo(ctx, records); err != nil {
 			return err
 		}
 		after = through
-		c.report(Comparing, c.source.at, head)
+		c.report(stepCompare, c.source.at, head)
 	}
 }
 
-// compareTo compares the next records of the target with the source. Records of a text
-// that was removed from the source are ignored on both sides, because they may or may
-// not exist there.
+// compareTo compares records, the next ones of the target, with the source. It ignores
+// texts that were removed from the source: some of their records may still be in either
+// log.
 func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 	for after := c.source.at; len(held) > 0; {
 		records, through, err := c.From.ReadAll(ctx, after, len(held), nil)
@@ -55,12 +55,12 @@ func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 			return fmt.Errorf("read the source: %w", err)
 		}
 		if through <= after {
-			gone, err := c.removed(ctx, &held[0])
+			removed, err := c.removed(ctx, &held[0])
 			if err != nil {
 				return err
 			}
-			if !gone {
-				return foreign(c.target.count, &held[0], "goes on", "the source ends there")
+			if !removed {
+				return foreign(c.target.count, &held[0], "continues", "the source ends there")
 			}
 			c.target.at, held = held[0].Position, held[1:]
 			continue
@@ -68,25 +68,25 @@ func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 		for after = through; len(records) > 0 && len(held) > 0; {
 			of, to := &records[0], &held[0]
 			if equal(of, to) {
-				c.source.pass(of)
-				c.target.pass(to)
+				c.source.add(of)
+				c.target.add(to)
 				records, held = records[1:], held[1:]
 				continue
 			}
-			goneOf, err := c.removed(ctx, of)
+			sourceRemoved, err := c.removed(ctx, of)
 			if err != nil {
 				return err
 			}
-			goneTo, err := c.removed(ctx, to)
+			targetRemoved, err := c.removed(ctx, to)
 			switch {
 			case err != nil:
 				return err
-			case goneTo:
+			case targetRemoved:
 				held, c.target.at = held[1:], to.Position
-			case goneOf:
+			case sourceRemoved:
 				records, c.source.at = records[1:], of.Position
 			default:
-				return foreign(c.target.count, to, "differs", "the source holds "+name(of))
+				return foreign(c.target.count, to, "differs", "the source has "+name(of))
 			}
 		}
 		if len(records) > 0 {
@@ -96,8 +96,7 @@ func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 	return nil
 }
 
-// removed reports whether an event is of a text that was removed from the
-// source.
+// removed reports whether an event belongs to a text that was removed from the source.
 func (c *Copy) removed(ctx context.Context, r *events.Record) (bool, error) {
 	if !events.IsText(r.Stream) {
 		return false, nil
@@ -115,14 +114,15 @@ func equal(a, b *events.Record) bool {
 		bytes.Equal(a.Metadata, b.Metadata) && bytes.Equal(a.Data, b.Data)
 }
 
-// foreignError means that the target differs from the source. Retrying does not help.
+// foreignError means that the target differs from the source, so that retrying is
+// useless.
 type foreignError struct{ error }
 
 func (e *foreignError) Unwrap() error { return e.error }
 
-func foreign(before int64, r *events.Record, what, instead string) error {
+func foreign(before int64, r *events.Record, problem, expected string) error {
 	return &foreignError{fault.Errorf(fault.Conflict, "the target %s after %d events: at position %d it holds %s, and %s",
-		what, before, r.Position, name(r), instead)}
+		problem, before, r.Position, name(r), expected)}
 }
 
 func name(r *events.Record) string {

@@ -1,4 +1,4 @@
-// Package copylog copies a log into another, of any engine, and proves the two
+// Package copylog copies a log to another one, of any engine, and verifies that they are
 // equal. It imports events and events/fault only.
 package copylog
 
@@ -12,17 +12,16 @@ import (
 	"annals/events/fault"
 )
 
-// Copy takes over what one log holds into another, in its order: ids, streams,
-// revisions, types, data and metadata, byte for byte. Positions are the
-// target's own.
+// Copy copies the events of a log to another one in order, with their ids, streams,
+// revisions, types, data and metadata. Positions may differ.
 //
-// The target holds the beginning of the source, nothing else, at every moment:
-// each append expects the revision that it has in the source, and is made when
-// all before it are there. So a copy that was cut off anywhere goes on where
-// the target ends, and several at once make one copy. Nothing is kept beside
-// the two logs.
+// At any time the target equals the beginning of the source: events are appended in
+// order, at the revisions that they have in the source. Therefore an interrupted copy
+// continues where the target ends, and concurrent copies do not conflict. No state is
+// stored besides the two logs.
 //
-// Memory does not grow with them. A Copy is used by one goroutine.
+// Memory use does not depend on the size of the logs. A Copy must not be used
+// concurrently.
 type Copy struct {
 	From, To events.Driver
 
@@ -36,56 +35,56 @@ type Copy struct {
 
 // The steps that Progress reports.
 const (
-	Comparing = "compare"
-	Copying   = "copy"
+	stepCompare = "compare"
+	stepCopy    = "copy"
 )
 
-// Result is what two logs hold. Without an error of Run or Follow that is the
-// same.
+// Result describes the two logs. If Run and Follow return no error, the digests are
+// equal.
 type Result struct {
 	From, To events.Digest
-	Appended int64 // events that this Copy added to the target, or another at the same moment
+	Appended int64 // events appended to the target, including those that a concurrent Copy appended first
 }
 
-// Run copies everything up to the source's head at the call, and then compares
-// both logs. If the target holds anything that the source does not, the error is
-// fault.Conflict and says what and where; if it did so before the call, nothing
-// is added to it. The target may hold more of the source than this.
+// Run copies the source up to its head when Run is called, and then compares both logs.
+// If the target differs from the source, the error is fault.Conflict and names the first
+// difference. If it differs before the copy begins, nothing is appended. The target may
+// already have later events of the source.
 func (c *Copy) Run(ctx context.Context) (Result, error) {
 	head, err := c.From.Head(ctx)
 	if err != nil {
 		return Result{}, fmt.Errorf("read the head of the source: %w", err)
 	}
-	return c.reach(ctx, head)
+	return c.copyTo(ctx, head)
 }
 
-// Follow copies after Run what is appended to the source, until ctx ends. It then
-// copies, regardless of ctx, up to the source's head at that moment.
+// Follow is called after Run. It copies new events of the source until ctx ends, and
+// then, regardless of ctx, those up to the head of the source at that time.
 func (c *Copy) Follow(ctx context.Context) (Result, error) {
-	whole := context.WithoutCancel(ctx)
+	uncancelled := context.WithoutCancel(ctx)
 	for {
 		if err := c.From.Wait(ctx, c.source.at); err != nil && ctx.Err() == nil {
 			return Result{}, fmt.Errorf("wait for the source: %w", err)
 		}
 		last := ctx.Err() != nil
-		r, err := c.Run(whole)
+		r, err := c.Run(uncancelled)
 		if err != nil || last {
 			return r, err
 		}
 	}
 }
 
-// How often in a row, and how long, an unreachable engine is retried.
+// Limits of retries without progress, for an unreachable engine.
 const (
-	patience   = 8
+	maxRetries = 8
 	firstPause = 250 * time.Millisecond
 )
 
-// reach copies up to a position of the source. After an engine was unreachable, or
-// another copy was faster, it continues where the target ends.
-func (c *Copy) reach(ctx context.Context, head events.Position) (Result, error) {
+// copyTo copies up to a position of the source. If an engine was unreachable, or a
+// concurrent copy was faster, it continues where the target ends.
+func (c *Copy) copyTo(ctx context.Context, head events.Position) (Result, error) {
 	for tries, known := 0, c.source.count; ; tries++ {
-		err := c.once(ctx, head)
+		err := c.attempt(ctx, head)
 		if err == nil {
 			return Result{From: c.source.digest.Sum(), To: c.target.digest.Sum(), Appended: c.appended}, nil
 		}
@@ -93,11 +92,11 @@ func (c *Copy) reach(ctx context.Context, head events.Position) (Result, error) 
 			tries, known = 0, c.source.count
 		}
 		var foreign *foreignError
-		away := fault.Is(err, fault.Unavailable)
-		if tries == patience || !away && !fault.Is(err, fault.Conflict) || errors.As(err, &foreign) {
+		unavailable := fault.Is(err, fault.Unavailable)
+		if tries == maxRetries || !unavailable && !fault.Is(err, fault.Conflict) || errors.As(err, &foreign) {
 			return Result{}, err
 		}
-		if !away {
+		if !unavailable {
 			continue
 		}
 		select {
@@ -108,8 +107,9 @@ func (c *Copy) reach(ctx context.Context, head events.Position) (Result, error) 
 	}
 }
 
-// once compares what the target holds, adds what it lacks, and compares that.
-func (c *Copy) once(ctx context.Context, head events.Position) error {
+// attempt compares the target with the source, appends missing events, and compares
+// these.
+func (c *Copy) attempt(ctx context.Context, head events.Position) error {
 	if err := c.compare(ctx, head); err != nil || c.source.at >= head {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *Copy) once(ctx context.Context, head events.Position) error {
 	}
 	err := c.compare(ctx, head)
 	if err == nil && c.source.at < head {
-		err = fault.Errorf(fault.Conflict, "the target ends after %d events, and lacks some that were appended to it", c.target.count)
+		err = fault.Errorf(fault.Conflict, "the target ends after %d events, and lacks events that were just appended to it", c.target.count)
 	}
 	return err
 }

@@ -25,7 +25,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// engines are the kinds of logs that the tests copy between.
+// engines are the engines that the tests copy between.
 var engines = []struct {
 	name string
 	open func(t *testing.T) events.Driver
@@ -58,11 +58,11 @@ func open(t *testing.T, engine int) events.Driver {
 	return d
 }
 
-// record returns a new event that says text.
+// record returns a new record with that text.
 func record(text string) events.Record {
 	return events.Record{
 		ID: uuid.New(), Type: "Happened",
-		Data:     fmt.Appendf(nil, `{"text": %q,  "n":1.50}`, text), // not as encoding/json would format it
+		Data:     fmt.Appendf(nil, `{"text": %q,  "n":1.50}`, text), // encoding/json would format it differently
 		Metadata: []byte(`{"time":"2026-01-02T03:04:05.000006Z","schema":1}`),
 	}
 }
@@ -74,7 +74,7 @@ func appendTo(t *testing.T, d events.Driver, stream string, records ...events.Re
 	}
 }
 
-// history appends n events to a few streams, some of them in a row.
+// history appends n events to a few streams, up to three to the same one in a row.
 func history(t *testing.T, d events.Driver, n int) {
 	t.Helper()
 	for i := range n {
@@ -82,7 +82,7 @@ func history(t *testing.T, d events.Driver, n int) {
 	}
 }
 
-// all returns everything in a log, without positions.
+// all returns all records of a log, with their positions set to 0.
 func all(t *testing.T, d events.Driver) (records []events.Record) {
 	t.Helper()
 	for after := events.Position(0); ; {
@@ -106,11 +106,11 @@ func same(a, b events.Record) bool {
 		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
 }
 
-// wantCopied fails the test unless two logs hold the same in the same order.
+// wantCopied checks that two logs have the same records in the same order.
 func wantCopied(t *testing.T, to, from events.Driver) {
 	t.Helper()
 	if got, want := all(t, to), all(t, from); !slices.EqualFunc(got, want, same) {
-		t.Errorf("the copy holds %d events, want the %d of the source, or others", len(got), len(want))
+		t.Errorf("the target has %d events, want the %d of the source", len(got), len(want))
 	}
 }
 
@@ -141,21 +141,21 @@ func TestCopyKeepsEverythingButPositions(t *testing.T) {
 	}
 }
 
-// cutDriver fails its appends from a moment on, after one that may be made and
-// not told of, as a connection that breaks.
+// cutDriver simulates a broken connection: after some appends all further ones fail. The
+// first of these may be made nevertheless.
 type cutDriver struct {
 	events.Driver
-	left  int
-	after bool // the last append is made all the same
+	left      int  // appends until the connection breaks
+	loseReply bool // the first failing append is made
 }
 
-var errCut = errors.New("cut off")
+var errCut = errors.New("connection lost")
 
 func (d *cutDriver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	if d.left--; d.left >= 0 {
 		return d.Driver.Append(ctx, stream, expected, records)
 	}
-	if d.left == -1 && d.after {
+	if d.left == -1 && d.loseReply {
 		if _, err := d.Driver.Append(ctx, stream, expected, records); err != nil {
 			return events.Appended{}, err
 		}
@@ -178,7 +178,7 @@ func TestInterruptedCopyContinues(t *testing.T) {
 			}
 			cut := &cutDriver{target, rapid.IntRange(0, 9).Draw(rt, "cut after"), rapid.Bool().Draw(rt, "made")}
 			if _, err := (&copylog.Copy{From: source, To: cut}).Run(t.Context()); err != nil && !errors.Is(err, errCut) {
-				rt.Fatalf("Run that is cut off: %v", err)
+				rt.Fatalf("Run with a connection that breaks: %v", err)
 			}
 		}
 		got, err := (&copylog.Copy{From: source, To: target}).Run(t.Context())
@@ -199,18 +199,18 @@ func TestCopyRefusesForeignTarget(t *testing.T) {
 			appendTo(t, target, "elsewhere", record("foreign"))
 			history(t, source, 5)
 		}, "the target differs after 0 events: at position 3 it holds event 0 of elsewhere (Happened, id "},
-		{"behind what it shares", func(t *testing.T, source, target events.Driver) {
+		{"after a common beginning", func(t *testing.T, source, target events.Driver) {
 			history(t, source, 5)
 			copied(t, target, source)
 			appendTo(t, target, "elsewhere", record("foreign"))
 			history(t, source, 5)
 		}, "the target differs after 5 events: at position 18 it holds event 0 of elsewhere (Happened, id "},
-		{"behind all of the source", func(t *testing.T, source, target events.Driver) {
+		{"after the end of the source", func(t *testing.T, source, target events.Driver) {
 			history(t, source, 5)
 			copied(t, target, source)
 			appendTo(t, target, "elsewhere", record("foreign"))
-		}, "the target goes on after 5 events: at position 18 it holds event 0 of elsewhere (Happened, id "},
-		{"in the bytes of one event alone", func(t *testing.T, source, target events.Driver) {
+		}, "the target continues after 5 events: at position 18 it holds event 0 of elsewhere (Happened, id "},
+		{"in the data of one event", func(t *testing.T, source, target events.Driver) {
 			r := record("this")
 			appendTo(t, source, "stream", r)
 			r.Data = []byte(`{"text":"this","n":1.5}`)
@@ -226,7 +226,7 @@ func TestCopyRefusesForeignTarget(t *testing.T) {
 				t.Errorf("Run: got error %v, want a conflict with %q", err, c.want)
 			}
 			if after := all(t, target); !slices.EqualFunc(after, before, same) {
-				t.Errorf("the target holds %d events after, want the %d that it held", len(after), len(before))
+				t.Errorf("the target has %d events after Run, want the %d before", len(after), len(before))
 			}
 		})
 	}
@@ -247,7 +247,7 @@ func TestConcurrentCopiesAgree(t *testing.T) {
 		all.Go(func() {
 			got, err := (&copylog.Copy{From: source, To: target}).Run(t.Context())
 			if err != nil || got.From != got.To || got.From.Events != 300 {
-				t.Errorf("Run beside others: got %+v, %v, want 300 equal events", got, err)
+				t.Errorf("concurrent Run: got %+v, %v, want 300 events and equal digests", got, err)
 			}
 		})
 	}
@@ -276,41 +276,41 @@ func TestFollowCopiesUntilContextEnds(t *testing.T) {
 	within, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := target.Wait(within, head); err != nil {
-		t.Fatalf("wait for the copy to go on: %v", err)
+		t.Fatalf("Wait for Follow to append: %v", err)
 	}
 	history(t, source, 20)
 	stop()
 	following.Wait()
 	if failed != nil || result.From != result.To || result.To.Events != 60 {
-		t.Errorf("Follow: got %+v, %v, want 60 equal events", result, failed)
+		t.Errorf("Follow: got %+v, %v, want 60 events and equal digests", result, failed)
 	}
 	wantCopied(t, target, source)
 }
 
-// awayDriver is Unavailable for some calls, and then there again.
-type awayDriver struct {
+// flakyDriver fails some appends with fault.Unavailable.
+type flakyDriver struct {
 	events.Driver
-	away atomic.Int64
+	failures atomic.Int64
 }
 
-func (d *awayDriver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
-	if d.away.Add(-1) >= 0 {
-		return events.Appended{}, fault.Errorf(fault.Unavailable, "nobody answers")
+func (d *flakyDriver) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+	if d.failures.Add(-1) >= 0 {
+		return events.Appended{}, fault.Errorf(fault.Unavailable, "the log is unreachable")
 	}
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
 func TestCopyRetriesUnreachableEngine(t *testing.T) {
 	source := open(t, 0)
-	target := &awayDriver{Driver: open(t, 0)}
-	target.away.Store(2)
+	target := &flakyDriver{Driver: open(t, 0)}
+	target.failures.Store(2)
 	history(t, source, 10)
 	copied(t, target, source)
 	wantCopied(t, target, source)
 }
 
-// scavenged is a log whose engine has tidied up after a text was removed: the
-// last event of the text stays in the log.
+// scavenged is a log after a text was removed and the server was scavenged: only the last
+// event of the text is still in the log.
 type scavenged struct {
 	events.Driver
 	text string
@@ -331,8 +331,8 @@ func (d scavenged) ReadAll(ctx context.Context, after events.Position, limit int
 
 func TestVerifyIgnoresRemovedTexts(t *testing.T) {
 	const text = "text-6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11-0"
-	for _, when := range []string{"before the text was removed", "after it was removed", "after the engine tidied up"} {
-		t.Run("a copy that was begun "+when, func(t *testing.T) {
+	for _, when := range []string{"before the text was removed", "after it was removed", "after the server was scavenged"} {
+		t.Run("a copy that begins "+when, func(t *testing.T) {
 			source, target := open(t, 0), open(t, 1)
 			history(t, source, 10)
 			appendTo(t, source, text, record("one"), record("two"))
@@ -343,7 +343,7 @@ func TestVerifyIgnoresRemovedTexts(t *testing.T) {
 			if when == "before the text was removed" {
 				copied(t, target, from)
 			}
-			if when == "after the engine tidied up" {
+			if when == "after the server was scavenged" {
 				from = scavenged{source, text, 2}
 			} else if err := source.Remove(t.Context(), []string{text}, nil); err != nil {
 				t.Fatal(err)
@@ -351,7 +351,7 @@ func TestVerifyIgnoresRemovedTexts(t *testing.T) {
 			for range 2 {
 				got, err := (&copylog.Copy{From: from, To: target}).Run(t.Context())
 				if err != nil || got.From != got.To || got.To.Events != 22 {
-					t.Fatalf("Run: got %+v, %v, want 22 equal events", got, err)
+					t.Fatalf("Run: got %+v, %v, want 22 events and equal digests", got, err)
 				}
 				history(t, source, 0)
 			}

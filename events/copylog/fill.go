@@ -9,8 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// fill appends what the source holds after what was compared, up to a
-// position. While a batch is appended the next one is read.
+// fill appends the events of the source after the compared part, up to a position. It
+// reads a batch while it appends the previous one.
 func (c *Copy) fill(ctx context.Context, head events.Position) error {
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), c.source.at
@@ -26,25 +26,25 @@ func (c *Copy) fill(ctx context.Context, head events.Position) error {
 			return fmt.Errorf("read the source: %w", b.err)
 		}
 		for rest := b.records; len(rest) > 0; {
-			n := together(rest)
+			n := appendSize(rest)
 			if err := c.append(ctx, rest[:n]); err != nil {
 				return err
 			}
-			c.report(Copying, rest[n-1].Position, head)
+			c.report(stepCopy, rest[n-1].Position, head)
 			rest = rest[n:]
 		}
 	}
 	return ctx.Err()
 }
 
-// batch is what was read of the source at once.
+// batch is the result of one read of the source.
 type batch struct {
 	records []events.Record
 	err     error
 }
 
-// readAhead gives out the source from after a position up to another, until
-// ctx ends or reading fails.
+// readAhead sends the events of the source after one position up to another, until ctx
+// ends or a read fails.
 func (c *Copy) readAhead(ctx context.Context, after, to events.Position, out chan<- batch) {
 	for more := after < to; more; {
 		records, through, err := c.From.ReadAll(ctx, after, page, nil)
@@ -61,30 +61,30 @@ func (c *Copy) readAhead(ctx context.Context, after, to events.Position, out cha
 	}
 }
 
-// maxTogether bounds the records of an append: engines add to each what
-// MaxAppendBytes does not count.
-const maxTogether = 500
+// maxRecords is the maximum number of records in one append. It bounds the overhead per
+// record, which MaxAppendBytes does not count.
+const maxRecords = 500
 
-// together returns how many of the records, from the first on, fit into one
-// append: they are of one stream, so that all of them or none keeps the order.
-func together(records []events.Record) int {
+// appendSize returns how many of the first records fit into one append. They belong to
+// one stream, so that the append is atomic.
+func appendSize(records []events.Record) int {
 	size := records[0].Size()
-	for i := 1; i < min(len(records), maxTogether); i++ {
+	for i := 1; i < min(len(records), maxRecords); i++ {
 		size += records[i].Size()
 		if records[i].Stream != records[0].Stream || size > events.MaxAppendBytes {
 			return i
 		}
 	}
-	return min(len(records), maxTogether)
+	return min(len(records), maxRecords)
 }
 
-// append adds records of one stream at the revision that they have.
+// append appends records of one stream at their revisions.
 func (c *Copy) append(ctx context.Context, records []events.Record) error {
 	first := &records[0]
 	if _, err := c.To.Append(ctx, first.Stream, first.Revision-1, records); err != nil {
 		if fault.Is(err, fault.Conflict) {
-			if gone, unread := c.removed(ctx, first); gone || unread != nil {
-				return unread // the source holds its last events until it is scavenged
+			if removed, err := c.removed(ctx, first); removed || err != nil {
+				return err // the last event of a removed stream stays in EventStoreDB
 			}
 		}
 		return fmt.Errorf("append %s to the target: %w", name(first), err)

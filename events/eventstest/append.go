@@ -39,7 +39,7 @@ func testRevisions(t *testing.T, d events.Driver) {
 	wantRecords(t, readStream(t, d, "a", 3), "a", 3, a[3:])
 	wantRecords(t, readStream(t, d, "b", 0), "b", 0, b)
 	wantRecords(t, readStream(t, d, "b", 2), "b", 2, nil)
-	// Names that begin alike are different streams.
+	// Names with another case or a space are other streams.
 	wantRecords(t, readStream(t, d, "A", 0), "A", 0, nil)
 	wantRecords(t, readStream(t, d, "a ", 0), "a ", 0, nil)
 }
@@ -47,7 +47,7 @@ func testRevisions(t *testing.T, d events.Driver) {
 func testExpected(t *testing.T, d events.Driver) {
 	for _, expected := range []int64{0, 1, 7} {
 		_, err := d.Append(t.Context(), "a", expected, records(1))
-		wantKind(t, err, fault.Conflict, "Append at %d to a stream that is not there", expected)
+		wantKind(t, err, fault.Conflict, "Append at %d to a missing stream", expected)
 	}
 	mustAppend(t, d, "a", events.AnyRevision, records(2)...)
 	for _, expected := range []int64{events.NoStream, 0, 2, 99} {
@@ -86,7 +86,7 @@ func testRepeated(t *testing.T, d events.Driver) {
 			t.Errorf("repeated append at %d: got %+v, want %+v", r.expected, got, r.want)
 		}
 	}
-	// A part of what was appended in one go was appended before, too.
+	// Repeating only the last records of an append is recognised, too.
 	if got := mustAppend(t, d, "a", 0, first[1:]...); got != a {
 		t.Errorf("repeated append of a part: got %+v, want %+v", got, a)
 	}
@@ -96,23 +96,23 @@ func testRepeated(t *testing.T, d events.Driver) {
 }
 
 func testPartlyRepeated(t *testing.T, d events.Driver) {
-	held := records(3)
-	mustAppend(t, d, "a", events.NoStream, held...)
+	stored := records(3)
+	mustAppend(t, d, "a", events.NoStream, stored...)
 	fresh := records(2)
 	for name, again := range map[string][]events.Record{
-		"longer than what is there": {held[0], held[1], held[2], fresh[0]},
-		"another one in the middle": {held[0], fresh[0], held[2]},
-		"another one at the end":    {held[0], held[1], fresh[0]},
-		"another one at the start":  {fresh[0], held[1], held[2]},
-		"another order":             {held[1], held[0], held[2]},
-		"not from there on":         {held[1], held[2]},
+		"an additional record":         {stored[0], stored[1], stored[2], fresh[0]},
+		"another record in the middle": {stored[0], fresh[0], stored[2]},
+		"another record at the end":    {stored[0], stored[1], fresh[0]},
+		"another record at the start":  {fresh[0], stored[1], stored[2]},
+		"records in another order":     {stored[1], stored[0], stored[2]},
+		"records without the first":    {stored[1], stored[2]},
 	} {
 		_, err := d.Append(t.Context(), "a", events.NoStream, again)
 		wantKind(t, err, fault.Conflict, "Append of %s", name)
 	}
-	_, err := d.Append(t.Context(), "b", 0, held)
-	wantKind(t, err, fault.Conflict, "Append of another stream's records")
-	wantRecords(t, readAll(t, d, 0, 10), "a", 0, held)
+	_, err := d.Append(t.Context(), "b", 0, stored)
+	wantKind(t, err, fault.Conflict, "Append of records of another stream")
+	wantRecords(t, readAll(t, d, 0, 10), "a", 0, stored)
 }
 
 func testAnyIsNew(t *testing.T, d events.Driver) {
@@ -129,7 +129,7 @@ func testLarge(t *testing.T, d events.Driver) {
 	rest := record("Happened", "")
 	fill := events.MaxAppendBytes - big.Size() - rest.Size()
 	rest.Data = append(rest.Data, bytes.Repeat([]byte(" "), fill)...)
-	want := []events.Record{big, rest} // exactly as much as is allowed
+	want := []events.Record{big, rest} // of exactly MaxAppendBytes
 	mustAppend(t, d, "a", events.NoStream, want...)
 	wantRecords(t, readStream(t, d, "a", 0), "a", 0, want)
 	wantRecords(t, readAll(t, d, 0, 10), "a", 0, want)
@@ -146,29 +146,29 @@ func testInvalid(t *testing.T, d events.Driver) {
 		expected     int64
 		records      []events.Record
 	}{
-		{"nothing", "a", events.NoStream, nil},
-		{"nothing, to a stream that ends elsewhere", "a", 5, nil},
-		{"a byte too many", "a", events.NoStream, over},
+		{"no records", "a", events.NoStream, nil},
+		{"no records, at a wrong revision", "a", 5, nil},
+		{"more than MaxAppendBytes", "a", events.NoStream, over},
 		{"an impossible revision", "a", -3, records(1)},
 		{"no stream name", "", events.NoStream, records(1)},
-		{"a long stream name", strings.Repeat("s", events.MaxStreamName+1), events.NoStream, records(1)},
+		{"a stream name that is too long", strings.Repeat("s", events.MaxStreamName+1), events.NoStream, records(1)},
 		{"a stream name that is not UTF-8", "a\xff", events.NoStream, records(1)},
 	} {
 		_, err := d.Append(t.Context(), c.stream, c.expected, c.records)
 		wantKind(t, err, fault.Invalid, "Append of %s", c.name)
 	}
 	if head, err := d.Head(t.Context()); err != nil || head != 0 {
-		t.Errorf("Head after bad appends: got %d, %v, want 0", head, err)
+		t.Errorf("Head after invalid appends: got %d, %v, want 0", head, err)
 	}
 	mustAppend(t, d, strings.Repeat("s", events.MaxStreamName), events.NoStream, records(1)...)
 }
 
 func testOwnBytes(t *testing.T, d events.Driver) {
-	mine := records(1)
+	appended := records(1)
 	want := records(1)
-	want[0].ID = mine[0].ID
-	mustAppend(t, d, "a", events.NoStream, mine...)
-	scribble := func(r events.Record) {
+	want[0].ID = appended[0].ID
+	mustAppend(t, d, "a", events.NoStream, appended...)
+	overwrite := func(r events.Record) {
 		for i := range r.Data {
 			r.Data[i] = '!'
 		}
@@ -176,9 +176,9 @@ func testOwnBytes(t *testing.T, d events.Driver) {
 			r.Metadata[i] = '!'
 		}
 	}
-	scribble(mine[0])
+	overwrite(appended[0])
 	read := readStream(t, d, "a", 0)
 	wantRecords(t, read, "a", 0, want)
-	scribble(read[0])
+	overwrite(read[0])
 	wantRecords(t, readAll(t, d, 0, 10), "a", 0, want)
 }

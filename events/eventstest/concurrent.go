@@ -11,8 +11,8 @@ import (
 	"annals/events/fault"
 )
 
-// race lets writers at both drivers, of the same log, append to one stream at
-// once: one of each round may win.
+// race appends concurrently to one stream, through two drivers of the same log. In each
+// round exactly one writer must succeed.
 func race(t *testing.T, a, b events.Driver) {
 	const rounds, writers = 20, 8
 	for round := range rounds {
@@ -32,13 +32,13 @@ func race(t *testing.T, a, b events.Driver) {
 					won.Add(1)
 					winner.Store(&mine)
 				case !fault.Is(err, fault.Conflict):
-					t.Errorf("racing append: %v", err)
+					t.Errorf("concurrent append: got error %v, want a conflict", err)
 				}
 			})
 		}
 		all.Wait()
 		if got := won.Load(); got != 1 {
-			t.Fatalf("round %d: %d of %d racing writers won, want one", round, got, writers)
+			t.Fatalf("round %d: %d of %d concurrent appends succeeded, want one", round, got, writers)
 		}
 		wantRecords(t, readStream(t, b, "a", expected+1), "a", expected+1, *winner.Load())
 	}
@@ -46,9 +46,8 @@ func race(t *testing.T, a, b events.Driver) {
 
 func testOrder(t *testing.T, d events.Driver) { order(t, []events.Driver{d}) }
 
-// order lets many writers append through all the drivers, of one log, while
-// readers follow it: each must see every event, once, and in the one order
-// that holds in the end.
+// order appends with many writers through several drivers of one log, while readers
+// follow the log. Each reader must get every event exactly one time, in the final order.
 func order(t *testing.T, drivers []events.Driver) {
 	const writers, each = 16, 25
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +82,7 @@ func order(t *testing.T, drivers []events.Driver) {
 		for _, skip := range [][]string{nil, {"Never"}} {
 			reading.Go(func() {
 				seen, err := follow(d, skip...)
-				results <- followed{fmt.Sprintf("reader of all but %v at driver %d", skip, i), seen, err}
+				results <- followed{fmt.Sprintf("reader at driver %d that skips %v", i, skip), seen, err}
 			})
 		}
 	}
@@ -109,7 +108,7 @@ func order(t *testing.T, drivers []events.Driver) {
 		}
 		for i := range want {
 			if r.seen[i] != want[i].Position {
-				t.Fatalf("%s: event %d was at position %d, want %d", r.name, i, r.seen[i], want[i].Position)
+				t.Fatalf("%s: got event %d at position %d, want %d", r.name, i, r.seen[i], want[i].Position)
 			}
 		}
 	}
@@ -157,7 +156,7 @@ func testCancelledAppends(t *testing.T, d events.Driver) {
 	}
 }
 
-// wantKindIn is wantKind for goroutines, which must not end the test.
+// wantKindIn is wantKind for goroutines, which must not call t.Fatal.
 func wantKindIn(t *testing.T, err error, kind fault.Kind) {
 	t.Helper()
 	if !fault.Is(err, kind) {
@@ -168,12 +167,12 @@ func wantKindIn(t *testing.T, err error, kind fault.Kind) {
 func testWait(t *testing.T, d events.Driver) {
 	wakes(t, d, d)
 	if err := d.Wait(t.Context(), 0); err != nil {
-		t.Errorf("Wait for what is there: %v", err)
+		t.Errorf("Wait for an existing event: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- d.Wait(ctx, 1<<40) }()
-	mustAppend(t, d, "b", events.NoStream, records(1)...) // far below what is waited for
+	mustAppend(t, d, "b", events.NoStream, records(1)...) // the awaited position is far higher
 	cancel()
 	wantKind(t, <-done, fault.Canceled, "Wait, cancelled")
 }
@@ -214,11 +213,11 @@ func testClose(t *testing.T, d events.Driver) {
 	a := mustAppend(t, d, "a", events.NoStream, records(1)...)
 	done := make(chan error, 1)
 	started := make(chan struct{})
-	// The wait is for a position that the appends below never reach: Close alone ends it.
-	never := a.Position + 1<<40
+	// The appends below never reach this position, so only Close ends the wait.
+	unreachable := a.Position + 1<<40
 	go func() {
 		close(started)
-		done <- d.Wait(t.Context(), never)
+		done <- d.Wait(t.Context(), unreachable)
 	}()
 	<-started
 	var appends sync.WaitGroup
@@ -233,7 +232,7 @@ func testClose(t *testing.T, d events.Driver) {
 		t.Fatalf("Close: %v", err)
 	}
 	appends.Wait()
-	wantKind(t, <-done, fault.Unavailable, "Wait at Close")
+	wantKind(t, <-done, fault.Unavailable, "Wait interrupted by Close")
 	_, err := d.Append(t.Context(), "a", 0, records(1))
 	wantKind(t, err, fault.Unavailable, "Append after Close")
 	_, err = d.ReadStream(t.Context(), "a", 0, 1)
@@ -244,6 +243,6 @@ func testClose(t *testing.T, d events.Driver) {
 	wantKind(t, err, fault.Unavailable, "Head after Close")
 	wantKind(t, d.Wait(t.Context(), 0), fault.Unavailable, "Wait after Close")
 	if err := d.Close(); err != nil {
-		t.Errorf("Close again: %v", err)
+		t.Errorf("second Close: %v", err)
 	}
 }

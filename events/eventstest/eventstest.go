@@ -1,6 +1,5 @@
-// Package eventstest is the contract of events.Driver as tests. A driver's
-// whole test is one call of Run, and one of RunShared where the log outlives
-// the driver. What a driver does beyond this is not promised.
+// Package eventstest tests drivers: its tests define the contract of events.Driver. The
+// test of a driver calls Run, and RunShared if the log outlives the driver.
 package eventstest
 
 import (
@@ -14,36 +13,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// Run checks everything that one driver promises by itself. open returns a
-// driver over an empty log; it is closed when the test that asked for it ends.
+// Run tests a single driver. open returns a driver over an empty log, which is closed
+// when the test ends.
 func Run(t *testing.T, open func(t *testing.T) events.Driver) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, events.Driver)
 	}{
 		{"an empty log reads as empty", testEmpty},
-		{"what is appended is read back", testReadBack},
+		{"appended events are read back", testReadBack},
 		{"revisions are gapless in each stream", testRevisions},
-		{"expected revisions are held to", testExpected},
+		{"expected revisions are checked", testExpected},
 		{"a conflict adds nothing", testConflictAddsNothing},
 		{"a repeated append is recognised", testRepeated},
 		{"a partly repeated append is a conflict", testPartlyRepeated},
-		{"any revision takes everything as new", testAnyIsNew},
-		{"one of racing writers wins", func(t *testing.T, d events.Driver) { race(t, d, d) }},
-		{"no reader passes a position that appears later", testOrder},
-		{"types are left out and through says how far", testTypes},
+		{"an append at any revision is always new", testAnyIsNew},
+		{"one of several concurrent appends succeeds", func(t *testing.T, d events.Driver) { race(t, d, d) }},
+		{"positions appear in order", testOrder},
+		{"types can be skipped", testTypes},
 		{"reads end at their limit", testLimit},
 		{"reads end at MaxBatchBytes", testBatchBytes},
-		{"large payloads are kept whole", testLarge},
-		{"bad appends are invalid", testInvalid},
-		{"the caller's bytes stay the caller's", testOwnBytes},
+		{"large payloads are stored completely", testLarge},
+		{"invalid appends are rejected", testInvalid},
+		{"the driver copies the bytes of records", testOwnBytes},
 		{"a cancelled call does nothing", testCancelled},
-		{"an append that is cancelled is whole or absent", testCancelledAppends},
-		{"removed streams are gone, and all else stays", testRemove},
-		{"the last event of the log is not removed", testRemoveLast},
-		{"Wait returns when the head is beyond", testWait},
+		{"a cancelled append is all or nothing", testCancelledAppends},
+		{"removing streams keeps all others", testRemove},
+		{"the last event of the log cannot be removed", testRemoveLast},
+		{"Wait returns when the head advances", testWait},
 		{"Close ends all calls", testClose},
-		{"any history reads as a simple model says", testModel},
+		{"random calls match a model", testModel},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := open(t)
@@ -57,7 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) events.Driver) {
 	}
 }
 
-// record returns a record of a type with some JSON of its own.
+// record returns a new record of a type, with text in its data.
 func record(name string, text any) events.Record {
 	return events.Record{
 		ID:       uuid.New(),
@@ -85,7 +84,7 @@ func mustAppend(t *testing.T, d events.Driver, stream string, expected int64, re
 	return a
 }
 
-// wantKind fails the test unless err has the kind.
+// wantKind checks the kind of an error.
 func wantKind(t *testing.T, err error, kind fault.Kind, call string, args ...any) {
 	t.Helper()
 	if !fault.Is(err, kind) {
@@ -111,8 +110,8 @@ func readStream(t *testing.T, d events.Driver, stream string, from int64) []even
 	}
 }
 
-// readAll returns all records after a position that are of none of the types,
-// read in batches of limit, and checks on the way what is promised of through.
+// readAll returns all records after a position except those of the types in skip. It
+// reads batches of limit records, and checks the positions and through of each.
 func readAll(t *testing.T, d events.Driver, after events.Position, limit int, skip ...string) []events.Record {
 	t.Helper()
 	var all []events.Record
@@ -137,8 +136,8 @@ func readAll(t *testing.T, d events.Driver, after events.Position, limit int, sk
 	}
 }
 
-// wantRecords fails the test unless got holds want, in order, as records of
-// the stream from a revision on.
+// wantRecords checks that got has the records of want, in order, as those of a stream
+// from a revision on.
 func wantRecords(t *testing.T, got []events.Record, stream string, from int64, want []events.Record) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -154,7 +153,7 @@ func wantRecords(t *testing.T, got []events.Record, stream string, from int64, w
 		case !bytes.Equal(r.Data, w.Data) || !bytes.Equal(r.Metadata, w.Metadata):
 			t.Fatalf("record %d of %s: got data %.80s metadata %.80s, want %.80s and %.80s", i, stream, r.Data, r.Metadata, w.Data, w.Metadata)
 		case i > 0 && r.Position <= got[i-1].Position:
-			t.Fatalf("record %d of %s: position %d after %d", i, stream, r.Position, got[i-1].Position)
+			t.Fatalf("record %d of %s: got position %d after %d, want a higher one", i, stream, r.Position, got[i-1].Position)
 		}
 	}
 }

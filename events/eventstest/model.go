@@ -11,27 +11,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a log as simple as can be: what was appended, in order.
+// model is a simple log: a list of all records.
 type model struct {
 	log []events.Record
 }
 
-func (m *model) stream(name string) (held []events.Record) {
+func (m *model) stream(name string) (stored []events.Record) {
 	for _, r := range m.log {
 		if r.Stream == name {
-			held = append(held, r)
+			stored = append(stored, r)
 		}
 	}
-	return held
+	return stored
 }
 
-// append does what Driver.Append promises; ok is false for a conflict.
+// append implements the contract of Driver.Append; ok is false for a conflict.
 func (m *model) append(stream string, expected int64, records []events.Record) (revision int64, ok bool) {
-	held := m.stream(stream)
-	last := int64(len(held)) - 1
+	stored := m.stream(stream)
+	last := int64(len(stored)) - 1
 	if expected != events.AnyRevision && expected != last {
 		revision = expected + int64(len(records))
-		return revision, revision <= last && slices.EqualFunc(held[expected+1:revision+1], records,
+		return revision, revision <= last && slices.EqualFunc(stored[expected+1:revision+1], records,
 			func(a, b events.Record) bool { return a.ID == b.ID })
 	}
 	for _, r := range records {
@@ -42,8 +42,8 @@ func (m *model) append(stream string, expected int64, records []events.Record) (
 	return last, true
 }
 
-// testModel appends and reads at random. All runs share the one log: each has
-// streams and types of its own and begins at the head.
+// testModel appends and reads at random. All runs use the same log; each run has its own
+// streams, and reads from the head at its start.
 func testModel(t *testing.T, d events.Driver) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -69,7 +69,7 @@ func testModel(t *testing.T, d events.Driver) {
 				got, err := d.Append(t.Context(), stream, expected, batch)
 				want, ok := m.append(stream, expected, batch)
 				if ok && (err != nil || got.Revision != want) || !ok && !fault.Is(err, fault.Conflict) {
-					rt.Fatalf("Append(%s, %d, %d records): got %+v, %v, want revision %d, taken %t", stream, expected, len(batch), got, err, want, ok)
+					rt.Fatalf("Append(%s, %d, %d records): got %+v, %v, want revision %d, success %t", stream, expected, len(batch), got, err, want, ok)
 				}
 			},
 			"read": func(rt *rapid.T) {
@@ -83,13 +83,13 @@ func testModel(t *testing.T, d events.Driver) {
 				}
 				got := readAll(t, d, start, limit, skip...)
 				if !slices.EqualFunc(got, want, same) {
-					rt.Fatalf("ReadAll(%d, %d, %v): got %d records, want %d, or others", start, limit, skip, len(got), len(want))
+					rt.Fatalf("ReadAll(%d, %d, %v): got %d records, want the %d of the model", start, limit, skip, len(got), len(want))
 				}
 			},
 			"read a stream": func(rt *rapid.T) {
 				stream := fmt.Sprintf("%d-%d", run, rapid.IntRange(0, 2).Draw(rt, "stream"))
 				if got, want := readStream(t, d, stream, 0), m.stream(stream); !slices.EqualFunc(got, want, same) {
-					rt.Fatalf("stream %s: got %d records, want %d, or others", stream, len(got), len(want))
+					rt.Fatalf("ReadStream(%s): got %d records, want the %d of the model", stream, len(got), len(want))
 				}
 			},
 		})

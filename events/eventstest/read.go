@@ -38,11 +38,11 @@ func testTypes(t *testing.T, d events.Driver) {
 	check := func(got, want []events.Record, limit int) {
 		t.Helper()
 		if len(got) != len(want) {
-			t.Fatalf("reading %d at a time: got %d records, want %d", limit, len(got), len(want))
+			t.Fatalf("ReadAll in batches of %d: got %d records, want %d", limit, len(got), len(want))
 		}
 		for i := range got {
 			if got[i].ID != want[i].ID {
-				t.Fatalf("reading %d at a time: record %d is %s %s, want %s", limit, i, got[i].Type, got[i].Data, want[i].Data)
+				t.Fatalf("ReadAll in batches of %d: got record %d %s %s, want %s", limit, i, got[i].Type, got[i].Data, want[i].Data)
 			}
 		}
 	}
@@ -51,21 +51,20 @@ func testTypes(t *testing.T, d events.Driver) {
 		check(readAll(t, d, 0, limit, "Common"), both, limit)
 		check(readAll(t, d, 0, limit, "Common", "Never", "Common"), both, limit)
 	}
-	// Where nothing else follows, the next read goes on at the head.
+	// If all types are skipped, the read covers the log up to its head.
 	batch, through, err := d.ReadAll(t.Context(), 0, 10, []string{"Common", "Rare", "Other"})
 	if err != nil || len(batch) != 0 || through != last.Position {
-		t.Errorf("ReadAll without all types: got %d records through %d, %v, want none through %d", len(batch), through, err, last.Position)
+		t.Errorf("ReadAll that skips all types: got %d records through %d, %v, want none through %d", len(batch), through, err, last.Position)
 	}
-	// Where the limit ends a read, what lies behind its last record was not
-	// looked at.
+	// If the limit ends a read, it covers the log up to its last record only.
 	batch, through, err = d.ReadAll(t.Context(), 0, 1, []string{"Common", "Rare"})
 	if err != nil || len(batch) != 1 || through < batch[0].Position || through >= last.Position {
-		t.Errorf("ReadAll of one without two types: got %d records through %d, %v", len(batch), through, err)
+		t.Errorf("ReadAll(0, 1) that skips two types: got %d records through %d, %v, want one through less than %d", len(batch), through, err, last.Position)
 	}
 	for _, after := range []events.Position{last.Position, last.Position + 1000} {
 		batch, through, err = d.ReadAll(t.Context(), after, 10, []string{"Common"})
 		if err != nil || len(batch) != 0 || through != after {
-			t.Errorf("ReadAll after %d, the head being %d: got %d records through %d, %v", after, last.Position, len(batch), through, err)
+			t.Errorf("ReadAll after %d with the head at %d: got %d records through %d, %v, want none through %d", after, last.Position, len(batch), through, err, after)
 		}
 	}
 }
@@ -77,23 +76,23 @@ func testLimit(t *testing.T, d events.Driver) {
 		first := min(limit, len(want))
 		batch, err := d.ReadStream(t.Context(), "a", 0, limit)
 		if err != nil {
-			t.Fatalf("ReadStream of %d: %v", limit, err)
+			t.Fatalf("ReadStream with limit %d: %v", limit, err)
 		}
 		wantRecords(t, batch, "a", 0, want[:first])
 		batch, through, err := d.ReadAll(t.Context(), 0, limit, nil)
 		if err != nil {
-			t.Fatalf("ReadAll of %d: %v", limit, err)
+			t.Fatalf("ReadAll with limit %d: %v", limit, err)
 		}
 		wantRecords(t, batch, "a", 0, want[:first])
 		wantRecords(t, readAll(t, d, through, 100), "a", int64(first), want[first:])
 	}
 	batch, err := d.ReadStream(t.Context(), "a", 0, 0)
 	if err != nil || len(batch) != 0 {
-		t.Errorf("ReadStream of 0: got %d records, %v", len(batch), err)
+		t.Errorf("ReadStream with limit 0: got %d records, %v, want none", len(batch), err)
 	}
 	batch, through, err := d.ReadAll(t.Context(), 0, 0, nil)
 	if err != nil || len(batch) != 0 || through != 0 {
-		t.Errorf("ReadAll of 0: got %d records through %d, %v", len(batch), through, err)
+		t.Errorf("ReadAll with limit 0: got %d records through %d, %v, want none through 0", len(batch), through, err)
 	}
 }
 
@@ -114,12 +113,12 @@ func testBatchBytes(t *testing.T, d events.Driver) {
 		size := 0
 		for i := range batch {
 			if size >= events.MaxBatchBytes {
-				t.Fatalf("%s: got a record after %d bytes", call, size)
+				t.Fatalf("%s: got another record after %d bytes, want at most MaxBatchBytes", call, size)
 			}
 			size += batch[i].Size()
 		}
 		if len(batch) == 0 || len(batch) == n {
-			t.Fatalf("%s: got %d of %d records", call, len(batch), n)
+			t.Fatalf("%s: got %d of %d records, want some", call, len(batch), n)
 		}
 	}
 	batch, err := d.ReadStream(t.Context(), "a", 0, 1000)
@@ -127,8 +126,8 @@ func testBatchBytes(t *testing.T, d events.Driver) {
 	batch, _, err = d.ReadAll(t.Context(), 0, 1000, nil)
 	check("ReadAll", batch, err)
 	batch, _, err = d.ReadAll(t.Context(), 0, 1000, []string{"Never"})
-	check("ReadAll without a type", batch, err)
-	// What was cut off comes with the next reads.
+	check("ReadAll that skips a type", batch, err)
+	// The next reads return the rest.
 	wantRecords(t, readStream(t, d, "a", 0), "a", 0, want)
 	wantRecords(t, readAll(t, d, 0, 1000), "a", 0, want)
 	wantRecords(t, readAll(t, d, 0, 1000, "Never"), "a", 0, want)

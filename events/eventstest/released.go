@@ -12,9 +12,8 @@ import (
 	"annals/events"
 )
 
-// released is a log as it was written when its events were new: lines of
-// annals events --json. Lines are added, by the test that holds them to what
-// is released, and never changed.
+// released is a log of all kinds of events ever released, as lines of annals events
+// --json. Lines are only added, by TestReleasedLogNeverChanges in package events.
 //
 //go:embed released.jsonl
 var released []byte
@@ -25,13 +24,13 @@ func Released(t testing.TB) []events.Record {
 	t.Helper()
 	records, err := ParseLines(released)
 	if err != nil {
-		t.Fatalf("the released log: %v", err)
+		t.Fatalf("parse the released log: %v", err)
 	}
 	return records
 }
 
-// AppendReleased puts that log, byte for byte, into a driver whose log is
-// empty, and returns the position of its last event there.
+// AppendReleased appends the released log to a driver with an empty log, and returns the
+// position of the last event.
 func AppendReleased(t testing.TB, d events.Driver) (last events.Position) {
 	t.Helper()
 	for _, r := range Released(t) {
@@ -44,7 +43,7 @@ func AppendReleased(t testing.TB, d events.Driver) (last events.Position) {
 	return last
 }
 
-// ParseLines reads what annals events --json prints.
+// ParseLines parses the output of annals events --json.
 func ParseLines(b []byte) (records []events.Record, err error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	for {

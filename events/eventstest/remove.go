@@ -11,7 +11,7 @@ import (
 	"annals/events/fault"
 )
 
-// without returns the records of other streams.
+// without returns the records that do not belong to the streams.
 func without(all []events.Record, streams []string) (others []events.Record) {
 	for _, r := range all {
 		if !slices.Contains(streams, r.Stream) {
@@ -21,10 +21,10 @@ func without(all []events.Record, streams []string) (others []events.Record) {
 	return others
 }
 
-// samePlace reports whether two records are one, at one position.
-func samePlace(a, b events.Record) bool { return same(a, b) && a.Position == b.Position }
+// samePosition reports whether two records are equal, including their positions.
+func samePosition(a, b events.Record) bool { return same(a, b) && a.Position == b.Position }
 
-// testRemove removes streams between others, and looks whether all else stays.
+// testRemove removes streams, and checks that all others stay.
 func testRemove(t *testing.T, d events.Driver) {
 	gone := []string{"text-1", "text-4", "nobody"}
 	for i := range 60 {
@@ -50,13 +50,13 @@ func testRemove(t *testing.T, d events.Driver) {
 		}
 	})
 	if !errors.Is(err, refused) {
-		t.Fatalf("Remove that is refused: got error %v", err)
+		t.Fatalf("Remove with a failing check: got error %v, want that of the check", err)
 	}
-	if !slices.EqualFunc(without(seen, gone), before, samePlace) {
-		t.Errorf("the reader of what the log will be gives %d records of other streams, want the %d that they hold", len(without(seen, gone)), len(before))
+	if !slices.EqualFunc(without(seen, gone), before, samePosition) {
+		t.Errorf("check: the reader returned %d records of other streams, want %d", len(without(seen, gone)), len(before))
 	}
 	if held := readStream(t, d, "text-1", 0); len(held) == 0 {
-		t.Error("a removal that was refused removed a stream")
+		t.Error("Remove with a failing check removed a stream")
 	}
 
 	for _, call := range []string{"", " again"} {
@@ -65,25 +65,25 @@ func testRemove(t *testing.T, d events.Driver) {
 		}
 		for _, stream := range gone {
 			if held := readStream(t, d, stream, 0); len(held) > 0 {
-				t.Errorf("stream %s has %d records after it was removed%s", stream, len(held), call)
+				t.Errorf("ReadStream(%s) after Remove%s: got %d records, want none", stream, call, len(held))
 			}
 		}
-		if after := without(readAll(t, d, 0, 7), gone); !slices.EqualFunc(after, before, samePlace) {
-			t.Errorf("after the removal%s other streams hold %d records, want the %d before, where they were", call, len(after), len(before))
+		if after := without(readAll(t, d, 0, 7), gone); !slices.EqualFunc(after, before, samePosition) {
+			t.Errorf("ReadAll after Remove%s: got %d records of other streams, want the %d before, at the same positions", call, len(after), len(before))
 		}
 		if at, err := d.Head(t.Context()); err != nil || at != head {
-			t.Errorf("Head after the removal%s: got %d, %v, want %d", call, at, err, head)
+			t.Errorf("Head after Remove%s: got %d, %v, want %d", call, at, err, head)
 		}
 	}
 
-	// The log goes on behind its head.
+	// Later appends get positions after the head.
 	made := mustAppend(t, d, "text-0", events.AnyRevision, record("Happened", "more"))
 	if made.Position <= head {
-		t.Errorf("an append after the removal stands at %d, and the log ended at %d before", made.Position, head)
+		t.Errorf("Append after Remove: got position %d, want more than %d", made.Position, head)
 	}
 	if at, err := d.Append(t.Context(), "text-1", events.NoStream, records(2)); err == nil {
 		if at.Revision != 1 {
-			t.Errorf("a stream that begins again ends at revision %d, want 1", at.Revision)
+			t.Errorf("Append of two to a removed stream: got revision %d, want 1", at.Revision)
 		}
 	} else {
 		wantKind(t, err, fault.Conflict, "Append to a removed stream")
@@ -93,11 +93,11 @@ func testRemove(t *testing.T, d events.Driver) {
 		t.Fatalf("Append to a removed stream at any revision: %v", err)
 	}
 	if held := readStream(t, d, "text-4", 0); len(held) != 1 || held[0].ID != any[0].ID {
-		t.Errorf("a removed stream that goes on has %d records, want the one that was appended", len(held))
+		t.Errorf("ReadStream of a removed stream after an append: got %d records, want the new one", len(held))
 	}
 }
 
-// testRemoveLast checks that the head of a log stays.
+// testRemoveLast checks that the stream of the last event cannot be removed.
 func testRemoveLast(t *testing.T, d events.Driver) {
 	if err := d.Remove(t.Context(), []string{"nobody"}, nil); err != nil {
 		t.Fatalf("Remove from an empty log: %v", err)
@@ -105,11 +105,11 @@ func testRemoveLast(t *testing.T, d events.Driver) {
 	mustAppend(t, d, "other", events.NoStream, records(2)...)
 	mustAppend(t, d, "last", events.NoStream, records(2)...)
 	err := d.Remove(t.Context(), []string{"other", "last"}, nil)
-	wantKind(t, err, fault.Conflict, "Remove of the stream that ends the log")
+	wantKind(t, err, fault.Conflict, "Remove of the stream with the last event")
 	if held := readAll(t, d, 0, 7); len(held) != 4 {
-		t.Errorf("a removal that is a conflict left %d records of 4", len(held))
+		t.Errorf("ReadAll after a conflict: got %d records, want 4", len(held))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantKind(t, d.Remove(ctx, []string{"other"}, nil), fault.Canceled, "Remove that is cancelled")
+	wantKind(t, d.Remove(ctx, []string{"other"}, nil), fault.Canceled, "Remove with a cancelled context")
 }

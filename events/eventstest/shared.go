@@ -7,11 +7,10 @@ import (
 	"annals/events/fault"
 )
 
-// RunShared checks what holds for a log that outlives its driver and may have
-// several at once. start makes an empty log and returns what opens a driver
-// over it, each time another one.
+// RunShared tests several drivers of one log, which outlives them. start creates an empty
+// log, and returns a function that opens another driver of it.
 func RunShared(t *testing.T, start func(t *testing.T) (open func() events.Driver)) {
-	t.Run("what was appended is there after reopening", func(t *testing.T) {
+	t.Run("appended events are durable", func(t *testing.T) {
 		open := start(t)
 		d := open()
 		want := records(5)
@@ -22,10 +21,10 @@ func RunShared(t *testing.T, start func(t *testing.T) (open func() events.Driver
 		defer closeDriver(t, d)
 		wantRecords(t, readAll(t, d, 0, 10), "a", 0, want[:4])
 		if got := mustAppend(t, d, "a", 1, want[2:4]...); got != before {
-			t.Errorf("append repeated after reopening: got %+v, want %+v", got, before)
+			t.Errorf("repeated Append after reopening: got %+v, want %+v", got, before)
 		}
 		if after := mustAppend(t, d, "a", 3, want[4:]...); after.Position <= before.Position {
-			t.Errorf("append after reopening: got position %d, not above %d", after.Position, before.Position)
+			t.Errorf("Append after reopening: got position %d, want more than %d", after.Position, before.Position)
 		}
 		wantRecords(t, readStream(t, d, "a", 0), "a", 0, want)
 	})
@@ -33,10 +32,10 @@ func RunShared(t *testing.T, start func(t *testing.T) (open func() events.Driver
 		name string
 		test func(t *testing.T, a, b events.Driver)
 	}{
-		{"one driver reads what another appended", testForeignReads},
-		{"Wait wakes for what another driver appends", func(t *testing.T, a, b events.Driver) { wakes(t, a, b) }},
-		{"one of racing writers wins over all drivers", race},
-		{"no reader passes a position that another driver fills later", func(t *testing.T, a, b events.Driver) {
+		{"a driver reads events appended by another one", testForeignReads},
+		{"Wait returns when another driver appends", func(t *testing.T, a, b events.Driver) { wakes(t, a, b) }},
+		{"one of several concurrent appends succeeds", race},
+		{"positions appear in order", func(t *testing.T, a, b events.Driver) {
 			order(t, []events.Driver{a, b})
 		}},
 	} {
@@ -57,9 +56,9 @@ func testForeignReads(t *testing.T, a, b events.Driver) {
 	mustAppend(t, b, "a", 0, want[1])
 	mustAppend(t, a, "a", 1, want[2])
 	_, err := b.Append(t.Context(), "a", 1, records(1))
-	wantKind(t, err, fault.Conflict, "Append at a revision that the other driver took")
+	wantKind(t, err, fault.Conflict, "Append at a revision that the other driver has used")
 	if got := mustAppend(t, b, "a", 1, want[2]); got.Revision != 2 {
-		t.Errorf("repeated append of the other driver: got revision %d, want 2", got.Revision)
+		t.Errorf("repeated Append through the other driver: got revision %d, want 2", got.Revision)
 	}
 	mustAppend(t, b, "a", events.AnyRevision, want[3])
 	wantRecords(t, readStream(t, a, "a", 0), "a", 0, want)
