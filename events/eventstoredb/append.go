@@ -26,15 +26,15 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	if expected != events.AnyRevision {
 		return d.appendAt(ctx, stream, expected, records)
 	}
-	// With AnyRevision the server treats an append of known ids as a repetition; at
-	// the end of the stream it treats it as new.
+	// With AnyRevision the server would treat an append of known ids as a repetition.
+	// Appended at the last revision of the stream, it is new.
 	last, err := d.lastOf(ctx, stream)
 	for err == nil {
-		var made events.Appended
-		made, err = d.appendAt(ctx, stream, last, records)
+		var appended events.Appended
+		appended, err = d.appendAt(ctx, stream, last, records)
 		var at *endsAt
 		if !errors.As(err, &at) {
-			return made, err
+			return appended, err
 		}
 		last, err = at.revision, nil // a removed stream reads as empty, but continues at its last revision
 	}
@@ -58,7 +58,8 @@ func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, re
 		d.heads.advance(made.Position)
 		return made, err
 	}
-	// If a repetition overtakes the server's index, the response has no position.
+	// The response has no position if the append is a repetition that the server has not
+	// indexed yet.
 	batch, err := d.ReadStream(ctx, stream, made.Revision, 1)
 	if err == nil && len(batch) > 0 {
 		made.Position = batch[0].Position
@@ -68,7 +69,7 @@ func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, re
 
 // append makes one attempt to append to a stream.
 func (d *Driver) append(ctx context.Context, s *session, stream string, expected int64, records []events.Record) (events.Appended, error) {
-	call, err := s.streams.Append(leading(ctx))
+	call, err := s.streams.Append(requireLeader(ctx))
 	if err != nil {
 		return events.Appended{}, err
 	}
@@ -94,7 +95,7 @@ func (d *Driver) append(ctx context.Context, s *session, stream string, expected
 		}
 		return events.Appended{}, &endsAt{events.WrongRevision(stream, last, expected), last}
 	}
-	return events.Appended{}, errors.New("unknown response of the server to an append")
+	return events.Appended{}, errors.New("the server sent an unknown response to an append")
 }
 
 func appendOptions(stream string, expected int64) *streams.AppendReq_Options {

@@ -17,9 +17,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// pair times the driver and the bare client, in turns, and reports how many
-// times as fast the driver is: the best time of each counts, as whatever else
-// the machine does only ever adds to a time.
+// pair has the best times of the driver and of the official client, measured
+// alternately. The best time counts, because other load on the machine only makes a run
+// slower.
 type pair struct{ ours, yardstick time.Duration }
 
 func (p *pair) add(ours, yardstick func()) {
@@ -37,7 +37,7 @@ func (p *pair) report(b *testing.B, n int) {
 	b.ReportMetric(float64(n)/p.ours.Seconds(), "events/s")
 }
 
-// both opens the driver and the bare client on one server.
+// both opens the driver and the official client on one server.
 func both(b *testing.B, log events.Driver) (*eventstoredb.Driver, *esdb.Client) {
 	b.Helper()
 	url := esdbtest.Start(b, log).URL()
@@ -54,8 +54,8 @@ func both(b *testing.B, log events.Driver) (*eventstoredb.Driver, *esdb.Client) 
 	return open(b, url), client
 }
 
-// BenchmarkRead compares the driver, which reads in pages, with the bare client,
-// which reads the same in one call.
+// BenchmarkRead compares the driver, which reads in pages, with the official client,
+// which reads all events in one call.
 func BenchmarkRead(b *testing.B) {
 	const n, page = 3000, 1000
 	log := memory.New()
@@ -86,7 +86,7 @@ func BenchmarkRead(b *testing.B) {
 					batch, through, err := d.ReadAll(b.Context(), after, page, nil)
 					if got += len(batch); err != nil || through == after {
 						if err != nil || got != n {
-							b.Errorf("ReadAll: %d events, %v", got, err)
+							b.Errorf("ReadAll: got %d events, %v, want %d", got, err, n)
 						}
 						return
 					}
@@ -103,7 +103,7 @@ func BenchmarkRead(b *testing.B) {
 				for from := int64(0); from < n; {
 					batch, err := d.ReadStream(b.Context(), "a", from, page)
 					if err != nil || len(batch) == 0 {
-						b.Errorf("ReadStream from %d: %d events, %v", from, len(batch), err)
+						b.Errorf("ReadStream from %d: got %d events, %v", from, len(batch), err)
 						return
 					}
 					from += int64(len(batch))
@@ -114,8 +114,8 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// BenchmarkAppend compares writers that append events one by one through the
-// driver with as many at the bare client.
+// BenchmarkAppend compares concurrent writers, which append events one by one, through
+// the driver and through the official client.
 func BenchmarkAppend(b *testing.B) {
 	const writers, each = 8, 40
 	d, client := both(b, memory.New())

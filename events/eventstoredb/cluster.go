@@ -19,12 +19,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-// cluster supervises the one connection to a cluster's leader: it finds the
-// leader, tests the connection with a call before it is used, and replaces one that
-// failed.
+// cluster maintains the one connection to the leader of a cluster: it finds the leader,
+// tests a connection with a call before it is used, and replaces a failed one.
 type cluster struct {
 	settings
-	turn chan struct{} // holds a token while a goroutine connects
+	connecting chan struct{} // holds a token while a goroutine connects
 
 	mu      sync.Mutex
 	current *session
@@ -36,9 +35,9 @@ type session struct {
 	conn    *grpc.ClientConn
 	streams streams.StreamsClient
 
-	// seen is the highest position read from this node. Later reads from this node
-	// include everything up to it. Those from another node, which may just have
-	// become the leader, may not.
+	// seen is the highest position read from this node. Later reads from this node cover
+	// the log up to it. Reads from another node may not, if it has just become the
+	// leader.
 	seen atomic.Int64
 }
 
@@ -50,22 +49,22 @@ func (s *session) saw(p events.Position) {
 }
 
 func newCluster(s settings) *cluster {
-	return &cluster{settings: s, turn: make(chan struct{}, 1)}
+	return &cluster{settings: s, connecting: make(chan struct{}, 1)}
 }
 
-// session returns the connection, and makes one if there is none. One of the
-// callers connects; the others wait for it, or until ctx ends.
+// session returns the connection. If there is none, one of the callers connects, and the
+// others wait for it.
 func (c *cluster) session(ctx context.Context) (*session, error) {
-	if s := c.held(); s != nil {
+	if s := c.existing(); s != nil {
 		return s, nil
 	}
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.connecting <- struct{}{}:
+		defer func() { <-c.connecting }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if s := c.held(); s != nil {
+	if s := c.existing(); s != nil {
 		return s, nil
 	}
 	s, err := c.connect(ctx)
@@ -78,13 +77,13 @@ func (c *cluster) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func (c *cluster) held() *session {
+func (c *cluster) existing() *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current
 }
 
-// drop closes a connection that may have caused a call's error. Other calls on it fail.
+// drop closes a connection that may have caused an error. Other calls on it fail.
 func (c *cluster) drop(s *session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,13 +108,13 @@ func (c *cluster) close() error {
 	return s.conn.Close()
 }
 
-// connect tries the nodes of the list until it finds the leader, or a node that names a
+// connect tries the nodes in the URL until it finds the leader, or a node that names a
 // leader that responds.
 func (c *cluster) connect(ctx context.Context) (*session, error) {
 	seeds, several := c.seeds()
 	rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
-	if told := c.named(); told != "" {
-		if s, err := c.try(ctx, told); err == nil {
+	if leader := c.takeLeader(); leader != "" {
+		if s, err := c.try(ctx, leader); err == nil {
 			return s, nil
 		}
 	}
@@ -137,8 +136,8 @@ func (c *cluster) connect(ctx context.Context) (*session, error) {
 	return nil, failed
 }
 
-// named returns the leader that another node has named, and clears it.
-func (c *cluster) named() string {
+// takeLeader returns the leader that another node has named, and clears it.
+func (c *cluster) takeLeader() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	leader := c.leader
@@ -149,14 +148,14 @@ func (c *cluster) named() string {
 // try connects to a node and reads an event from it as the leader. If the node names
 // another leader, try continues with that.
 func (c *cluster) try(ctx context.Context, address string) (*session, error) {
-	s, err := c.ask(ctx, address)
+	s, err := c.open(ctx, address)
 	if other := (*notLeader)(nil); errors.As(err, &other) {
-		return c.ask(ctx, other.leader)
+		return c.open(ctx, other.leader)
 	}
 	return s, err
 }
 
-func (c *cluster) ask(ctx context.Context, address string) (*session, error) {
+func (c *cluster) open(ctx context.Context, address string) (*session, error) {
 	conn, err := c.dial(address)
 	if err != nil {
 		return nil, err
@@ -168,7 +167,7 @@ func (c *cluster) ask(ctx context.Context, address string) (*session, error) {
 	return s, nil
 }
 
-// gossip asks a node for its leader.
+// gossip returns the leader that a node names.
 func (c *cluster) gossip(ctx context.Context, address string) (leader string, err error) {
 	conn, err := c.dial(address)
 	if err != nil {
@@ -190,4 +189,4 @@ func (c *cluster) gossip(ctx context.Context, address string) (leader string, er
 	return "", errNoLeader
 }
 
-var errNoLeader = errors.New("its cluster has no leader at the moment")
+var errNoLeader = errors.New("the cluster has no leader at the moment")

@@ -52,34 +52,33 @@ func (c *cluster) transport() (credentials.TransportCredentials, error) {
 	if c.config.UserCertFile != "" {
 		pair, err := tls.LoadX509KeyPair(c.config.UserCertFile, c.config.UserKeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("read the certificate for the log's server: %w", err)
+			return nil, fmt.Errorf("read the client certificate for the log server: %w", err)
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}
 	return credentials.NewTLS(t), nil
 }
 
-// misnamed explains the error if a node did not respond because the URL is wrong about
-// TLS, which neither side reports. Otherwise it returns err. It takes at most a second,
-// even if the caller's context has ended.
+// misnamed returns a better error than err if the URL is wrong about TLS: neither the
+// client nor the server reports that. It takes at most a second, even if ctx has ended.
 func (c *cluster) misnamed(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	seeds, _ := c.seeds()
 	for _, address := range seeds {
-		switch secure, known := speaksTLS(ctx, address); {
+		switch secure, known := usesTLS(ctx, address); {
 		case known && secure && c.config.DisableTLS:
-			return fault.Hide(fault.Invalid, "the URL of the log has tls=false, and "+address+" speaks TLS: write tls=true", err)
+			return fault.Hide(fault.Invalid, "the URL of the log has tls=false, and "+address+" uses TLS: write tls=true", err)
 		case known && !secure && !c.config.DisableTLS:
-			return fault.Hide(fault.Invalid, "the URL of the log is for TLS, and "+address+" does not speak it: write tls=false", err)
+			return fault.Hide(fault.Invalid, "the URL of the log requires TLS, and "+address+" does not use it: write tls=false", err)
 		}
 	}
 	return err
 }
 
-// speaksTLS reports whether a server uses TLS, and whether it could find out. It sends
-// no credentials.
-func speaksTLS(ctx context.Context, address string) (secure, known bool) {
+// usesTLS reports whether a server uses TLS; known is false if it does not respond. It
+// sends no credentials.
+func usesTLS(ctx context.Context, address string) (secure, known bool) {
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err == nil {
@@ -89,7 +88,7 @@ func speaksTLS(ctx context.Context, address string) (secure, known bool) {
 	return false, errors.As(err, new(tls.RecordHeaderError))
 }
 
-// basic is the user and password that are sent with every call.
+// basic is the user and password, sent with every call.
 type basic string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -98,5 +97,5 @@ func (b basic) GetRequestMetadata(context.Context, ...string) (map[string]string
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials: passwords are never
-// sent unencrypted. A server without TLS requires none.
+// sent unencrypted. Servers without TLS do not require passwords.
 func (basic) RequireTransportSecurity() bool { return true }

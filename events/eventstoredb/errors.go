@@ -25,14 +25,14 @@ func (e *notLeader) Unwrap() error { return e.err }
 
 // Names of exceptions in the trailer of a call.
 const (
-	isNotLeader = "not-leader"
-	isTooLarge  = "maximum-append-" // a prefix of size-exceeded and event-size-exceeded
+	exceptionNotLeader = "not-leader"
+	exceptionTooLarge  = "maximum-append-" // prefix of two exceptions
 )
 
-// lacksLeader is in a node's error message during an election, which has no code.
-const lacksLeader = "No leader info available"
+// noLeaderMessage is part of an error message during an election, which has no code.
+const noLeaderMessage = "No leader info available"
 
-// explained converts the error of a call, using the details in its trailer.
+// explained returns the error of a call with the details in its trailer.
 func explained(err error, trailer metadata.MD) error {
 	first := func(key string) string {
 		if values := trailer.Get(key); len(values) > 0 {
@@ -41,46 +41,45 @@ func explained(err error, trailer metadata.MD) error {
 		return ""
 	}
 	switch exception := first("exception"); {
-	case exception == isNotLeader:
+	case exception == exceptionNotLeader:
 		return &notLeader{net.JoinHostPort(first("leader-endpoint-host"), first("leader-endpoint-port")), err}
-	case strings.HasPrefix(exception, isTooLarge):
+	case strings.HasPrefix(exception, exceptionTooLarge):
 		return fault.Errorf(fault.Invalid, "the append exceeds the server's size limit: %w", err)
 	}
 	return err
 }
 
-// isTransient reports whether a call may succeed when it is retried on another
-// connection. The caller checks whether its own context has ended.
+// isTransient reports whether a retry on another connection may succeed. The caller
+// checks whether its own context has ended.
 func isTransient(err error) bool {
-	if errors.Is(err, errSilent) || errors.Is(err, errNoLeader) || errors.As(err, new(*notLeader)) {
+	if errors.Is(err, errTimeout) || errors.Is(err, errNoLeader) || errors.As(err, new(*notLeader)) {
 		return true
 	}
 	switch codeOf(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Canceled, codes.Internal:
 		return true
 	case codes.Unknown:
-		return strings.Contains(err.Error(), lacksLeader)
+		return strings.Contains(err.Error(), noLeaderMessage)
 	}
 	return false
 }
 
-// misplaced begins the error message if a filtered read of the whole log starts at a
-// position where no event starts. That error has no code, and positions in the middle
-// of an event may cause other errors, too.
-const misplaced = "Unexpected FilteredReadAllResult: "
+// badPosition begins the error message if a filtered read of the whole log starts at a
+// position at which no event begins. The error has no code.
+const badPosition = "Unexpected FilteredReadAllResult: "
 
-// refuses reports whether a server refused to read from a position.
+// refuses reports whether the server refused to read from a position.
 func refuses(err error) bool {
 	switch codeOf(err) {
 	case codes.InvalidArgument:
 		return true
 	case codes.Unknown:
-		return strings.Contains(err.Error(), misplaced+"InvalidPosition") || strings.Contains(err.Error(), misplaced+"Error")
+		return strings.Contains(err.Error(), badPosition+"InvalidPosition") || strings.Contains(err.Error(), badPosition+"Error")
 	}
 	return false
 }
 
-// codeOf returns the protocol's code of an error.
+// codeOf returns the gRPC code of an error.
 func codeOf(err error) codes.Code {
 	var s interface{ GRPCStatus() *status.Status }
 	switch {
@@ -95,7 +94,7 @@ func codeOf(err error) codes.Code {
 // theLog names the log in errors.
 const theLog = "the log in EventStoreDB"
 
-// classify returns err with its kind and a message for clients.
+// classify returns err with its kind, and with a message for clients.
 func classify(doing string, err error) error {
 	var known *fault.Error
 	cause := fmt.Errorf("%s %s: %w", doing, theLog, err)
@@ -107,7 +106,7 @@ func classify(doing string, err error) error {
 	}
 	switch codeOf(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
-		return fault.Hide(fault.Unavailable, "the log refuses the user and password of its URL", cause)
+		return fault.Hide(fault.Unavailable, "the log server rejects the user and password in the URL of the log", cause)
 	}
 	return cause
 }

@@ -3,9 +3,9 @@
 // module.
 //
 // It uses the protocol definitions and the URL parser of the official client, but not
-// the client itself. After the client once failed to find a server, its calls hang
-// regardless of their contexts, and closing it panics. It also cannot filter reads of
-// the whole log, nor send them to the leader.
+// the client itself: after the client has failed to find a server, its calls ignore their
+// contexts and hang, and closing it panics. The client also cannot filter reads of the
+// whole log, and cannot send them to the leader.
 package eventstoredb
 
 import (
@@ -17,11 +17,11 @@ import (
 	"annals/events/fault"
 )
 
-// Driver is an events.Driver over a cluster. Open makes one.
+// Driver is an events.Driver over a cluster. Open creates one.
 //
-// A position is the commit position in the server's log. Streams of the server, whose
-// names begin with $, are left out. If the URL has a prefix, so are all streams without
-// it.
+// A position is the commit position in the server's log. System streams, whose names
+// begin with $, are skipped. If the URL has a prefix, streams without it are skipped,
+// too.
 type Driver struct {
 	settings
 	cluster *cluster
@@ -36,20 +36,20 @@ type Driver struct {
 	work      sync.WaitGroup // calls in progress, and the subscription
 }
 
-// Open connects to the server that a URL names, as the clients of EventStoreDB
-// write it, or to the leader of its cluster:
+// Open connects to the server in a URL, or to the leader of its cluster. URLs are those
+// of other EventStoreDB clients:
 //
 //	esdb://user:password@host:2113?tlsCaFile=/etc/annals/ca.crt
 //	esdb://one:2113,two:2113,three:2113?tls=false
 //	esdb+discover://cluster.example.com:2113?prefix=annals-
 //
-// The scheme may also be kurrentdb. With prefix=P the names of all streams on the
-// server begin with P, so that several logs can share a cluster. defaultDeadline=MS is
-// how long to wait for a response, by default 5 s; a call fails after twice that. The
-// user must have the right to read $all, by default only admins.
+// The scheme may also be kurrentdb. prefix=P is prepended to all stream names on the
+// server, so that several logs can share a cluster. defaultDeadline=MS is how long to
+// wait for a response, by default 5 s; a call fails after twice that time. The user needs
+// the right to read $all, which by default only admins have.
 //
 // The error is fault.Invalid if the URL cannot be used, and fault.Unavailable if the
-// server does not respond. No error contains a part of the URL that may be a password.
+// server does not respond. Errors do not contain passwords.
 func Open(ctx context.Context, url string) (*Driver, error) {
 	s, err := parse(url)
 	if err != nil {
@@ -58,7 +58,7 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	d := &Driver{settings: s, cluster: newCluster(s), heads: newHeads()}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := d.call(ctx, "open", func(context.Context, *session, func()) error { return nil }); err != nil {
-		_ = d.Close() // nothing was opened that can fail to close
+		_ = d.Close() // there is no connection that could fail to close
 		if fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 			err = d.cluster.misnamed(ctx, err)
 		}
@@ -67,7 +67,7 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	return d, nil
 }
 
-// Close implements events.Driver. It interrupts all calls: an append among them may or
+// Close implements events.Driver. It interrupts all calls; an interrupted append may or
 // may not have been made.
 func (d *Driver) Close() error {
 	d.mu.Lock()

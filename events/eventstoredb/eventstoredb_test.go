@@ -14,22 +14,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// variable names a real server, by the URL that clients are given. It is used
-// instead of the one in the test's own process, under a prefix of its own.
+// variable is the environment variable with the URL of a real server. If it is set, tests
+// use that server, each with another prefix, and not esdbtest.
 const variable = "ANNALS_TEST_EVENTSTOREDB"
 
-// place returns the URL of an empty log.
-func place(t *testing.T) string {
+// emptyLog returns the URL of an empty log.
+func emptyLog(t *testing.T) string {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
 		return esdbtest.Start(t, memory.New()).URL()
 	}
-	mark := "?"
-	if strings.Contains(text, mark) {
-		mark = "&"
+	separator := "?"
+	if strings.Contains(text, separator) {
+		separator = "&"
 	}
-	return text + mark + "prefix=test-" + uuid.NewString() + "-"
+	return text + separator + "prefix=test-" + uuid.NewString() + "-"
 }
 
 func open(t testing.TB, url string) *eventstoredb.Driver {
@@ -47,12 +47,12 @@ func open(t testing.TB, url string) *eventstoredb.Driver {
 }
 
 func TestDriver(t *testing.T) {
-	eventstest.Run(t, func(t *testing.T) events.Driver { return open(t, place(t)) })
+	eventstest.Run(t, func(t *testing.T) events.Driver { return open(t, emptyLog(t)) })
 }
 
 func TestSharedLog(t *testing.T) {
 	eventstest.RunShared(t, func(t *testing.T) func() events.Driver {
-		url := place(t)
+		url := emptyLog(t)
 		return func() events.Driver { return open(t, url) }
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// records returns n events of their own.
+// records returns n new records.
 func records(n int) []events.Record {
 	all := make([]events.Record, n)
 	for i := range all {
@@ -34,7 +34,7 @@ func appendTo(t *testing.T, d events.Driver, stream string, expected int64, n in
 	return made
 }
 
-// wantLength fails the test unless the log holds n events.
+// wantLength checks the number of events in a log.
 func wantLength(t *testing.T, d events.Driver, n int) {
 	t.Helper()
 	all, _, err := d.ReadAll(t.Context(), 0, 1000, nil)
@@ -58,13 +58,13 @@ func TestAppendSurvivesLostReply(t *testing.T) {
 
 func TestTransientErrorsAreRetried(t *testing.T) {
 	for name, f := range map[string]esdbtest.Fault{
-		"the server is not ready":    {Times: 3, Code: codes.Unavailable},
-		"a write runs out of time":   {Times: 2, Code: codes.DeadlineExceeded},
-		"a leader is being elected":  {Times: 2, Code: codes.Unknown, Text: "No leader info available in response"},
-		"the server aborts":          {Times: 2, Code: codes.Aborted},
-		"the server is slow":         {Times: 2, Delay: 100 * time.Millisecond},
-		"an answer breaks off":       {Times: 1, After: 2, Code: codes.Unavailable},
-		"the server does not answer": {Times: 1, Hang: true},
+		"the server is not ready":     {Times: 3, Code: codes.Unavailable},
+		"a write times out":           {Times: 2, Code: codes.DeadlineExceeded},
+		"a leader is being elected":   {Times: 2, Code: codes.Unknown, Text: "No leader info available in response"},
+		"the server aborts":           {Times: 2, Code: codes.Aborted},
+		"the server is slow":          {Times: 2, Delay: 100 * time.Millisecond},
+		"a response is interrupted":   {Times: 1, After: 2, Code: codes.Unavailable},
+		"the server does not respond": {Times: 1, Hang: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := esdbtest.Start(t, memory.New())
@@ -92,10 +92,10 @@ func TestLongOutageIsUnavailable(t *testing.T) {
 		calls.Go(func() {
 			_, err := d.Append(t.Context(), "a", 0, records(1))
 			if !fault.Is(err, fault.Unavailable) || err.Error() != "the log does not answer at the moment" {
-				t.Errorf("Append without a server: %v", err)
+				t.Errorf("Append without a server: got error %v, want kind Unavailable", err)
 			}
 			if _, _, err := d.ReadAll(t.Context(), 0, 10, nil); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("ReadAll without a server: %v", err)
+				t.Errorf("ReadAll without a server: got error %v, want kind Unavailable", err)
 			}
 		})
 	}
@@ -115,9 +115,9 @@ func TestCallEndsWithContext(t *testing.T) {
 	defer cancel()
 	_, err := d.Append(ctx, "a", events.NoStream, records(1))
 	if !fault.Is(err, fault.Canceled) {
-		t.Errorf("Append: %v, want the end of its context", err)
+		t.Errorf("Append with a context that ends: got error %v, want kind Canceled", err)
 	}
-	// That call was one caller's; the connection is everybody's.
+	// The connection still works for other calls.
 	server.Heal()
 	appendTo(t, d, "a", events.NoStream, 1)
 	server.Fail(esdbtest.Fault{On: esdbtest.Read, Hang: true})
@@ -130,12 +130,12 @@ func TestCallEndsWithContext(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	if err := <-done; !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Head, cut off by Close: %v", err)
+		t.Errorf("Head interrupted by Close: got error %v, want kind Unavailable", err)
 	}
 }
 
-// A server that has found what it was asked for goes on looking for one more.
-func TestHeadReturnsAtOnce(t *testing.T) {
+// After the requested event the server searches for one more, which may take long.
+func TestHeadReturnsAfterFirstEvent(t *testing.T) {
 	server := esdbtest.Start(t, memory.New())
 	d := open(t, server.URL()+"&defaultDeadline=500")
 	made := appendTo(t, d, "a", events.NoStream, 1)
@@ -148,19 +148,19 @@ func TestHeadReturnsAtOnce(t *testing.T) {
 	}
 	appendTo(t, d, "a", events.AnyRevision, 1)
 	if got := server.Calls(esdbtest.Read) - before; got != 2 {
-		t.Errorf("the server was asked %d times for the ends of the log and of a stream, want 2", got)
+		t.Errorf("Head and Append: got %d reads, want 2", got)
 	}
 }
 
-func TestTheLeaderIsFollowed(t *testing.T) {
+func TestCallsGoToNewLeader(t *testing.T) {
 	log := memory.New()
 	a, b, c := esdbtest.Start(t, log), esdbtest.Start(t, log), esdbtest.Start(t, log)
 	esdbtest.Cluster(a, b, c)
 	for name, url := range map[string]string{
-		"from one node":           b.URL(),
-		"by gossip":               "esdb://" + a.Address() + "," + b.Address() + "," + c.Address() + "?tls=false",
-		"by gossip, of one":       "esdb+discover://" + c.Address() + "?tls=false",
-		"in KurrentDB's own form": "kurrentdb+discover://" + c.Address() + "?tls=false",
+		"from one node":             b.URL(),
+		"by gossip":                 "esdb://" + a.Address() + "," + b.Address() + "," + c.Address() + "?tls=false",
+		"by gossip of one node":     "esdb+discover://" + c.Address() + "?tls=false",
+		"with the kurrentdb scheme": "kurrentdb+discover://" + c.Address() + "?tls=false",
 	} {
 		t.Run(name, func(t *testing.T) {
 			esdbtest.Cluster(a, b, c)
@@ -171,10 +171,10 @@ func TestTheLeaderIsFollowed(t *testing.T) {
 			esdbtest.Cluster(c, a, b)
 			appendTo(t, d, stream, 0, 1)
 			if batch, err := d.ReadStream(t.Context(), stream, 0, 10); err != nil || len(batch) != 2 {
-				t.Errorf("ReadStream of the new leader: got %d events, %v, want 2", len(batch), err)
+				t.Errorf("ReadStream from the new leader: got %d events, %v, want 2", len(batch), err)
 			}
 			if got := c.Calls(esdbtest.Append) - before; got != 1 {
-				t.Errorf("the new leader was asked for %d appends, want 1", got)
+				t.Errorf("the new leader received %d appends, want 1", got)
 			}
 		})
 	}
@@ -189,19 +189,19 @@ func TestFailoverToNewLeader(t *testing.T) {
 	a.Stop()
 	made := make(chan events.Appended)
 	go func() { made <- appendTo(t, d, "a", 0, 1) }()
-	esdbtest.Cluster(b, a) // the others elect one while the append waits
+	esdbtest.Cluster(b, a) // b is elected while the append waits
 	if got := <-made; got.Revision != 1 {
-		t.Errorf("append while the leader is elected: got revision %d, want 1", got.Revision)
+		t.Errorf("Append during an election: got revision %d, want 1", got.Revision)
 	}
 }
 
-func TestWaitOutlivesItsSubscription(t *testing.T) {
+func TestWaitSurvivesLostSubscription(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
 	d := open(t, server.URL()+"&defaultDeadline=200")
 	revision := int64(events.NoStream)
-	// wake appends beside the driver, which hears of it by its subscription alone.
-	wake := func(what string) {
+	// wake appends without the driver, which is notified by its subscription only.
+	wake := func(when string) {
 		t.Helper()
 		head, err := log.Head(t.Context())
 		if err != nil {
@@ -211,23 +211,23 @@ func TestWaitOutlivesItsSubscription(t *testing.T) {
 		go func() { done <- d.Wait(t.Context(), head) }()
 		revision = appendTo(t, log, "a", revision, 1).Revision
 		if err := <-done; err != nil {
-			t.Errorf("Wait, when %s: %v", what, err)
+			t.Errorf("Wait %s: %v", when, err)
 		}
 	}
-	wake("all is well")
+	wake("without faults")
 	server.Drop()
-	wake("its subscription was dropped")
+	wake("after the subscription was dropped")
 	server.Fail(esdbtest.Fault{On: esdbtest.Subscribe, Times: 3, Code: codes.Unavailable})
 	server.Drop()
-	wake("subscriptions are refused")
+	wake("after subscriptions were refused")
 	server.Fail(esdbtest.Fault{On: esdbtest.Subscribe, Times: 2, After: 1, Code: codes.Unavailable})
 	server.Drop()
-	wake("subscriptions break at once")
+	wake("after subscriptions were interrupted")
 	server.Restart(t)
-	wake("the server was started again")
+	wake("after a restart of the server")
 	server.Fail(esdbtest.Fault{On: esdbtest.Subscribe, Hang: true})
 	server.Drop()
-	wake("subscriptions are forgotten")
+	wake("after the server stopped to notify")
 }
 
 func TestWrongPasswordIsReported(t *testing.T) {
@@ -238,15 +238,15 @@ func TestWrongPasswordIsReported(t *testing.T) {
 	appendTo(t, d, "a", events.NoStream, 1)
 	wantLength(t, d, 1)
 	for name, c := range map[string]struct{ url, want string }{
-		"another password":  {strings.Replace(url, "right", "wrong", 1), "user and password"},
-		"no password":       {strings.Replace(url, "annals:right@", "", 1), "user and password"},
+		"another password":  {strings.Replace(url, "right", "wrong", 1), "rejects the user and password"},
+		"no password":       {strings.Replace(url, "annals:right@", "", 1), "rejects the user and password"},
 		"another authority": {server.URL() + "&defaultDeadline=200", "does not answer"},
 	} {
 		_, err := openURL(t, c.url)
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Open with %s: %v, want %q", name, err, c.want)
+			t.Errorf("Open with %s: got error %v, want %q", name, err, c.want)
 		} else if detail := fault.Detail(err); strings.Contains(detail, "wrong") || strings.Contains(detail, "right") {
-			t.Errorf("Open with %s tells the password: %s", name, detail)
+			t.Errorf("Open with %s: the error contains the password: %s", name, detail)
 		}
 	}
 }

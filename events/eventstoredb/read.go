@@ -29,7 +29,7 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 	return batch, nil
 }
 
-// lastOf returns the revision of a stream's last event.
+// lastOf returns the revision of the last event of a stream, NoStream if it is empty.
 func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err error) {
 	err = d.call(ctx, "read the end of stream "+stream+" of", func(ctx context.Context, s *session, _ func()) error {
 		revision = events.NoStream
@@ -42,8 +42,8 @@ func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err
 	return revision, err
 }
 
-// ReadAll implements events.Driver. The server filters the events; those that it cannot
-// filter out are dropped here.
+// ReadAll implements events.Driver. The server filters events by one property; ReadAll
+// drops the others that do not match.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	var p page
 	err := d.scan(ctx, fmt.Sprintf("read after position %d of", after), func(ctx context.Context, s *session, alive func()) error {
@@ -71,33 +71,33 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	return p.batch, p.through, nil
 }
 
-// page gathers the events of one read.
+// page collects the events of one read.
 type page struct {
 	settings *settings
 	after    events.Position
 	limit    int
 	alive    func()
 
-	batch   []events.Record
-	size    int
-	through events.Position // of the last event of this log that was examined
-	looked  events.Position // of the last event that was examined, of any log
-	came    int             // events in one response
-	cut     bool            // there may be more
-	err     error           // ends the read
+	batch    []events.Record
+	size     int
+	through  events.Position // of the last examined event of this log
+	examined events.Position // of the last examined event of any log
+	received int             // events in one response
+	cut      bool            // there may be more
+	err      error           // ends the read
 }
 
-// take adds one event, and reports whether to continue.
+// take examines one event, and reports whether to continue.
 func (p *page) take(e *recorded) bool {
 	p.alive()
-	p.came++
+	p.received++
 	r, ok, err := p.settings.record(e)
-	p.looked = max(p.after, events.Position(e.GetCommitPosition()))
+	p.examined = max(p.after, events.Position(e.GetCommitPosition()))
 	if err != nil || !ok || r.Position <= p.after {
 		p.err = err
 		return err == nil
 	}
-	p.through = r.Position // never that of another log's event, which may be beyond this log's head
+	p.through = r.Position // not of other logs: their events may be beyond the head of this log
 	if p.batch == nil {
 		p.batch = make([]events.Record, 0, min(p.limit, 128))
 	}
@@ -107,27 +107,27 @@ func (p *page) take(e *recorded) bool {
 	return !p.cut
 }
 
-// mostMore bounds how many more events than needed are requested.
-const mostMore = 4096
+// maxExtra is the maximum number of events requested beyond the limit.
+const maxExtra = 4096
 
-// read reads the events after a position. The server only reads from positions at which
-// an event begins. The positions after which Annals continues are of this kind. If the
-// server refuses one, which an operator chose, read tries the next one, and then reads
-// the whole log. If a response is full of other services' events, read requests
-// another one of up to twice the length.
+// read reads the events after a position. The server only accepts positions at which an
+// event begins, as all positions are that Annals has read before. If it refuses a
+// position, which an operator may have chosen, read tries the next one, and then reads
+// from the beginning. If other services' events fill a response, read makes another
+// request, for more events.
 func (p *page) read(ctx context.Context, s *session, skip []string) error {
 	f := p.settings.ours()
 	if len(skip) > 0 {
 		f = without(skip)
 	}
-	for from, more := p.after, 1; ; more = min(2*more, mostMore) {
-		count := p.limit + more // the event at after comes as well
+	for from, extra := p.after, 1; ; extra = min(2*extra, maxExtra) {
+		count := p.limit + extra // includes the event at p.after
 		if from < p.after {
 			count = math.MaxInt64
 		}
 		o := ofAll(from, f)
 		o.CountOption = &streams.ReadReq_Options_Count{Count: uint64(count)}
-		p.came = 0
+		p.received = 0
 		ended, err := read(ctx, s, o, p.take)
 		refused := err != nil && refuses(err)
 		switch {
@@ -135,8 +135,8 @@ func (p *page) read(ctx context.Context, s *session, skip []string) error {
 			from++
 		case refused && from > p.after:
 			from = 0
-		case ended && p.came == count:
-			p.after, from = p.looked, p.looked
+		case ended && p.received == count:
+			p.after, from = p.examined, p.examined
 		default:
 			return cmp.Or(err, p.err)
 		}
@@ -152,8 +152,8 @@ func (d *Driver) Head(ctx context.Context) (head events.Position, err error) {
 	return head, err
 }
 
-// head does not wait for the end of the response: before that the server searches for
-// one event more than requested, possibly among many of other services.
+// head returns at the first event and does not wait for the end of the response, because
+// the server first searches for another event, possibly among many of other services.
 func (d *Driver) head(ctx context.Context, s *session) (head events.Position, err error) {
 	_, err = read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
 		head = events.Position(e.GetCommitPosition())

@@ -12,11 +12,11 @@ import (
 )
 
 // Remove implements events.Driver: it truncates the streams by their metadata. Their
-// events stay in $all until the server is scavenged, except for the last one of each
-// stream, which always stays: it tells the server where the stream ends.
+// events stay in $all until the server is scavenged. The last event of each stream always
+// stays, because the server needs its revision.
 //
-// The server has no transactions over several streams. Therefore check reads the log as
-// it is before the removal; to prove the result, read the log again afterwards.
+// The server has no transactions over several streams. Therefore check reads the log
+// before the removal. To verify the result, read the log again afterwards.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	var last string
 	err := d.scan(ctx, "read the end of", func(ctx context.Context, s *session, _ func()) error {
@@ -45,7 +45,7 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 		if err != nil {
 			return err
 		}
-		if revision == events.NoStream { // or it is already truncated
+		if revision == events.NoStream { // it does not exist, or is already truncated
 			continue
 		}
 		if err := d.truncate(ctx, stream, revision+1); err != nil {
@@ -55,11 +55,11 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 	return nil
 }
 
-// truncate makes a stream begin at a revision.
+// truncate removes the events of a stream before a revision.
 func (d *Driver) truncate(ctx context.Context, stream string, from int64) error {
-	about := []events.Record{{ID: uuid.New(), Type: "$metadata", Data: fmt.Appendf(nil, `{"$tb":%d}`, from), Metadata: []byte(`{}`)}}
+	metadata := []events.Record{{ID: uuid.New(), Type: "$metadata", Data: fmt.Appendf(nil, `{"$tb":%d}`, from), Metadata: []byte(`{}`)}}
 	return d.call(ctx, "truncate stream "+stream+" of", func(ctx context.Context, s *session, _ func()) error {
-		_, err := d.append(ctx, s, "$$"+d.prefix+stream, events.AnyRevision, about)
+		_, err := d.append(ctx, s, "$$"+d.prefix+stream, events.AnyRevision, metadata)
 		return err
 	})
 }

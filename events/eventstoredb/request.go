@@ -22,22 +22,22 @@ type (
 	recorded = streams.ReadResp_ReadEvent_RecordedEvent
 )
 
-// leading requires that the leader handles the request: other nodes may lack the latest
+// requireLeader makes other nodes refuse the request, because they may lack the latest
 // events.
-func leading(ctx context.Context) context.Context {
+func requireLeader(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
 
 // read calls take with the events of a response until take returns false. ended reports
-// that the response has no more events.
+// whether the response was read completely.
 func read(ctx context.Context, s *session, o *options, take func(*recorded) bool) (ended bool, err error) {
-	ctx, cancel := context.WithCancel(ctx) // ends what the server still sends
+	ctx, cancel := context.WithCancel(ctx) // ends the response
 	defer cancel()
 	o.UuidOption = &streams.ReadReq_Options_UUIDOption{Content: &streams.ReadReq_Options_UUIDOption_Structured{Structured: &shared.Empty{}}}
 	if o.FilterOption == nil {
 		o.FilterOption = &streams.ReadReq_Options_NoFilter{NoFilter: &shared.Empty{}}
 	}
-	call, err := s.streams.Read(leading(ctx), &streams.ReadReq{Options: o})
+	call, err := s.streams.Read(requireLeader(ctx), &streams.ReadReq{Options: o})
 	if err != nil {
 		return false, err
 	}
@@ -49,7 +49,7 @@ func read(ctx context.Context, s *session, o *options, take func(*recorded) bool
 		case err != nil:
 			return false, explained(err, call.Trailer())
 		}
-		// Other messages describe the stream's state, or say that it does not exist.
+		// Other messages describe the state of the stream.
 		if e := response.GetEvent().GetEvent(); e != nil && !take(e) {
 			return false, nil
 		}
@@ -79,8 +79,8 @@ func lastOfStream(stream string) *options {
 	}
 }
 
-// ofAll requests the log's events from a position on, including it; a subscription
-// excludes it. 0 is the beginning of the log.
+// ofAll requests the events of the log from a position on; 0 is the beginning. A read
+// includes the event at the position, a subscription does not.
 func ofAll(from events.Position, f *filter) *options {
 	o := &options{FilterOption: &streams.ReadReq_Options_Filter{Filter: f}}
 	at := &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Start{Start: &shared.Empty{}}}
@@ -108,10 +108,11 @@ func lastOfAll(f *filter) *options {
 	return o
 }
 
-// window is after how many events without a match the server reports its progress.
+// window is the number of events without a match after which the server reports its
+// progress.
 const window = 1000
 
-// ours returns a filter by stream that matches exactly the events of this log.
+// ours returns a filter by stream name that matches exactly the events of this log.
 func (s *settings) ours() *filter {
 	expression := &streams.ReadReq_Options_FilterOptions_Expression{Regex: `^[^\$]`}
 	if s.prefix != "" {
@@ -124,8 +125,8 @@ func (s *settings) ours() *filter {
 	}
 }
 
-// without returns a filter by type that excludes the types to skip and the server's own
-// events. The server accepts only one filter, so other services' events match it.
+// without returns a filter by type that excludes the types in skip and system events. It
+// also matches events of other services, because the server accepts only one filter.
 func without(skip []string) *filter {
 	names := make([]string, len(skip))
 	for i, name := range skip {
@@ -148,7 +149,7 @@ func (s *settings) record(e *recorded) (r events.Record, ok bool, err error) {
 		return events.Record{}, false, nil
 	}
 	if e.GetCommitPosition() > math.MaxInt64 {
-		return events.Record{}, false, fmt.Errorf("the server does not return the positions of a stream's events: use a newer version")
+		return events.Record{}, false, fmt.Errorf("the server does not return the positions of events in streams: use a newer version of the server")
 	}
 	return events.Record{
 		Position: events.Position(e.GetCommitPosition()),

@@ -14,14 +14,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A history is some hundred calls of a server here.
+	// Each check makes some hundred calls of a server.
 	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// A cluster holds the server's own streams, and may hold other services'.
+// A cluster has system streams, and may have streams of other services.
 func TestForeignStreamsAreSkipped(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
@@ -45,7 +45,7 @@ func TestForeignStreamsAreSkipped(t *testing.T) {
 			}
 			for _, limit := range []int{7, 1000} {
 				if got := count(t, c.d, limit, skip); got != want {
-					t.Errorf("%s without %v, %d at a time: got %d events, want %d", name, skip, limit, got, want)
+					t.Errorf("ReadAll of %s that skips %v in batches of %d: got %d events, want %d", name, skip, limit, got, want)
 				}
 			}
 		}
@@ -53,7 +53,7 @@ func TestForeignStreamsAreSkipped(t *testing.T) {
 	if head, err := ours.Head(t.Context()); err != nil || head != last.Position {
 		t.Errorf("Head: got %d, %v, want %d", head, err, last.Position)
 	}
-	for _, skip := range [][]string{nil, {"Never"}, {"Happened"}} { // else what was read would be further than its log
+	for _, skip := range [][]string{nil, {"Never"}, {"Happened"}} { // through must not exceed the head of the log
 		for _, limit := range []int{7, 1000} {
 			through := events.Position(0)
 			for at := events.Position(-1); at < through; {
@@ -64,19 +64,18 @@ func TestForeignStreamsAreSkipped(t *testing.T) {
 				}
 			}
 			if through != last.Position {
-				t.Errorf("without %v, %d at a time: read to position %d, want %d, where the log ends", skip, limit, through, last.Position)
+				t.Errorf("ReadAll that skips %v in batches of %d: got through %d, want the head %d", skip, limit, through, last.Position)
 			}
 		}
 	}
 	if batch, err := ours.ReadStream(t.Context(), "b", 0, 10); err != nil || len(batch) != 0 {
-		t.Errorf("another service's stream: got %d events, %v", len(batch), err)
+		t.Errorf("ReadStream of another service's stream: got %d events, %v, want none", len(batch), err)
 	}
 	if _, err := all.Append(t.Context(), "$settings", events.NoStream, records(1)); err == nil {
-		t.Error("Append to the server's own stream: no error")
+		t.Error("Append to a system stream: got no error")
 	}
 }
 
-// Few events are found behind many of other services' in few calls.
 func TestForeignEventsAreSkippedInFewCalls(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
@@ -86,14 +85,14 @@ func TestForeignEventsAreSkippedInFewCalls(t *testing.T) {
 	before := server.Calls(esdbtest.Read)
 	batch, through, err := ours.ReadAll(t.Context(), 0, 1, []string{"Never"})
 	if err != nil || len(batch) != 1 || through != last.Position {
-		t.Fatalf("ReadAll: got %d events, to position %d, %v; want 1, to %d", len(batch), through, err, last.Position)
+		t.Fatalf("ReadAll: got %d events through %d, %v, want 1 through %d", len(batch), through, err, last.Position)
 	}
 	if calls := server.Calls(esdbtest.Read) - before; calls > 15 {
-		t.Errorf("behind 2000 events of others' it took %d calls", calls)
+		t.Errorf("ReadAll after 2000 events of another service: got %d calls, want at most 15", calls)
 	}
 }
 
-// count reads all of a log.
+// count returns the number of events in a log.
 func count(t *testing.T, d events.Driver, limit int, skip []string) (n int) {
 	t.Helper()
 	for after := events.Position(0); ; {
@@ -108,7 +107,8 @@ func count(t *testing.T, d events.Driver, limit int, skip []string) (n int) {
 	}
 }
 
-// Servers read from the beginnings of events alone; operators name others.
+// The server only reads from positions at which an event begins. Operators may choose
+// others.
 func TestReadAllAfterAnyPosition(t *testing.T) {
 	d := open(t, esdbtest.Start(t, memory.New()).URL())
 	appendTo(t, d, "a", events.NoStream, 10)
@@ -147,7 +147,7 @@ func TestCloseEndsWaitingCalls(t *testing.T) {
 	}
 	for range 2 {
 		if err := <-done; err == nil {
-			t.Error("a call that Close cut off returned no error")
+			t.Error("a call interrupted by Close: got no error")
 		}
 	}
 }

@@ -59,14 +59,14 @@ var known = []string{
 	"nodePreference", "prefix", "tls", "tlsCaFile", "tlsVerifyCert", "userCertFile", "userKeyFile",
 }
 
-// meant are settings of other clients that this package does not need and rejects.
-var meant = []string{"discoveryInterval", "maxDiscoverAttempts"}
+// unsupported are settings of other clients that have no effect here.
+var unsupported = []string{"discoveryInterval", "maxDiscoverAttempts"}
 
-// parse parses a URL. Its errors contain nothing that precedes the settings, where the
-// password is.
+// parse parses a URL. Its errors do not contain the part before the settings, which may
+// have a password.
 func parse(text string) (settings, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
-	place, query, _ := strings.Cut(rest, "?")
+	hosts, query, _ := strings.Cut(rest, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil || schemes[scheme] == "" {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log cannot be read; write %s", form)
@@ -79,14 +79,14 @@ func parse(text string) (settings, error) {
 		switch {
 		case strings.Contains(name, "@"): // the rest of a password
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F if the ? is part of the password")
-		case slices.ContainsFunc(meant, named):
+		case slices.ContainsFunc(unsupported, named):
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which has no effect: remove it; Annals searches for a leader until twice defaultDeadline has passed", name)
 		case i < 0:
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %q; it may set %s", name, strings.Join(known, ", "))
 		case known[i] == "prefix":
 			s.prefix = values.Get(name)
 		case values.Get(name) == "":
-			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s to nothing", name)
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has an empty %s: set or remove it", name)
 		default:
 			plain.Set(name, values.Get(name))
 		}
@@ -94,10 +94,10 @@ func parse(text string) (settings, error) {
 	if strings.HasPrefix(s.prefix, "$") {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has the prefix %q: names that begin with $ are reserved by the server", s.prefix)
 	}
-	if badPort(place) {
+	if badPort(hosts) {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a port that is not from 1 to 65535")
 	}
-	address := schemes[scheme] + "://" + place
+	address := schemes[scheme] + "://" + hosts
 	if _, err := esdb.ParseConnectionString(address); err != nil {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a user or a host that cannot be read; write %s", form)
 	}
@@ -107,10 +107,10 @@ func parse(text string) (settings, error) {
 	return s, s.check()
 }
 
-// badPort reports whether a host of a URL has a port above 65535, which the client
-// would truncate to 16 bits.
-func badPort(place string) bool {
-	hosts := strings.TrimRight(place[strings.LastIndex(place, "@")+1:], "/")
+// badPort reports whether a host has an invalid port. The official parser would truncate
+// ports above 65535 to 16 bits.
+func badPort(hosts string) bool {
+	hosts = strings.TrimRight(hosts[strings.LastIndex(hosts, "@")+1:], "/")
 	return slices.ContainsFunc(strings.Split(hosts, ","), func(host string) bool {
 		_, port, _ := strings.Cut(host, ":")
 		n, err := strconv.Atoi(port)
@@ -118,26 +118,26 @@ func badPort(place string) bool {
 	})
 }
 
-// check validates the settings, and reads those of this driver.
+// check validates the settings.
 func (s *settings) check() error {
 	c := s.config
 	if err := c.Validate(); err != nil {
 		return fault.Errorf(fault.Invalid, "the URL of the log: %w", err)
 	}
 	if c.NodePreference != esdb.NodePreferenceLeader {
-		return fault.Errorf(fault.Invalid, "the URL of the log prefers another node than the leader; others may lack the latest appends")
+		return fault.Errorf(fault.Invalid, "the URL of the log has a nodePreference other than leader: remove it; followers may lack the latest appends")
 	}
 	if c.DefaultDeadline != nil {
 		s.deadline = *c.DefaultDeadline
 	}
 	if s.deadline <= 0 || c.GossipTimeout <= 0 {
-		return fault.Errorf(fault.Invalid, "the URL of the log: defaultDeadline is a number of milliseconds above 0, and gossipTimeout one of seconds")
+		return fault.Errorf(fault.Invalid, "the URL of the log: defaultDeadline (milliseconds) and gossipTimeout (seconds) must be more than 0")
 	}
 	return nil
 }
 
-// seeds returns the addresses of the nodes to try; cluster means that any node of a
-// cluster may be at an address.
+// seeds returns the addresses to try. If cluster is true, any node of a cluster may be at
+// an address; otherwise it is a single server.
 func (s *settings) seeds() (addresses []string, cluster bool) {
 	for _, e := range s.config.GossipSeeds {
 		addresses = append(addresses, e.String())

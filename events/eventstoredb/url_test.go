@@ -23,14 +23,14 @@ import (
 	"annals/events/memory"
 )
 
-// openURL opens a log that may not open.
+// openURL calls Open, and closes the driver when the test ends.
 func openURL(t *testing.T, url string) (events.Driver, error) {
 	t.Helper()
 	d, err := eventstoredb.Open(t.Context(), url)
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() { _ = d.Close() }) // the test is about opening
+	t.Cleanup(func() { _ = d.Close() })
 	return d, nil
 }
 
@@ -63,24 +63,24 @@ func TestBadURLErrorsOmitPassword(t *testing.T) {
 	} {
 		_, err := openURL(t, url)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(fault.Detail(err), "secret") {
-			t.Errorf("Open(%s): %v; want %q", url, err, want)
+			t.Errorf("Open(%s): got error %v, want %q", url, err, want)
 		}
 	}
 }
 
-// A server that speaks TLS and a client that does not hear nothing of each other.
+// Without this check the client would only report a timeout.
 func TestWrongTLSSettingIsReported(t *testing.T) {
 	_, config := certificate(t)
 	secret := esdbtest.StartWith(t, memory.New(), esdbtest.Options{TLS: config})
 	plain := esdbtest.Start(t, memory.New())
 	for url, want := range map[string]string{
-		"esdb://" + secret.Address() + "?tls=false":          secret.Address() + " speaks TLS: write tls=true",
-		"esdb+discover://" + secret.Address() + "?tls=false": secret.Address() + " speaks TLS: write tls=true",
-		"esdb://" + plain.Address() + "?":                    plain.Address() + " does not speak it: write tls=false",
-		"esdb://" + plain.Address() + "?tls=true":            plain.Address() + " does not speak it: write tls=false",
+		"esdb://" + secret.Address() + "?tls=false":          secret.Address() + " uses TLS: write tls=true",
+		"esdb+discover://" + secret.Address() + "?tls=false": secret.Address() + " uses TLS: write tls=true",
+		"esdb://" + plain.Address() + "?":                    plain.Address() + " does not use it: write tls=false",
+		"esdb://" + plain.Address() + "?tls=true":            plain.Address() + " does not use it: write tls=false",
 	} {
 		if _, err := openURL(t, url+"&defaultDeadline=200"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Open(%s): %v, want %q", url, err, want)
+			t.Errorf("Open(%s): got error %v, want %q", url, err, want)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestKnows(t *testing.T) {
 		"": false, "esdb": false, "esdb:host": false, "sqlite:///esdb://x": false, "postgres://host": false,
 	} {
 		if got := eventstoredb.Knows(url); got != want {
-			t.Errorf("Knows(%q): got %t", url, got)
+			t.Errorf("Knows(%q): got %t, want %t", url, got, want)
 		}
 	}
 }
@@ -111,13 +111,13 @@ func TestOverlapComparesPrefixes(t *testing.T) {
 		{"esdb://a", "esdb://a?prefix=$p", false},
 	} {
 		if eventstoredb.Overlap(c.one, c.other) != c.want || eventstoredb.Overlap(c.other, c.one) != c.want {
-			t.Errorf("Overlap(%q, %q): want %t", c.one, c.other, c.want)
+			t.Errorf("Overlap(%q, %q) in both orders: want %t", c.one, c.other, c.want)
 		}
 	}
 }
 
-// certificate makes an authority, in a file, and a server of 127.0.0.1 whose
-// certificate it has signed: itself.
+// certificate creates a self-signed certificate for 127.0.0.1. It returns the file of the
+// authority, and the settings of a server.
 func certificate(t *testing.T) (authority string, config *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -10,11 +10,11 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 )
 
-// heads is the highest position of the log seen by any call.
+// heads has the highest position that any call has seen.
 type heads struct {
 	mu      sync.Mutex
 	highest events.Position
-	moved   chan struct{} // closed and replaced when it rises
+	moved   chan struct{} // closed and replaced when highest increases
 }
 
 func newHeads() *heads { return &heads{moved: make(chan struct{})} }
@@ -58,7 +58,7 @@ func (d *Driver) Wait(ctx context.Context, after events.Position) error {
 	}
 }
 
-// startFollowing starts the driver's one subscription, on the first call of Wait.
+// startFollowing starts the subscription of the driver, at the first call of Wait.
 func (d *Driver) startFollowing() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,25 +73,25 @@ func (d *Driver) startFollowing() error {
 	return nil
 }
 
-// follow keeps a subscription until Close. Each starts at the log's head at that
-// time, which includes everything since the one before.
+// follow subscribes again and again until Close. Each subscription starts at the current
+// head, so no event is missed in between.
 func (d *Driver) follow() {
 	for pauses := newBackOff(); d.life.Err() == nil; {
-		begun := time.Now()
+		started := time.Now()
 		if d.subscribe() {
 			continue
 		}
-		if time.Since(begun) > maxPause {
+		if time.Since(started) > maxPause {
 			pauses.Reset()
 		}
 		wait(d.life, pauses.NextBackOff())
 	}
 }
 
-// subscribe advances the head with appends until the subscription ends. A server may
-// drop a subscription without notice, so each one ends after a while; renewed is then
-// true.
-func (d *Driver) subscribe() (renewed bool) {
+// subscribe advances the head with each new event until the subscription ends. Since a
+// server may drop a subscription without notice, each one is limited in time; expired
+// reports that this was the reason.
+func (d *Driver) subscribe() (expired bool) {
 	head, err := d.Head(d.life) // which retries
 	if err != nil {
 		return false

@@ -29,7 +29,7 @@ func TestOpenNamesUnreachableServer(t *testing.T) {
 		of   Beside
 		want string
 	}{
-		{Beside{URLs: URLs{Log: "esdb://" + plain + "?tls=true"}}, "--log: the URL of the log is for TLS, and " + plain + " does not speak it: write tls=false"},
+		{Beside{URLs: URLs{Log: "esdb://" + plain + "?tls=true"}}, "--log: the URL of the log requires TLS, and " + plain + " does not use it: write tls=false"},
 		{Beside{URLs: URLs{Log: "esdb://" + at + "?tls=false"}}, "EventStoreDB, where the log is, did not respond within 100ms"},
 		{Beside{URLs: URLs{ReadModels: "postgres://me@" + at + "/db?sslmode=disable"}}, "the database db on " + at + ", where the read models are, did not respond within 100ms"},
 	} {

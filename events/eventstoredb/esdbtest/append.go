@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// service answers the calls of streams.
+// service implements the Streams service.
 type service struct {
 	streams.UnimplementedStreamsServer
 	*Server
@@ -45,7 +45,7 @@ func (s *service) Append(call streams.Streams_AppendServer) error {
 	return call.SendAndClose(reply)
 }
 
-// proposed reads what a call wants to append.
+// proposed reads the options and records of an append.
 func proposed(call streams.Streams_AppendServer) (options *streams.AppendReq_Options, records []events.Record, err error) {
 	for {
 		request, err := call.Recv()
@@ -93,21 +93,21 @@ func (s *service) append(call streams.Streams_AppendServer, stream string, expec
 	return success(made), nil
 }
 
-// truncate takes from a stream's metadata where it begins.
+// truncate applies $tb, the first revision of a stream, in the metadata of the stream.
 func (s *service) truncate(stream string, records []events.Record) {
 	of, ok := strings.CutPrefix(stream, "$$")
-	var about struct {
+	var metadata struct {
 		Before int64 `json:"$tb"`
 	}
-	if last := records[len(records)-1]; !ok || last.Type != "$metadata" || json.Unmarshal(last.Data, &about) != nil {
+	if last := records[len(records)-1]; !ok || last.Type != "$metadata" || json.Unmarshal(last.Data, &metadata) != nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begins[of] = about.Before
+	s.begins[of] = metadata.Before
 }
 
-// beginOf returns the first revision of a stream that is read.
+// beginOf returns the first revision of a stream after truncation.
 func (s *service) beginOf(stream string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +124,8 @@ func success(made events.Appended) *streams.AppendResp {
 	}}}
 }
 
-// known reports whether the stream holds these events already, wherever. The
-// real server asks that of appends at any revision, and then adds nothing.
+// known reports whether all events are already in the stream, at any revision. If they
+// are, the real server ignores an append at any revision.
 func (s *service) known(stream string, records []events.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +171,7 @@ func (s *service) wrongVersion(ctx context.Context, stream string, expected int6
 	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: wrong}}, nil
 }
 
-// last returns the last record of a stream, one at revision -1 where there is
-// none.
+// last returns the last record of a stream, or one with revision -1 if it is empty.
 func (s *service) last(ctx context.Context, stream string) (events.Record, error) {
 	last := events.Record{Revision: events.NoStream}
 	for {
@@ -200,7 +199,7 @@ func wireID(id uuid.UUID) *shared.UUID {
 	}}}
 }
 
-// statusOf returns a driver's error as the protocol has it.
+// statusOf converts an error of a driver to a gRPC status.
 func statusOf(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		return status.Error(codes.Unavailable, err.Error())

@@ -10,7 +10,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 )
 
-// gossipService lists the nodes.
+// gossipService implements the Gossip service, which lists the nodes.
 type gossipService struct {
 	gossip.UnimplementedGossipServer
 	*Server
@@ -35,7 +35,7 @@ func (s *gossipService) Read(ctx context.Context, _ *shared.Empty) (*gossip.Clus
 	return info, nil
 }
 
-func (s *Server) member(leads bool) (*gossip.MemberInfo, error) {
+func (s *Server) member(leader bool) (*gossip.MemberInfo, error) {
 	s.mu.Lock()
 	address, alive := s.address, s.running != nil
 	s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Server) member(leads bool) (*gossip.MemberInfo, error) {
 		return nil, err
 	}
 	state := gossip.MemberInfo_Follower
-	if leads {
+	if leader {
 		state = gossip.MemberInfo_Leader
 	}
 	return &gossip.MemberInfo{
@@ -57,7 +57,7 @@ func (s *Server) member(leads bool) (*gossip.MemberInfo, error) {
 	}, nil
 }
 
-// featuresService lists the supported calls.
+// featuresService implements the ServerFeatures service.
 type featuresService struct {
 	serverfeatures.UnimplementedServerFeaturesServer
 }

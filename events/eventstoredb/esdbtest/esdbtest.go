@@ -1,10 +1,10 @@
-// Package esdbtest gives tests a server that speaks EventStoreDB's protocol on
-// 127.0.0.1, over any driver of ours, and fails on demand. It answers what a
-// log needs: appends, reads, subscriptions, gossip and features, and imports
-// events and events/fault only.
+// Package esdbtest provides a server for tests that implements a part of EventStoreDB's
+// protocol on 127.0.0.1: appends, reads, subscriptions, gossip and features. It stores
+// events in any events.Driver, and fails on demand. It imports events and events/fault
+// only.
 //
-// Positions are the driver's. What else the log holds, such as streams of other
-// services, or system streams, tests append to the driver.
+// Positions are those of the driver. Tests append system streams and streams of other
+// services directly to the driver.
 package esdbtest
 
 import (
@@ -27,14 +27,14 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Options are what a server asks of its clients.
+// Options are the requirements of a server.
 type Options struct {
-	TLS      *tls.Config // plain text where it is nil
-	User     string      // whom calls must come from; anybody where it is empty
+	TLS      *tls.Config // nil means without TLS
+	User     string      // required user; empty means none
 	Password string
 }
 
-// Server is one node. Start makes one.
+// Server is one node. Start creates one.
 type Server struct {
 	log     events.Driver
 	options Options
@@ -46,15 +46,15 @@ type Server struct {
 	faults  []*Fault
 	calls   map[Method]int
 	cut     chan struct{}        // closed and replaced to drop all subscriptions
-	members []*Server            // of the cluster, where there is one
-	leader  *Server              // itself, unless it follows another
-	placed  map[uuid.UUID]string // the streams of events that were appended, by id
-	begins  map[string]int64     // the first revisions of streams that were truncated
-	ends    map[string]end       // what backward reads of the whole log have found
+	members []*Server            // of the cluster, at least the server itself
+	leader  *Server              // itself, unless it is a follower
+	placed  map[uuid.UUID]string // streams of appended events, by event id
+	begins  map[string]int64     // first revisions of truncated streams
+	ends    map[string]end       // cached results of backward reads of the whole log
 }
 
-// Start serves the log, as its only node, until the test ends. The log stays
-// the caller's.
+// Start starts a server over a log, which is stopped when the test ends. The caller
+// closes the log.
 func Start(t testing.TB, log events.Driver) *Server {
 	t.Helper()
 	return StartWith(t, log, Options{})
@@ -79,11 +79,11 @@ func StartWith(t testing.TB, log events.Driver, o Options) *Server {
 	return s
 }
 
-// Address returns the server's host and port, which it keeps for good.
+// Address returns the server's host and port, which do not change.
 func (s *Server) Address() string { return s.address }
 
-// URL returns what a client of the server is given. Where the server asks for
-// TLS, the caller adds the file of its authority.
+// URL returns the URL for clients. If the server uses TLS, the caller must add the file
+// of its authority.
 func (s *Server) URL() string {
 	user := ""
 	if s.options.User != "" {
@@ -104,8 +104,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart stops the server and starts it again at the same port with the same
-// log. What it was to fail is forgotten.
+// Restart stops the server, removes all faults, and starts it at the same port with the
+// same log.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Stop()
@@ -135,11 +135,11 @@ func (s *Server) serve(listener net.Listener) {
 	s.mu.Unlock()
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // ends with an error only where Stop has ended it
+		_ = server.Serve(listener) // returns an error only after Stop
 	}()
 }
 
-// authorization is the header of calls that the server takes.
+// authorization returns the authorization header that calls must have.
 func (o Options) authorization() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(o.User+":"+o.Password))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// client returns the official client of a server, which tells whether the
-// server speaks the protocol as others do.
+// client returns an official client, with which the tests check that the server follows
+// the protocol.
 func client(t *testing.T, url string) *esdb.Client {
 	t.Helper()
 	config, err := esdb.ParseConnectionString(url)
@@ -55,7 +55,7 @@ func types(t *testing.T, stream *esdb.ReadStream, err error) (got string) {
 		stream.Close()
 	}
 	if !errors.Is(err, io.EOF) {
-		t.Fatalf("reading: %v", err)
+		t.Fatalf("Recv: %v", err)
 	}
 	return got
 }
@@ -69,26 +69,26 @@ func TestOfficialClient(t *testing.T) {
 
 	made := put(t, c, "one", esdb.NoStream{}, "A", "B", "C")
 	if head, err := log.Head(ctx); err != nil || made.NextExpectedVersion != 2 || made.CommitPosition != uint64(head) {
-		t.Errorf("append of three: got %+v, want revision 2 at position %d (%v)", made, head, err)
+		t.Errorf("AppendToStream of three events: got %+v, want revision 2 at position %d (%v)", made, head, err)
 	}
 	put(t, c, "two", esdb.Any{}, "D")
 	put(t, c, "one", esdb.Revision(2), "E")
 	_, err := c.AppendToStream(ctx, "one", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, esdb.EventData{EventID: uuid.New(), EventType: "F"})
 	if e := (*esdb.Error)(nil); !errors.As(err, &e) || e.Code() != esdb.ErrorCodeWrongExpectedVersion {
-		t.Errorf("append at a wrong revision: %v", err)
+		t.Errorf("AppendToStream at a wrong revision: got error %v", err)
 	}
 
 	read, err := c.ReadStream(ctx, "one", esdb.ReadStreamOptions{From: esdb.Revision(1)}, 10)
 	if got := types(t, read, err); got != "BCE" {
-		t.Errorf("stream from revision 1: got %s", got)
+		t.Errorf("ReadStream from revision 1: got %s, want BCE", got)
 	}
 	read, err = c.ReadStream(ctx, "one", esdb.ReadStreamOptions{From: esdb.End{}, Direction: esdb.Backwards}, 3)
 	if got := types(t, read, err); got != "ECB" {
-		t.Errorf("stream backwards: got %s", got)
+		t.Errorf("ReadStream backwards: got %s, want ECB", got)
 	}
 	read, err = c.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.Position{Commit: made.CommitPosition, Prepare: made.PreparePosition}}, 10)
 	if got := types(t, read, err); got != "CDE" {
-		t.Errorf("all from the third: got %s", got)
+		t.Errorf("ReadAll from the third event: got %s, want CDE", got)
 	}
 	read, err = c.ReadStream(ctx, "none", esdb.ReadStreamOptions{}, 1)
 	if err != nil {
@@ -96,11 +96,11 @@ func TestOfficialClient(t *testing.T) {
 	}
 	_, err = read.Recv()
 	if e := (*esdb.Error)(nil); !errors.As(err, &e) || e.Code() != esdb.ErrorCodeResourceNotFound {
-		t.Errorf("a stream that is not there: %v", err)
+		t.Errorf("Recv from a missing stream: got error %v, want ErrorCodeResourceNotFound", err)
 	}
 }
 
-// As the real server does, and our driver must not be caught by.
+// The real server does the same at any revision, which the driver has to avoid.
 func TestAppendOfKnownEventsAddsNothing(t *testing.T) {
 	log := memory.New()
 	c := client(t, esdbtest.Start(t, log).URL())
@@ -111,11 +111,11 @@ func TestAppendOfKnownEventsAddsNothing(t *testing.T) {
 		}
 	}
 	if held, err := log.ReadStream(t.Context(), "one", 0, 10); err != nil || len(held) != 1 {
-		t.Errorf("got %d events, %v, want 1", len(held), err)
+		t.Errorf("ReadStream after a repeated append: got %d events, %v, want 1", len(held), err)
 	}
 }
 
-func TestTheOfficialClientSubscribes(t *testing.T) {
+func TestOfficialClientSubscribes(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
 	c := client(t, server.URL())
@@ -149,14 +149,14 @@ func TestTheOfficialClientSubscribes(t *testing.T) {
 		}
 	}
 	if got != "A.!C" {
-		t.Errorf("the subscription told %s, want A, a checkpoint, that it caught up, and C", got)
+		t.Errorf("subscription: got %s, want A.!C: A, a checkpoint, caught up, C", got)
 	}
 	if s, err := c.SubscribeToStream(t.Context(), "ours-1", esdb.SubscribeToStreamOptions{From: esdb.Revision(0)}); err != nil {
 		t.Errorf("SubscribeToStream: %v", err)
 	} else if e := s.Recv().EventAppeared; e == nil || e.Event.EventType != "C" {
-		t.Errorf("a stream's subscription behind revision 0: got %v", e)
+		t.Errorf("SubscribeToStream after revision 0: got %v, want C", e)
 	}
 	if server.Calls(esdbtest.Subscribe) != 2 {
-		t.Errorf("the server counts %d subscriptions, want 2", server.Calls(esdbtest.Subscribe))
+		t.Errorf("Calls(Subscribe): got %d, want 2", server.Calls(esdbtest.Subscribe))
 	}
 }

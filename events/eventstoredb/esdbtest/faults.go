@@ -24,37 +24,37 @@ const (
 	Gossip    Method = "Gossip"
 )
 
-// Fault is how calls of a method fail.
+// Fault makes calls of a method fail.
 type Fault struct {
 	On    Method
-	Times int // how many calls; all until Heal where it is 0
+	Times int // number of calls; 0 means all until Heal
 
-	Delay time.Duration // the call is slow
-	Hang  bool          // the call is never answered, or to its end where After is set
-	Code  codes.Code    // the call is refused with this status
-	Text  string        // what the status says
-	After int           // a read or subscription breaks with Code, or hangs, after as many messages
+	Delay time.Duration // before the call is handled
+	Hang  bool          // no response; if After is set, no end of the response
+	Code  codes.Code    // the call fails with this status
+	Text  string        // message of the status
+	After int           // number of messages after which a read or subscription fails or hangs
 
-	// LoseReply lets an append be made, and answers it with Code.
+	// LoseReply makes an append succeed, but return Code.
 	LoseReply bool
 }
 
-// Fail makes calls fail from now on. Faults of one method take effect in the order
-// in which they were given.
+// Fail adds a fault. Faults of a method take effect in the order in which they were
+// added.
 func (s *Server) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &f)
 }
 
-// Heal ends all faults.
+// Heal removes all faults.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// Drop breaks the subscriptions that there are.
+// Drop ends all current subscriptions.
 func (s *Server) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,15 +62,15 @@ func (s *Server) Drop() {
 	s.cut = make(chan struct{})
 }
 
-// Calls returns how many calls of a method have come.
+// Calls returns the number of calls of a method so far.
 func (s *Server) Calls(m Method) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[m]
 }
 
-// Cluster makes servers of one log the nodes of one cluster. Called again it
-// changes the leader: the other nodes refer calls that require it to its address.
+// Cluster makes servers of one log the nodes of a cluster. Call it again to change the
+// leader. Followers reject calls that require the leader, with its address.
 func Cluster(leader *Server, followers ...*Server) {
 	all := append([]*Server{leader}, followers...)
 	for _, s := range all {
@@ -80,8 +80,8 @@ func Cluster(leader *Server, followers ...*Server) {
 	}
 }
 
-// begin counts a call, and applies its fault as far as that precedes the work. It
-// returns what is left of the fault.
+// begin counts a call and applies the part of its fault that precedes the call. It
+// returns the fault.
 func (s *Server) begin(ctx context.Context, m Method) (Fault, error) {
 	f := s.next(m)
 	if f.Hang && f.After == 0 {
@@ -118,23 +118,24 @@ func (s *Server) next(m Method) Fault {
 	return Fault{}
 }
 
-func (f Fault) error() error { return status.Error(f.Code, cmp.Or(f.Text, "a fault of the test")) }
+func (f Fault) error() error {
+	return status.Error(f.Code, cmp.Or(f.Text, "fault injected by the test"))
+}
 
-// admit refuses unauthenticated calls, and on a follower those that require the
-// leader.
+// admit rejects unauthenticated calls, and on a follower those that require the leader.
 func (s *Server) admit(ctx context.Context, setTrailer func(metadata.MD), method string) error {
-	given, _ := metadata.FromIncomingContext(ctx)
+	header, _ := metadata.FromIncomingContext(ctx)
 	if path.Base(path.Dir(method)) != "event_store.client.streams.Streams" {
 		return nil
 	}
-	if header := given.Get("authorization"); s.options.User != "" && (len(header) != 1 || header[0] != s.options.authorization()) {
+	if got := header.Get("authorization"); s.options.User != "" && (len(got) != 1 || got[0] != s.options.authorization()) {
 		setTrailer(metadata.Pairs("exception", "not-authenticated"))
 		return status.Error(codes.Unauthenticated, "not authenticated")
 	}
 	s.mu.Lock()
 	leader := s.leader
 	s.mu.Unlock()
-	if wants := given.Get("requires-leader"); leader == s || len(wants) != 1 || wants[0] != "true" {
+	if requires := header.Get("requires-leader"); leader == s || len(requires) != 1 || requires[0] != "true" {
 		return nil
 	}
 	host, port, err := net.SplitHostPort(leader.address)
@@ -153,7 +154,7 @@ func (s *Server) streamCall(srv any, stream grpc.ServerStream, info *grpc.Stream
 }
 
 func (s *Server) unaryCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	setTrailer := func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) } // fails for a foreign context alone
+	setTrailer := func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) } // never fails for a context of gRPC
 	if err := s.admit(ctx, setTrailer, info.FullMethod); err != nil {
 		return nil, err
 	}

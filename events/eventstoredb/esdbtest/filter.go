@@ -15,8 +15,8 @@ import (
 // filter selects the events of a read.
 type filter func(events.Record) bool
 
-// filterOf reads the filter of a request. Expressions are Go's, which most of
-// .NET's are as well; ^(?!x), which is not, is known at their beginning.
+// filterOf returns the filter of a request. Regular expressions must have Go's syntax,
+// which is almost that of .NET; a negative lookahead is supported at the beginning.
 func filterOf(o *streams.ReadReq_Options_FilterOptions) (filter, error) {
 	var by *streams.ReadReq_Options_FilterOptions_Expression
 	subject := func(r events.Record) string { return r.Stream }
@@ -39,7 +39,7 @@ func filterOf(o *streams.ReadReq_Options_FilterOptions) (filter, error) {
 	}
 	expression, err := regexp.Compile(text)
 	if err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the filter: %v", err)
+		return nil, status.Errorf(codes.InvalidArgument, "compile the filter: %v", err)
 	}
 	return func(r events.Record) bool { return expression.MatchString(subject(r)) != not }, nil
 }

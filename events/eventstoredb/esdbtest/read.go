@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// page is how many records the server asks of its driver at once.
+// page is the maximum number of records per read of the driver.
 const page = 500
 
 // reading is one call of Read.
@@ -36,14 +36,14 @@ func (s *service) Read(request *streams.ReadReq, call streams.Streams_ReadServer
 		return err
 	}
 	r := &reading{service: s, call: call, fault: f}
-	if err := r.answer(o); err != nil || !f.Hang {
+	if err := r.respond(o); err != nil || !f.Hang {
 		return err
 	}
 	<-call.Context().Done()
 	return call.Context().Err()
 }
 
-func (r *reading) answer(o *streams.ReadReq_Options) error {
+func (r *reading) respond(o *streams.ReadReq_Options) error {
 	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
 	switch {
 	case o.GetSubscription() != nil:
@@ -78,8 +78,8 @@ func (r *reading) event(e events.Record) error {
 	}}})
 }
 
-// ticks is when all events were created, in units of 100 ns since 1970: drivers
-// do not keep it.
+// ticks is the creation time of all events, in units of 100 ns since 1970. Drivers do not
+// store one.
 var ticks = strconv.FormatInt(1_767_225_600*10_000_000, 10)
 
 func name(stream string) *shared.StreamIdentifier {
@@ -95,7 +95,7 @@ func (r *reading) events(batch []events.Record) error {
 	return nil
 }
 
-// stream sends a stream's records from a revision on.
+// stream sends the records of a stream from a revision on.
 func (r *reading) stream(o *streams.ReadReq_Options) error {
 	stream, left := string(o.GetStream().GetStreamIdentifier().GetStreamName()), o.GetCount()
 	from := int64(min(o.GetStream().GetRevision(), math.MaxInt64))
@@ -122,7 +122,7 @@ func (r *reading) stream(o *streams.ReadReq_Options) error {
 	return nil
 }
 
-// exists sends that there is no such stream, where that is so.
+// exists sends StreamNotFound if the stream does not exist.
 func (r *reading) exists(stream string) error {
 	first, err := r.log.ReadStream(r.call.Context(), stream, 0, 1)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *reading) exists(stream string) error {
 	}})
 }
 
-// streamBackwards sends a stream's records from a revision, or the end, down.
+// streamBackwards sends the records of a stream backwards, from a revision or the end.
 func (r *reading) streamBackwards(o *streams.ReadReq_Options) error {
 	stream := string(o.GetStream().GetStreamIdentifier().GetStreamName())
 	if err := r.exists(stream); err != nil || r.sent > 0 {
@@ -163,7 +163,7 @@ func (r *reading) streamBackwards(o *streams.ReadReq_Options) error {
 	return nil
 }
 
-// all sends the records at a position and behind it.
+// all sends the records of the log from a position on.
 func (r *reading) all(o *streams.ReadReq_Options) error {
 	match, err := filterOf(o.GetFilter())
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *reading) all(o *streams.ReadReq_Options) error {
 	var after events.Position
 	if at := o.GetAll().GetPosition(); at != nil {
 		after = events.Position(at.GetCommitPosition()) - 1
-		if err := r.there(after + 1); err != nil {
+		if err := r.checkPosition(after + 1); err != nil {
 			return err
 		}
 	}
@@ -195,10 +195,9 @@ func (r *reading) all(o *streams.ReadReq_Options) error {
 	return nil
 }
 
-// there refuses positions at which no record stands, as the real server does
-// for what is not the beginning of one in its files, in the words that it has
-// for reads with a filter.
-func (r *reading) there(p events.Position) error {
+// checkPosition returns an error if there is no record at a position, like the real
+// server for filtered reads.
+func (r *reading) checkPosition(p events.Position) error {
 	batch, _, err := r.log.ReadAll(r.call.Context(), p-1, 1, nil)
 	switch {
 	case err != nil:
@@ -209,18 +208,17 @@ func (r *reading) there(p events.Position) error {
 	return nil
 }
 
-// end is where a backward read of the whole log has been: its last match, and
-// how far the log was looked at.
+// end is the result of a backward read of the whole log, for the cache.
 type end struct {
-	last    events.Record
-	through events.Position
+	last    events.Record   // last match
+	through events.Position // position up to which the log was searched
 }
 
-// allBackwards sends the last record of the log that matches; nobody asks for
-// more, and only from the end.
+// allBackwards sends the last matching record of the log. Other backward reads are not
+// supported.
 func (r *reading) allBackwards(o *streams.ReadReq_Options) error {
 	if o.GetCount() != 1 || o.GetAll().GetEnd() == nil {
-		return status.Error(codes.Unimplemented, "backwards this server reads one event, from the end")
+		return status.Error(codes.Unimplemented, "only backward reads of one event from the end are supported")
 	}
 	match, err := filterOf(o.GetFilter())
 	if err != nil {

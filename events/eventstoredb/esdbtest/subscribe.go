@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// subscription sends what stands behind a position, now and later.
+// subscription sends the records after a position, including later ones.
 func (r *reading) subscription(o *streams.ReadReq_Options) error {
 	match, err := filterOf(o.GetFilter())
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *reading) subscription(o *streams.ReadReq_Options) error {
 	go func() {
 		select {
 		case <-cut:
-			cancel(status.Error(codes.Aborted, "a fault of the test: the subscription was dropped"))
+			cancel(status.Error(codes.Aborted, "fault injected by the test: the subscription was dropped"))
 		case <-ctx.Done():
 		}
 	}()
@@ -52,12 +52,12 @@ func (r *reading) subscription(o *streams.ReadReq_Options) error {
 	return context.Cause(ctx)
 }
 
-// start returns the position behind which a subscription begins.
+// start returns the position after which a subscription begins.
 func (r *reading) start(o *streams.ReadReq_Options) (events.Position, error) {
 	switch at := o.GetAll().GetPosition(); {
 	case at != nil:
 		p := events.Position(at.GetCommitPosition())
-		return p, r.there(p)
+		return p, r.checkPosition(p)
 	case o.GetAll().GetEnd() != nil, o.GetStream().GetEnd() != nil:
 		head, err := r.log.Head(r.call.Context())
 		if err != nil {
@@ -68,8 +68,8 @@ func (r *reading) start(o *streams.ReadReq_Options) (events.Position, error) {
 	return 0, nil
 }
 
-// checkpointEvery returns after how many records without a match a subscription gets
-// a checkpoint.
+// checkpointEvery returns the number of records without a match after which a
+// subscription gets a checkpoint.
 func checkpointEvery(o *streams.ReadReq_Options_FilterOptions) int {
 	if o == nil {
 		return math.MaxInt
@@ -77,20 +77,20 @@ func checkpointEvery(o *streams.ReadReq_Options_FilterOptions) int {
 	return int(max(o.GetMax(), 1) * max(o.GetCheckpointIntervalMultiplier(), 1))
 }
 
-// follow sends what matches as it comes, how far it has looked, and once that
-// it has come to the end.
+// follow sends matching records as they are appended, checkpoints, and one CaughtUp
+// message at the head.
 func (r *reading) follow(ctx context.Context, after events.Position, match filter, every int) error {
-	caughtUp, passed := false, 0
+	caughtUp, skipped := false, 0
 	for {
 		batch, through, err := r.log.ReadAll(ctx, after, page, nil)
 		if err != nil {
 			return statusOf(err)
 		}
 		for _, e := range batch {
-			if passed++; match(e) {
-				passed, err = 0, r.event(e)
-			} else if passed == every {
-				passed, err = 0, r.checkpoint(e.Position)
+			if skipped++; match(e) {
+				skipped, err = 0, r.event(e)
+			} else if skipped == every {
+				skipped, err = 0, r.checkpoint(e.Position)
 			}
 			if err != nil {
 				return err
