@@ -67,7 +67,7 @@ var rules = map[string][]string{
 	"projections/importqueue":            {"events", "events/failpoint", "events/sqldb", "projections", "projections/control"},
 	"projections/readmodel":              {"events", "events/fault", "events/lookalike", "events/sqldb", "projections/searchindex"},
 	"projections/readmodel/passages":     {"events", "events/failpoint", "events/fault", "events/sqldb", "projections/readmodel", "projections/searchindex"},
-	"projections/projectionstest":        {"events/sqldb", "events/sqldb/postgrestest", "projections/tables"},
+	"projections/projectionstest":        {"events", "events/memory", "events/sqldb", "events/sqldb/postgrestest", "projections", "projections/control", "projections/generation", "projections/readmodel", "projections/searchindex/bleve", "projections/tables"},
 	"projections/projectionstest/golden": {},
 	"projections/searchindex":            {"events", "events/fault", "events/prose", "projections/searchindex/bm25"},
 	"projections/searchindex/bm25":       {},
@@ -259,6 +259,8 @@ func TestScriptTestsPackagesOnPostgres(t *testing.T) {
 	list := strings.Fields(onPostgres)
 	without := []string{
 		"http/signin/provider/throttle", // takes only the clock
+		"projections/cluster",           // its nodes always share PostgreSQL
+		"projections/tables",            // its tests open both kinds of tables themselves
 	}
 	command := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "./...")
 	command.Stderr = os.Stderr

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// goldenTexts are sections of many kinds: prose of even and uneven sentences,
-// lists, tables, code, scripts without spaces, and words without end.
+// goldenTexts returns sections of many kinds: prose of even and uneven sentences, lists,
+// tables, code, scripts without spaces, and very long words.
 func goldenTexts() []string {
 	rnd := &numbers{17}
 	prose := func(sentences, words int, paragraph int, end string) string {
@@ -46,13 +46,13 @@ func goldenTexts() []string {
 	}
 }
 
-// TestCuttingGolden files sections and looks at the passages of them.
+// TestCuttingGolden compares the passages into which sections are cut.
 func TestCuttingGolden(t *testing.T) {
 	driver := memory.New()
 	set := openSet(t, driver)
 	log, document, texts := events.NewLog(driver), uuid.New(), goldenTexts()
 	text := events.TextStream(document, 1)
-	appended := func(stream string, data events.Data) events.Position {
+	add := func(stream string, data events.Data) events.Position {
 		t.Helper()
 		at, err := log.Append(t.Context(), stream, events.AnyRevision, events.Cause{}, events.New{Data: data})
 		if err != nil {
@@ -65,9 +65,9 @@ func TestCuttingGolden(t *testing.T) {
 		for page := 1200; page < len(section); page += 1200 {
 			s.PageBreaks = append(s.PageBreaks, page)
 		}
-		appended(text, s)
+		add(text, s)
 	}
-	fold(t, set, appended(events.DocumentStream(document), events.DocumentImported{
+	fold(t, set, add(events.DocumentStream(document), events.DocumentImported{
 		Version: 1, Folder: uuid.New(), Name: "a.md", Content: events.Content{Title: "A", TextStream: text, Sections: len(texts)},
 	}))
 	type passage struct{ section, number, start, length, first, last int }
@@ -82,5 +82,5 @@ func TestCuttingGolden(t *testing.T) {
 		piece := texts[p.section][p.start : p.start+p.length]
 		fmt.Fprintf(&out, "section %d passage %d: bytes %d to %d, pages %d to %d: %.20q … %q\n", p.section, p.number, p.start, p.start+p.length, p.first, p.last, piece, piece[max(0, len(piece)-20):])
 	}
-	checkPassages(t, "cutting", "the passages that cutting gives", out.Bytes())
+	checkPassages(t, "cutting", "the passages of sections", out.Bytes())
 }

@@ -15,11 +15,11 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// TestRankingGolden asks each engine the same questions of the same passages.
-// Scores are counted when a search is asked: unless an index holds something
-// else, another order needs no other one.
+// TestRankingGolden compares the hits of each engine for the same queries and passages.
+// Scores are computed by the search, so a change of them needs no new Version unless the
+// content of the index changes, too.
 func TestRankingGolden(t *testing.T) {
-	server, err := meilisearch.Open(meilisearchtest.New(t).URL("test-"))
+	server, err := meilisearch.Kind.Open(meilisearchtest.New(t).URL("test-"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestRankingGolden(t *testing.T) {
 			}
 			defer engine.Close()
 			all := goldenPassages()
-			for i := range 3 { // several segments, the last with what replaces and deletes
+			for i := range 3 { // several segments; the last batch also replaces and deletes
 				b := searchindex.Batch{Put: all[i*100 : (i+1)*100]}
 				if i == 2 {
 					b.Put = append(b.Put, all[7], all[150])
@@ -59,7 +59,7 @@ func TestRankingGolden(t *testing.T) {
 	}
 }
 
-// numbers are the same ones for the same seed, in every version of Go.
+// numbers is a random generator that returns the same numbers in every version of Go.
 type numbers struct{ state uint64 }
 
 func (n *numbers) below(bound int) int {
@@ -67,8 +67,7 @@ func (n *numbers) below(bound int) int {
 	return int(n.state >> 33 % uint64(bound))
 }
 
-// goldenWord returns one of 400 words, which are misspellings of each other
-// often enough.
+// goldenWord returns one of 400 words, many of which are misspellings of others.
 func goldenWord(n int) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 	var b strings.Builder
@@ -100,8 +99,8 @@ func goldenPassages() []searchindex.Passage {
 	return passages
 }
 
-// goldenQueries ask with each kind of filter, for many words and few, for
-// misspelt ones, for beginnings, and with further terms.
+// goldenQueries returns queries with each kind of filter, of few and many words, with
+// misspelt and incomplete words, and with further terms.
 func goldenQueries() []searchindex.Query {
 	rnd := &numbers{16}
 	var all []searchindex.Query
@@ -116,7 +115,7 @@ func goldenQueries() []searchindex.Query {
 			text = "what is the " + text
 		}
 		if i == 59 {
-			text = goldenSentence(rnd, 90) // more words than are ranked by
+			text = goldenSentence(rnd, 90) // more words than are ranked
 		}
 		q := searchindex.Query{Text: text, All: i%4 == 0, Limit: 8}
 		if !q.All {

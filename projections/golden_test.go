@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,41 +16,28 @@ import (
 	"annals/events/sqldb"
 	"annals/events/sqldb/postgrestest"
 	"annals/projections"
-	"annals/projections/control"
-	"annals/projections/generation"
 	"annals/projections/projectionstest"
 	"annals/projections/projectionstest/golden"
 	"annals/projections/readmodel/passages"
 	"annals/projections/searchindex"
-	"annals/projections/searchindex/bleve"
 )
 
 // openSet opens all read models of a log.
 func openSet(t *testing.T, driver events.Driver) *projections.Set {
 	t.Helper()
-	dir, log := t.TempDir(), events.NewLog(driver)
-	home := projectionstest.Home(t, dir)
-	control, err := control.Open(t.Context(), filepath.Join(dir, "control.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := projections.Open(t.Context(), generation.Options{
-		Log: log, Control: control, Tables: home, Search: bleve.Folder(dir), Logger: slog.New(slog.DiscardHandler),
-	})
+	set, err := projections.Open(t.Context(), projectionstest.Options(t, projectionstest.LogOver(t, driver), t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, closing := range []func() error{set.Close, control.Close, log.Close} {
-			if err := closing(); err != nil {
-				t.Error(err)
-			}
+		if err := set.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 	return set
 }
 
-// fold runs all read models until they have applied a position.
+// fold runs all read models until they have passed a position and done all deferred work.
 func fold(t *testing.T, set *projections.Set, last events.Position) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -78,18 +63,19 @@ func fold(t *testing.T, set *projections.Set, last events.Position) {
 			select {
 			case <-moved:
 			case <-within.Done():
-				t.Fatalf("%s has work left after a minute", r.Name())
+				t.Fatalf("%s still has deferred work after a minute", r.Name())
 			}
 		}
 	}
 }
 
-// todo are tables of work that is left, by read model: nothing of it stays.
-var todo = map[string][]string{"vault": {"emptied"}, "passages": {"unindexed", "forgotten", "deferred"}}
+// queues are the tables of deferred work, by read model. They are empty after fold.
+var queues = map[string][]string{"vault": {"emptied"}, "passages": {"unindexed", "forgotten", "deferred"}}
 
+// pending reports whether a read model has deferred work.
 func pending(t *testing.T, r *projections.Runner) bool {
 	t.Helper()
-	for _, table := range todo[r.Name()] {
+	for _, table := range queues[r.Name()] {
 		if len(tableRows(t, r, table)) > 1 {
 			return true
 		}
@@ -97,7 +83,7 @@ func pending(t *testing.T, r *projections.Runner) bool {
 	return false
 }
 
-// TestFoldsGolden folds the released log into every read model.
+// TestFoldsGolden compares the tables that every read model makes from the released log.
 func TestFoldsGolden(t *testing.T) {
 	released := eventstest.Released(t)
 	sets := make(map[int]*projections.Set)
@@ -120,18 +106,18 @@ func TestFoldsGolden(t *testing.T) {
 	for _, r := range folded(len(released)).All() {
 		t.Run(r.Name(), func(t *testing.T) {
 			golden.Check{
-				File: "testdata/fold-" + r.Name() + ".txt", Changed: "the tables that " + r.Name() + " makes of the released log have changed",
+				File: "testdata/fold-" + r.Name() + ".txt", Changed: "the tables that " + r.Name() + " makes from the released log have changed",
 				Version: r.Version(), Raise: versionOf(r), Input: len(released),
 			}.Run(t, func(n int) []byte { return dump(t, folded(n).Runner(r.Name())) })
 		})
 	}
 }
 
-// dump writes all tables of a read model.
+// dump returns all rows of the tables of a read model.
 func dump(t *testing.T, r *projections.Runner) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	for _, table := range tables(t, r) {
+	for _, table := range tableNames(t, r) {
 		fmt.Fprintf(&out, "%s: ", table)
 		for _, row := range tableRows(t, r, table) {
 			fmt.Fprintln(&out, row)
@@ -140,15 +126,15 @@ func dump(t *testing.T, r *projections.Runner) []byte {
 	return out.Bytes()
 }
 
-// versionOf names the Version of a read model, and where it stands.
+// versionOf returns the name of the Version method of a read model, and its package.
 func versionOf(r *projections.Runner) string {
 	of := reflect.Indirect(reflect.ValueOf(r.Projection)).Type()
 	return fmt.Sprintf("Version of %s in %s", r.Name(), strings.TrimPrefix(of.PkgPath(), "annals/"))
 }
 
-// tables returns those that hold what was folded: how far the read model got, and
-// what it has to do, depends on when it was asked.
-func tables(t *testing.T, r *projections.Runner) []string {
+// tableNames returns the tables of a read model, without those for its position and its
+// deferred work, which depend on timing.
+func tableNames(t *testing.T, r *projections.Runner) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_schema WHERE type = 'table'`
 	if postgrestest.Chosen() {
@@ -159,18 +145,17 @@ func tables(t *testing.T, r *projections.Runner) []string {
 		t.Fatal(err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.Contains([]string{"checkpoint", "indexed"}, name) || slices.Contains(todo[r.Name()], name) || strings.HasPrefix(name, "sqlite_")
+		return slices.Contains([]string{"checkpoint", "indexed"}, name) || slices.Contains(queues[r.Name()], name) || strings.HasPrefix(name, "sqlite_")
 	})
 	slices.Sort(names)
 	return names
 }
 
-// arrivals are columns with the numbers of rows, which a database gives as it
-// likes, by the table of which they are.
-var arrivals = map[string]string{"texts.id": "texts", "documents.text": "texts", "sections.text_id": "texts", "sections.id": "sections", "passages.row": "sections"}
+// rowIDs are the columns of passages with row ids of a table. Databases choose the ids
+// freely, so they are compared by their rank.
+var rowIDs = map[string]string{"texts.id": "texts", "documents.text": "texts", "sections.text_id": "texts", "sections.id": "sections", "passages.row": "sections"}
 
-// tableRows returns the names of a table's columns, and its rows in the order of
-// their texts.
+// tableRows returns the column names of a table, and then its rows, sorted as texts.
 func tableRows(t *testing.T, r *projections.Runner, table string) []string {
 	t.Helper()
 	rows, err := r.DB().QueryContext(t.Context(), "SELECT * FROM "+table)
@@ -193,8 +178,8 @@ func tableRows(t *testing.T, r *projections.Runner, table string) []string {
 		}
 		var row strings.Builder
 		for i, value := range values {
-			if of := arrivals[table+"."+columns[i]]; of != "" && r.Name() == "passages" {
-				value = fmt.Sprint(of, " ", arrival(t, r, of, value))
+			if of := rowIDs[table+"."+columns[i]]; of != "" && r.Name() == "passages" {
+				value = fmt.Sprint(of, " ", rank(t, r, of, value))
 			}
 			if text, ok := value.([]byte); ok {
 				value = string(text)
@@ -210,8 +195,8 @@ func tableRows(t *testing.T, r *projections.Runner, table string) []string {
 	return append([]string{strings.Join(columns, " ")}, all...)
 }
 
-// arrival returns how many rows of a table came up to one.
-func arrival(t *testing.T, r *projections.Runner, table string, id any) (n int) {
+// rank returns how many rows of a table have an id up to the given one.
+func rank(t *testing.T, r *projections.Runner, table string, id any) (n int) {
 	t.Helper()
 	if err := r.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE id <= $1", id).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -219,8 +204,7 @@ func arrival(t *testing.T, r *projections.Runner, table string, id any) (n int) 
 	return n
 }
 
-// TestTermsGolden takes texts and questions apart into the terms that an index
-// holds and is asked for.
+// TestTermsGolden compares the terms of texts, as passages and as queries.
 func TestTermsGolden(t *testing.T) {
 	texts := append(goldenTexts(), "\xff\xfe broken\xff.", "The ships were sailing; generations of relational, electrical engineers argued hopefully about agreed possibilities.")
 	var out bytes.Buffer
@@ -228,10 +212,10 @@ func TestTermsGolden(t *testing.T) {
 		text = strings.ToValidUTF8(text[:min(len(text), 300)], "\xff")
 		fmt.Fprintf(&out, "%q\n\t%q\n\t%v\n", text, searchindex.Terms(text), searchindex.QueryTerms(text))
 	}
-	checkPassages(t, "terms", "the terms that texts are indexed by", out.Bytes())
+	checkPassages(t, "terms", "the terms of texts", out.Bytes())
 }
 
-// checkPassages compares what the passages and their index are made by.
+// checkPassages compares output that passages or their index depend on.
 func checkPassages(t *testing.T, name, what string, output []byte) {
 	t.Helper()
 	r := openSet(t, memory.New()).Runner(passages.Name)

@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"context"
@@ -10,52 +10,52 @@ import (
 	"annals/events/fault"
 	"annals/events/memory"
 	"annals/events/sqldb/postgrestest"
+	"annals/projections"
 	"annals/projections/cluster"
 	"annals/projections/control"
 	"annals/projections/generation"
+	"annals/projections/projectionstest"
 	"annals/projections/readmodel"
 	"annals/projections/tables"
 
 	"github.com/google/uuid"
 )
 
-// Whoever waits until a read model can be trusted looks again as soon as it can,
-// also where nothing is appended meanwhile.
+// Readers that wait until the node may serve again are woken by the confirmation, even if
+// no event is appended.
 func TestConfirmWakesReaders(t *testing.T) {
-	log := newLog(t)
-	add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
-	r := newRunner(openIn(t, tables.Folder(t.TempDir()), log, readmodel.Vault{}))
-	r.member = cluster.NewNode("vault", nil, nil, nil, quiet, time.Now().Add(-2*control.StalenessBound))
+	log := projectionstest.NewLog(t)
+	projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	r := projections.NewRunner(projectionstest.OpenModel(t, log, readmodel.Vault{}, tables.Folder(t.TempDir())).Generation)
+	r.Join(cluster.NewNode("vault", nil, nil, nil, projectionstest.Quiet, time.Now().Add(-2*control.StalenessBound)))
 	if r.Err() == nil {
-		t.Fatal("what was not confirmed for long is trusted")
+		t.Fatal("Err = nil although the generation was not confirmed in time")
 	}
 	_, moved := r.Moved()
-	r.confirm(time.Now(), false)
+	r.ConfirmAt(time.Now())
 	select {
 	case <-moved:
 	default:
-		t.Errorf("a waiter is not woken, though Err = %v", r.Err())
+		t.Errorf("the confirmation wakes no reader, and Err = %v", r.Err())
 	}
 	_, moved = r.Moved()
-	r.confirm(time.Now(), false)
+	r.ConfirmAt(time.Now())
 	select {
 	case <-moved:
-		t.Error("a waiter is woken without a change")
+		t.Error("a confirmation without a change wakes readers")
 	default:
 	}
 }
 
-// A node whose connection was cut unnoticed has lost the leader lock: it moves no pointer
-// behind whoever does.
-func TestSwitchFailsAfterLostLock(t *testing.T) {
-	d, _ := database(t)
-	log := newLog(t)
-	add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
-	first := openIn(t, d, log, readmodel.Vault{})
-	if _, err := first.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	next, err := generation.New(t.Context(), log, readmodel.Vault{}, d, "vault-2", quiet)
+// A node whose connection was cut has lost the leader lock, even if it has not noticed.
+// It must not activate a generation, because the next leader may do so, too.
+func TestReplaceFailsAfterLostLock(t *testing.T) {
+	home := projectionstest.Database(t, postgrestest.URL(t))
+	log := projectionstest.NewLog(t)
+	projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	first := projectionstest.OpenModel(t, log, readmodel.Vault{}, home)
+	first.StepOnce()
+	next, err := generation.New(t.Context(), log, readmodel.Vault{}, home, "vault-2", projectionstest.Quiet)
 	if err == nil {
 		err = next.MustLead(t.Context())
 	}
@@ -67,69 +67,70 @@ func TestSwitchFailsAfterLostLock(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	r := newRunner(first)
-	r.member = cluster.NewNode("vault", nil, nil, nil, quiet, time.Now())
+	r := projections.NewRunner(first.Generation)
+	r.Join(cluster.NewNode("vault", nil, nil, nil, projectionstest.Quiet, time.Now()))
 	var pid int
 	if err := first.Store().QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Pool().ExecContext(t.Context(), `SELECT pg_terminate_backend($1, 10000)`, pid); err != nil {
+	if _, err := home.Pool().ExecContext(t.Context(), `SELECT pg_terminate_backend($1, 10000)`, pid); err != nil {
 		t.Fatal(err)
 	}
 	committed := false
-	_, err = r.swap(t.Context(), next, func() error { committed = true; return nil })
+	err = r.Replace(t.Context(), next, func() error { committed = true; return nil })
 	if committed || !fault.Is(err, fault.Unavailable) {
-		t.Errorf("another generation serves: %t, %v; want an error of kind unavailable", committed, err)
+		t.Errorf("Replace = %[2]v, committed: %[1]t, want an error of kind unavailable before the commit", committed, err)
 	}
 }
 
-// A node that a newer program leaves behind trusts what it serves itself, or not.
+// If a newer program has activated a generation that this node cannot read, only the stop
+// mark of its own generation counts.
 func TestOlderNodeConfirmsOwnGeneration(t *testing.T) {
-	log := newLog(t)
-	add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
-	o := nodeOf(t, log, postgrestest.URL(t))
-	s, err := Open(t.Context(), o)
+	log := projectionstest.NewLog(t)
+	projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	o := projectionstest.NodeOptions(t, log, postgrestest.URL(t))
+	s, err := projections.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	r := s.Runner("vault")
 	newer := control.Active{Projection: "vault", Generation: 2, Version: readmodel.Vault{}.Version() + 1, Stopped: true}
-	if err := confirm(t.Context(), o, r, newer, time.Now()); err != nil || r.Err() != nil {
-		t.Errorf("where another generation has stopped, Err = %v (%v)", r.Err(), err)
+	if err := projections.Confirm(t.Context(), o, r, newer, time.Now()); err != nil || r.Err() != nil {
+		t.Errorf("after another generation has stopped, Err = %v (%v), want nil", r.Err(), err)
 	}
 	newer.Stopped = false
 	if err := o.Control.MarkStopped(t.Context(), "vault", r.Generation()); err != nil {
 		t.Fatal(err)
 	}
-	if err := confirm(t.Context(), o, r, newer, time.Now()); err != nil || r.Err() == nil {
-		t.Errorf("where its own has stopped, Err = %v (%v)", r.Err(), err)
+	if err := projections.Confirm(t.Context(), o, r, newer, time.Now()); err != nil || r.Err() == nil {
+		t.Errorf("after the own generation has stopped, Err = %v (%v), want an error", r.Err(), err)
 	}
 }
 
-// cutLog is a log that one node alone may be cut off from. Waiting tells nothing
-// of that.
+// cutLog is a log that one node may be disconnected from. Wait does not return an error
+// then, as that of a real log.
 type cutLog struct {
 	events.Driver
 	cut atomic.Bool
 }
 
-func (l *cutLog) away() error {
+func (l *cutLog) err() error {
 	if l.cut.Load() {
-		return fault.Errorf(fault.Unavailable, "the log does not answer")
+		return fault.Errorf(fault.Unavailable, "the log does not respond")
 	}
 	return nil
 }
 
 func (l *cutLog) Head(ctx context.Context) (events.Position, error) {
-	if err := l.away(); err != nil {
+	if err := l.err(); err != nil {
 		return 0, err
 	}
 	return l.Driver.Head(ctx)
 }
 
 func (l *cutLog) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
-	if err := l.away(); err != nil {
+	if err := l.err(); err != nil {
 		return nil, 0, err
 	}
 	return l.Driver.ReadAll(ctx, after, limit, skip)
@@ -147,26 +148,25 @@ func (l *cutLog) Wait(ctx context.Context, after events.Position) error {
 func TestLeaderWithoutLogYields(t *testing.T) {
 	t.Parallel()
 	driver, url := memory.New(), postgrestest.URL(t)
-	log := events.NewLog(driver)
-	t.Cleanup(func() { log.Close() })
+	log := projectionstest.LogOver(t, driver)
 	var logs [2]*cutLog
-	var vaults [2]*Runner
+	var vaults [2]*projections.Runner
 	for i := range logs {
 		logs[i] = &cutLog{Driver: driver}
-		s, err := Open(t.Context(), nodeOf(t, events.NewLog(logs[i]), url))
+		s, err := projections.Open(t.Context(), projectionstest.NodeOptions(t, events.NewLog(logs[i]), url))
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(t, s)
+		projectionstest.Run(t, s)
 		vaults[i] = s.Runner("vault")
 	}
-	last := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	last := projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
 	for _, r := range vaults {
-		wait(t, r, last)
+		projectionstest.Wait(t, r, last)
 	}
-	leads := leader(t, vaults[0], vaults[1])
+	leads := awaitLeader(t, vaults[0], vaults[1])
 	logs[leads].cut.Store(true)
-	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "G"})
+	last = projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "G"})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := vaults[1-leads].Wait(ctx, last); err != nil {

@@ -1,9 +1,8 @@
-package projections
+package projections_test
 
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,183 +11,153 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/memory"
-	"annals/events/sqldb"
 	"annals/events/sqldb/postgrestest"
+	"annals/projections"
 	"annals/projections/cluster"
 	"annals/projections/control"
-	"annals/projections/generation"
+	"annals/projections/projectionstest"
 	"annals/projections/readmodel"
-	"annals/projections/searchindex/bleve"
 	"annals/projections/tables"
 
 	"github.com/google/uuid"
 )
 
-// nodeOf are the options of one more node on a database, with passages of its
-// own.
-func nodeOf(t *testing.T, log *events.Log, url string) generation.Options {
-	t.Helper()
-	database, err := sqldb.ParsePostgres(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, home := t.TempDir(), tables.NewDatabase(database)
-	t.Cleanup(func() {
-		if err := home.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return generation.Options{
-		Log: log, Tables: home, Logger: quiet,
-		Control: openedControl(t)(control.OpenShared(t.Context(), database)),
-		Own: &generation.Own{
-			Control: openedControl(t)(control.Open(t.Context(), filepath.Join(dir, "control.db"))),
-			Tables:  tables.Folder(dir),
-		},
-		Search: bleve.Folder(dir),
-	}
-}
-
-// twoNodes runs two nodes on a database until the test or stop ends them.
-func twoNodes(t *testing.T, log *events.Log) (sets [2]*Set, stop [2]func(), url string) {
+// twoNodes runs two nodes that share a database until the test ends or stop is called.
+func twoNodes(t *testing.T, log *events.Log) (sets [2]*projections.Set, stop [2]func(), url string) {
 	t.Helper()
 	url = postgrestest.URL(t)
 	var opening sync.WaitGroup
 	var failed [2]error
 	for i := range sets {
-		o := nodeOf(t, log, url)
-		opening.Go(func() { sets[i], failed[i] = Open(t.Context(), o) }) // at once: the first makes the tables
+		o := projectionstest.NodeOptions(t, log, url)
+		opening.Go(func() { sets[i], failed[i] = projections.Open(t.Context(), o) }) // at the same time: both may have to create the tables
 	}
 	opening.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range sets {
-		stop[i] = run(t, s)
+		stop[i] = projectionstest.Run(t, s)
 	}
 	return sets, stop, url
 }
 
-// leader returns which of two nodes leads a read model, once one does.
-func leader(t *testing.T, one, other *Runner) int {
+// awaitLeader waits until one of two nodes leads a read model, and returns which.
+func awaitLeader(t *testing.T, one, other *projections.Runner) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		_, moved := one.Moved()
-		for i, r := range []*Runner{one, other} {
+		for i, r := range []*projections.Runner{one, other} {
 			if r.Leads() {
 				return i
 			}
 		}
 		select {
 		case <-moved:
-		case <-time.After(confirmEvery):
+		case <-time.After(poll):
 		case <-ctx.Done():
 			t.Fatal("no node leads after a minute")
 		}
 	}
 }
 
+// poll is the pause between two checks of a state of which tests are not notified.
+const poll = 100 * time.Millisecond
+
 func TestOneNodeLeadsOthersFollow(t *testing.T) {
 	t.Parallel()
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	nodes, stop, url := twoNodes(t, log)
-	_, last := manyDocuments(t, log, 20)
+	_, last := projectionstest.ImportDocuments(t, log, 20)
 	for _, s := range nodes {
 		for _, r := range s.All() {
-			wait(t, r, last)
+			projectionstest.Wait(t, r, last)
 		}
-		if got := number(t, s.Runner("vault"), `SELECT count(*) FROM documents`); got != 20 {
-			t.Errorf("a node lists %d documents, want 20", got)
+		if got := projectionstest.Number(t, s.Runner("vault").DB(), `SELECT count(*) FROM documents`); got != 20 {
+			t.Errorf("a node has %d documents, want 20", got)
 		}
 	}
-	leads := leader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
+	leads := awaitLeader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
 	if nodes[1-leads].Runner("vault").Leads() {
 		t.Error("both nodes lead the vault")
 	}
-	for range 50 { // a change is seen at the other node as soon as its reply has come
-		last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
-		wait(t, nodes[1-leads].Runner("vault"), last)
+	for range 50 { // a change is visible on the follower after its reply
+		last = projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
+		projectionstest.Wait(t, nodes[1-leads].Runner("vault"), last)
 	}
 	stop[leads]()
-	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later", Owner: "user:alice"})
-	wait(t, nodes[1-leads].Runner("vault"), last)
+	last = projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later", Owner: "user:alice"})
+	projectionstest.Wait(t, nodes[1-leads].Runner("vault"), last)
 
-	cutAll(t, url) // and continues by itself
-	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "latest", Owner: "user:alice"})
-	wait(t, nodes[1-leads].Runner("vault"), last)
-	if got := number(t, nodes[1-leads].Runner("vault"), `SELECT count(*) FROM folders`); got != 53 {
-		t.Errorf("the vault holds %d folders, want 53", got)
+	endSessions(t, url) // and the new leader reconnects
+	last = projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "latest", Owner: "user:alice"})
+	projectionstest.Wait(t, nodes[1-leads].Runner("vault"), last)
+	if got := projectionstest.Number(t, nodes[1-leads].Runner("vault").DB(), `SELECT count(*) FROM folders`); got != 53 {
+		t.Errorf("the vault has %d folders, want 53", got)
 	}
 }
 
 // State reports the leader, and whether its announcement has expired.
 func TestStateNamesLeader(t *testing.T) {
 	t.Parallel()
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	nodes, stop, url := twoNodes(t, log)
-	o := nodeOf(t, log, url)
+	o := projectionstest.NodeOptions(t, log, url)
 	want := func(leader string, silent bool) {
 		t.Helper()
 		s, err := stateOf(t, o, "vault")
-		for again := time.Now(); s.Silent && !silent && time.Since(again) < time.Minute; { // it may only just begin to tell
-			<-time.After(confirmEvery)
+		for begun := time.Now(); s.Silent && !silent && time.Since(begun) < time.Minute; { // the node may not have announced itself yet
+			<-time.After(poll)
 			s, err = stateOf(t, o, "vault")
 		}
 		if err != nil || s.Leader != leader || s.Silent != silent {
-			t.Errorf("the state names the leader %q, silent %t (%v), want %q, %t", s.Leader, s.Silent, err, leader, silent)
+			t.Errorf("StateOf returns the leader %q, silent %t (%v), want %q, %t", s.Leader, s.Silent, err, leader, silent)
 		}
 	}
-	leads := leader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
-	want(nodes[leads].options.Tables.(*tables.Database).Node, false)
+	leads := awaitLeader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
+	want(nodes[leads].Node(), false)
 	if s, err := stateOf(t, o, "passages"); err != nil || s.Leader != "" {
-		t.Errorf("passages that are not shared have the leader %q (%v)", s.Leader, err)
+		t.Errorf("passages, which are not shared, have the leader %q (%v), want none", s.Leader, err)
 	}
 	stop[0]()
 	stop[1]()
 	want("", false)
 	home := o.Tables.(*tables.Database)
-	home.Node = cluster.NewName() // which never announced itself
+	home.Node = cluster.NewName() // a node that never announces itself
 	s, err := home.Open(t.Context(), "vault-1", "vault")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	if leads, err := s.TryLock(t.Context()); !leads || err != nil {
-		t.Fatalf("lead = %t, %v", leads, err)
+		t.Fatalf("TryLock = %t, %v, want true", leads, err)
 	}
 	want(home.Node, true)
 }
 
-// cutAll ends all sessions of a database.
-func cutAll(t *testing.T, url string) {
+// endSessions ends all sessions in a database.
+func endSessions(t *testing.T, url string) {
 	t.Helper()
-	database, err := sqldb.ParsePostgres(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := database.Open("", 1, nil)
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	_, err := projectionstest.Database(t, url).Pool().ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// What a node could not apply of the folder tree is trusted by none, also when
-// that node is gone.
+// If the leader cannot apply an event of the folder tree, no node serves reads, even after
+// the leader has ended.
 func TestStopIsSharedByNodes(t *testing.T) {
 	t.Parallel()
 	driver := memory.New()
-	log := events.NewLog(driver)
-	t.Cleanup(func() { log.Close() })
+	log := projectionstest.LogOver(t, driver)
 	nodes, stop, _ := twoNodes(t, log)
-	last := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
-	wait(t, nodes[0].Runner("vault"), last)
-	wait(t, nodes[1].Runner("vault"), last)
-	leads := leader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
-	at, err := driver.Append(t.Context(), events.Folders, 0, []events.Record{written("FolderLocked", 1)})
+	last := projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
+	projectionstest.Wait(t, nodes[0].Runner("vault"), last)
+	projectionstest.Wait(t, nodes[1].Runner("vault"), last)
+	leads := awaitLeader(t, nodes[0].Runner("vault"), nodes[1].Runner("vault"))
+	at, err := driver.Append(t.Context(), events.Folders, 0, []events.Record{projectionstest.UnknownEvent("FolderLocked", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,34 +167,31 @@ func TestStopIsSharedByNodes(t *testing.T) {
 		}
 	}
 	stop[leads]()
-	for r := nodes[1-leads].Runner("vault"); ; {
-		moved := movedOf(r)
+	r := nodes[1-leads].Runner("vault")
+	projectionstest.Until(t, r, func() bool {
 		if err := r.Err(); !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("after the node that led is gone, Err = %v, want one of kind unavailable", err)
+			t.Fatalf("after the leader ended, Err = %v, want an error of kind unavailable", err)
 		}
-		if r.hasStopped() { // it leads by now, and has stopped too
-			break
-		}
-		<-moved
-	}
+		return r.HasStopped() // the other node leads now, and has stopped, too
+	})
 }
 
-// While nodes switch to another generation, all that a reply of one node reported is
-// visible on the other.
+// While nodes switch to another generation, every change whose reply was sent by one node
+// is visible on the other.
 func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 	t.Parallel()
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	nodes, _, url := twoNodes(t, log)
-	_, last := manyDocuments(t, log, 20)
-	var reported atomic.Int64 // folders that a reply has reported
+	_, last := projectionstest.ImportDocuments(t, log, 20)
+	var reported atomic.Int64 // folders whose creation was replied to
 	reported.Store(1)
 	for _, s := range nodes {
-		wait(t, s.Runner("vault"), last)
+		projectionstest.Wait(t, s.Runner("vault"), last)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for i, s := range nodes {
-		clients.Go(func() { // a writer at one node, and a reader at the other
+		clients.Go(func() { // a reader on each node, and a writer on the first
 			for ctx.Err() == nil {
 				least := reported.Load()
 				var n int64
@@ -234,56 +200,50 @@ func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 					return
 				}
 				if err != nil || n < least {
-					t.Errorf("a node counts %d folders, %v; want at least %d", n, err, least)
+					t.Errorf("a node has %d folders (%v), want %d at least", n, err, least)
 					return
 				}
 				if i == 1 {
 					continue
 				}
-				at := add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
+				at := projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
 				if err := s.Runner("vault").Wait(ctx, at); err == nil {
 					reported.Add(1)
 				}
 			}
 		})
 	}
-	o := nodeOf(t, log, url)
+	o := projectionstest.NodeOptions(t, log, url)
 	generation, err := o.Rebuild(t.Context(), "vault", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range nodes {
-		untilServes(t, s.Runner("vault"), generation)
+		projectionstest.UntilServes(t, s.Runner("vault"), generation)
 	}
-	for before := reported.Load(); reported.Load() < before+5 && !t.Failed(); { // writes continue after the switch
-		<-movedOf(nodes[0].Runner("vault"))
-	}
+	before := reported.Load()
+	projectionstest.Until(t, nodes[0].Runner("vault"), func() bool { return reported.Load() >= before+5 || t.Failed() })
 	stop()
 	clients.Wait()
 }
 
-func movedOf(r *Runner) <-chan struct{} {
-	_, moved := r.Moved()
-	return moved
-}
-
-// A node of an older program keeps the generation that it can read.
+// A node of an older program keeps its generation when a newer one becomes active.
 func TestOlderNodeKeepsReadableGeneration(t *testing.T) {
 	t.Parallel()
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	nodes, _, url := twoNodes(t, log)
-	_, last := manyDocuments(t, log, 3)
-	wait(t, nodes[0].Runner("vault"), last)
+	_, last := projectionstest.ImportDocuments(t, log, 3)
+	projectionstest.Wait(t, nodes[0].Runner("vault"), last)
 	newer := control.Generation{Projection: "vault", Number: 2, Version: readmodel.Vault{}.Version() + 1, State: control.Ready}
-	control := nodeOf(t, log, url).Control
+	control := projectionstest.NodeOptions(t, log, url).Control
 	if err := errors.Join(control.Save(t.Context(), newer), control.Activate(t.Context(), newer)); err != nil {
 		t.Fatal(err)
 	}
-	last = add(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later", Owner: "user:alice"})
+	last = projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later", Owner: "user:alice"})
 	for _, s := range nodes {
-		wait(t, s.Runner("vault"), last)
+		projectionstest.Wait(t, s.Runner("vault"), last)
 		if s.Runner("vault").Generation() != 1 {
-			t.Errorf("generation %d serves, which this program cannot read", s.Runner("vault").Generation())
+			t.Errorf("generation %d is active, want 1, which this program can read", s.Runner("vault").Generation())
 		}
 	}
 }

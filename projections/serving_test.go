@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"context"
@@ -8,25 +8,27 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/projections"
 	"annals/projections/generation"
+	"annals/projections/projectionstest"
 	"annals/projections/readmodel"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/searchindextest"
 )
 
-// slowEngine lets its searches wait, and knows whether it was closed.
+// slowEngine is a search index whose searches wait. It records whether it was closed.
 type slowEngine struct {
 	searchindex.Engine
-	asked, answer chan struct{}
-	closed        atomic.Bool
+	began, proceed chan struct{} // nil if searches do not wait
+	closed         atomic.Bool
 }
 
 func (e *slowEngine) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
-	if e.asked == nil {
+	if e.began == nil {
 		return e.Engine.Search(ctx, q)
 	}
-	e.asked <- struct{}{}
-	<-e.answer
+	e.began <- struct{}{}
+	<-e.proceed
 	if e.closed.Load() {
 		return nil, errors.New("the index was closed during a search")
 	}
@@ -39,21 +41,21 @@ func (e *slowEngine) Close() error {
 }
 
 func TestReadsFinishOnTheirGeneration(t *testing.T) {
-	log, dir := newLog(t), t.TempDir()
-	_, last := manyDocuments(t, log, 50)
-	o := optionsIn(t, log, dir)
+	log, dir := projectionstest.NewLog(t), t.TempDir()
+	_, last := projectionstest.ImportDocuments(t, log, 50)
+	o := projectionstest.Options(t, log, dir)
 	search, first := o.Search, (*slowEngine)(nil)
 	o.Search = searchindextest.Store{Store: search, OnOpen: func(ctx context.Context, name string) (searchindex.Engine, error) {
 		e, err := search.Open(ctx, name)
 		slow := &slowEngine{Engine: e}
 		if first == nil {
-			slow.asked, slow.answer, first = make(chan struct{}), make(chan struct{}), slow
+			slow.began, slow.proceed, first = make(chan struct{}), make(chan struct{}), slow
 		}
 		return slow, err
 	}}
-	s, _ := serve(t, o)
-	wait(t, s.Runner("vault"), last)
-	wait(t, s.Runner("passages"), last)
+	s, _ := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("vault"), last)
+	projectionstest.Wait(t, s.Runner("passages"), last)
 
 	rows, err := s.Runner("vault").DB().QueryContext(t.Context(), `SELECT id FROM documents`)
 	if err != nil || !rows.Next() {
@@ -68,76 +70,70 @@ func TestReadsFinishOnTheirGeneration(t *testing.T) {
 		}
 		found <- len(hits)
 	}()
-	<-first.asked
-	other := optionsIn(t, log, dir)
-	for _, r := range []*Runner{s.Runner("vault"), s.Runner("passages")} {
+	<-first.began
+	other := projectionstest.Options(t, log, dir)
+	for _, r := range []*projections.Runner{s.Runner("vault"), s.Runner("passages")} {
 		if _, err := other.Rebuild(t.Context(), r.Name(), nil); err != nil {
 			t.Fatal(err)
 		}
-		untilServes(t, r, 2)
+		projectionstest.UntilServes(t, r, 2)
 	}
 	if hits, err := s.Search.Search(t.Context(), query); len(hits) != 50 || err != nil {
-		t.Errorf("after the switch a search finds %d passages (%v), want 50", len(hits), err)
+		t.Errorf("after the activation a search finds %d passages (%v), want 50", len(hits), err)
 	}
 	if first.closed.Load() {
 		t.Error("the old index was closed while it was searched")
 	}
-	close(first.answer)
+	close(first.proceed)
 	if n := <-found; n != 50 {
-		t.Errorf("the search that was under way finds %d passages, want 50", n)
+		t.Errorf("the search in progress found %d passages, want 50", n)
 	}
 	n := 1
 	for rows.Next() {
 		n++
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 50 {
-		t.Errorf("the listing that was under way has %d documents (%v), want 50", n, err)
+		t.Errorf("the query in progress returned %d documents (%v), want 50", n, err)
 	}
 }
 
-// Permissions hang on the vault: one that has stopped is not trusted just since
-// another generation of it serves.
+// Permissions depend on the vault. If it has stopped, activating another generation does
+// not allow reads until that generation has applied events.
 func TestStoppedModelStaysStoppedUntilNextGenerationAdvances(t *testing.T) {
-	log, dir := newLog(t), t.TempDir()
-	folder, _ := manyDocuments(t, log, 3)
-	last := add(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "torn"})
-	generation := func(number int, p readmodel.Projection) *generation.Generation {
-		g, err := optionsIn(t, log, dir).OpenIndexed(t.Context(), p, number)
+	log, dir := projectionstest.NewLog(t), t.TempDir()
+	folder, _ := projectionstest.ImportDocuments(t, log, 3)
+	last := projectionstest.Append(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "bad"})
+	open := func(number int, p readmodel.Projection) *generation.Generation {
+		g, err := projectionstest.Options(t, log, dir).OpenIndexed(t.Context(), p, number)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return g
 	}
-	r := newRunner(generation(1, poisoned{name: "torn"}))
-	if _, err := r.step(t.Context()); err == nil {
-		t.Fatal("an event of the folder tree that cannot be applied was passed")
+	r := projections.NewRunner(open(1, projectionstest.FailingVault{Fails: "bad"}))
+	if _, err := r.Step(t.Context()); err == nil {
+		t.Fatal("Step passed an event of the folder tree that cannot be applied")
 	}
 	stopped := fault.Errorf(fault.Unavailable, "it has stopped")
-	r.update(func() { r.failure = stopped })
-	lasting := func() error { return nil }
-	if err := r.replace(t.Context(), generation(2, poisoned{name: "torn"}), lasting); err != nil || r.Generation() != 2 {
-		t.Fatalf("generation %d serves (%v), want 2", r.Generation(), err)
+	r.Stop(stopped)
+	commit := func() error { return nil }
+	if err := r.Replace(t.Context(), open(2, projectionstest.FailingVault{Fails: "bad"}), commit); err != nil || r.Generation() != 2 {
+		t.Fatalf("generation %d is active (%v), want 2", r.Generation(), err)
 	}
 	if err := r.Err(); err != stopped {
-		t.Errorf("at %d of %d, behind an event that cannot be applied, the read model is trusted: %v", r.Position(), last, err)
+		t.Errorf("at position %d of %d, before an event that cannot be applied, Err = %v, want the error from before", r.Position(), last, err)
 	}
 
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- r.run(ctx) }()
-	if err := r.replace(t.Context(), generation(3, readmodel.Vault{}), lasting); err != nil {
+	go func() { ended <- r.Run(ctx) }()
+	if err := r.Replace(t.Context(), open(3, readmodel.Vault{}), commit); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		_, moved := r.Moved()
-		if r.Err() == nil {
-			break
-		}
-		<-moved
-	}
-	wait(t, r, last)
+	projectionstest.Until(t, r, func() bool { return r.Err() == nil })
+	projectionstest.Wait(t, r, last)
 	stop()
-	if err := errors.Join(<-ended, r.close()); err != nil {
+	if err := errors.Join(<-ended, r.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections/control"
 )
 
 // Member is a node of the cluster, for one read model. Lead, Yield, MayReplace,
@@ -69,6 +70,16 @@ type Generation interface {
 	// TryLock is like Lead, but does not read the position.
 	TryLock(ctx context.Context) (held bool, err error)
 	Yield()
+}
+
+// Control is what a Node needs from the control store.
+type Control interface {
+	AllActive(ctx context.Context) (map[string]control.Active, error)
+	IsSettled(ctx context.Context, model string) (bool, error)
+	MarkStopped(ctx context.Context, model string, generation int) error
+	ClearStopped(ctx context.Context, model string, generation int) error
+	SetIndexed(ctx context.Context, model string, generation int, at events.Position) error
+	Indexed(ctx context.Context, model string, generation int) (events.Position, error)
 }
 
 // Alone is the Member of a node that shares its tables with no other.

@@ -31,7 +31,7 @@ const (
 type Node struct {
 	model    string
 	readable func(version int) bool
-	control  *control.Store
+	control  Control
 	notifier Notifier
 	logger   *slog.Logger
 
@@ -53,7 +53,7 @@ type Node struct {
 // NewNode returns this node's Member for a read model. readable reports which
 // versions of its tables this program can use. At the time confirmed the open
 // generation was known to be active.
-func NewNode(model string, readable func(version int) bool, c *control.Store, n Notifier, logger *slog.Logger, confirmed time.Time) *Node {
+func NewNode(model string, readable func(version int) bool, c Control, n Notifier, logger *slog.Logger, confirmed time.Time) *Node {
 	return &Node{model: model, readable: readable, control: c, notifier: n, logger: logger, woken: make(chan struct{}, 1), confirmed: confirmed}
 }
 

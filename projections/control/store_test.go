@@ -1,11 +1,13 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -188,4 +190,43 @@ func TestUnreachableSharedStoreIsUnavailable(t *testing.T) {
 	if _, err := OpenShared(t.Context(), database); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without a server: %v", err)
 	}
+}
+
+// Only one process rebuilds a read model at a time. One that has lost its lease is
+// canceled.
+func TestWhileRebuildingExcludesOthers(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
+		var inside, most atomic.Int32
+		var all sync.WaitGroup
+		for range 4 {
+			c := opened(t, open)
+			all.Go(func() {
+				err := c.WhileRebuilding(t.Context(), "vault", func(context.Context) error {
+					n := inside.Add(1)
+					most.Store(max(most.Load(), n))
+					time.Sleep(10 * time.Millisecond)
+					inside.Add(-1)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if most.Load() != 1 {
+			t.Errorf("%d processes rebuilt the read model at the same time, want 1", most.Load())
+		}
+		c, other := opened(t, open), opened(t, open)
+		err := c.WhileRebuilding(t.Context(), "vault", func(ctx context.Context) error {
+			if _, err := other.db.Exec(ctx, `UPDATE leases SET holder = 'another'`); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err == nil || t.Context().Err() != nil {
+			t.Errorf("WhileRebuilding after the lease was lost = %v, want an error", err)
+		}
+	})
 }

@@ -1,10 +1,12 @@
-// Package projectionstest provides homes for the read models of tests in other
-// packages.
+// Package projectionstest has what tests of read models share: homes for their
+// tables, logs with documents, and read models that a test folds or runs.
 package projectionstest
 
 import (
 	"database/sql"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,27 +14,40 @@ import (
 
 	"annals/events/sqldb"
 	"annals/events/sqldb/postgrestest"
+	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/tables"
 )
 
-var databases sync.Map // by home
+var homes sync.Map // tables.Home by folder
 
-// Home returns a folder, or a database if ANNALS_TEST_READ_MODELS is postgres.
+// Home returns a folder as the home of read models or, if ANNALS_TEST_READ_MODELS is
+// postgres, an empty database. Every call with the same folder returns the same home.
 // Generations in it must be closed before the test ends.
 func Home(t testing.TB, dir string) tables.Home {
 	t.Helper()
+	if home, ok := homes.Load(dir); ok {
+		return home.(tables.Home)
+	}
 	url, chosen := postgrestest.ForReadModels(t)
 	if !chosen {
 		return tables.Folder(dir)
 	}
+	home := Database(t, url)
+	homes.Store(dir, home)
+	t.Cleanup(func() { homes.Delete(dir) })
+	return home
+}
+
+// Database returns the database at a URL as the home of read models.
+func Database(t testing.TB, url string) *tables.Database {
+	t.Helper()
 	database, err := sqldb.ParsePostgres(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	home := tables.NewDatabase(database)
-	databases.Store(home, database)
 	t.Cleanup(func() {
-		databases.Delete(home)
 		if err := home.Close(); err != nil {
 			t.Error(err)
 		}
@@ -44,15 +59,61 @@ func Home(t testing.TB, dir string) tables.Home {
 // that a test can change them.
 func Open(t testing.TB, home tables.Home, generation string) *sql.DB {
 	t.Helper()
-	if database, ok := databases.Load(home); ok {
-		return database.(*sqldb.Postgres).Open(strings.ReplaceAll(generation, "-", "_"), 1, nil)
+	if d, ok := home.(*tables.Database); ok {
+		return d.Server().Open(schemaOf(generation), 1, nil)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(string(home.(tables.Folder)), generation+".db"))
+	db, err := sqldb.SQLite{Path: path(home, generation), Connections: 1}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxOpenConns(1)
 	return db
+}
+
+// Edit runs a statement on the tables of a generation.
+func Edit(t testing.TB, home tables.Home, generation, statement string, args ...any) {
+	t.Helper()
+	db := Open(t, home, generation)
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Corrupt writes something that cannot be opened in place of a generation that does
+// not exist.
+func Corrupt(t testing.TB, home tables.Home, generation string) {
+	t.Helper()
+	var err error
+	if d, ok := home.(*tables.Database); ok {
+		schema := d.Server().Schema(schemaOf(generation))
+		_, err = d.Pool().ExecContext(t.Context(), "CREATE SCHEMA "+schema+"; CREATE TABLE "+schema+".checkpoint ()")
+	} else {
+		err = os.WriteFile(path(home, generation), []byte("this is not a database, and longer than an empty one"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func schemaOf(generation string) string { return strings.ReplaceAll(generation, "-", "_") }
+
+func path(home tables.Home, generation string) string {
+	return filepath.Join(string(home.(tables.Folder)), generation+".db")
+}
+
+// Generations returns the numbers below 10 of the generations of a projection that
+// have tables.
+func Generations(t testing.TB, home tables.Home, p readmodel.Projection) (numbers []int) {
+	t.Helper()
+	for n := range 10 {
+		switch err := home.Exists(t.Context(), generation.NameOf(p, n)); {
+		case err == nil:
+			numbers = append(numbers, n)
+		case !errors.Is(err, fs.ErrNotExist):
+			t.Fatal(err)
+		}
+	}
+	return numbers
 }
 
 // OfFiles skips a test about SQLite if read models are in a database.
@@ -60,6 +121,15 @@ func OfFiles(t testing.TB) {
 	t.Helper()
 	if postgrestest.Chosen() {
 		t.Skip("this is about SQLite")
+	}
+}
+
+// SkipIfRepeated skips a test with many statements in the short run on PostgreSQL,
+// because the run on SQLite covers it.
+func SkipIfRepeated(t testing.TB) {
+	t.Helper()
+	if postgrestest.Chosen() && testing.Short() {
+		t.Skip("a long test, which the run on SQLite covers")
 	}
 }
 

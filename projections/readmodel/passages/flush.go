@@ -29,9 +29,9 @@ type flush struct {
 	begins    *begunDocument      // that document
 }
 
-// NewFlush begins a batch of changes to the search index, from the position that the
+// newFlush begins a batch of changes to the search index, from the position that the
 // tables have recorded for it.
-func (p *Projection) NewFlush(ctx context.Context, tables readmodel.Tables) (*flush, error) {
+func (p *Projection) newFlush(ctx context.Context, tables readmodel.Tables) (*flush, error) {
 	position, _, err := p.positions(ctx, tables)
 	f := &flush{Projection: p, tables: tables, batch: searchindex.Batch{Position: position}, above: make(map[string][]string)}
 	if engine, ok := p.Engine.(searchindex.Filler); ok {
@@ -40,9 +40,9 @@ func (p *Projection) NewFlush(ctx context.Context, tables readmodel.Tables) (*fl
 	return f, err
 }
 
-// Page adds some of the waiting work to the batch, and reports whether more may be
+// page adds some of the waiting work to the batch, and reports whether more may be
 // waiting.
-func (f *flush) Page(ctx context.Context) (more bool, err error) {
+func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500 // documents
 	const forget = 2000
 	f.replaces = false
@@ -211,7 +211,7 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 			if err := f.add(ctx, whole); err != nil {
 				return nil, err
 			}
-			if f.inPieces && (len(f.batch.Put) >= DeferredPassages || f.bytes >= deferredBytes) {
+			if f.inPieces && (len(f.batch.Put) >= deferredPassages || f.bytes >= deferredBytes) {
 				return &row, nil
 			}
 		}
@@ -247,7 +247,7 @@ func (f *flush) part(ctx context.Context, row int64) (textPart, error) {
 func (f *flush) add(ctx context.Context, p searchindex.Passage) error {
 	f.batch.Put = append(f.batch.Put, p)
 	f.bytes += len(p.Text)
-	if len(f.batch.Put) < IndexPassages && f.bytes < indexBytes {
+	if len(f.batch.Put) < indexPassages && f.bytes < indexBytes {
 		return nil
 	}
 	return f.apply(ctx)

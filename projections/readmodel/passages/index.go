@@ -71,16 +71,16 @@ func ParseID(id string) (document string, version, section, number int, ok bool)
 }
 
 const (
-	IndexPassages = 2000    // bound of a batch, in passages
+	indexPassages = 2000    // bound of a batch, in passages
 	indexBytes    = 4 << 20 // bound of a batch, in bytes of text
 	// restartLag is how many positions the index may be behind the tables if those
 	// events did not change it. Reading them again after a restart saves a write at
 	// every step.
 	restartLag = 10_000
-	// DeferredPassages and deferredBytes bound one piece of Later's work, because
-	// new events wait for it. Documents with at least DeferredPassages passages are
+	// deferredPassages and deferredBytes bound one piece of Later's work, because
+	// new events wait for it. Documents with at least deferredPassages passages are
 	// always left to Later.
-	DeferredPassages = 500
+	deferredPassages = 500
 	deferredBytes    = 1 << 20
 	// smallPassages is the size of documents that are never left to Later.
 	smallPassages = 20
@@ -89,12 +89,12 @@ const (
 // Flush brings the index up to date with the tables in bounded batches, and then
 // sets its position. It leaves out the work of Later.
 func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through events.Position) error {
-	f, err := p.NewFlush(ctx, tables)
+	f, err := p.newFlush(ctx, tables)
 	if err != nil {
 		return err
 	}
 	for {
-		more, err := f.Page(ctx)
+		more, err := f.page(ctx)
 		if err != nil {
 			return err
 		}
@@ -126,14 +126,14 @@ func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) erro
 	}
 	waiting, err := sqldb.List(ctx, tables, func(s *sized) []any { return []any{&s.document, &s.passages} },
 		`SELECT d.id, (SELECT count(*) FROM (SELECT 1 FROM passages p WHERE p.document = d.id AND p.version = d.version LIMIT CAST($1 AS INTEGER)) first) AS n
-		FROM unindexed u JOIN documents d ON d.id = u.document ORDER BY n, u.id`, DeferredPassages)
+		FROM unindexed u JOIN documents d ON d.id = u.document ORDER BY n, u.id`, deferredPassages)
 	if err != nil {
 		return err
 	}
 	var list []string
 	sum := 0
 	for _, w := range waiting {
-		if sum += w.passages; w.passages == DeferredPassages || w.passages > smallPassages && sum > IndexPassages {
+		if sum += w.passages; w.passages == deferredPassages || w.passages > smallPassages && sum > indexPassages {
 			list = append(list, w.document)
 		}
 	}
@@ -165,11 +165,11 @@ func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) erro
 
 // Later indexes about one small batch of deferred documents.
 func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more bool, err error) {
-	waiting, err := sqldb.Column[string](ctx, tables, `SELECT document FROM deferred ORDER BY id LIMIT CAST($1 AS INTEGER)`, DeferredPassages)
+	waiting, err := sqldb.Column[string](ctx, tables, `SELECT document FROM deferred ORDER BY id LIMIT CAST($1 AS INTEGER)`, deferredPassages)
 	if err != nil || len(waiting) == 0 {
 		return false, err
 	}
-	f, err := p.NewFlush(ctx, tables)
+	f, err := p.newFlush(ctx, tables)
 	if err != nil {
 		return false, err
 	}
@@ -178,7 +178,7 @@ func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more b
 		if err := f.document(ctx, id); err != nil {
 			return false, err
 		}
-		if len(f.batch.Put) >= DeferredPassages || f.bytes >= deferredBytes {
+		if len(f.batch.Put) >= deferredPassages || f.bytes >= deferredBytes {
 			break
 		}
 	}

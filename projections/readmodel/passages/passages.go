@@ -177,7 +177,7 @@ func removeDocuments(ctx context.Context, tx readmodel.Tx, documents []string) e
 	prefixes := make([]string, len(documents))
 	for i, id := range documents {
 		var err error
-		if prefixes[i], err = TextPrefix(id); err != nil {
+		if prefixes[i], err = textPrefix(id); err != nil {
 			return err
 		}
 	}
@@ -206,9 +206,9 @@ func removeDocuments(ctx context.Context, tx readmodel.Tx, documents []string) e
 	return nil
 }
 
-// TextPrefix returns the prefix of the streams of a document's sections. As a row of
+// textPrefix returns the prefix of the streams of a document's sections. As a row of
 // texts it marks a deleted document.
-func TextPrefix(document string) (string, error) {
+func textPrefix(document string) (string, error) {
 	id, err := uuid.Parse(document)
 	return strings.TrimSuffix(events.TextStream(id, 0), "0"), err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"annals/events"
@@ -60,7 +61,7 @@ func setText(ctx context.Context, tx readmodel.Tx, document string, version int,
 // is also necessary if the event that ends them was applied before, because their
 // sections were then applied again, too.
 func dropAttempts(ctx context.Context, tx readmodel.Tx, document string) error {
-	prefix, err := TextPrefix(document)
+	prefix, err := textPrefix(document)
 	if err != nil {
 		return err
 	}
@@ -128,4 +129,13 @@ func cutPart(ctx context.Context, tx readmodel.Tx, document string, version int,
 		number++
 	}
 	return number, nil
+}
+
+// pageAt returns the page of the byte at offset, or 0 if the text has no pages.
+func pageAt(startPage int, breaks []int, offset int) int {
+	if startPage == 0 {
+		return 0
+	}
+	n, _ := slices.BinarySearch(breaks, offset+1)
+	return startPage + n
 }

@@ -1,4 +1,4 @@
-package projections
+package generation_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"annals/events/sqldb/postgrestest"
 	"annals/events/sqlite"
 	"annals/projections/generation"
+	"annals/projections/projectionstest"
 	"annals/projections/readmodel"
 	"annals/projections/tables"
 	"annals/schema"
@@ -65,13 +66,13 @@ func benchLog(b *testing.B, n int) *events.Log {
 	for i, made := 0, 0; made < n; i++ {
 		if i%10 == 0 {
 			folder = uuid.New()
-			add(b, log, events.Folders, events.FolderCreated{Folder: folder, Name: fmt.Sprint("folder ", i), Owner: "user:owner"})
+			projectionstest.Append(b, log, events.Folders, events.FolderCreated{Folder: folder, Name: fmt.Sprint("folder ", i), Owner: "user:owner"})
 		}
 		job, files := uuid.New(), make([]events.Data, 0, 101)
 		for f := range 100 {
 			files = append(files, events.FileAccepted{File: f, Name: fmt.Sprint("file ", f, ".md"), Folder: "folder", SHA256: fmt.Sprintf("%064x", i*100+f)})
 		}
-		add(b, log, events.JobStream(job), append(files, events.ImportRequested{Files: 100, User: "user:owner"})...)
+		projectionstest.Append(b, log, events.JobStream(job), append(files, events.ImportRequested{Files: 100, User: "user:owner"})...)
 		ended := make([]events.Data, 0, 101)
 		for f := range 100 {
 			document := uuid.New()
@@ -82,11 +83,11 @@ func benchLog(b *testing.B, n int) *events.Log {
 			if f%7 == 0 {
 				all = append(all, events.DocumentRenamed{Version: 2, Name: "another.md"})
 			}
-			add(b, log, events.DocumentStream(document), all...)
+			projectionstest.Append(b, log, events.DocumentStream(document), all...)
 			made += len(all)
 			ended = append(ended, events.FileImported{File: f, Document: document, Title: "A title of some words"})
 		}
-		add(b, log, events.JobStream(job), append(ended, events.JobFinished{Successful: 100})...)
+		projectionstest.Append(b, log, events.JobStream(job), append(ended, events.JobFinished{Successful: 100})...)
 		made += 202
 	}
 	return log
@@ -106,7 +107,7 @@ func benchHome(b *testing.B) *tables.Database {
 // benchFill makes a read model and returns how long that took.
 func benchFill(b *testing.B, log *events.Log, p readmodel.Projection, home tables.Home) time.Duration {
 	b.Helper()
-	g, err := generation.New(b.Context(), log, p, home, p.Name()+"-1", quiet)
+	g, err := generation.New(b.Context(), log, p, home, p.Name()+"-1", projectionstest.Quiet)
 	if err != nil {
 		b.Fatal(err)
 	}

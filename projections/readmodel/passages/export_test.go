@@ -1,0 +1,7 @@
+package passages
+
+// Bounds of what the index receives.
+const (
+	IndexPassages    = indexPassages
+	DeferredPassages = deferredPassages
+)
