@@ -131,7 +131,7 @@ func (s *imports) run(n int, o generation.Options) {
 	}
 	i := &importer.Importer{Handler: &commands.Handler{Log: o.Log, Logger: o.Logger}, Originals: s.store, Reader: s.reader, Workers: 2, Drain: time.Millisecond, Logger: o.Logger}
 	if o.Own != nil {
-		i.GiveBackAfter = 5 * time.Second
+		i.RequeueAfter = 5 * time.Second
 	}
 	queue := &importqueue.Queue{Work: models.Runner("work"), Control: o.Control, Holder: fmt.Sprint("node ", n), Workers: 16, Room: i.Room, Logger: o.Logger}
 	ctx, stop := context.WithCancel(context.Background())

@@ -28,13 +28,12 @@ func jsonOf(t testing.TB, v any) []byte {
 	return b
 }
 
-// BenchmarkSmallFiles imports 1,000 Markdown files of 2 KB in one job: by a
-// log in memory, and by one on disk, where each file takes three durable
-// appends. Beside it, the yardstick reads and summarises the same files one
-// after the other and keeps nothing.
+// BenchmarkSmallFiles imports 1,000 Markdown files of 2 KB in one job, with a log in memory
+// and with one on disk, where each file takes three durable appends. For comparison the
+// yardstick only extracts and summarises the same files one after another.
 func BenchmarkSmallFiles(b *testing.B) {
 	const files = 1000
-	bench := newBench(b)
+	bench := newFixture(b)
 	docs := make([]doc, files)
 	for i := range docs {
 		docs[i] = doc{fmt.Sprint(i, ".md"), fmt.Sprint("Library/", i%10), fmt.Sprintf("# Note %d\n\n%s", i, strings.Repeat(fmt.Sprintf("Line %d says a thing or two about it.\n\n", i), 50))}
@@ -49,7 +48,7 @@ func BenchmarkSmallFiles(b *testing.B) {
 				i := fresh.importer(fresh.driver)
 				b.StartTimer()
 				if nacked := fresh.deliver(i, work); len(nacked) > 0 {
-					b.Fatalf("gave back %d files", len(nacked))
+					b.Fatalf("%d files were rejected", len(nacked))
 				}
 			}
 			perSecond(b)
@@ -89,11 +88,11 @@ func BenchmarkSmallFiles(b *testing.B) {
 	})
 }
 
-// BenchmarkLongText imports one text of 300 MB, and reports the most memory that was in
-// use beyond that of the log.
+// BenchmarkLongText imports a text of 300 MB, and reports the peak of the heap. The log does
+// not keep the text.
 func BenchmarkLongText(b *testing.B) {
 	const size = 300 << 20
-	bench := newBench(b)
+	bench := newFixture(b)
 	section := strings.Repeat("Line after line of a long text.\n", extract.MaxPart/32)
 	bench.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 		for i := range size / len(section) {
@@ -109,13 +108,13 @@ func BenchmarkLongText(b *testing.B) {
 		_, work := fresh.accept(alice, doc{"long.txt", "Library", "x"})
 		var peak atomic.Uint64
 		stop := watchHeap(&peak)
-		fresh.deliver(fresh.importer(forgetful{Driver: fresh.driver}), work)
+		fresh.deliver(fresh.importer(discardText{Driver: fresh.driver}), work)
 		stop()
 		b.ReportMetric(float64(peak.Load())/(1<<20), "MB-peak")
 	}
 }
 
-// watchHeap notes the most memory in use until the returned func is called.
+// watchHeap measures the peak of the heap until the returned func is called.
 func watchHeap(peak *atomic.Uint64) func() {
 	done, ended := make(chan struct{}), make(chan struct{})
 	runtime.GC()
@@ -137,11 +136,10 @@ func watchHeap(peak *atomic.Uint64) func() {
 	return func() { close(done); <-ended }
 }
 
-// forgetful is a driver that keeps no text, so that what is measured is the
-// import and not a log in memory.
-type forgetful struct{ events.Driver }
+// discardText is a driver that stores no text, so that the heap has no log.
+type discardText struct{ events.Driver }
 
-func (d forgetful) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+func (d discardText) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	if strings.HasPrefix(stream, "text-") {
 		return events.Appended{Revision: expected + int64(len(records))}, nil
 	}

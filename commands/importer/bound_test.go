@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// word is a Word document with this body.
+// word returns a Word document with this body, and the size of its XML.
 func word(t testing.TB, body string) (file string, xml int) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -33,9 +33,9 @@ func word(t testing.TB, body string) (file string, xml int) {
 	return b.String(), xml
 }
 
-// kept returns how many bytes of events a log holds of texts, and in all
-// besides what accepts the files.
-func (b *bench) kept() (texts, all int) {
+// logged returns the bytes of events in the log: of texts, and of all events except those
+// that accept files.
+func (b *fixture) logged() (texts, all int) {
 	for after := events.Position(0); ; {
 		records, through, err := b.driver.ReadAll(b.Context(), after, 1000, nil)
 		if err != nil {
@@ -58,8 +58,8 @@ func (b *bench) kept() (texts, all int) {
 
 func allowed(bytes int) int { return max(64<<10, 8*bytes) }
 
-// heads returns headings that lie in each other, with titles of so many bytes.
-func heads(count, title int) string {
+// headings returns nested headings; title is the length of each title.
+func headings(count, title int) string {
 	var b strings.Builder
 	for i := range count {
 		fmt.Fprintf(&b, "%s %d%s\n\n", strings.Repeat("#", 1+i%6), i, strings.Repeat("t", title))
@@ -78,24 +78,24 @@ func TestEventsBoundedByFileSize(t *testing.T) {
 		}
 		return b.String()
 	}
-	// A row that names many columns, and rows that stand in the last of them.
+	// A row of many columns, and rows with only the last of them.
 	diagonal := `<w:tbl><w:tr>` + strings.Repeat(`<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>`, 900) + `</w:tr>` +
 		strings.Repeat(`<w:tr><w:trPr><w:gridBefore w:val="899"/></w:trPr><w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc></w:tr>`, 1000) + `</w:tbl>`
 	for _, test := range []struct {
 		name, file, body string
-		want             string // in the text
+		want             string // part of the text
 	}{
 		{"spans of 1000 columns", "a.docx", spanned(1000, 1000), "| x | y |"},
-		{"a title in each path", "a.docx", nested(800), "ü"},
+		{"long titles in paths", "a.docx", nested(800), "ü"},
 		{"rows that begin far right", "a.docx", diagonal, "x"},
 		{"page breaks", "a.docx", `<w:p><w:r><w:t>x</w:t><w:lastRenderedPageBreak/>` + strings.Repeat(`<w:br w:type="page"/>`, 9000) + `<w:t>y</w:t></w:r></w:p>`, "x"},
 		{"many short headings", "a.md", strings.Repeat("# A\n", 20_000), "A"},
-		{"deep paths", "a.md", heads(500, 900), "t"},
-		{"signs that JSON escapes", "a.txt", strings.Repeat("<<<<<<<&\u2028\n", 30_000), "<"},
+		{"deep paths", "a.md", headings(500, 900), "t"},
+		{"characters that JSON escapes", "a.txt", strings.Repeat("<<<<<<<&\u2028\n", 30_000), "<"},
 		{"a small file", "a.md", strings.Repeat("# A\n", 500), "A"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.TB = t
 			size := len(test.body)
 			if strings.HasSuffix(test.file, ".docx") {
@@ -103,27 +103,27 @@ func TestEventsBoundedByFileSize(t *testing.T) {
 			}
 			job, work := b.accept(alice, doc{test.file, "Library", test.body})
 			i := b.importer(b.driver)
-			i.textMost = 0
+			i.textLimit = 0
 			b.deliver(i, work)
 			o := b.outcome(job)
-			texts, all := b.kept()
+			texts, all := b.logged()
 			if all > allowed(size) {
 				t.Errorf("%d bytes of file or XML became %d bytes of events", size, all)
 			}
 			if len(o.failed) > 0 || texts == 0 {
-				t.Fatalf("failed with %q and left %d bytes of text", o.failed[0], texts)
+				t.Fatalf("failed with %q, after %d bytes of text", o.failed[0], texts)
 			}
 			text := o.text[o.documents[o.imported[0].Document].TextStream]
 			if !strings.Contains(text, test.want) {
-				t.Errorf("the text is %.80q, want %q in it", text, test.want)
+				t.Errorf("text = %.80q, want %q in it", text, test.want)
 			}
 			t.Logf("%d bytes, %d of text, %d of events, %v", size, len(text), all, o.imported[0].Warnings)
 		})
 	}
 }
 
-func TestTextBound(t *testing.T) {
-	b := newBench(t)
+func TestTextLimit(t *testing.T) {
+	b := newFixture(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := b.on(memory.New())
 		defer b.log.Close()
@@ -148,22 +148,22 @@ func TestTextBound(t *testing.T) {
 		})
 		job, work := b.accept(alice, doc{"a.md", "Library", "x"})
 		i := b.importer(b.driver)
-		i.textMost, i.textHeld, i.SpoolDir = 0, 4<<10, t.TempDir()
+		i.textLimit, i.spoolMem, i.SpoolDir = 0, 4<<10, t.TempDir()
 		b.deliver(i, work)
-		texts, all := b.kept()
+		texts, all := b.logged()
 		if all > allowed(1) {
-			rt.Fatalf("one byte became %d bytes of events", all)
+			rt.Fatalf("a file of 1 byte became %d bytes of events", all)
 		}
 		if o := b.outcome(job); len(o.failed) > 0 && texts > 0 {
-			rt.Fatalf("a file that failed with %q left %d bytes of text", o.failed[0], texts)
+			rt.Fatalf("a file that failed with %q added %d bytes of text", o.failed[0], texts)
 		}
 		if left, err := os.ReadDir(i.SpoolDir); len(left) > 0 || err != nil {
-			rt.Fatalf("temporary files are left: %v %v", left, err)
+			rt.Fatalf("temporary files were left: %v, %v", left, err)
 		}
 	})
 }
 
-// wordPieces and textPieces are what generated documents are made of; %s is some text.
+// wordPieces and textPieces are the parts of generated documents; %s is some text.
 var (
 	wordPieces = []string{
 		`<w:p><w:r><w:t>%s</w:t></w:r></w:p>`, `<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>%s</w:t></w:r></w:p>`,
@@ -175,8 +175,8 @@ var (
 	textPieces = []string{"# %s\n", "###### %s\n", "%s\n", "%s", "\n\n", "- %s\n", "%s\n===\n", "| %s | |\n", "<&>\"\\\u2028", "\f", "```\n", "\u0958\u0344"}
 )
 
-func TestEventsBound(t *testing.T) {
-	first := newBench(t)
+func TestGeneratedEventsBoundedByFileSize(t *testing.T) {
+	first := newFixture(t)
 	checks := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		if checks++; checks > 40 {
@@ -204,30 +204,30 @@ func TestEventsBound(t *testing.T) {
 		}
 		job, work := b.accept(alice, doc{name, "Library", text})
 		i := b.importer(b.driver)
-		i.textMost = 0
+		i.textLimit = 0
 		b.deliver(i, work)
-		texts, all := b.kept()
+		texts, all := b.logged()
 		if all > allowed(size) {
 			rt.Fatalf("%d bytes became %d bytes of events", size, all)
 		}
 		if o := b.outcome(job); len(o.failed) > 0 {
 			if texts > 0 {
-				rt.Errorf("a file that failed left %d bytes", texts)
+				rt.Errorf("a file that failed added %d bytes of text", texts)
 			}
-			if strings.Contains(o.failed[0], "more text than may be kept") {
-				rt.Errorf("the reader did not keep to the bound: %s", o.failed[0])
+			if strings.Contains(o.failed[0], "too much text") {
+				rt.Errorf("the reader exceeded the limit: %s", o.failed[0])
 			}
 		}
 	})
 }
 
-func TestAFailedFileLeavesNoText(t *testing.T) {
+func TestFailedFileLeavesNoText(t *testing.T) {
 	broken, _ := word(t, strings.Repeat(`<w:p><w:r><w:t>`+strings.Repeat("some words ", 200)+`</w:t></w:r></w:p>`, 3000))
 	broken = broken[:len(broken)*9/10]
 	for _, test := range []struct {
 		name string
 		file doc
-		gone bool // its folder, while it is read
+		gone bool // its folder is deleted while it is read
 		read script
 		want string
 	}{
@@ -235,13 +235,13 @@ func TestAFailedFileLeavesNoText(t *testing.T) {
 		{"a reader that fails after much text", doc{"a.md", "Library", "x"}, false, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			return extract.Info{}, errors.Join(sections(emit, "text", 40), errors.New("secret"))
 		}, "internal"},
-		{"a reader that gives a section beyond all bounds", doc{"a.md", "Library", "x"}, false, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		{"a reader that emits a section that is too large", doc{"a.md", "Library", "x"}, false, func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			return extract.Info{}, errors.Join(sections(emit, "text", 20), emit(extract.Section{Text: strings.Repeat("x", 1<<20)}))
-		}, "in one piece"},
-		{"a folder that went meanwhile", doc{"a.md", "Library", "x"}, true, nil, "was deleted"},
+		}, "divide it by headings"},
+		{"a folder that is deleted meanwhile", doc{"a.md", "Library", "x"}, true, nil, "was deleted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.TB = t
 			if test.gone {
 				library := b.folder("Library")
@@ -255,23 +255,23 @@ func TestAFailedFileLeavesNoText(t *testing.T) {
 			}
 			job, work := b.accept(alice, test.file)
 			i := b.importer(b.driver)
-			i.textHeld, i.SpoolDir = 64<<10, t.TempDir()
+			i.spoolMem, i.SpoolDir = 64<<10, t.TempDir()
 			b.deliver(i, work)
 			o := b.outcome(job)
-			if texts, _ := b.kept(); texts > 0 || !strings.Contains(o.failed[0], test.want) {
-				t.Errorf("failed with %q and left %d bytes of text; want %q and none", o.failed[0], texts, test.want)
+			if texts, _ := b.logged(); texts > 0 || !strings.Contains(o.failed[0], test.want) {
+				t.Errorf("failed with %q after %d bytes of text; want %q and none", o.failed[0], texts, test.want)
 			}
 			if left, err := os.ReadDir(i.SpoolDir); len(left) > 0 || err != nil {
-				t.Errorf("temporary files are left: %v %v", left, err)
+				t.Errorf("temporary files were left: %v, %v", left, err)
 			}
 		})
 	}
 }
 
-func TestSpoolGivesBackWhatItTook(t *testing.T) {
+func TestSpoolReturnsSections(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
-		s := spool{dir: dir, most: rapid.IntRange(1, 200).Draw(rt, "most")}
+		s := spool{dir: dir, memory: rapid.IntRange(1, 200).Draw(rt, "memory")}
 		var want []string
 		for i := range rapid.IntRange(0, 30).Draw(rt, "sections") {
 			text := rapid.String().Draw(rt, "text")
@@ -284,7 +284,7 @@ func TestSpoolGivesBackWhatItTook(t *testing.T) {
 			var got []string
 			err := s.each(func(d spooled) error {
 				if d.Index != len(got) || d.size != 20 || d.Path[0] != d.Text || d.PageBreaks[1] != 7 {
-					rt.Errorf("section %+v comes in place %d", d, len(got))
+					rt.Errorf("section %d = %+v", len(got), d)
 				}
 				got = append(got, d.Text)
 				return nil
@@ -297,7 +297,7 @@ func TestSpoolGivesBackWhatItTook(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			rt.Errorf("%v is left", left)
+			rt.Errorf("%v was left, want no file", left)
 		}
 	})
 }
@@ -313,6 +313,6 @@ func TestSweepSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "other" {
-		t.Errorf("%v is left (%v), want what is no text", left, err)
+		t.Errorf("%v was left (%v), want only the other file", left, err)
 	}
 }

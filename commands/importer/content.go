@@ -14,8 +14,8 @@ import (
 	"annals/events/fault"
 )
 
-// read reads the file, and appends its text once the whole file was read, so a file that
-// cannot be read leaves nothing in the log.
+// read extracts the file, and then appends its text. A file that cannot be read leaves
+// nothing in the log.
 func (r *run) read(ctx context.Context) (events.Content, error) {
 	summary := r.summariser(r.file.Accepted.Name)
 	info, err := r.extract(ctx, summary)
@@ -33,7 +33,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		err = r.progress.at(ctx, "summarising", "")
 	}
 	if err == nil {
-		err = r.stillMay(ctx)
+		err = r.recheck(ctx)
 	}
 	if err == nil {
 		err = r.text.append(ctx)
@@ -52,9 +52,9 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	}, nil
 }
 
-// extract waits for the file's turn and reads it. Reading takes a core and memory, so few
-// files are read at a time. The timeout does not include the wait. The error is
-// turns.ErrSuspended if the reading had to give way to other files.
+// extract waits for a slot and extracts the file. Extraction takes a core and memory, so few
+// files are extracted at a time. The timeout does not include the wait. The error is
+// turns.ErrSuspended if another file got the slot.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
 	r.clock.Stop()
 	reading, release, err := r.acquire(ctx, r.turn, r.alone != "")
@@ -66,7 +66,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	accepted := readable(r.file.Accepted)
 	files := r.Reader
 	if r.alone != "" {
-		if err := r.isolate(ctx, r.progress.work, r.file, r.alone); err != nil {
+		if err := r.isolate(ctx, r.progress.ref, r.file, r.alone); err != nil {
 			return extract.Info{}, err
 		}
 		files = reader.Isolated(files)
@@ -77,8 +77,8 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	}
 	defer stop()
 	path, done, err := r.Originals.Path(reading, accepted.SHA256)
-	if fault.Is(err, fault.NotFound) { // not the file's own fault
-		return extract.Info{}, fault.Errorf(fault.Internal, "file %d: %w", accepted.File, err)
+	if fault.Is(err, fault.NotFound) { // the service's fault
+		return extract.Info{}, fault.Errorf(fault.Internal, "open the original of file %d: %w", accepted.File, err)
 	}
 	if err != nil {
 		return extract.Info{}, r.suspended(reading, err)
@@ -92,13 +92,12 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return r.progress.at(ctx, "splitting", "")
 	}, r.progress.reading(ctx))
 	if err == nil {
-		err = reading.Err() // a stopped reader may report success
+		err = reading.Err() // a cancelled reader may report success
 	}
 	return info, r.suspended(reading, err)
 }
 
-// suspended returns turns.ErrSuspended instead of err if the reading had to give way to
-// other files.
+// suspended returns turns.ErrSuspended instead of err if another file got the slot.
 func (r *run) suspended(reading context.Context, err error) error {
 	if err == nil || context.Cause(reading) != turns.ErrSuspended {
 		return err
@@ -107,24 +106,24 @@ func (r *run) suspended(reading context.Context, err error) error {
 	return turns.ErrSuspended
 }
 
-// stillMay returns an error if the file can no longer be filed, so that its text is not
+// recheck returns an error if the file can no longer be filed, so that its text is not
 // appended in vain. The error is errFiled if the file is a duplicate.
-func (r *run) stillMay(ctx context.Context) error {
+func (r *run) recheck(ctx context.Context) error {
 	if isRevision(r.file.Accepted) {
 		_, err := r.Handler.ClaimRevision(ctx, r.file)
-		return settle(err)
+		return markFinal(err)
 	}
 	if err := r.Handler.CheckFiling(ctx, r.file.User, r.folder); err != nil {
-		return r.refused(ctx, err)
+		return r.explainRefusal(ctx, err)
 	}
 	if r.file.Accepted.Replace {
 		return r.locateReplaced(ctx) // the document may have changed since
 	}
-	return r.duplicate(ctx, r.document(r.folder, events.Content{SHA256: r.file.Accepted.SHA256}))
+	return r.checkDuplicate(ctx, r.document(r.folder, events.Content{SHA256: r.file.Accepted.SHA256}))
 }
 
-// Bounds of the titles and warnings of a file, so that the events of many files fit into
-// one append.
+// Limits of a file's title and warnings, so that the events of many files fit into one
+// append.
 const (
 	maxTitle    = 1 << 10 // bytes
 	maxWarnings = 10

@@ -15,23 +15,22 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// crashing is a driver whose process dies around one append: just before it,
-// or just after it was made and before anybody hears of it. Appends that add
-// nothing, because they were made before, do not count.
+// crashing is a driver whose process crashes at one append: just before it, or just after
+// it, before the caller gets the result. Repeated appends, which add nothing, do not count.
 type crashing struct {
 	events.Driver
-	after bool // the append is made
-	blip  bool // the process lives on
+	after     bool // the append
+	transient bool // only this append fails: the process continues
 
-	mu   sync.Mutex
-	left int // appends until then
-	dead bool
+	mu      sync.Mutex
+	left    int // appends until the crash
+	crashed bool
 }
 
 func (d *crashing) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.dead {
+	if d.crashed {
 		return events.Appended{}, errCrashed
 	}
 	if d.left == 1 && !d.after {
@@ -51,9 +50,9 @@ func (d *crashing) Append(ctx context.Context, stream string, expected int64, re
 }
 
 func (d *crashing) crash() error {
-	d.left, d.dead = 0, !d.blip
-	if d.blip {
-		return fault.Errorf(fault.Unavailable, "the log is away for a moment")
+	d.left, d.crashed = 0, !d.transient
+	if d.transient {
+		return fault.Errorf(fault.Unavailable, "the log is unreachable")
 	}
 	return errCrashed
 }
@@ -61,14 +60,14 @@ func (d *crashing) crash() error {
 func (d *crashing) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.dead {
+	if d.crashed {
 		return nil, errCrashed
 	}
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// story is a job with everything that can happen to a file in it.
-func story(b *bench) (check func(what string), work []Work) {
+// mixedJob accepts a job in which everything happens that can happen to a file.
+func mixedJob(b *fixture) (check func(what string), work []fileRef) {
 	docs := []doc{
 		{"a.md", "Library/2026", "# One\n\nA text.\n"},
 		{"same.md", "Library/2026", "# One\n\nA text.\n"},
@@ -88,7 +87,7 @@ func story(b *bench) (check func(what string), work []Work) {
 			b.Errorf("%s: the same bytes became %+v and %+v", what, a, same)
 		}
 		if o.imported[2].Duplicate || o.imported[3].Duplicate || o.imported[4].Duplicate {
-			b.Errorf("%s: a file counts as its own duplicate: %+v", what, o.imported)
+			b.Errorf("%s: a file is its own duplicate: %+v", what, o.imported)
 		}
 		if got := strings.Count(o.text[o.documents[o.imported[3].Document].TextStream], "a thing or two"); got != want {
 			b.Errorf("%s: the long text has %d lines, want %d", what, got, want)
@@ -96,77 +95,76 @@ func story(b *bench) (check func(what string), work []Work) {
 	}, work
 }
 
-// crashable returns an importer that tries nothing again and appends text in
-// small batches.
-func (b *bench) crashable(d events.Driver) *Importer {
+// crashable returns an importer that does not retry, and that appends text in small batches.
+func (b *fixture) crashable(d events.Driver) *Importer {
 	i := b.importer(d)
 	i.Retries, i.textBatch = -1, 4<<10
 	return i
 }
 
 func TestCrashAroundAppendsImportsOnce(t *testing.T) {
-	first := newBench(t)
+	first := newFixture(t)
 	for _, after := range []bool{false, true} {
 		for n := 1; ; n++ {
 			b := first.again()
-			check, work := story(b)
+			check, work := mixedJob(b)
 			d := &crashing{Driver: b.driver, after: after, left: n}
 			i := b.crashable(d)
 			nacked := b.deliver(i, work)
-			if !d.dead {
+			if !d.crashed {
 				if n < 11 {
-					t.Errorf("the story has only %d appends", n-1)
+					t.Errorf("the job has only %d appends", n-1)
 				}
 				break
 			}
-			what := fmt.Sprintf("crash at append %d, made %v", n, after)
+			what := fmt.Sprintf("crash at append %d, after it %v", n, after)
 			if len(nacked) == 0 {
-				t.Errorf("%s: nothing was given back", what)
+				t.Errorf("%s: no file was rejected", what)
 			}
 			if left := b.deliver(b.crashable(b.driver), work); len(left) > 0 {
-				t.Errorf("%s: gave back %v at the second run", what, left)
+				t.Errorf("%s: the second run rejected %v", what, left)
 			}
 			check(what)
 		}
 	}
 }
 
-func TestCrashAtEveryAppendEnds(t *testing.T) {
+func TestCrashAtEveryAppendTerminates(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		b := newBench(t)
-		check, work := story(b)
+		b := newFixture(t)
+		check, work := mixedJob(b)
 		left := 1
 		if !after {
-			left = 2 // one append is made before each crash
+			left = 2 // so that each run makes one append before its crash
 		}
 		for runs := 0; len(work) > 0; runs++ {
 			if runs == 100 {
-				t.Fatal("no end after 100 crashes")
+				t.Fatal("the job is not finished after 100 crashes")
 			}
 			i := b.crashable(&crashing{Driver: b.driver, after: after, left: left})
 			work = slices.Clone(b.deliver(i, work))
 		}
-		check(fmt.Sprintf("crash at every append, made %v", after))
+		check(fmt.Sprintf("crash at every append, after it %v", after))
 	}
 }
 
-func TestAnUnavailableLogIsTriedAgain(t *testing.T) {
-	first := newBench(t)
+func TestUnavailableLogIsRetried(t *testing.T) {
+	first := newFixture(t)
 	for _, after := range []bool{false, true} {
 		for n := 1; ; n++ {
 			b := first.again()
-			check, work := story(b)
-			d := &crashing{Driver: b.driver, after: after, blip: true, left: n}
+			check, work := mixedJob(b)
+			d := &crashing{Driver: b.driver, after: after, transient: true, left: n}
 			i := b.crashable(d)
 			i.Retries = 4
-			// Work given back could not even report its failure.
+			// A file is rejected if its failure cannot be recorded either.
 			if nacked := b.deliver(i, work); len(nacked) > 1 || len(b.deliver(i, nacked)) > 0 {
-				t.Errorf("gave back %v", nacked)
+				t.Errorf("rejected %v, want none", nacked)
 			}
 			if d.left > 0 {
 				break
 			}
-			check(fmt.Sprintf("log away at append %d, made %v", n, after))
+			check(fmt.Sprintf("log unavailable at append %d, after it %v", n, after))
 		}
 	}
 }

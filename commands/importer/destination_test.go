@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// change is a change of a folder of alice's.
-func (b *bench) change(c foldertree.ChangeFolder) {
+// change changes a folder of alice.
+func (b *fixture) change(c foldertree.ChangeFolder) {
 	b.Helper()
 	c.Version = -1
 	if _, err := b.handler().ChangeFolder(b.Context(), alice, "", c); err != nil {
@@ -18,8 +18,8 @@ func (b *bench) change(c foldertree.ChangeFolder) {
 	}
 }
 
-// folder makes a folder of alice's, or returns the one there is.
-func (b *bench) folder(path string) uuid.UUID {
+// folder returns a folder of alice, and creates it if it does not exist.
+func (b *fixture) folder(path string) uuid.UUID {
 	b.Helper()
 	id, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, foldertree.Destination{Path: path})
 	if err != nil {
@@ -30,8 +30,8 @@ func (b *bench) folder(path string) uuid.UUID {
 
 var bob = events.User{Principal: "user:bob"}
 
-// share grants a user so much in a folder of alice's; none: nothing.
-func (b *bench) share(path string, user events.User, access string) {
+// share gives a user access to a folder of alice; "none" withdraws it.
+func (b *fixture) share(path string, user events.User, access string) {
 	b.Helper()
 	c := foldertree.ShareFolder{ID: b.folder(path), Version: -1}
 	if access != "none" {
@@ -48,28 +48,28 @@ func (b *bench) share(path string, user events.User, access string) {
 	}
 }
 
-// A folder may be renamed, moved or deleted, and its user be shut out, while
-// the files that go there wait to be read.
+// While files wait to be read, their folder may be renamed, moved or deleted, and their user
+// may lose access to it.
 func TestFilesFollowMovedFolder(t *testing.T) {
-	first := newBench(t)
+	first := newFixture(t)
 	name := "Past"
 	for _, test := range []struct {
 		name string
-		then func(b *bench, library uuid.UUID) // while the files wait
-		path string                            // of the library's, then
-		want string                            // the sentence
+		then func(b *fixture, library uuid.UUID) // while the files wait
+		path string                              // of the folder afterwards
+		want string                              // the error
 	}{
-		{"a rename", func(b *bench, library uuid.UUID) {
+		{"a rename", func(b *fixture, library uuid.UUID) {
 			b.change(foldertree.ChangeFolder{ID: library, Name: &name})
 		}, "Past", ""},
-		{"a move, and another by the old name", func(b *bench, library uuid.UUID) {
+		{"a move, and a new folder with the old name", func(b *fixture, library uuid.UUID) {
 			archive := b.folder("Archive")
 			b.change(foldertree.ChangeFolder{ID: library, Parent: &archive})
 			b.folder("Library")
 		}, "Archive/Library", ""},
-		{"a deletion", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "",
+		{"a deletion", func(b *fixture, _ uuid.UUID) { b.deleteFolder("Library") }, "",
 			`folder "Library" was deleted before the file was filed in it`},
-		{"a withdrawal", func(b *bench, _ uuid.UUID) { b.share("Library", bob, "none") }, "", `you may not write in folder "Library"`},
+		{"a withdrawal", func(b *fixture, _ uuid.UUID) { b.share("Library", bob, "none") }, "", `you may not write in folder "Library"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := first.again()
@@ -79,12 +79,12 @@ func TestFilesFollowMovedFolder(t *testing.T) {
 			job, work := b.accept(bob, doc{"a.md", "Library", "a"}, doc{"b.md", "Library/new/er", "b"})
 			test.then(b, library)
 			if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
-				t.Errorf("gave back %v", nacked)
+				t.Errorf("rejected %v, want none", nacked)
 			}
 			o := b.outcome(job)
 			if test.want != "" {
 				if o.failed[0] != test.want || len(o.documents) > 0 {
-					t.Errorf("failed with %q and made %v, want %q", o.failed[0], o.documents, test.want)
+					t.Errorf("failed with %q and created %v, want %q", o.failed[0], o.documents, test.want)
 				}
 				return
 			}
@@ -95,8 +95,8 @@ func TestFilesFollowMovedFolder(t *testing.T) {
 				}
 			}
 			for _, e := range b.all() {
-				if made, ok := e.Data.(events.FolderCreated); ok && made.Owner == bob.Principal {
-					t.Errorf("a folder %q was made for whom files were imported", made.Name)
+				if folder, ok := e.Data.(events.FolderCreated); ok && folder.Owner == bob.Principal {
+					t.Errorf("folder %q was created with bob as its owner", folder.Name)
 				}
 			}
 		})

@@ -30,7 +30,7 @@ func (s script) Read(ctx context.Context, _, _ string, emit func(extract.Section
 
 func (script) Close() error { return nil }
 
-// sections emits a number of sections of 64 KiB that begin with a word.
+// sections emits sections of 64 KiB that begin with a word.
 func sections(emit func(extract.Section) error, word string, count int) error {
 	for i := range count {
 		text := word + strings.Repeat(" and so on", extract.MaxPart/10+1)
@@ -42,31 +42,31 @@ func sections(emit func(extract.Section) error, word string, count int) error {
 }
 
 func TestFailures(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, test := range []struct {
 		name  string
 		read  script
 		tries int
-		want  string // in the sentence; none: the file is imported
+		want  string // in the error; "" if the file is imported
 	}{
-		{"a fault of the file is reported, and not retried", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		{"an error of the file is reported and not retried", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			return extract.Info{}, fault.Errorf(fault.Invalid, "the file is encrypted")
 		}, 1, "the file is encrypted"},
-		{"a panic is retried, and never reported", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		{"a panic is retried and its text not reported", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			panic("secret")
 		}, 3, "internal fault"},
-		{"so is an error of no kind", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
+		{"an error without kind is retried and its text not reported", func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			return extract.Info{}, errors.New("secret")
 		}, 3, "internal fault"},
-		{"a file that takes too long fails once", func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		{"a timeout is not retried", func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			<-ctx.Done()
 			return extract.Info{}, ctx.Err()
 		}, 1, "took longer than 50ms"},
-		{"a reader that takes a timeout for the end imports nothing", func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		{"a reader that reports success after the timeout", func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			<-ctx.Done()
 			return extract.Info{Sections: 1}, nil
 		}, 1, "took longer"},
-		{"many warnings are cut short", func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+		{"warnings and title are shortened", func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			return extract.Info{Warnings: make([]string, 1000), Title: strings.Repeat("é", 9000)}, nil
 		}, 1, ""},
 	} {
@@ -82,54 +82,54 @@ func TestFailures(t *testing.T) {
 			i := b.importer(b.driver)
 			i.Retries, i.FileTimeout = 2, 50*time.Millisecond
 			if nacked := b.deliver(i, work); len(nacked) > 0 {
-				t.Errorf("gave back %v", nacked)
+				t.Errorf("rejected %v, want none", nacked)
 			}
 			o := b.outcome(job)
 			got := o.failed[0]
 			if test.want == "" && got != "" || !strings.Contains(got, test.want) || strings.Contains(got, "secret") || tries != test.tries {
-				t.Errorf("after %d tries failed with %q; want %q after %d", tries, got, test.want, test.tries)
+				t.Errorf("%d tries, failed with %q; want %q after %d", tries, got, test.want, test.tries)
 			}
 			if got := o.kinds[0] == "internal"; got != (test.want == "internal fault") {
-				t.Errorf("failed as %q with %q", o.kinds[0], o.failed[0])
+				t.Errorf("failure has kind %q: %q", o.kinds[0], o.failed[0])
 			}
 			if test.want != "" && len(o.documents) > 0 {
-				t.Errorf("a failed file became %v", o.documents)
+				t.Errorf("a failed file became documents %v", o.documents)
 			}
 			if test.want == "" && (len(o.imported[0].Warnings) != maxWarnings+1 || len(o.imported[0].Title) > 1<<10) {
-				t.Errorf("imported as %d warnings and a title of %d bytes", len(o.imported[0].Warnings), len(o.imported[0].Title))
+				t.Errorf("imported with %d warnings and a title of %d bytes", len(o.imported[0].Warnings), len(o.imported[0].Title))
 			}
 		})
 	}
 }
 
 func TestInvalidMessagesAreDropped(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.accept(alice, doc{"a.md", "Library", "x"})
 	before, _ := b.log.Head(t.Context())
 	i := b.importer(b.driver)
-	if nacked := b.deliver(i, []Work{{Job: uuid.New()}, {Job: uuid.New(), File: -1}}); len(nacked) > 0 {
-		t.Errorf("gave back work of unknown jobs: %v", nacked)
+	if nacked := b.deliver(i, []fileRef{{Job: uuid.New()}, {Job: uuid.New(), File: -1}}); len(nacked) > 0 {
+		t.Errorf("messages of unknown jobs were rejected: %v, want them dropped", nacked)
 	}
 	msg := message.NewMessage("", []byte("{"))
-	handle := i.conclude(func(msg *message.Message) ([]*message.Message, error) { return nil, i.work(msg) })
+	handle := i.conclude(func(msg *message.Message) ([]*message.Message, error) { return nil, i.handle(msg) })
 	if _, err := handle(msg); err != nil {
-		t.Errorf("a message that is no JSON: %v", err)
+		t.Errorf("a message that is not JSON: %v, want it dropped", err)
 	}
 	if head, _ := b.log.Head(t.Context()); head != before {
 		t.Error("events were appended")
 	}
 }
 
-func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
-	b := newBench(t)
+func TestFilingChecksAccessAgain(t *testing.T) {
+	b := newFixture(t)
 	ctx := t.Context()
 	job, work := b.accept(alice, doc{"a.md", "Library", "x"}, doc{"b.md", "Library", "y"})
 	b.reader = script(func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 		if err := sections(emit, "text", 1); err != nil {
 			return extract.Info{}, err
 		}
-		// The folder was not there when the files were accepted. While the
-		// first is read, it is made, goes, and comes again as another's.
+		// The folder did not exist when the files were accepted. While the first is
+		// read, the folder is created, deleted, and created again by another user.
 		h := &commands.Handler{Log: b.log}
 		if folder, found, err := h.FindFolder(ctx, alice, foldertree.Destination{Path: "Library"}); err == nil && found {
 			_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}})
@@ -144,15 +144,15 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 	i.Workers = 1
 	b.deliver(i, work)
 	o := b.outcome(job)
-	// Their folder is made once they were read, if it is not another's by then.
+	// The importer creates the folder after reading a file, unless it exists by then.
 	const gone, others = `folder "Library" was deleted while the file was being filed in it`, `you may not write in folder "Library"`
 	for file := range work {
 		if got := o.failed[file]; got != gone && (got != others || o.kinds[file] != "forbidden") {
-			t.Errorf("file %d failed with %q, as %q", file, got, o.kinds[file])
+			t.Errorf("file %d failed with %q, kind %q", file, got, o.kinds[file])
 		}
 	}
 	if len(o.documents) > 0 {
-		t.Errorf("made %v", o.documents)
+		t.Errorf("created documents %v, want none", o.documents)
 	}
 	if ctx.Err() != nil {
 		t.Fatal(ctx.Err())
@@ -160,7 +160,7 @@ func TestAccessIsJudgedAgainWhenFiling(t *testing.T) {
 }
 
 func TestFileFailsIfFolderDeletedMeanwhile(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	library := b.folder("Library")
 	job, work := b.accept(alice, doc{"a.md", "Library", "x"})
 	b.reader = script(func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
@@ -177,11 +177,11 @@ func TestFileFailsIfFolderDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestTextOfOthersIsKept(t *testing.T) {
+func TestTextStreamOfOtherUploadIsSkipped(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		theirs, ours func(emit func(extract.Section) error) error
-		appends      int // of the first, before it is cut off; the folder is one
+		appends      int // by the first upload before its crash, including one for the folder
 		attempt      int
 	}{
 		{"another text from the start", func(emit func(extract.Section) error) error { return sections(emit, "one", 12) },
@@ -190,11 +190,11 @@ func TestTextOfOthersIsKept(t *testing.T) {
 			func(emit func(extract.Section) error) error {
 				return errors.Join(sections(emit, "one", 8), sections(emit, "two", 8))
 			}, 3, 1},
-		{"the same text, cut off", func(emit func(extract.Section) error) error { return sections(emit, "one", 12) },
+		{"the first part of the same text", func(emit func(extract.Section) error) error { return sections(emit, "one", 12) },
 			func(emit func(extract.Section) error) error { return sections(emit, "one", 20) }, 2, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			job, work := b.accept(alice, doc{"a.md", "Library", "x"})
 			read := func(emits func(func(extract.Section) error) error) script {
 				return func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
@@ -202,16 +202,16 @@ func TestTextOfOthersIsKept(t *testing.T) {
 				}
 			}
 			b.reader = read(test.theirs)
-			cutOff := &crashing{Driver: b.driver, after: true, left: test.appends}
-			if err := b.importer(cutOff).importFile(t.Context(), work[0]); !errors.Is(err, errCrashed) {
-				t.Fatalf("first reading: %v", err)
+			crashes := &crashing{Driver: b.driver, after: true, left: test.appends}
+			if err := b.importer(crashes).importFile(t.Context(), work[0]); !errors.Is(err, errCrashed) {
+				t.Fatalf("importFile of the first upload: %v, want a crash", err)
 			}
 			b.reader = read(test.ours)
 			b.deliver(b.importer(b.driver), work)
 			o := b.outcome(job)
 			d := o.documents[o.imported[0].Document]
 			if want := events.TextStream(o.imported[0].Document, test.attempt); d.TextStream != want {
-				t.Errorf("the text is in %s, want %s", d.TextStream, want)
+				t.Errorf("text stream = %s, want %s", d.TextStream, want)
 			}
 			var want strings.Builder
 			test.ours(func(s extract.Section) error {
@@ -226,13 +226,13 @@ func TestTextOfOthersIsKept(t *testing.T) {
 }
 
 func TestStepsAreRateLimited(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"slow.md", "Library", "x"}, doc{"quick.md", "Library", "y"})
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
-		quick := false
+		isQuick := false
 		b.reader = script(func(_ context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
-			for page := 1; page <= 100 && !quick; page++ {
+			for page := 1; page <= 100 && !isQuick; page++ {
 				time.Sleep(100 * time.Millisecond)
 				progress("reading", page, 100)
 			}
@@ -242,14 +242,14 @@ func TestStepsAreRateLimited(t *testing.T) {
 		if err := i.importFile(t.Context(), work[0]); err != nil {
 			t.Fatal(err)
 		}
-		quick = true
+		isQuick = true
 		if err := i.importFile(t.Context(), work[1]); err != nil {
 			t.Fatal(err)
 		}
 	})
 	o := b.outcome(job)
 	if o.steps != 10 {
-		t.Errorf("%d steps were reported in ten seconds and a moment, want 10", o.steps)
+		t.Errorf("%d steps were reported in ten seconds, want 10", o.steps)
 	}
 	var steps []string
 	for _, e := range b.all() {
@@ -261,12 +261,12 @@ func TestStepsAreRateLimited(t *testing.T) {
 		}
 	}
 	if len(steps) != 11 || steps[0] != "started 0" || steps[1] != "reading page 2 of 100" || steps[2] != "reading page 13 of 100" {
-		t.Errorf("steps are %q", steps)
+		t.Errorf("steps = %q", steps)
 	}
 }
 
 func TestStepIsReportedOnce(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"slow.md", "Library", "x"})
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
@@ -289,24 +289,24 @@ func TestStepIsReportedOnce(t *testing.T) {
 		}
 	}
 	if steps[events.FileStepped{Step: "reading"}] != 1 {
-		t.Errorf("steps reported: %v, want the reading once", steps)
+		t.Errorf("steps = %v, want reading once", steps)
 	}
 }
 
 func TestSuspectFileFailsAfterLimit(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
 		for n := 0; ; n++ {
-			ctx, die := context.WithCancel(t.Context())
+			ctx, crash := context.WithCancel(t.Context())
 			b.reader = script(func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 				time.Sleep(time.Second) // long enough to be reported
-				die()
+				crash()
 				return extract.Info{}, ctx.Err()
 			})
 			err := b.importer(b.driver).importFile(ctx, work[0])
-			die()
+			crash()
 			if fault.Is(err, fault.Invalid) {
 				if n != suspectStarts+maxAlone || !strings.Contains(err.Error(), "given up") {
 					t.Errorf("after %d starts: %v; want it given up after %d", n, err, suspectStarts+maxAlone)
@@ -320,15 +320,15 @@ func TestSuspectFileFailsAfterLimit(t *testing.T) {
 	})
 }
 
-// shallow returns the same bench for a test within the test.
-func (b *bench) shallow(t *testing.T) *bench {
+// shallow returns the same fixture for a subtest.
+func (b *fixture) shallow(t *testing.T) *fixture {
 	inner := *b
 	inner.TB = t
 	return &inner
 }
 
-// hold is a reader that signals its start and waits until it may end.
-func hold(begun chan<- struct{}, end <-chan struct{}) script {
+// blocking is a reader that signals its start, and waits until end is closed.
+func blocking(begun chan<- struct{}, end <-chan struct{}) script {
 	return func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 		begun <- struct{}{}
 		select {
@@ -346,13 +346,13 @@ func TestShutdownDrains(t *testing.T) {
 		drain time.Duration
 		acked bool
 	}{
-		{"what ends in time is imported", time.Hour, true},
-		{"unfinished work is given back without a report", time.Millisecond, false},
+		{"a file that is read in time", time.Hour, true},
+		{"a file that is not read in time", time.Millisecond, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			begun, end := make(chan struct{}, 1), make(chan struct{})
-			b.reader = hold(begun, end)
+			b.reader = blocking(begun, end)
 			job, work := b.accept(alice, doc{"a.md", "Library", "x"}, doc{"b.md", "Library", "y"})
 			i := b.importer(b.driver)
 			i.Workers, i.Drain = 1, test.drain
@@ -360,7 +360,7 @@ func TestShutdownDrains(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var acked, nacked atomic.Int32
-			f := &feed{work: work, atOnce: 1, answered: func(_ Work, ack bool) {
+			f := &feed{work: work, atOnce: 1, answered: func(_ fileRef, ack bool) {
 				if ack {
 					acked.Add(1)
 				} else {
@@ -379,21 +379,21 @@ func TestShutdownDrains(t *testing.T) {
 			}
 			head, _ := b.log.Head(t.Context())
 			if got := acked.Load() == 1; got != test.acked || (head == before) == test.acked || acked.Load() > 1 {
-				t.Errorf("%d acknowledged, %d given back, head from %d to %d", acked.Load(), nacked.Load(), before, head)
+				t.Errorf("%d acknowledged, %d rejected, head from %d to %d", acked.Load(), nacked.Load(), before, head)
 			}
 			b.reader = reader.New(reader.Options{})
 			b.deliver(b.importer(b.driver), work)
 			if o := b.outcome(job); len(o.imported) != 2 {
-				t.Errorf("after a restart imported %v, failed %v", o.imported, o.failed)
+				t.Errorf("after a restart imported %v, failed %v; want both files imported", o.imported, o.failed)
 			}
 		})
 	}
 }
 
-func TestLostLeaseGivesBack(t *testing.T) {
-	b := newBench(t)
+func TestLostLeaseRejectsFile(t *testing.T) {
+	b := newFixture(t)
 	begun := make(chan struct{}, 1)
-	b.reader = hold(begun, nil)
+	b.reader = blocking(begun, nil)
 	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
 	before, _ := b.log.Head(t.Context())
 	i := b.importer(b.driver)
@@ -410,7 +410,7 @@ func TestLostLeaseGivesBack(t *testing.T) {
 	select {
 	case <-msg.Nacked():
 	case <-msg.Acked():
-		t.Error("work whose lease was lost was acknowledged")
+		t.Error("a message whose lease was lost was acknowledged")
 	}
 	close(msgs)
 	cancel()
@@ -422,21 +422,21 @@ func TestLostLeaseGivesBack(t *testing.T) {
 	}
 }
 
-// channel is a subscriber that delivers what is sent to it.
+// channel is a subscriber that delivers the messages of a channel.
 type channel chan *message.Message
 
 func (c channel) Subscribe(context.Context, string) (<-chan *message.Message, error) { return c, nil }
 func (c channel) Close() error                                                       { return nil }
 
-func TestRunReportsEndOfSource(t *testing.T) {
+func TestRunReportsEndOfSubscription(t *testing.T) {
 	msgs := make(chan *message.Message)
 	close(msgs)
-	if err := newBench(t).importer(nil).Run(t.Context(), channel(msgs)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Run with a source that ended: %v, want unavailable", err)
+	if err := newFixture(t).importer(nil).Run(t.Context(), channel(msgs)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Run with a subscription that ended: %v, want unavailable", err)
 	}
 }
 
-func TestJSONSizeIsNeverTooSmall(t *testing.T) {
+func TestJSONSizeIsUpperBound(t *testing.T) {
 	for _, text := range []string{"", "plain", "\x00\x01<>&\"\\\n\t\x7f", "\u2028\u2029", "ü€\U0001F600", "\xff\xfe"} {
 		encoded := fmt.Sprintf("%q", text)
 		if b := jsonOf(t, text); extract.JSONSize(text) < len(b) {

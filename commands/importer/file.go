@@ -20,60 +20,60 @@ import (
 
 var (
 	// errUnknownFile means that the job, or the file in it, does not exist.
-	errUnknownFile = errors.New("no such file to import")
-	// errFiled ends the reading of a file that is filed already.
+	errUnknownFile = errors.New("find the file to import")
+	// errFiled means that there is nothing left to do, because the file is filed already.
 	errFiled = errors.New("the file is filed already")
-	// errTooLong is the cause if the work on a file exceeds its timeout.
-	errTooLong = errors.New("the time for importing one file is over")
+	// errTimeout is the cause of a context that ended because of Importer.FileTimeout.
+	errTimeout = errors.New("importing the file timed out")
 )
 
-// maxRuns bounds how often a file is read again because of conflicts.
+// maxRuns limits how often a file is read because of conflicts.
 const maxRuns = 5
 
-// importFile imports a file from the start, skipping steps that were done before. It
-// returns nil if the work on the file has ended, in this call or earlier.
-func (i *Importer) importFile(ctx context.Context, w Work) error {
+// importFile imports a file from the start, and skips steps that were completed before. It
+// returns nil if the file is finished, by this call or before.
+func (i *Importer) importFile(ctx context.Context, ref fileRef) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	clock := time.AfterFunc(i.timeout(), func() { cancel(errTooLong) })
+	clock := time.AfterFunc(i.timeout(), func() { cancel(errTimeout) })
 	defer clock.Stop()
-	err := i.workOn(ctx, w, clock)
+	err := i.runFile(ctx, ref, clock)
 	if err == nil {
-		i.forget(w)
-	} else if context.Cause(ctx) == errTooLong {
+		i.forget(ref)
+	} else if context.Cause(ctx) == errTimeout {
 		return fault.Errorf(fault.Invalid, "importing the file took longer than %v: split it, or upload it again later", i.timeout())
 	}
 	return err
 }
 
-// workOn does the work of importFile. clock cancels ctx after the timeout.
-func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error {
-	file, err := i.Handler.FileToImport(ctx, w.Job, w.File)
+// runFile is importFile without the timeout; clock cancels ctx after it.
+func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) error {
+	file, err := i.Handler.FileToImport(ctx, ref.Job, ref.File)
 	if fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("%w: %w", errUnknownFile, err)
 	}
 	if err != nil || file.Ended {
 		return err
 	}
-	alone, err := i.suspect(w, file)
+	alone, err := i.suspect(ref, file)
 	if err != nil {
 		return err
 	}
-	progress := &progress{importer: i, file: file, work: w, step: "reading"}
+	progress := &progress{importer: i, file: file, ref: ref, step: "reading"}
 	turn := turnOf(ctx, file.User.Principal)
 	defer progress.end()
 	start := firstAttempt(file)
 	for runs := 1; ; runs++ {
 		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn, alone: alone}
 		r.text = textWriter{
-			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, limit: cmp.Or(i.textBatch, maxTextBatch),
-			spool: spool{dir: i.SpoolDir, most: i.textHeld},
+			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, batchLimit: cmp.Or(i.textBatch, maxTextBatch),
+			spool: spool{dir: i.SpoolDir, memory: i.spoolMem},
 		}
-		r.text.bound(i.textMost)
+		r.text.setLimit(i.textLimit)
 		became, err := r.do(ctx)
 		var died *process.Died
 		if closed := r.text.spool.close(); closed != nil {
-			i.logger().WarnContext(ctx, "a temporary file could not be removed", "error", closed)
+			i.logger().WarnContext(ctx, "cannot remove a temporary file", "error", closed)
 		}
 		if errors.As(err, &died) && i.Died != nil {
 			i.Died()
@@ -84,56 +84,56 @@ func (i *Importer) workOn(ctx context.Context, w Work, clock *time.Timer) error 
 			failpoint.Here(failpoint.FileFinished)
 			return err
 		case died != nil && alone == "":
-			alone = "its reader ended: " + died.Detail
+			alone = "its reader process died: " + died.Detail
 		case died != nil:
-			return fault.Errorf(fault.Invalid, "the file crashed the process that read it, and then another one that read nothing else; it is not tried again: save it again, or export it as PDF or text, and upload that")
+			return fault.Errorf(fault.Invalid, "the file crashed the process that read it, and then another one that read only this file: save it again, or export it as PDF or text, and upload that")
 		case errors.Is(err, turns.ErrSuspended):
-			runs-- // only conflicts count
-		case runs < maxRuns && fault.Is(err, fault.Conflict) && ours(err):
-			// Read the file again: it becomes another document.
+			runs-- // a suspension is not a conflict
+		case runs < maxRuns && fault.Is(err, fault.Conflict) && serviceFault(err):
+			// Read the file again: another upload has taken the id of its document.
 		default:
 			return err
 		}
 	}
 }
 
-// suspect returns why a file must be read alone, or "" if it need not be. An error means
-// that it must not be read again.
-func (i *Importer) suspect(w Work, file commands.ImportFile) (why string, err error) {
-	if file.Alone >= maxAlone && !i.isolated(w) {
-		return "", fault.Errorf(fault.Invalid, "the file was given up, because it crashed each process that read it, the last two while they read nothing else: save it again, or export it as PDF or text, and upload that")
+// suspect returns why a file must be read alone, or "" if it need not be. The error means
+// that the file must not be read again.
+func (i *Importer) suspect(ref fileRef, file commands.ImportFile) (why string, err error) {
+	if file.Alone >= maxAlone && !i.isolated(ref) {
+		return "", fault.Errorf(fault.Invalid, "the file was given up: it crashed every process that read it, also the last two, which read only this file: save it again, or export it as PDF or text, and upload that")
 	}
 	switch {
 	case file.Alone > 0:
-		why = "its reader ended, or work on it was cut off, while it was read alone"
-	case file.Starts >= suspectStarts && !i.isolated(w):
-		why = fmt.Sprintf("work on it was cut off %d times", file.Starts)
+		why = "its reader process died, or its import was interrupted, while it was read alone"
+	case file.Starts >= suspectStarts && !i.isolated(ref):
+		why = fmt.Sprintf("its import was interrupted %d times", file.Starts)
 	}
 	return why, nil
 }
 
-// run is one reading of a file.
+// run is one attempt to read and file a file.
 type run struct {
 	*Importer
 	file     commands.ImportFile
 	clock    *time.Timer
 	progress *progress
 	turn     *turns.File
-	alone    string // why it is read in a process of its own; "" if it is not
+	alone    string // why it is read alone, in a new process; "" if it is not
 
 	located bool
 	folder  uuid.UUID
-	claim   commands.Claim // set once located
+	claim   commands.Claim // set when located
 	text    textWriter
-	hold    *quota.Hold // quota for the text, once it was read
+	hold    *quota.Hold // for the text; nil until the file was read
 
-	// elsewhere means that the user can read the same bytes in the document other.
-	// asked means that this was looked up.
-	elsewhere, asked bool
-	other            uuid.UUID
+	// hasOther means that the user can read another document with the same bytes. It is
+	// set when lookedUp.
+	hasOther, lookedUp bool
+	other              uuid.UUID
 }
 
-// do files the upload unless it is filed already.
+// do files the upload, unless it is filed already, and returns the outcome.
 func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	file := r.fileNew
 	if isRevision(r.file.Accepted) {
@@ -150,10 +150,10 @@ func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	if err != nil && !errors.Is(err, errFiled) {
 		return events.FileImported{}, err
 	}
-	return r.became(ctx)
+	return r.outcome(ctx)
 }
 
-// fileNew files the file as a new document.
+// fileNew files an upload that is not a revision.
 func (r *run) fileNew(ctx context.Context) error {
 	folder, found, err := r.Handler.FindFolder(ctx, r.file.User, r.file.Destination())
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *run) fileNew(ctx context.Context) error {
 	if found {
 		err = r.locate(ctx, folder)
 	} else if a := r.file.Accepted; a.Replace && a.Version > 0 {
-		err = settle(commands.NoVersion(a)) // before a folder is created for it
+		err = markFinal(commands.NoVersion(a)) // before a folder is created for it
 	}
 	var content events.Content
 	if err == nil {
@@ -175,17 +175,17 @@ func (r *run) fileNew(ctx context.Context) error {
 }
 
 // checkFolder returns an error if the folder was deleted while the file was being filed in
-// it. This can happen because folders have their own stream, and a document in a deleted
-// folder is not visible.
+// it. Folders have their own stream, so the append of the document cannot exclude that, and
+// nobody can see a document in a deleted folder.
 func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
-	there, err := r.Handler.HasFolder(ctx, folder)
-	if err == nil && !there {
+	exists, err := r.Handler.HasFolder(ctx, folder)
+	if err == nil && !exists {
 		err = fault.Errorf(fault.Invalid, "folder %q was deleted while the file was being filed in it", r.file.Accepted.Folder)
 	}
 	return err
 }
 
-// locate finds the claim of the file in its folder; errFiled if its document exists.
+// locate claims a document in a folder. The error is errFiled if nothing is left to do.
 func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
 	if r.file.Accepted.Replace {
 		r.located, r.folder = true, folder
@@ -203,7 +203,7 @@ func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
 }
 
 // ensureLocated creates the folder if it does not exist. It is called after the file was
-// read, so a file that cannot be read leaves no folder.
+// read, so no folder is created for a file that cannot be read.
 func (r *run) ensureLocated(ctx context.Context) error {
 	if r.located {
 		return nil
@@ -216,9 +216,8 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	return r.locate(ctx, folder)
 }
 
-// fileAs creates the document, unless one with the same bytes has come into the folder
-// under another id. Access is checked again, because it may have been withdrawn since the
-// upload.
+// fileAs creates the document, unless the folder already contains one with the same bytes
+// under another id. It checks access again, which may have been withdrawn since the upload.
 func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
@@ -227,18 +226,18 @@ func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 		return r.fileReplacement(ctx, content)
 	}
 	command := r.document(r.folder, content)
-	if err := r.duplicate(ctx, command); err != nil {
+	if err := r.checkDuplicate(ctx, command); err != nil {
 		return err
 	}
 	r.claim, err = r.Handler.ImportDocument(ctx, command)
 	failpoint.Here(failpoint.DocumentFiled)
-	return r.refused(ctx, err)
+	return r.explainRefusal(ctx, err)
 }
 
-// duplicate returns errFiled if the read side knows a document with the same bytes
-// in the folder.
-func (r *run) duplicate(ctx context.Context, command commands.ImportDocument) error {
-	if err := r.lookElsewhere(ctx, r.folder); err != nil || !r.elsewhere {
+// checkDuplicate returns errFiled if the read models know a document with the same bytes in
+// the folder.
+func (r *run) checkDuplicate(ctx context.Context, command commands.ImportDocument) error {
+	if err := r.findOther(ctx, r.folder); err != nil || !r.hasOther {
 		return err
 	}
 	claim, found, err := r.Handler.KnownDuplicate(ctx, command, r.other)
@@ -248,8 +247,8 @@ func (r *run) duplicate(ctx context.Context, command commands.ImportDocument) er
 	return err
 }
 
-// refused returns err, and for fault.Forbidden an error that names the folder.
-func (r *run) refused(ctx context.Context, err error) error {
+// explainRefusal returns err, but replaces fault.Forbidden by an error that names the folder.
+func (r *run) explainRefusal(ctx context.Context, err error) error {
 	if !fault.Is(err, fault.Forbidden) {
 		return err
 	}
@@ -267,36 +266,36 @@ func (r *run) document(folder uuid.UUID, content events.Content) commands.Import
 	}
 }
 
-// lookElsewhere asks the read side whether the user can read the same bytes in another
-// document, preferring one in the folder. It must be called before the document is
-// created, because the query could find that document.
-func (r *run) lookElsewhere(ctx context.Context, folder uuid.UUID) (err error) {
-	if r.asked || r.Handler.Duplicates == nil {
+// findOther queries the read models for another document with the same bytes that the user
+// can read, preferably in the folder. It must be called before the document is created.
+// Otherwise the query could find that document.
+func (r *run) findOther(ctx context.Context, folder uuid.UUID) (err error) {
+	if r.lookedUp || r.Handler.Duplicates == nil {
 		return nil
 	}
 	var found bool
 	r.other, found, err = r.Handler.Duplicates.DuplicateOf(ctx, r.file.User, folder, r.file.Accepted.SHA256)
-	r.elsewhere, r.asked = found && r.other != r.claim.Document, true
+	r.hasOther, r.lookedUp = found && r.other != r.claim.Document, true
 	return err
 }
 
-// became returns the outcome. The file is a duplicate if its document existed before, or
-// if the user can read the same bytes in another document. A new version of a document is
-// never a duplicate.
-func (r *run) became(ctx context.Context) (events.FileImported, error) {
+// outcome returns the event for a filed upload. It is a duplicate if its document existed
+// before, or if the user can read another document with the same bytes. A new version of a
+// document is never a duplicate.
+func (r *run) outcome(ctx context.Context) (events.FileImported, error) {
 	if r.claim.Own && !isRevision(r.file.Accepted) {
-		// With its own folder the query would find the document itself.
-		if err := r.lookElsewhere(ctx, uuid.Nil); err != nil {
+		// With the document's folder the query would prefer the document itself.
+		if err := r.findOther(ctx, uuid.Nil); err != nil {
 			return events.FileImported{}, err
 		}
 	}
 	became := events.FileImported{
 		Document: r.claim.Document, Title: r.claim.Title, Warnings: r.claim.Warnings,
-		Duplicate: !r.claim.Own || r.elsewhere, Outcome: events.OutcomeUnchanged,
+		Duplicate: !r.claim.Own || r.hasOther, Outcome: events.OutcomeUnchanged,
 	}
 	switch {
 	case r.file.Accepted.Replace:
-		became.Outcome, became.Duplicate = r.claim.Outcome, r.claim.Same || r.elsewhere
+		became.Outcome, became.Duplicate = r.claim.Outcome, r.claim.Same || r.hasOther
 		became.Warnings = append(became.Warnings, r.claim.Notes...)
 	case r.claim.Own && isRevision(r.file.Accepted):
 		became.Outcome = events.OutcomeUpdated

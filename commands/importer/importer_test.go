@@ -29,8 +29,8 @@ import (
 
 var alice = events.User{Principal: "user:alice"}
 
-// bench is what an import needs, over a log in memory.
-type bench struct {
+// fixture has everything that an import needs, with a log in memory.
+type fixture struct {
 	testing.TB
 	driver    events.Driver
 	log       *events.Log
@@ -39,13 +39,13 @@ type bench struct {
 	find      commands.Duplicates
 }
 
-func newBench(t testing.TB) *bench {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	dir, err := originals.OpenDir(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{TB: t, driver: memory.New(), originals: dir, reader: reader.New(reader.Options{})}
+	b := &fixture{TB: t, driver: memory.New(), originals: dir, reader: reader.New(reader.Options{})}
 	b.log = events.NewLog(b.driver)
 	t.Cleanup(func() {
 		b.reader.Close()
@@ -54,11 +54,11 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// again returns a bench with an empty log and the same originals.
-func (b *bench) again() *bench { return b.on(memory.New()) }
+// again returns a fixture with an empty log and the same originals.
+func (b *fixture) again() *fixture { return b.on(memory.New()) }
 
-// on returns a bench with another log and the same originals.
-func (b *bench) on(d events.Driver) *bench {
+// on returns a fixture with another log and the same originals.
+func (b *fixture) on(d events.Driver) *fixture {
 	fresh := *b
 	fresh.driver = d
 	fresh.log = events.NewLog(fresh.driver)
@@ -66,28 +66,28 @@ func (b *bench) on(d events.Driver) *bench {
 	return &fresh
 }
 
-// importer returns one as a new process would start it, over a driver.
-func (b *bench) importer(d events.Driver) *Importer {
+// importer returns the Importer of a new process on a driver.
+func (b *fixture) importer(d events.Driver) *Importer {
 	quiet := slog.New(slog.DiscardHandler)
 	return &Importer{
 		Handler:   &commands.Handler{Log: events.NewLog(d), Duplicates: b.find, Logger: quiet},
 		Originals: b.originals, Reader: b.reader, Logger: quiet,
 		Summarise:  func(title string) Summariser { return summarise.New(title) },
 		RetryPause: time.Millisecond,
-		textMost:   1 << 30, // scripted readers give more text than their files hold
+		textLimit:  1 << 30, // scripted readers return more text than their files contain
 	}
 }
 
-// doc is a file of a test.
+// doc is a file to upload.
 type doc struct{ name, folder, text string }
 
 // accept stores files and accepts them as a job.
-func (b *bench) accept(user events.User, docs ...doc) (uuid.UUID, []Work) {
+func (b *fixture) accept(user events.User, docs ...doc) (uuid.UUID, []fileRef) {
 	b.Helper()
 	return b.acceptAs(user, false, docs...)
 }
 
-func (b *bench) acceptAs(user events.User, replace bool, docs ...doc) (uuid.UUID, []Work) {
+func (b *fixture) acceptAs(user events.User, replace bool, docs ...doc) (uuid.UUID, []fileRef) {
 	b.Helper()
 	var staged []originals.Staged
 	var uploads []commands.Upload
@@ -113,30 +113,30 @@ func (b *bench) acceptAs(user events.User, replace bool, docs ...doc) (uuid.UUID
 	if err != nil {
 		b.Fatal(err)
 	}
-	work := make([]Work, len(docs))
+	work := make([]fileRef, len(docs))
 	for i := range work {
-		work[i] = Work{Job: started.Job, File: i}
+		work[i] = fileRef{Job: started.Job, File: i}
 	}
 	return started.Job, work
 }
 
-// feed is a subscriber that delivers work once, some at a time, with contexts
-// that outlive the subscription, and calls answered with each answer.
+// feed is a subscriber that delivers each file once, atOnce at a time, with contexts that
+// outlive the subscription. It calls answered for each message.
 type feed struct {
-	work     []Work
+	work     []fileRef
 	atOnce   int
-	answered func(w Work, acked bool)
+	answered func(w fileRef, acked bool)
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-func (f *feed) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
-	if topic != Topic {
-		return nil, fmt.Errorf("no topic %s", topic)
+func (f *feed) Subscribe(ctx context.Context, to string) (<-chan *message.Message, error) {
+	if to != topic {
+		return nil, fmt.Errorf("unknown topic %s", to)
 	}
 	ctx, f.cancel = context.WithCancel(ctx)
-	out, next := make(chan *message.Message), make(chan Work)
+	out, next := make(chan *message.Message), make(chan fileRef)
 	f.running.Go(func() {
 		defer close(next)
 		for _, w := range f.work {
@@ -163,7 +163,7 @@ func (f *feed) Subscribe(ctx context.Context, topic string) (<-chan *message.Mes
 	return out, nil
 }
 
-func (f *feed) deliver(ctx context.Context, out chan<- *message.Message, w Work) {
+func (f *feed) deliver(ctx context.Context, out chan<- *message.Message, w fileRef) {
 	payload, _ := json.Marshal(w)
 	msg := message.NewMessage(uuid.NewString(), payload)
 	select {
@@ -187,8 +187,8 @@ func (f *feed) Close() error {
 	return nil
 }
 
-// deliver gives work to an importer once and returns what it gave back.
-func (b *bench) deliver(i *Importer, work []Work) (nacked []Work) {
+// deliver delivers each file to an importer once, and returns those that it rejected.
+func (b *fixture) deliver(i *Importer, work []fileRef) (nacked []fileRef) {
 	b.Helper()
 	if len(work) == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (b *bench) deliver(i *Importer, work []Work) (nacked []Work) {
 	defer cancel()
 	var mu sync.Mutex
 	open := len(work)
-	f := &feed{work: work, atOnce: 16, answered: func(w Work, acked bool) {
+	f := &feed{work: work, atOnce: 16, answered: func(w fileRef, acked bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !acked {
@@ -214,7 +214,7 @@ func (b *bench) deliver(i *Importer, work []Work) (nacked []Work) {
 }
 
 // all returns the events of the log.
-func (b *bench) all() (all []events.Event) {
+func (b *fixture) all() (all []events.Event) {
 	b.Helper()
 	for after := events.Position(0); ; {
 		batch, through, err := b.log.Read(b.Context(), after, 1000)
@@ -233,20 +233,19 @@ func (b *bench) all() (all []events.Event) {
 	}
 }
 
-// outcome is what a log says of one job.
+// outcome is the outcome of a job, read from the log.
 type outcome struct {
 	imported  map[int]events.FileImported
 	failed    map[int]string
 	kinds     map[int]string // of failed
 	documents map[uuid.UUID]events.DocumentImported
-	text      map[string]string // of sections that a document names, by stream
+	text      map[string]string // of the streams that a document names
 	steps     int
 }
 
-// outcome reads the log and fails the test for what must never be in it: a
-// file or job that ended twice, a document that was named before it was made,
-// a folder made twice.
-func (b *bench) outcome(job uuid.UUID) outcome {
+// outcome reads the log. The test fails if a file or job ended twice, a job names a document
+// that does not exist yet, or a folder was created twice.
+func (b *fixture) outcome(job uuid.UUID) outcome {
 	b.Helper()
 	o := outcome{make(map[int]events.FileImported), make(map[int]string), make(map[int]string), make(map[uuid.UUID]events.DocumentImported), make(map[string]string), 0}
 	text := make(map[string][]string)
@@ -256,11 +255,11 @@ func (b *bench) outcome(job uuid.UUID) outcome {
 		switch d := e.Data.(type) {
 		case events.FolderCreated:
 			key := d.Parent.String() + d.Name
-			if _, made := folders[key]; made {
-				b.Errorf("folder %s was made twice", d.Name)
+			if _, exists := folders[key]; exists {
+				b.Errorf("folder %s was created twice", d.Name)
 			}
 			folders[key] = d.Folder
-		case events.FolderMoved: // its name is free
+		case events.FolderMoved: // frees its name
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
 		case events.FolderDeleted:
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
@@ -296,7 +295,7 @@ func (b *bench) outcome(job uuid.UUID) outcome {
 		}
 	}
 	if finished != 1 {
-		b.Errorf("the job finished %d times", finished)
+		b.Errorf("the job finished %d times, want 1", finished)
 	}
 	return o
 }
@@ -320,7 +319,7 @@ func long(size int) string {
 }
 
 func TestFilesBecomeDocuments(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	program := alice
 	program.Token = "t-1"
 	job, work := b.accept(program,
@@ -328,7 +327,7 @@ func TestFilesBecomeDocuments(t *testing.T) {
 		doc{"empty.md", "Library", "\n\n"},
 		doc{"big.md", "Library", long(1200 << 10)})
 	if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
-		t.Fatalf("gave back %v", nacked)
+		t.Fatalf("rejected %v, want none", nacked)
 	}
 	o := b.outcome(job)
 	if len(o.imported) != 3 || len(o.documents) != 3 {
@@ -337,17 +336,17 @@ func TestFilesBecomeDocuments(t *testing.T) {
 	apples := o.documents[o.imported[0].Document]
 	if apples.Title != "Apples" || apples.Name != "a.md" || apples.Sections != 1 || apples.MediaType != "text/markdown" || apples.Version != 1 ||
 		!slices.Equal(apples.Tags, []string{"t"}) || !strings.Contains(apples.Summary+apples.Description, "red and round") || apples.Extractor != extract.Version {
-		t.Errorf("document is %+v", apples)
+		t.Errorf("document = %+v", apples)
 	}
 	if got := o.text[apples.TextStream]; got != "Apples\nApples are red and round." {
-		t.Errorf("its text is %q", got)
+		t.Errorf("text = %q", got)
 	}
 	if empty := o.documents[o.imported[1].Document]; empty.Sections != 0 || len(empty.Warnings) != 1 || len(o.imported[1].Warnings) != 1 {
-		t.Errorf("a document without text is %+v, reported as %+v", empty, o.imported[1])
+		t.Errorf("document without text = %+v, outcome = %+v", empty, o.imported[1])
 	}
 	big := o.documents[o.imported[2].Document]
 	if n := strings.Count(o.text[big.TextStream], "a thing or two"); n != strings.Count(long(1200<<10), "a thing or two") {
-		t.Errorf("of the long text %d lines were kept", n)
+		t.Errorf("the long document has %d lines, want all", n)
 	}
 	for _, e := range b.all() {
 		if m := e.Metadata; strings.HasPrefix(e.Stream, "document-") && (m.Actor != alice.Principal || m.Via != "importer by token t-1" || m.Correlation != "request" || !strings.HasPrefix(m.Causation, events.JobStream(job))) {
@@ -357,7 +356,7 @@ func TestFilesBecomeDocuments(t *testing.T) {
 }
 
 func TestSameBytesOneDocument(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	same := "# Same\n\nbytes\n"
 	var docs []doc
 	for i := range 6 {
@@ -366,23 +365,23 @@ func TestSameBytesOneDocument(t *testing.T) {
 	job, work := b.accept(alice, docs...)
 	b.deliver(b.importer(b.driver), work)
 	o := b.outcome(job)
-	made := 0
+	created := 0
 	for _, f := range o.imported {
 		if !f.Duplicate {
-			made++
+			created++
 		}
 	}
-	if len(o.imported) != 12 || len(o.documents) != 2 || made != 2 {
-		t.Errorf("imported %d files, %d of them new, as %d documents; want 12, 2 and 2", len(o.imported), made, len(o.documents))
+	if len(o.imported) != 12 || len(o.documents) != 2 || created != 2 {
+		t.Errorf("imported %d files, %d of them new, as %d documents; want 12, 2 and 2", len(o.imported), created, len(o.documents))
 	}
 	again, work := b.accept(alice, doc{"again.md", "Here", same})
 	b.deliver(b.importer(b.driver), work)
 	if f := b.outcome(again).imported[0]; !f.Duplicate || o.documents[f.Document].Folder == uuid.Nil {
-		t.Errorf("the same bytes again became %+v", f)
+		t.Errorf("the same bytes again = %+v, want a duplicate", f)
 	}
 }
 
-// found is a read side that knows one document.
+// found are read models with one document.
 type found struct {
 	document uuid.UUID
 	sha256   string
@@ -393,7 +392,7 @@ func (f found) DuplicateOf(_ context.Context, _ events.User, _ uuid.UUID, sha256
 }
 
 func TestDuplicateElsewhereIsReported(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"a.md", "Here", "known"}, doc{"b.md", "Here", "new"})
 	f, err := (&commands.Handler{Log: b.log}).FileToImport(t.Context(), job, 0)
 	if err != nil {
@@ -403,6 +402,6 @@ func TestDuplicateElsewhereIsReported(t *testing.T) {
 	b.deliver(b.importer(b.driver), work)
 	o := b.outcome(job)
 	if !o.imported[0].Duplicate || o.imported[1].Duplicate || len(o.documents) != 2 {
-		t.Errorf("imported %+v as %d documents; want only the first reported as duplicate, and 2", o.imported, len(o.documents))
+		t.Errorf("imported %+v as %d documents; want 2, and only the first file a duplicate", o.imported, len(o.documents))
 	}
 }

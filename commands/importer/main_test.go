@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Every goroutine that an importer starts has ended when Run returns.
+// Run must not return before its goroutines have ended.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

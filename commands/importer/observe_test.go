@@ -15,7 +15,7 @@ import (
 )
 
 func TestStepsAreMeasured(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	_, work := b.accept(alice, doc{"scan.md", "Library", "x"}, doc{"broken.md", "Library", "y"})
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
@@ -46,16 +46,16 @@ func TestStepsAreMeasured(t *testing.T) {
 		})
 		i.Reader = b.reader
 		if err := i.importFile(t.Context(), work[1]); err == nil {
-			t.Error("a broken file was imported")
+			t.Error("importFile of a broken file succeeded")
 		}
 		if want := map[string]time.Duration{"reading": time.Minute}; !maps.Equal(took, want) {
-			t.Errorf("steps of a file that fails took %v, want %v", took, want)
+			t.Errorf("steps of a failed file took %v, want %v", took, want)
 		}
 	})
 }
 
-func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
-	b := newBench(t)
+func TestFailureLogsRequest(t *testing.T) {
+	b := newFixture(t)
 	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 		return extract.Info{}, fault.Errorf(fault.Invalid, "the file is broken")
 	})
@@ -67,7 +67,7 @@ func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
 	i.Ended = func(o Outcome) { ended = append(ended, o) }
 	b.deliver(i, work)
 	if !slices.Equal(ended, []Outcome{Failed}) {
-		t.Errorf("the file ended as %v", ended)
+		t.Errorf("Ended was called with %v, want failed", ended)
 	}
 	if got := log.String(); !strings.Contains(got, "a file was not imported") || !strings.Contains(got, "correlation_id=request") || !strings.Contains(got, "name=a.md") {
 		t.Errorf("logged %s", got)
@@ -75,11 +75,11 @@ func TestAFailureIsLoggedWithItsRequest(t *testing.T) {
 }
 
 func TestFailedAttemptLogsRequest(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	tries := 0
 	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 		if tries++; tries == 1 {
-			return extract.Info{}, fault.Errorf(fault.Unavailable, "no reader answers")
+			return extract.Info{}, fault.Errorf(fault.Unavailable, "no reader is available")
 		}
 		return extract.Info{}, nil
 	})
@@ -89,7 +89,7 @@ func TestFailedAttemptLogsRequest(t *testing.T) {
 	i.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	b.deliver(i, work)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	for _, want := range []string{"level=WARN", "no reader answers", "job=" + job.String(), "file=0", "name=a.md", "correlation_id=request"} {
+	for _, want := range []string{"level=WARN", "no reader is available", "job=" + job.String(), "file=0", "name=a.md", "correlation_id=request"} {
 		if len(lines) != 1 || !strings.Contains(lines[0], want) {
 			t.Errorf("logged %q; want one line with %q", lines, want)
 		}

@@ -11,41 +11,40 @@ import (
 )
 
 const (
-	// quiet is how long no step of the work on a file is reported. Most files take
-	// less time, and add only one event when they end.
-	quiet = 250 * time.Millisecond
-	// pace is the least time between two reported steps of a file. If a file takes
-	// long, the pause is a twentieth (1/paceLong) of the time so far, so no file
-	// reports more than a few hundred steps.
-	pace     = time.Second
-	paceLong = 20
+	// firstReport is the time until the first step of a file is reported. Most files are
+	// finished earlier, and so take only one event.
+	firstReport = 250 * time.Millisecond
+	// minInterval is the minimum time between two reports. For long files the interval
+	// is elapsed/slowdown, so that no file reports more than a few hundred steps.
+	minInterval = time.Second
+	slowdown    = 20
 )
 
-// progress reports the steps of the work on one file.
+// progress reports the steps of importing a file.
 type progress struct {
 	importer *Importer
 	file     commands.ImportFile
-	work     Work
+	ref      fileRef
 
 	mu            sync.Mutex
 	step, message string    // the latest
-	reported      [2]string // the last step and message reported; they are not repeated
-	next          time.Time // no step is reported before this time
+	reported      [2]string // the last reported step and message, which are not repeated
+	next          time.Time // earliest time of the next report
 	since         time.Time // of the first report
 	err           error     // of reporting; kept for callers that cannot return it
 
-	begun time.Time // of the step, zero before the first
-	spent map[string]time.Duration
+	begun time.Time                // of the current step; zero if none is running
+	spent map[string]time.Duration // by step
 }
 
-// watch reports the start of the reading of a file after the quiet time, even if its
-// reader sends nothing until then. stop ends the watch.
+// watch reports the start of reading a file after the time firstReport, even if the reader
+// has sent nothing by then. stop cancels the report.
 func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.account()
 	if p.next.IsZero() {
-		p.next = time.Now().Add(quiet)
+		p.next = time.Now().Add(firstReport)
 	}
 	if p.report(ctx); p.err != nil {
 		return nil, p.err
@@ -54,7 +53,7 @@ func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		timer := time.NewTimer(quiet)
+		timer := time.NewTimer(firstReport)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -70,7 +69,7 @@ func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// at records the current step, and reports it if it is time to.
+// at sets the current step, and reports it if the next report is due.
 func (p *progress) at(ctx context.Context, step, message string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +79,7 @@ func (p *progress) at(ctx context.Context, step, message string) error {
 	return p.err
 }
 
-// account adds the time since the last call to the current step.
+// account adds the time since the last call to that of the current step.
 func (p *progress) account() {
 	now := time.Now()
 	if !p.begun.IsZero() {
@@ -92,7 +91,7 @@ func (p *progress) account() {
 	p.begun = now
 }
 
-// pause stops counting time until the next call of watch or at.
+// pause stops the clock until the next call of watch or at.
 func (p *progress) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +99,7 @@ func (p *progress) pause() {
 	p.begun = time.Time{}
 }
 
-// end reports to Observe how long the steps took.
+// end calls Observe with the time of each step.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,18 +123,18 @@ func (p *progress) report(ctx context.Context) {
 	if p.since.IsZero() {
 		p.since = now
 	}
-	p.next = now.Add(max(pace, now.Sub(p.since)/paceLong))
-	first := p.importer.start(p.work)
+	p.next = now.Add(max(minInterval, now.Sub(p.since)/slowdown))
+	first := p.importer.start(p.ref)
 	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
 	failpoint.Here(failpoint.FileStarted)
 	p.reported = step
 	if p.err != nil && first {
-		p.importer.forget(p.work)
+		p.importer.forget(p.ref)
 	}
 }
 
-// reading returns the Progress for the reader of the file. An error is kept, and returned
-// with the next section.
+// reading returns the extract.Progress for the reader of the file. The next call of at
+// returns its error.
 func (p *progress) reading(ctx context.Context) func(step string, page, pages int) {
 	return func(step string, page, pages int) {
 		message := ""

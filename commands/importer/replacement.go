@@ -10,11 +10,11 @@ import (
 	"annals/events/failpoint"
 )
 
-// locateReplaced finds the document that the file replaces in the folder. It returns
+// locateReplaced claims the document that the file replaces in the folder. The error is
 // errFiled if the file need not be read.
 func (r *run) locateReplaced(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimReplacement(ctx, r.file, r.folder); err != nil {
-		return settle(err)
+		return markFinal(err)
 	}
 	if r.claim.Same && !r.claim.Filed {
 		err = r.fileReplacement(ctx, events.Content{})
@@ -28,22 +28,21 @@ func (r *run) locateReplaced(ctx context.Context) (err error) {
 	return err
 }
 
-// replacementAttempt returns the number of the first attempt at the text, derived from the
-// upload and from the version that it replaces. Once a document names a text, read models
-// drop its other texts. A file that is read again for another version must therefore
-// append its text to another stream.
+// replacementAttempt returns the number of the first text stream, a hash of the upload and of
+// the version that it replaces. When a document gets a new version, read models drop text
+// streams of the document that no version names. A file that is read again, because its
+// document got a version in between, must therefore use another text stream.
 func (r *run) replacementAttempt() int {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s@%d@%d", r.file.Job, r.file.Accepted.File, r.claim.Version))
 	return 2*maxAttempts + int(binary.BigEndian.Uint32(sum[:])>>1)
 }
 
-// fileReplacement files the content as a new version of the document, or as a new
-// document. Before that it asks the read side for the same bytes.
+// fileReplacement files the content as a new version of the document, or as a new document.
 func (r *run) fileReplacement(ctx context.Context, content events.Content) (err error) {
-	if err = r.lookElsewhere(ctx, r.folder); err != nil {
+	if err = r.findOther(ctx, r.folder); err != nil {
 		return err
 	}
 	r.claim, err = r.Handler.FileReplacement(ctx, r.file, r.claim, content)
 	failpoint.Here(failpoint.DocumentReplaced)
-	return r.refused(ctx, err)
+	return r.explainRefusal(ctx, err)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// named are the documents that the read side knows of the one name and folder of
-// a test, the newest first.
+// named are read models that know these documents, newest first, all with the name and folder
+// of the test.
 type named []uuid.UUID
 
 func (n named) AlikeDocuments(_ context.Context, _ []uuid.UUID, names []string, _ uuid.UUID) ([]string, error) {
@@ -30,9 +30,8 @@ func (n named) NamesTaken(_ context.Context, _ []uuid.UUID, names []string) ([]b
 	return make([]bool, len(names)), nil
 }
 
-// replace imports a file in the place of that of its name, and returns what
-// became of it.
-func (b *bench) replace(d doc, known ...uuid.UUID) events.FileImported {
+// replace imports a file with Replace, and returns its outcome.
+func (b *fixture) replace(d doc, known ...uuid.UUID) events.FileImported {
 	b.Helper()
 	job, work := b.acceptAs(alice, true, d)
 	i := b.importer(b.driver)
@@ -48,7 +47,7 @@ func (b *bench) replace(d doc, known ...uuid.UUID) events.FileImported {
 }
 
 // contents returns the texts of a document's versions, in order, and its tags.
-func (b *bench) contents(document uuid.UUID) (texts, tags []string) {
+func (b *fixture) contents(document uuid.UUID) (texts, tags []string) {
 	b.Helper()
 	text := make(map[string]string)
 	for _, e := range b.all() {
@@ -72,30 +71,30 @@ func (b *bench) contents(document uuid.UUID) (texts, tags []string) {
 }
 
 func TestReplacementBecomesVersion(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	first := b.replace(doc{"a.md", "Library", "one"})
 	var got []string
 	for _, text := range []string{"two", "two", "three", "one"} {
 		f := b.replace(doc{"a.md", "Library", text})
 		if f.Document != first.Document {
-			t.Fatalf("%q became document %s, not %s", text, f.Document, first.Document)
+			t.Fatalf("%q became document %s, want %s", text, f.Document, first.Document)
 		}
 		got = append(got, fmt.Sprintf("%s %v", f.Outcome, f.Duplicate))
 	}
 	if want := []string{"updated false", "unchanged true", "updated false", "updated false"}; first.Outcome != events.OutcomeCreated || !slices.Equal(got, want) {
-		t.Errorf("outcomes are %s and then %q, want %q", first.Outcome, got, want)
+		t.Errorf("outcomes = %s and then %q, want %q", first.Outcome, got, want)
 	}
 	if texts, _ := b.contents(first.Document); !slices.Equal(texts, []string{"one", "two", "three", "one"}) {
-		t.Errorf("the document's texts are %q", texts)
+		t.Errorf("texts of the document = %q", texts)
 	}
 	if f := b.replace(doc{"b.md", "Library", "one"}); f.Outcome != events.OutcomeCreated || f.Document == first.Document {
-		t.Errorf("the same bytes under another name became %+v, want a document of their own", f)
+		t.Errorf("the same bytes under another name = %+v, want a new document", f)
 	}
 }
 
-// A document that was not made by its name is the read side's to know.
+// Documents that were imported without Replace are found by the read models.
 func TestReplacementTakesNewest(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	old, newest := b.imported(doc{"a.md", "Library", "old"}), b.imported(doc{"a.md", "Library", "newer"})
 	f := b.replace(doc{"a.md", "Library", "new"}, newest, old)
 	if f.Document != newest || f.Outcome != events.OutcomeUpdated || len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], old.String()) {
@@ -105,7 +104,7 @@ func TestReplacementTakesNewest(t *testing.T) {
 	if _, err := b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: newest, Version: 2, Name: &other}); err != nil {
 		t.Fatal(err)
 	}
-	// The read side is behind: what it says is judged by the log.
+	// The read models lag behind: the importer checks their results by the log.
 	if f := b.replace(doc{"a.md", "Library", "newest"}, newest, old); f.Document != old || len(f.Warnings) > 0 {
 		t.Errorf("imported as %+v, want a version of %s", f, old)
 	}
@@ -118,7 +117,7 @@ func TestReplacementTakesNewest(t *testing.T) {
 }
 
 func TestReplacingFileAddsTags(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	f := b.replace(doc{"a.md", "Library", "text"})
 	tags := []string{"mine"}
 	if _, err := b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: f.Document, Version: 1, Tags: &tags}); err != nil {
@@ -126,27 +125,27 @@ func TestReplacingFileAddsTags(t *testing.T) {
 	}
 	for _, want := range []string{events.OutcomeUpdated, events.OutcomeUnchanged} {
 		if again := b.replace(doc{"a.md", "Library", "text"}); again.Outcome != want || !again.Duplicate {
-			t.Errorf("imported as %+v, want it %s", again, want)
+			t.Errorf("imported as %+v, want outcome %s", again, want)
 		}
 	}
 	if texts, tags := b.contents(f.Document); len(texts) != 1 || !slices.Equal(tags, []string{"mine", "t"}) {
-		t.Errorf("the document has %d texts and the tags %q", len(texts), tags)
+		t.Errorf("the document has %d texts and tags %q", len(texts), tags)
 	}
 }
 
-// Uploads that are under way at once are filed in any order, and the one that
-// was accepted last is what the document shows.
-func TestConcurrentReplacementsMakeOneDocument(t *testing.T) {
+// Concurrent uploads are filed in any order. The document ends up with the content of the one
+// that was accepted last.
+func TestConcurrentReplacementsLastAcceptedWins(t *testing.T) {
 	for range 3 {
-		b := newBench(t)
+		b := newFixture(t)
 		const racers = 8
 		var jobs []uuid.UUID
-		var work []Work
+		var work []fileRef
 		for n := range racers {
 			job, w := b.acceptAs(alice, true, doc{"a.md", "Library", fmt.Sprintf("Text %d.", n)}, doc{"a.md", "Library", fmt.Sprintf("Text %d, again.", n)})
 			jobs, work = append(jobs, job), append(work, w...)
 		}
-		slices.Reverse(work) // the last come first
+		slices.Reverse(work) // deliver them in reverse order
 		for left := work; len(left) > 0; {
 			left = b.deliver(b.importer(b.driver), left)
 		}
@@ -158,7 +157,7 @@ func TestConcurrentReplacementsMakeOneDocument(t *testing.T) {
 					document = f.Document
 				}
 				if f.Document != document {
-					t.Errorf("file %d became document %s beside %s", n, f.Document, document)
+					t.Errorf("file %d became document %s, want %s", n, f.Document, document)
 				}
 			}
 			if len(o.failed) > 0 {
@@ -167,14 +166,14 @@ func TestConcurrentReplacementsMakeOneDocument(t *testing.T) {
 		}
 		texts, _ := b.contents(document)
 		if want := fmt.Sprintf("Text %d, again.", racers-1); len(texts) == 0 || texts[len(texts)-1] != want {
-			t.Errorf("the document's texts are %q, want the last to be %q", texts, want)
+			t.Errorf("texts of the document = %q, want %q last", texts, want)
 		}
 		b.log.Close()
 	}
 }
 
 func TestCrashAroundAnyAppendReplacesOnce(t *testing.T) {
-	first := newBench(t)
+	first := newFixture(t)
 	text := long(30 << 10) // two appends
 	want := strings.Count(text, "a thing or two")
 	for _, before := range []string{"", "old", text} {
@@ -193,18 +192,18 @@ func TestCrashAroundAnyAppendReplacesOnce(t *testing.T) {
 				job, work := b.acceptAs(alice, true, doc{"a.md", "Library", text})
 				d := &crashing{Driver: b.driver, after: after, left: n}
 				nacked := b.deliver(b.crashable(d), work)
-				if !d.dead {
-					if least := map[string]int{"": 5, "old": 4, text: 2}[before]; n <= least {
+				if !d.crashed {
+					if atLeast := map[string]int{"": 5, "old": 4, text: 2}[before]; n <= atLeast {
 						t.Errorf("a replacement of %q has only %d appends", before, n-1)
 					}
 					break
 				}
-				what := fmt.Sprintf("after %.10q, crash at append %d, made %v", before, n, after)
+				what := fmt.Sprintf("after %.10q, crash at append %d, after it %v", before, n, after)
 				if len(nacked) != 1 {
-					t.Errorf("%s: nothing was given back", what)
+					t.Errorf("%s: no file was rejected", what)
 				}
 				if left := b.deliver(b.crashable(b.driver), work); len(left) > 0 {
-					t.Errorf("%s: gave back %v at the second run", what, left)
+					t.Errorf("%s: the second run rejected %v", what, left)
 				}
 				f := b.outcome(job).imported[0]
 				if document == uuid.Nil {
@@ -219,28 +218,28 @@ func TestCrashAroundAnyAppendReplacesOnce(t *testing.T) {
 				}
 				texts, tags := b.contents(document)
 				if f.Document != document || f.Outcome != outcome || f.Duplicate != (before == text) {
-					t.Errorf("%s: the job ended with %+v", what, f)
+					t.Errorf("%s: outcome = %+v", what, f)
 				}
 				if len(texts) != versions || strings.Count(texts[versions-1], "a thing or two") != want || !slices.Equal(tags, []string{"t"}) {
-					t.Errorf("%s: the document has %d texts and the tags %q", what, len(texts), tags)
+					t.Errorf("%s: the document has %d texts and tags %q", what, len(texts), tags)
 				}
 			}
 		}
 	}
 }
 
-// A text is appended for the version that it follows: what was appended before
-// another version came is dropped by the read models.
+// The text stream depends on the version that the file replaces: read models have dropped the
+// streams of earlier attempts when the document got another version.
 func TestNewVersionAppendsTextAgain(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.replace(doc{"a.md", "Library", "one"}).Document
 	job, work := b.acceptAs(alice, true, doc{"a.md", "Library", "two"})
-	d := &vanishing{Driver: b.driver, vanish: func() { b.rename(document, 1, "b.md"); b.rename(document, 2, "a.md") }}
+	d := &interfering{Driver: b.driver, before: func() { b.rename(document, 1, "b.md"); b.rename(document, 2, "a.md") }}
 	i := b.importer(d)
 	i.Handler.Names = named{document}
 	b.deliver(i, work)
 	if f := b.outcome(job).imported[0]; f.Document != document || f.Outcome != events.OutcomeUpdated {
-		t.Errorf("the job ended with %+v", f)
+		t.Errorf("outcome = %+v", f)
 	}
 	streams := make(map[string]bool)
 	for _, e := range b.all() {
@@ -249,21 +248,21 @@ func TestNewVersionAppendsTextAgain(t *testing.T) {
 		}
 	}
 	if len(streams) != 2 {
-		t.Errorf("the text stands in %d streams, want one for each version that it was to follow", len(streams))
+		t.Errorf("the text is in %d streams, want one for each version that it was to replace", len(streams))
 	}
 }
 
 func TestReplacementNeedsAccess(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.replace(doc{"a.md", "Library", "one"}).Document
 	b.share("Library", bob, "write")
 	job, work := b.acceptAs(bob, true, doc{"a.md", "Library", "two"})
 	b.share("Library", bob, "read")
 	b.deliver(b.importer(b.driver), work)
 	if o := b.outcome(job); o.kinds[0] != fault.Forbidden.String() || !strings.Contains(o.failed[0], `you may not write in folder "Library"`) {
-		t.Errorf("failed with %q, as %q", o.failed[0], o.kinds[0])
+		t.Errorf("failed with %q, kind %q", o.failed[0], o.kinds[0])
 	}
 	if texts, _ := b.contents(document); len(texts) != 1 {
-		t.Errorf("the document's texts are %q", texts)
+		t.Errorf("texts of the document = %q", texts)
 	}
 }

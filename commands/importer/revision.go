@@ -13,12 +13,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// isRevision reports whether a file is new content for a given document.
+// isRevision reports whether a file is new content of a document named in the request.
 func isRevision(f events.FileAccepted) bool { return f.Document != uuid.Nil }
 
-// firstAttempt returns the number of the first attempt at the text of a file's document.
-// For a revision it is derived from the job, so a resumed job finds its own text stream,
-// and concurrent revisions of a document use different ones.
+// firstAttempt returns the number of the first text stream of a file. For a revision it is
+// taken from the job's id, so a resumed job finds its own text stream, and concurrent
+// revisions of a document use different ones.
 func firstAttempt(f commands.ImportFile) int {
 	if !isRevision(f.Accepted) {
 		return 0
@@ -26,8 +26,8 @@ func firstAttempt(f commands.ImportFile) int {
 	return maxAttempts + int(binary.BigEndian.Uint32(f.Job[:4])>>1)
 }
 
-// readable returns the file with a name whose extension fits its media type, because the
-// document may have been renamed.
+// readable returns the file with a name that has the extension of its media type, by which
+// the reader is chosen. The document of a revision may have been renamed.
 func readable(f events.FileAccepted) events.FileAccepted {
 	if isRevision(f) {
 		f.Name = extract.NameFor(f.Name, f.MediaType)
@@ -38,7 +38,7 @@ func readable(f events.FileAccepted) events.FileAccepted {
 // revise makes the file the content of its document, unless it is already.
 func (r *run) revise(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimRevision(ctx, r.file); err != nil {
-		return settle(err)
+		return markFinal(err)
 	}
 	if r.claim.Filed {
 		return errFiled
@@ -53,19 +53,18 @@ func (r *run) revise(ctx context.Context) (err error) {
 	}
 	r.claim, err = r.Handler.FileRevision(ctx, r.file, content)
 	failpoint.Here(failpoint.DocumentRevised)
-	return settle(err)
+	return markFinal(err)
 }
 
-// overtaken is a conflict that only the user can resolve: reading the file again does not
-// help.
-type overtaken struct{ error }
+// finalConflict is a conflict that a retry cannot resolve, only the user.
+type finalConflict struct{ error }
 
-func (o overtaken) Unwrap() error { return o.error }
+func (c finalConflict) Unwrap() error { return c.error }
 
-// settle marks a conflict as one that a retry cannot resolve.
-func settle(err error) error {
+// markFinal marks err as a finalConflict if it is a conflict.
+func markFinal(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return overtaken{err}
+		return finalConflict{err}
 	}
 	return err
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// imported imports one file and returns its document.
-func (b *bench) imported(d doc) uuid.UUID {
+// imported imports a file and returns its document.
+func (b *fixture) imported(d doc) uuid.UUID {
 	b.Helper()
 	job, work := b.accept(alice, d)
 	if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
@@ -30,13 +30,13 @@ func (b *bench) imported(d doc) uuid.UUID {
 	return b.outcome(job).imported[0].Document
 }
 
-// revise accepts a text as the new content of a version of a document.
-func (b *bench) revise(document uuid.UUID, version int, text string) (uuid.UUID, []Work) {
+// revise accepts a text as new content of a version of a document.
+func (b *fixture) revise(document uuid.UUID, version int, text string) (uuid.UUID, []fileRef) {
 	b.Helper()
 	return b.reviseFor(alice, document, version, text)
 }
 
-func (b *bench) reviseFor(user events.User, document uuid.UUID, version int, text string) (uuid.UUID, []Work) {
+func (b *fixture) reviseFor(user events.User, document uuid.UUID, version int, text string) (uuid.UUID, []fileRef) {
 	b.Helper()
 	s, err := b.originals.Stage(b.Context(), strings.NewReader(text), 1<<30)
 	if err == nil {
@@ -52,22 +52,21 @@ func (b *bench) reviseFor(user events.User, document uuid.UUID, version int, tex
 	if err != nil {
 		b.Fatal(err)
 	}
-	return started.Job, []Work{{Job: started.Job}}
+	return started.Job, []fileRef{{Job: started.Job}}
 }
 
-func (b *bench) handler() *commands.Handler { return &commands.Handler{Log: b.log} }
+func (b *fixture) handler() *commands.Handler { return &commands.Handler{Log: b.log} }
 
-// rename gives a document of alice's a name.
-func (b *bench) rename(document uuid.UUID, version int, name string) {
+// rename renames a document of alice.
+func (b *fixture) rename(document uuid.UUID, version int, name string) {
 	b.Helper()
 	if _, err := b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: document, Version: version, Name: &name}); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// revisions returns what the log says of a document's new contents, and the
-// text of each.
-func (b *bench) revisions(document uuid.UUID) (made []events.DocumentRevised, texts []string) {
+// revisions returns the revisions of a document and their texts.
+func (b *fixture) revisions(document uuid.UUID) (revised []events.DocumentRevised, texts []string) {
 	b.Helper()
 	text := make(map[string]string)
 	for _, e := range b.all() {
@@ -76,70 +75,70 @@ func (b *bench) revisions(document uuid.UUID) (made []events.DocumentRevised, te
 			text[e.Stream] += d.Text
 		case events.DocumentRevised:
 			if events.StreamID(e.Stream) == document {
-				made, texts = append(made, d), append(texts, text[d.TextStream])
+				revised, texts = append(revised, d), append(texts, text[d.TextStream])
 			}
 		}
 	}
-	return made, texts
+	return revised, texts
 }
 
 func TestRevisionBecomesVersion(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.imported(doc{"a.md", "Library", "# Old\n\nApples are red.\n"})
 	job, work := b.revise(document, 1, "# New\n\nPears are green and long.\n")
 	b.deliver(b.importer(b.driver), work)
 	made, texts := b.revisions(document)
 	if len(made) != 1 || made[0].Version != 2 || made[0].Title != "New" || made[0].MediaType != "text/markdown" || texts[0] != "Pears are green and long." ||
 		!strings.Contains(made[0].Summary+made[0].Description, "Pears") {
-		t.Errorf("the document was revised by %+v with texts %q", made, texts)
+		t.Errorf("revisions = %+v with texts %q", made, texts)
 	}
 	if f := b.outcome(job).imported[0]; f.Document != document || f.Title != "New" || f.Duplicate {
-		t.Errorf("the job ended with %+v", f)
+		t.Errorf("outcome = %+v", f)
 	}
 }
 
 func TestSameBytesMakeNoVersion(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.imported(doc{"a.md", "Library", "same"})
 	job, work := b.revise(document, 1, "same")
 	b.deliver(b.importer(b.driver), work)
 	if made, _ := b.revisions(document); len(made) > 0 {
-		t.Errorf("the same bytes made %+v", made)
+		t.Errorf("revisions for the same bytes = %+v, want none", made)
 	}
 	if f := b.outcome(job).imported[0]; f.Document != document || !f.Duplicate {
-		t.Errorf("the job ended with %+v, want the document as a duplicate", f)
+		t.Errorf("outcome = %+v, want the document as a duplicate", f)
 	}
 }
 
 func TestRenamedDocumentKeepsFormat(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.imported(doc{"a.md", "Library", "# Old\n"})
 	b.rename(document, 1, "notes")
 	_, work := b.revise(document, 2, "# New\n\nText.\n")
 	b.deliver(b.importer(b.driver), work)
 	if made, _ := b.revisions(document); len(made) != 1 || made[0].Title != "New" || made[0].MediaType != "text/markdown" {
-		t.Errorf("the document was revised by %+v", made)
+		t.Errorf("revisions = %+v", made)
 	}
 }
 
 func TestFailedRevisionChangesNothing(t *testing.T) {
-	first := newBench(t)
+	first := newFixture(t)
 	for _, test := range []struct {
 		name string
-		file string                             // of the document
-		then func(b *bench, document uuid.UUID) // while the file waits
-		want string                             // in the sentence
-		kind string                             // kind of the reported error
+		file string                               // of the document
+		then func(b *fixture, document uuid.UUID) // while the file waits
+		want string                               // in the error
+		kind string                               // of the error
 	}{
-		{"the document changed", "a.md", func(b *bench, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2", "conflict"},
-		{"the document was deleted", "a.md", func(b *bench, document uuid.UUID) {
+		{"the document changed", "a.md", func(b *fixture, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2", "conflict"},
+		{"the document was deleted", "a.md", func(b *fixture, document uuid.UUID) {
 			if _, err := b.handler().DeleteDocument(b.Context(), alice, "", commands.DeleteDocument{ID: document, Version: 2}); err != nil {
 				b.Fatal(err)
 			}
 		}, "no document", ""},
-		{"its folder was deleted", "a.md", func(b *bench, _ uuid.UUID) { b.deleteFolder("Library") }, "no document", ""},
-		{"the right was withdrawn", "a.md", func(b *bench, _ uuid.UUID) { b.share("Library", bob, "read") }, "you have read access", "forbidden"},
-		{"the name says another type", "a.docx", func(*bench, uuid.UUID) {}, "not a Word document", ""},
+		{"the folder was deleted", "a.md", func(b *fixture, _ uuid.UUID) { b.deleteFolder("Library") }, "no document", ""},
+		{"access was withdrawn", "a.md", func(b *fixture, _ uuid.UUID) { b.share("Library", bob, "read") }, "you have read access", "forbidden"},
+		{"the name has the extension of another type", "a.docx", func(*fixture, uuid.UUID) {}, "not a Word document", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := first.again()
@@ -150,20 +149,20 @@ func TestFailedRevisionChangesNothing(t *testing.T) {
 			job, work := b.reviseFor(bob, document, 2, "new")
 			test.then(b, document)
 			if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
-				t.Errorf("gave back %v", nacked)
+				t.Errorf("rejected %v, want none", nacked)
 			}
 			o := b.outcome(job)
 			if got := o.failed[0]; !strings.Contains(got, test.want) || o.kinds[0] != test.kind {
-				t.Errorf("failed with %q, as %q; want %q in it, as %q", got, o.kinds[0], test.want, test.kind)
+				t.Errorf("failed with %q, kind %q; want %q in it, kind %q", got, o.kinds[0], test.want, test.kind)
 			}
 			if made, _ := b.revisions(document); len(made) > 0 {
-				t.Errorf("the document was revised by %+v", made)
+				t.Errorf("revisions = %+v", made)
 			}
 		})
 	}
 }
 
-func (b *bench) deleteFolder(path string) {
+func (b *fixture) deleteFolder(path string) {
 	b.Helper()
 	h := b.handler()
 	folder, _, err := h.FindFolder(b.Context(), alice, foldertree.Destination{Path: path})
@@ -176,10 +175,10 @@ func (b *bench) deleteFolder(path string) {
 }
 
 func TestConcurrentRevisionsOneWins(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.imported(doc{"a.md", "Library", "old"})
 	const racers = 8
-	jobs, work := make([]uuid.UUID, racers), make([]Work, racers)
+	jobs, work := make([]uuid.UUID, racers), make([]fileRef, racers)
 	for i := range racers {
 		job, w := b.revise(document, 1, fmt.Sprintf("# New\n\nText %d.\n", i))
 		jobs[i], work[i] = job, w[0]
@@ -191,19 +190,19 @@ func TestConcurrentRevisionsOneWins(t *testing.T) {
 		if _, ok := o.imported[0]; ok {
 			won++
 			if _, texts := b.revisions(document); !slices.Equal(texts, []string{fmt.Sprintf("Text %d.", i)}) {
-				t.Errorf("revision %d won, the texts are %q", i, texts)
+				t.Errorf("revision %d won, but the texts are %q", i, texts)
 			}
 		} else if !strings.Contains(o.failed[0], "is at version 2, not 1") {
 			t.Errorf("revision %d failed with %q", i, o.failed[0])
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d revisions of one version were made", won)
+		t.Errorf("%d revisions of one version succeeded, want 1", won)
 	}
 }
 
 func TestCrashAroundAppendsRevisesOnce(t *testing.T) {
-	first := newBench(t)
+	first := newFixture(t)
 	text := long(30 << 10) // two appends
 	want := strings.Count(text, "a thing or two")
 	for _, after := range []bool{false, true} {
@@ -213,30 +212,30 @@ func TestCrashAroundAppendsRevisesOnce(t *testing.T) {
 			job, work := b.revise(document, 1, text)
 			d := &crashing{Driver: b.driver, after: after, left: n}
 			nacked := b.deliver(b.crashable(d), work)
-			if !d.dead {
+			if !d.crashed {
 				if n < 5 {
 					t.Errorf("a revision has only %d appends", n-1)
 				}
 				break
 			}
-			what := fmt.Sprintf("crash at append %d, made %v", n, after)
+			what := fmt.Sprintf("crash at append %d, after it %v", n, after)
 			if len(nacked) != 1 {
-				t.Errorf("%s: nothing was given back", what)
+				t.Errorf("%s: no file was rejected", what)
 			}
-			// Others go on meanwhile, once it is theirs to go on.
+			// If the revision was appended, others change the document before the restart.
 			made, _ := b.revisions(document)
 			if len(made) > 0 {
 				b.rename(document, 2, "b.md")
 			}
 			if left := b.deliver(b.crashable(b.driver), work); len(left) > 0 {
-				t.Errorf("%s: gave back %v at the second run", what, left)
+				t.Errorf("%s: the second run rejected %v", what, left)
 			}
 			made, texts := b.revisions(document)
 			if len(made) != 1 || strings.Count(texts[0], "a thing or two") != want {
-				t.Errorf("%s: the document was revised %d times", what, len(made))
+				t.Errorf("%s: the document was revised %d times, want 1", what, len(made))
 			}
 			if f := b.outcome(job).imported[0]; f.Document != document || f.Duplicate {
-				t.Errorf("%s: the job ended with %+v", what, f)
+				t.Errorf("%s: outcome = %+v", what, f)
 			}
 		}
 	}
@@ -249,29 +248,29 @@ func TestRevisionTextStream(t *testing.T) {
 	}
 	document := uuid.New()
 	if got := firstAttempt(file(job, uuid.Nil)); got != 0 {
-		t.Errorf("an import begins at attempt %d", got)
+		t.Errorf("firstAttempt of an import = %d, want 0", got)
 	}
 	one, again, two := firstAttempt(file(job, document)), firstAttempt(file(job, document)), firstAttempt(file(other, document))
 	if one != again || one == two || one < maxAttempts || two < maxAttempts {
-		t.Errorf("revisions begin at attempts %d, %d again, and %d of another job", one, again, two)
+		t.Errorf("firstAttempt of revisions = %d and %d for the same job, %d for another", one, again, two)
 	}
 }
 
-// A folder that goes between the last look at it and the append of the
-// document is noticed after it.
+// The importer notices if the folder is deleted between the last check and the append of the
+// document.
 func TestFileFailsIfFolderDeleted(t *testing.T) {
-	for name, accept := range map[string]func(b *bench) (uuid.UUID, []Work){
-		"of an import": func(b *bench) (uuid.UUID, []Work) { return b.accept(alice, doc{"b.md", "Library", "new"}) },
-		"of a revision": func(b *bench) (uuid.UUID, []Work) {
+	for name, accept := range map[string]func(b *fixture) (uuid.UUID, []fileRef){
+		"of an import": func(b *fixture) (uuid.UUID, []fileRef) { return b.accept(alice, doc{"b.md", "Library", "new"}) },
+		"of a revision": func(b *fixture) (uuid.UUID, []fileRef) {
 			return b.revise(b.imported(doc{"a.md", "Library", "old"}), 1, "new")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.TB = t
 			b.imported(doc{"other.md", "Library", "other"})
 			job, work := accept(b)
-			d := &vanishing{Driver: b.driver, vanish: func() { b.deleteFolder("Library") }}
+			d := &interfering{Driver: b.driver, before: func() { b.deleteFolder("Library") }}
 			b.deliver(b.importer(d), work)
 			if got, want := b.outcome(job).failed[0], `folder "Library" was deleted while the file was being filed in it`; got != want {
 				t.Errorf("failed with %q, want %q", got, want)
@@ -280,31 +279,30 @@ func TestFileFailsIfFolderDeleted(t *testing.T) {
 	}
 }
 
-// vanishing is a driver that calls vanish before the first append to a
-// document's stream.
-type vanishing struct {
+// interfering is a driver that calls before ahead of the first append to a document's stream.
+type interfering struct {
 	events.Driver
-	vanish func()
+	before func()
 	done   bool
 }
 
-func (d *vanishing) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
+func (d *interfering) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	if strings.HasPrefix(stream, "document-") && !d.done {
 		d.done = true
-		d.vanish()
+		d.before()
 	}
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
-// A document that came into a folder, or got its bytes there, has an id that
-// cannot be computed: the read side knows it.
-func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
+// The id of a document that was moved into the folder, or revised there, cannot be computed
+// from its bytes. The read models find it.
+func TestDuplicateIsFoundUnderAnyID(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		known func(b *bench) uuid.UUID
+		known func(b *fixture) uuid.UUID
 		found bool
 	}{
-		{"it was moved there", func(b *bench) uuid.UUID {
+		{"moved into the folder", func(b *fixture) uuid.UUID {
 			document := b.imported(doc{"a.md", "Other", "same"})
 			folder, err := b.handler().EnsureFolder(b.Context(), alice, events.Cause{}, foldertree.Destination{Path: "Library"})
 			if err == nil {
@@ -315,14 +313,14 @@ func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
 			}
 			return document
 		}, true},
-		{"it was revised there", func(b *bench) uuid.UUID {
+		{"revised in the folder", func(b *fixture) uuid.UUID {
 			document := b.imported(doc{"a.md", "Library", "other"})
 			_, work := b.revise(document, 1, "same")
 			b.deliver(b.importer(b.driver), work)
 			return document
 		}, true},
-		{"it is elsewhere", func(b *bench) uuid.UUID { return b.imported(doc{"a.md", "Other", "same"}) }, false},
-		{"it was deleted there", func(b *bench) uuid.UUID {
+		{"in another folder", func(b *fixture) uuid.UUID { return b.imported(doc{"a.md", "Other", "same"}) }, false},
+		{"deleted from the folder", func(b *fixture) uuid.UUID {
 			document := b.imported(doc{"a.md", "Library", "same"})
 			if _, err := b.handler().DeleteDocument(b.Context(), alice, "", commands.DeleteDocument{ID: document, Version: 1}); err != nil {
 				b.Fatal(err)
@@ -331,7 +329,7 @@ func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.TB = t
 			document := test.known(b)
 			sum := sha256.Sum256([]byte("same"))
@@ -339,14 +337,14 @@ func TestADuplicateIsFoundUnderAnyID(t *testing.T) {
 			job, work := b.accept(alice, doc{"b.md", "Library", "same"})
 			b.deliver(b.importer(b.driver), work)
 			if f := b.outcome(job).imported[0]; !f.Duplicate || (f.Document == document) != test.found {
-				t.Errorf("imported as %+v; want the known document %s: %v", f, document, test.found)
+				t.Errorf("imported as %+v; want document %s: %v", f, document, test.found)
 			}
 		})
 	}
 }
 
 func TestRevisionRetriesAfterOutage(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	document := b.imported(doc{"a.md", "Library", "old"})
 	job, work := b.revise(document, 1, "# New\n\nText.\n")
 	readers, tries := b.reader, 0
@@ -354,15 +352,15 @@ func TestRevisionRetriesAfterOutage(t *testing.T) {
 		if tries++; tries > 1 {
 			return extract.Info{}, sections(emit, "two", 1)
 		}
-		return extract.Info{}, errors.Join(sections(emit, "one", 12), fault.Errorf(fault.Unavailable, "away"))
+		return extract.Info{}, errors.Join(sections(emit, "one", 12), fault.Errorf(fault.Unavailable, "the log is unreachable"))
 	})
 	defer func() { b.reader = readers }()
 	b.deliver(b.importer(b.driver), work)
 	made, texts := b.revisions(document)
 	if len(made) != 1 || !strings.HasPrefix(texts[0], "two") || len(texts[0]) != extract.MaxPart {
-		t.Errorf("after %d tries the document was revised %d times", tries, len(made))
+		t.Errorf("after %d tries the document was revised %d times, want 1", tries, len(made))
 	}
 	if o := b.outcome(job); len(o.imported) != 1 {
-		t.Errorf("the job ended with %+v", o)
+		t.Errorf("outcome = %+v", o)
 	}
 }

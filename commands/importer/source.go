@@ -7,26 +7,26 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// source wraps the subscriber for the router. When it ends, it stops delivery first and
-// gives messages in progress the time to drain. With some subscribers the contexts of
-// messages end with the subscription, with others never; source makes them the same.
+// source wraps the subscriber for the router. At the end it first stops delivery, and
+// cancels messages in progress after the drain time. Subscribers differ in whether the
+// contexts of their messages end with the subscription; with source they all behave alike.
 type source struct {
 	message.Subscriber
-	work    context.Context // ends when the time to drain is over
+	drained context.Context // ends when the drain time is over
 	pumped  sync.WaitGroup  // subscriptions
 	running sync.WaitGroup  // messages in progress
 }
 
 // Subscribe delivers the messages of the subscriber until ctx ends.
 func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
-	in, err := s.Subscriber.Subscribe(s.work, topic)
+	in, err := s.Subscriber.Subscribe(s.drained, topic)
 	if err != nil {
 		return nil, err
 	}
 	out := make(chan *message.Message)
 	s.pumped.Go(func() {
 		s.pump(ctx, in, out)
-		<-s.work.Done()       // before that the subscriber would claim further messages, only to get them back
+		<-s.drained.Done()    // a message rejected earlier would only be claimed again
 		for msg := range in { // until the subscriber is closed
 			msg.Nack()
 		}
@@ -57,17 +57,17 @@ func (s *source) pump(ctx context.Context, in <-chan *message.Message, out chan<
 	}
 }
 
-// Close does nothing: the subscriber is closed when the work has ended.
+// Close does nothing: Run closes the subscriber.
 func (s *source) Close() error { return nil }
 
-// tracked cancels a message's context when the time to drain is over, and marks the
-// message as ended once its handler returns.
+// tracked cancels a message's context when the drain time is over, and counts the message
+// as running until its handler returns.
 func (s *source) tracked(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		defer s.running.Done()
 		ctx, cancel := context.WithCancel(msg.Context())
 		defer cancel()
-		defer context.AfterFunc(s.work, cancel)()
+		defer context.AfterFunc(s.drained, cancel)()
 		msg.SetContext(ctx)
 		return next(msg)
 	}

@@ -15,21 +15,21 @@ import (
 	"annals/events/fault"
 )
 
-// heldText is how many bytes of a file's text are held in memory. The rest goes to a
+// defaultSpoolMem is how many bytes of a file's text are kept in memory. The rest goes to a
 // temporary file.
-const heldText = 1 << 20
+const defaultSpoolMem = 1 << 20
 
-// spool keeps the sections of one file until the whole file was read. It is for one
-// goroutine. Close it after use.
+// spool stores the sections of a file while it is read. It is not safe for concurrent use.
+// Close it after use.
 type spool struct {
-	dir  string // of the temporary file; empty means the system's
-	most int    // bytes held in memory; 0 means heldText
+	dir    string // of the temporary file; empty means the system's folder
+	memory int    // bytes kept in memory; 0 means defaultSpoolMem
 
-	held  []spooled
-	bytes int
-	file  *os.File // for what exceeds most; nil until then
-	out   *bufio.Writer
-	buf   []byte
+	inMemory []spooled
+	bytes    int      // of inMemory
+	file     *os.File // for the rest; nil if there is none
+	out      *bufio.Writer
+	buf      []byte
 }
 
 // spooled is a section and the size of its event.
@@ -38,14 +38,13 @@ type spooled struct {
 	size int
 }
 
-// spoolPattern is the pattern of the names of temporary files. SweepSpool finds those of
-// killed processes by it.
+// spoolPattern matches the names of temporary files.
 const spoolPattern = "text-*.spool"
 
-// add adds a section whose event has about size bytes.
+// add adds a section; size is the size of its event.
 func (s *spool) add(section events.SectionExtracted, size int) error {
-	if s.file == nil && s.bytes+size <= cmp.Or(s.most, heldText) {
-		s.held = append(s.held, spooled{section, size})
+	if s.file == nil && s.bytes+size <= cmp.Or(s.memory, defaultSpoolMem) {
+		s.inMemory = append(s.inMemory, spooled{section, size})
 		s.bytes += size
 		return nil
 	}
@@ -62,8 +61,8 @@ func (s *spool) add(section events.SectionExtracted, size int) error {
 	return spoolError(err)
 }
 
-// encode appends a section without its text to b: numbers as varints, and strings after
-// their lengths. The caller writes the text.
+// encode appends a section to b: numbers as varints, and strings after their lengths. It
+// leaves out the text, which the caller writes, but not the text's length.
 func (s spooled) encode(b []byte) []byte {
 	text := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
 	for _, n := range [...]int{s.size, s.Index, s.Part, s.Level, s.StartPage, s.EndPage, len(s.Path), len(s.PageBreaks)} {
@@ -79,7 +78,8 @@ func (s spooled) encode(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(len(s.Text)))
 }
 
-// decode reads what encode wrote, and the text. The error after the last is io.EOF.
+// decode reads a section that encode has encoded, with its text. After the last section the
+// error is io.EOF.
 func decode(in *bufio.Reader) (s spooled, err error) {
 	if _, err := in.Peek(1); err != nil {
 		return s, err
@@ -122,8 +122,8 @@ func decode(in *bufio.Reader) (s spooled, err error) {
 	return s, err
 }
 
-// open creates the file. If the system allows it for an open file, it removes the name at
-// once, so nothing remains if the process is killed.
+// open creates the file. On systems where an open file can be removed, it removes the file
+// immediately, so that nothing is left if the process is killed.
 func (s *spool) open() (err error) {
 	if s.file, err = os.CreateTemp(s.dir, spoolPattern); err != nil {
 		return err
@@ -137,9 +137,9 @@ func (s *spool) open() (err error) {
 	return nil
 }
 
-// each calls fn with every section, in order. It may be called again.
+// each calls fn with every section, in order. It may be called several times.
 func (s *spool) each(fn func(spooled) error) error {
-	for _, section := range s.held {
+	for _, section := range s.inMemory {
 		if err := fn(section); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (s *spool) each(fn func(spooled) error) error {
 // close drops the sections and removes the file.
 func (s *spool) close() error {
 	file := s.file
-	s.held, s.bytes, s.file = nil, 0, nil
+	s.inMemory, s.bytes, s.file = nil, 0, nil
 	if file == nil {
 		return nil
 	}
@@ -179,17 +179,17 @@ func (s *spool) close() error {
 	return err
 }
 
-// spoolError returns an error of kind fault.Unavailable, because the disk may work again
-// later.
+// spoolError returns err as an error of kind fault.Unavailable: the import is retried later,
+// when the disk may have space again.
 func spoolError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Hide(fault.Unavailable, "the text cannot be stored on the server's disk at the moment: try again later", fmt.Errorf("store text in a temporary file: %w", err))
+	return fault.Hide(fault.Unavailable, "the server cannot write the text to its disk at the moment: try again later", fmt.Errorf("spool the text of a file: %w", err))
 }
 
-// SweepSpool removes the temporary files of killed processes from a folder. No process
-// may be using it.
+// SweepSpool removes the temporary files that killed processes left in a folder. Call it
+// before any Importer uses the folder.
 func SweepSpool(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, spoolPattern))
 	for _, path := range left {

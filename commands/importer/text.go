@@ -14,88 +14,85 @@ import (
 )
 
 const (
-	// maxTextBatch is the most bytes of sections in one append.
-	maxTextBatch = 512 << 10
-	// maxAttempts is the most attempts at one document's text.
-	maxAttempts = 1000
+	maxTextBatch = 512 << 10 // bytes of sections in one append
+	maxAttempts  = 1000      // text streams tried for one document
 )
 
-// textWriter keeps the sections of a file while it is read, and appends them to the text
-// stream of one attempt once the whole file was read. What it keeps is bounded by the
-// size of the upload, even if the reader misbehaves.
+// textWriter collects the sections of a file while it is read, and then appends them to a
+// text stream. The size of the upload limits how much it collects, even if the reader
+// misbehaves.
 //
-// Events that were appended for the same file before are appended again: the log
-// recognises them by their ids. If the stream holds other events, it belongs to other
-// work, and the stream of the next attempt is tried.
+// Each attempt has its own text stream. If an interrupted attempt appended sections of the
+// same file before, the log recognises them by their ids. If the stream contains other
+// events, it belongs to another upload, and the stream of the next attempt is used.
 type textWriter struct {
-	log      *events.Log
-	file     commands.ImportFile
-	document uuid.UUID
-	attempt  int
-	end      int // attempts must be less than this
-	limit    int // most bytes of a batch
+	log        *events.Log
+	file       commands.ImportFile
+	document   uuid.UUID
+	attempt    int
+	end        int // attempts must be less than this
+	batchLimit int // bytes
 
 	spool    spool
 	metadata int   // bytes of each event's metadata
-	most     int64 // bytes of all events
+	limit    int64 // bytes of all events
 	written  int64 // bytes of all events so far
 	sections int
 	words    bool // a section has text or a title
 }
 
-// bound sets how many bytes the events may take: most or, if that is 0, what the size of
-// the file allows.
-func (w *textWriter) bound(most int64) {
+// setLimit sets the limit of all events' bytes. If limit is 0, it depends on the file's
+// size.
+func (w *textWriter) setLimit(limit int64) {
 	size, c := w.file.Accepted.Size, w.file.Cause
 	if extract.IsXML(readable(w.file.Accepted).Name) {
-		size = extract.MostXML(size) // an upper bound until the file was read
+		size = extract.MostXML(size) // an upper bound, until the file was read
 	}
-	w.most = cmp.Or(most, extract.Allowance(size))
+	w.limit = cmp.Or(limit, extract.Allowance(size))
 	w.metadata = metadataBytes + extract.JSONSize(string(c.Actor)) + extract.JSONSize(c.Via) + extract.JSONSize(c.Correlation) + extract.JSONSize(c.Causation)
 }
 
-// metadataBytes is more than the field names, time and schema of an event's
-// metadata take.
+// metadataBytes is an upper bound for the field names, time and schema in an event's
+// metadata.
 const metadataBytes = 128
 
 func (w *textWriter) stream() string { return events.TextStream(w.document, w.attempt) }
 
-// add keeps a section.
 func (w *textWriter) add(s extract.Section) error {
 	data := events.SectionExtracted{
 		Index: s.Index, Part: s.Part, Level: s.Level, Title: s.Title, Path: s.Path,
 		StartPage: s.StartPage, EndPage: s.EndPage, PageBreaks: s.PageBreaks, Text: s.Text,
 	}
 	size := w.size(&data)
-	if size > w.limit && size > maxTextBatch {
-		return fault.Errorf(fault.Invalid, "the file has a section of %d bytes in one piece, including its titles; the most is %d: divide it by headings, and upload that", size, maxTextBatch)
+	if size > w.batchLimit && size > maxTextBatch {
+		return fault.Errorf(fault.Invalid, "the file has a section of %d bytes, including its titles, and the limit is %d: divide it by headings, and upload the file again", size, maxTextBatch)
 	}
-	if w.written += int64(size); w.written > w.most {
-		return w.tooMuch(w.most)
+	if w.written += int64(size); w.written > w.limit {
+		return w.tooMuchText()
 	}
 	w.sections = max(w.sections, s.Index+1)
 	w.words = w.words || s.Title != "" || s.Text != ""
 	return w.spool.add(data, size)
 }
 
-// check returns an error if the file, which was read in full, has too much text for its
-// bytes of XML.
+// check returns an error if the file, which was read completely, has too much text for the
+// size of its XML.
 func (w *textWriter) check(info extract.Info) error {
 	if info.XML > 0 {
-		w.most = min(w.most, extract.Allowance(info.XML))
+		w.limit = min(w.limit, extract.Allowance(info.XML))
 	}
-	if w.written > w.most {
-		return w.tooMuch(w.most)
+	if w.written > w.limit {
+		return w.tooMuchText()
 	}
 	return nil
 }
 
-func (w *textWriter) tooMuch(most int64) error {
-	return fault.Errorf(fault.Invalid, "the file holds more text than may be kept of it: with titles and page numbers more than %d bytes. Kept are at most %d times the bytes of a file, of a Word document those of its XML, and %d KiB of a small file",
-		most, extract.BytesPerByte, extract.LeastBytes>>10)
+func (w *textWriter) tooMuchText() error {
+	return fault.Errorf(fault.Invalid, "the file contains too much text for its size: more than %d bytes, including titles and page numbers. The limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files: split the file, and upload the parts",
+		w.limit, extract.BytesPerByte, extract.LeastBytes>>10)
 }
 
-// size returns how many bytes an event takes at most.
+// size returns an upper bound for the bytes of an event.
 func (w *textWriter) size(d *events.SectionExtracted) int {
 	size := w.metadata + extract.JSONSize(d.Title) + extract.JSONSize(d.Text)
 	for _, field := range [...]struct {
@@ -125,7 +122,7 @@ func digits(n int) int {
 	return count
 }
 
-// append appends the sections to the first text stream that holds no other events.
+// append appends the sections to the first text stream without other events.
 func (w *textWriter) append(ctx context.Context) error {
 	for ; w.attempt < w.end; w.attempt++ {
 		err := w.fill(ctx)
@@ -133,7 +130,7 @@ func (w *textWriter) append(ctx context.Context) error {
 			return err
 		}
 	}
-	return fault.Errorf(fault.Internal, "append the text of document %s: all of its %d text streams are in use", w.document, maxAttempts)
+	return fault.Errorf(fault.Internal, "append the text of document %s: all of its %d text streams are used by other uploads", w.document, maxAttempts)
 }
 
 // fill appends the sections to one text stream, batch by batch.
@@ -155,7 +152,7 @@ func (w *textWriter) fill(ctx context.Context) error {
 		return nil
 	}
 	err := w.spool.each(func(s spooled) error {
-		if bytes+s.size > w.limit {
+		if bytes+s.size > w.batchLimit {
 			if err := flush(); err != nil {
 				return err
 			}

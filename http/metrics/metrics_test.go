@@ -130,7 +130,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
 	want(t, lines(t, m), `annals_import_files_total{outcome="fault"} 0`, `annals_signins_total{outcome="failed"} 0`,
 		`annals_log_append_failures_total{kind="unavailable"} 0`, `annals_readers_up 0`)
-	for _, o := range []importer.Outcome{importer.Imported, importer.Failed, importer.Faulty, importer.GivenBack, "else"} {
+	for _, o := range []importer.Outcome{importer.Imported, importer.Failed, importer.Faulted, importer.Requeued, "else"} {
 		m.FileEnded(string(o))
 	}
 	for _, k := range []accounts.EventKind{accounts.SignedIn, accounts.SignInFailed, accounts.SignInFailed, accounts.SignInRefused, accounts.ProgramMisused, accounts.SignedOut} {

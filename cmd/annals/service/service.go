@@ -257,7 +257,7 @@ func (s *service) openImporter(ctx context.Context) error {
 		Workers: 8 * s.config.Workers, Room: s.importer.Room, Logger: s.logger,
 	}
 	if s.filing != nil { // there may be other nodes with free workers
-		s.importer.GiveBackAfter = giveBackAfter
+		s.importer.RequeueAfter = giveBackAfter
 	}
 	return nil
 }

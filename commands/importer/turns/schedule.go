@@ -7,60 +7,61 @@ import (
 	"time"
 )
 
-// schedule decides which files are read. It has no clock: callers pass the time.
+// schedule assigns slots to files. It has no clock: callers pass the time.
 type schedule struct {
 	normal                int // slots
-	freeNormal, freeExtra int // slots not in use
+	freeNormal, freeExtra int // slots
 	owners                map[string]*owner
-	arrivals              int64
+	arrivals              int64 // files added so far
 }
 
-// owner is an owner of files that are here, or were recently.
+// owner is a user who has files, or recently had some.
 type owner struct {
-	used     float64   // seconds, without files being read
-	at       time.Time // of used
-	waiting  []*ticket // in their order
-	reading  []*ticket
-	ownAgain time.Time // when another file may be tried while its long ones are read
-	came     time.Time // when the last file came
+	used      float64   // seconds of slots, decayed, not counting files being read
+	usedAsOf  time.Time // time of used
+	waiting   []*ticket // in order
+	reading   []*ticket // those in slots
+	nextExtra time.Time // when a further file may get an extra slot besides long ones
+	lastCame  time.Time // when the last file was added
 }
 
-// ticket is a file that waits for a slot or has one.
+// ticket is a file that waits for a slot, or has one.
 type ticket struct {
 	*File
-	answer chan error
-	stop   func()
+	result chan error // receives nil when the file gets a slot
+	stop   func()     // suspends it
 
-	of       *owner
-	arrived  int64
+	owner    *owner
+	arrived  int64     // sequence number
 	since    time.Time // when the wait began
-	begun    time.Time // zero while it waits
-	extra    bool
-	stopping bool
+	begun    time.Time // when it got a slot; zero before
+	extra    bool      // it has an extra slot
+	stopping bool      // stop was called
 }
 
-// decided has the files that begin and those that are suspended.
-type decided struct{ begin, stop []*ticket }
+// decision is which files get a slot and which are suspended.
+type decision struct{ begin, stop []*ticket }
 
 func (s *schedule) add(w *ticket, now time.Time) {
-	w.of = s.owners[w.Owner]
-	if w.of == nil {
+	w.owner = s.owners[w.Owner]
+	if w.owner == nil {
 		s.sweep(now)
-		w.of = &owner{at: now}
-		s.owners[w.Owner] = w.of
+		w.owner = &owner{usedAsOf: now}
+		s.owners[w.Owner] = w.owner
 	}
 	s.arrivals++
-	w.of.came = now
+	w.owner.lastCame = now
 	w.arrived, w.since = s.arrivals, now
-	i, _ := slices.BinarySearchFunc(w.of.waiting, w, func(a, b *ticket) int {
+	i, _ := slices.BinarySearchFunc(w.owner.waiting, w, func(a, b *ticket) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.arrived, b.arrived))
 	})
-	w.of.waiting = slices.Insert(w.of.waiting, i, w)
+	w.owner.waiting = slices.Insert(w.owner.waiting, i, w)
 }
 
-// remove ends a wait or a reading. It does nothing if that has ended already.
+// remove removes a waiting file, or frees the slot of one. It does nothing if the file was
+// removed before.
 func (s *schedule) remove(w *ticket, now time.Time) {
-	o := w.of
+	o := w.owner
 	if i := slices.Index(o.waiting, w); i >= 0 {
 		o.waiting = slices.Delete(o.waiting, i, i+1)
 		return
@@ -70,8 +71,8 @@ func (s *schedule) remove(w *ticket, now time.Time) {
 		return
 	}
 	o.reading = slices.Delete(o.reading, i, i+1)
-	o.used = decayed(o.used, now.Sub(o.at)) + weight(now.Sub(w.begun))
-	o.at = now
+	o.used = decayed(o.used, now.Sub(o.usedAsOf)) + weight(now.Sub(w.begun))
+	o.usedAsOf = now
 	if w.extra {
 		s.freeExtra++
 	} else {
@@ -79,44 +80,45 @@ func (s *schedule) remove(w *ticket, now time.Time) {
 	}
 }
 
-// sweep forgets owners without files whose use has decayed.
+// sweep drops owners without files whose used time has decayed.
 func (s *schedule) sweep(now time.Time) {
-	const nothing = 1e-3 // seconds
+	const negligible = 1e-3 // seconds
 	for name, o := range s.owners {
-		if len(o.waiting)+len(o.reading) == 0 && o.usedAt(now) < nothing && now.Sub(o.came) >= activeFor {
+		if len(o.waiting)+len(o.reading) == 0 && o.usedAt(now) < negligible && now.Sub(o.lastCame) >= activeFor {
 			delete(s.owners, name)
 		}
 	}
 }
 
-// decayed returns how much of a time that was used a while ago still counts.
+// decayed returns what is left of a used time after a while.
 func decayed(used float64, ago time.Duration) float64 {
-	return used * math.Exp2(-ago.Seconds()/HalfLife.Seconds())
+	return used * math.Exp2(-ago.Seconds()/halfLife.Seconds())
 }
 
-// weight returns how much a reading adds to the time used. Its earlier parts have decayed
-// by its end.
+// weight returns how much time a file in a slot has used, in seconds. The time at the
+// beginning has decayed since.
 func weight(took time.Duration) float64 {
-	return HalfLife.Seconds() / math.Ln2 * (1 - decayed(1, took))
+	return halfLife.Seconds() / math.Ln2 * (1 - decayed(1, took))
 }
 
-// usedAt returns the decayed time that an owner has used, in seconds.
+// usedAt returns the time that an owner has used, decayed, in seconds.
 func (o *owner) usedAt(now time.Time) float64 {
-	used := decayed(o.used, now.Sub(o.at))
+	used := decayed(o.used, now.Sub(o.usedAsOf))
 	for _, w := range o.reading {
 		used += weight(now.Sub(w.begun))
 	}
 	return used
 }
 
-// next begins files while slots are free, each time one of the owner with the least use,
-// and suspends files in extra slots if others need them.
-func (s *schedule) next(now time.Time) (d decided) {
+// next assigns free slots to files, always to the owner with the least used time, and
+// suspends files in extra slots that others need. A file in an extra slot may get a normal
+// slot instead.
+func (s *schedule) next(now time.Time) (d decision) {
 	for s.freeNormal > 0 {
-		w, lent := s.least(now, first), s.leastLent(now)
+		w, promoted := s.least(now, first), s.leastExtra(now)
 		switch {
-		case lent != nil && (w == nil || lent.of.usedAt(now) <= w.of.usedAt(now)):
-			lent.extra = false
+		case promoted != nil && (w == nil || promoted.owner.usedAt(now) <= w.owner.usedAt(now)):
+			promoted.extra = false
 			s.freeNormal--
 			s.freeExtra++
 		case w != nil:
@@ -138,12 +140,12 @@ func (s *schedule) next(now time.Time) (d decided) {
 		}
 		d.begin = append(d.begin, s.begin(w, true, now))
 	}
-	d.stop = s.giveWay(now)
+	d.stop = s.suspend(now)
 	return d
 }
 
 func (s *schedule) begin(w *ticket, extra bool, now time.Time) *ticket {
-	o := w.of
+	o := w.owner
 	o.waiting = slices.DeleteFunc(o.waiting, func(other *ticket) bool { return other == w })
 	o.reading = append(o.reading, w)
 	w.begun, w.extra = now, extra
@@ -155,10 +157,10 @@ func (s *schedule) begin(w *ticket, extra bool, now time.Time) *ticket {
 	return w
 }
 
-// least returns the file that choose selects from the owner with the least use, among the
-// owners for which it selects one; nil if there are none.
+// least calls choose for each owner, and returns the chosen file whose owner has the least
+// used time, nil if there is none.
 func (s *schedule) least(now time.Time, choose func(*owner, time.Time) *ticket) (best *ticket) {
-	var least float64
+	var leastUsed float64
 	for _, o := range s.owners {
 		if len(o.waiting) == 0 {
 			continue
@@ -168,44 +170,43 @@ func (s *schedule) least(now time.Time, choose func(*owner, time.Time) *ticket) 
 			continue
 		}
 		used := o.usedAt(now)
-		if best == nil || used < least || used == least && w.arrived < best.arrived {
-			best, least = w, used
+		if best == nil || used < leastUsed || used == leastUsed && w.arrived < best.arrived {
+			best, leastUsed = w, used
 		}
 	}
 	return best
 }
 
-// first selects the owner's oldest file.
+// first chooses the owner's first waiting file.
 func first(o *owner, _ time.Time) *ticket { return o.waiting[0] }
 
-// fresh selects the oldest file that was never suspended, if no file of the owner is being
-// read.
+// fresh chooses the first file that was never suspended, if the owner has no file in a slot.
 func fresh(o *owner, _ time.Time) *ticket {
 	if len(o.reading) > 0 {
 		return nil
 	}
-	return o.untried()
+	return o.neverSuspended()
 }
 
-// again selects the oldest file that may be tried in an extra slot, if no file of the owner
-// is being read.
+// again chooses the first file that is not in its pause after a suspension, if the owner
+// has no file in a slot.
 func again(o *owner, now time.Time) *ticket {
 	if len(o.reading) > 0 {
 		return nil
 	}
-	return find(o.waiting, func(w *ticket) bool { return !now.Before(w.until) })
+	return find(o.waiting, func(w *ticket) bool { return !now.Before(w.retryAt) })
 }
 
-// oneMore selects the oldest file that was never suspended, if all files of the owner that
-// are being read take very long.
+// oneMore chooses the first file that was never suspended, if all the owner's files in slots
+// take longer than ownExtraTime.
 func oneMore(o *owner, now time.Time) *ticket {
-	if now.Before(o.ownAgain) || find(o.reading, func(w *ticket) bool { return w.extra || now.Sub(w.begun) < ownExtraTime }) != nil {
+	if now.Before(o.nextExtra) || find(o.reading, func(w *ticket) bool { return w.extra || now.Sub(w.begun) < ownExtraTime }) != nil {
 		return nil
 	}
-	return o.untried()
+	return o.neverSuspended()
 }
 
-func (o *owner) untried() *ticket {
+func (o *owner) neverSuspended() *ticket {
 	return find(o.waiting, func(w *ticket) bool { return w.suspensions == 0 })
 }
 
@@ -216,8 +217,8 @@ func find(tickets []*ticket, is func(*ticket) bool) *ticket {
 	return nil
 }
 
-// lent returns the files in extra slots that are not being suspended.
-func (s *schedule) lent() (all []*ticket) {
+// inExtra returns the files in extra slots, without those being suspended.
+func (s *schedule) inExtra() (all []*ticket) {
 	for _, o := range s.owners {
 		for _, w := range o.reading {
 			if w.extra && !w.stopping {
@@ -228,21 +229,21 @@ func (s *schedule) lent() (all []*ticket) {
 	return all
 }
 
-// leastLent returns the file in an extra slot whose owner has the least use.
-func (s *schedule) leastLent(now time.Time) *ticket {
-	all := s.lent()
+// leastExtra returns the file in an extra slot whose owner has the least used time.
+func (s *schedule) leastExtra(now time.Time) *ticket {
+	all := s.inExtra()
 	if len(all) == 0 {
 		return nil
 	}
 	return slices.MinFunc(all, func(a, b *ticket) int {
-		return cmp.Or(cmp.Compare(a.of.usedAt(now), b.of.usedAt(now)), cmp.Compare(a.arrived, b.arrived))
+		return cmp.Or(cmp.Compare(a.owner.usedAt(now), b.owner.usedAt(now)), cmp.Compare(a.arrived, b.arrived))
 	})
 }
 
-// giveWay selects the files to suspend, for owners of whom no file is being read or for
-// another file of the same owner.
-func (s *schedule) giveWay(now time.Time) (stop []*ticket) {
-	wanted := 0
+// suspend chooses the files to suspend: for owners who have no file in a slot, or for another
+// file of the same owner.
+func (s *schedule) suspend(now time.Time) (stop []*ticket) {
+	wanted := 0 // extra slots
 	for _, o := range s.owners {
 		if len(o.waiting) > 0 && fresh(o, now) != nil {
 			wanted++
@@ -253,34 +254,34 @@ func (s *schedule) giveWay(now time.Time) (stop []*ticket) {
 			}
 		}
 	}
-	lent := s.lent()
-	slices.SortFunc(lent, func(a, b *ticket) int { // the most recent first, which loses the least work
-		return cmp.Or(-cmp.Compare(len(a.of.reading), len(b.of.reading)), b.begun.Compare(a.begun), cmp.Compare(a.arrived, b.arrived))
+	extra := s.inExtra()
+	slices.SortFunc(extra, func(a, b *ticket) int { // those begun last first: they lose the least work
+		return cmp.Or(-cmp.Compare(len(a.owner.reading), len(b.owner.reading)), b.begun.Compare(a.begun), cmp.Compare(a.arrived, b.arrived))
 	})
-	for _, w := range lent {
-		one, long := len(w.of.reading) > 1, now.Sub(w.begun) >= ExtraTime
+	for _, w := range extra {
+		hasMore, long := len(w.owner.reading) > 1, now.Sub(w.begun) >= extraTime
 		switch {
-		case wanted > 0 && (one || long):
+		case wanted > 0 && (hasMore || long):
 			wanted--
-		case one && long && w.of.untried() != nil:
-			w.of.ownAgain = now.Add(ownExtraTime)
+		case hasMore && long && w.owner.neverSuspended() != nil:
+			w.owner.nextExtra = now.Add(ownExtraTime)
 		default:
 			continue
 		}
 		w.stopping = true
 		w.suspensions++
-		w.until = now.Add(min(maxBackoff, ExtraTime<<min(w.suspensions, 10)))
+		w.retryAt = now.Add(min(maxBackoff, extraTime<<min(w.suspensions, 10)))
 		stop = append(stop, w)
 	}
 	return stop
 }
 
-// busy reports whether files that take long use all normal slots.
+// busy reports whether long files occupy all normal slots.
 func (s *schedule) busy(now time.Time) bool {
 	long := 0
 	for _, o := range s.owners {
 		for _, w := range o.reading {
-			if !w.extra && now.Sub(w.begun) >= ExtraTime {
+			if !w.extra && now.Sub(w.begun) >= extraTime {
 				long++
 			}
 		}
@@ -288,14 +289,14 @@ func (s *schedule) busy(now time.Time) bool {
 	return long >= s.normal
 }
 
-func (s *schedule) room(name string, held, most int, now time.Time) int {
+func (s *schedule) room(name string, held, limit int, now time.Time) int {
 	active := 1
 	for other, o := range s.owners {
-		if other != name && now.Sub(o.came) < activeFor {
+		if other != name && now.Sub(o.lastCame) < activeFor {
 			active++
 		}
 	}
-	room := max(leastHeld, most/active) - held
+	room := max(minHeld, limit/active) - held
 	if s.busy(now) {
 		waiting := 0
 		if o := s.owners[name]; o != nil {
@@ -306,7 +307,7 @@ func (s *schedule) room(name string, held, most int, now time.Time) int {
 	return max(0, room)
 }
 
-// overdue removes and returns the waiting files that another node should take.
+// overdue removes and returns the waiting files that another node should read.
 func (s *schedule) overdue(now time.Time, after time.Duration) (all []*ticket) {
 	if !s.busy(now) {
 		return nil
@@ -323,7 +324,7 @@ func (s *schedule) overdue(now time.Time, after time.Duration) (all []*ticket) {
 	return all
 }
 
-func (s *schedule) waits() bool {
+func (s *schedule) hasWaiting() bool {
 	for _, o := range s.owners {
 		if len(o.waiting) > 0 {
 			return true

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// read reads a file for a time, again when it was suspended, and returns how
-// long it waited at first.
+// read reads a file that takes a time, again after each suspension, and returns how long it
+// waited for its first slot.
 func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time.Duration) {
 	came := time.Now()
 	for tries := 0; ; tries++ {
 		reading, end, err := turns.Begin(t.Context(), f)
 		if err != nil {
-			t.Errorf("a file of %s: %v", f.Owner, err)
+			t.Errorf("Begin of a file of %s: %v", f.Owner, err)
 			return 0
 		}
 		if tries == 0 {
@@ -28,37 +28,37 @@ func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time
 			return waited
 		case <-reading.Done():
 			if cause := context.Cause(reading); cause != ErrSuspended {
-				t.Errorf("a reading ended with %v", cause)
+				t.Errorf("the context ended with cause %v, want ErrSuspended", cause)
 			}
 			end()
 		}
 	}
 }
 
-func TestPreemptedReadingIsRepeated(t *testing.T) {
+func TestSuspendedFileIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(2)
 		var all sync.WaitGroup
 		for n := range 2 {
-			all.Go(func() { read(t, turns, &File{Owner: "heavy", Order: int64(n)}, 10*time.Minute) })
+			all.Go(func() { read(t, turns, &File{Owner: "long", Order: int64(n)}, 10*time.Minute) })
 		}
 		synctest.Wait()
 		for _, owner := range []string{"one", "other", "third"} {
 			all.Go(func() {
-				if waited := read(t, turns, &File{Owner: owner}, 5*time.Second); waited > 2*ExtraTime+2*lookEvery {
-					t.Errorf("%s waited for %v", owner, waited)
+				if waited := read(t, turns, &File{Owner: owner}, 5*time.Second); waited > 2*extraTime+2*pollInterval {
+					t.Errorf("the file of %s waited for %v", owner, waited)
 				}
 			})
 			synctest.Wait()
 		}
 		all.Wait()
 		if turns.s.freeNormal != 2 || turns.s.freeExtra != 1 || turns.timer != nil {
-			t.Errorf("%d places and %d extra ones are free in the end", turns.s.freeNormal, turns.s.freeExtra)
+			t.Errorf("%d normal slots and %d extra ones are free in the end, want 2 and 1, and no timer", turns.s.freeNormal, turns.s.freeExtra)
 		}
 	})
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
+func TestBeginHonoursContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(1)
 		_, end, err := turns.Begin(t.Context(), &File{Owner: "one"})
@@ -68,19 +68,19 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, _, err := turns.Begin(ctx, &File{Owner: "one"}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Begin = %v", err)
+			t.Errorf("Begin: %v, want deadline exceeded", err)
 		}
 		end()
-		if turns.s.waits() || turns.s.freeNormal != 1 {
-			t.Error("a wait that ended goes on")
+		if turns.s.hasWaiting() || turns.s.freeNormal != 1 {
+			t.Error("the cancelled file still waits")
 		}
 	})
 }
 
-func TestGiveBackBehindLongFiles(t *testing.T) {
+func TestRequeueBehindLongFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(2)
-		turns.GiveBackAfter = 5 * time.Second
+		turns.RequeueAfter = 5 * time.Second
 		for range 2 {
 			_, end, err := turns.Begin(t.Context(), &File{Owner: "one"})
 			if err != nil {
@@ -89,22 +89,22 @@ func TestGiveBackBehindLongFiles(t *testing.T) {
 			defer end()
 		}
 		if room := turns.Room("one", 0, 16); room != 16 {
-			t.Errorf("there is room for %d while nothing is known to take long, want 16", room)
+			t.Errorf("Room before any file takes long = %d, want 16", room)
 		}
 		begun := time.Now()
-		if _, _, err := turns.Begin(t.Context(), &File{Owner: "one"}); !errors.Is(err, ErrGiveBack) {
-			t.Errorf("Begin = %v", err)
+		if _, _, err := turns.Begin(t.Context(), &File{Owner: "one"}); !errors.Is(err, ErrRequeue) {
+			t.Errorf("Begin: %v, want ErrRequeue", err)
 		}
 		if waited := time.Since(begun); waited < 5*time.Second || waited > 6*time.Second {
-			t.Errorf("a file was given back after %v", waited)
+			t.Errorf("Begin failed after %v, want 5s", waited)
 		}
 		if one, other := turns.Room("one", 0, 16), turns.Room("other", 0, 16); one != 4 || other != 4 {
-			t.Errorf("there is room for %d and %d behind files that take long, want 4", one, other)
+			t.Errorf("Room behind long files = %d and %d, want 4", one, other)
 		}
 	})
 }
 
-func TestActiveOwnersShareFilesAhead(t *testing.T) {
+func TestActiveOwnersShareRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(2)
 		for _, owner := range []string{"one", "other", "third", "fourth"} {
@@ -115,11 +115,11 @@ func TestActiveOwnersShareFilesAhead(t *testing.T) {
 			end()
 		}
 		if none, some, all := turns.Room("one", 0, 16), turns.Room("one", 3, 16), turns.Room("one", 9, 16); none != 4 || some != 1 || all != 0 {
-			t.Errorf("of four owners one has room for %d files, %d beside three and %d beside nine, want 4, 1, 0", none, some, all)
+			t.Errorf("Room for one of four owners = %d, %d with three files and %d with nine; want 4, 1 and 0", none, some, all)
 		}
 		time.Sleep(activeFor)
 		if room := turns.Room("one", 0, 16); room != 16 {
-			t.Errorf("after %v without files of others there is room for %d, want 16", activeFor, room)
+			t.Errorf("Room after %v without files of others = %d, want 16", activeFor, room)
 		}
 	})
 }

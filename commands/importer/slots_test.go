@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// starts returns how often each file of all jobs was reported as started.
-func (b *bench) starts() map[int]int {
+// starts returns how often each file was recorded as started.
+func (b *fixture) starts() map[int]int {
 	b.Helper()
 	starts := make(map[int]int)
 	for _, e := range b.all() {
@@ -32,7 +32,7 @@ func (b *bench) starts() map[int]int {
 }
 
 func TestTimeoutExcludesWaiting(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	var docs []doc
 	for n := range 8 {
 		docs = append(docs, doc{fmt.Sprint(n, ".md"), "Library", fmt.Sprint("text ", n)})
@@ -64,37 +64,37 @@ func TestTimeoutExcludesWaiting(t *testing.T) {
 		t.Errorf("imported %d of %d files", len(o.imported), len(work))
 	}
 	if starts := b.starts(); starts[0] != 1 || len(starts) != len(work) {
-		t.Errorf("files were told to be taken up %v times, want each once", starts)
+		t.Errorf("files were recorded as started %v times, want each once", starts)
 	}
 }
 
-// away is a read side that cannot answer.
-type away struct{}
+// unavailable are read models that cannot be queried.
+type unavailable struct{}
 
-func (away) DuplicateOf(context.Context, events.User, uuid.UUID, string) (uuid.UUID, bool, error) {
+func (unavailable) DuplicateOf(context.Context, events.User, uuid.UUID, string) (uuid.UUID, bool, error) {
 	return uuid.Nil, false, fault.Errorf(fault.Unavailable, "the read models are catching up")
 }
 
-func TestAnOutageIsSurvived(t *testing.T) {
+func TestFilesSurviveOutage(t *testing.T) {
 	readers := reader.New(reader.Options{})
 	t.Cleanup(func() { readers.Close() })
 	tries := 0
-	for name, begin := range map[string]func(b *bench){
-		"of the reader": func(b *bench) {
+	for name, begin := range map[string]func(b *fixture){
+		"of the reader": func(b *fixture) {
 			b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 				tries++
-				return extract.Info{}, fault.Errorf(fault.Unavailable, "starting the reader of PDF files: no memory")
+				return extract.Info{}, fault.Errorf(fault.Unavailable, "start the PDF reader: out of memory")
 			})
 		},
-		"of the read side": func(b *bench) { b.find = away{} },
-		"of another's call": func(b *bench) {
+		"of the read models": func(b *fixture) { b.find = unavailable{} },
+		"of a shared call": func(b *fixture) {
 			b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 				return extract.Info{}, context.Canceled
 			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			job, work := b.accept(alice, doc{"a.md", "Library", "x"}, doc{"b.md", "Library", "y"})
 			begin(b)
 			i := b.importer(b.driver)
@@ -102,11 +102,11 @@ func TestAnOutageIsSurvived(t *testing.T) {
 			before, tries0 := len(b.all()), tries
 			for range 5 { // longer than all retries of one delivery
 				if nacked := b.deliver(i, work); len(nacked) != len(work) {
-					t.Fatalf("gave back %v, want all", nacked)
+					t.Fatalf("rejected %v, want all", nacked)
 				}
 			}
 			if made := tries - tries0; made > 5*len(work)*3 {
-				t.Errorf("%d tries, want three for each file and delivery", made)
+				t.Errorf("%d tries, want at most three for each file and delivery", made)
 			}
 			for _, e := range b.all()[before:] {
 				if _, failed := e.Data.(events.FileFailed); failed {
@@ -115,22 +115,22 @@ func TestAnOutageIsSurvived(t *testing.T) {
 			}
 			b.reader, b.find = readers, nil
 			if nacked := b.deliver(b.importer(b.driver), work); len(nacked) > 0 {
-				t.Errorf("after the outage gave back %v", nacked)
+				t.Errorf("after the outage rejected %v, want none", nacked)
 			}
 			if o := b.outcome(job); len(o.imported) != 2 {
-				t.Errorf("after the outage imported %v, failed %v", o.imported, o.failed)
+				t.Errorf("after the outage imported %v, failed %v; want both files imported", o.imported, o.failed)
 			}
 		})
 	}
 }
 
-func TestAnOutageIsMetWithPauses(t *testing.T) {
-	b := newBench(t)
+func TestOutageIsRetriedWithBackoff(t *testing.T) {
+	b := newFixture(t)
 	_, work := b.accept(alice, doc{"a.md", "Library", "x"})
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
 		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
-			return extract.Info{}, fault.Errorf(fault.Unavailable, "away")
+			return extract.Info{}, fault.Errorf(fault.Unavailable, "the log is unreachable")
 		})
 		i := b.importer(b.driver)
 		i.RetryPause = 0
@@ -142,18 +142,18 @@ func TestAnOutageIsMetWithPauses(t *testing.T) {
 			t.Error("the message was acknowledged")
 		}
 		if took := time.Since(begun); took < 4*time.Second || took > time.Minute {
-			t.Errorf("given back after %v, want some seconds", took)
+			t.Errorf("rejected after %v, want some seconds", took)
 		}
 	})
 }
 
-// died is what a reader returns that was killed.
+// died returns the error of a reader process that was killed.
 func died() error {
 	return &process.Died{Death: process.Death{Cause: process.Killed, Detail: "signal: killed"}}
 }
 
-// alone returns how often each file of all jobs was reported as read alone.
-func (b *bench) alone() map[int]int {
+// alone returns how often each file was recorded as read alone.
+func (b *fixture) alone() map[int]int {
 	b.Helper()
 	alone := make(map[int]int)
 	for _, e := range b.all() {
@@ -165,47 +165,47 @@ func (b *bench) alone() map[int]int {
 }
 
 func TestCrashingFileTriedTwice(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"})
 	tries := 0
 	b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 		tries++
 		if alone := b.alone()[0]; alone != tries-1 {
-			t.Errorf("at try %d the log says that the file was read alone %d times", tries, alone)
+			t.Errorf("at try %d the file is recorded as read alone %d times, want one less", tries, alone)
 		}
 		return extract.Info{}, died()
 	})
 	i, deaths := b.importer(b.driver), 0
 	i.Died = func() { deaths++ }
 	if left := b.deliver(i, work); len(left) > 0 || deaths != 2 {
-		t.Errorf("gave back %v, and %d readers died, want 2", left, deaths)
+		t.Errorf("rejected %v, and %d readers died; want none and 2", left, deaths)
 	}
 	o := b.outcome(job)
 	if tries != 2 || !strings.Contains(o.failed[0], "crashed the process that read it") {
-		t.Errorf("after %d tries failed with %q; want 2, and a sentence", tries, o.failed[0])
+		t.Errorf("after %d tries failed with %q; want 2 tries and a crash", tries, o.failed[0])
 	}
 }
 
-func TestDeathsCountAcrossRestarts(t *testing.T) {
-	b := newBench(t)
+func TestCrashesCountAcrossRestarts(t *testing.T) {
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"})
 	tries := 0
 	for starts := 0; len(work) > 0; starts++ {
 		if starts > 5 {
-			t.Fatalf("the file is still tried after %d tries", tries)
+			t.Fatalf("the file is not given up after %d tries", tries)
 		}
-		ctx, die := context.WithCancel(t.Context())
+		ctx, crash := context.WithCancel(t.Context())
 		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			if tries++; tries > 1 {
-				die() // the server with it
+				crash() // the server too
 			}
 			return extract.Info{}, died()
 		})
 		i := b.importer(b.driver)
 		err := i.importFile(ctx, work[0])
-		die()
+		crash()
 		if fault.Is(err, fault.Invalid) && tries > 1 && ctx.Err() != nil && starts < maxAlone {
-			continue // nobody was left to say so
+			continue // the server crashed before it could record the failure
 		}
 		work = b.deliver(b.importer(b.driver), work)
 	}
@@ -215,13 +215,13 @@ func TestDeathsCountAcrossRestarts(t *testing.T) {
 	}
 }
 
-func TestRetryIsNotReportedAsStart(t *testing.T) {
-	b := newBench(t)
+func TestRetryIsNotRecordedAsStart(t *testing.T) {
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"small.md", "Library", "y"}, doc{"a.pdf", "Library", "z"})
 	tries := 0
 	b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 		if tries++; tries <= 60 {
-			return extract.Info{}, fault.Errorf(fault.Unavailable, "away")
+			return extract.Info{}, fault.Errorf(fault.Unavailable, "the log is unreachable")
 		}
 		return extract.Info{}, sections(emit, "text", 1)
 	})
@@ -234,17 +234,17 @@ func TestRetryIsNotReportedAsStart(t *testing.T) {
 		t.Errorf("imported %v, failed %v", o.imported, o.failed)
 	}
 	if starts := b.starts(); starts[0] > 1 || starts[1] > 1 || starts[2] > 1 {
-		t.Errorf("files were reported as started %v times, want each once at most", starts)
+		t.Errorf("files were recorded as started %v times, want at most once each", starts)
 	}
 	if len(i.started) > 0 {
-		t.Errorf("the importer still knows of %v", i.started)
+		t.Errorf("the importer still tracks %v", i.started)
 	}
 }
 
 func TestSuspectsAreReadOneAtATime(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"b.docx", "Library", "y"}, doc{"c.docx", "Library", "z"}, doc{"d.md", "Library", "a"})
-	// Two suspects, and one that was cut off beside them now and then.
+	// Two suspects, and a file that was interrupted less often.
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
 		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
@@ -259,11 +259,11 @@ func TestSuspectsAreReadOneAtATime(t *testing.T) {
 			}
 		}
 		var mu sync.Mutex
-		reading, most := 0, 0
+		reading, peak := 0, 0
 		b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 			mu.Lock()
 			reading++
-			most = max(most, reading)
+			peak = max(peak, reading)
 			mu.Unlock()
 			time.Sleep(time.Second)
 			mu.Lock()
@@ -282,8 +282,8 @@ func TestSuspectsAreReadOneAtATime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if most != 3 { // one of the two suspects, and both others
-			t.Errorf("%d files were read at once, want 3", most)
+		if peak != 3 { // one of the two suspects, and both others
+			t.Errorf("%d files were read at the same time, want 3", peak)
 		}
 	})
 	if o := b.outcome(job); len(o.imported) != 4 {
