@@ -54,8 +54,8 @@ func ReadFields(r *http.Request, limit int64) (Fields, error) {
 // ParseFields reads fields from the text of a body.
 func ParseFields(text []byte, contentType string) (Fields, error) {
 	f := newFields(nil, "", new(problem.Rejected))
-	text, ok := IsText(text)
-	if !ok || !IsJSON(contentType) {
+	text, ok := isText(text)
+	if !ok || !isJSON(contentType) {
 		return f, problem.Rejected{"body must be a JSON object"}
 	}
 	body, err := DecodeJSON(bytes.TrimSpace(text))

@@ -8,10 +8,41 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
+	"net/http"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"annals/http/problem"
 )
+
+// ReadBody reads a body of at most limit bytes into memory.
+func ReadBody(r *http.Request, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		return nil, &problem.Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " + strconv.FormatInt(limit, 10) + " bytes"}
+	case err != nil:
+		return nil, &problem.Error{Status: http.StatusBadRequest, Text: "There was an error parsing the body"}
+	}
+	return text, nil
+}
+
+// isJSON reports whether a Content-Type is application/json or ends with +json.
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	kind, sub, _ := strings.Cut(media, "/")
+	return err == nil && kind == "application" && (sub == "json" || strings.HasSuffix(sub, "+json"))
+}
+
+// isText reports whether a body is UTF-8, and returns it without a byte order
+// mark.
+func isText(body []byte) ([]byte, bool) {
+	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), utf8.Valid(body)
+}
 
 // maxDepth is how deep JSON may be nested; encoding/json has the same bound.
 const maxDepth = 10_000
@@ -266,10 +297,4 @@ func isDigit(c rune) bool { return '0' <= c && c <= '9' }
 
 func isHex(c rune) bool {
 	return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
-// IsText reports whether a body is UTF-8, and returns it without a byte order
-// mark.
-func IsText(body []byte) ([]byte, bool) {
-	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), utf8.Valid(body)
 }

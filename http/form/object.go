@@ -205,12 +205,12 @@ func ReadObject(r *http.Request, limit int64, found *problem.Fields) (Object, er
 		found.Add("missing", "Field required", nil, nil, "body")
 		return o, found.Err()
 	}
-	text, ok := IsText(text)
+	text, ok := isText(text)
 	if !ok {
 		return o, &problem.Error{Status: http.StatusBadRequest, Text: "There was an error parsing the body"}
 	}
 	var v any = string(text)
-	if IsJSON(r.Header.Get("Content-Type")) {
+	if isJSON(r.Header.Get("Content-Type")) {
 		if v, err = DecodeJSON(text); err != nil {
 			position, why := JSONFault(text)
 			found.Add("json_invalid", "JSON decode error", map[string]any{}, map[string]any{"error": why}, "body", position)

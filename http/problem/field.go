@@ -101,3 +101,9 @@ func (f *Fields) Unknown(name string, input any, known []string, loc []any) {
 
 // Under returns the location of a name or index under loc.
 func Under(loc []any, at any) []any { return append(loc[:len(loc):len(loc)], at) }
+
+// Rejected is an error of kind fault.Invalid that lists what is wrong with a vault
+// request, in the words of class-validator.
+type Rejected []string
+
+func (e Rejected) Error() string { return strings.Join(e, "; ") }

@@ -54,13 +54,13 @@ const (
 	queue    = 32
 	patience = 10 * time.Second
 	// expected is the assumed cost of a read until its real cost is known, in addition to
-	// PerByte. A read does not begin if less time is left.
+	// perByte. A read does not begin if less time is left.
 	expected = 10 * time.Millisecond
 )
 
-// PerByte is the cost of each byte of a question, because longer questions need more
+// perByte is the cost of each byte of a question, because longer questions need more
 // lookups even if they find nothing.
-const PerByte = 2 * time.Microsecond
+const perByte = 2 * time.Microsecond
 
 // Turn is an admitted read. A nil Turn costs nothing.
 type Turn struct {
@@ -86,7 +86,7 @@ func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Tur
 	if err != nil || full == 0 {
 		return nil, err
 	}
-	t := &Turn{limiter: l, base: time.Duration(length) * PerByte}
+	t := &Turn{limiter: l, base: time.Duration(length) * perByte}
 	if err := t.reserve(user.Principal, full); err != nil {
 		return nil, err
 	}
