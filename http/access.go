@@ -54,8 +54,8 @@ func PeerAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// denied records a request that its user was refused; named are things that it names
-// besides those in its path and query.
+// denied records a request that failed because its user lacks access. named are the
+// streams of things in its body.
 func (s *Server) denied(r *http.Request, user events.User, err error, named ...string) {
 	status, _ := problem.Describe(err)
 	detail := r.Method + " " + routeOf(r)
@@ -73,7 +73,8 @@ func (s *Server) denied(r *http.Request, user events.User, err error, named ...s
 	}
 }
 
-// thingsOf returns the things that a request names in its path and query.
+// thingsOf returns the streams of the things in a request's path and query, such as
+// document-<id>.
 func thingsOf(r *http.Request) (things []string) {
 	add := func(kind, text string) {
 		if id, ok := form.ParseID(text); ok {
@@ -97,7 +98,8 @@ func thingsOf(r *http.Request) (things []string) {
 	return things
 }
 
-// readKind returns how a route shows a document's content, if it does.
+// readKind returns which kind of access a route gives to a document's content; reads is
+// false if it gives none.
 func readKind(route string) (kind accesslog.Kind, reads bool) {
 	switch _, below, ok := strings.Cut(route, "/documents/"); {
 	case !ok:
@@ -136,7 +138,7 @@ func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 	}
 }
 
-// recordBatch records which documents of a batch were sent, and which were left out.
+// recordBatch records which of the requested documents were sent, and which were denied.
 func (s *Server) recordBatch(c *call, asked []uuid.UUID, sent []vault.Document) {
 	if s.Accessed == nil {
 		return

@@ -32,7 +32,7 @@ func auditBody(e audit.Entry) auditEntry {
 	}
 }
 
-// audit answers GET /audit.
+// audit handles GET /audit.
 func (s *Server) audit(c *call) (any, error) {
 	f := form.NewQuery(c.Request)
 	q := audit.Filter{

@@ -13,12 +13,13 @@ import (
 	"annals/http/signin/provider"
 )
 
-// A browser that opens a deep link without a token goes through the sign-in and returns
-// with a cookie, which gives access only to originals that its user may read. Requests
-// with a token, or not for a page, are answered as on other routes.
+// A browser that opens a deep link without a token is sent to the sign-in, and returns
+// with a cookie. The cookie gives access only to the originals that its user may read.
+// Requests with a token, and those that do not accept HTML, are handled as on other routes.
 
-// opened serves browsers that open a link, and passes other requests to next.
-func (s *Server) opened(next http.Handler) http.Handler {
+// forBrowsers handles deep links that are opened in a browser, and passes other requests
+// to next.
+func (s *Server) forBrowsers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header.Values("Authorization")) > 0 {
 			next.ServeHTTP(w, r)
@@ -28,7 +29,7 @@ func (s *Server) opened(next http.Handler) http.Handler {
 			user, found, err := s.Reader(r)
 			if err == nil && found {
 				NoteUser(r.Context(), user)
-				err = s.answerTo(w, r, user, problem.Vault, (*Server).openLink)
+				err = s.handleFor(w, r, user, problem.Vault, (*Server).openLink)
 			}
 			if err != nil {
 				s.log(r, err)
@@ -43,7 +44,7 @@ func (s *Server) opened(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case s.Reader == nil:
 			s.showPage(w, r, http.StatusUnauthorized, "This link needs a program",
-				"People do not sign in by browser at this service. Open the document with a program that is signed in, which sends its token along.", "")
+				"People cannot sign in here by browser. Open the document with a program that is signed in.", "")
 		default:
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Location", s.signInFor(r))
@@ -58,7 +59,7 @@ func (s *Server) openLink(c *call) (any, error) {
 	return s.deepLink(c)
 }
 
-// wantsPage reports whether a browser asks for a page to show.
+// wantsPage reports whether a request accepts HTML, as those of browsers do.
 func wantsPage(r *http.Request) bool {
 	for _, accepted := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(accepted, ",") {
@@ -70,9 +71,9 @@ func wantsPage(r *http.Request) bool {
 	return false
 }
 
-// signInFor returns the URL at which a browser signs in before it opens a document: on
-// the host of the request, which has its cookies. If the sign-in has a host of its own,
-// the document is opened there.
+// signInFor returns the URL to which a browser is redirected before it opens a document.
+// The sign-in sets its cookie for the host of that URL, which must therefore also serve
+// the document: the request's host, or the host of the sign-in if it has its own.
 func (s *Server) signInFor(r *http.Request) string {
 	if s.ownHost(s.IssuerURL) && !sameHost(s.IssuerURL, r.Host) {
 		return Link(s.IssuerURL, r.URL.EscapedPath())
@@ -117,7 +118,7 @@ var problemPage = htmltemplate.Must(htmltemplate.New("").Parse(`<!doctype html>
 // whether it does not exist or may not be read.
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events.User, err error) {
 	status, _ := problem.Describe(err)
-	title, text := "This did not work", "The document cannot be shown, by a fault of the service. Try again later."
+	title, text := "This did not work", "The document cannot be shown because the service failed. Try again later."
 	switch {
 	case status == http.StatusNotFound || status == http.StatusForbidden:
 		status, title, text = http.StatusNotFound, "No such document", "There is no such document, or you may not read it."
@@ -125,7 +126,7 @@ func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events
 		text = "The document cannot be shown at the moment. Try again in a few seconds."
 		w.Header().Set("Retry-After", "5")
 	case status < http.StatusInternalServerError:
-		text = "The document cannot be shown like that."
+		text = "The request for the document is invalid."
 	}
 	s.showPage(w, r, status, title, text, user.Principal.Name())
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// made replies to a write once all read models that the caller may read next have
-// applied it: with what show returns, or with 202 if that takes longer than Await or
-// the caller may no longer see it. After the append no error may suggest that the write
-// failed.
+// made replies to a write after all read models that the caller may read next have
+// applied it. The reply is what show returns. It is 202 if that takes longer than Await or
+// the caller may no longer see the result. It is never an error, because the write has
+// succeeded.
 func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(context.Context) (reply, error)) reply {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()
@@ -38,7 +38,7 @@ func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(conte
 	}{http.StatusAccepted, "accepted", id})
 }
 
-// gone is the reply for a thing that was deleted.
+// gone replies 204, which has no body.
 func gone(context.Context) (reply, error) {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)

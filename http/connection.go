@@ -21,8 +21,8 @@ func (s *Server) connect(next http.Handler) http.Handler {
 		began := time.Now()
 		id := requestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
-		// Browsers must not show data as a page, since users wrote it; pages and files
-		// set their own policies.
+		// Otherwise a browser could run what a user wrote. Pages and files set their own
+		// policies.
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		if s.stopping.Load() {
@@ -39,7 +39,7 @@ func (s *Server) connect(next http.Handler) http.Handler {
 			s.logRequest(out, r, about, time.Since(began))
 		}()
 		next.ServeHTTP(out, r)
-		orElse(&out.status, http.StatusOK) // which net/http sends then
+		orElse(&out.status, http.StatusOK) // as net/http does
 	})
 }
 
@@ -69,7 +69,7 @@ func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, 
 
 type requestKey struct{}
 
-// requestInfo holds the server's information about a request.
+// requestInfo is what the log needs to know about a request.
 type requestInfo struct {
 	id string
 
@@ -168,11 +168,11 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads the rest of the body of a request with an early reply, within bounds, because
-// many clients read no reply before they have sent everything. It does not do so for
-// clients that wait for "100 Continue", because they have sent nothing.
+// drain reads up to 32 MiB of the rest of a request's body before an early reply, because
+// many clients read no reply before they have sent everything. Clients that wait for "100
+// Continue" have sent nothing.
 func drain(w http.ResponseWriter, r *http.Request) {
-	const bytes, patience = 32 << 20, 5 * time.Second
+	const limit, timeout = 32 << 20, 5 * time.Second
 	if r.Header.Get("Expect") != "" || r.Body == nil || r.Body == http.NoBody {
 		return
 	}
@@ -180,8 +180,8 @@ func drain(w http.ResponseWriter, r *http.Request) {
 		if b.err != nil {
 			return
 		}
-		b.touched = time.Now().Add(patience) // keeps the deadline below
+		b.touched = time.Now().Add(timeout) // keeps the deadline below
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
-	_, _ = io.CopyN(io.Discard, r.Body, bytes)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
+	_, _ = io.CopyN(io.Discard, r.Body, limit)
 }

@@ -16,15 +16,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// A browser may only show an uploaded file. PDF viewers do not start in a sandbox, but
-// a PDF cannot reach this origin, so for PDF the other rules suffice.
+// Content security policies of originals: a browser may display them but run no scripts.
+// PDF viewers do not start in a sandbox, but a PDF cannot access this origin, so the other
+// rules suffice.
 const (
 	contentPolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 	sandboxPolicy = "sandbox; " + contentPolicy
 	pdfPolicy     = contentPolicy + "; object-src 'self'"
 )
 
-// content answers GET /documents/{id}/content.
+// content handles GET /documents/{id}/content.
 func (s *Server) content(c *call, id uuid.UUID) (any, error) {
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Server) content(c *call, id uuid.UUID) (any, error) {
 	return s.original(c, d)
 }
 
-// deepLink answers GET /documents/{id}.{ext}. The extension must be that of the
+// deepLink handles GET /documents/{id}.{ext}. The extension must be that of the
 // document.
 func (s *Server) deepLink(c *call) (any, error) {
 	id, err := c.pathID()
@@ -45,13 +46,13 @@ func (s *Server) deepLink(c *call) (any, error) {
 		return nil, err
 	}
 	if !strings.EqualFold(d.Extension(), c.path("ext")) {
-		return nil, fault.Errorf(fault.NotFound, "document %s is no .%s file", id, c.path("ext"))
+		return nil, fault.Errorf(fault.NotFound, "document %s is not a .%s file", id, c.path("ext"))
 	}
 	return s.original(c, d)
 }
 
-// original answers with a document's stored bytes, or with the text of one
-// that was never a file.
+// original replies with a document's original, or with the text of a folder's summary,
+// which has no original.
 func (s *Server) original(c *call, d vault.Document) (any, error) {
 	if d.SHA256 == "" {
 		if d.Content == nil {
@@ -62,14 +63,14 @@ func (s *Server) original(c *call, d vault.Document) (any, error) {
 	}
 	o, err := s.Originals.Open(c.Context(), d.SHA256)
 	if err != nil {
-		// The log says that it was stored, so its absence is an internal fault, which
-		// operators may repair.
+		// An event names it, so a missing original is a fault of the service, which
+		// operators can repair.
 		return nil, fault.Hide(fault.Unavailable, "the original of document "+d.ID.String()+" cannot be read at the moment", err)
 	}
 	return serveContent(c, d, d.SHA256, o, o), nil
 }
 
-// serveContent sends a file, whole or the ranges that were asked for.
+// serveContent replies with a file, or with the requested ranges of it.
 func serveContent(c *call, d vault.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if closer != nil {
@@ -88,7 +89,7 @@ func serveContent(c *call, d vault.Document, sum string, content io.ReadSeeker, 
 		if media == "application/pdf" {
 			policy = pdfPolicy
 		}
-		given := w.Header().Clone()
+		base := w.Header().Clone()
 		h := w.Header()
 		if c.page {
 			h.Set("Referrer-Policy", "no-referrer") // linked sites must not learn the document's URL
@@ -100,6 +101,6 @@ func serveContent(c *call, d vault.Document, sum string, content io.ReadSeeker, 
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", cache)
 		h.Set("ETag", `"`+sum+`"`)
-		return conditional.ServeRanges(w, r, given, content)
+		return conditional.ServeRanges(w, r, base, content)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// cors allows calls by web pages of s.Origins. Tokens travel in a header, never in a
-// cookie, so credentials stay off.
+// cors allows requests from web pages of s.Origins. Tokens are sent in a header and never
+// in a cookie, so credentials stay disallowed.
 func (s *Server) cors(next http.Handler) http.Handler {
 	if len(s.Origins) == 0 {
 		return next

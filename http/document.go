@@ -45,10 +45,10 @@ func documentBody(d vault.Document) document {
 	return document{item, d.Content}
 }
 
-// documents answers GET /documents.
+// documents handles GET /documents.
 func (s *Server) documents(c *call) (any, error) {
 	f := form.NewQuery(c.Request)
-	q := vault.DocumentFilter{Folder: f.ID("folderId"), Tag: AskedTag(f.Text("tag")), Limit: f.Limit(s.Limits.PageSize), Cursor: f.Text("cursor")}
+	q := vault.DocumentFilter{Folder: f.ID("folderId"), Tag: NormalizeTag(f.Text("tag")), Limit: f.Limit(s.Limits.PageSize), Cursor: f.Text("cursor")}
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *Server) documents(c *call) (any, error) {
 	return s.listing(c, each(docs, documentItemBody), next), nil
 }
 
-// document answers GET /documents/{id}.
+// document handles GET /documents/{id}.
 func (s *Server) document(c *call, id uuid.UUID) (any, error) {
 	d, err := s.Queries.Document(c.Context(), c.user, id)
 	return tagged(http.StatusOK, tagOf(d), documentBody(d)), err
@@ -73,13 +73,13 @@ func tagOf(d vault.Document) conditional.Tag {
 	return conditional.Document(d.Version)
 }
 
-// showItem replies with a document as listings have it.
+// showItem replies with a document as it is in listings.
 func (s *Server) showItem(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
 	d, err := s.Queries.Describe(ctx, c.user, id)
 	return tagged(http.StatusOK, tagOf(d), documentItemBody(d)), err
 }
 
-// changeDocument answers PATCH /documents/{id}.
+// changeDocument handles PATCH /documents/{id}.
 func (s *Server) changeDocument(c *call, id uuid.UUID) (any, error) {
 	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
@@ -106,7 +106,7 @@ func versionForDocument(c *call, f form.Fields) int {
 	return conditional.DocumentVersion(c.Header, version, given, f.Wrong)
 }
 
-// deleteDocument answers DELETE /documents/{id}.
+// deleteDocument handles DELETE /documents/{id}.
 func (s *Server) deleteDocument(c *call, id uuid.UUID) (any, error) {
 	f := form.NewQuery(c.Request)
 	version, given := f.Integer("version", math.MaxInt32)
@@ -121,10 +121,10 @@ func (s *Server) deleteDocument(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, gone), nil
 }
 
-// Bounds of one batch.
+// maxBatch is the maximum number of documents in a batch.
 const maxBatch = 100
 
-// documentBatch answers POST /documents/batch.
+// documentBatch handles POST /documents/batch.
 func (s *Server) documentBatch(c *call) (any, error) {
 	text, err := form.ReadBody(c.Request, s.Limits.JSONBytes)
 	if err != nil {
@@ -165,10 +165,10 @@ func batchIDs(text []byte, contentType string) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
-// markdown answers GET /documents/{id}/markdown.
+// markdown handles GET /documents/{id}/markdown.
 func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
-	// Read first: if the document changes in between, the tag is too old, and the
-	// client's next change is refused.
+	// Read the version before the text: if the document changes in between, the ETag is
+	// too old, and the client's next change is refused.
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
@@ -192,12 +192,12 @@ func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
 		h.Set("Content-Security-Policy", sandboxPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		c.turn.Keep() // the text is read while sending
+		c.read.Keep() // the text is read while it is sent
 		if err := write(w); err != nil {
 			if c.Context().Err() == nil {
 				s.log(c.Request, err)
 			}
-			panic(http.ErrAbortHandler) // the client must not take a part for the whole
+			panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
 		}
 		return nil
 	}), nil
@@ -207,7 +207,7 @@ type tagsBody struct {
 	Tags []string `json:"tags"`
 }
 
-// documentTags answers GET /documents/{id}/tags.
+// documentTags handles GET /documents/{id}/tags.
 func (s *Server) documentTags(c *call, id uuid.UUID) (any, error) {
 	return s.showTags(c.Context(), c, id)
 }
@@ -217,7 +217,7 @@ func (s *Server) showTags(ctx context.Context, c *call, id uuid.UUID) (reply, er
 	return tagged(http.StatusOK, tagOf(d), tagsBody{orEmpty(d.Tags)}), err
 }
 
-// tagDocument answers PUT /documents/{id}/tags.
+// tagDocument handles PUT /documents/{id}/tags.
 func (s *Server) tagDocument(c *call, id uuid.UUID) (any, error) {
 	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
@@ -235,17 +235,17 @@ func (s *Server) tagDocument(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showTags(ctx, c, id) }), nil
 }
 
-// tags answers GET /tags.
+// tags handles GET /tags.
 func (s *Server) tags(c *call) (any, error) {
 	tags, err := s.Queries.VisibleTags(c.Context(), c.user)
 	return tagsBody{orEmpty(tags)}, err
 }
 
-// AskedTag returns a tag in the form in which tags are stored. What cannot be a tag
-// is returned as it is; no document has it.
-func AskedTag(tag string) string {
-	if kept, err := naming.Tags([]string{tag}); err == nil {
-		return kept[0]
+// NormalizeTag returns a tag of a query in the form in which tags are stored. An invalid
+// tag is returned unchanged, and no document has it.
+func NormalizeTag(tag string) string {
+	if tags, err := naming.Tags([]string{tag}); err == nil {
+		return tags[0]
 	}
 	return tag
 }

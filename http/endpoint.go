@@ -21,56 +21,56 @@ import (
 type call struct {
 	*http.Request
 	user  events.User
-	page  bool            // a person asks, in a browser
-	named []string        // things that its body names, recorded if it is refused
-	turn  *ratelimit.Turn // charged to the user; nil if nothing is
+	page  bool            // the request comes from a browser
+	named []string        // streams of things in the body, for the access log if the call is denied
+	read  *ratelimit.Read // nil if the call is not charged
 }
 
-// begin waits for the caller's turn to read, and charges the caller for the time of the
-// reply; length is that of the question.
+// begin waits until the caller may read, and charges the caller for the time until the
+// reply. length is the length of the question.
 func (s *Server) begin(c *call, length int) (err error) {
-	c.turn, err = s.Reads.Begin(c.Context(), c.user, length)
+	c.read, err = s.Reads.Begin(c.Context(), c.user, length)
 	return err
 }
 
-// metered is an endpoint without a body whose time is charged to the caller.
-func metered(answer endpoint) endpoint {
+// metered returns an endpoint whose time is charged to the caller. Its requests have no
+// body.
+func metered(handle endpoint) endpoint {
 	return func(s *Server, c *call) (any, error) {
 		if err := s.begin(c, 0); err != nil {
 			return nil, err
 		}
-		return answer(s, c)
+		return handle(s, c)
 	}
 }
 
 // path returns a variable of the route's path.
 func (c *call) path(name string) string { return mux.Vars(c.Request)[name] }
 
-// endpoint answers a call with a value to send as JSON, or with a reply that writes
-// itself.
+// endpoint handles a call. It returns a value to send as JSON, or a reply.
 type endpoint func(s *Server, c *call) (any, error)
 
-// byID returns the endpoint of what the id in the path names.
-func byID(answer func(s *Server, c *call, id uuid.UUID) (any, error)) endpoint {
+// byID returns an endpoint that passes the id in the path to handle.
+func byID(handle func(s *Server, c *call, id uuid.UUID) (any, error)) endpoint {
 	return func(s *Server, c *call) (any, error) {
 		id, err := c.pathID()
 		if err != nil {
 			return nil, err
 		}
-		return answer(s, c, id)
+		return handle(s, c, id)
 	}
 }
 
-// reply is an answer other than 200 with JSON.
+// reply writes a response other than 200 with JSON.
 type reply func(w http.ResponseWriter, r *http.Request) error
 
-// withStatus replies with JSON.
+// withStatus replies with a status and a value as JSON.
 func withStatus(d problem.Dialect, status int, value any) reply {
 	return func(w http.ResponseWriter, r *http.Request) error { return d.Write(w, status, value) }
 }
 
-// tagged replies with a value and its ETag, as the vault does, or with 304 to a
-// read by a client that has the value.
+// tagged replies in the vault's dialect with a value and its ETag, or with 304 to a read
+// whose If-None-Match has that ETag.
 func tagged(status int, tag conditional.Tag, value any) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		body, err := problem.Encode(value)
@@ -87,9 +87,9 @@ func tagged(status int, tag conditional.Tag, value any) reply {
 
 // serve returns a handler for an endpoint. It authenticates the user before it reads
 // the body, and sends errors in the service's dialect.
-func (s *Server) serve(d problem.Dialect, answer endpoint, does effect) http.Handler {
+func (s *Server) serve(d problem.Dialect, handle endpoint, does effect) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.answer(w, r, d, answer, does); err != nil {
+		if err := s.handle(w, r, d, handle, does); err != nil {
 			s.log(r, err)
 			if w.Header().Get("Connection") != "close" {
 				drain(w, r)
@@ -99,7 +99,7 @@ func (s *Server) serve(d problem.Dialect, answer endpoint, does effect) http.Han
 	})
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, d problem.Dialect, answer endpoint, does effect) error {
+func (s *Server) handle(w http.ResponseWriter, r *http.Request, d problem.Dialect, handle endpoint, does effect) error {
 	user, err := s.caller(r)
 	if err == nil && user.ReadOnly && does != reads {
 		err = commands.ErrReadOnly
@@ -108,24 +108,24 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d problem.Dialec
 		s.denied(r, user, err)
 		return err
 	}
-	return s.answerTo(w, r, user, d, answer)
+	return s.handleFor(w, r, user, d, handle)
 }
 
-// answerTo is answer for an authenticated user.
-func (s *Server) answerTo(w http.ResponseWriter, r *http.Request, user events.User, d problem.Dialect, answer endpoint) error {
+// handleFor handles the request of an authenticated user.
+func (s *Server) handleFor(w http.ResponseWriter, r *http.Request, user events.User, d problem.Dialect, handle endpoint) error {
 	c := &call{Request: r, user: user}
-	defer func() { c.turn.End() }()
-	value, err := answer(s, c)
+	defer func() { c.read.End() }()
+	value, err := handle(s, c)
 	if err != nil {
 		s.denied(r, user, err, c.named...)
-		c.turn.End() // sending the error is not charged
+		c.read.End() // sending the error is not charged
 		if !s.Brake.Refused(r.Context(), user.Principal, err) {
 			w.Header().Set("Connection", "close")
 		}
 		return err
 	}
 	defer s.recordRead(w, c) // also if the client leaves before the end
-	w = c.turn.Writer(w)
+	w = c.read.Writer(w)
 	write, ok := value.(reply)
 	switch {
 	case ok:
@@ -137,7 +137,7 @@ func (s *Server) answerTo(w http.ResponseWriter, r *http.Request, user events.Us
 	return write(w, r)
 }
 
-// caller returns whose request it is.
+// caller authenticates the user of a request.
 func (s *Server) caller(r *http.Request) (events.User, error) {
 	token, err := Bearer(r)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Server) caller(r *http.Request) (events.User, error) {
 func Bearer(r *http.Request) (string, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {
-		return "", fault.Errorf(fault.Unauthenticated, "there must be one Authorization header")
+		return "", fault.Errorf(fault.Unauthenticated, "send exactly one Authorization header")
 	}
 	scheme, token, _ := strings.Cut(given[0], " ")
 	token = strings.TrimSpace(token)
@@ -174,7 +174,7 @@ func (s *Server) log(r *http.Request, err error) {
 	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
 }
 
-// guard recovers from a panic: it answers 500, or cuts the connection if a reply has
+// guard recovers from a panic: it replies 500, or closes the connection if the reply has
 // begun.
 func (s *Server) guard(d problem.Dialect, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -197,17 +197,17 @@ func (s *Server) guard(d problem.Dialect, next http.Handler) http.Handler {
 	})
 }
 
-// knowing makes an endpoint refuse unknown query parameters. Links to documents are
-// exempt: mail programs and the like may add their own.
-func knowing(d problem.Dialect, e route, known map[string][]string) endpoint {
+// strict returns a route's endpoint, which refuses unknown query parameters. Deep links
+// accept them, because mail programs and the like add their own.
+func strict(d problem.Dialect, e route, known map[string][]string) endpoint {
 	if e.path == deepLink {
-		return e.answer
+		return e.handle
 	}
 	names := known[e.method+" "+e.path]
 	return func(s *Server, c *call) (any, error) {
 		if err := form.UnknownParameters(d, c.URL.Query(), names); err != nil {
 			return nil, err
 		}
-		return e.answer(s, c)
+		return e.handle(s, c)
 	}
 }

@@ -53,7 +53,7 @@ func parentOrNull(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
-// folders answers GET /folders.
+// folders handles GET /folders.
 func (s *Server) folders(c *call) (any, error) {
 	f := form.NewQuery(c.Request)
 	parent, path, limit, after := f.ID("parentFolderId"), f.Text("path"), f.Limit(s.Limits.PageSize), folderCursor(f)
@@ -86,7 +86,7 @@ func (s *Server) folderAt(c *call, path string) ([]vault.Folder, error) {
 	return []vault.Folder{f}, nil
 }
 
-// folder answers GET /folders/{id}.
+// folder handles GET /folders/{id}.
 func (s *Server) folder(c *call, id uuid.UUID) (any, error) {
 	f := form.NewQuery(c.Request)
 	include := f.IsTrue("include")
@@ -106,13 +106,13 @@ func (s *Server) folder(c *call, id uuid.UUID) (any, error) {
 	}, err
 }
 
-// showFolder answers with a folder as it is now.
+// showFolder replies with a folder.
 func (s *Server) showFolder(ctx context.Context, c *call, status int, id uuid.UUID) (reply, error) {
 	f, err := s.Queries.Folder(ctx, c.user, id)
 	return tagged(status, conditional.Folder(f.Version), folderBody(f)), err
 }
 
-// createFolder answers POST /folders.
+// createFolder handles POST /folders.
 func (s *Server) createFolder(c *call) (any, error) {
 	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Server) createFolder(c *call) (any, error) {
 	return located(s.VaultURL.JoinPath("folders", id.String()).String(), answer), nil
 }
 
-// changeFolder answers PATCH /folders/{id}.
+// changeFolder handles PATCH /folders/{id}.
 func (s *Server) changeFolder(c *call, id uuid.UUID) (any, error) {
 	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Server) changeFolder(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showFolder(ctx, c, http.StatusOK, id) }), nil
 }
 
-// deleteFolder answers DELETE /folders/{id}.
+// deleteFolder handles DELETE /folders/{id}.
 func (s *Server) deleteFolder(c *call, id uuid.UUID) (any, error) {
 	f := form.NewQuery(c.Request)
 	remove := foldertree.DeleteFolder{ID: id, Recursive: f.Boolean("recursive"), Version: conditional.FolderVersion(c.Header, &f.Wrong)}
@@ -178,13 +178,14 @@ func each[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// mark is the position of a folder in a listing, by name and then by id.
-type mark struct{ name, id string }
+// position is the place of a folder in a listing, which is sorted by name and then by id.
+type position struct{ name, id string }
 
-func markOf(f vault.Folder) mark { return mark{strings.ToLower(f.Name), f.ID.String()} }
+func positionOf(f vault.Folder) position { return position{strings.ToLower(f.Name), f.ID.String()} }
 
-// folderCursor returns the mark at which the previous page ended.
-func folderCursor(f *form.Query) *mark {
+// folderCursor returns the position of the last folder of the previous page, nil if there
+// is none.
+func folderCursor(f *form.Query) *position {
 	text, given := f.One("cursor", "cursor must be a string")
 	if !given {
 		return nil
@@ -192,21 +193,21 @@ func folderCursor(f *form.Query) *mark {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	id, name, ok := strings.Cut(string(plain), " ")
 	if _, isID := form.ParseID(id); err != nil || !ok || !isID {
-		f.Wrong = append(f.Wrong, "cursor must be one that a Link header gave")
+		f.Wrong = append(f.Wrong, "cursor must come from a Link header of this listing")
 	}
-	return &mark{name, id}
+	return &position{name, id}
 }
 
-// pageOf returns the folders behind a mark, at most limit unless it is 0, and
-// the cursor of the next page, "" at the end. A listing has as many folders
-// as one folder holds, so it is cut here and not in the read model.
-func pageOf(all []vault.Folder, limit int, after *mark) (page []vault.Folder, next string) {
+// pageOf returns up to limit folders after a position, or all if limit is 0, and the
+// cursor of the next page, "" if there is none. A listing has only the folders of one
+// parent, so the read model returns them all.
+func pageOf(all []vault.Folder, limit int, after *position) (page []vault.Folder, next string) {
 	if after != nil {
 		at := slices.IndexFunc(all, func(f vault.Folder) bool { return f.ID.String() == after.id })
-		if at < 0 { // deleted or renamed since: continue at its place
+		if at < 0 { // deleted or renamed since: continue where it would be
 			at = slices.IndexFunc(all, func(f vault.Folder) bool {
-				m := markOf(f)
-				return m.name > after.name || m.name == after.name && m.id > after.id
+				p := positionOf(f)
+				return p.name > after.name || p.name == after.name && p.id > after.id
 			}) - 1
 			if at == -2 {
 				at = len(all) - 1
@@ -217,6 +218,6 @@ func pageOf(all []vault.Folder, limit int, after *mark) (page []vault.Folder, ne
 	if limit == 0 || len(all) <= limit {
 		return all, ""
 	}
-	last := markOf(all[limit-1])
+	last := positionOf(all[limit-1])
 	return all[:limit], base64.RawURLEncoding.EncodeToString([]byte(last.id + " " + last.name))
 }

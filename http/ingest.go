@@ -12,7 +12,7 @@ import (
 	"annals/http/problem"
 )
 
-// ingest answers POST /ingest. The upload is durable in the log before the reply
+// ingest handles POST /ingest. The upload is durable in the log before the reply
 // begins, and has no effect before that.
 func (s *Server) ingest(c *call) (any, error) {
 	u := &ingest.Upload{
@@ -36,7 +36,7 @@ func (s *Server) ingest(c *call) (any, error) {
 	return s.accepted(c, started, len(u.Files)), nil
 }
 
-// accepted answers with the job.
+// accepted replies with the job.
 func (s *Server) accepted(c *call, started commands.Started, files int) any {
 	now, known := s.jobNow(c, started, files)
 	if !known {
@@ -45,9 +45,9 @@ func (s *Server) accepted(c *call, started commands.Started, files int) any {
 	return now
 }
 
-// jobNow returns a job that was just accepted; known is false if the read model takes
-// too long and the job is incomplete. From here on no fault may suggest that the upload
-// failed, or the client would repeat it.
+// jobNow returns a job that was just accepted. If the read model takes too long, known is
+// false and the job has no results. Errors are only logged: a client that received one
+// would repeat the upload.
 func (s *Server) jobNow(c *call, started commands.Started, files int) (now job, known bool) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()

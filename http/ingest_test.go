@@ -235,7 +235,7 @@ func TestIngestLimits(t *testing.T) {
 		addFile(w, "c.md", "c")
 	})
 	files, _ := s.accepted()
-	if resp.StatusCode != 200 || len(files) != 3 || files[0].Refused != "" || !strings.Contains(files[1].Refused, "larger than the 10 bytes") || files[2].Refused != "" {
+	if resp.StatusCode != 200 || len(files) != 3 || files[0].Refused != "" || !strings.Contains(files[1].Refused, "larger than the limit of 10 bytes") || files[2].Refused != "" {
 		t.Errorf("%d %s: %+v", resp.StatusCode, body, files)
 	}
 	for _, test := range []struct {

@@ -28,13 +28,13 @@ type blockedInviter struct {
 
 func blockedBody(b vault.Blocked) blockedInviter { return blockedInviter{b.By, moment(b.Since)} }
 
-// invitations answers GET /invitations.
+// invitations handles GET /invitations.
 func (s *Server) invitations(c *call) (any, error) {
 	all, err := s.Queries.Invitations(c.Context(), c.user)
 	return each(all, invitationBody), err
 }
 
-// acceptInvitation answers POST /invitations/{id}/accept.
+// acceptInvitation handles POST /invitations/{id}/accept.
 func (s *Server) acceptInvitation(c *call, id uuid.UUID) (any, error) {
 	at, err := s.Commands.AcceptInvitation(c.Context(), c.user, Correlation(c.Context()), foldertree.AcceptInvitation{Folder: id})
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Server) acceptInvitation(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, gone), nil
 }
 
-// declineInvitation answers POST /invitations/{id}/decline.
+// declineInvitation handles POST /invitations/{id}/decline.
 func (s *Server) declineInvitation(c *call, id uuid.UUID) (any, error) {
 	at, err := s.Commands.DeclineInvitation(c.Context(), c.user, Correlation(c.Context()), foldertree.DeclineInvitation{Folder: id})
 	if err != nil {
@@ -52,13 +52,13 @@ func (s *Server) declineInvitation(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, gone), nil
 }
 
-// blockedInviters answers GET /invitations/blocked.
+// blockedInviters handles GET /invitations/blocked.
 func (s *Server) blockedInviters(c *call) (any, error) {
 	all, err := s.Queries.BlockedInviters(c.Context(), c.user)
 	return each(all, blockedBody), err
 }
 
-// unblockInviter answers DELETE /invitations/blocked.
+// unblockInviter handles DELETE /invitations/blocked.
 func (s *Server) unblockInviter(c *call) (any, error) {
 	f := form.NewQuery(c.Request)
 	by := f.User("principal")

@@ -32,7 +32,7 @@ type jobResult struct {
 	Outcome    *string  `json:"outcome"`
 }
 
-// job answers GET /jobs/{job_id}.
+// job handles GET /jobs/{job_id}.
 func (s *Server) job(c *call) (any, error) {
 	j, err := s.Queries.Job(c.Context(), c.user, c.path("job_id"))
 	return jobBody(j), err

@@ -21,11 +21,11 @@ func (m moment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Time(m).UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// errNoID is the error for a malformed id in a path: nothing has it.
-var errNoID = fault.Errorf(fault.NotFound, "there is nothing with an id of this form")
+// errNoID is the error for a malformed id in a path.
+var errNoID = fault.Errorf(fault.NotFound, "the id in the path is not a UUID, so there is no such thing")
 
 // errNoVersion is the error for a malformed version in a path.
-var errNoVersion = fault.Errorf(fault.NotFound, "there is no version of this form")
+var errNoVersion = fault.Errorf(fault.NotFound, "the version in the path is not a positive integer, so there is no such version")
 
 // pathID returns the id in a call's path.
 func (c *call) pathID() (uuid.UUID, error) {
@@ -36,8 +36,7 @@ func (c *call) pathID() (uuid.UUID, error) {
 	return id, nil
 }
 
-// listing answers with an array, and with a link to the next page if there
-// is one.
+// listing replies with an array, and with a Link header if there is a next page.
 func (s *Server) listing(c *call, list any, next string) any {
 	if next == "" {
 		return list

@@ -21,7 +21,7 @@ func (s *Server) Routes() *mux.Router {
 	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
 	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
-	root.Handle(deepLink, s.guard(problem.Vault, s.opened(s.serve(problem.Vault, (*Server).deepLink, reads)))).Methods("GET", "HEAD")
+	root.Handle(deepLink, s.guard(problem.Vault, s.forBrowsers(s.serve(problem.Vault, (*Server).deepLink, reads)))).Methods("GET", "HEAD")
 	if s.Metrics != nil {
 		root.Handle("/metrics", s.Metrics).Methods("GET", "HEAD")
 	}
@@ -42,8 +42,8 @@ type part struct {
 	mount func(*mux.Router)
 }
 
-// parts returns the parts of s, those with longer paths first: one may lie
-// below another's path.
+// parts returns the parts of s, the longest path first, because the path of one may be
+// below that of another.
 func (s *Server) parts() []part {
 	all := []part{
 		{s.CoreURL, func(r *mux.Router) {
@@ -83,8 +83,8 @@ func (s *Server) checkURLs() error {
 	return nil
 }
 
-// at returns the routes below a configured URL, restricted to its host if no other
-// URL has that host.
+// at returns a router for the paths below a configured URL. It matches only requests to
+// the URL's host if no other configured URL has that host.
 func (s *Server) at(root *mux.Router, u *url.URL) *mux.Router {
 	r := root.NewRoute()
 	if s.ownHost(u) {
@@ -107,18 +107,18 @@ func (s *Server) ownHost(u *url.URL) bool {
 	return u.Host != "" && shared == 1
 }
 
-// sameHost compares a URL's host with a request's, either of which may leave
-// out the scheme's own port.
+// sameHost reports whether a URL and a request have the same host. Either may omit the
+// default port of the scheme.
 func sameHost(u *url.URL, host string) bool {
-	own := ":80"
+	port := ":80"
 	if u.Scheme == "https" {
-		own = ":443"
+		port = ":443"
 	}
-	return strings.EqualFold(strings.TrimSuffix(u.Host, own), strings.TrimSuffix(host, own))
+	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
 }
 
-// mount adds a service's routes. Those of the vault answer HEAD like GET, as
-// its clients' other servers do; those of the core do not.
+// mount adds a service's routes. The vault supports HEAD wherever it supports GET, as
+// NestJS does; the core does not, like FastAPI.
 func (s *Server) mount(r *mux.Router, d problem.Dialect, routes []route, known map[string][]string) {
 	var before []*mux.Route
 	for _, e := range routes {
@@ -126,34 +126,34 @@ func (s *Server) mount(r *mux.Router, d problem.Dialect, routes []route, known m
 		if e.method == "GET" && d.Tagged {
 			methods = append(methods, "HEAD")
 		}
-		route := r.Handle(e.path, s.guard(d, s.serve(d, knowing(d, e, known), e.effect))).Methods(methods...)
-		apartFrom(route, before)
+		route := r.Handle(e.path, s.guard(d, s.serve(d, strict(d, e, known), e.effect))).Methods(methods...)
+		exclude(route, before)
 		before = append(before, route)
 	}
 	s.refuse(r, d)
 }
 
-// apartFrom excludes from a route the paths of earlier routes that are more specific:
-// /documents/batch is not a document, whatever the method.
-func apartFrom(route *mux.Route, before []*mux.Route) {
+// exclude stops a route from matching the paths of earlier, more specific routes.
+// Otherwise GET /documents/batch would look for a document with the id "batch".
+func exclude(route *mux.Route, before []*mux.Route) {
 	own, _ := route.GetPathTemplate() // all of these have a path
 	pattern := pathPattern(route)
-	var closer []*regexp.Regexp
+	var specific []*regexp.Regexp
 	for _, other := range before {
 		path, _ := other.GetPathTemplate()
 		if path != own && pattern.MatchString(variables.ReplaceAllString(path, "x")) {
-			closer = append(closer, pathPattern(other))
+			specific = append(specific, pathPattern(other))
 		}
 	}
-	if len(closer) == 0 {
+	if len(specific) == 0 {
 		return
 	}
 	route.MatcherFunc(func(q *http.Request, _ *mux.RouteMatch) bool {
-		return !slices.ContainsFunc(closer, func(p *regexp.Regexp) bool { return p.MatchString(q.URL.Path) })
+		return !slices.ContainsFunc(specific, func(p *regexp.Regexp) bool { return p.MatchString(q.URL.Path) })
 	})
 }
 
-// variables are those of a route's path.
+// variables matches the variables in a route's path.
 var variables = regexp.MustCompile(`\{[^}]*\}`)
 
 func pathPattern(route *mux.Route) *regexp.Regexp {
@@ -172,16 +172,16 @@ func (s *Server) mountMCP(r *mux.Router, at *url.URL) {
 		paths = paths[1:]
 	}
 	for _, path := range paths {
-		// All methods go to the handler, whose 401 says where to sign in; it answers
-		// GET and DELETE with 405, since there are no streams and no sessions.
+		// All methods go to the handler, because its 401 names the sign-in. It replies
+		// 405 to GET and DELETE: there are neither streams nor sessions.
 		r.Handle(path, s.MCP).Methods("GET", "POST", "DELETE")
 	}
 	s.refuse(r, problem.Core, "POST")
 }
 
-// refuse answers unknown paths and wrong methods below r, since the router's own
-// handling of methods fails if routes share a prefix. Allow lists only the methods in
-// only, if any are given.
+// refuse replies 404 to unknown paths below r, and 405 to wrong methods. The router's own
+// handling of methods fails if routes share a prefix. If only is given, the header Allow
+// lists those methods.
 func (s *Server) refuse(r *mux.Router, d problem.Dialect, only ...string) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		drain(w, q)
@@ -198,7 +198,7 @@ func (s *Server) refuse(r *mux.Router, d problem.Dialect, only ...string) {
 	r.NotFoundHandler, r.MethodNotAllowedHandler = h, h
 }
 
-// methods are those that any route answers.
+// methods are the methods of all routes.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 // allowed returns the methods that r's routes have for a request's path.
@@ -210,8 +210,7 @@ func allowed(r *mux.Router, q *http.Request) []string {
 	})
 }
 
-// hasRoute walks the routes instead of calling r.Match, which also matches the
-// handlers for unknown paths.
+// hasRoute walks the routes, because r.Match also matches the handlers for unknown paths.
 func hasRoute(r *mux.Router, q *http.Request) bool {
 	found := false
 	_ = r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {

@@ -9,13 +9,12 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Answered is a request that was answered, without its content.
+// Answered describes a finished request without its content.
 type Answered struct {
-	// Route is the template of the route that took it, with the names of its
-	// variables in place of their values: /vault/documents/{id}. It is "none"
-	// if no route did.
+	// Route is the path of the matching route with the names of its variables, such as
+	// /vault/documents/{id}. It is "none" if no route matched.
 	Route  string
-	Method string // "other" for those that no route has
+	Method string // "other" if no route has it
 	Status int    // 0 if the connection was cut before a reply began
 	Took   time.Duration
 }
@@ -35,7 +34,7 @@ func answered(w *response, r *http.Request, took time.Duration) Answered {
 	return a
 }
 
-// noteRoute notes with a response which route answers it.
+// noteRoute stores the matching route in the response.
 func noteRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if out, ok := w.(*response); ok {
@@ -45,12 +44,12 @@ func noteRoute(next http.Handler) http.Handler {
 	})
 }
 
-// template returns a route's path with the names of its variables, and
-// without the expressions that some must match.
+// template returns a route's path with the names of its variables, without their regular
+// expressions.
 func template(route *mux.Route) string {
 	path, err := route.GetPathTemplate()
 	if err != nil {
-		return "" // it has no path of its own
+		return "" // it has no path
 	}
 	var plain strings.Builder
 	for {

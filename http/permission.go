@@ -29,7 +29,7 @@ type permission struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
-// permissions answers GET /folders/{id}/permissions.
+// permissions handles GET /folders/{id}/permissions.
 func (s *Server) permissions(c *call, id uuid.UUID) (any, error) {
 	return s.showPermissions(c.Context(), c, id)
 }
@@ -47,13 +47,13 @@ func (s *Server) showPermissions(ctx context.Context, c *call, id uuid.UUID) (re
 	return tagged(http.StatusOK, conditional.Permissions(p.Version), body), err
 }
 
-// shareFolder answers PUT /folders/{id}/permissions.
+// shareFolder handles PUT /folders/{id}/permissions.
 func (s *Server) shareFolder(c *call, id uuid.UUID) (any, error) {
 	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
 	if err != nil {
 		return nil, err
 	}
-	f.Get("owners") // so that what was read can be sent back; they own it whatever the list says
+	f.Get("owners") // ignored, so that the body of a GET can be sent back
 	share := foldertree.ShareFolder{ID: id, Permissions: []events.Permission{}}
 	for _, p := range f.Objects("permissions", foldertree.MaxPermissions) {
 		who := events.Principal(p.Text("principal"))

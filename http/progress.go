@@ -34,15 +34,15 @@ type progressEvent struct {
 // stalled is the error of a stream that ends before its job does.
 const stalled = "stream_stalled"
 
-// progress streams the job's events until the job ends, the client leaves, or nothing
-// happens for Stall. None of that affects the job.
+// progress streams the job's events until the job ends, the client disconnects, or
+// nothing happens for Stall. The job goes on in any case.
 func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-cache")
-		h.Set("X-Accel-Buffering", "no") // of proxies
+		h.Set("X-Accel-Buffering", "no") // proxies must not buffer the stream
 		h.Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusOK)
 		out := &eventStream{w: w, flush: http.NewResponseController(w).Flush, job: job}
@@ -53,8 +53,8 @@ func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	}
 }
 
-// follow sends the job's updates. The first event names the job and is sent once the
-// job can be read, or after Await: a client that gets no job id would upload again.
+// follow sends the job's updates. The first event names the job. It is sent when the job
+// can be read, or after Await: a client without the job's id would upload again.
 func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	ctx, cancel := context.WithCancel(c.Context())
 	known, updates, ended := make(chan struct{}), make(chan jobs.Update), make(chan error, 1)
@@ -134,13 +134,13 @@ func eventOf(u jobs.Update) progressEvent {
 	return e
 }
 
-// eventStream writes server-sent events, each flushed at once. After an error
-// it writes no more.
+// eventStream writes server-sent events, and flushes each immediately. After an error it
+// writes nothing more.
 type eventStream struct {
 	w     io.Writer
 	flush func() error
 	job   string
-	first *progressEvent // nil once it was sent
+	first *progressEvent // nil after it was sent
 	err   error
 }
 

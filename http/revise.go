@@ -27,7 +27,7 @@ var (
 	errPart  = &problem.Error{Status: http.StatusBadRequest, Text: "the body must be the whole file, not the part of it that Content-Range names"}
 )
 
-// wholeFile returns an error if a call's headers say that its body is not a file.
+// wholeFile returns an error if a call's headers say that its body is not a whole file.
 func (c *call) wholeFile() error {
 	media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	coding := c.Header.Get("Content-Encoding")
@@ -42,9 +42,8 @@ func (c *call) wholeFile() error {
 	return nil
 }
 
-// reviseDocument answers PUT /documents/{id}/content: the body streams to the
-// originals, a job reads it, and the document shows its old state until that
-// is done.
+// reviseDocument handles PUT /documents/{id}/content: the body is stored as an
+// original and imported by a job. Until the job is done the document keeps its old content.
 func (s *Server) reviseDocument(c *call) (any, error) {
 	revision, err := s.checkRevision(c)
 	if err != nil {
@@ -157,13 +156,13 @@ func (s *Server) acceptRevision(c *call, hold *quota.Hold, staged originals.Stag
 		return commands.Started{}, err
 	}
 	if err := staged.Commit(ctx); err != nil {
-		return commands.Started{}, fmt.Errorf("keep new content: %w", err)
+		return commands.Started{}, fmt.Errorf("commit new content: %w", err)
 	}
 	return s.Commands.StartRevision(quota.With(ctx, hold), c.user, Correlation(ctx), r)
 }
 
-// revised replies once the job has ended, or with the job if that takes longer than
-// Revise or the server is stopping.
+// revised replies with the document after the job has ended. It replies with the job if
+// that takes longer than Revise or the server is stopping.
 func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDocument) (any, error) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Revise)
 	defer cancel()
@@ -186,7 +185,7 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	return located(address, withStatus(problem.Vault, http.StatusAccepted, now)), nil
 }
 
-// followed returns a job once it ended.
+// followed waits for the end of a job and returns it.
 func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (ended jobs.Job, err error) {
 	err = s.Queries.FollowJob(ctx, c.user, started.Job.String(), func(u jobs.Update) error {
 		if u.Job != nil {
@@ -197,7 +196,7 @@ func (s *Server) followed(ctx context.Context, c *call, started commands.Started
 	return ended, err
 }
 
-// refusal returns the error for new content that the job did not accept.
+// refusal returns the error for new content that the job refused.
 func refusal(failed jobs.Result) error {
 	switch failed.Kind {
 	case fault.Conflict, fault.Forbidden:

@@ -248,10 +248,10 @@ func TestReviseByFile(t *testing.T) {
 	}
 	for _, faulty := range []string{tag + ", " + tag, "W/" + tag, strings.ToUpper(tag), tag[:40] + `"`} {
 		resp, body = s.revise(id, faulty, "more")
-		s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as its ETag gave it: a number in quotes`))
+		s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read: a number in quotes`))
 	}
 	resp, body = s.do("PATCH", path, `{"name":"c.md"}`, "If-Match", tag)
-	s.want(resp, body, 422, invalid(`If-Match must be the one version that was read, as its ETag gave it: a number in quotes`))
+	s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read: a number in quotes`))
 }
 
 // heldStore holds the leaflet back, once all of it is staged or when it is to

@@ -28,8 +28,8 @@ var coreRoutes = []route{
 	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
 }
 
-// vaultRoutes are paths under VaultURL. The deep link comes before the
-// document, whose id has no dot.
+// vaultRoutes are paths under VaultURL. The deep link precedes /documents/{id}, which
+// matches it, too.
 var vaultRoutes = []route{
 	{"GET", "/folders", metered((*Server).folders), reads},
 	{"POST", "/folders", (*Server).createFolder, changes},
@@ -62,18 +62,18 @@ var vaultRoutes = []route{
 	{"GET", "/audit", metered((*Server).audit), reads},
 }
 
-// deepLink is the path of a document's file, on the vault and at the root, which search
-// results link to.
+// deepLink is the path of a document's original in search results, under VaultURL and at
+// the root.
 const deepLink = "/documents/{id:[0-9a-fA-F]+-[0-9a-fA-F-]+}.{ext:[^/]+}"
 
 type route struct {
 	method, path string
-	answer       endpoint
+	handle       endpoint
 	effect       effect
 }
 
-// effect is whether a route changes anything. Read-only tokens may call only routes
-// that read; the zero value is not one of them.
+// effect says whether a route changes anything. The zero value is changes: read-only
+// tokens may call only routes that are marked with reads.
 type effect int
 
 const (
@@ -81,7 +81,7 @@ const (
 	reads
 )
 
-// Queries answers every read: queries.Queries does.
+// Queries are the reads of both services. queries.Queries implements it.
 type Queries interface {
 	Ready(ctx context.Context) error
 	Status(ctx context.Context) ([]queries.Model, error)
@@ -114,8 +114,8 @@ type Queries interface {
 	FolderSummary(ctx context.Context, user events.User, path string) (vault.FolderSummary, error)
 }
 
-// Commands carries out every write: *commands.Handler does. The positions are those of
-// the appended events.
+// Commands are the writes of both services. *commands.Handler implements it. Each returns
+// the position of the last event that it appended.
 type Commands interface {
 	ingest.Commands
 

@@ -26,7 +26,8 @@ type source struct {
 	Owner         string  `json:"owner,omitempty"`
 }
 
-// search answers POST /search with a page of passages. A question without a word has no passages.
+// search handles POST /search. It replies with a page of passages; a blank question has
+// none.
 func (s *Server) search(c *call) (any, error) {
 	var found problem.Fields
 	o, err := form.ReadObject(c.Request, s.Limits.JSONBytes, &found)
@@ -36,7 +37,7 @@ func (s *Server) search(c *call) (any, error) {
 	q := search.Query{
 		Query:    o.Text("query", s.Limits.QueryLength),
 		Folder:   o.OptionalText("folder_name"),
-		Tags:     each(o.Texts("tags", s.Limits.Tags, false), AskedTag),
+		Tags:     each(o.Texts("tags", s.Limits.Tags, false), NormalizeTag),
 		AnyTag:   o.OneOf("tag_mode", "all", "any") == "any",
 		Limit:    o.OptionalInt("limit", 1, search.MaxLimit),
 		Document: o.OptionalID("document_id"),
@@ -85,7 +86,7 @@ func page(n int) *int {
 	return &n
 }
 
-// ask answers POST /ask.
+// ask handles POST /ask.
 func (s *Server) ask(c *call) (any, error) {
 	var found problem.Fields
 	o, err := form.ReadObject(c.Request, s.Limits.JSONBytes, &found)
@@ -95,7 +96,7 @@ func (s *Server) ask(c *call) (any, error) {
 	q := search.Query{
 		Query:    o.Text("query", s.Limits.QueryLength),
 		Folder:   o.OptionalText("folder_name"),
-		Tags:     each(o.Texts("tags", s.Limits.Tags, true), AskedTag),
+		Tags:     each(o.Texts("tags", s.Limits.Tags, true), NormalizeTag),
 		Document: o.OptionalID("document_id"),
 	}
 	o.RefuseUnknown()
@@ -124,7 +125,7 @@ type folderSummary struct {
 	Truncated   bool   `json:"truncated"`
 }
 
-// folderSummary answers GET /folders/summary.
+// folderSummary handles GET /folders/summary.
 func (s *Server) folderSummary(c *call) (any, error) {
 	var found problem.Fields
 	path := form.QueryText(c.Request, "folder_name", &found)
@@ -142,8 +143,8 @@ func (s *Server) folderSummary(c *call) (any, error) {
 	return out, err
 }
 
-// Link returns the URL of a deep link, which is a path with a page, on the host of
-// root: "" if root has none.
+// Link returns the URL of a deep link on the host of root, or "" if root is nil or has no
+// host.
 func Link(root *url.URL, deepLink string) string {
 	if root == nil || root.Host == "" {
 		return ""

@@ -37,64 +37,66 @@ type Server struct {
 	Queries   Queries
 	Commands  Commands
 	Originals originals.Store
-	// SignIn answers below IssuerURL's path, which requests carry in full.
-	// There is no built-in issuer if it is nil.
+	// SignIn handles requests below IssuerURL, with their full paths. If it is nil,
+	// there is no built-in issuer.
 	SignIn http.Handler
-	// SignInDocuments answers what OAuth has at the root of hosts, below
-	// /.well-known/. Nothing does if it is nil.
+	// SignInDocuments serves OAuth's metadata below /.well-known/ at the root of the
+	// host. May be nil.
 	SignInDocuments http.Handler
-	// Reader returns the user signed in at the browser that requests a document; false
-	// for none. If it is nil, links to documents need a token.
+	// Reader returns the user who is signed in at the browser that requests a document;
+	// false if none is. If it is nil, deep links need a token.
 	Reader func(*http.Request) (events.User, bool, error)
-	// MCP answers agents at MCPURL. It verifies tokens itself.
-	// There are no agent tools if it is nil.
+	// MCP serves agents at MCPURL. It verifies tokens itself. If it is nil, there are no
+	// agent tools.
 	MCP http.Handler
 
-	// Metrics answers GET /metrics, for everyone. Nothing does if it is nil.
+	// Metrics serves GET /metrics, without a token. May be nil.
 	Metrics http.Handler
-	// AccessLog logs every request at level info, and not at debug alone.
+	// AccessLog logs every request at level info instead of debug.
 	AccessLog bool
 	// Observe is called after every request. May be nil.
 	Observe func(Answered)
 	// Accessed is called for refused requests and for documents that were read. It
 	// must not block. May be nil.
 	Accessed func(accesslog.Access)
-	// Address returns the address of a request's client: that of its connection
-	// if nil.
+	// Address returns the address of a request's client. If it is nil, that is the
+	// connection's address.
 	Address func(*http.Request) string
 
-	// CoreURL, VaultURL, MCPURL and IssuerURL are what clients call. Without them the
-	// paths are /core, /vault, /mcp and /signin. If one has a different host, requests
-	// are also routed by host.
+	// CoreURL, VaultURL, MCPURL and IssuerURL are the URLs that clients use; the
+	// defaults are the paths /core, /vault, /mcp and /signin. If one has a host of its
+	// own, requests are also routed by host.
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
-	// LinkURL is the root of the addresses by which people open documents in a
-	// browser. Sources have none if it is nil.
+	// LinkURL is the base of the URLs by which people open documents in a browser. If it
+	// is nil, sources have no url.
 	LinkURL *url.URL
 
 	Limits Limits
-	// UserExists reports whether a user of this name may exist. If it is nil, all may.
+	// UserExists reports whether there may be a user of this name. If it is nil, any
+	// name is accepted.
 	UserExists func(context.Context, events.Principal) (bool, error)
-	// Quotas returns the limits of a user. There are none if it is nil.
+	// Quotas returns the limits of a user. If it is nil, there are none.
 	Quotas func(context.Context, events.User) (quota.Limits, error)
 	// Changes counts users' recent changes, for GET /usage. May be nil.
 	Changes *quota.Changes
-	// Reads charges users for the time of searches, questions and listings.
-	// Nothing is charged if it is nil.
+	// Reads charges users for the time of searches, questions and listings. If it is
+	// nil, nothing is charged.
 	Reads *ratelimit.Limiter
-	// Brake slows down users who continue after refusals. May be nil.
+	// Brake delays replies to users who go on sending requests that are refused. May be
+	// nil.
 	Brake   *ratelimit.Brake
-	Origins []string // whose web pages may call, as "https://app.example"; "*" is everyone's
+	Origins []string // of web pages that may send requests, such as "https://app.example"; "*" means all
 	Version string   // of the program
 	Disks   disk.Folders
 
-	KeepAlive time.Duration // between comments in a progress stream; 15 s
-	Stall     time.Duration // without progress, until a progress stream ends; 60 s
-	Await     time.Duration // for a write to show in all read models, until 202; 5 s
-	Revise    time.Duration // for new content to be imported, until 202; 30 s
-	Silence   time.Duration // without a byte from or to a client, until its connection is closed; 60 s
-	Linger    time.Duration // how long a stopping server still serves, not ready, so load balancers leave it; 0
-	Drain     time.Duration // for requests in flight to end after that; 30 s
+	KeepAlive time.Duration // interval of comments in a progress stream; default 15 s
+	Stall     time.Duration // a progress stream ends after this time without progress; default 60 s
+	Await     time.Duration // the reply to a write is 202 if the read models take longer; default 5 s
+	Revise    time.Duration // the reply to new content is 202 if its import takes longer; default 30 s
+	Silence   time.Duration // a connection is closed after this time without a byte sent or received; default 60 s
+	Linger    time.Duration // a stopping server serves on for this time, not ready, so that load balancers notice; default 0
+	Drain     time.Duration // a stopping server then waits this long for requests in flight; default 30 s
 
 	Logger *slog.Logger // slog.Default if nil
 
@@ -103,17 +105,17 @@ type Server struct {
 	stopping atomic.Bool // it still serves, but reports not ready
 }
 
-// Limits bound what one request may carry. A zero field means its default.
+// Limits are the maximum sizes of requests. A zero field means the default in its comment.
 type Limits struct {
-	FileBytes     int64 // of one uploaded file: 1 GiB
-	Files         int   // in one upload: 10,000
-	UploadBytes   int64 // of a whole upload: 64 GiB
-	MetadataBytes int64 // of file_metadata: 8 MiB
-	JSONBytes     int64 // of any other body: 1 MiB
-	QueryLength   int   // characters of a question: 100,000
-	Tags          int   // in a search: 64
-	PageSize      int   // entries of a listing's page: 1,000
-	HeaderBytes   int   // of a request's headers: 64 KiB
+	FileBytes     int64 // of one uploaded file; 1 GiB
+	Files         int   // in one upload; 10,000
+	UploadBytes   int64 // of a whole upload; 64 GiB
+	MetadataBytes int64 // of file_metadata; 8 MiB
+	JSONBytes     int64 // of any other body; 1 MiB
+	QueryLength   int   // characters of a question; 100,000
+	Tags          int   // in a search; 64
+	PageSize      int   // entries in a page of a listing; 1,000
+	HeaderBytes   int   // of a request's headers; 64 KiB
 }
 
 // WithDefaults returns l with the defaults in place of zeros.
@@ -159,11 +161,11 @@ func (s *Server) Handler() http.Handler {
 	return s.handler
 }
 
-// Serve answers requests from l until ctx ends. Then it serves on for s.Linger, reports
-// not ready, and closes connections after each reply. After that it takes no new
-// requests, ends progress streams, waits up to s.Drain for other requests, cuts off the
-// rest, and returns nil. It closes l. The core, the vault, the agent tools and the
-// sign-in must have different URLs.
+// Serve serves requests from l until ctx ends. Then it goes on for s.Linger, but reports
+// that it is not ready and closes each connection after its reply. After that it accepts
+// no new requests, ends progress streams, waits up to s.Drain for other requests, closes
+// the remaining connections, and returns nil. It always closes l. The core, the vault, the
+// agent tools and the sign-in must have different URLs.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
 	if err := s.checkURLs(); err != nil {
@@ -197,20 +199,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	err := srv.Shutdown(drain)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.Logger.Warn("requests were cut off at the end", "after", s.Drain)
+		s.Logger.Warn("connections with unfinished requests were closed", "after", s.Drain)
 		err = srv.Close()
 	}
 	<-failed
 	return err
 }
 
-// linger serves on, not ready, for Linger.
+// linger lets the server go on for Linger, but not ready.
 func (s *Server) linger(failed <-chan error) error {
 	if s.Linger <= 0 {
 		return nil
 	}
 	s.stopping.Store(true)
-	s.Logger.Info("stops soon, and is not ready any more", "after", s.Linger)
+	s.Logger.Info("the server is no longer ready, and stops soon", "after", s.Linger)
 	select {
 	case err := <-failed:
 		return err
@@ -222,8 +224,8 @@ func (s *Server) linger(failed <-chan error) error {
 // closingKey is the key of the context that ends when the server begins to stop.
 type closingKey struct{}
 
-// closing returns the context that ends when the server that answers ctx's
-// request begins to stop.
+// closing returns a context that ends when the server that handles ctx's request begins
+// to stop.
 func closing(ctx context.Context) context.Context {
 	if c, ok := ctx.Value(closingKey{}).(context.Context); ok {
 		return c

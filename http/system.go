@@ -12,7 +12,7 @@ import (
 	"annals/schema"
 )
 
-// health answers health checks.
+// health handles GET /healthz.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	_ = problem.Core.Write(w, http.StatusOK, map[string]string{"status": "ok"})
 }
@@ -20,16 +20,16 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 // readiness reports whether the service is ready, and the state of each read model.
 type readiness struct {
 	Status string       `json:"status,omitempty"`
-	Detail string       `json:"detail,omitempty"` // why not
-	Away   string       `json:"away,omitempty"`   // what does not answer, though reads can be
-	Full   string       `json:"full,omitempty"`   // which disk is full, though reads can be answered
+	Detail string       `json:"detail,omitempty"` // why it is not ready
+	Away   string       `json:"away,omitempty"`   // what is unreachable, although reads are possible
+	Full   string       `json:"full,omitempty"`   // which disks are full, although reads are possible
 	Models []modelState `json:"read_models,omitempty"`
 }
 
 type modelState struct {
 	Name     string           `json:"name"`
 	Position events.Position  `json:"position"`
-	Head     *events.Position `json:"head,omitempty"` // none while the log does not answer
+	Head     *events.Position `json:"head,omitempty"` // absent while the log is unreachable
 	Waiting  int              `json:"waiting"`
 	Leads    bool             `json:"leads,omitempty"` // this node applies its events
 }
@@ -42,7 +42,7 @@ func newModelState(m queries.Model) modelState {
 	return state
 }
 
-// ready reports whether reads can be answered: 200, or 503 with the reason.
+// ready handles GET /readyz: 200 if reads are possible, otherwise 503 with the reason.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	state := readiness{Status: "ready"}
 	models, err := s.Queries.Status(r.Context())
@@ -69,7 +69,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	_ = problem.Core.Write(w, http.StatusOK, state)
 }
 
-// full describes which disks are full and what that stops, "" if none is.
+// full describes which disks are full and what that prevents, "" if none is.
 func (s *Server) full(models []queries.Model) string {
 	var text []string
 	if folders := s.Disks.Full(); len(folders) > 0 {
@@ -91,8 +91,8 @@ func (s *Server) full(models []queries.Model) string {
 // before it stops.
 var errStopping = fault.Errorf(fault.Unavailable, "the server is stopping")
 
-// notReady logs a failed readiness probe, at debug while read models catch up: probes
-// come every few seconds.
+// notReady logs a failed readiness probe. While read models catch up, the level is debug,
+// because probes come every few seconds.
 func (s *Server) notReady(r *http.Request, err error) {
 	if !fault.Is(err, fault.Unavailable) {
 		s.log(r, err)

@@ -6,7 +6,7 @@ import (
 	"annals/commands/quota"
 )
 
-// used is what a user uses of one limit.
+// used is a user's usage under one limit.
 type used struct {
 	Used   float64  `json:"used"`
 	InWork *float64 `json:"inWork,omitempty"`
@@ -26,7 +26,7 @@ type usage struct {
 	Changes   used `json:"changeBytes"`
 }
 
-// usage answers GET /usage with the caller's use and limits. It is not charged: a user
+// usage handles GET /usage with the caller's use and limits. It is not charged: a user
 // who has used up the limit can still see why.
 func (s *Server) usage(c *call) (any, error) {
 	u, err := s.Queries.Usage(c.Context(), c.user.Principal)

@@ -74,7 +74,7 @@ func TestFolders(t *testing.T) {
 		"/vault/folders?limit=0":                                             "limit must not be less than 1",
 		"/vault/folders?limit=1001":                                          "limit must not be greater than 1000",
 		"/vault/folders?limit=99999999999999999999":                          "limit must not be greater than 1000",
-		"/vault/folders?cursor=x":                                            "cursor must be one that a Link header gave",
+		"/vault/folders?cursor=x":                                            "cursor must come from a Link header of this listing",
 	} {
 		resp, body := s.do("GET", path, "")
 		s.want(resp, body, 422, `{"statusCode":422,"message":["`+message+`"],"error":"Unprocessable Entity"}`)

@@ -15,7 +15,7 @@ type versionBody struct {
 	Change    string `json:"change"`
 }
 
-// versions answers GET /documents/{id}/versions.
+// versions handles GET /documents/{id}/versions.
 func (s *Server) versions(c *call, id uuid.UUID) (any, error) {
 	list, err := s.Queries.Versions(c.Context(), c.user, id)
 	return each(list, func(v vault.Version) versionBody {
@@ -23,8 +23,8 @@ func (s *Server) versions(c *call, id uuid.UUID) (any, error) {
 	}), err
 }
 
-// documentVersion answers GET /documents/{id}/versions/{version}. Its ETag is that of
-// its text, since only the current version may be changed.
+// documentVersion handles GET /documents/{id}/versions/{version}. Its ETag depends on
+// the body, not on the version: only the current version can be changed.
 func (s *Server) documentVersion(c *call) (any, error) {
 	id, version, err := c.pathVersion()
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Server) documentVersion(c *call) (any, error) {
 	return documentBody(d), err
 }
 
-// versionContent answers GET /documents/{id}/versions/{version}/content.
+// versionContent handles GET /documents/{id}/versions/{version}/content.
 func (s *Server) versionContent(c *call) (any, error) {
 	id, version, err := c.pathVersion()
 	if err != nil {

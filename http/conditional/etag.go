@@ -13,16 +13,16 @@ import (
 // Tag returns the ETag of a body.
 type Tag func(body []byte) string
 
-// Weak is for what has no version: equal bodies have equal tags.
+// Weak returns a tag of the body, for things without a version.
 func Weak(body []byte) string { return `W/"` + hash(body) + `"` }
 
-// Document returns the tag of a document's version, whatever the body says of it.
+// Document returns the tag of a document's version, regardless of the body.
 func Document(version int) Tag {
 	return func([]byte) string { return `"` + strconv.Itoa(version) + `"` }
 }
 
-// Folder returns the tag of a folder's version and of the body: new documents in a
-// folder change what it shows and not its version.
+// Folder returns the tag of a folder's version and of the body, because new documents in
+// a folder change the body but not the version.
 func Folder(version int64) Tag {
 	return func(body []byte) string { return `"` + strconv.FormatInt(version, 10) + "." + hash(body) + `"` }
 }
@@ -37,8 +37,8 @@ func hash(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Unchanged sets the ETag of a reply, and answers 304 if the request is a read by a
-// client that has it.
+// Unchanged sets the ETag of a reply. If the request is a read whose If-None-Match has
+// that ETag, it replies 304 and returns true.
 func Unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	w.Header().Set("Cache-Control", "private, no-cache")
@@ -54,8 +54,8 @@ func IsRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// noneMatch reports whether If-None-Match names a tag, by the weak comparison
-// of RFC 9110 8.8.3.2. None of our tags has a comma in it.
+// noneMatch reports whether If-None-Match has a tag, by the weak comparison of RFC 9110
+// 8.8.3.2. The service's tags contain no commas.
 func noneMatch(given []string, etag string) bool {
 	for tag := range strings.SplitSeq(strings.Join(given, ","), ",") {
 		tag = strings.TrimSpace(tag)

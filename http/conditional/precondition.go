@@ -10,30 +10,30 @@ import (
 	"annals/http/problem"
 )
 
-// What is wrong with versions.
+// Errors of missing and invalid versions.
 const (
-	badIfMatch     = "If-Match must be the one version that was read, as its ETag gave it: a number in quotes"
+	badIfMatch     = "If-Match must be the ETag of the version that was read: a number in quotes"
 	noVersion      = "the version that was read must be given, as If-Match or as version"
 	noIfMatch      = "the version that was read must be given as If-Match"
 	versionsDiffer = "If-Match and version must name the same version"
 )
 
-// The forms of ETags. A folder's may have a hash behind the version; that of a
-// stored file is its SHA-256.
+// The formats of ETags. A folder's may have a hash after the version. An original's is its
+// SHA-256.
 var (
 	fileTag            = regexp.MustCompile(`^"([0-9a-f]{64})"$`)
 	documentVersionTag = regexp.MustCompile(`^"([1-9]\d{0,17})"$`)
 	folderVersionTag   = regexp.MustCompile(`^"([1-9]\d{0,17})(?:\.[0-9a-f]+)?"$`)
 )
 
-// ifMatch returns the version that If-Match names; given is false if there is no
-// If-Match. A weak tag, a list, and "*" name none.
-func ifMatch(h http.Header, form *regexp.Regexp, wrong *problem.Rejected) (version int64, given bool) {
+// ifMatch returns the version in If-Match; given is false if there is no If-Match. Weak
+// tags, lists and "*" are errors.
+func ifMatch(h http.Header, format *regexp.Regexp, wrong *problem.Rejected) (version int64, given bool) {
 	all := h.Values("If-Match")
 	if len(all) == 0 {
 		return 0, false
 	}
-	tag := form.FindStringSubmatch(strings.Join(all, ","))
+	tag := format.FindStringSubmatch(strings.Join(all, ","))
 	if tag == nil {
 		*wrong = append(*wrong, badIfMatch)
 		return 0, true
@@ -42,8 +42,8 @@ func ifMatch(h http.Header, form *regexp.Regexp, wrong *problem.Rejected) (versi
 	return version, true
 }
 
-// FolderVersion returns the version of a folder that If-Match names, -1 if there is
-// none: any version will do.
+// FolderVersion returns a folder's version from If-Match. Without If-Match it returns -1,
+// which stands for any version.
 func FolderVersion(h http.Header, wrong *problem.Rejected) int64 {
 	if version, given := ifMatch(h, folderVersionTag, wrong); given {
 		return version
@@ -51,8 +51,9 @@ func FolderVersion(h http.Header, wrong *problem.Rejected) int64 {
 	return -1
 }
 
-// DocumentVersion returns the version of a document that If-Match names, or that was
-// given otherwise; if both are given they must be the same. A faulty one is 0.
+// DocumentVersion returns a document's version from If-Match, or from the request's
+// parameter if given is true. If there are both they must be equal. It returns 0 for an
+// invalid version.
 func DocumentVersion(h http.Header, version int, given bool, wrong *problem.Rejected) int {
 	before := len(*wrong)
 	match, matched := ifMatch(h, documentVersionTag, wrong)
@@ -68,8 +69,8 @@ func DocumentVersion(h http.Header, version int, given bool, wrong *problem.Reje
 	return version
 }
 
-// ContentVersion returns the version of a document that If-Match names, or the
-// SHA-256 of its file.
+// ContentVersion returns a document's version from If-Match, or the SHA-256 of its
+// original.
 func ContentVersion(h http.Header, wrong *problem.Rejected) (version int, sum string) {
 	if tag := fileTag.FindStringSubmatch(strings.Join(h.Values("If-Match"), ",")); tag != nil {
 		return 0, tag[1]

@@ -9,10 +9,10 @@ import (
 	"annals/http/problem"
 )
 
-// ServeRanges sends content, or the ranges of it that were asked for, with the
-// headers that w has. If it has none of them, it returns the error to send, with
-// the given headers. A malformed Range header is ignored (RFC 9110 14.2).
-func ServeRanges(w http.ResponseWriter, r *http.Request, given http.Header, content io.ReadSeeker) error {
+// ServeRanges sends content, or the requested ranges of it, with the headers in w. If the
+// content has none of the ranges, it resets the headers to base and returns the error to
+// send. A malformed Range header is ignored (RFC 9110 14.2).
+func ServeRanges(w http.ResponseWriter, r *http.Request, base http.Header, content io.ReadSeeker) error {
 	headers := w.Header().Clone()
 	out := &rangeResponse{ResponseWriter: w}
 	http.ServeContent(out, r, "", time.Time{}, content)
@@ -29,7 +29,7 @@ func ServeRanges(w http.ResponseWriter, r *http.Request, given http.Header, cont
 		http.ServeContent(w, whole, "", time.Time{}, content)
 		return nil
 	}
-	maps.Copy(w.Header(), given)
+	maps.Copy(w.Header(), base)
 	w.Header().Set("Content-Range", length)
 	return &problem.Error{Status: http.StatusRequestedRangeNotSatisfiable, Text: problem.RangeNotSatisfiable}
 }

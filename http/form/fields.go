@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Fields is the JSON object in a vault request's body. Errors collect in Wrong, in the
-// words of class-validator. Fields that no method was called for are unknown.
+// Fields is the JSON object in a vault request's body. Its methods read a field and add
+// errors to Wrong, in the words of class-validator. A field that is never read is unknown.
 type Fields struct {
 	Wrong *problem.Rejected
 	members
@@ -28,8 +28,7 @@ func newFields(values map[string]any, path string, wrong *problem.Rejected) Fiel
 	return Fields{wrong, newMembers(values), path, new([]Fields)}
 }
 
-// RefuseUnknown refuses the fields that were not read until now, here and in nested
-// objects.
+// RefuseUnknown adds errors for the fields that were not read, here and in nested objects.
 func (f Fields) RefuseUnknown() {
 	for _, name := range f.Unknown() {
 		if len(*f.Wrong) >= problem.MaxFaults {
@@ -42,7 +41,7 @@ func (f Fields) RefuseUnknown() {
 	}
 }
 
-// ReadFields reads the body of a vault request, of at most limit bytes.
+// ReadFields reads the body of a vault request, up to limit bytes.
 func ReadFields(r *http.Request, limit int64) (Fields, error) {
 	text, err := ReadBody(r, limit)
 	if err != nil {
@@ -92,7 +91,7 @@ func (f Fields) Text(name string) string {
 	return v
 }
 
-// OptionalText is Text, nil if the field is missing.
+// OptionalText is like Text, but returns nil if the field is missing.
 func (f Fields) OptionalText(name string) *string {
 	if _, given := f.values[name]; !given {
 		*f.known = append(*f.known, name)
@@ -102,7 +101,7 @@ func (f Fields) OptionalText(name string) *string {
 	return &text
 }
 
-// OneOf returns a required text that is one of a few.
+// OneOf returns a required text that must be one of values.
 func (f Fields) OneOf(name string, values ...string) string {
 	value, _ := f.Get(name)
 	v, _ := value.(string)
@@ -122,8 +121,7 @@ func (f Fields) OptionalBool(name string) bool {
 	return value
 }
 
-// OptionalID returns an id, nil if the field is missing. A null is uuid.Nil if
-// nullable.
+// OptionalID returns an id, nil if the field is missing. If nullable, null is uuid.Nil.
 func (f Fields) OptionalID(name string, nullable bool) *uuid.UUID {
 	v, given := f.Get(name)
 	switch {
@@ -140,25 +138,25 @@ func (f Fields) OptionalID(name string, nullable bool) *uuid.UUID {
 	return &id
 }
 
-// List returns a required array of least to most elements.
-func (f Fields) List(name string, least, most int) []any {
+// List returns a required array of low to high elements.
+func (f Fields) List(name string, low, high int) []any {
 	v, _ := f.Get(name)
 	list, ok := v.([]any)
 	switch {
 	case !ok:
 		f.Refuse("%s%s must be an array", f.path, name)
-	case len(list) < least:
-		f.Refuse("%s%s must contain at least %d elements", f.path, name, least)
-	case len(list) > most:
-		f.Refuse("%s%s must contain no more than %d elements", f.path, name, most)
+	case len(list) < low:
+		f.Refuse("%s%s must contain at least %d elements", f.path, name, low)
+	case len(list) > high:
+		f.Refuse("%s%s must contain no more than %d elements", f.path, name, high)
 		return nil
 	}
 	return list
 }
 
-// Texts returns a required array of at most so many texts.
-func (f Fields) Texts(name string, most int) []string {
-	list := f.List(name, 0, most)
+// Texts returns a required array of up to limit texts.
+func (f Fields) Texts(name string, limit int) []string {
+	list := f.List(name, 0, limit)
 	out := make([]string, len(list))
 	for i, v := range list {
 		text, ok := v.(string)
@@ -171,10 +169,10 @@ func (f Fields) Texts(name string, most int) []string {
 	return out
 }
 
-// Objects returns a required array of at most so many objects, each of which is
-// checked on its own.
-func (f Fields) Objects(name string, most int) []Fields {
-	list := f.List(name, 0, most)
+// Objects returns a required array of up to limit objects. Err also checks them for
+// unknown fields.
+func (f Fields) Objects(name string, limit int) []Fields {
+	list := f.List(name, 0, limit)
 	out := make([]Fields, len(list))
 	for i, v := range list {
 		values, ok := v.(map[string]any)
@@ -188,8 +186,8 @@ func (f Fields) Objects(name string, most int) []Fields {
 	return out
 }
 
-// Version returns an optional version; given is false if the field is missing. It is 0
-// if it is invalid.
+// Version returns an optional version; given is false if the field is missing. An invalid
+// version is 0.
 func (f Fields) Version() (n int, given bool) {
 	v, given := f.Get("version")
 	if !given {

@@ -23,8 +23,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// A text is refused by the decoder exactly where the finder finds a fault, and
-// the place it names is in the text.
+// JSONFault finds an error exactly if DecodeJSON refuses the text, at a position in the
+// text.
 func FuzzJSONFault(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -36,18 +36,18 @@ func FuzzJSONFault(f *testing.F) {
 		end, ok := finder.value(finder.space(0), 0)
 		ok = ok && finder.space(end) == len(finder.text)
 		if ok != (err == nil) {
-			t.Fatalf("%q: the decoder says %v, the finder %v %q", text, err, ok, finder.why)
+			t.Fatalf("%q: DecodeJSON = %v, but the finder reports %v %q", text, err, ok, finder.why)
 		}
 		if position, why := JSONFault(text); err != nil && (why == "" || position < 0 || position > utf8.RuneCount(text)) {
-			t.Fatalf("%q: %q at %d", text, why, position)
+			t.Fatalf("JSONFault(%q) = %d, %q", text, position, why)
 		}
 	})
 }
 
-// Any body is a search or a fault that can be reported.
+// Any body is a valid search, or an error with a JSON reply.
 func FuzzSearchBody(f *testing.F) {
 	addSeeds(f)
-	const length, most = 1000, 64
+	const length, maxTags = 1000, 64
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := httptest.NewRequest("POST", "/", strings.NewReader(string(text)))
 		r.Header.Set("Content-Type", "application/json")
@@ -56,7 +56,7 @@ func FuzzSearchBody(f *testing.F) {
 		if err == nil {
 			o.Text("query", length)
 			o.OptionalText("folder_name")
-			if tags := o.Texts("tags", most, false); len(tags) > most {
+			if tags := o.Texts("tags", maxTags, false); len(tags) > maxTags {
 				t.Fatalf("%d tags", len(tags))
 			}
 			if mode := o.OneOf("tag_mode", "all", "any"); mode != "all" && mode != "any" {
@@ -75,7 +75,7 @@ func FuzzSearchBody(f *testing.F) {
 	})
 }
 
-// Whatever a change holds, what is read of it is of its type or refused.
+// A field of any body is refused or has its type.
 func FuzzFields(f *testing.F) {
 	addSeeds(f)
 	f.Add([]byte(`{"name":"a","folderId":null,"tags":["x"],"version":1e2,"permissions":[{"principal":"user:a","access":"own"},{}]}`))

@@ -1,5 +1,6 @@
-// Package form parses JSON bodies and queries of requests to the core and the vault,
-// and words errors in them as each service does. Everything is bounded. It imports
+// Package form parses the JSON bodies and queries of requests to the core and the vault,
+// and reports errors in them in the words of each service. The size of bodies and errors is
+// bounded. It imports
 // http/problem, events and schema.
 package form
 
@@ -18,7 +19,7 @@ import (
 	"annals/http/problem"
 )
 
-// ReadBody reads a body of at most limit bytes into memory.
+// ReadBody reads a body of up to limit bytes into memory.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
 	var tooLong *http.MaxBytesError
@@ -38,16 +39,15 @@ func isJSON(contentType string) bool {
 	return err == nil && kind == "application" && (sub == "json" || strings.HasSuffix(sub, "+json"))
 }
 
-// isText reports whether a body is UTF-8, and returns it without a byte order
-// mark.
+// isText reports whether a body is UTF-8, and returns it without a byte order mark.
 func isText(body []byte) ([]byte, bool) {
 	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), utf8.Valid(body)
 }
 
-// maxDepth is how deep JSON may be nested; encoding/json has the same bound.
+// maxDepth is the maximum depth of JSON, as in encoding/json.
 const maxDepth = 10_000
 
-// DecodeJSON reads one JSON text into any, numbers as json.Number.
+// DecodeJSON decodes one JSON value, with numbers as json.Number.
 func DecodeJSON(text []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -56,16 +56,16 @@ func DecodeJSON(text []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value")
+		return nil, errors.New("decode JSON: more than one value")
 	}
 	if HasLoneSurrogate(text) {
-		return nil, errors.New("a lone surrogate")
+		return nil, errors.New("decode JSON: a string has a lone surrogate")
 	}
 	return v, nil
 }
 
-// HasLoneSurrogate reports whether a string in a JSON text has half of a surrogate
-// pair, for which encoding/json would silently put U+FFFD.
+// HasLoneSurrogate reports whether a string in a JSON text has half of a surrogate pair,
+// which encoding/json would silently replace by U+FFFD.
 func HasLoneSurrogate(text []byte) bool {
 	for {
 		i := bytes.IndexByte(text, '\\')
@@ -80,8 +80,8 @@ func HasLoneSurrogate(text []byte) bool {
 	}
 }
 
-// escape returns the length of the escape that text begins with. A surrogate pair is
-// one escape. It reports whether the escape is half of a pair.
+// escape returns the length of the escape sequence at the beginning of text, where a
+// surrogate pair is one sequence. lone reports whether it is half of a pair.
 func escape(text []byte) (width int, lone bool) {
 	r, ok := escaped(text)
 	switch {
@@ -94,7 +94,7 @@ func escape(text []byte) (width int, lone bool) {
 	return 12, !ok || utf16.DecodeRune(r, low) == utf8.RuneError
 }
 
-// escaped decodes the \uXXXX that text begins with.
+// escaped decodes the \uXXXX at the beginning of text.
 func escaped(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -103,9 +103,9 @@ func escaped(text []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// JSONFault returns the position, in characters, at which a text stops being JSON and
-// why, in the words of Python's json module, as FastAPI has it. Use it for texts that
-// DecodeJSON refused.
+// JSONFault returns the position, in characters, of the first error in an invalid JSON
+// text, and the message of Python's json module, which FastAPI reports. Use it for texts
+// that DecodeJSON refused.
 func JSONFault(text []byte) (position int, why string) {
 	f := jsonFinder{text: []rune(string(text))}
 	end, ok := f.value(f.space(0), 0)
@@ -113,7 +113,7 @@ func JSONFault(text []byte) (position int, why string) {
 		if end = f.space(end); end < len(f.text) {
 			return end, "Extra data"
 		}
-		return 0, expectingValue // unreachable for what encoding/json refuses
+		return 0, expectingValue // unreachable if encoding/json refused the text
 	}
 	return f.position, f.why
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// members are the members of a JSON object. Those that Get was not called for are
-// unknown.
+// members are the members of a JSON object. A member that is never read by Get is unknown.
 type members struct {
 	values map[string]any
-	known  *[]string // names that Get was called for
+	known  *[]string // names that were read by Get
 }
 
 func newMembers(values map[string]any) members { return members{values, new([]string)} }
@@ -29,7 +28,7 @@ func (m members) Get(name string) (v any, given bool) {
 	return v, given
 }
 
-// Unknown returns the names that Get was not called for, in order.
+// Unknown returns the names that were never read by Get, in order.
 func (m members) Unknown() (names []string) {
 	for name := range m.values {
 		if !slices.Contains(*m.known, name) {
@@ -40,20 +39,20 @@ func (m members) Unknown() (names []string) {
 	return names
 }
 
-// Object is a JSON object of a core request, whose fields are checked as they are read.
-// Errors go to found.
+// Object is a JSON object in a core request. Its methods read a field and add errors to
+// found.
 type Object struct {
 	members
 	loc   []any
 	found *problem.Fields
 }
 
-// NewObject returns an object at a location.
+// NewObject returns an object whose errors begin with a location.
 func NewObject(loc []any, values map[string]any, found *problem.Fields) Object {
 	return Object{newMembers(values), loc, found}
 }
 
-// RefuseUnknown refuses the fields that were not read until now.
+// RefuseUnknown adds errors for the fields that were not read.
 func (o Object) RefuseUnknown() {
 	for _, name := range o.Unknown() {
 		if len(*o.found) >= problem.MaxFaults {
@@ -63,7 +62,7 @@ func (o Object) RefuseUnknown() {
 	}
 }
 
-// missing adds that a required field is missing.
+// missing adds the error for a missing required field.
 func (o Object) missing(name string) {
 	o.found.Add("missing", "Field required", o.values, nil, problem.Under(o.loc, name)...)
 }
@@ -97,9 +96,8 @@ func (o Object) str(loc []any, v any, limit int) string {
 	return s
 }
 
-// OptionalInt returns a whole number within bounds, 0 if it is missing or
-// null.
-func (o Object) OptionalInt(name string, least, most int) int {
+// OptionalInt returns an integer from low to high, 0 if it is missing or null.
+func (o Object) OptionalInt(name string, low, high int) int {
 	v, _ := o.Get(name)
 	if v == nil {
 		return 0
@@ -112,15 +110,15 @@ func (o Object) OptionalInt(name string, least, most int) int {
 	}
 	n, err := number.Float64()
 	if err != nil {
-		v = nil // do not echo a number beyond floats, which clients cannot parse
+		v = nil // clients could not parse a number that overflows float64
 	}
 	switch {
 	case n != math.Trunc(n):
 		o.found.Add("int_from_float", "Input should be a valid integer, got a number with a fractional part", v, nil, loc...)
-	case n < float64(least):
-		o.found.Add("greater_than_equal", "Input should be greater than or equal to "+strconv.Itoa(least), v, map[string]any{"ge": least}, loc...)
-	case n > float64(most):
-		o.found.Add("less_than_equal", "Input should be less than or equal to "+strconv.Itoa(most), v, map[string]any{"le": most}, loc...)
+	case n < float64(low):
+		o.found.Add("greater_than_equal", "Input should be greater than or equal to "+strconv.Itoa(low), v, map[string]any{"ge": low}, loc...)
+	case n > float64(high):
+		o.found.Add("less_than_equal", "Input should be less than or equal to "+strconv.Itoa(high), v, map[string]any{"le": high}, loc...)
 	default:
 		return int(n)
 	}
@@ -144,8 +142,7 @@ func (o Object) OptionalID(name string) uuid.UUID {
 	return id
 }
 
-// Texts returns a list of at most limit strings that may be missing, and null if
-// nullable.
+// Texts returns an optional list of up to limit strings. If nullable, it may be null.
 func (o Object) Texts(name string, limit int, nullable bool) []string {
 	v, ok := o.Get(name)
 	if !ok || v == nil && nullable {
@@ -168,7 +165,7 @@ func (o Object) Texts(name string, limit int, nullable bool) []string {
 	return out
 }
 
-// Boolean returns true or false, false if it is missing or null.
+// Boolean returns an optional boolean, false if it is missing or null.
 func (o Object) Boolean(name string) bool {
 	v, _ := o.Get(name)
 	b, ok := v.(bool)
@@ -178,7 +175,7 @@ func (o Object) Boolean(name string) bool {
 	return b
 }
 
-// OneOf returns a string that is one of two, the first if it is missing.
+// OneOf returns a string that must be one of two values; the first if it is missing.
 func (o Object) OneOf(name, first, second string) string {
 	v, ok := o.Get(name)
 	if !ok {
@@ -192,9 +189,8 @@ func (o Object) OneOf(name, first, second string) string {
 	return v.(string)
 }
 
-// ReadObject reads the JSON object in a core request's body, of at most limit bytes.
-// Errors in it go to found; for a body that is not an object it returns FastAPI's
-// error.
+// ReadObject reads the JSON object in a core request's body, up to limit bytes. Errors in
+// its fields are added to found. If the body is not an object, the error is FastAPI's.
 func ReadObject(r *http.Request, limit int64, found *problem.Fields) (Object, error) {
 	o := NewObject([]any{"body"}, nil, found)
 	text, err := ReadBody(r, limit)

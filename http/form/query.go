@@ -15,13 +15,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// ParseID parses a UUID, only in its usual form.
+// ParseID parses a UUID in its canonical form of 36 characters.
 func ParseID(text string) (uuid.UUID, bool) {
 	id, err := uuid.Parse(text)
 	return id, err == nil && len(text) == 36
 }
 
-// Query parses the query of a vault request. Errors collect in Wrong.
+// Query is the query of a vault request. Its methods read a parameter and add errors to
+// Wrong, in the words of class-validator.
 type Query struct {
 	Wrong  problem.Rejected
 	values url.Values
@@ -30,8 +31,8 @@ type Query struct {
 // NewQuery returns the query of a request.
 func NewQuery(r *http.Request) *Query { return &Query{values: r.URL.Query()} }
 
-// One returns a parameter that may be given once; given is false if it is missing. A
-// repeated one gets the error of its type.
+// One returns a parameter that must not be repeated; given is false if it is missing. If
+// it is repeated, fault is added to Wrong.
 func (f *Query) One(name, fault string) (text string, given bool) {
 	all := f.values[name]
 	if len(all) > 1 {
@@ -55,7 +56,7 @@ func (f *Query) ID(name string) *uuid.UUID {
 	return &id
 }
 
-// IsTrue returns whether a parameter is there; its only value is "true".
+// IsTrue reports whether a parameter is given. Its only valid value is "true".
 func (f *Query) IsTrue(name string) bool {
 	fault := name + " must be one of the following values: true"
 	text, given := f.One(name, fault)
@@ -65,7 +66,7 @@ func (f *Query) IsTrue(name string) bool {
 	return given
 }
 
-// Text returns an optional text, which is not empty if it is given.
+// Text returns an optional text, which must not be empty if it is given.
 func (f *Query) Text(name string) string {
 	text, given := f.One(name, name+" must be a string")
 	if given && text == "" {
@@ -74,7 +75,7 @@ func (f *Query) Text(name string) string {
 	return text
 }
 
-// Boolean returns an optional "true" or "false".
+// Boolean returns an optional boolean, false if it is missing.
 func (f *Query) Boolean(name string) bool {
 	fault := name + " must be a boolean string"
 	text, given := f.One(name, fault)
@@ -84,15 +85,15 @@ func (f *Query) Boolean(name string) bool {
 	return text == "true"
 }
 
-// Limit returns the size of a page, 0 for all.
-func (f *Query) Limit(most int) int {
-	n, _ := f.Integer("limit", most)
+// Limit returns the optional page size, 0 if it is missing.
+func (f *Query) Limit(high int) int {
+	n, _ := f.Integer("limit", high)
 	return n
 }
 
-// Integer returns an optional number from 1 to most; given is false if it is
-// missing. A faulty one is 0.
-func (f *Query) Integer(name string, most int) (n int, given bool) {
+// Integer returns an optional number from 1 to high; given is false if it is missing. An
+// invalid number is 0.
+func (f *Query) Integer(name string, high int) (n int, given bool) {
 	fault := name + " must be an integer number"
 	text, given := f.One(name, fault)
 	if !given {
@@ -104,8 +105,8 @@ func (f *Query) Integer(name string, most int) (n int, given bool) {
 		f.Wrong = append(f.Wrong, fault)
 	case n < 1:
 		f.Wrong = append(f.Wrong, name+" must not be less than 1")
-	case n > most:
-		f.Wrong = append(f.Wrong, fmt.Sprintf("%s must not be greater than %d", name, most))
+	case n > high:
+		f.Wrong = append(f.Wrong, fmt.Sprintf("%s must not be greater than %d", name, high))
 	default:
 		return n, true
 	}
@@ -120,7 +121,7 @@ func (f *Query) Err() error {
 	return f.Wrong
 }
 
-// User returns an optional principal, which must be a user.
+// User returns an optional principal, which must be that of a user.
 func (f *Query) User(name string) events.Principal {
 	p := events.Principal(f.Text(name))
 	if p != "" && !p.IsUser() {
@@ -129,8 +130,8 @@ func (f *Query) User(name string) events.Principal {
 	return p
 }
 
-// Time returns an optional time, or the beginning of a date, in UTC unless it names
-// a zone: the zero time if it is missing.
+// Time returns an optional time, or the beginning of a date. Without a time zone it is in
+// UTC. If it is missing, the time is zero.
 func (f *Query) Time(name string) time.Time {
 	fault := name + " must be a valid ISO 8601 date string"
 	text, given := f.One(name, fault)
@@ -146,8 +147,8 @@ func (f *Query) Time(name string) time.Time {
 	return time.Time{}
 }
 
-// QueryBool returns a boolean of a core request's query, false if it is missing, as
-// pydantic reads it.
+// QueryBool returns a boolean from a core request's query, false if it is missing. It
+// accepts the values that pydantic accepts.
 func QueryBool(r *http.Request, name string, found *problem.Fields) bool {
 	given := r.URL.Query()[name]
 	if len(given) == 0 {
@@ -164,7 +165,7 @@ func QueryBool(r *http.Request, name string, found *problem.Fields) bool {
 	return false
 }
 
-// QueryText returns a required string of a core request's query.
+// QueryText returns a required string from a core request's query.
 func QueryText(r *http.Request, name string, found *problem.Fields) string {
 	given := r.URL.Query()[name]
 	if len(given) == 0 {

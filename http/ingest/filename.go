@@ -12,17 +12,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxFileName is the most bytes of a document's name.
+// maxFileName is the maximum length of a document's name in bytes.
 const maxFileName = 255
 
-// fileName returns a document's name for a client's name of a file: the last part of
-// its path, with either separator, in NFC, without control characters, and of at most
-// 255 bytes including its extension. wrong says why a document cannot have that name;
-// the offending parts are then removed.
+// fileName returns the document name for a client's file name: the last part of its path,
+// in NFC, without control characters, cut to 255 bytes including its extension. If it has
+// an invisible character, wrong says so, and the character is removed.
 func fileName(given string) (name, wrong string) {
 	name = plainName(given)
 	if c, found := lookalike.Hidden(name); found {
-		return plainName(lookalike.Clean(name)), fmt.Sprintf("the file's name holds %s, which nobody sees: leave it out", c)
+		return plainName(lookalike.Clean(name)), fmt.Sprintf("the file's name contains %s, which is invisible: remove it", c)
 	}
 	return name, ""
 }
@@ -50,7 +49,7 @@ func plainName(given string) string {
 	return cut(name, maxFileName-len(ext)) + ext
 }
 
-// cut returns at most the first n bytes of a text, cut between characters.
+// cut returns the first n bytes of a text, or fewer so that no character is split.
 func cut(text string, n int) string {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
@@ -58,7 +57,7 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// FileName returns the document name for a file of this name.
+// FileName returns the document name for a file name.
 func FileName(given string) string {
 	name, _ := fileName(given)
 	return name

@@ -11,8 +11,8 @@ import (
 	"annals/http/problem"
 )
 
-// Whatever file_metadata holds, its entries are folders and tags as they are kept, or
-// there are faults that can be reported.
+// Any file_metadata is either valid, with folders as they are stored, or an error with a
+// JSON reply.
 func FuzzMetadata(f *testing.F) {
 	for _, s := range []string{`[{"folder_name":"A/B","tags":["x"]},{}]`, `[{"replace":true,"version":3},null]`, `{`, `[1,]`, `"\u12"`, `[[[[`, `null`, ``, "\xff", "\xef\xbb\xbf[]", `[]{`} {
 		f.Add([]byte(s))
@@ -21,7 +21,7 @@ func FuzzMetadata(f *testing.F) {
 		var found problem.Fields
 		entries := readEntries(text, 5, "Inbox/alice", &found)
 		if len(entries) > 6 {
-			t.Fatalf("%d entries", len(entries))
+			t.Fatalf("readEntries returned %d entries, want at most 6", len(entries))
 		}
 		if len(found) > 0 {
 			w := httptest.NewRecorder()
@@ -38,7 +38,7 @@ func FuzzMetadata(f *testing.F) {
 	})
 }
 
-// Whatever a client calls a file, it becomes one name that can be kept.
+// Any file name becomes a valid document name.
 func FuzzFileName(f *testing.F) {
 	for _, s := range []string{"a.md", `C:\x\a.pdf`, "../../etc/passwd", "", ".", "a/", "e\u0301.txt", "\u202egnp.exe", "\xff.txt", strings.Repeat("é", 200) + ".docx", " \t.md", strings.Repeat("x", 254) + " ."} {
 		f.Add(s)
@@ -46,10 +46,10 @@ func FuzzFileName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, given string) {
 		name, _ := fileName(given)
 		if strings.ContainsAny(name, `/\`) || len(name) > maxFileName || !utf8.ValidString(name) {
-			t.Fatalf("%q becomes %q", given, name)
+			t.Fatalf("fileName(%q) = %q, which is not valid", given, name)
 		}
 		if _, err := naming.Folder(name); err != nil {
-			t.Fatalf("%q becomes %q: %v", given, name, err)
+			t.Fatalf("fileName(%q) = %q: %v", given, name, err)
 		}
 	})
 }

@@ -39,8 +39,8 @@ func refuseKey(f *problem.Fields, why string) {
 	*f = append(*f, problem.ValueError([]any{"header", idempotencyHeader}, why, nil))
 }
 
-// recognise looks for an earlier request with the same key. If there is one, nothing
-// of this request is stored or charged: its files are only compared.
+// recognise looks for the job of an earlier request with the same key. If there is one,
+// the files of this request are only compared with it, and neither stored nor charged.
 func (u *Upload) recognise() (err error) {
 	if u.Key = idempotencyKey(u.Request, &u.Query); u.Key == "" {
 		return nil
@@ -51,7 +51,7 @@ func (u *Upload) recognise() (err error) {
 	return err
 }
 
-// compare refuses a repeated request at the first file that differs.
+// compare adds an error if a file of a repeated request differs from the first request.
 func (u *Upload) compare(file int) {
 	if u.before == nil {
 		return
@@ -63,7 +63,7 @@ func (u *Upload) compare(file int) {
 
 // start accepts the upload, or returns the job of an earlier request with the same key.
 func (u *Upload) start() (commands.Started, error) {
-	started, err := u.startOrMeet()
+	started, err := u.startOrFind()
 	if errors.Is(err, commands.ErrOtherUpload) {
 		refuseKey(&u.Query, err.Error())
 		err = u.Query.Err()
@@ -71,7 +71,7 @@ func (u *Upload) start() (commands.Started, error) {
 	return started, err
 }
 
-func (u *Upload) startOrMeet() (commands.Started, error) {
+func (u *Upload) startOrFind() (commands.Started, error) {
 	if u.before == nil {
 		started, err := u.Accept(u.Context(), u.Commands, u.User)
 		if u.Key == "" || err == nil {
@@ -88,7 +88,7 @@ func (u *Upload) startOrMeet() (commands.Started, error) {
 	return u.before.Started, u.before.Same(u.Files)
 }
 
-// digests is a store that keeps digests only.
+// digests is a store that computes digests and keeps no files.
 type digests struct{ originals.Store }
 
 func (digests) Stage(ctx context.Context, r io.Reader, limit int64) (originals.Staged, error) {
@@ -96,7 +96,7 @@ func (digests) Stage(ctx context.Context, r io.Reader, limit int64) (originals.S
 	n, err := io.Copy(hash, io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read a file again: %w", err)
+		return nil, fmt.Errorf("read a file of a repeated upload: %w", err)
 	case n > limit:
 		return nil, fault.Errorf(fault.TooLarge, "the file is larger than %d bytes", limit)
 	}
@@ -112,7 +112,7 @@ func (d digest) SHA256() string { return d.sha256 }
 func (d digest) Size() int64    { return d.size }
 
 func (digest) Commit(context.Context) error {
-	return fault.Errorf(fault.Internal, "open a staged file: a repeated upload stores none")
+	return fault.Errorf(fault.Internal, "commit a file of a repeated upload: it was not stored")
 }
 
 func (digest) Discard() error { return nil }

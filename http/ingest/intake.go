@@ -24,9 +24,9 @@ import (
 // The caller must call Discard in the end.
 type Intake struct {
 	Store       originals.Store
-	FileBytes   int64             // of one file at most
+	FileBytes   int64             // maximum size of a file
 	Hold        *quota.Hold       // reserves the user's quota for the files; nil: no limits
-	Key         string            // of the request, to recognise a repetition; may be empty
+	Key         string            // idempotency key of the request; may be empty
 	Correlation string            // id of the request
 	Files       []commands.Upload // as they were added; without folders and tags
 
@@ -37,8 +37,8 @@ type Intake struct {
 	staged map[int]originals.Staged // by their indexes in Files
 }
 
-// Add streams one file to the store. A file that cannot be imported is noted as refused
-// and not read to its end. Errors of content are returned wrapped.
+// Add streams one file to the store. A file that cannot be imported is marked as refused
+// and not read to its end. Errors of content are wrapped.
 func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error {
 	var f commands.Upload
 	f.Name, f.Refused = fileName(name)
@@ -55,7 +55,7 @@ func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error
 }
 
 func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Reader) error {
-	if err := in.take(1); err != nil {
+	if err := in.reserve(1); err != nil {
 		return err
 	}
 	counted := in.Hold.Reader(content)
@@ -65,8 +65,8 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 		return in.Hold.Over()
 	case fault.Is(err, fault.TooLarge):
 		counted.Undo()
-		_ = in.take(-1)
-		f.Refused = fmt.Sprintf("the file is larger than the %d bytes that are allowed", in.FileBytes)
+		_ = in.reserve(-1)
+		f.Refused = fmt.Sprintf("the file is larger than the limit of %d bytes", in.FileBytes)
 		return nil
 	case err != nil:
 		return fmt.Errorf("store %q: %w", f.Name, err)
@@ -74,7 +74,7 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 	f.Size = staged.Size()
 	if f.Size == 0 {
 		f.Refused = "the file is empty"
-		_ = in.take(-1)
+		_ = in.reserve(-1)
 		return staged.Discard()
 	}
 	f.SHA256 = staged.SHA256()
@@ -85,9 +85,9 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 	return nil
 }
 
-// take reserves quota for files before any of their bytes are stored. For files that
-// may replace documents, the quota of documents is checked later.
-func (in *Intake) take(files int64) error {
+// reserve reserves quota for a number of files before any of their bytes are stored. The
+// document quota of files that may replace documents is checked later.
+func (in *Intake) reserve(files int64) error {
 	kinds := []quota.Kind{quota.Imports, quota.Documents}
 	if in.Replaces != nil && in.Replaces(len(in.Files)) {
 		kinds = kinds[:1]
@@ -100,12 +100,11 @@ func (in *Intake) take(files int64) error {
 	return nil
 }
 
-// AcceptTimeout is how long accepting an upload may take. It continues if the client
-// disconnects, since everything was received.
+// AcceptTimeout bounds accepting an upload.
 const AcceptTimeout = time.Minute
 
-// Accept starts a job for the files. It continues after ctx ends, since everything was
-// received.
+// Accept starts a job for the files. It goes on if ctx ends meanwhile, because all files
+// were received.
 func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (commands.Started, error) {
 	if err := ctx.Err(); err != nil {
 		return commands.Started{}, err
@@ -122,12 +121,12 @@ func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (co
 		}
 	}
 	if err := originals.CommitAll(ctx, kept); err != nil {
-		return commands.Started{}, fmt.Errorf("keep %d uploaded files: %w", len(kept), err)
+		return commands.Started{}, fmt.Errorf("commit %d uploaded files: %w", len(kept), err)
 	}
 	return to.StartKeyedImport(quota.With(ctx, in.Hold), user, in.Correlation, in.Key, in.Files)
 }
 
-// Discard deletes what was stored and not accepted, and releases its quota.
+// Discard deletes the files that were stored but not accepted, and releases their quota.
 func (in *Intake) Discard() error {
 	defer in.Hold.Close()
 	var errs []error
@@ -142,8 +141,8 @@ type Importer interface {
 	CheckImport(ctx context.Context, user events.User, folders []string) error
 	HoldImport(ctx context.Context, user events.User) (*quota.Hold, error)
 	AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []commands.Upload) error
-	// StartKeyedImport makes one job of all requests of a user with the same key;
-	// without a key each makes its own.
+	// StartKeyedImport starts one job for all requests of a user with the same key.
+	// Without a key each request starts a job.
 	StartKeyedImport(ctx context.Context, user events.User, correlation, key string, uploads []commands.Upload) (commands.Started, error)
 }
 

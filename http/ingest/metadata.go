@@ -23,9 +23,9 @@ import (
 type entry struct {
 	folder  string
 	tags    []string
-	replace bool   // the document of the same name there
+	replace bool   // whether the file replaces the document of its name in folder
 	version int    // expected version of that document; 0: any
-	refused string // why no file can be filed there, regardless of rights
+	refused string // why the folder is invalid, regardless of rights
 }
 
 var metadataLoc = []any{"body", "file_metadata"}
@@ -49,10 +49,10 @@ func (u *Upload) describe(p *multipart.Part) error {
 	return u.checkAccess()
 }
 
-// readEntries reads the text of file_metadata, at most so many entries one by
-// one: a list of empty objects takes far more memory than its text. A file
-// without a folder goes to the inbox.
-func readEntries(text []byte, most int, inbox string, found *problem.Fields) []entry {
+// readEntries decodes file_metadata. It decodes one entry at a time and stops after limit,
+// because a list of empty objects takes far more memory than its text. Entries without a
+// folder get inbox.
+func readEntries(text []byte, limit int, inbox string, found *problem.Fields) []entry {
 	entries := []entry{}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(text) {
@@ -67,15 +67,15 @@ func readEntries(text []byte, most int, inbox string, found *problem.Fields) []e
 			return entries
 		}
 	}
-	for dec.More() && len(entries) <= most {
+	for dec.More() && len(entries) <= limit {
 		var v any
 		if dec.Decode(&v) != nil {
 			break
 		}
 		entries = append(entries, readEntry(v, len(entries), inbox, found))
 	}
-	if len(entries) > most {
-		found.TooLong(nil, most, len(entries), metadataLoc)
+	if len(entries) > limit {
+		found.TooLong(nil, limit, len(entries), metadataLoc)
 		return entries
 	}
 	_, err := dec.Token() // ]
@@ -99,7 +99,7 @@ func readEntries(text []byte, most int, inbox string, found *problem.Fields) []e
 	return entries
 }
 
-// badJSON adds the error that file_metadata is not JSON.
+// badJSON adds the error for file_metadata that is not JSON.
 func badJSON(f *problem.Fields, why string, text []byte) {
 	f.Add("json_invalid", "Invalid JSON: "+why, strings.ToValidUTF8(string(text), "\uFFFD"), map[string]any{"error": why}, metadataLoc...)
 }
@@ -124,7 +124,7 @@ func readEntry(v any, index int, inbox string, found *problem.Fields) entry {
 	}
 	var err error
 	if c, found := lookalike.Hidden(norm.NFC.String(e.folder)); found {
-		e.refused = fmt.Sprintf("the folder path %q holds %s, which nobody sees: leave it out", e.folder, c)
+		e.refused = fmt.Sprintf("the folder path %q contains %s, which is invisible: remove it", e.folder, c)
 		e.folder = lookalike.Clean(e.folder)
 	}
 	if e.folder == "" {
@@ -138,7 +138,7 @@ func readEntry(v any, index int, inbox string, found *problem.Fields) entry {
 	return e
 }
 
-// checkLength adds an error unless there are as many entries as files.
+// checkLength adds an error if the numbers of entries and files differ.
 func checkLength(f *problem.Fields, entries, files int) {
 	switch {
 	case entries > files:

@@ -31,8 +31,8 @@ type Upload struct {
 
 	inFiles, inMetadata problem.Fields
 
-	before *commands.KeyedImport // the job of an earlier request with the same key; nil: there is none
-	place  *quota.Hold           // of a repeated request, which needs no quota
+	before *commands.KeyedImport // the job of an earlier request with the same key; nil if there is none
+	repeat *quota.Hold           // of a repeated request, in place of Hold
 
 	body     io.LimitedReader
 	parts    int
@@ -42,16 +42,16 @@ type Upload struct {
 	checked  bool // write access to the folders of metadata was checked
 }
 
-// Limits bound what one upload may carry.
+// Limits are the maximum sizes of an upload.
 type Limits struct {
-	Files         int   // how many
+	Files         int
 	UploadBytes   int64 // of the whole body
 	MetadataBytes int64 // of file_metadata
 }
 
-// Receive reads the upload, and accepts it as a job, or returns the job of an earlier
-// request with the same key. Once it returns nil, the upload is durable in the log;
-// before that, it has no effect.
+// Receive reads the upload and accepts it as a job, or returns the job of an earlier
+// request with the same key. When it returns without an error, the upload is durable in the
+// log. Until then it has no effect.
 func (u *Upload) Receive() (started commands.Started, err error) {
 	u.Replaces = func(file int) bool { return !u.given || file < len(u.metadata) && u.metadata[file].replace } // unknown before file_metadata
 	if err := u.recognise(); err != nil {
@@ -60,7 +60,7 @@ func (u *Upload) Receive() (started commands.Started, err error) {
 	if u.before == nil {
 		u.Hold, err = u.Commands.HoldImport(u.Context(), u.User)
 	} else {
-		u.place, err = u.Commands.HoldRepeat(u.Context(), u.User)
+		u.repeat, err = u.Commands.HoldRepeat(u.Context(), u.User)
 	}
 	if err == nil {
 		err = u.read()
@@ -74,11 +74,11 @@ func (u *Upload) Receive() (started commands.Started, err error) {
 	return u.start()
 }
 
-// Bounds of a multipart body besides the configured ones.
+// Limits of a multipart body in addition to the configured ones.
 const (
-	maxExtraParts = 1000    // fields that are not files
-	maxEpilogue   = 1 << 20 // bytes after the last part
-	leniency      = 64 << 20
+	maxExtraParts = 1000     // fields that are not files
+	maxEpilogue   = 1 << 20  // bytes after the last part
+	maxAfterError = 64 << 20 // bytes that are read after the first error
 	readBuffer    = 64 << 10
 )
 
@@ -115,27 +115,26 @@ func (u *Upload) read() error {
 			return nil // check reports why
 		}
 		if err != nil {
-			return u.because(err)
+			return u.bodyError(err)
 		}
 	}
-	// Reading to the end notices a client that left.
+	// Reading to the end detects that a client has disconnected.
 	if n, err := io.CopyN(io.Discard, &u.body, maxEpilogue); err != io.EOF {
 		return fmt.Errorf("%w: %d bytes after the last part", errMultipart, n)
 	}
 	return nil
 }
 
-// endsEarly reports whether a body ended before its first part was complete: it has no
-// files, which check reports. A body that is cut off later is an error, since something
-// that was sent is missing.
+// endsEarly reports whether a body ended before its first part was complete. Then check
+// reports that it has no files, as FastAPI does. A body that is cut off later is an error.
 func (u *Upload) endsEarly(err error) bool {
 	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part, or nothing at all
 	return atEnd && begun && len(u.Files)+u.texts == 0 && !u.given
 }
 
-// because returns the fault for an error of reading the body.
-func (u *Upload) because(err error) error {
+// bodyError returns the error to report if the body cannot be read.
+func (u *Upload) bodyError(err error) error {
 	switch {
 	case u.body.N <= 0:
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %d bytes", u.Limits.UploadBytes)
@@ -145,15 +144,15 @@ func (u *Upload) because(err error) error {
 	return err
 }
 
-// refused reports whether the request is known to be invalid. Then nothing more is
-// stored, and the rest is only read, within bounds, to find other errors.
+// refused reports whether the request is known to be invalid. Then no more files are
+// stored, and up to maxAfterError bytes are read to find other errors.
 func (u *Upload) refused() bool {
 	return len(u.Query)+len(u.inFiles)+len(u.inMetadata) > 0
 }
 
 func (u *Upload) part(p *multipart.Part) error {
 	if u.refused() {
-		u.body.N = min(u.body.N, leniency)
+		u.body.N = min(u.body.N, maxAfterError)
 	}
 	if u.parts++; u.parts > u.Limits.Files+maxExtraParts {
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %d fields", u.Limits.Files+maxExtraParts)
@@ -179,7 +178,7 @@ func (u *Upload) part(p *multipart.Part) error {
 	return nil // the next part skips it
 }
 
-// text takes an entry of "files" that has no file name.
+// text adds the error for a field "files" without a file name.
 func (u *Upload) text(p *multipart.Part) error {
 	b, err := io.ReadAll(io.LimitReader(p, problem.MaxEcho))
 	if err != nil {
@@ -191,7 +190,7 @@ func (u *Upload) text(p *multipart.Part) error {
 	return nil
 }
 
-// file stores one file, or notes why it is refused and skips it.
+// file stores one file, or records why it is refused and skips it.
 func (u *Upload) file(name string, p *multipart.Part) error {
 	if len(u.Files) == u.Limits.Files {
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %s", FileCount(u.Limits.Files))
@@ -216,9 +215,9 @@ func (u *Upload) file(name string, p *multipart.Part) error {
 	return err
 }
 
-// Discard deletes what was stored and not accepted.
+// Discard deletes the files that were stored but not accepted, and releases their quota.
 func (u *Upload) Discard() error {
-	u.place.Close()
+	u.repeat.Close()
 	return u.Intake.Discard()
 }
 
@@ -253,7 +252,8 @@ func (u *Upload) check() error {
 	return nil
 }
 
-// checkAccess asks once whether the caller may write to every folder.
+// checkAccess checks that the caller may write to every folder, unless it has done so
+// already.
 func (u *Upload) checkAccess() error {
 	if u.checked || u.before != nil {
 		return nil
@@ -275,17 +275,17 @@ func (u *Upload) checkAccess() error {
 	return err
 }
 
-// readError is a failure of the client's connection or of the body's form.
+// readError is an error of the client's connection or of the multipart format.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
 
-// wholeBody is a multipart body that must end with the closing boundary: mime/multipart
-// takes a body that is cut off after any boundary for complete.
+// wholeBody is a multipart body that must end with the closing boundary. mime/multipart
+// also accepts a body that is cut off after another boundary.
 type wholeBody struct {
 	io.Reader
 	end  []byte // the line after the last part
-	tail []byte // the last bytes read, no more than end has
+	tail []byte // the last bytes read, up to the length of end
 }
 
 func (b *wholeBody) Read(p []byte) (int, error) {
@@ -298,15 +298,15 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// BodyReader reads what a client sends. It remembers read errors, to distinguish them
-// from errors of the store, and fills each buffer completely, to keep the store's
-// writes large.
+// BodyReader reads a request's body. It keeps its read errors, so that they can be told
+// apart from errors of the store, and fills each buffer completely, so that the store's
+// writes are large.
 type BodyReader struct {
 	R   io.Reader
 	err error
 }
 
-// Err returns the error of the client's connection, or nil.
+// Err returns the read error, or nil.
 func (r *BodyReader) Err() error { return r.err }
 
 func (r *BodyReader) Read(p []byte) (int, error) {

@@ -43,8 +43,8 @@ func (h *Handler) recordReads(c call, tool string, ids ...uuid.UUID) {
 	}
 }
 
-// tokenRefused records that a request came with a token that is not valid. A request
-// without a token is not recorded: clients begin with one.
+// tokenRefused records a request with an invalid token. Requests without a token are not
+// recorded, because clients begin with one.
 func (h *Handler) tokenRefused(r *http.Request) {
 	if h.Accessed == nil {
 		return

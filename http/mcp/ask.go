@@ -9,7 +9,7 @@ import (
 var askTool = tool{
 	name: "ask", title: "Ask a question",
 	about: `Answers one focused question in a sentence or two, from the passages that service_search would find and from nothing else, with its reasoning and a confidence from 0 to 1. ` +
-		`Under 0.3 it abstains: the passages hold no answer. Scope it by folder_name (with all below it) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
+		`Under 0.3 it abstains: the passages contain no answer. Scope it by folder_name (including subfolders) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
 		`Its sources are the passages that the answer rests on, for citing by url and page; service_search finds more.`,
 }
 
@@ -23,7 +23,7 @@ type askOut struct {
 	Answer     string   `json:"answer" jsonschema:"the answer, or that there is none"`
 	Reasoning  string   `json:"reasoning" jsonschema:"the sections that the answer rests on"`
 	Confidence float64  `json:"confidence" jsonschema:"from 0 to 1; under 0.3 there is no answer"`
-	Sources    []source `json:"sources" jsonschema:"the passages that the answer rests on; none where there is no answer"`
+	Sources    []source `json:"sources" jsonschema:"the passages that the answer rests on; empty if there is no answer"`
 
 	advice string
 }
@@ -51,7 +51,7 @@ func (h *Handler) ask(c call, in askIn) (out askOut, err error) {
 	}
 	const abstains = 0.3
 	if a.Confidence < abstains {
-		out.advice = h.named("service_search shows the passages there are; a wider scope or the words that the documents use may find more.")
+		out.advice = h.named("service_search shows the passages; a wider scope or words from the documents may find more.")
 	}
 	return out, nil
 }

@@ -18,15 +18,15 @@ import (
 // until the last is complete.
 const maxBatch = 50
 
-// batch holds the calls of one request; the oldest versions of the protocol allow several.
-// They are handled one at a time, which bounds the cost of a request.
+// batch is locked by each call of a request, because the oldest versions of the protocol
+// allow several. They are handled one at a time, which bounds the cost of a request.
 type batch struct{ sync.Mutex }
 
 // errBatch is returned for every refused batch.
-var errBatch = fault.Errorf(fault.TooLarge, "the batch is refused")
+var errBatch = fault.Errorf(fault.TooLarge, "the batch has too many calls or bytes")
 
-// bounded reads a request that is a batch and reports whether its size is allowed. If
-// not, it answers with one error before any call is handled.
+// bounded checks the size of a request that is a batch. If it is too large, it replies with
+// one error before any call is handled, and returns false.
 func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.Body == nil {
 		return true
@@ -49,7 +49,7 @@ func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	if isBatch {
 		switch n := entries(head, maxBatch+1); {
 		case n > maxBatch:
-			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch may have at most %d calls; none of these was carried out: send fewer at a time", maxBatch))
+			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch may have at most %d calls, and none of these was handled: send fewer at a time", maxBatch))
 			return false
 		case n == 0:
 			refuseWith(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a batch must have at least one call")

@@ -11,7 +11,7 @@ import (
 // maxCompletions is the maximum number of values that the protocol allows.
 const maxCompletions = 100
 
-// complete completes names of folders and tags that the caller may see.
+// complete completes names of folders and tags that the caller may read.
 func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	c := caller(ctx)
 	found, err := metered(h, c, tool{}, len(req.Params.Argument.Value), func() ([]string, error) { return h.completions(c, req.Params) })
@@ -41,14 +41,14 @@ func (h *Handler) completions(c call, p *sdk.CompleteParams) (names []string, er
 // contain it elsewhere, ignoring case.
 func matching(names []string, typed string) []string {
 	typed = strings.ToLower(strings.TrimSpace(typed))
-	begin, hold := []string{}, []string{}
+	prefixed, others := []string{}, []string{}
 	for _, name := range names {
 		switch at := strings.Index(strings.ToLower(name), typed); {
 		case at == 0:
-			begin = append(begin, name)
+			prefixed = append(prefixed, name)
 		case at > 0:
-			hold = append(hold, name)
+			others = append(others, name)
 		}
 	}
-	return append(begin, hold...)
+	return append(prefixed, others...)
 }

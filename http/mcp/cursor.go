@@ -8,7 +8,7 @@ import (
 	"annals/events/fault"
 )
 
-// Page sizes. An agent must be able to read a page at once.
+// Page sizes, which fit in an agent's context.
 const (
 	namesPage     = 500    // folders or tags
 	documentsPage = 100    // documents, or files of a job
@@ -20,7 +20,7 @@ const (
 const maxCursor = 4*maxPath + 64
 
 // errCursor is returned for an invalid cursor.
-var errCursor = fault.Errorf(fault.Invalid, "the cursor is not one of this listing: leave it out to begin at the first page")
+var errCursor = fault.Errorf(fault.Invalid, "the cursor does not belong to this listing: leave it out to begin at the first page")
 
 // cursor encodes the position at which a page of a kind of listing ended.
 func cursor(kind, at string) string {

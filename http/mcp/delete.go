@@ -16,8 +16,8 @@ const maxDeleted = 100
 
 var deleteTool = tool{
 	name: "delete_documents", title: "Delete documents", effect: deletes,
-	about: `Deletes documents for good, 1 to 100 by their ids, where you own their folders. Each has a result of its own: that it was deleted, or why not. ` +
-		`Ask the person you work for before you call it; service_get_document_metadata tells what a document is and whether you own it.`,
+	about: `Deletes 1 to 100 documents permanently, by their ids. You must own their folders. The result of each document says that it was deleted, or why not. ` +
+		`Ask the person you work for before you call it; service_get_document_metadata shows what a document is and whether you own it.`,
 }
 
 type deleteIn struct {
@@ -25,19 +25,19 @@ type deleteIn struct {
 }
 
 type deleteOut struct {
-	Results []deleted `json:"results" jsonschema:"what became of each document, in the order of doc_ids"`
+	Results []deleted `json:"results" jsonschema:"the result of each document, in the order of doc_ids"`
 }
 
 type deleted struct {
 	DocumentID string `json:"document_id" jsonschema:"id of the document"`
 	Deleted    bool   `json:"deleted" jsonschema:"whether it was deleted"`
-	Title      string `json:"title,omitempty" jsonschema:"title of the document, where you may read it"`
-	FolderName string `json:"folder_name,omitempty" jsonschema:"path of the folder that it lay in"`
+	Title      string `json:"title,omitempty" jsonschema:"title of the document, if you may read it"`
+	FolderName string `json:"folder_name,omitempty" jsonschema:"path of its folder"`
 	Error      string `json:"error,omitempty" jsonschema:"why it was not deleted"`
 }
 
-// deleteDocuments deletes one document after the other. It returns once the read models
-// show it, or after Await.
+// deleteDocuments deletes one document after the other. It returns when the read models
+// have applied that, or after Await.
 func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error) {
 	var last events.Position
 	seen := make(map[string]bool)
@@ -56,7 +56,7 @@ func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error
 	return out, nil
 }
 
-// awaitWrite waits until the agent can read a write at a position, but at most for Await.
+// awaitWrite waits until the agent can read what was written at a position, up to Await.
 // The write has succeeded in either case.
 func (h *Handler) awaitWrite(c call, at events.Position) {
 	bounded, cancel := context.WithTimeout(c, h.Await)
@@ -71,7 +71,7 @@ func (h *Handler) deleteDocument(c call, text string) (one deleted, at events.Po
 		one.Title, one.FolderName = d.Title, d.FolderShown
 		at, err = h.Commands.DeleteDocument(c, c.user, httpd.Correlation(c), commands.DeleteDocument{ID: d.ID, Version: d.Version})
 		h.record(c, deleteTool.name, "", d.ID, err)
-		err = h.advise(err, fault.Conflict, "Look at what it is now, and call again.")
+		err = h.advise(err, fault.Conflict, "Read it again, and then repeat the call.")
 	}
 	if one.Deleted = err == nil; !one.Deleted {
 		one.Error = h.shown(c, deleteTool.name, err).Error()

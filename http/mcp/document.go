@@ -22,7 +22,7 @@ type document struct {
 	Title      string   `json:"title" jsonschema:"title of the document"`
 	Tags       []string `json:"tags" jsonschema:"tags of the document"`
 	Name       string   `json:"name" jsonschema:"name of the file"`
-	FolderName string   `json:"folder_name" jsonschema:"path of the folder that it lies in"`
+	FolderName string   `json:"folder_name" jsonschema:"path of its folder"`
 }
 
 // documents returns a page of a listing.
@@ -64,7 +64,7 @@ func (h *Handler) describe(c call, tool, id string) (vault.Document, error) {
 
 const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag list the ids of those you may read."
 
-// documentID parses an id. No document has a malformed one.
+// documentID parses an id. A malformed id is reported like that of a missing document.
 func (h *Handler) documentID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
@@ -75,9 +75,9 @@ func (h *Handler) documentID(text string) (uuid.UUID, error) {
 
 var markdownTool = tool{
 	name: "get_document_markdown", title: "Read a document",
-	about: `Returns the full text of a document as Markdown, whatever its file's type, in pages of about 40,000 bytes that end at line ends. ` +
-		`Where the document has pages, <!-- page 29 --> stands before the text of page 29: cite by that, with the url of service_get_document_metadata. A comment in the document's own words that could be taken for it is written &lt;!-- and is none. ` +
-		`Where next_cursor is given there is more. For a long document, service_search or service_ask scoped to it finds the place faster.`,
+	about: `Returns the full text of a document as Markdown, for any type of file, in pages of about 40,000 bytes that end at line ends. ` +
+		`If the document has pages, <!-- page 29 --> stands before the text of page 29: cite by that, with the url of service_get_document_metadata. Text of the document that looks like such a comment is escaped as &lt;!--. ` +
+		`If there is a next_cursor, there is more. For a long document, service_search or service_ask scoped to it finds the place faster.`,
 }
 
 type documentIn struct {
@@ -92,7 +92,7 @@ type markdownIn struct {
 type markdownOut struct {
 	DocumentID string `json:"document_id" jsonschema:"id of the document"`
 	Title      string `json:"title" jsonschema:"title of the document"`
-	Version    int    `json:"version" jsonschema:"version of the document that the text is of"`
+	Version    int    `json:"version" jsonschema:"version of the document that has this text"`
 	Markdown   string `json:"markdown" jsonschema:"this page of the text; the first begins with a front matter of type and title"`
 	more
 }
@@ -143,7 +143,7 @@ func parseTextCursor(document uuid.UUID, text string) (version int, from int64, 
 func (o markdownOut) markdown() string { return o.Markdown }
 
 var metadataTool = tool{
-	name: "get_document_metadata", title: "Show what is known of a document",
+	name: "get_document_metadata", title: "Show a document's metadata",
 	about: `Returns a document's title, what you may do with it, its tags, when it was imported, and its folder, version, pages, type, size and link. It does not read the text: service_get_document_markdown does.`,
 }
 
@@ -155,14 +155,14 @@ type metadataOut struct {
 	CreatedAt   string   `json:"created_at" jsonschema:"when it was imported, ISO 8601"`
 	UpdatedAt   string   `json:"updated_at" jsonschema:"when it last changed, ISO 8601"`
 	Name        string   `json:"name" jsonschema:"name of the file"`
-	FolderName  string   `json:"folder_name" jsonschema:"path of the folder that it lies in"`
+	FolderName  string   `json:"folder_name" jsonschema:"path of its folder"`
 	Description string   `json:"description" jsonschema:"what it is about, in a line"`
 	ContentType string   `json:"content_type" jsonschema:"media type of the file"`
 	Size        int64    `json:"size" jsonschema:"bytes of the file"`
-	Pages       *int     `json:"pages" jsonschema:"number of its pages; null where there are none"`
+	Pages       *int     `json:"pages" jsonschema:"number of its pages; null if it has none"`
 	Version     int      `json:"version" jsonschema:"rises by one with every change"`
 	DeepLink    string   `json:"deep_link" jsonschema:"path to the original file, below the service's address"`
-	URL         string   `json:"url,omitempty" jsonschema:"address of the original file, which people open in a browser; #page=N behind it opens a PDF at that page"`
+	URL         string   `json:"url,omitempty" jsonschema:"URL of the original file, for people to open in a browser; append #page=N to open a PDF at that page"`
 }
 
 func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// codes are the protocol's error codes by kind of fault. The errors of tools are
-// results and have none.
+// codes are the protocol's error codes by kind of fault. Errors of tools are results and
+// have no code.
 var codes = map[fault.Kind]int64{
 	fault.Internal:        jsonrpc.CodeInternalError,
 	fault.Invalid:         jsonrpc.CodeInvalidParams,
@@ -27,8 +27,8 @@ var codes = map[fault.Kind]int64{
 	fault.Exhausted:       jsonrpc.CodeInternalError,
 }
 
-// protocolError returns an error in the protocol's form, for anything but tools. about
-// describes the requested thing.
+// protocolError returns an error in the protocol's form, for requests other than tool
+// calls. about is sent as its data.
 func (h *Handler) protocolError(c call, what string, err error, about any) error {
 	data, _ := json.Marshal(about) // strings can always be encoded
 	return &jsonrpc.Error{Code: codes[fault.KindOf(err)], Message: h.shown(c, what, err).Error(), Data: data}
@@ -47,7 +47,7 @@ func (h *Handler) shown(c call, what string, err error) error {
 	}
 	if kind == fault.Internal {
 		h.Logger.ErrorContext(c, "call failed", "call", what, "error", err, "correlation_id", id)
-		return fmt.Errorf("%w; the operator finds the cause in the log by the request id %s", errFailed, id)
+		return fmt.Errorf("%w; the operator can find the cause in the log by the request id %s", errFailed, id)
 	}
 	h.Logger.DebugContext(c, "call refused", "call", what, "error", err, "correlation_id", id)
 	if kind == fault.Unavailable {

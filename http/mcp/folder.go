@@ -13,7 +13,7 @@ import (
 
 var listFoldersTool = tool{
 	name: "list_folders", title: "List folders",
-	about: `Lists the paths of all folders that you may read, each before those below it; a path begins at the topmost folder that you may read. A good beginning: give one of them to service_list_documents_by_folder, ` +
+	about: `Lists the paths of all folders that you may read, each before its subfolders; a path begins at the topmost folder that you may read. Start here: pass one of them to service_list_documents_by_folder, ` +
 		`or as folder_name to service_search and service_ask.`,
 }
 
@@ -49,8 +49,8 @@ func (o foldersOut) markdown() string {
 
 var listByFolderTool = tool{
 	name: "list_documents_by_folder", title: "List the documents in a folder",
-	about: `Lists the documents that lie directly in a folder, by name, and the folders below it. Take the path from service_list_folders; nested paths work. ` +
-		`The ids go to service_get_document_markdown, service_get_document_metadata and, as document_id, to service_ask.`,
+	about: `Lists the documents directly in a folder, by name, and its subfolders. Take the path from service_list_folders; nested paths work. ` +
+		`Pass the ids to service_get_document_markdown, service_get_document_metadata and, as document_id, to service_ask.`,
 }
 
 type byFolderIn struct {
@@ -60,8 +60,8 @@ type byFolderIn struct {
 
 type byFolderOut struct {
 	FolderName     string     `json:"folder_name" jsonschema:"path of the folder"`
-	Subfolders     []string   `json:"subfolders" jsonschema:"paths of the folders directly below it, up to 500; on the first page alone"`
-	MoreSubfolders int        `json:"more_subfolders,omitempty" jsonschema:"number of those that are left out: service_list_folders lists all"`
+	Subfolders     []string   `json:"subfolders" jsonschema:"paths of its subfolders, up to 500; only on the first page"`
+	MoreSubfolders int        `json:"more_subfolders,omitempty" jsonschema:"number of further subfolders: service_list_folders lists all"`
 	Documents      []document `json:"documents" jsonschema:"the documents directly in it"`
 	more
 
@@ -74,7 +74,7 @@ func (h *Handler) listByFolder(c call, in byFolderIn) (out byFolderOut, err erro
 		err = fault.Errorf(fault.NotFound, "no folder %q", in.FolderName)
 	}
 	if err != nil {
-		return out, h.advise(err, fault.NotFound, "service_list_folders names those you may read.")
+		return out, h.advise(err, fault.NotFound, "service_list_folders lists those you may read.")
 	}
 	out.FolderName, out.Subfolders = strings.Trim(in.FolderName, "/ "), []string{}
 	out.advice = h.named("service_list_folders lists all.")

@@ -30,7 +30,7 @@ const sessionless = "2026-07-28"
 
 // call describes the request that carries an agent's call.
 type call struct {
-	context.Context // ends when the client leaves
+	context.Context // ends when the client disconnects
 	user            events.User
 	batch           *batch
 	address         string // of the client
@@ -38,16 +38,15 @@ type call struct {
 
 type callKey struct{}
 
-// ServeHTTP lets requests of signed-in users through, each with a token and,
-// if any, a session id of that user.
+// ServeHTTP checks a request's origin, token and session id, and then handles its calls.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.foreign(r) {
-		refuse(w, http.StatusForbidden, "this address or web page may not call the tools; see --mcp-url and --cors-origin")
+		refuse(w, http.StatusForbidden, "requests from this web page or to this host are not allowed; the operator allows them with --cors-origin and --mcp-url")
 		return
 	}
 	token, err := httpd.Bearer(r)
 	if err != nil {
-		h.challenge(w, "", "sign in first: the address in resource_metadata of the WWW-Authenticate header lists where to get a token")
+		h.challenge(w, "", "sign in first: the document at resource_metadata in the WWW-Authenticate header says where to get a token")
 		return
 	}
 	user, _, err := h.Verify(r.Context(), token)
@@ -69,7 +68,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(sessionHeader, newSession(user))
 	}
 	if r.Header.Get("Accept") == "" {
-		r.Header.Set("Accept", "*/*") // as RFC 9110 12.5.1 has it
+		r.Header.Set("Accept", "*/*") // the meaning of a missing header in RFC 9110 12.5.1
 	}
 	ctx := commands.Through(r.Context(), "tools")
 	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user, new(batch), h.address(r)})

@@ -3,15 +3,15 @@ package mcp
 import "annals/events/fault"
 
 var healthTool = tool{
-	name: "health", title: "Ask whether the service answers", free: true,
-	about: `Tells whether the service can answer everything at the moment. Call it when other tools say that something is unavailable.`,
+	name: "health", title: "Check the service's health", free: true,
+	about: `Reports whether the service is ready. Call it when other tools say that something is unavailable.`,
 }
 
 type healthIn struct{}
 
 type healthOut struct {
-	Status  string `json:"status" jsonschema:"ok, or unavailable: call again in some seconds"`
-	Message string `json:"message" jsonschema:"what is waited for, as a sentence"`
+	Status  string `json:"status" jsonschema:"ok, or unavailable: call again in a few seconds"`
+	Message string `json:"message" jsonschema:"why it is unavailable, as a sentence"`
 }
 
 func (h *Handler) health(c call, _ healthIn) (healthOut, error) {

@@ -25,10 +25,10 @@ func (h *Handler) ingestTool() tool {
 	}
 	return tool{
 		name: "ingest", title: "Import files", effect: adds,
-		about: `Imports files that lie on the service's own disk. They are copied, and read in the background: ` +
-			`it returns a job_id at once, for service_job_status. Where one of the paths cannot be taken, none of the files is, and every such path is listed. ` +
+		about: `Imports files from the service's own disk. They are copied, and imported in the background: ` +
+			`the tool returns a job_id immediately, for service_job_status. If a path cannot be imported, no file is, and the error lists every such path. ` +
 			`These can be imported: .pdf, .docx, .md, .markdown, .txt, .text. Files on another machine are uploaded by POST /ingest instead.`,
-		where: " The files must lie below " + strings.Join(roots, " or ") + ".",
+		suffix: " The files must be below " + strings.Join(roots, " or ") + ".",
 	}
 }
 
@@ -38,12 +38,12 @@ type ingestIn struct {
 }
 
 type fileMetadata struct {
-	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of the folder to file it in, such as Contracts/2026, which is made if it is not there; without it, your own inbox"`
+	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of the folder for the document, such as Contracts/2026, which is created if it does not exist; without it, your own inbox"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the document"`
-	Replace    bool     `json:"replace,omitempty" jsonschema:"whether the file takes the place of the document of its name in that folder, as a new version of it, where there is one"`
+	Replace    bool     `json:"replace,omitempty" jsonschema:"whether the file becomes a new version of the document of its name in that folder, if there is one"`
 
-	// For a path as it is shown to the caller: the deepest existing folder and the rest
-	// of the path.
+	// The deepest existing folder on the path as the caller sees it, and the rest of the
+	// path.
 	under uuid.UUID
 	rest  string
 }
@@ -55,8 +55,8 @@ type ingestOut struct {
 	advice string
 }
 
-// ingest copies the files and accepts them as one job. It finds errors in the call
-// before it stores anything.
+// ingest copies the files and accepts them as one job. It checks the whole call before it
+// stores anything.
 func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if n := len(in.FileMetadata); n > 0 && n != len(in.FilePaths) {
 		return out, fault.Errorf(fault.Invalid, "file_metadata has %d entries for %d files: give one for each, in the order of file_paths", n, len(in.FilePaths))
@@ -74,7 +74,7 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	}
 	defer func() {
 		if err := intake.Discard(); err != nil {
-			h.Logger.ErrorContext(c, "files that were not imported cannot be discarded", "error", fault.Detail(err))
+			h.Logger.ErrorContext(c, "discard files that were not imported", "error", fault.Detail(err))
 		}
 	}()
 	if intake.Hold, err = h.Commands.HoldImport(c, c.user); err != nil {
@@ -92,7 +92,7 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 		return out, err
 	}
 	h.awaitWrite(c, started.Position)
-	return ingestOut{started.Job.String(), len(in.FilePaths), h.named("service_job_status tells how far it is.")}, nil
+	return ingestOut{started.Job.String(), len(in.FilePaths), h.named("service_job_status shows its progress.")}, nil
 }
 
 func (o ingestOut) markdown() string {
@@ -129,9 +129,9 @@ func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error)
 	return places, h.Commands.CheckImport(c, c.user, slices.Compact(folders))
 }
 
-// shownPlace resolves a path as it is shown to the caller. It returns the deepest existing
-// folder and the rest of the path; both are empty for a path from the top level. It fails
-// if the caller may not write there.
+// shownPlace resolves a path as the caller sees it. It returns the deepest existing folder
+// and the rest of the path; both are empty for a path from the top level. It fails if the
+// caller may not write there.
 func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string, err error) {
 	place, err := h.Queries.PlaceOf(c, c.user, path)
 	if err != nil || !place.Shown || place.Near == uuid.Nil {
@@ -172,7 +172,7 @@ func badPaths(bad []string) error {
 	if len(bad) > maxBadPaths {
 		rest = fmt.Sprintf("\n- and %d more", len(bad)-maxBadPaths)
 	}
-	return fault.Errorf(fault.Invalid, "no file was imported, because of these:\n%s%s", strings.Join(bad[:min(len(bad), maxBadPaths)], "\n"), rest)
+	return fault.Errorf(fault.Invalid, "no file was imported, because these paths cannot be:\n%s%s", strings.Join(bad[:min(len(bad), maxBadPaths)], "\n"), rest)
 }
 
 // copyFiles copies every file. It opens each file again, so that only one is open at a

@@ -72,7 +72,7 @@ func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 		filepath.Join(root, "linked", "in.md"):     "links are not followed",
 		filepath.Join(root, "linked", "no.md"):     "links are not followed",
 		filepath.Join(root, "up", "root2", "x"):    "links are not followed",
-		filepath.Join(root, "hard.md"):             "several names",
+		filepath.Join(root, "hard.md"):             "several hard links",
 		filepath.Join(root, "pipe.md"):             "not a regular file",
 		filepath.Join(root, "s.md"):                "not a regular file",
 		filepath.Join(root, "real"):                "not a regular file",

@@ -14,7 +14,7 @@ import (
 
 var jobTool = tool{
 	name: "job_status", title: "Show an import job", free: true,
-	about: `Tells how far an import job is and, for each file, whether it succeeded and the document's id. Call it again every few seconds until done is true; ` +
+	about: `Shows the progress of an import job and, for each file, whether it was imported and the document's id. Call it again every few seconds until done is true; ` +
 		`the documents can then be listed, read and searched. Jobs are visible to those who started them.`,
 }
 
@@ -26,12 +26,12 @@ type jobIn struct {
 type jobOut struct {
 	JobID           string      `json:"job_id" jsonschema:"id of the job"`
 	Status          string      `json:"status" jsonschema:"processing, complete or error"`
-	Message         string      `json:"message" jsonschema:"how far it is, as a sentence"`
-	Done            bool        `json:"done" jsonschema:"whether the work has ended"`
+	Message         string      `json:"message" jsonschema:"its progress, as a sentence"`
+	Done            bool        `json:"done" jsonschema:"whether the job has ended"`
 	ProgressPercent float64     `json:"progress_percent" jsonschema:"from 0 to 100"`
 	TotalFiles      int         `json:"total_files" jsonschema:"number of files"`
 	Successful      int         `json:"successful" jsonschema:"number of files that were imported"`
-	Failed          int         `json:"failed" jsonschema:"number of files that were not"`
+	Failed          int         `json:"failed" jsonschema:"number of files that failed"`
 	Error           string      `json:"error,omitempty" jsonschema:"why the job failed"`
 	Results         []jobResult `json:"results" jsonschema:"the files in their order"`
 	more
@@ -40,14 +40,14 @@ type jobOut struct {
 type jobResult struct {
 	Filename   string   `json:"filename" jsonschema:"name of the file"`
 	Success    bool     `json:"success" jsonschema:"whether it was imported"`
-	FolderName string   `json:"folder_name" jsonschema:"path of the folder that it goes to"`
-	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of the document, once there is one"`
+	FolderName string   `json:"folder_name" jsonschema:"path of the folder for the document"`
+	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of the document, if there is one yet"`
 	Title      string   `json:"title,omitempty" jsonschema:"title of the document"`
 	Error      string   `json:"error,omitempty" jsonschema:"why it was not imported"`
-	Warnings   []string `json:"warnings,omitempty" jsonschema:"what of it could not be read"`
-	Tags       []string `json:"tags" jsonschema:"tags that it was given"`
-	Duplicate  bool     `json:"duplicate" jsonschema:"whether you could read a document of the same bytes before"`
-	Outcome    string   `json:"outcome,omitempty" jsonschema:"created, updated or unchanged: what became of the document, once the file is imported"`
+	Warnings   []string `json:"warnings,omitempty" jsonschema:"which parts of it could not be read"`
+	Tags       []string `json:"tags" jsonschema:"tags of the document"`
+	Duplicate  bool     `json:"duplicate" jsonschema:"whether there was a document with the same bytes that you may read"`
+	Outcome    string   `json:"outcome,omitempty" jsonschema:"created, updated or unchanged; absent until the file is imported"`
 
 	done bool
 }
@@ -55,7 +55,7 @@ type jobResult struct {
 func (h *Handler) jobStatus(c call, in jobIn) (out jobOut, err error) {
 	j, err := h.Queries.Job(c, c.user, in.JobID)
 	if err != nil {
-		return out, h.advise(err, fault.NotFound, "Only jobs that you started can be looked at, by the job_id that was returned then.")
+		return out, h.advise(err, fault.NotFound, "You can only see jobs that you started, by the job_id that was returned then.")
 	}
 	first, m, err := filePage(len(j.Results), in.Cursor)
 	if err != nil {
@@ -128,5 +128,5 @@ func (r jobResult) outcome() string {
 	case r.done:
 		return "failed: " + inLine(r.Error)
 	}
-	return "in work"
+	return "in progress"
 }

@@ -46,7 +46,7 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			explainArguments(req.Params.Name, result)
 			return result, err
 		case *sdk.ReadResourceRequest:
-			if ctx, err = h.asking(ctx, req.Params); err != nil {
+			if ctx, err = h.withResource(ctx, req.Params); err != nil {
 				return nil, err
 			}
 		}
@@ -58,8 +58,8 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// notOffered reports whether a method belongs to a capability that is not declared but
-// that the library serves anyway.
+// notOffered reports whether a method belongs to a capability that the server does not
+// declare. The library would handle it all the same.
 func notOffered(method string) bool {
 	return strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "logging/")
 }
@@ -108,8 +108,8 @@ func dropNulls(v any) {
 	}
 }
 
-// explainArguments rewrites the library's message about arguments that a tool's schema
-// does not allow, so that an agent knows how to correct them.
+// explainArguments rewrites the library's error for arguments that do not fit a tool's
+// schema, so that an agent knows what to correct.
 func explainArguments(tool string, result sdk.Result) {
 	r, ok := result.(*sdk.CallToolResult)
 	if !ok || r == nil || !r.IsError || len(r.Content) != 1 {

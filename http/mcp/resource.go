@@ -34,15 +34,15 @@ func (h *Handler) addResources(s *sdk.Server) {
 	}
 }
 
-// asked is a resource that an agent requests.
-type asked struct{ uri, kind, name, cursor string }
+// request is a parsed request for a resource.
+type request struct{ uri, kind, name, cursor string }
 
-type askedKey struct{}
+type requestKey struct{}
 
-// asking stores the requested resource, and rewrites its URI for the library's templates,
-// which support neither a cursor nor a slash in the path of a folder.
-func (h *Handler) asking(ctx context.Context, params *sdk.ReadResourceParams) (context.Context, error) {
-	a := asked{uri: params.URI}
+// withResource adds the parsed request to ctx, and rewrites its URI for the library's
+// templates, which support neither a cursor nor a slash in the path of a folder.
+func (h *Handler) withResource(ctx context.Context, params *sdk.ReadResourceParams) (context.Context, error) {
+	a := request{uri: params.URI}
 	path, query, _ := strings.Cut(strings.TrimPrefix(a.uri, h.Scheme+"://"), "?")
 	kind, rest, _ := strings.Cut(path, "/")
 	name, err := url.PathUnescape(rest)
@@ -52,11 +52,11 @@ func (h *Handler) asking(ctx context.Context, params *sdk.ReadResourceParams) (c
 	}
 	a.kind, a.name, a.cursor = kind, name, values.Get("cursor")
 	params.URI = h.Scheme + "://" + a.plain()
-	return context.WithValue(ctx, askedKey{}, a), nil
+	return context.WithValue(ctx, requestKey{}, a), nil
 }
 
 // plain returns the path of a resource in the form of its template.
-func (a asked) plain() string {
+func (a request) plain() string {
 	if a.name == "" {
 		return a.kind
 	}
@@ -72,7 +72,7 @@ func (a asked) plain() string {
 // readResource reads a resource. If the content does not fit in one reply, it ends with the
 // URI of the next part.
 func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	c, a := caller(ctx), ctx.Value(askedKey{}).(asked)
+	c, a := caller(ctx), ctx.Value(requestKey{}).(request)
 	out, err := metered(h, c, tool{}, len(a.uri), func() (output, error) { return h.resource(c, a) })
 	if err != nil {
 		return nil, h.resourceError(c, a.uri, err)
@@ -84,10 +84,10 @@ func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) 
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: a.uri, MIMEType: markdownType, Text: text}}}, nil
 }
 
-var errNoResource = fault.Errorf(fault.NotFound, "there is no such resource; resources/list and resources/templates/list name those there are")
+var errNoResource = fault.Errorf(fault.NotFound, "there is no such resource; resources/list and resources/templates/list list the existing ones")
 
 // resource returns the requested resource.
-func (h *Handler) resource(c call, a asked) (output, error) {
+func (h *Handler) resource(c call, a request) (output, error) {
 	id, whole := strings.CutSuffix(a.name, "/content")
 	switch {
 	case a.kind == "folders" && a.name == "":

@@ -16,12 +16,12 @@ import (
 // machine's disk.
 type root string
 
-// Errors for refused files. Outside of the roots the error is always the same, so that it
-// does not reveal whether a file exists.
+// Errors for refused files. Outside the roots it is always errOutside, which does not
+// reveal whether a file exists.
 var (
 	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
 	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
-	errLinked  = fault.Errorf(fault.Forbidden, "it has several names on the disk, and links are not followed")
+	errLinked  = fault.Errorf(fault.Forbidden, "it has several hard links, and links are not followed")
 	errUnclean = fault.Errorf(fault.Invalid, "a file's path ends with its name, not with a slash or a dot")
 	errMissing = fault.Errorf(fault.NotFound, "there is no such file")
 	errNoFile  = fault.Errorf(fault.Invalid, "it is not a regular file")
@@ -46,8 +46,8 @@ func openBelow(roots []root, path string) (*os.File, error) {
 	return nil, errOutside
 }
 
-// open opens one folder after another, each relative to its parent, so that replacing one
-// meanwhile cannot redirect it.
+// open opens one folder after another, each relative to its parent. Otherwise a folder that
+// is replaced by a link meanwhile could lead outside the root.
 func (r root) open(names []string) (*os.File, error) {
 	dir, err := os.OpenRoot(string(r))
 	if err != nil {
@@ -76,7 +76,7 @@ func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	}
 	below, err := dir.OpenRoot(name)
 	if err != nil {
-		return nil, because(err)
+		return nil, openError(err)
 	}
 	opened, err := below.Stat(".")
 	if err != nil || !os.SameFile(seen, opened) {
@@ -93,13 +93,13 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 		return nil, err
 	case !seen.Mode().IsRegular():
 		return nil, errNoFile
-	case names(seen) > 1:
-		return nil, errLinked // the other names may be outside of the roots
+	case links(seen) > 1:
+		return nil, errLinked // the others may be outside the roots
 	}
 	// Do not block if the file was replaced by a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, because(err)
+		return nil, openError(err)
 	}
 	opened, err := f.Stat()
 	if err != nil || !opened.Mode().IsRegular() || !os.SameFile(seen, opened) {
@@ -113,15 +113,15 @@ func look(dir *os.Root, name string) (fs.FileInfo, error) {
 	seen, err := dir.Lstat(name)
 	switch {
 	case err != nil:
-		return nil, because(err)
+		return nil, openError(err)
 	case seen.Mode()&fs.ModeSymlink != 0:
 		return nil, errLink
 	}
 	return seen, nil
 }
 
-// because returns the reason why a file below a root cannot be opened.
-func because(err error) error {
+// openError returns the error for a file below a root that cannot be opened.
+func openError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errMissing

@@ -7,7 +7,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaOf returns the schema of a type. The tags of its fields are their descriptions.
+// schemaOf returns the JSON schema of a type. The jsonschema tags of its fields are their
+// descriptions.
 func schemaOf[T any](h *Handler) *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -38,7 +39,7 @@ func (h *Handler) tidy(s *jsonschema.Schema) {
 	}
 }
 
-// maxPath is the maximum number of characters of a path argument. Paths of documents are
+// maxPath is the maximum number of characters of a path argument. All folder paths are
 // shorter.
 const maxPath = naming.MaxSegments * (naming.MaxName + 1)
 

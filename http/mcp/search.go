@@ -13,49 +13,49 @@ import (
 
 var searchTool = tool{
 	name: "search", title: "Search passages",
-	about: `Finds the passages that speak of something, best first, each with its document, section, pages, score, url, folder and the folder's owner. ` +
-		`Scope it by folder_name (subfolders are taken in), document_id or tags; service_list_folders and service_list_tags name those there are. ` +
-		`A folder that does not exist, or that you may not read, gives no passages. Use it before service_ask, to see what there is; write the words that the text itself would use.`,
+	about: `Finds the passages about something, best first, each with its document, section, pages, score, url, folder and the folder's owner. ` +
+		`Scope it by folder_name (including subfolders), document_id or tags; service_list_folders and service_list_tags list the existing ones. ` +
+		`A folder that does not exist, or that you may not read, has no passages. Use it before service_ask, to see what there is; use the words that the text itself would use.`,
 }
 
 type searchIn struct {
-	Query      string   `json:"query" jsonschema:"the question, or words of what is looked for"`
+	Query      string   `json:"query" jsonschema:"the question, or words to look for"`
 	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of a folder, such as Contracts/2026: only what is in it or below it"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"only documents with these tags"`
 	TagMode    string   `json:"tag_mode,omitempty" jsonschema:"whether a document needs all of the tags or any one"`
 	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of a document: only its passages"`
-	Limit      int      `json:"limit,omitempty" jsonschema:"how many passages at most; ten or so unless given"`
+	Limit      int      `json:"limit,omitempty" jsonschema:"maximum number of passages; the default is about ten"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of an earlier reply, for the passages after those; query, scope and tags must be the same"`
 }
 
 type searchOut struct {
 	Sources    []source `json:"sources" jsonschema:"the passages, best first"`
-	NextCursor string   `json:"next_cursor,omitempty" jsonschema:"names the next page of passages; left out at the end"`
+	NextCursor string   `json:"next_cursor,omitempty" jsonschema:"pass it as cursor to get the next page; absent on the last page"`
 
-	asked, advice string
+	query, advice string
 }
 
 type source struct {
 	DocID         string  `json:"doc_id" jsonschema:"id of the document, for service_get_document_markdown"`
 	DocumentTitle string  `json:"document_title" jsonschema:"title of the document"`
-	LeafTitle     string  `json:"leaf_title" jsonschema:"title of the section that holds the passage"`
-	StartPage     *int    `json:"start_page" jsonschema:"page that the passage begins on; null where there are no pages"`
-	EndPage       *int    `json:"end_page" jsonschema:"page that the passage ends on; null where there are no pages"`
+	LeafTitle     string  `json:"leaf_title" jsonschema:"title of the section that contains the passage"`
+	StartPage     *int    `json:"start_page" jsonschema:"page on which the passage begins; null if the document has no pages"`
+	EndPage       *int    `json:"end_page" jsonschema:"page on which the passage ends; null if the document has no pages"`
 	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
-	Score         float64 `json:"score" jsonschema:"how well the passage answers, beside the others of the same reply alone"`
+	Score         float64 `json:"score" jsonschema:"how well the passage matches, comparable only within one reply"`
 	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at that page, below the service's address"`
-	URL           string  `json:"url,omitempty" jsonschema:"address of the original file at that page, which people open in a browser: cite this"`
-	Folder        string  `json:"folder" jsonschema:"path of the folder that the document lies in"`
-	Owner         string  `json:"owner,omitempty" jsonschema:"principal of whoever owns that folder, such as user:alice: judge by it whether to believe the document"`
+	URL           string  `json:"url,omitempty" jsonschema:"URL of the original file at that page, for people to open in a browser: cite this"`
+	Folder        string  `json:"folder" jsonschema:"path of the document's folder"`
+	Owner         string  `json:"owner,omitempty" jsonschema:"principal of the owner of that folder, such as user:alice: consider whether to trust it"`
 }
 
 func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	q := search.Query{Query: in.Query, Folder: in.FolderName, AnyTag: in.TagMode == "any", Limit: in.Limit, Cursor: in.Cursor}
 	for _, tag := range in.Tags {
-		q.Tags = append(q.Tags, httpd.AskedTag(tag))
+		q.Tags = append(q.Tags, httpd.NormalizeTag(tag))
 	}
-	out.Sources, out.asked = []source{}, in.Query
-	out.advice = h.named("Try other words, or a wider scope: service_list_folders and service_list_tags name the folders and tags that you may read.")
+	out.Sources, out.query = []source{}, in.Query
+	out.advice = h.named("Try other words, or a wider scope: service_list_folders and service_list_tags list the folders and tags that you may read.")
 	if strings.TrimSpace(q.Query) == "" {
 		return out, nil
 	}
@@ -101,12 +101,12 @@ func (o searchOut) markdown() string {
 		return "No passages were found. " + o.advice
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s found for “%s”:\n", count(len(o.Sources), "passage"), shortened(o.asked))
+	fmt.Fprintf(&b, "%s found for “%s”:\n", count(len(o.Sources), "passage"), shortened(o.query))
 	for i, s := range o.Sources {
 		fmt.Fprintf(&b, "\n%d. %s (score %.2f)\n   %s\n\n%s", i+1, s.name(), s.Score, s.where(), quoted(s.Text))
 	}
 	if o.NextCursor != "" {
-		fmt.Fprintf(&b, "\nThere are more: call again with cursor `%s`, and all else as it was.\n", o.NextCursor)
+		fmt.Fprintf(&b, "\nThere are more: call again with cursor `%s`, and the same other arguments.\n", o.NextCursor)
 	}
 	return b.String()
 }

@@ -7,7 +7,7 @@ import (
 
 var listTagsTool = tool{
 	name: "list_tags", title: "List tags",
-	about: `Lists the tags of all documents that you may read, in order. Give one of them to service_list_documents_by_tag, or several as tags to service_search.`,
+	about: `Lists the tags of all documents that you may read, in order. Pass one of them to service_list_documents_by_tag, or several as tags to service_search.`,
 }
 
 type tagsOut struct {
@@ -33,12 +33,12 @@ func (o tagsOut) markdown() string {
 
 var listByTagTool = tool{
 	name: "list_documents_by_tag", title: "List the documents with a tag",
-	about: `Lists the documents of all folders that have a tag, by name. Take the tag from service_list_tags. ` +
-		`The ids go to service_get_document_markdown, service_get_document_metadata and, as document_id, to service_ask.`,
+	about: `Lists the documents with a tag in all folders, by name. Take the tag from service_list_tags. ` +
+		`Pass the ids to service_get_document_markdown, service_get_document_metadata and, as document_id, to service_ask.`,
 }
 
 type byTagIn struct {
-	TagName string `json:"tag_name" jsonschema:"the tag; upper and lower case count"`
+	TagName string `json:"tag_name" jsonschema:"the tag; upper and lower case are different"`
 	Cursor  string `json:"cursor,omitempty" jsonschema:"next_cursor of the last page; leave it out for the first"`
 }
 
@@ -51,8 +51,8 @@ type byTagOut struct {
 }
 
 func (h *Handler) listByTag(c call, in byTagIn) (out byTagOut, err error) {
-	out.TagName, out.advice = in.TagName, h.named("service_list_tags names the tags there are.")
-	out.Documents, out.more, err = h.documents(c, vault.DocumentFilter{Tag: httpd.AskedTag(in.TagName), Cursor: in.Cursor})
+	out.TagName, out.advice = in.TagName, h.named("service_list_tags lists the existing tags.")
+	out.Documents, out.more, err = h.documents(c, vault.DocumentFilter{Tag: httpd.NormalizeTag(in.TagName), Cursor: in.Cursor})
 	return out, err
 }
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// inLine puts an untrusted text on one line.
+// inLine puts an untrusted text on one line, so that it cannot imitate other output.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// ends shortens a text to its beginning and end, because it may contain a long argument.
+// ends shortens a long text to its beginning and end. An error may contain a long argument.
 func ends(s string) string {
 	const most = 200 // bytes of each
 	if len(s) <= 2*most {

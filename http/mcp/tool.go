@@ -12,9 +12,9 @@ import (
 type tool struct {
 	name         string // without the prefix
 	title, about string
-	where        string // appended to about, with its names unchanged
+	suffix       string // appended to the description; tool names in it are not replaced
 	effect       effect
-	free         bool // its time is not charged: it reports on a job that was charged
+	free         bool // its time is not charged
 }
 
 // effect is what a tool changes.
@@ -24,7 +24,7 @@ const (
 	reads effect = iota
 	adds
 	deletes
-	settles // gives an answer that repeated calls do not change
+	settles // repeated calls have no further effect
 )
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
@@ -35,13 +35,14 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	}
 }
 
-// output is what a tool returns: its fields as data, and a readable text.
+// output is the result of a tool: its fields are the structured content, and markdown is
+// the text.
 type output interface{ markdown() string }
 
 // paged is output that may have a next page.
 type paged interface{ next() string }
 
-// more is the part of an output with the next page's cursor.
+// more is embedded in outputs that may have a next page.
 type more struct {
 	NextCursor string `json:"next_cursor,omitempty" jsonschema:"there is more: call again with this as cursor; absent on the last page"`
 }
@@ -49,15 +50,15 @@ type more struct {
 func (m more) next() string { return m.NextCursor }
 
 // add offers a tool.
-func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call, In) (Out, error)) {
+func add[In any, Out output](h *Handler, s *sdk.Server, t tool, run func(call, In) (Out, error)) {
 	name := h.Prefix + t.name
 	definition := &sdk.Tool{
-		Name: name, Title: t.title, Description: h.named(t.about) + t.where, Annotations: t.effect.annotations(t.title),
+		Name: name, Title: t.title, Description: h.named(t.about) + t.suffix, Annotations: t.effect.annotations(t.title),
 		InputSchema: h.inputSchema(schemaOf[In](h)), OutputSchema: schemaOf[Out](h),
 	}
 	sdk.AddTool(s, definition, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		c := caller(ctx)
-		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return answer(c, in) })
+		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return run(c, in) })
 		if err != nil {
 			return nil, out, h.shown(c, name, err)
 		}
@@ -69,9 +70,9 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, answer func(call
 	})
 }
 
-// metered charges the caller for a tool's time, given the length of its arguments, and
-// slows down callers who continue after refusals.
-func metered[Out any](h *Handler, c call, t tool, length int, answer func() (Out, error)) (out Out, err error) {
+// metered calls a tool and charges the caller for its time. length is the length of its
+// arguments. Replies to callers who go on after refusals are delayed.
+func metered[Out any](h *Handler, c call, t tool, length int, run func() (Out, error)) (out Out, err error) {
 	defer func() {
 		if err != nil {
 			h.Brake.Refused(c, c.user.Principal, err)
@@ -81,14 +82,14 @@ func metered[Out any](h *Handler, c call, t tool, length int, answer func() (Out
 		return out, commands.ErrReadOnly
 	}
 	if t.effect != reads || t.free {
-		return answer()
+		return run()
 	}
-	turn, err := h.Reads.Begin(c, c.user, length)
+	read, err := h.Reads.Begin(c, c.user, length)
 	if err != nil {
 		return out, err
 	}
-	defer turn.End()
-	return answer()
+	defer read.End()
+	return run()
 }
 
 // addTools offers every tool that is configured.

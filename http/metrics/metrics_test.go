@@ -37,7 +37,7 @@ func want(t *testing.T, got map[string]bool, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
 		if !got[line] {
-			t.Errorf("no %s in %v", line, got)
+			t.Errorf("the scrape has no %s: %v", line, got)
 		}
 	}
 }
@@ -54,19 +54,19 @@ func TestAppendsAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := log.Append(t.Context(), "document-a", events.NoStream, events.Cause{}, tag); err == nil {
-		t.Fatal("an append to a stream that is there succeeded")
+		t.Fatal("an append to an existing stream succeeded")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := log.Append(ended, "document-a", 3, events.Cause{}, tag); err == nil {
-		t.Fatal("an append of a caller who left succeeded")
+		t.Fatal("an append with a canceled context succeeded")
 	}
 	want(t, lines(t, m),
 		`annals_log_append_seconds_count 2`, `annals_log_events_appended_total 4`, `annals_info{version="1.2"} 1`,
 		`annals_log_append_failures_total{kind="conflict"} 1`, `annals_log_append_failures_total{kind="canceled"} 1`)
 }
 
-// reads are a read side with faults.
+// reads is a read side that may fail.
 type reads struct{ models, backlog error }
 
 func (r reads) Status(context.Context) ([]queries.Model, error) {
@@ -77,8 +77,8 @@ func (r reads) Backlog(context.Context) (queries.Backlog, error) {
 	return queries.Backlog{Files: 4, Age: time.Minute}, r.backlog
 }
 
-// Values that cannot be read are left out and logged; the rest is reported.
-func TestMetricsSurviveReadSideFault(t *testing.T) {
+// Values that cannot be read are omitted and logged; the others are reported.
+func TestScrapeOmitsUnreadableValues(t *testing.T) {
 	models := []string{
 		`annals_projection_position{projection="vault"} 7`, `annals_projection_head{projection="vault"} 9`, `annals_projection_lag_events{projection="vault"} 2`,
 		`annals_projection_lag_seconds{projection="vault"} 1.5`, `annals_projection_parked_events{projection="vault"} 3`,
@@ -102,7 +102,7 @@ func TestMetricsSurviveReadSideFault(t *testing.T) {
 		want(t, got, test.has...)
 		for _, line := range test.not {
 			if got[line] {
-				t.Errorf("%s is reported with %+v", line, test.reads)
+				t.Errorf("the scrape of %+v has %s", test.reads, line)
 			}
 		}
 		if faulty := test.reads != (reads{}); faulty != strings.Contains(log.String(), "disk failed") {
@@ -111,8 +111,8 @@ func TestMetricsSurviveReadSideFault(t *testing.T) {
 	}
 }
 
-// Words that come from elsewhere make no series.
-func TestUnknownStepsAreOne(t *testing.T) {
+// Unknown steps share one series, because they come from other processes.
+func TestUnknownStepsShareASeries(t *testing.T) {
 	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
 	for _, step := range []string{"reading", "page 1", "page 2"} {
 		m.Step(step, time.Second)
@@ -124,8 +124,8 @@ func TestUnknownStepsAreOne(t *testing.T) {
 		`annals_http_request_seconds_sum{method="GET",route="/vault/documents/{id}",status="404"} 1`)
 }
 
-// Outcomes are counted under the names by which the importer and the sign-in
-// report them, and are there before the first.
+// Outcomes that the importer and the sign-in report are counted, and their series exist
+// from the start.
 func TestOutcomesAreCounted(t *testing.T) {
 	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
 	want(t, lines(t, m), `annals_import_files_total{outcome="fault"} 0`, `annals_signins_total{outcome="failed"} 0`,
@@ -144,7 +144,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 		`annals_signins_total{outcome="refused"} 1`, `annals_signins_total{outcome="program_misused"} 1`, `annals_readers_died_total 1`, `annals_readers_up 1`, `annals_readers_lacking 2`)
 	for line := range got {
 		if strings.Contains(line, "else") || strings.Contains(line, "signed out") {
-			t.Errorf("%s was counted", line)
+			t.Errorf("the scrape has %s, which is not an outcome", line)
 		}
 	}
 }

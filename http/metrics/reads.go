@@ -11,53 +11,53 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reads measures the read side: *queries.Queries does.
+// Reads reports the state of the read side. *queries.Queries implements it.
 type Reads interface {
 	Status(ctx context.Context) ([]queries.Model, error)
 	Backlog(ctx context.Context) (queries.Backlog, error)
 }
 
-// Follow has every scrape ask how the read side does, and how much room there
-// is for folders. It is called once.
+// Follow adds the state of the read side and the free space of disks to every scrape. It
+// may be called one time only.
 func (m *Metrics) Follow(reads Reads, disks disk.Folders) {
 	m.registry.MustRegister(state{reads, disks})
 }
 
-// state is what is looked up at a scrape.
+// state collects the metrics that are read at each scrape.
 type state struct {
 	Reads
 	disks disk.Folders
 }
 
-// patience is for how long a scrape waits for a busy store.
-const patience = 5 * time.Second
+// readTimeout bounds the reads of a scrape.
+const readTimeout = 5 * time.Second
 
 func byModel(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("annals_projection_"+name, help, []string{"projection"}, nil)
 }
 
 var (
-	position   = byModel("position", "Position in the log up to where a read model holds everything.")
-	head       = byModel("head", "Position of the log's last event, which a read model is on its way to.")
-	lagEvents  = byModel("lag_events", "Positions of the log that a read model has not passed: events, where the log has no gaps.")
-	lagSeconds = byModel("lag_seconds", "For how long the first event that a read model has not passed is in the log.")
-	parked     = byModel("parked_events", "Events that could not be applied to a read model, and those that wait behind them in their streams.")
-	deferred   = prometheus.NewDesc("annals_search_documents_waiting", "Documents that the search index takes behind everything else: very large ones, and those in folders that were moved.", nil, nil)
-	queued     = prometheus.NewDesc("annals_import_files_waiting", "Accepted files whose import has not ended, those in work among them.", nil, nil)
-	freeBytes  = prometheus.NewDesc("annals_disk_free_bytes", "Room that is left on the disk of a folder that the service writes to.", []string{"folder"}, nil)
-	oldest     = prometheus.NewDesc("annals_import_oldest_file_seconds", "For how long the oldest file whose import has not ended has been accepted.", nil, nil)
+	position   = byModel("position", "Position in the log up to which a read model has applied all events.")
+	head       = byModel("head", "Position of the last event in the log.")
+	lagEvents  = byModel("lag_events", "Positions in the log that a read model has not passed; these are events if the log has no gaps.")
+	lagSeconds = byModel("lag_seconds", "Age of the first event that a read model has not applied.")
+	parked     = byModel("parked_events", "Parked events of a read model: events that could not be applied, and the later ones in their streams.")
+	deferred   = prometheus.NewDesc("annals_search_documents_waiting", "Documents that are indexed after everything else: very large ones, and those in folders that were moved.", nil, nil)
+	queued     = prometheus.NewDesc("annals_import_files_waiting", "Accepted files whose import has not ended, including those in progress.", nil, nil)
+	freeBytes  = prometheus.NewDesc("annals_disk_free_bytes", "Free space on the disk of a folder that the service writes to.", []string{"folder"}, nil)
+	oldest     = prometheus.NewDesc("annals_import_oldest_file_seconds", "Time since the oldest file whose import has not ended was accepted.", nil, nil)
 )
 
-// Describe is that of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (s state) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, deferred, queued, oldest, freeBytes} {
 		to <- d
 	}
 }
 
-// Collect is that of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (s state) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -67,7 +67,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	models, err := s.Status(ctx)
 	if err != nil {
-		to <- prometheus.NewInvalidMetric(position, fmt.Errorf("state of the read models: %w", err))
+		to <- prometheus.NewInvalidMetric(position, fmt.Errorf("read the state of the read models: %w", err))
 	}
 	waiting := 0
 	for _, m := range models {
@@ -86,7 +86,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	backlog, err := s.Backlog(ctx)
 	if err != nil {
-		to <- prometheus.NewInvalidMetric(queued, fmt.Errorf("files that wait to be imported: %w", err))
+		to <- prometheus.NewInvalidMetric(queued, fmt.Errorf("read the import backlog: %w", err))
 		return
 	}
 	gauge(queued, float64(backlog.Files))

@@ -15,14 +15,14 @@ import (
 // Dialect is how one of the two services writes replies and errors.
 type Dialect struct {
 	contentType string
-	// Tagged says that replies to GET carry an ETag, and that HEAD is answered.
+	// Tagged says that replies to GET have an ETag, and that HEAD is supported.
 	Tagged bool
-	// fault returns the body for err, which has this status; text is the part of
-	// err that clients may see.
+	// fault returns the body of the reply to an error. text is the part of err that
+	// clients may see.
 	fault func(status int, text string, err error) any
 }
 
-// Core is the dialect of the core, that of FastAPI.
+// Core is the core's dialect, as of FastAPI.
 var Core = Dialect{"application/json", false, func(status int, text string, err error) any {
 	type detail struct {
 		Detail    any        `json:"detail"`
@@ -40,7 +40,7 @@ var Core = Dialect{"application/json", false, func(status int, text string, err 
 	return detail{text, rateLimitOf(status, err)}
 }}
 
-// Vault is the dialect of the vault, that of NestJS.
+// Vault is the vault's dialect, as of NestJS.
 var Vault = Dialect{"application/json; charset=utf-8", true, func(status int, text string, err error) any {
 	type failure struct {
 		StatusCode int        `json:"statusCode"`
@@ -99,7 +99,7 @@ func (d Dialect) Write(w http.ResponseWriter, status int, value any) error {
 func Encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // nothing here is HTML, and texts stay readable
+	enc.SetEscapeHTML(false) // replies are not HTML, and texts stay readable
 	err := enc.Encode(value)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
@@ -127,5 +127,5 @@ func (d Dialect) Fail(w http.ResponseWriter, err error) {
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter(err)))
 	}
-	_ = d.Write(w, status, d.fault(status, text, err)) // faults can always be encoded
+	_ = d.Write(w, status, d.fault(status, text, err)) // these bodies can always be encoded
 }

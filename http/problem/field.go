@@ -9,8 +9,7 @@ import (
 	"annals/events/nearest"
 )
 
-// Field is what is wrong with one field of a core request, in the words of
-// pydantic v2.
+// Field is an error in one field of a core request, in the format of pydantic v2.
 type Field struct {
 	Type  string         `json:"type"`
 	Loc   []any          `json:"loc"`
@@ -41,17 +40,17 @@ func locText(loc []any) []string {
 	return out
 }
 
-// Bounds of what an error repeats of the request.
+// Limits of an error reply.
 const (
-	MaxFaults = 100
-	MaxEcho   = 16 << 10 // bytes of one input
+	MaxFaults = 100      // errors
+	MaxEcho   = 16 << 10 // bytes of an input that an error repeats
 )
 
-// Fields collects what is wrong with a core request, MaxFaults at most.
+// Fields collects the errors in a core request, up to MaxFaults.
 type Fields []Field
 
-// Add adds a wrong field: its kind and message as pydantic has them, the value that
-// was given, the message's context, and the field's location.
+// Add adds an error with pydantic's type and message, the invalid input, the message's
+// context, and the field's location.
 func (f *Fields) Add(kind, msg string, input any, ctx map[string]any, loc ...any) {
 	if len(*f) < MaxFaults {
 		*f = append(*f, Field{kind, loc, msg, echo(input), ctx})
@@ -66,7 +65,7 @@ func (f Fields) Err() error {
 	return &Invalid{f}
 }
 
-// echo returns an input as an error repeats it: null if it is too long.
+// echo returns an input to repeat in an error, or nil if it is too long.
 func echo(input any) any {
 	if b, err := json.Marshal(input); err != nil || len(b) > MaxEcho {
 		return nil
@@ -74,18 +73,19 @@ func echo(input any) any {
 	return input
 }
 
-// ValueError is the fault of a value that has the right type but is not accepted.
+// ValueError returns the error for a value of the right type that is not accepted.
 func ValueError(loc []any, why string, input any) Field {
 	return Field{"value_error", loc, "Value error, " + why, echo(input), map[string]any{"error": map[string]any{}}}
 }
 
-// TooLong adds a list that has more entries than limit.
+// TooLong adds the error for a list with more entries than limit.
 func (f *Fields) TooLong(input any, limit, got int, loc []any) {
 	f.Add("too_long", fmt.Sprintf("List should have at most %d items after validation, not %d", limit, got), input,
 		map[string]any{"field_type": "List", "max_length": limit, "actual_length": got}, loc...)
 }
 
-// AddValue adds a value that has the right type but is not accepted because of err.
+// AddValue adds the error for a value of the right type that is not accepted because of
+// err.
 func (f *Fields) AddValue(loc []any, err error, input any) {
 	if len(*f) < MaxFaults {
 		_, why := Describe(err)
@@ -93,8 +93,8 @@ func (f *Fields) AddValue(loc []any, err error, input any) {
 	}
 }
 
-// Unknown adds a field that does not exist at loc, with the known one that it may
-// be meant for.
+// Unknown adds the error for an unknown field at loc, with the known name that was
+// probably meant.
 func (f *Fields) Unknown(name string, input any, known []string, loc []any) {
 	f.Add("extra_forbidden", "Extra inputs are not permitted: "+nearest.Hint(name, known), input, nil, Under(loc, nearest.Shortened(name))...)
 }
@@ -102,8 +102,8 @@ func (f *Fields) Unknown(name string, input any, known []string, loc []any) {
 // Under returns the location of a name or index under loc.
 func Under(loc []any, at any) []any { return append(loc[:len(loc):len(loc)], at) }
 
-// Rejected is an error of kind fault.Invalid that lists what is wrong with a vault
-// request, in the words of class-validator.
+// Rejected is an error of kind fault.Invalid that lists the errors in a vault request, in
+// the words of class-validator.
 type Rejected []string
 
 func (e Rejected) Error() string { return strings.Join(e, "; ") }

@@ -1,6 +1,5 @@
-// Package problem turns errors into replies: which status code a kind of fault
-// has, and how each of the two services words it. Details of internal errors are
-// never sent. It imports commands, events/fault and events/nearest.
+// Package problem turns errors into replies: the status code of each kind of fault, and
+// its body in the dialect of each service. Details of internal errors are never sent. It imports commands, events/fault and events/nearest.
 package problem
 
 import (
@@ -24,8 +23,8 @@ var statuses = map[fault.Kind]int{
 	fault.Exhausted:       http.StatusTooManyRequests,
 }
 
-// Error is an error of HTTP itself, which has no kind of fault: an unknown path, a
-// wrong method, an unreadable body.
+// Error is an error of the HTTP request itself: an unknown path, a wrong method, an
+// unreadable body. It has no kind of fault.
 type Error struct {
 	Status int
 	Text   string
@@ -33,8 +32,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// Describe returns the status code of an error and the text that clients may see:
-// that of its outermost fault, or just the status if it is internal.
+// Describe returns the status code of an error and the text that clients may see: the
+// message of its outermost fault, or only the status text if it is internal.
 func Describe(err error) (status int, text string) {
 	var (
 		own      *Error

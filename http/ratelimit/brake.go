@@ -10,42 +10,42 @@ import (
 )
 
 const (
-	// freeRefusals is the number of refusals of a user that are sent without delay. One
-	// more is allowed each second.
+	// freeRefusals is the number of refusals that are sent to a user without delay. One more
+	// is allowed each second.
 	freeRefusals = 20
-	// brakeTime is the delay of every refusal beyond those.
-	brakeTime = time.Second
-	// maxBraked is the maximum number of delayed replies per user.
-	maxBraked = 64
+	// delay is the delay of each further refusal.
+	delay = time.Second
+	// maxDelayed is the maximum number of concurrently delayed replies to a user.
+	maxDelayed = 64
 )
 
-// Brake slows down clients that continue after refusals: each refusal is cheap, but
-// thousands per second are not. Its zero value is ready for use, and a nil Brake delays
-// nothing. It is safe for use by several goroutines.
+// Brake delays replies to clients that go on sending requests that are refused: one
+// refusal is cheap, but thousands per second are not. The zero value is ready for use, and
+// a nil Brake delays nothing. It is safe for use by several goroutines.
 type Brake struct {
 	mu    sync.Mutex
-	users map[events.Principal]*braked
+	users map[events.Principal]*offender
 }
 
-// braked is a user with recent refusals.
-type braked struct {
-	free    float64 // refusals that are sent without delay
-	as      time.Time
-	waiting int
+// offender is a user with recent refusals.
+type offender struct {
+	free    float64 // refusals that are still sent without delay
+	updated time.Time
+	delayed int
 }
 
 // Refused is called with the error of a request. If the user could have avoided it and had
-// many such errors recently, it waits for a while or until ctx ends. It returns false if
-// too many requests wait already; the connection should be closed then.
+// many such errors recently, it waits for a second or until ctx ends. It returns false if
+// too many replies are delayed already: the caller should close the connection.
 func (b *Brake) Refused(ctx context.Context, user events.Principal, err error) bool {
-	if b == nil || !brakes(err) {
+	if b == nil || !avoidable(err) {
 		return true
 	}
-	u, wait, ok := b.take(user, time.Now())
+	u, wait, ok := b.admit(user, time.Now())
 	if !wait {
 		return ok
 	}
-	timer := time.NewTimer(brakeTime)
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -53,13 +53,13 @@ func (b *Brake) Refused(ctx context.Context, user events.Principal, err error) b
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u.waiting--
+	u.delayed--
 	return true
 }
 
-// brakes reports whether an error is a refusal that a client can avoid: a limit is used
-// up, or the user lacks a right.
-func brakes(err error) bool {
+// avoidable reports whether a client could have avoided an error: a limit is used up, or
+// the user lacks a right.
+func avoidable(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.Exhausted, fault.TooLarge, fault.Forbidden:
 		return true
@@ -67,17 +67,17 @@ func brakes(err error) bool {
 	return false
 }
 
-func (b *Brake) take(user events.Principal, now time.Time) (u *braked, wait, ok bool) {
+func (b *Brake) admit(user events.Principal, now time.Time) (u *offender, wait, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.users == nil {
-		b.users = make(map[events.Principal]*braked)
+		b.users = make(map[events.Principal]*offender)
 	}
 	if u = b.users[user]; u == nil {
 		if len(b.users) >= maxUsers {
 			b.forget(now)
 		}
-		u = &braked{free: freeRefusals, as: now}
+		u = &offender{free: freeRefusals, updated: now}
 		b.users[user] = u
 	}
 	u.refill(now)
@@ -85,24 +85,24 @@ func (b *Brake) take(user events.Principal, now time.Time) (u *braked, wait, ok 
 	case u.free >= 1:
 		u.free--
 		return u, false, true
-	case u.waiting >= maxBraked:
+	case u.delayed >= maxDelayed:
 		return u, false, false
 	}
-	u.waiting++
+	u.delayed++
 	return u, true, true
 }
 
-func (u *braked) refill(now time.Time) {
-	if since := now.Sub(u.as); since > 0 {
+func (u *offender) refill(now time.Time) {
+	if since := now.Sub(u.updated); since > 0 {
 		u.free = min(freeRefusals, u.free+since.Seconds())
-		u.as = now
+		u.updated = now
 	}
 }
 
 // forget removes users without recent refusals.
 func (b *Brake) forget(now time.Time) {
 	for user, u := range b.users {
-		if u.refill(now); u.waiting == 0 && u.free == freeRefusals {
+		if u.refill(now); u.delayed == 0 && u.free == freeRefusals {
 			delete(b.users, user)
 		}
 	}

@@ -24,7 +24,7 @@ func TestBrakeDelaysRepeatedRefusals(t *testing.T) {
 			b.Refused(t.Context(), bob.Principal, errLimit)
 		}
 		if took := time.Since(began); took > 0 {
-			t.Errorf("the first %d refusals wait %s", freeRefusals, took)
+			t.Errorf("the first %d refusals take %s, want no delay", freeRefusals, took)
 		}
 		var answered atomic.Int32
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -40,14 +40,14 @@ func TestBrakeDelaysRepeatedRefusals(t *testing.T) {
 		}
 		all.Wait()
 		if n := answered.Load(); n > 8*11+11 {
-			t.Errorf("eight clients that do nothing else are refused %d times in 10 s", n)
+			t.Errorf("eight clients are refused %d times in 10 s, want at most one a second each", n)
 		}
 		began = time.Now()
 		b.Refused(t.Context(), "user:carol", errLimit)
 		b.Refused(t.Context(), bob.Principal, fault.Errorf(fault.NotFound, "there is none"))
-		b.Refused(t.Context(), bob.Principal, errors.New("our own fault"))
+		b.Refused(t.Context(), bob.Principal, errors.New("internal error"))
 		if took := time.Since(began); took > 0 {
-			t.Errorf("what is no such refusal, or another user's, waits %s", took)
+			t.Errorf("other errors and other users are delayed by %s", took)
 		}
 		time.Sleep(freeRefusals * time.Second)
 		began = time.Now()
@@ -55,17 +55,17 @@ func TestBrakeDelaysRepeatedRefusals(t *testing.T) {
 			b.Refused(t.Context(), bob.Principal, errLimit)
 		}
 		if took := time.Since(began); took > 0 {
-			t.Errorf("after a while without requests refusals wait %s", took)
+			t.Errorf("refusals after a pause take %s, want no delay", took)
 		}
 	})
 }
 
-func TestBrakeHoldsFewAnswers(t *testing.T) {
+func TestBrakeBoundsDelayedReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b Brake
 		var closed atomic.Int32
 		var all sync.WaitGroup
-		for range freeRefusals + maxBraked + 100 {
+		for range freeRefusals + maxDelayed + 100 {
 			all.Go(func() {
 				if !b.Refused(t.Context(), bob.Principal, errLimit) {
 					closed.Add(1)
@@ -74,8 +74,8 @@ func TestBrakeHoldsFewAnswers(t *testing.T) {
 		}
 		began := time.Now()
 		all.Wait()
-		if closed.Load() != 100 || time.Since(began) > brakeTime {
-			t.Errorf("%d are to be closed, want 100; after %s", closed.Load(), time.Since(began))
+		if closed.Load() != 100 || time.Since(began) > delay {
+			t.Errorf("%d connections are to be closed after %s, want 100", closed.Load(), time.Since(began))
 		}
 		for i := range 3 * maxUsers {
 			if i%maxUsers == 0 {
@@ -84,7 +84,7 @@ func TestBrakeHoldsFewAnswers(t *testing.T) {
 			b.Refused(t.Context(), events.Principal(fmt.Sprint("user:", i)), errLimit)
 		}
 		if len(b.users) > maxUsers {
-			t.Errorf("%d users are kept, want %d at most", len(b.users), maxUsers)
+			t.Errorf("%d users are kept, want at most %d", len(b.users), maxUsers)
 		}
 	})
 }

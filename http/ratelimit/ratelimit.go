@@ -1,7 +1,6 @@
 // Package ratelimit bounds the reads of each user: their time per minute, by a token
-// bucket that is charged for the real duration of each read, and the number of concurrent
-// reads, by turns. A long question costs its user more than a short one, and other users
-// do not wait for it.
+// bucket that is charged for the duration of each read, and the number of concurrent
+// reads. A long question costs its user more than a short one, and delays no other user.
 //
 // It imports commands/quota, events and events/fault.
 package ratelimit
@@ -17,13 +16,13 @@ import (
 	"annals/events/fault"
 )
 
-// Limiter gives users their turns. Set its fields before the first call. A nil
-// one lets everything through. It is safe for use by several goroutines.
+// Limiter admits the reads of users. Set its fields before the first call. A nil Limiter
+// admits everything. It is safe for use by several goroutines.
 type Limiter struct {
-	// Limits returns the limits of a user. Only Search is used; a user without this limit
-	// is not bounded at all.
+	// Limits returns the limits of a user. Only Search is used. A user without it has no
+	// limits.
 	Limits func(context.Context, events.User) (quota.Limits, error)
-	AtOnce int               // maximum concurrent reads of one user; 0 means 1
+	AtOnce int               // maximum concurrent reads of a user; 0 means 1
 	Refuse func(kind string) // called for each refusal; may be nil
 
 	now func() time.Time // time.Now if nil
@@ -34,13 +33,13 @@ type Limiter struct {
 
 // account is the usage of one user.
 type account struct {
-	left    time.Duration // time left of the limit; negative if reads took longer
-	full    time.Duration // the limit
-	as      time.Time     // time of the last update of left
-	asked   time.Time     // time when the limit was looked up
-	running chan struct{}
-	waiting int
-	turns   int // number of turns that use the account
+	left     time.Duration // time left of the limit; negative if reads took longer
+	full     time.Duration // the limit
+	updated  time.Time     // when left was computed
+	lookedUp time.Time     // when full was looked up
+	running  chan struct{}
+	waiting  int
+	reads    int // reads that have not ended
 }
 
 const (
@@ -49,36 +48,36 @@ const (
 	// maxUsers is the number of accounts above which accounts with their full time are
 	// removed.
 	maxUsers = 10_000
-	// queue is the maximum number of reads of a user that wait for their turn, and
-	// patience the maximum time of waiting.
-	queue    = 32
-	patience = 10 * time.Second
-	// expected is the assumed cost of a read until its real cost is known, in addition to
+	// maxWaiting is the maximum number of waiting reads of a user, and maxWait the maximum
+	// time that a read waits.
+	maxWaiting = 32
+	maxWait    = 10 * time.Second
+	// expectedCost is reserved for each read until its real cost is known, in addition to
 	// perByte. A read does not begin if less time is left.
-	expected = 10 * time.Millisecond
+	expectedCost = 10 * time.Millisecond
 )
 
-// perByte is the cost of each byte of a question, because longer questions need more
-// lookups even if they find nothing.
+// perByte is the cost of each byte of a question: long questions need more lookups even
+// if they find nothing.
 const perByte = 2 * time.Microsecond
 
-// Turn is an admitted read. A nil Turn costs nothing.
-type Turn struct {
-	limiter *Limiter
-	account *account
-	held    time.Duration // reserved from the account
-	base    time.Duration
-	begun   time.Time
-	idle    time.Duration // time spent waiting for the client since then
-	slot    bool
-	keep    bool
-	once    sync.Once
+// Read is an admitted read. A nil Read is not charged.
+type Read struct {
+	limiter  *Limiter
+	account  *account
+	reserved time.Duration // taken from the account until End
+	base     time.Duration // cost of the question's length
+	begun    time.Time
+	idle     time.Duration // time spent on writing to the client
+	slot     bool
+	keep     bool
+	once     sync.Once
 }
 
-// Begin waits for the user's turn to read. The caller must call End. length is the length
-// of the question. The error is of kind fault.Exhausted if the user has no time left or
-// too many reads wait.
-func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Turn, error) {
+// Begin waits until the user may read. The caller must call End. length is the length of
+// the question in bytes. The error is of kind fault.Exhausted if the user has no time left
+// or too many waiting reads.
+func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Read, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -86,27 +85,27 @@ func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Tur
 	if err != nil || full == 0 {
 		return nil, err
 	}
-	t := &Turn{limiter: l, base: time.Duration(length) * perByte}
-	if err := t.reserve(user.Principal, full); err != nil {
+	r := &Read{limiter: l, base: time.Duration(length) * perByte}
+	if err := r.reserve(user.Principal, full); err != nil {
 		return nil, err
 	}
-	if err := t.wait(ctx); err != nil {
-		t.End()
+	if err := r.wait(ctx); err != nil {
+		r.End()
 		return nil, err
 	}
-	t.begun = l.clock()
-	return t, nil
+	r.begun = l.clock()
+	return r, nil
 }
 
-// remembered is the time for which a limit is cached, because refused users may send many
-// requests.
-const remembered = 5 * time.Second
+// limitTTL is the time for which a limit is cached, because users who are refused may send
+// many requests.
+const limitTTL = 5 * time.Second
 
 // limit returns a user's time per minute, or 0 if there is no limit.
 func (l *Limiter) limit(ctx context.Context, user events.User) (time.Duration, error) {
 	l.mu.Lock()
 	a := l.users[user.Principal]
-	if a != nil && !user.Admin && l.clock().Sub(a.asked) < remembered {
+	if a != nil && !user.Admin && l.clock().Sub(a.lookedUp) < limitTTL {
 		defer l.mu.Unlock()
 		return a.full, nil
 	}
@@ -123,45 +122,45 @@ func (l *Limiter) clock() time.Time {
 }
 
 // reserve takes the expected cost of the read from the user's time.
-func (t *Turn) reserve(user events.Principal, full time.Duration) error {
-	l := t.limiter
+func (r *Read) reserve(user events.Principal, full time.Duration) error {
+	l := r.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.account(user, full)
-	t.held = min(expected+t.base, full)
-	if a.left < t.held {
-		// A sixtieth of the limit is restored each second.
-		wait := time.Duration(float64(t.held-a.left) / float64(full) * float64(minute))
+	r.reserved = min(expectedCost+r.base, full)
+	if a.left < r.reserved {
+		// A sixtieth of the limit is refilled each second.
+		wait := time.Duration(float64(r.reserved-a.left) / float64(full) * float64(minute))
 		l.refuse("search")
 		return fault.Later("search", wait, "you have used up the %s of time that your searches and listings may take a minute; "+
 			"this one can begin in %s. Long questions and large listings take more; the operator can raise the limit (annals user quota)",
 			quota.Search.Show(int64(full)), wait.Truncate(time.Second)+time.Second)
 	}
-	if a.waiting >= queue {
+	if a.waiting >= maxWaiting {
 		l.refuse("searches")
-		return fault.Later("searches", time.Second, "%d of your searches and listings are waiting already, and %d run at once; send the next when one is answered", a.waiting, cap(a.running))
+		return fault.Later("searches", time.Second, "%d of your searches and listings are waiting already, and %d may run concurrently; send the next after a reply", a.waiting, cap(a.running))
 	}
-	a.left -= t.held
+	a.left -= r.reserved
 	a.waiting++
-	a.turns++
-	t.account = a
+	a.reads++
+	r.account = a
 	return nil
 }
 
 // wait waits for one of the user's slots for concurrent reads.
-func (t *Turn) wait(ctx context.Context) error {
-	a, l := t.account, t.limiter
-	timer := time.NewTimer(patience)
+func (r *Read) wait(ctx context.Context) error {
+	a, l := r.account, r.limiter
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	var err error
 	select {
 	case a.running <- struct{}{}:
-		t.slot = true
+		r.slot = true
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
 		l.refuse("searches")
-		err = fault.Later("searches", time.Second, "your other searches and listings take too long: of one user %d run at once, and this one waited %s for its turn", cap(a.running), patience)
+		err = fault.Later("searches", time.Second, "your other searches and listings take too long: %d of a user may run concurrently, and this one has waited for %s", cap(a.running), maxWait)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,12 +179,12 @@ func (l *Limiter) account(user events.Principal, full time.Duration) *account {
 		if len(l.users) >= maxUsers {
 			l.forget(now)
 		}
-		a = &account{left: full, full: full, as: now, asked: now, running: make(chan struct{}, max(1, l.AtOnce))}
+		a = &account{left: full, full: full, updated: now, lookedUp: now, running: make(chan struct{}, max(1, l.AtOnce))}
 		l.users[user] = a
 	}
 	a.refill(now)
-	if now.Sub(a.asked) >= remembered {
-		a.asked = now
+	if now.Sub(a.lookedUp) >= limitTTL {
+		a.lookedUp = now
 	}
 	if a.full != full { // the limit was changed
 		a.left += full - a.full
@@ -195,16 +194,16 @@ func (l *Limiter) account(user events.Principal, full time.Duration) *account {
 }
 
 func (a *account) refill(now time.Time) {
-	if since := now.Sub(a.as); since > 0 {
+	if since := now.Sub(a.updated); since > 0 {
 		a.left = min(a.full, a.left+time.Duration(float64(since)/float64(minute)*float64(a.full)))
-		a.as = now
+		a.updated = now
 	}
 }
 
-// forget removes accounts that have no running reads and their full time.
+// forget removes accounts without running reads whose time is refilled.
 func (l *Limiter) forget(now time.Time) {
 	for user, a := range l.users {
-		if a.refill(now); a.turns == 0 && a.left == a.full {
+		if a.refill(now); a.reads == 0 && a.left == a.full {
 			delete(l.users, user)
 		}
 	}
@@ -216,70 +215,69 @@ func (l *Limiter) refuse(kind string) {
 	}
 }
 
-// Keep makes the user's next read wait for the end of this one, which continues to read
-// while its reply is written.
-func (t *Turn) Keep() {
-	if t != nil {
-		t.keep = true
+// Keep makes the user's next read wait for End, because this read goes on while its reply
+// is written. Otherwise the next read may begin with the first byte of the reply.
+func (r *Read) Keep() {
+	if r != nil {
+		r.keep = true
 	}
 }
 
-func (t *Turn) release() {
-	if t.slot {
-		t.slot = false
-		<-t.account.running
+func (r *Read) release() {
+	if r.slot {
+		r.slot = false
+		<-r.account.running
 	}
 }
 
 // End charges the user for the duration of the read.
-func (t *Turn) End() {
-	if t == nil {
+func (r *Read) End() {
+	if r == nil {
 		return
 	}
-	t.once.Do(func() {
-		t.release()
-		cost := t.base
-		if t.begun.IsZero() {
+	r.once.Do(func() {
+		r.release()
+		cost := r.base
+		if r.begun.IsZero() {
 			cost = 0 // it never ran
 		} else {
-			cost += t.limiter.clock().Sub(t.begun) - t.idle
+			cost += r.limiter.clock().Sub(r.begun) - r.idle
 		}
-		t.limiter.mu.Lock()
-		defer t.limiter.mu.Unlock()
-		t.account.left = min(t.account.full, t.account.left+t.held-cost)
-		t.account.turns--
+		r.limiter.mu.Lock()
+		defer r.limiter.mu.Unlock()
+		r.account.left = min(r.account.full, r.account.left+r.reserved-cost)
+		r.account.reads--
 	})
 }
 
-// Writer returns a writer to the client whose time is not charged, because the client may
-// read slowly. From the first byte on the user's next read may run, unless Keep was
-// called.
-func (t *Turn) Writer(w http.ResponseWriter) http.ResponseWriter {
-	if t == nil {
+// Writer returns a writer to the client. The time of its writes is not charged, because
+// the client may be slow.
+func (r *Read) Writer(w http.ResponseWriter) http.ResponseWriter {
+	if r == nil {
 		return w
 	}
-	return &writer{w, t}
+	return &writer{w, r}
 }
 
 type writer struct {
 	http.ResponseWriter
-	turn *Turn
+	read *Read
 }
 
 func (w *writer) Write(p []byte) (int, error) {
-	if !w.turn.keep {
-		w.turn.release()
+	if !w.read.keep {
+		w.read.release()
 	}
-	began := w.turn.limiter.clock()
+	began := w.read.limiter.clock()
 	n, err := w.ResponseWriter.Write(p)
-	w.turn.idle += w.turn.limiter.clock().Sub(began)
+	w.read.idle += w.read.limiter.clock().Sub(began)
 	return n, err
 }
 
 // Unwrap lets an http.ResponseController find the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Used returns the time that a user has used and that is not restored yet.
+// Used returns the time that a user has used and that is not refilled yet.
 func (l *Limiter) Used(user events.Principal) time.Duration {
 	if l == nil {
 		return 0

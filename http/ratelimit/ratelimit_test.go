@@ -27,13 +27,13 @@ func limited(search time.Duration, atOnce int) *Limiter {
 	}}
 }
 
-// read takes so long, in a bubble of synctest.
-func read(t *testing.T, l *Limiter, u events.User, length int, takes time.Duration) error {
+// read reads for a duration of fake time.
+func read(t *testing.T, l *Limiter, u events.User, length int, duration time.Duration) error {
 	t.Helper()
-	turn, err := l.Begin(t.Context(), u, length)
+	r, err := l.Begin(t.Context(), u, length)
 	if err == nil {
-		time.Sleep(takes)
-		turn.End()
+		time.Sleep(duration)
+		r.End()
 	}
 	return err
 }
@@ -41,19 +41,19 @@ func read(t *testing.T, l *Limiter, u events.User, length int, takes time.Durati
 func TestTimeIsChargedAndRefilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(6*time.Second, 1)
-		if err := read(t, l, bob, 0, 5*time.Second); err != nil { // half a second comes back meanwhile
+		if err := read(t, l, bob, 0, 5*time.Second); err != nil { // half a second is refilled meanwhile
 			t.Fatal(err)
 		}
-		if err := read(t, l, bob, 0, 4*time.Second); err != nil { // more than is left: that is owed
+		if err := read(t, l, bob, 0, 4*time.Second); err != nil { // more than is left: the rest is owed
 			t.Fatal(err)
 		}
 		err := read(t, l, bob, 0, 0)
 		if !fault.Is(err, fault.Exhausted) {
 			t.Fatalf("beyond the limit: %v", err)
 		}
-		// 9 s were used and 0.9 s came back of 6 s: 2.1 s are owed.
+		// 9 s were used of 6 s, and 0.9 s refilled: 2.1 s are owed.
 		if after := fault.RetryAfter(err); after < 21*time.Second || after > 23*time.Second {
-			t.Errorf("retry after %s", after)
+			t.Errorf("retry after %s, want about 21 s", after)
 		}
 		for _, part := range []string{"6s", "annals user quota", fmt.Sprint(fault.RetryAfter(err))} {
 			if !strings.Contains(err.Error(), part) {
@@ -61,19 +61,19 @@ func TestTimeIsChargedAndRefilled(t *testing.T) {
 			}
 		}
 		if err := read(t, l, events.User{Principal: "user:carol"}, 0, time.Second); err != nil {
-			t.Errorf("another user pays for it: %v", err)
+			t.Errorf("the read of another user is refused: %v", err)
 		}
 		if err := read(t, l, events.User{Principal: "user:bob", Admin: true}, 0, time.Hour); err != nil {
-			t.Errorf("an admin is refused: %v", err)
+			t.Errorf("the read of an administrator is refused: %v", err)
 		}
 		time.Sleep(fault.RetryAfter(err))
 		if err := read(t, l, bob, 0, 0); err != nil {
-			t.Errorf("after the time that was named: %v", err)
+			t.Errorf("the read after Retry-After is refused: %v", err)
 		}
 	})
 }
 
-func TestALongQuestionCostsMore(t *testing.T) {
+func TestLongQuestionsCostMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for length, want := range map[int]int{10: 59, 400_000: 1} {
 			l, n := limited(time.Second, 1), 0
@@ -90,16 +90,16 @@ func TestALongQuestionCostsMore(t *testing.T) {
 	})
 }
 
-func TestReadsOfOneUserTakeTurns(t *testing.T) {
+func TestConcurrentReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Minute, 2)
 		var running, most atomic.Int32
 		var refused atomic.Int32
 		l.Refuse = func(string) { refused.Add(1) }
 		var all sync.WaitGroup
-		for range 2 + queue + 10 {
+		for range 2 + maxWaiting + 10 {
 			all.Go(func() {
-				turn, err := l.Begin(t.Context(), bob, 0)
+				r, err := l.Begin(t.Context(), bob, 0)
 				if err != nil {
 					if !fault.Is(err, fault.Exhausted) {
 						t.Error(err)
@@ -111,24 +111,24 @@ func TestReadsOfOneUserTakeTurns(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 				running.Add(-1)
-				turn.End()
+				r.End()
 			})
 		}
 		began := time.Now()
-		turn, err := l.Begin(t.Context(), events.User{Principal: "user:carol"}, 0)
+		r, err := l.Begin(t.Context(), events.User{Principal: "user:carol"}, 0)
 		if err != nil || time.Since(began) > 0 {
-			t.Errorf("another user waits %s behind them: %v", time.Since(began), err)
+			t.Errorf("the read of another user waits %s: %v, want none", time.Since(began), err)
 		}
-		turn.End()
+		r.End()
 		all.Wait()
 		if most.Load() != 2 || refused.Load() < 8 {
-			t.Errorf("%d ran at once, want 2; %d were refused, want at least 8", most.Load(), refused.Load())
+			t.Errorf("%d ran concurrently, want 2; %d were refused, want at least 8", most.Load(), refused.Load())
 		}
 	})
 }
 
-// Many at once reserve what they are expected to cost before any is done.
-func TestParallelReadsAreChargedEach(t *testing.T) {
+// Concurrent reads reserve their expected cost when they begin.
+func TestConcurrentReadsReserveCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 100)
 		var passed atomic.Int32
@@ -142,47 +142,47 @@ func TestParallelReadsAreChargedEach(t *testing.T) {
 		}
 		all.Wait()
 		if passed.Load() != 4 { // of 210 ms each
-			t.Errorf("%d passed at once, want 4", passed.Load())
+			t.Errorf("%d concurrent reads passed, want 4", passed.Load())
 		}
 	})
 }
 
-func TestASlowClientIsNotCharged(t *testing.T) {
+func TestSlowClientsAreNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 1)
-		turn, err := l.Begin(t.Context(), bob, 0)
+		r, err := l.Begin(t.Context(), bob, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := turn.Writer(slow{httptest.NewRecorder()})
+		w := r.Writer(slow{httptest.NewRecorder()})
 		w.Write([]byte("answer"))
-		turn.End()
+		r.End()
 		if used := l.Used(bob.Principal); used > 0 {
-			t.Errorf("%s were charged for the client", used)
+			t.Errorf("%s were charged for a slow client, want none", used)
 		}
 	})
 }
 
-// The next read runs while an answer is sent, but not where that still reads.
-func TestStreamingReplyKeepsTurn(t *testing.T) {
+// A user's next read may run while a reply is written, unless Keep was called.
+func TestKeepDelaysNextRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, keep := range []bool{false, true} {
 			l := limited(time.Minute, 1)
-			turn, err := l.Begin(t.Context(), bob, 0)
+			r, err := l.Begin(t.Context(), bob, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if keep {
-				turn.Keep()
+				r.Keep()
 			}
 			go func() {
-				turn.Writer(slow{httptest.NewRecorder()}).Write([]byte("answer"))
-				turn.End()
+				r.Writer(slow{httptest.NewRecorder()}).Write([]byte("answer"))
+				r.End()
 			}()
 			synctest.Wait()
 			next, err := l.Begin(t.Context(), bob, 0)
 			if refused := fault.Is(err, fault.Exhausted); refused != keep {
-				t.Errorf("the next read beside one that keeps its turn (%t): %v", keep, err)
+				t.Errorf("the next read during a reply, with Keep %t: %v", keep, err)
 			}
 			next.End()
 			time.Sleep(2 * time.Hour)
@@ -204,33 +204,33 @@ func TestAccountsAreForgotten(t *testing.T) {
 			if i%maxUsers == 0 {
 				time.Sleep(2 * time.Minute)
 			}
-			turn, err := l.Begin(t.Context(), events.User{Principal: events.Principal(fmt.Sprint("user:", i))}, 0)
+			r, err := l.Begin(t.Context(), events.User{Principal: events.Principal(fmt.Sprint("user:", i))}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			turn.End()
+			r.End()
 		}
 		if len(l.users) > maxUsers {
-			t.Errorf("%d accounts are kept, want %d at most", len(l.users), maxUsers)
+			t.Errorf("%d accounts are kept, want at most %d", len(l.users), maxUsers)
 		}
 	})
 }
 
 func TestLimitIsCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked, full := 0, time.Second
+		lookups, full := 0, time.Second
 		l := &Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
-			asked++
+			lookups++
 			return quota.Limits{quota.Search: int64(full)}, nil
 		}}
 		for range 100 {
 			_ = read(t, l, bob, 0, 0)
 		}
-		if asked != 1 {
-			t.Errorf("the limit was asked for %d times", asked)
+		if lookups != 1 {
+			t.Errorf("the limit was looked up %d times, want 1", lookups)
 		}
-		full = 0 // it is lifted meanwhile
-		time.Sleep(remembered)
+		full = 0 // removes the limit
+		time.Sleep(limitTTL)
 		for range 100 {
 			if err := read(t, l, bob, 1_000_000, time.Second); err != nil {
 				t.Fatal(err)
@@ -239,7 +239,7 @@ func TestLimitIsCached(t *testing.T) {
 	})
 }
 
-func TestLeavingQueueCostsNothing(t *testing.T) {
+func TestCanceledWaitCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 1)
 		first, err := l.Begin(t.Context(), bob, 0)
@@ -249,11 +249,11 @@ func TestLeavingQueueCostsNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := l.Begin(ctx, bob, 1000); !fault.Is(err, fault.Canceled) {
-			t.Errorf("who left gets %v", err)
+			t.Errorf("a canceled Begin = %v, want fault.Canceled", err)
 		}
 		first.End()
 		if used := l.Used(bob.Principal); used > 2*time.Millisecond {
-			t.Errorf("%s were charged", used)
+			t.Errorf("%s were charged for a read that never began", used)
 		}
 	})
 }
